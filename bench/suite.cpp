@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/suite.hpp"
+
+namespace roofmark {
+
+// Each is defined in bench/<name>.cpp.
+std::vector<Group> ceilings(const Listing&);
+std::vector<Group> stream(const Listing&);
+std::vector<Group> gemm(const Listing&);
+
+const std::vector<NamedFamily>& families() {
+  static const std::vector<NamedFamily> all = {{"ceilings", ceilings}, {"stream", stream}, {"gemm", gemm}};
+  return all;
+}
+
+}  // namespace roofmark

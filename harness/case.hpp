@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/device.hpp"
+#include "harness/roofline.hpp"
+#include "kernels/kernel.hpp"
+
+namespace roofmark {
+
+enum class Cache { cold, warm };
+enum class SuiteName { quick, baseline, full };
+
+/// How a case is measured. The defaults are the suite's; a case changes only what its nature asks for.
+struct Protocol {
+  Cache cache = Cache::cold;
+  Issue issue = Issue::automatic;
+  /// Launches a sample; 0: as many as make a sample of at least 100 us (launches of 100 us and more are sampled singly).
+  int launches = 0;
+};
+
+/// What verifying found. `error` and `bound` are in the units that `detail` names.
+struct Verification {
+  enum class Status { passed, failed, nothing_to_verify } status = Status::failed;
+  double error = 0;
+  double bound = 0;
+  std::string detail;
+
+  static Verification nothing(std::string reason) { return {Status::nothing_to_verify, 0, 0, std::move(reason)}; }
+  /// Passed when error <= bound; a NaN error fails.
+  static Verification within(double error, double bound, std::string detail) {
+    return {error <= bound ? Status::passed : Status::failed, error, bound, std::move(detail)};
+  }
+};
+
+/// The array a launch writes.
+struct Output {
+  void* data = nullptr;
+  DataType type = DataType::fp32;
+  std::size_t count = 0;
+};
+
+/// A case allocated, filled and ready, with `slots` copies of its operands. Outputs start poisoned (0xFF bytes).
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  /// Enqueues one execution on copy `slot`. Never allocates nor synchronises; may fork to other streams and joins them by
+  /// events before it returns.
+  virtual void launch(Stream stream, int slot) = 0;
+  /// Restores what a launch overwrites of its own inputs; untimed. Called before a launch that is verified and, when
+  /// needs_reset() says so, before each sample.
+  virtual void reset(int /*slot*/) {}
+  virtual bool needs_reset() const { return false; }
+  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset()). Fails on a
+  /// poisoned output and on one wrong element anywhere.
+  virtual Verification verify(int slot) = 0;
+  /// What is hashed for the fingerprint, and where the contract test plants its wrong element. Empty: nothing is written.
+  virtual Output output(int /*slot*/) { return {}; }
+  /// What else decides the output's bits (a library's version and algorithm), for the fingerprint's key.
+  virtual std::string fingerprint_key() const { return {}; }
+  /// What a reader of the result wants to know of how it was done (algorithm chosen, workspace); kept in the record.
+  virtual std::vector<std::pair<std::string, std::string>> notes() const { return {}; }
+};
+
+/// What a case is prepared with.
+struct Setup {
+  Device& device;
+  int slots = 1;
+  Distribution data = Distribution::normal;
+  std::uint64_t seed = 0;
+  /// Seconds a launch, by a short run of the measuring loop: for choosing among algorithms.
+  std::function<double(const Launch&)> time;
+};
+
+using Shape = std::vector<std::pair<std::string, std::string>>;
+
+/// One point of a sweep, cheap to list: nothing is allocated before prepare.
+struct Case {
+  std::string family;  ///< stream, gemm
+  std::string how;     ///< triad, cublaslt
+  DataType type = DataType::fp32;
+  Shape shape;  ///< key:value, in the order of the name; layout, algo and cache last
+  Work work;
+  Protocol protocol;
+  /// Device memory one slot takes, workspace included, and what all slots share.
+  std::size_t slot_bytes = 0;
+  std::size_t shared_bytes = 0;
+  /// What one launch touches, by which cold slots are counted; 0: as slot_bytes.
+  std::size_t touched_bytes = 0;
+  /// The resource whose empirical ceiling this case may raise; only cases of the ceilings family have one.
+  std::optional<Resource> raises;
+  /// Why this kind of device cannot do it; empty when it can.
+  std::string unsupported;
+  std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;
+
+  /// family/how/type/key:value...
+  std::string name() const;
+};
+
+/// A ratio of two records of one run: seconds(denominator) / seconds(numerator), how many times faster the first is.
+struct Comparison {
+  std::string name;         ///< "tuned against default"
+  std::string numerator;    ///< name of the case that is hoped to be faster
+  std::string denominator;  ///< name of the case it is compared with
+};
+
+/// Cases that are prepared together and whose blocks alternate; most groups hold one case.
+struct Group {
+  std::vector<Case> cases;
+  std::vector<Comparison> comparisons;
+};
+
+/// What a family is listed for.
+struct Listing {
+  const DeviceInfo& device;
+  SuiteName suite = SuiteName::baseline;
+  std::optional<Cache> cache;     ///< --cache, where the case offers both
+  double memory_fraction = 0.9;   ///< of the free memory, the most that a case may take
+};
+
+/// A family's cases for a device and a suite, in the order they run.
+using Family = std::vector<Group> (*)(const Listing&);
+
+}  // namespace roofmark

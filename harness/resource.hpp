@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace roofmark {
+
+/// What a resource's ceiling counts per second.
+enum class Unit { flop, op, byte, exp, access, launch };
+
+constexpr std::string_view name(Unit unit) {
+  constexpr std::string_view names[] = {"FLOP", "op", "B", "exp", "access", "launch"};
+  return names[static_cast<int>(unit)];
+}
+
+/// Anything that has a ceiling. `id` is its key in files and never changes; `follows_clock`: its theoretical ceiling scales
+/// with the SM (core) clock.
+struct Resource {
+  std::string_view id;
+  Unit unit;
+  std::string_view title;
+  bool follows_clock;
+
+  friend bool operator==(const Resource& a, const Resource& b) { return a.id == b.id; }
+};
+
+namespace resource {
+// Vector pipes: fused multiply-adds, two FLOPs each.
+inline constexpr Resource fp64_fma{"fp64_fma", Unit::flop, "fp64 FMA", true};
+inline constexpr Resource fp32_fma{"fp32_fma", Unit::flop, "fp32 FMA", true};
+inline constexpr Resource fp16_fma{"fp16_fma", Unit::flop, "fp16 FMA", true};
+inline constexpr Resource bf16_fma{"bf16_fma", Unit::flop, "bf16 FMA", true};
+inline constexpr Resource fp64_fma_one_core{"fp64_fma_one_core", Unit::flop, "fp64 FMA, one core", true};
+inline constexpr Resource fp32_fma_one_core{"fp32_fma_one_core", Unit::flop, "fp32 FMA, one core", true};
+// Tensor cores, dense.
+inline constexpr Resource fp64_tensor{"fp64_tensor", Unit::flop, "fp64 tensor", true};
+inline constexpr Resource tf32_tensor{"tf32_tensor", Unit::flop, "tf32 tensor", true};
+inline constexpr Resource fp16_tensor{"fp16_tensor", Unit::flop, "fp16 tensor, fp32 accumulate", true};
+inline constexpr Resource fp16_tensor_fp16{"fp16_tensor_fp16", Unit::flop, "fp16 tensor, fp16 accumulate", true};
+inline constexpr Resource bf16_tensor{"bf16_tensor", Unit::flop, "bf16 tensor", true};
+inline constexpr Resource fp8_tensor{"fp8_tensor", Unit::flop, "fp8 tensor", true};
+inline constexpr Resource int8_tensor{"int8_tensor", Unit::op, "int8 tensor", true};
+inline constexpr Resource exp{"exp", Unit::exp, "exp2, special-function unit", true};
+// Memory levels.
+inline constexpr Resource dram{"dram", Unit::byte, "DRAM", false};
+inline constexpr Resource shared{"shared", Unit::byte, "shared memory", true};
+inline constexpr Resource l1{"l1", Unit::byte, "L1 cache", true};
+inline constexpr Resource l2{"l2", Unit::byte, "L2 cache", true};
+inline constexpr Resource l3{"l3", Unit::byte, "L3 cache", true};
+// The least time between two launches, by the path they are issued on.
+inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "launches, stream", false};
+inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "launches, graph node", false};
+}  // namespace resource
+
+inline constexpr Resource kResources[] = {
+    resource::fp64_fma,    resource::fp32_fma,      resource::fp16_fma,     resource::bf16_fma,   resource::fp64_fma_one_core,
+    resource::fp32_fma_one_core, resource::fp64_tensor, resource::tf32_tensor, resource::fp16_tensor, resource::fp16_tensor_fp16,
+    resource::bf16_tensor, resource::fp8_tensor,    resource::int8_tensor,  resource::exp,        resource::dram,
+    resource::shared,      resource::l1,            resource::l2,           resource::l3,         resource::stream_launch,
+    resource::graph_launch};
+
+/// The resource of an id read from a file; throws std::invalid_argument for an id this version does not know.
+const Resource& find_resource(std::string_view id);
+
+}  // namespace roofmark

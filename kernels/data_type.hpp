@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace roofmark {
+
+/// How the elements of an array are stored and multiplied. tf32 is stored as fp32; fp8 is e4m3.
+enum class DataType : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, int8, int32 };
+
+inline constexpr DataType kDataTypes[] = {DataType::fp64, DataType::fp32, DataType::tf32, DataType::fp16,
+                                          DataType::bf16, DataType::fp8,  DataType::int8, DataType::int32};
+
+constexpr std::string_view name(DataType type) {
+  constexpr std::string_view names[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int32"};
+  return names[static_cast<int>(type)];
+}
+
+/// Bytes one element takes in memory.
+constexpr std::size_t size_of(DataType type) {
+  constexpr std::size_t sizes[] = {8, 4, 4, 2, 2, 1, 1, 4};
+  return sizes[static_cast<int>(type)];
+}
+
+/// Unit roundoff u: half the distance from 1 to the next number (round to nearest); 0 for integers.
+constexpr double unit_roundoff(DataType type) {
+  constexpr double u[] = {0x1p-53, 0x1p-24, 0x1p-11, 0x1p-11, 0x1p-8, 0x1p-4, 0, 0};
+  return u[static_cast<int>(type)];
+}
+
+constexpr bool is_integer(DataType type) { return type == DataType::int8 || type == DataType::int32; }
+
+/// Throws std::invalid_argument that names the known types.
+inline DataType parse_data_type(std::string_view text) {
+  std::string known;
+  for (DataType type : kDataTypes) {
+    if (name(type) == text) return type;
+    known += (known.empty() ? "" : ", ") + std::string(name(type));
+  }
+  throw std::invalid_argument("unknown data type '" + std::string(text) + "' (known: " + known + ")");
+}
+
+}  // namespace roofmark
