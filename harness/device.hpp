@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/random.hpp"
 #include "harness/roofline.hpp"
 #include "kernels/kernel.hpp"
 
@@ -45,15 +46,6 @@ struct DeviceInfo {
 
 /// Device memory with one owner.
 using Memory = std::unique_ptr<void, std::function<void(void*)>>;
-
-enum class Distribution { normal, uniform, zeros };
-
-/// How an array is filled: element i is generate(distribution, type, seed, array, i) of random.hpp, the same bits everywhere.
-struct Fill {
-  Distribution distribution = Distribution::normal;
-  std::uint64_t seed = 0;
-  std::uint64_t array = 0;  ///< tells the arrays of one case apart
-};
 
 /// A matrix in device memory: element (r, c) stands at data[r * row_stride + c * column_stride].
 struct MatrixView {
