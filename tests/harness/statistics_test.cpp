@@ -171,6 +171,8 @@ TEST(WindowsAgree, WithinTheTolerance) {
   EXPECT_TRUE(windows_agree({1, 1, 50}, {1.005}));
   EXPECT_FALSE(windows_agree({1, 1, 1}, {1.02}));
   EXPECT_FALSE(windows_agree({1.02}, {1, 1, 1}));
+  // 1 % of the smaller, whichever comes first.
+  EXPECT_FALSE(windows_agree({1.01005}, {1}));
   EXPECT_TRUE(windows_agree({1}, {1.02}, 0.05));
   EXPECT_TRUE(windows_agree({1}, {1}, 0));
   EXPECT_FALSE(windows_agree({}, {1}));
