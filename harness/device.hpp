@@ -60,6 +60,12 @@ struct ElementwiseError {
   std::size_t index = 0;
 };
 
+/// A sum and the sum of the squares of its terms, in float64.
+struct TermSums {
+  double sum = 0;
+  double squares = 0;
+};
+
 /// Runs the same batch of launches again and again.
 using Launch = std::function<void(Stream, int slot)>;
 struct BatchPlan {
@@ -121,6 +127,9 @@ class Device {
   virtual void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t seed, double* sums, double* squares) = 0;
   /// products = view * right in float64; right is [view.columns, n], products [view.rows, n], row-major device arrays.
   virtual void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) = 0;
+
+  /// Over the terms x[i] * y[i], or x[i] where y is null, of all elements; each term and both sums in float64.
+  virtual TermSums sum_terms(DataType type, const void* x, const void* y, std::size_t count) = 0;
 
   // Measuring.
   virtual std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) = 0;

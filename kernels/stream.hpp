@@ -2,25 +2,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "kernels/kernel.hpp"
 
 namespace roofmark {
 
 /// The memory streams over arrays of n elements, s a scalar; after McCalpin's STREAM and BabelStream, with read and write.
-///   read   out = sum of a[i]      write  a[i] = s               copy  c[i] = a[i]
-///   scale  b[i] = s * c[i]        add    c[i] = a[i] + b[i]     triad a[i] = b[i] + s * c[i]      dot  out = sum of a[i] * b[i]
+///   read   out = sum of a[i]      write  a[i] = s               copy  c[i] = a[i]      scale  b[i] = s * c[i]
+///   add    c[i] = a[i] + b[i]     triad  a[i] = b[i] + s * c[i] dot   out = sum of a[i] * b[i]
 enum class StreamOp { read, write, copy, scale, add, triad, dot };
 
+inline constexpr StreamOp kStreamOps[] = {StreamOp::read, StreamOp::write, StreamOp::copy, StreamOp::scale,
+                                          StreamOp::add,  StreamOp::triad, StreamOp::dot};
+
+constexpr std::string_view name(StreamOp op) {
+  constexpr std::string_view names[] = {"read", "write", "copy", "scale", "add", "triad", "dot"};
+  return names[static_cast<int>(op)];
+}
+
+/// Arrays that an operation takes: its inputs and, where it writes one, its output.
+constexpr int input_count(StreamOp op) {
+  constexpr int inputs[] = {1, 0, 1, 1, 2, 2, 2};
+  return inputs[static_cast<int>(op)];
+}
+constexpr bool is_reduction(StreamOp op) { return op == StreamOp::read || op == StreamOp::dot; }
+constexpr int array_count(StreamOp op) { return input_count(op) + (is_reduction(op) ? 0 : 1); }
+
+/// Terms that read and dot may add up in fp32 before the sum goes on in fp64.
+inline constexpr int kStreamChunk = 64;
+
 /// fp64, fp32, fp16, bf16 on CUDA; fp64, fp32 on the CPU. scale, add and triad round once or twice to the type (triad may use
-/// one fused multiply-add in fp32 or fp64; 16-bit types are computed in fp32 and rounded once).
+/// one fused multiply-add in fp32 or fp64; 16-bit types are computed in fp32 and rounded once). Arrays are aligned to their
+/// elements, may be of any length, and do not overlap.
 struct StreamKernels {
   bool (*supports)(DataType type);
-  /// `to` is the array written, or for read and dot one double: the sum, accumulated in fp64 for fp64 and in fp32 chunks that
-  /// are added up in fp64 for all others. x is the first input, y the second; null where the operation has none.
+  /// `to` is the array written, or for read and dot one double: the sum, accumulated in fp64 for fp64 and for all others in
+  /// fp32 over at most kStreamChunk terms at a time, which are added up in fp64. The order of the additions depends on n and
+  /// the device alone. x is the first input, y the second; null where the operation has none.
   /// workspace_bytes(op, n) of zeroed scratch, which every launch leaves zeroed or fully rewritten.
   void (*launch)(StreamOp op, DataType type, void* to, const void* x, const void* y, std::size_t n, double s, void* workspace,
                  Stream stream);
   std::size_t (*workspace_bytes)(StreamOp op, std::size_t n);
+  /// The library's copy and byte fill within the device (cudaMemcpyAsync and cudaMemsetAsync; memcpy and memset by all
+  /// threads), to compare with copy and write; null where there is none.
+  void (*library_copy)(void* to, const void* from, std::size_t bytes, Stream stream) = nullptr;
+  void (*library_fill)(void* to, unsigned char value, std::size_t bytes, Stream stream) = nullptr;
 };
 
 namespace cuda {
