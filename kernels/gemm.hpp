@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+
+namespace roofmark {
+
+/// How A and B stand in memory, in the BLAS convention: everything is column-major, and a letter says whether the stored
+/// matrix is taken as it is (n) or transposed (t); the first letter is A's, the second B's. In tn both are contiguous along
+/// k: y = x W^T over row-major activations x [n, k] and weights W [m, k] is tn with A = W, B = x, D = y.
+enum class Layout : std::uint8_t { tn, nt, nn, tt };
+
+inline constexpr Layout kLayouts[] = {Layout::tn, Layout::nt, Layout::nn, Layout::tt};
+
+constexpr std::string_view name(Layout layout) {
+  constexpr std::string_view names[] = {"tn", "nt", "nn", "tt"};
+  return names[static_cast<int>(layout)];
+}
+constexpr bool transposes_a(Layout layout) { return layout == Layout::tn || layout == Layout::tt; }
+constexpr bool transposes_b(Layout layout) { return layout == Layout::nt || layout == Layout::tt; }
+
+/// Throws std::invalid_argument that names the known layouts.
+inline Layout parse_layout(std::string_view text) {
+  std::string known;
+  for (Layout layout : kLayouts) {
+    if (name(layout) == text) return layout;
+    known += (known.empty() ? "" : ", ") + std::string(name(layout));
+  }
+  throw std::invalid_argument("unknown layout '" + std::string(text) + "' (known: " + known + ")");
+}
+
+/// D [m, n] = A [m, k] x B [k, n]; D is column-major, and no matrix is padded. `type` is that of A and B.
+struct GemmProblem {
+  std::int64_t m = 0, n = 0, k = 0;
+  DataType type = DataType::fp32;
+  Layout layout = Layout::tn;
+};
+
+/// The type of D: fp8 gives bf16, int8 gives int32, tf32 gives fp32 (unrounded), every other type itself. Accumulation is in
+/// fp64 for fp64, in int32 for int8, in fp32 for all others (fp8: with the tensor cores' fast accumulation).
+constexpr DataType gemm_output_type(DataType type) {
+  if (type == DataType::fp8) return DataType::bf16;
+  if (type == DataType::int8) return DataType::int32;
+  return type == DataType::tf32 ? DataType::fp32 : type;
+}
+
+/// A library's way to one problem: owns its handle and descriptors, no device memory.
+class GemmPlan {
+ public:
+  virtual ~GemmPlan() = default;
+  /// What the library proposes for the problem, its first choice first; never empty. Each text tells one algorithm from all
+  /// others of the library (id, tile, stages, split-K, swizzle, ...).
+  virtual const std::vector<std::string>& algorithms() const = 0;
+  /// Enqueues D = A x B by algorithms()[algorithm]. All pointers are 256-byte aligned; `workspace` has the table's
+  /// workspace_bytes, and executions that share it follow one another. Throws DeviceError.
+  virtual void launch(int algorithm, const void* a, const void* b, void* d, void* workspace, Stream stream) const = 0;
+};
+
+struct GemmKernels {
+  /// "cublaslt", "blas".
+  std::string_view library;
+  /// Scratch that every algorithm makes do with.
+  std::size_t workspace_bytes;
+  /// The library with its version, as it says it.
+  std::string (*version)();
+  /// A plan with at most `most` algorithms. Throws Unsupported, in the library's words, for a problem it has no kernel for.
+  std::unique_ptr<GemmPlan> (*plan)(const GemmProblem& problem, int most);
+};
+
+namespace cuda {
+ROOFMARK_KERNELS GemmKernels gemm;
+}
+namespace cpu {
+ROOFMARK_KERNELS GemmKernels gemm;
+}
+
+}  // namespace roofmark
