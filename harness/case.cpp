@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/case.hpp"
 
-#include "harness/measurement.hpp"
-#include "harness/team.hpp"
-
 namespace roofmark {
 
-std::string Case::name() const {
-  std::string path = family + "/" + how + "/" + std::string(roofmark::name(type));
+std::string case_name(const std::string& family, const std::string& how, DataType type, const Shape& shape) {
+  std::string path = family + "/" + how + "/" + std::string(name(type));
   for (const auto& [key, value] : shape) path += "/" + key + ":" + value;
   return path;
 }

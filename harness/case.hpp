@@ -82,6 +82,9 @@ struct Setup {
 
 using Shape = std::vector<std::pair<std::string, std::string>>;
 
+/// family/how/type/key:value...
+std::string case_name(const std::string& family, const std::string& how, DataType type, const Shape& shape);
+
 /// One point of a sweep, cheap to list: nothing is allocated before prepare.
 struct Case {
   std::string family;  ///< stream, gemm
@@ -101,8 +104,7 @@ struct Case {
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;
 
-  /// family/how/type/key:value...
-  std::string name() const;
+  std::string name() const { return case_name(family, how, type, shape); }
 };
 
 /// A ratio of two records of one run: seconds(denominator) / seconds(numerator), how many times faster the first is.

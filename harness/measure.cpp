@@ -1,0 +1,417 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure.hpp"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "harness/statistics.hpp"
+#include "kernels/check.hpp"
+
+namespace roofmark {
+
+namespace {
+
+constexpr int kMostSlots = 4096;
+// With a launch this long, evicting the caches before each one costs little beside it.
+constexpr double kFlushFromSeconds = 100e-6;
+
+/// Adds the time until it is destroyed to a total.
+class Stopwatch {
+ public:
+  Stopwatch(double& total, const std::function<double()>& clock) : total_(total), clock_(clock), start_(clock()) {}
+  ~Stopwatch() { total_ += clock_() - start_; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& total_;
+  const std::function<double()>& clock_;
+  double start_;
+};
+
+/// Google Benchmark's own output is not wanted: samples are kept by the loop, records are presented elsewhere.
+class SilentReporter final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+};
+
+int launches_for(double seconds, const Effort& effort) {
+  if (seconds >= effort.sample_seconds) return 1;
+  return static_cast<int>(
+      std::clamp(std::ceil(effort.sample_seconds / std::max(seconds, 1e-9)), 1.0, double(effort.max_launches)));
+}
+
+std::vector<double> seconds_of(const std::vector<Timing>& timings, int launches) {
+  std::vector<double> seconds;
+  for (const Timing& timing : timings) seconds.push_back(timing.device_seconds / launches);
+  return seconds;
+}
+
+}  // namespace
+
+double steady_seconds() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+Record blank_record(const Case& c, int pass) {
+  Record record;
+  record.name = c.name();
+  record.family = c.family;
+  record.how = c.how;
+  record.type = c.type;
+  record.shape = c.shape;
+  record.work = c.work;
+  record.raises = c.raises;
+  record.pass = pass;
+  return record;
+}
+
+SlotPlan plan_slots(const Case& c, std::size_t last_level_cache_bytes, std::size_t limit_bytes) {
+  if (c.protocol.cache == Cache::warm) return {1, "warm"};
+  const std::size_t touched = std::max<std::size_t>(c.touched_bytes ? c.touched_bytes : c.slot_bytes, 1);
+  const std::size_t cold = 4 * last_level_cache_bytes;
+  if (touched >= cold) return {1, "size"};
+  const std::size_t wanted = std::min<std::size_t>(cold / touched + 1, kMostSlots);
+  const std::size_t room = limit_bytes > c.shared_bytes ? limit_bytes - c.shared_bytes : 0;
+  const std::size_t fitting = c.slot_bytes ? room / c.slot_bytes : wanted;
+  const std::size_t slots = std::max<std::size_t>(1, std::min(wanted, fitting));
+  return {static_cast<int>(slots), slots * touched > cold ? "slots" : "partly"};
+}
+
+/// One case of the group under way.
+struct Runner::Member {
+  const Case* c = nullptr;
+  Record record;
+  std::unique_ptr<Prepared> prepared;
+  std::unique_ptr<Batch> batch;
+  BatchPlan plan;
+  int samples_per_block = 1;
+  int blocks = 1;
+  bool alive = true;
+};
+
+Runner::Runner(Device& device, Team& team, Settings settings) : device_(device), team_(team), settings_(std::move(settings)) {}
+
+void Runner::check_interrupt() const {
+  if (interrupt_ && interrupt_->load()) throw Interrupted();
+}
+
+void Runner::stage(const Member& member, std::string_view name) {
+  check_interrupt();
+  if (listener_) listener_(member.record.name, name);
+}
+
+// Runs one stage of one case on this rank and lets the team agree on the outcome: what failed on one rank failed on all.
+void Runner::guarded(Member& member, const std::function<void()>& stage) {
+  if (!member.alive) return;
+  Status status = Status::ok;
+  std::string reason;
+  if (device_lost()) {
+    status = Status::not_run;
+    reason = "device lost to " + lost_to_;
+  } else {
+    try {
+      stage();
+      status = member.record.status == Status::wrong ? Status::wrong : Status::ok;
+      reason = member.record.reason;
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const OutOfMemory& error) {
+      status = Status::not_run;
+      reason = error.what();
+    } catch (const Unsupported& error) {
+      status = Status::unsupported;
+      reason = error.what();
+    } catch (const DeviceError& error) {
+      status = Status::failed;
+      reason = error.what();
+      if (error.sticky()) lost_to_ = member.record.name;
+    } catch (const std::exception& error) {
+      status = Status::failed;
+      reason = error.what();
+    }
+  }
+  const bool all_ok = team_.agree(status == Status::ok);
+  if (status == Status::ok && !all_ok) {
+    status = Status::failed;
+    reason = "failed on another rank";
+  }
+  if (status == Status::ok) return;
+  member.alive = false;
+  member.record.status = status;
+  member.record.reason = reason;
+}
+
+void Runner::prepare(Member& member, std::size_t limit_bytes) {
+  stage(member, "preparing");
+  Stopwatch watch(wall_.preparation, settings_.clock);
+  const Case& c = *member.c;
+  const std::size_t least = c.slot_bytes + c.shared_bytes;
+  if (least > device_.info().memory_bytes) {
+    throw Unsupported(fmt::format("needs {} bytes, the device has {}", least, device_.info().memory_bytes));
+  }
+  if (least > limit_bytes) throw OutOfMemory(least, limit_bytes);
+  const SlotPlan slots = plan_slots(c, device_.info().last_level_cache_bytes(), limit_bytes);
+  Setup setup{device_, slots.slots, settings_.data, settings_.seed,
+              [&](const Launch& launch) { return time(launch, c.protocol, slots.slots); }};
+  member.prepared = c.prepare(setup);
+  member.record.memory_bytes = static_cast<std::size_t>(slots.slots) * c.slot_bytes + c.shared_bytes;
+  member.plan.slots = slots.slots;
+  Measurement measurement;
+  measurement.cache = c.protocol.cache;
+  measurement.cache_by = slots.cache_by;
+  measurement.slots = slots.slots;
+  member.record.measurement = measurement;
+}
+
+Verification Runner::verify(Member& member, int slot) {
+  Stopwatch watch(wall_.verification, settings_.clock);
+  member.prepared->reset(slot);
+  member.prepared->launch(device_.stream(), slot);
+  device_.synchronize();
+  const Verification found = member.prepared->verify(slot);
+  if (found.status == Verification::Status::failed) {
+    member.record.status = Status::wrong;
+    member.record.reason =
+        fmt::format("wrong result: error {:.4g} where {:.4g} is allowed ({})", found.error, found.bound, found.detail);
+  }
+  return found;
+}
+
+void Runner::take_fingerprint(Member& member) {
+  Stopwatch watch(wall_.verification, settings_.clock);
+  const Output output = member.prepared->output(0);
+  if (!output.data || !output.count) return;
+  Fingerprint fingerprint;
+  const DeviceInfo& info = device_.info();
+  fingerprint.key = fmt::format("{}|{}|cc{}|sm{}|{}|data{}|seed{}|{}", settings_.build_key, info.name, info.compute_capability,
+                                info.multiprocessors, member.record.name, static_cast<int>(settings_.data), settings_.seed,
+                                member.prepared->fingerprint_key());
+  for (int launch = 0; launch < 3; ++launch) {
+    member.prepared->reset(0);
+    member.prepared->launch(device_.stream(), 0);
+    device_.synchronize();
+    const std::string hash = fmt::format("{:016x}", device_.hash(output.data, output.count * size_of(output.type)));
+    if (launch > 0 && hash != fingerprint.hash) fingerprint.deterministic = false;
+    fingerprint.hash = hash;
+  }
+  if (!fingerprint.deterministic) fingerprint.hash.clear();
+  member.record.fingerprint = fingerprint;
+}
+
+// Finds the launches a sample and the path, warms up until two windows agree, and decides from the last window's spread how
+// many samples the interval needs.
+void Runner::warm_up(Member& member) {
+  stage(member, "warming up");
+  Stopwatch watch(wall_.warm_up, settings_.clock);
+  const Effort& effort = settings_.effort;
+  const Case& c = *member.c;
+  Measurement& measurement = *member.record.measurement;
+  Prepared& prepared = *member.prepared;
+  const Launch launch = [&prepared](Stream stream, int slot) { prepared.launch(stream, slot); };
+
+  BatchPlan& plan = member.plan;
+  plan.path = c.protocol.issue;
+  if (prepared.needs_reset()) plan.restore = [&prepared](int slot) { prepared.reset(slot); };
+
+  const double started = settings_.clock();
+  // The first launches pay for loading and for idle clocks, so the count is settled in two steps.
+  plan.launches = c.protocol.launches ? c.protocol.launches : 1;
+  member.batch = device_.batch(plan, launch);
+  member.batch->run();
+  double seconds = member.batch->run().device_seconds / plan.launches;
+  if (!c.protocol.launches) {
+    for (int round = 0; round < 2; ++round) {
+      const auto launches = static_cast<int>(team_.decide(launches_for(seconds, effort)));
+      if (launches != plan.launches) {
+        plan.launches = launches;
+        member.batch = device_.batch(plan, launch);
+        member.batch->run();
+      }
+      seconds = member.batch->run().device_seconds / plan.launches;
+    }
+  }
+  if (measurement.cache_by == "partly" && team_.decide(seconds >= kFlushFromSeconds)) {
+    plan.flush_before = true;
+    plan.launches = 1;
+    measurement.cache_by = "flush";
+    member.batch = device_.batch(plan, launch);
+  }
+
+  std::vector<double> window, previous;
+  std::vector<double> elapsed;  // host time a sample takes in all, which the budget has to pay
+  do {
+    previous = std::exchange(window, {});
+    const double window_start = settings_.clock();
+    do {
+      check_interrupt();
+      team_.barrier();
+      const double sample_start = settings_.clock();
+      const Timing timing = member.batch->run();
+      if (timing.valid) window.push_back(timing.device_seconds / plan.launches);
+      elapsed.push_back(settings_.clock() - sample_start);
+    } while (team_.decide(settings_.clock() - window_start < effort.window_seconds));
+    measurement.settled = windows_agree(previous, window, effort.window_agreement);
+  } while (team_.decide(!measurement.settled && settings_.clock() - started < effort.warm_up_seconds));
+  if (window.empty()) throw DeviceError("no valid sample: the gate had to open by itself each time", false);
+
+  const double sample_cost = std::max(median(elapsed), 1e-9);
+  const double affordable = std::max(1.0, effort.max_seconds / sample_cost);
+  // A pilot of one sample knows no spread: then the budget decides.
+  const auto needed = samples_needed(window, effort.interval_half_width, effort.blocks);
+  const double wanted = needed ? std::max<double>(double(*needed), effort.least_samples) : effort.most_samples;
+  const double samples = std::min({wanted, affordable, double(effort.most_samples)});
+  measurement.stopped_by = wanted <= affordable ? StopReason::interval : StopReason::budget;
+  member.blocks = static_cast<int>(team_.decide(std::clamp<std::int64_t>(std::llround(samples), 1, effort.blocks)));
+  member.samples_per_block = static_cast<int>(team_.decide(std::llround(std::ceil(samples / member.blocks))));
+  measurement.launches_per_sample = plan.launches;
+  measurement.path = member.batch->path();
+  measurement.warm_up_seconds = settings_.clock() - started;
+}
+
+// One block through Google Benchmark: one event pair and one SetIterationTime a sample.
+void Runner::time_block(Member& member, int block) {
+  if (block >= member.blocks) return;
+  stage(member, "timing");
+  Stopwatch watch(wall_.timing, settings_.clock);
+  Measurement& measurement = *member.record.measurement;
+  Block around;
+  around.before = device_.telemetry();
+  // The clock falls between blocks and operands may have left the caches: one batch that does not count.
+  team_.barrier();
+  member.batch->run();
+
+  std::vector<Timing> timings;
+  std::exception_ptr thrown;
+  const int launches = measurement.launches_per_sample;
+  benchmark::RegisterBenchmark(member.record.name.c_str(),
+                               [&](benchmark::State& state) {
+                                 while (state.KeepRunningBatch(launches)) {
+                                   try {
+                                     check_interrupt();
+                                     team_.barrier();
+                                     timings.push_back(member.batch->run());
+                                     state.SetIterationTime(timings.back().device_seconds);
+                                   } catch (...) {
+                                     thrown = std::current_exception();
+                                     state.SkipWithError("stopped");
+                                     break;
+                                   }
+                                 }
+                               })
+      ->UseManualTime()
+      ->Iterations(static_cast<benchmark::IterationCount>(member.samples_per_block) * launches)
+      ->Repetitions(1);
+  SilentReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, ".");
+  benchmark::ClearRegisteredBenchmarks();
+  if (thrown) std::rethrow_exception(thrown);
+
+  around.clock_hz = device_.observed_clock_hz();
+  around.after = device_.telemetry();
+  measurement.blocks.push_back(around);
+  const bool throttled = !around.before.throttle_reasons.empty() || !around.after.throttle_reasons.empty();
+  const std::vector<double> slowest = team_.max(seconds_of(timings, launches));
+  for (std::size_t i = 0; i < timings.size(); ++i) {
+    if (!timings[i].valid) {
+      ++measurement.void_samples;
+      continue;
+    }
+    measurement.samples.push_back({timings[i].start_seconds, slowest[i], timings[i].host_seconds / launches, block, throttled});
+  }
+}
+
+double Runner::time(const Launch& launch, const Protocol& protocol, int slots) {
+  BatchPlan plan;
+  plan.path = protocol.issue;
+  plan.slots = slots;
+  plan.launches = 1;
+  auto batch = device_.batch(plan, launch);
+  batch->run();
+  const double once = batch->run().device_seconds;
+  plan.launches = static_cast<int>(team_.decide(launches_for(once, settings_.effort)));
+  if (plan.launches > 1) batch = device_.batch(plan, launch);
+  const double started = settings_.clock();
+  std::vector<double> seconds;
+  do {
+    check_interrupt();
+    const Timing timing = batch->run();
+    if (timing.valid) seconds.push_back(timing.device_seconds / plan.launches);
+  } while (team_.decide(settings_.clock() - started < settings_.effort.window_seconds / 2 && seconds.size() < 50));
+  if (seconds.empty()) throw DeviceError("no valid sample: the gate had to open by itself each time", false);
+  return team_.max({median(seconds)}).front();
+}
+
+std::vector<Record> Runner::run(const Group& group, int pass) {
+  std::vector<Member> members;
+  for (const Case& c : group.cases) {
+    Member member;
+    member.c = &c;
+    member.record = blank_record(c, pass);
+    Record& record = member.record;
+    record.status = Status::ok;
+    if (!c.unsupported.empty()) {
+      record.status = Status::unsupported;
+      record.reason = c.unsupported;
+      member.alive = false;
+    }
+    members.push_back(std::move(member));
+  }
+
+  // The group lives in memory together, so each gets its share of what may be taken.
+  const auto alive = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.alive; });
+  const auto allowed = alive ? static_cast<std::size_t>(double(device_.free_bytes()) * settings_.memory_fraction) : 0;
+  for (Member& member : members) guarded(member, [&] { prepare(member, allowed / alive); });
+  for (Member& member : members) {
+    guarded(member, [&] {
+      stage(member, "verifying");
+      member.record.verification_before = verify(member, 0);
+      if (member.record.status == Status::ok) take_fingerprint(member);
+    });
+  }
+  for (Member& member : members) guarded(member, [&] { warm_up(member); });
+  for (int block = 0; block < settings_.effort.blocks; ++block) {
+    for (Member& member : members) guarded(member, [&] { time_block(member, block); });
+  }
+  for (Member& member : members) {
+    guarded(member, [&] {
+      stage(member, "verifying");
+      member.record.verification_after = verify(member, member.plan.slots - 1);
+    });
+  }
+
+  std::vector<Record> records;
+  for (Member& member : members) {
+    Record& record = member.record;
+    if (member.prepared) record.notes = member.prepared->notes();
+    if (member.alive && record.measurement->samples.empty()) {
+      record.status = Status::failed;
+      record.reason = "no valid sample: the gate had to open by itself each time";
+    }
+    if (record.status == Status::ok) {
+      Measurement& measurement = *record.measurement;
+      measurement.summary = summarize(measurement.samples);
+      std::vector<double> clocks;
+      for (const Block& block : measurement.blocks) {
+        if (block.clock_hz) clocks.push_back(*block.clock_hz);
+      }
+      if (!clocks.empty()) measurement.clock_hz = median(clocks);
+    } else {
+      record.measurement.reset();  // a wrong or failed case has no number
+    }
+    member.batch.reset();
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace roofmark

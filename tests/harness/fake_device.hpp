@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "harness/case.hpp"
+#include "kernels/check.hpp"
+
+namespace roofmark {
+
+/// A device whose time is made up: a launch takes as long as `seconds` says, and the clock moves by that alone.
+class FakeDevice final : public Device {
+ public:
+  double clock = 0;
+  double overhead = 10e-6;                                               ///< of the host, a batch
+  std::function<double(int launch)> seconds = [](int) { return 1e-3; };  ///< of the n-th launch ever made
+  std::function<bool(int batch)> valid = [](int) { return true; };
+  std::function<std::uint64_t()> hash_value = [] { return 1; };
+  std::vector<int> slots_seen;
+  int launches = 0, batches = 0, flushes = 0, restores = 0;
+  DeviceInfo device;
+
+  FakeDevice() {
+    device.id = "cpu";
+    device.name = "fake";
+    device.memory_bytes = device.free_bytes = 1000;
+    device.caches = {{"l2", 100, 100}};
+  }
+
+  const DeviceInfo& info() const override { return device; }
+  Stream stream() override { return nullptr; }
+  void synchronize() override {}
+  std::size_t free_bytes() override { return device.free_bytes; }
+  Memory allocate(std::size_t bytes) override {
+    return {std::malloc(bytes), [](void* p) { std::free(p); }};
+  }
+  void to_host(void* host, const void* data, std::size_t bytes) override { std::memcpy(host, data, bytes); }
+  void to_device(void* data, const void* host, std::size_t bytes) override { std::memcpy(data, host, bytes); }
+  void zero(void* data, std::size_t bytes) override { std::memset(data, 0, bytes); }
+  void fill(void*, DataType, std::size_t, const Fill&) override {}
+  void poison(void* data, std::size_t bytes) override { std::memset(data, 0xFF, bytes); }
+  std::uint64_t hash(const void*, std::size_t) override { return hash_value(); }
+  ElementwiseError compare_linear(DataType, const void*, std::size_t, double, const void*, double, const void*,
+                                  double) override {
+    return {};
+  }
+  TermSums sum_terms(DataType, const void*, const void*, std::size_t) override { return {}; }
+  void signed_block_sums(const MatrixView&, std::int64_t, std::uint64_t, double*, double*) override {}
+  void multiply_fp64(const MatrixView&, const double*, std::int64_t, double*) override {}
+  std::optional<double> observed_clock_hz() override { return 1e9; }
+  Telemetry telemetry() override { return {}; }
+
+  std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) override {
+    return std::make_unique<FakeBatch>(*this, plan, std::move(launch));
+  }
+
+ private:
+  class FakeBatch final : public Batch {
+   public:
+    FakeBatch(FakeDevice& device, BatchPlan plan, Launch launch)
+        : device_(device), plan_(std::move(plan)), launch_(std::move(launch)) {}
+    Timing run() override {
+      if (plan_.flush_before) ++device_.flushes;
+      if (plan_.restore) {
+        ++device_.restores;
+        for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
+      }
+      Timing timing;
+      timing.start_seconds = device_.clock;
+      for (int i = 0; i < plan_.launches; ++i) {
+        const int slot = next_++ % plan_.slots;
+        device_.slots_seen.push_back(slot);
+        launch_(nullptr, slot);
+        timing.device_seconds += device_.seconds(device_.launches++);
+      }
+      timing.host_seconds = device_.overhead;
+      timing.valid = device_.valid(device_.batches++);
+      device_.clock += timing.device_seconds + device_.overhead;
+      return timing;
+    }
+    Issue path() const override { return plan_.path == Issue::automatic ? Issue::gate : plan_.path; }
+
+   private:
+    FakeDevice& device_;
+    BatchPlan plan_;
+    Launch launch_;
+    int next_ = 0;
+  };
+};
+
+/// A case of nothing: what it does is what the test says.
+class FakePrepared final : public Prepared {
+ public:
+  std::function<void(int slot)> on_launch = [](int) {};
+  std::function<Verification(int slot)> on_verify = [](int) { return Verification::within(0, 1, "error"); };
+  int resets = 0;
+  bool resetting = false;
+
+  void launch(Stream, int slot) override { on_launch(slot); }
+  void reset(int) override { ++resets; }
+  bool needs_reset() const override { return resetting; }
+  Verification verify(int slot) override { return on_verify(slot); }
+  Output output(int) override { return {&value_, DataType::fp32, 1}; }
+
+ private:
+  float value_ = 0;
+};
+
+}  // namespace roofmark

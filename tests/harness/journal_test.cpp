@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/journal.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+Record sample_record() {
+  Record record = ok_record("gemm", "blas", {{{{resource::fp32_fma, 2e9}, {resource::dram, 1e6, 1e5}}}}, 1.25e-3);
+  record.raises = resource::fp32_fma;
+  record.reason = "none \"at all\"\n";
+  record.notes = {{"algorithm", "tile 128x256"}};
+  record.fingerprint = Fingerprint{"0123456789abcdef", "key", true};
+  record.verification_before = Verification::within(0.5, 2, "u");
+  record.verification_after = Verification::nothing("no output");
+  record.measurement->clock_hz = 1.9e9;
+  record.measurement->summary.p95 = 1.3e-3;
+  record.measurement->blocks[2].after.throttle_reasons = {"power cap"};
+  record.measurement->blocks[2].after.power_watts = 699.5;
+  return record;
+}
+
+class JournalFile : public testing::Test {
+ protected:
+  JournalFile() : folder_(fs::temp_directory_path() / ("roofmark_journal_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~JournalFile() override { fs::remove_all(folder_); }
+
+  fs::path path() const { return folder_ / "result.jsonl"; }
+
+  void write_sample() const {
+    Journal journal(path());
+    journal.header({{"schema_version", kSchemaVersion}, {"ceilings", Json::array()}, {"findings", Json::array()}});
+    Record record = sample_record();
+    journal.record(record);
+    record.status = Status::failed;
+    record.measurement.reset();
+    journal.record(record);
+    journal.comparison({"a against b", "a", "b"});
+    journal.footer({{"complete", true}, {"interrupted", false}});
+  }
+
+  std::string text() const {
+    std::ifstream file(path(), std::ios::binary);
+    std::ostringstream all;
+    all << file.rdbuf();
+    return all.str();
+  }
+
+  void overwrite(const std::string& text) const { std::ofstream(path(), std::ios::binary | std::ios::trunc) << text; }
+
+  fs::path folder_;
+};
+
+TEST_F(JournalFile, GivesBackWhatWasWritten) {
+  write_sample();
+  int skipped = 0;
+  const RunLog log = read_journal(path(), skipped);
+  EXPECT_EQ(skipped, 0);
+  ASSERT_EQ(log.records.size(), 2U);
+  EXPECT_EQ(to_json(log.records[0]), to_json(sample_record()));
+  EXPECT_EQ(log.records[1].status, Status::failed);
+  EXPECT_EQ(log.comparisons.size(), 1U);
+  EXPECT_TRUE(log.footer);
+}
+
+TEST_F(JournalFile, AnExistingFileIsNotOverwritten) {
+  write_sample();
+  EXPECT_THROW(Journal{path()}, WriteError);
+  EXPECT_FALSE(text().empty());
+}
+
+// Whatever stands in the file: what can be read is read, or one of the two documented exceptions says why not.
+TEST_F(JournalFile, EveryCutKeepsTheRecordsBeforeIt) {
+  write_sample();
+  const std::string whole = text();
+  for (std::size_t length = 0; length < whole.size(); length += 7) {
+    overwrite(whole.substr(0, length));
+    // A line that lacks nothing but its newline is whole.
+    const auto lines =
+        std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length), '\n') + (whole[length] == '\n');
+    int skipped = 0;
+    if (lines == 0) {
+      EXPECT_THROW(read_journal(path(), skipped), ReadError) << length;
+      continue;
+    }
+    const RunLog log = read_journal(path(), skipped);
+    EXPECT_EQ(log.records.size(), std::clamp<std::size_t>(static_cast<std::size_t>(lines) - 1, 0, 2)) << length;
+    EXPECT_LE(skipped, 1);
+  }
+}
+
+TEST_F(JournalFile, DamageIsSkippedOrSaidNeverMore) {
+  write_sample();
+  const std::string whole = text();
+  std::mt19937 random(7);
+  for (int round = 0; round < 500; ++round) {
+    std::string damaged = whole;
+    for (int i = 0; i < 1 + round % 5; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
+    overwrite(damaged);
+    int skipped = 0;
+    try {
+      RunLog log = read_journal(path(), skipped);
+      if (log.header.contains("ceilings")) assemble(log);
+    } catch (const ReadError&) {
+    } catch (const std::invalid_argument&) {
+    } catch (const nlohmann::json::exception&) {
+    }
+  }
+}
+
+TEST_F(JournalFile, AnotherSchemaVersionIsRefused) {
+  overwrite(R"({"header":{"schema_version":99,"ceilings":[]}})"
+            "\n");
+  int skipped = 0;
+  try {
+    read_journal(path(), skipped);
+    FAIL();
+  } catch (const ReadError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("schema version 99"));
+  }
+}
+
+TEST_F(JournalFile, AssembledResultSplitsMeasuredFromUnmeasured) {
+  write_sample();
+  int skipped = 0;
+  RunLog log = read_journal(path(), skipped);
+  const Json result = assemble(log);
+  ASSERT_EQ(result.at("benchmarks").size(), 1U) << result.at("unmeasured").dump();
+  EXPECT_DOUBLE_EQ(result.at("benchmarks")[0].at("real_time").get<double>(), 1250);
+  EXPECT_EQ(result.at("benchmarks")[0].at("time_unit"), "us");
+  EXPECT_EQ(result.at("unmeasured").size(), 1U);
+  EXPECT_EQ(result.at("complete"), true);
+}
+
+TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
+  const fs::path target = folder_ / "result.json";
+  write_file(target, "old");
+  EXPECT_THROW(write_file(folder_ / "missing" / "result.json", "new"), WriteError);
+  write_file(target, "new");
+  std::ifstream file(target);
+  std::string content;
+  file >> content;
+  EXPECT_EQ(content, "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no temporary file is left
+}
+
+TEST(WriteFile, AFullDiskIsSaidAndLosesNothing) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "/dev/full is not to be had";
+  const fs::path folder = fs::temp_directory_path() / ("roofmark_full_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  // The temporary file's name is made to be the device that is always full.
+  fs::create_symlink("/dev/full", folder / ("result.json." + std::to_string(::getpid()) + ".tmp"));
+  std::ofstream(folder / "result.json") << "old";
+  EXPECT_THROW(write_file(folder / "result.json", "new"), WriteError);
+  std::ifstream file(folder / "result.json");
+  std::string content;
+  file >> content;
+  EXPECT_EQ(content, "old");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace roofmark

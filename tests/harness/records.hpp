@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "harness/measurement.hpp"
+
+namespace roofmark {
+
+/// An ok record of `samples` samples in five blocks, all of the same time.
+inline Record ok_record(std::string family, std::string how, Work work, double seconds, int samples = 20) {
+  Record record;
+  record.family = std::move(family);
+  record.how = std::move(how);
+  record.shape = {{"n", "1"}};
+  record.name = case_name(record.family, record.how, record.type, record.shape);
+  record.work = std::move(work);
+  record.status = Status::ok;
+  Measurement measurement;
+  for (int i = 0; i < samples; ++i) measurement.samples.push_back({0.1 * i, seconds, 1e-6, i * 5 / samples, false});
+  measurement.blocks.resize(5);
+  measurement.summary.median = measurement.summary.minimum = measurement.summary.maximum = seconds;
+  measurement.settled = true;
+  measurement.cache_by = "slots";
+  record.measurement = measurement;
+  return record;
+}
+
+}  // namespace roofmark
