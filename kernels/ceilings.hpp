@@ -54,6 +54,7 @@ struct TensorLayout {
   int m = 0, n = 0, k = 0;
   int instruction_k = 0;
   int depth = 0;
+  double iterations_per_clock = 0;  ///< about how many a block makes, for choosing a launch's length
 };
 
 /// Loops that do nothing but load one resource. A null entry: this kind of device has no such resource. Sinks are device
@@ -75,10 +76,10 @@ struct CeilingKernels {
                  Stream stream);
 
   std::size_t (*cache_read_sinks)(ProbeTarget target);
-  /// Reads `bytes` (a multiple of 4096 x processors, 64-byte aligned) of `data` `repeats` times, past CUDA's L1 cache. The set
-  /// is divided among the processors, and each reads its own part again and again (CPU: part i = the i-th of `processors` equal
-  /// parts). sink[i]: the sum, modulo 2^64 and over the repeats, of the 8-byte words that reader i read; every word is read by
-  /// one.
+  /// Reads `bytes` (a multiple of 16384 x processors, 64-byte aligned) of `data` `repeats` times, past CUDA's L1 cache. The set
+  /// is divided among the processors, and each reads its own part again and again: part i is the i-th of `processors` equal
+  /// ones. sink[cache_read_sinks(target)]: sums, modulo 2^64, of the 8-byte words read; all of them add up to repeats x the sum
+  /// of the words.
   void (*cache_read)(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                      Stream stream);
 

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/ceilings.hpp"
+#include "kernels/cuda/status.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+/// 16 bytes, the widest load of one thread.
+using Chunk = ulonglong2;
+
+constexpr int kSharedThreads = 512;
+constexpr int kSharedLoads = 4;
+constexpr std::size_t kSharedBytes = sizeof(Chunk) * kSharedThreads * kSharedLoads;
+
+// 64 KiB in flight an SM: several times what covers the 500 clocks to the far half of the cache.
+constexpr int kCacheThreads = 1024;
+constexpr int kTileThreads = 256;
+constexpr int kTileLoads = 4;
+constexpr int kTileChunks = kTileThreads * kTileLoads;
+constexpr int kTeams = kCacheThreads / kTileThreads;
+
+__global__ void __launch_bounds__(kSharedThreads) shared_read_kernel(std::uint64_t* sink, const Chunk* data, unsigned repeats) {
+  __shared__ Chunk set[kSharedThreads * kSharedLoads];
+#pragma unroll
+  for (int i = 0; i < kSharedLoads; ++i) set[i * kSharedThreads + threadIdx.x] = data[i * kSharedThreads + threadIdx.x];
+  __syncthreads();
+  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(set + threadIdx.x));
+  std::uint64_t sums[2 * kSharedLoads] = {};
+#pragma unroll 4
+  for (unsigned repeat = 0; repeat < repeats; ++repeat) {
+#pragma unroll
+    for (int i = 0; i < kSharedLoads; ++i) {
+      Chunk chunk;
+      // ld.volatile: nothing writes the set, so a plain load would be moved out of the loop.
+      asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
+                   : "=l"(chunk.x), "=l"(chunk.y)
+                   : "r"(address + i * kSharedThreads * static_cast<unsigned>(sizeof(Chunk))));
+      sums[2 * i] += chunk.x;
+      sums[2 * i + 1] += chunk.y;
+    }
+  }
+  std::uint64_t sum = 0;
+#pragma unroll
+  for (std::uint64_t part : sums) sum += part;
+  sink[blockIdx.x * kSharedThreads + threadIdx.x] = sum;
+}
+
+/// A thread's share of a tile of 16 KiB. One statement, so that all loads are on their way before the first sum.
+__device__ void load_past_l1(const Chunk* from, Chunk (&to)[kTileLoads]) {
+  static_assert(kTileThreads * sizeof(Chunk) == 4096 && kTileLoads == 4);
+  asm volatile(
+      "ld.global.cg.v2.u64 {%0, %1}, [%8];\n"
+      "ld.global.cg.v2.u64 {%2, %3}, [%8 + 4096];\n"
+      "ld.global.cg.v2.u64 {%4, %5}, [%8 + 8192];\n"
+      "ld.global.cg.v2.u64 {%6, %7}, [%8 + 12288];"
+      : "=l"(to[0].x), "=l"(to[0].y), "=l"(to[1].x), "=l"(to[1].y), "=l"(to[2].x), "=l"(to[2].y), "=l"(to[3].x), "=l"(to[3].y)
+      : "l"(from));
+}
+
+/// A block's reads are one sequence of tiles, its part over and over, which teams of threads deal out among themselves: none
+/// waits where one reading of the part ends.
+__global__ void __launch_bounds__(kCacheThreads)
+    cache_read_kernel(std::uint64_t* sink, const Chunk* data, unsigned tiles, unsigned repeats) {
+  const Chunk* own = data + static_cast<std::size_t>(blockIdx.x) * tiles * kTileChunks + threadIdx.x % kTileThreads;
+  const unsigned team = threadIdx.x / kTileThreads;
+  const unsigned stride = kTeams % tiles;
+  const unsigned reads = tiles * repeats;
+  unsigned tile = team % tiles;
+  std::uint64_t sums[2] = {};
+#pragma unroll 1
+  for (unsigned read = team; read < reads; read += kTeams) {
+    Chunk chunks[kTileLoads];
+    load_past_l1(own + static_cast<std::size_t>(tile) * kTileChunks, chunks);
+    tile += stride;
+    if (tile >= tiles) tile -= tiles;
+#pragma unroll
+    for (const Chunk& chunk : chunks) {
+      sums[0] += chunk.x;
+      sums[1] += chunk.y;
+    }
+  }
+  sink[blockIdx.x * kCacheThreads + threadIdx.x] = sums[0] + sums[1];
+}
+
+__global__ void empty_kernel() {}
+
+}  // namespace
+
+std::size_t cache_read_sinks(ProbeTarget target) { return static_cast<std::size_t>(target.processors) * kCacheThreads; }
+
+void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
+                Stream stream) {
+  const unsigned tiles = bytes / target.processors / (kTileChunks * sizeof(Chunk));
+  cache_read_kernel<<<target.processors, kCacheThreads, 0, stream>>>(sink, static_cast<const Chunk*>(data), tiles, repeats);
+  check(cudaGetLastError());
+}
+
+std::size_t shared_read_bytes() { return kSharedBytes; }
+
+std::size_t shared_read_sinks(ProbeTarget target) { return static_cast<std::size_t>(target.processors) * kSharedThreads; }
+
+void shared_read(std::uint64_t* sink, const void* data, std::size_t repeats, ProbeTarget target, Stream stream) {
+  shared_read_kernel<<<target.processors, kSharedThreads, 0, stream>>>(sink, static_cast<const Chunk*>(data), repeats);
+  check(cudaGetLastError());
+}
+
+void empty(Stream stream) {
+  empty_kernel<<<1, 1, 0, stream>>>();
+  check(cudaGetLastError());
+}
+
+}  // namespace roofmark::cuda

@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/ceilings.hpp"
+#include "kernels/cuda/ceilings_tensor.cuh"
+#include "kernels/cuda/status.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+// Two warpgroups an SM, each with a 64 x 256 accumulator: one's products run while the other waits for its own. Both
+// operands come from shared memory: 64 x 32 + 256 x 32 bytes in the 128 clocks of a product are 80 of its 128 bytes a clock.
+constexpr int kWarpgroups = 2;
+constexpr int kThreads = kWarpgroups * 128;
+constexpr int kM = kWarpgroups * 64;
+constexpr int kN = 256;
+// A row is two slabs of 128 bytes, each one row of the 128-byte swizzle; an instruction takes 32 bytes of k.
+constexpr int kSlabBytes = 128;
+constexpr int kSlabs = 2;
+constexpr int kStepBytes = 32;
+constexpr int kSteps = kSlabs * kSlabBytes / kStepBytes;
+constexpr int kSlabRows = kM + kN;
+constexpr int kSwizzleAtom = 1024;
+constexpr int kSharedBytes = kSlabs * kSlabRows * kSlabBytes + kSwizzleAtom;
+
+// The one way to give an instruction 128 registers.
+#define ROOFMARK_NAMES_8(a, b, c, d, e, f, g, h) "%" #a ", %" #b ", %" #c ", %" #d ", %" #e ", %" #f ", %" #g ", %" #h
+#define ROOFMARK_NAMES_64 \
+  ROOFMARK_NAMES_8(0, 1, 2, 3, 4, 5, 6, 7) ", " \
+  ROOFMARK_NAMES_8(8, 9, 10, 11, 12, 13, 14, 15) ", " \
+  ROOFMARK_NAMES_8(16, 17, 18, 19, 20, 21, 22, 23) ", " \
+  ROOFMARK_NAMES_8(24, 25, 26, 27, 28, 29, 30, 31) ", " \
+  ROOFMARK_NAMES_8(32, 33, 34, 35, 36, 37, 38, 39) ", " \
+  ROOFMARK_NAMES_8(40, 41, 42, 43, 44, 45, 46, 47) ", " \
+  ROOFMARK_NAMES_8(48, 49, 50, 51, 52, 53, 54, 55) ", " \
+  ROOFMARK_NAMES_8(56, 57, 58, 59, 60, 61, 62, 63)
+#define ROOFMARK_NAMES_128 \
+  ROOFMARK_NAMES_64 ", " \
+  ROOFMARK_NAMES_8(64, 65, 66, 67, 68, 69, 70, 71) ", " \
+  ROOFMARK_NAMES_8(72, 73, 74, 75, 76, 77, 78, 79) ", " \
+  ROOFMARK_NAMES_8(80, 81, 82, 83, 84, 85, 86, 87) ", " \
+  ROOFMARK_NAMES_8(88, 89, 90, 91, 92, 93, 94, 95) ", " \
+  ROOFMARK_NAMES_8(96, 97, 98, 99, 100, 101, 102, 103) ", " \
+  ROOFMARK_NAMES_8(104, 105, 106, 107, 108, 109, 110, 111) ", " \
+  ROOFMARK_NAMES_8(112, 113, 114, 115, 116, 117, 118, 119) ", " \
+  ROOFMARK_NAMES_8(120, 121, 122, 123, 124, 125, 126, 127)
+#define ROOFMARK_REGISTERS_8(constraint, r, i)                                                              \
+  constraint(r[i]), constraint(r[i + 1]), constraint(r[i + 2]), constraint(r[i + 3]), constraint(r[i + 4]), \
+      constraint(r[i + 5]), constraint(r[i + 6]), constraint(r[i + 7])
+#define ROOFMARK_REGISTERS_64(constraint, r, i)                                                 \
+  ROOFMARK_REGISTERS_8(constraint, r, i), ROOFMARK_REGISTERS_8(constraint, r, i + 8),           \
+      ROOFMARK_REGISTERS_8(constraint, r, i + 16), ROOFMARK_REGISTERS_8(constraint, r, i + 24), \
+      ROOFMARK_REGISTERS_8(constraint, r, i + 32), ROOFMARK_REGISTERS_8(constraint, r, i + 40), \
+      ROOFMARK_REGISTERS_8(constraint, r, i + 48), ROOFMARK_REGISTERS_8(constraint, r, i + 56)
+#define ROOFMARK_REGISTERS_128(constraint, r) ROOFMARK_REGISTERS_64(constraint, r, 0), ROOFMARK_REGISTERS_64(constraint, r, 64)
+
+/// D (+)= A B^T for 64 x 256 of D; registers as kernels/ceilings.hpp deals rows and columns to lanes. Without `accumulate` D is
+/// overwritten. `settle` keeps a register's uses behind it.
+template <DataType type, DataType accumulator>
+struct Product;
+template <>
+struct Product<DataType::tf32, DataType::fp32> {
+  using Register = float;
+  using Sum = float;
+  static constexpr int registers = 128;
+  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1; }"
+        : ROOFMARK_REGISTERS_128("+f", d)
+        : "l"(a), "l"(b), "r"(accumulate));
+  }
+  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
+  static __device__ Sum value(Register r) { return r; }
+};
+template <>
+struct Product<DataType::fp16, DataType::fp32> {
+  using Register = float;
+  using Sum = float;
+  static constexpr int registers = 128;
+  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1, 0, 0; }"
+        : ROOFMARK_REGISTERS_128("+f", d)
+        : "l"(a), "l"(b), "r"(accumulate));
+  }
+  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
+  static __device__ Sum value(Register r) { return r; }
+};
+template <>
+struct Product<DataType::bf16, DataType::fp32> {
+  using Register = float;
+  using Sum = float;
+  static constexpr int registers = 128;
+  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1, 0, 0; }"
+        : ROOFMARK_REGISTERS_128("+f", d)
+        : "l"(a), "l"(b), "r"(accumulate));
+  }
+  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
+  static __device__ Sum value(Register r) { return r; }
+};
+template <>
+struct Product<DataType::fp8, DataType::fp32> {
+  using Register = float;
+  using Sum = float;
+  static constexpr int registers = 128;
+  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1; }"
+        : ROOFMARK_REGISTERS_128("+f", d)
+        : "l"(a), "l"(b), "r"(accumulate));
+  }
+  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
+  static __device__ Sum value(Register r) { return r; }
+};
+template <>
+struct Product<DataType::fp16, DataType::fp16> {
+  using Register = std::uint32_t;
+  using Sum = float;
+  static constexpr int registers = 64;
+  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f16.f16.f16 {" ROOFMARK_NAMES_64 "}, %64, %65, p, 1, 1, 0, 0; }"
+        : ROOFMARK_REGISTERS_64("+r", d, 0)
+        : "l"(a), "l"(b), "r"(accumulate));
+  }
+  static __device__ void settle(Register& r) { asm volatile("" : "+r"(r)); }
+  static __device__ Sum value(Register r) { return sum_of_halves(r); }
+};
+template <>
+struct Product<DataType::int8, DataType::int32> {
+  using Register = int;
+  using Sum = int;
+  static constexpr int registers = 128;
+  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" ROOFMARK_NAMES_128 "}, %128, %129, p; }"
+        : ROOFMARK_REGISTERS_128("+r", d)
+        : "l"(a), "l"(b), "r"(accumulate));
+  }
+  static __device__ void settle(Register& r) { asm volatile("" : "+r"(r)); }
+  static __device__ Sum value(Register r) { return r; }
+};
+
+#undef ROOFMARK_NAMES_8
+#undef ROOFMARK_NAMES_64
+#undef ROOFMARK_NAMES_128
+#undef ROOFMARK_REGISTERS_8
+#undef ROOFMARK_REGISTERS_64
+#undef ROOFMARK_REGISTERS_128
+
+/// A shared-memory matrix descriptor (PTX ISA, asynchronous warpgroup matrix shared memory layout): k consecutive, 128-byte
+/// swizzle, groups of 8 rows 1024 bytes apart. Addresses and distances in units of 16 bytes.
+[[maybe_unused]] __device__ std::uint64_t descriptor(std::uint32_t address) {
+  constexpr std::uint64_t swizzle_128 = std::uint64_t{1} << 62;
+  constexpr std::uint64_t stride = std::uint64_t{kSwizzleAtom / 16} << 32;
+  constexpr std::uint64_t leading = std::uint64_t{1} << 16;  // not used with this swizzle
+  return swizzle_128 | stride | leading | (address & 0x3FFFF) >> 4;
+}
+
+/// Row-major rows of two slabs to their places in shared memory; within a slab 16-byte chunk c of row r stands at c ^ (r % 8).
+[[maybe_unused]] __device__ void copy_rows(unsigned char* shared, const uint4* rows, int count) {
+  constexpr int chunks = kSlabBytes / 16;
+  for (int i = threadIdx.x; i < count * kSlabs * chunks; i += kThreads) {
+    const int row = i / (kSlabs * chunks), slab = i / chunks % kSlabs, chunk = i % chunks;
+    *reinterpret_cast<uint4*>(shared + slab * kSlabRows * kSlabBytes + row * kSlabBytes + ((chunk ^ row % 8) * 16)) = rows[i];
+  }
+}
+
+/// Empty unless compiled for sm_90a: wgmma exists nowhere else.
+template <DataType type, DataType accumulator>
+__global__ void __launch_bounds__(kThreads, 1)
+    wgmma_kernel(typename Product<type, accumulator>::Sum* sink, const uint4* a, const uint4* b, unsigned iterations) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  using Product = Product<type, accumulator>;
+  extern __shared__ unsigned char dynamic[];
+  const std::uint32_t start = static_cast<std::uint32_t>(__cvta_generic_to_shared(dynamic));
+  const std::uint32_t aligned = (start + kSwizzleAtom - 1) / kSwizzleAtom * kSwizzleAtom;
+  unsigned char* shared = dynamic + (aligned - start);
+  copy_rows(shared, a, kM);
+  copy_rows(shared + kM * kSlabBytes, b, kN);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+
+  // From lane 0, so that the compiler knows the descriptors to be the same in a whole warp.
+  const std::uint32_t warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
+  const std::uint64_t a_start = descriptor(aligned + warpgroup * 64 * kSlabBytes);
+  const std::uint64_t b_start = descriptor(aligned + kM * kSlabBytes);
+  typename Product::Register d[Product::registers];
+#pragma unroll
+  for (int i = 0; i < Product::registers; ++i) d[i] = 0;
+#pragma unroll 1
+  for (unsigned iteration = 0; iteration < iterations; ++iteration) {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      constexpr int steps_a_slab = kSlabBytes / kStepBytes;
+      const int offset = (step / steps_a_slab * kSlabRows * kSlabBytes + step % steps_a_slab * kStepBytes) / 16;
+      Product::multiply(d, a_start + offset, b_start + offset, step != 0);
+    }
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    // The last iteration's products may still run: the tensor cores never wait for the next to be issued.
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  // To the compiler the registers were written when the products were issued: nothing may read them before the wait.
+#pragma unroll
+  for (int i = 0; i < Product::registers; ++i) Product::settle(d[i]);
+  typename Product::Sum sum = 0;
+#pragma unroll
+  for (int i = 0; i < Product::registers; ++i) sum += Product::value(d[i]);
+  sink[blockIdx.x * kThreads + threadIdx.x] = sum;
+#endif
+}
+
+template <DataType type, DataType accumulator>
+void launch_wgmma(void* sink, const void* a, const void* b, std::size_t iterations, ProbeTarget target, Stream stream) {
+  const auto kernel = wgmma_kernel<type, accumulator>;
+  cudaFuncAttributes attributes;
+  check(cudaFuncGetAttributes(&attributes, kernel));
+  if (attributes.numRegs < Product<type, accumulator>::registers) throw Unsupported("wgmma: roofmark was built without sm_90a");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+  kernel<<<target.processors, kThreads, kSharedBytes, stream>>>(static_cast<typename Product<type, accumulator>::Sum*>(sink),
+                                                                static_cast<const uint4*>(a), static_cast<const uint4*>(b),
+                                                                iterations);
+  check(cudaGetLastError());
+}
+
+}  // namespace
+
+TensorLayout wgmma_layout(DataType type, DataType accumulate, ProbeTarget target) {
+  if (target.compute_capability != 90 || type == DataType::fp64 || !tensor_accumulates(type, accumulate)) return {};
+  const int size = static_cast<int>(size_of(type));
+  // 128 clocks an instruction, whatever the type.
+  constexpr double clocks = 128.0 * kWarpgroups * kSteps;
+  return {target.processors, kThreads / 32, kM, kN, kSlabs * kSlabBytes / size, kStepBytes / size, 1, 1 / clocks};
+}
+
+void wgmma(DataType type, DataType accumulate, void* sink, const void* a, const void* b, std::size_t iterations,
+           ProbeTarget target, Stream stream) {
+  switch (type) {
+    case DataType::tf32:
+      return launch_wgmma<DataType::tf32, DataType::fp32>(sink, a, b, iterations, target, stream);
+    case DataType::fp16:
+      return (accumulate == DataType::fp16
+                  ? launch_wgmma<DataType::fp16, DataType::fp16>
+                  : launch_wgmma<DataType::fp16, DataType::fp32>)(sink, a, b, iterations, target, stream);
+    case DataType::bf16:
+      return launch_wgmma<DataType::bf16, DataType::fp32>(sink, a, b, iterations, target, stream);
+    case DataType::fp8:
+      return launch_wgmma<DataType::fp8, DataType::fp32>(sink, a, b, iterations, target, stream);
+    case DataType::int8:
+      return launch_wgmma<DataType::int8, DataType::int32>(sink, a, b, iterations, target, stream);
+    default:
+      throw Unsupported("no wgmma for " + std::string(name(type)));
+  }
+}
+
+}  // namespace roofmark::cuda

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ceilings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace roofmark {
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsSupersetOf;
+
+DeviceInfo gpu(int capability, int multiprocessors, std::size_t l2_bytes) {
+  DeviceInfo info;
+  info.id = "cuda:0";
+  info.backend = Backend::cuda;
+  info.compute_capability = capability;
+  info.multiprocessors = multiprocessors;
+  info.clock_hz = 1.98e9;
+  info.memory_bytes = info.free_bytes = std::size_t{80} << 30;
+  info.caches = {{"l2", l2_bytes, l2_bytes}};
+  return info;
+}
+
+DeviceInfo cpu(int cores) {
+  DeviceInfo info;
+  info.id = "cpu";
+  info.multiprocessors = cores;
+  info.memory_bytes = info.free_bytes = std::size_t{16} << 30;
+  info.caches = {{"l1", cores * std::size_t{32768}, 32768},
+                 {"l2", cores * std::size_t{1} << 20, std::size_t{1} << 20},
+                 {"l3", std::size_t{32} << 20, std::size_t{32} << 20}};
+  return info;
+}
+
+std::vector<Case> list(const DeviceInfo& device, SuiteName suite = SuiteName::quick) {
+  std::vector<Case> cases;
+  for (const Group& group : ceilings(Listing{device, suite, {}})) {
+    for (const Case& c : group.cases) cases.push_back(c);
+  }
+  return cases;
+}
+
+std::set<std::string> names(const std::vector<Case>& cases, bool supported) {
+  std::set<std::string> found;
+  for (const Case& c : cases) {
+    if (c.unsupported.empty() == supported) found.insert(c.name());
+  }
+  return found;
+}
+
+const Case& find(const std::vector<Case>& cases, const std::string& name) {
+  for (const Case& c : cases) {
+    if (c.name() == name) return c;
+  }
+  throw std::invalid_argument(name);
+}
+
+class Ceilings : public ::testing::TestWithParam<DeviceInfo> {
+ protected:
+  void SetUp() override {
+    const DeviceInfo& device = GetParam();
+    if (!select(device.backend, cuda::ceilings, cpu::ceilings)) GTEST_SKIP() << "this build has no kernels for " << device.id;
+  }
+};
+
+TEST_P(Ceilings, HaveNamesOfTheirOwn) {
+  const std::vector<Case> cases = list(GetParam());
+  EXPECT_EQ(names(cases, true).size() + names(cases, false).size(), cases.size());
+  EXPECT_FALSE(names(cases, true).empty());
+}
+
+TEST_P(Ceilings, RaiseTheOneResourceTheyDemand) {
+  for (const Case& c : list(GetParam())) {
+    if (!c.unsupported.empty()) continue;
+    SCOPED_TRACE(c.name());
+    ASSERT_TRUE(c.raises);
+    ASSERT_EQ(c.work.phases.size(), 1U);
+    ASSERT_EQ(c.work.phases[0].size(), 1U);
+    EXPECT_EQ(c.work.phases[0][0].resource, *c.raises);
+    EXPECT_GT(c.work.phases[0][0].amount, 0);
+    EXPECT_EQ(c.family, "ceilings");
+  }
+}
+
+TEST_P(Ceilings, AreTheSameForEverySuite) {
+  const std::vector<Case> quick = list(GetParam(), SuiteName::quick), full = list(GetParam(), SuiteName::full);
+  EXPECT_EQ(names(quick, true), names(full, true));
+  for (const Case& c : quick) EXPECT_EQ(c.work.total(*c.raises), find(full, c.name()).work.total(*c.raises)) << c.name();
+}
+
+TEST_P(Ceilings, FitInTheMemory) {
+  for (const Case& c : list(GetParam())) EXPECT_LT(c.slot_bytes + c.shared_bytes, GetParam().free_bytes) << c.name();
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Ceilings,
+                         ::testing::Values(gpu(80, 108, 40 << 20), gpu(89, 58, 48 << 20), gpu(90, 132, 60 << 20),
+                                           gpu(100, 148, 126 << 20), gpu(120, 170, 96 << 20), cpu(1), cpu(2), cpu(64)),
+                         [](const auto& test) {
+                           const DeviceInfo& device = test.param;
+                           return device.backend == Backend::cuda ? "sm_" + std::to_string(device.compute_capability)
+                                                                  : "cores_" + std::to_string(device.multiprocessors);
+                         });
+
+class CudaCeilings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!select(Backend::cuda, cuda::ceilings, cpu::ceilings)) GTEST_SKIP() << "this build has no CUDA kernels";
+  }
+};
+
+TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
+  const auto ampere = list(gpu(80, 108, 40 << 20)), ada = list(gpu(89, 58, 48 << 20)), hopper = list(gpu(90, 132, 60 << 20)),
+             blackwell = list(gpu(100, 148, 126 << 20));
+  EXPECT_THAT(names(ampere, true), IsSupersetOf({"ceilings/mma/fp64/accumulate:fp64", "ceilings/mma/tf32/accumulate:fp32",
+                                                 "ceilings/mma/fp16/accumulate:fp32", "ceilings/mma/fp16/accumulate:fp16",
+                                                 "ceilings/mma/bf16/accumulate:fp32", "ceilings/mma/int8/accumulate:int32"}));
+  EXPECT_THAT(names(ampere, false), IsSupersetOf({"ceilings/mma/fp8/accumulate:fp32", "ceilings/wgmma/fp16/accumulate:fp32"}));
+  EXPECT_THAT(names(ada, true), Contains("ceilings/mma/fp8/accumulate:fp32"));
+  EXPECT_THAT(names(ada, false), IsSupersetOf({"ceilings/mma/fp64/accumulate:fp64", "ceilings/wgmma/int8/accumulate:int32"}));
+  EXPECT_THAT(names(hopper, true), IsSupersetOf({"ceilings/mma/fp64/accumulate:fp64", "ceilings/wgmma/tf32/accumulate:fp32",
+                                                 "ceilings/wgmma/fp16/accumulate:fp32", "ceilings/wgmma/fp16/accumulate:fp16",
+                                                 "ceilings/wgmma/bf16/accumulate:fp32", "ceilings/wgmma/fp8/accumulate:fp32",
+                                                 "ceilings/wgmma/int8/accumulate:int32"}));
+  EXPECT_THAT(names(hopper, false), Contains("ceilings/mma/fp8/accumulate:fp32"));
+  EXPECT_THAT(names(blackwell, false),
+              IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32"}));
+  EXPECT_THAT(find(ampere, "ceilings/mma/fp8/accumulate:fp32").unsupported, ::testing::HasSubstr("8.0"));
+}
+
+// A launch of 2 ms at the peak rate of the compute capability: FLOPs a clock an SM of the vendor's tables.
+TEST_F(CudaCeilings, CountWhatTwoMillisecondsAtThePeakHold) {
+  const auto hopper = list(gpu(90, 132, 60 << 20));
+  const double clocks = 132 * 1.98e9 * 2e-3;
+  const auto amount = [&](const std::string& name) {
+    const Case& c = find(hopper, name);
+    return c.work.total(*c.raises) / clocks;
+  };
+  const auto near = [](double per_clock) { return ::testing::DoubleNear(per_clock, 0.01 * per_clock); };
+  EXPECT_THAT(amount("ceilings/fma/fp64"), near(128));
+  EXPECT_THAT(amount("ceilings/fma/fp32"), near(256));
+  EXPECT_THAT(amount("ceilings/fma/fp16"), near(512));
+  EXPECT_THAT(amount("ceilings/wgmma/tf32/accumulate:fp32"), near(2048));
+  EXPECT_THAT(amount("ceilings/wgmma/bf16/accumulate:fp32"), near(4096));
+  EXPECT_THAT(amount("ceilings/wgmma/fp8/accumulate:fp32"), near(8192));
+  EXPECT_THAT(amount("ceilings/exp2/fp32"), near(16));
+  EXPECT_THAT(amount("ceilings/shared_read/fp32/bytes:32768"), near(128));
+}
+
+// The FLOPs of a grid, counted by threads, registers and instructions.
+TEST_F(CudaCeilings, CountEveryOperationOfTheGrid) {
+  const ProbeTarget h200{90, 132};
+  EXPECT_EQ(cuda::ceilings.fma_layout(DataType::fp32, h200).chains, 132U * 512 * 8);
+  EXPECT_EQ(cuda::ceilings.fma_layout(DataType::fp16, h200).chains, 132U * 512 * 8 * 2);
+  const auto operations = [&](TensorInstruction instruction, DataType type, DataType accumulate) {
+    const TensorLayout l = cuda::ceilings.tensor_layout({instruction, type, accumulate}, h200);
+    return 2.0 * l.blocks * l.m * l.n * l.k * l.depth;
+  };
+  // 8 warps, 4 x 4 products, 16 of each before they are cleared.
+  EXPECT_EQ(operations(TensorInstruction::mma, DataType::bf16, DataType::fp32), 132.0 * 8 * 16 * 16 * (2 * 16 * 8 * 16));
+  EXPECT_EQ(operations(TensorInstruction::mma, DataType::fp64, DataType::fp64), 132.0 * 8 * 8 * 16 * (2 * 16 * 8 * 16));
+  // 2 warpgroups, 8 instructions.
+  EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::bf16, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 16));
+  EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::fp8, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 32));
+}
+
+}  // namespace
+}  // namespace roofmark
