@@ -10,6 +10,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "harness/units.hpp"
+
 namespace roofmark {
 namespace {
 
@@ -18,14 +20,6 @@ constexpr double kTolerance = 1.02;
 
 /// From the outermost to the innermost.
 constexpr std::array kMemoryLevels = {resource::dram, resource::l3, resource::l2, resource::l1, resource::shared};
-
-/// 4.917e12 becomes "4.917 T".
-std::string with_prefix(double value) {
-  constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-  std::size_t i = 0;
-  for (; std::abs(value) >= 1000 && i + 1 < std::size(prefixes); ++i) value /= 1000;
-  return fmt::format("{:.4g} {}", value, prefixes[i]);
-}
 
 using Amounts = std::array<double, std::size(kResources)>;
 
@@ -88,9 +82,9 @@ std::string why_impossible(const Work& work, const Roofline& roofline, double se
     const std::optional<double> scaled = at_clock(ceiling, clock_hz);
     const double limit = scaled.value_or(*ceiling.theoretical), rate = needed / seconds;
     if (rate <= kTolerance * limit) continue;
-    const std::string unit(name(ceiling.resource.unit));
-    reasons += fmt::format("{}{}: {}{}/s is {:.3f} of the {}{}/s that the device can give ({}", reasons.empty() ? "" : "; ",
-                           ceiling.resource.title, with_prefix(rate), unit, rate / limit, with_prefix(limit), unit,
+    const Unit unit = ceiling.resource.unit;
+    reasons += fmt::format("{}{}: {} is {:.3f} of the {} that the device can give ({}", reasons.empty() ? "" : "; ",
+                           ceiling.resource.title, format_rate(rate, unit), rate / limit, format_rate(limit, unit),
                            ceiling.theoretical_source);
     if (ceiling.resource.follows_clock && scaled) reasons += fmt::format(", at the observed {:.0f} MHz", *clock_hz / 1e6);
     reasons += ")";

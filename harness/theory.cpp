@@ -6,6 +6,8 @@
 
 #include <regex>
 
+#include "harness/units.hpp"
+
 namespace roofmark {
 
 extern const char* const kGpusJson;
@@ -55,12 +57,12 @@ void add_memory(const DeviceInfo& device, Roofline& roofline) {
       fmt::format("{} bit x {:.0f} MHz x 2 / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6);
 }
 
-/// "; also 1.431e+12 (source)" for the other figures that are published.
-std::string others(const Json& figure, double unit) {
+/// "; also 1.43 TFLOP/s (source)" for the other figures that are published.
+std::string others(const Json& figure, double scale, Unit unit) {
   std::string text;
   if (!figure.contains("also")) return text;
   for (const Json& other : figure.at("also")) {
-    text += fmt::format("; also {:.4g} ({})", other.at("value").get<double>() * unit, source_of(other));
+    text += fmt::format("; also {} ({})", format_rate(other.at("value").get<double>() * scale, unit), source_of(other));
   }
   return text;
 }
@@ -73,13 +75,15 @@ void add_datasheet(const Json& sku, Roofline& roofline) {
     const Json& clock = published_clock(sku, id);
     Ceiling& ceiling = roofline.at(resource);
     ceiling.datasheet = figure.at("value").get<double>() * 1e12;
-    ceiling.datasheet_source = fmt::format("{}: dense, at {:.0f} MHz ({}){}", sku.at("sku").get<std::string>(),
-                                           clock.at("value").get<double>(), source_of(figure), others(figure, 1e12));
+    ceiling.datasheet_source =
+        fmt::format("{}: dense, at {:.0f} MHz ({}){}", sku.at("sku").get<std::string>(), clock.at("value").get<double>(),
+                    source_of(figure), others(figure, 1e12, resource.unit));
   }
   const Json& memory = sku.at("memory_gigabytes_per_second");
   Ceiling& dram = roofline.at(resource::dram);
   dram.datasheet = memory.at("value").get<double>() * 1e9;
-  dram.datasheet_source = fmt::format("{} ({}){}", sku.at("sku").get<std::string>(), source_of(memory), others(memory, 1e9));
+  dram.datasheet_source =
+      fmt::format("{} ({}){}", sku.at("sku").get<std::string>(), source_of(memory), others(memory, 1e9, Unit::byte));
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST(Impossible, AboveThePins) {
   const Work work = one_phase({{resource::dram, 5e9}});
   EXPECT_EQ(placed(work, 1e-3 / 1.019).impossible, "");
   EXPECT_EQ(placed(work, 1e-3 / 1.03).impossible,
-            "DRAM: 5.15 TB/s is 1.030 of the 5 TB/s that the device can give (by its attributes)");
+            "DRAM: 5.15 TB/s is 1.030 of the 5.00 TB/s that the device can give (by its attributes)");
   // The pins do not follow the SM clock.
   EXPECT_NE(placed(work, 1e-3 / 1.03, 4e9).impossible, "");
 }
@@ -172,7 +172,7 @@ TEST(Impossible, AboveThePeakAtTheObservedClock) {
   EXPECT_EQ(placed(work, 1.1e-3, {}).impossible, "");
   EXPECT_EQ(placed(work, 1.1e-3, 2e9).impossible, "");
   EXPECT_THAT(placed(work, 1.1e-3, 1.5e9).impossible, HasSubstr("at the observed 1500 MHz"));
-  EXPECT_THAT(placed(work, 1.1e-3, 1.5e9).impossible, HasSubstr("bf16 tensor: 909.1 TFLOP/s is 1.212 of the 750 TFLOP/s"));
+  EXPECT_THAT(placed(work, 1.1e-3, 1.5e9).impossible, HasSubstr("bf16 tensor: 909 TFLOP/s is 1.212 of the 750 TFLOP/s"));
   EXPECT_NE(placed(work, 0.9e-3, {}).impossible, "");
 }
 
@@ -185,7 +185,7 @@ TEST(Impossible, LeavesOutWhatACacheMayServe) {
 
 TEST(Impossible, IsJudgedOverAllPhasesOfAResource) {
   Work work{{{{resource::dram, 4e9}}, {{resource::dram, 4e9}}}};
-  EXPECT_THAT(placed(work, 1e-3).impossible, HasSubstr("8 TB/s is 1.600"));
+  EXPECT_THAT(placed(work, 1e-3).impossible, HasSubstr("8.00 TB/s is 1.600"));
   // Two phases that an implementation overlaps: each resource alone keeps within its limit.
   Work overlapped{{{{resource::dram, 4.9e9}}, {{resource::bf16_tensor, 0.9e12}}}};
   EXPECT_EQ(placed(overlapped, 1e-3).impossible, "");

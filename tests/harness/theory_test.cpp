@@ -257,7 +257,7 @@ TEST(TheoreticalRoofline, QuotesEveryPublishedFigure) {
   const Roofline roofline = theoretical_roofline(gpu("NVIDIA GB200", 100, 152, 2062));
   const Ceiling& fp64 = *roofline.find(resource::fp64_fma);
   EXPECT_EQ(fp64.datasheet, 39e12);
-  EXPECT_THAT(fp64.datasheet_source, HasSubstr("also 4e+13"));
+  EXPECT_THAT(fp64.datasheet_source, HasSubstr("also 40.0 TFLOP/s"));
   // The SMs are those of the device, whatever is published.
   EXPECT_NEAR(*fp64.theoretical, 152 * 2062e6 * 128, 1);
 }
