@@ -16,21 +16,21 @@ namespace roofmark {
 /// How A and B stand in memory, in the BLAS convention: everything is column-major, and a letter says whether the stored
 /// matrix is taken as it is (n) or transposed (t); the first letter is A's, the second B's. In tn both are contiguous along
 /// k: y = x W^T over row-major activations x [n, k] and weights W [m, k] is tn with A = W, B = x, D = y.
-enum class Layout : std::uint8_t { tn, nt, nn, tt };
+enum class GemmLayout : std::uint8_t { tn, nt, nn, tt };
 
-inline constexpr Layout kLayouts[] = {Layout::tn, Layout::nt, Layout::nn, Layout::tt};
+inline constexpr GemmLayout kGemmLayouts[] = {GemmLayout::tn, GemmLayout::nt, GemmLayout::nn, GemmLayout::tt};
 
-constexpr std::string_view name(Layout layout) {
+constexpr std::string_view name(GemmLayout layout) {
   constexpr std::string_view names[] = {"tn", "nt", "nn", "tt"};
   return names[static_cast<int>(layout)];
 }
-constexpr bool transposes_a(Layout layout) { return layout == Layout::tn || layout == Layout::tt; }
-constexpr bool transposes_b(Layout layout) { return layout == Layout::nt || layout == Layout::tt; }
+constexpr bool transposes_a(GemmLayout layout) { return layout == GemmLayout::tn || layout == GemmLayout::tt; }
+constexpr bool transposes_b(GemmLayout layout) { return layout == GemmLayout::nt || layout == GemmLayout::tt; }
 
 /// Throws std::invalid_argument that names the known layouts.
-inline Layout parse_layout(std::string_view text) {
+inline GemmLayout parse_gemm_layout(std::string_view text) {
   std::string known;
-  for (Layout layout : kLayouts) {
+  for (GemmLayout layout : kGemmLayouts) {
     if (name(layout) == text) return layout;
     known += (known.empty() ? "" : ", ") + std::string(name(layout));
   }
@@ -41,7 +41,7 @@ inline Layout parse_layout(std::string_view text) {
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
   DataType type = DataType::fp32;
-  Layout layout = Layout::tn;
+  GemmLayout layout = GemmLayout::tn;
 };
 
 /// The type of D: fp8 gives bf16, int8 gives int32, tf32 gives fp32 (unrounded), every other type itself. Accumulation is in
@@ -56,9 +56,12 @@ constexpr DataType gemm_output_type(DataType type) {
 class GemmPlan {
  public:
   virtual ~GemmPlan() = default;
-  /// What the library proposes for the problem, its first choice first; never empty. Each text tells one algorithm from all
-  /// others of the library (id, tile, stages, split-K, swizzle, ...).
+  /// What the library proposes for the problem, its first choice first; never empty. A text says what the library lets be
+  /// known of an algorithm: its number, tile, stages, split-K, reduction, swizzle and so on.
   virtual const std::vector<std::string>& algorithms() const = 0;
+  /// How often a partial sum is rounded to D's type on the way to one element: once, or more where the algorithm splits k
+  /// and adds the parts in that type.
+  virtual int output_roundings(int algorithm) const = 0;
   /// Enqueues D = A x B by algorithms()[algorithm]. All pointers are 256-byte aligned; `workspace` has the table's
   /// workspace_bytes, and executions that share it follow one another. Throws DeviceError.
   virtual void launch(int algorithm, const void* a, const void* b, void* d, void* workspace, Stream stream) const = 0;

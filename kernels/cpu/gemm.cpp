@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm.hpp"
+
+#include <cblas.h>
+
+#include <limits>
+
+#include "kernels/check.hpp"
+
+// Weak: any other BLAS lacks them, and still multiplies.
+extern "C" __attribute__((weak)) char* openblas_get_config(void);
+extern "C" __attribute__((weak)) char* openblas_get_corename(void);
+
+namespace roofmark::cpu {
+
+namespace {
+
+class BlasPlan final : public GemmPlan {
+ public:
+  explicit BlasPlan(const GemmProblem& problem) : problem_(problem) {
+    if (problem.type != DataType::fp64 && problem.type != DataType::fp32) {
+      throw Unsupported("the BLAS multiplies fp64 and fp32, not " + std::string(name(problem.type)));
+    }
+    for (std::int64_t size : {problem.m, problem.n, problem.k}) {
+      if (size > std::numeric_limits<int>::max()) throw Unsupported("the BLAS takes sizes below 2^31");
+    }
+  }
+
+  const std::vector<std::string>& algorithms() const override {
+    static const std::vector<std::string> only = {"gemm"};
+    return only;
+  }
+
+  int output_roundings(int /*algorithm*/) const override { return 1; }
+
+  void launch(int /*algorithm*/, const void* a, const void* b, void* d, void* /*workspace*/, Stream) const override {
+    const auto m = static_cast<int>(problem_.m), n = static_cast<int>(problem_.n), k = static_cast<int>(problem_.k);
+    const CBLAS_TRANSPOSE of_a = transposes_a(problem_.layout) ? CblasTrans : CblasNoTrans;
+    const CBLAS_TRANSPOSE of_b = transposes_b(problem_.layout) ? CblasTrans : CblasNoTrans;
+    const int lda = of_a == CblasTrans ? k : m, ldb = of_b == CblasTrans ? n : k;
+    if (problem_.type == DataType::fp64) {
+      cblas_dgemm(CblasColMajor, of_a, of_b, m, n, k, 1, static_cast<const double*>(a), lda, static_cast<const double*>(b), ldb,
+                  0, static_cast<double*>(d), m);
+    } else {
+      cblas_sgemm(CblasColMajor, of_a, of_b, m, n, k, 1, static_cast<const float*>(a), lda, static_cast<const float*>(b), ldb,
+                  0, static_cast<float*>(d), m);
+    }
+  }
+
+ private:
+  GemmProblem problem_;
+};
+
+std::string version() {
+  if (!openblas_get_config || !openblas_get_corename) return "BLAS";
+  return std::string(openblas_get_config()) + ", kernels for " + openblas_get_corename();
+}
+
+std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int /*most*/) { return std::make_unique<BlasPlan>(problem); }
+
+}  // namespace
+
+const GemmKernels gemm = {"blas", 0, version, plan};
+
+}  // namespace roofmark::cpu

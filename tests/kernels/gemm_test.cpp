@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gemm.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "harness/random.hpp"
+#include "kernels/check.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::HasSubstr;
+
+/// Column-major storage of an operand, and its element (row, column) as the product takes it.
+struct Operand {
+  std::int64_t rows, columns;
+  bool transposed;
+  std::vector<double> values;
+
+  Operand(std::int64_t rows, std::int64_t columns, bool transposed, std::uint64_t array)
+      : rows(rows), columns(columns), transposed(transposed), values(static_cast<std::size_t>(rows * columns)) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = generate(Distribution::normal, DataType::fp32, 7, array, i);
+  }
+  double operator()(std::int64_t row, std::int64_t column) const {
+    return values[static_cast<std::size_t>(transposed ? row * columns + column : column * rows + row)];
+  }
+};
+
+template <class Real>
+void expect_product(const GemmProblem& problem) {
+  const Operand a(problem.m, problem.k, transposes_a(problem.layout), 0),
+      b(problem.k, problem.n, transposes_b(problem.layout), 1);
+  const std::vector<Real> stored_a(a.values.begin(), a.values.end()), stored_b(b.values.begin(), b.values.end());
+  std::vector<Real> d(static_cast<std::size_t>(problem.m * problem.n), std::numeric_limits<Real>::quiet_NaN());
+  cpu::gemm.plan(problem, 1)->launch(0, stored_a.data(), stored_b.data(), d.data(), nullptr, nullptr);
+
+  for (std::int64_t column = 0; column < problem.n; ++column) {
+    for (std::int64_t row = 0; row < problem.m; ++row) {
+      double sum = 0, scale = 0;
+      for (std::int64_t l = 0; l < problem.k; ++l) {
+        sum += a(row, l) * b(l, column);
+        scale += std::fabs(a(row, l) * b(l, column));
+      }
+      const double bound = 2 * static_cast<double>(problem.k + 1) * unit_roundoff(problem.type) * scale;
+      ASSERT_NEAR(static_cast<double>(d[static_cast<std::size_t>(column * problem.m + row)]), sum, bound)
+          << name(problem.type) << " " << name(problem.layout) << " " << problem.m << " x " << problem.n << " x " << problem.k
+          << " at " << row << ", " << column;
+    }
+  }
+}
+
+TEST(CpuGemm, MultipliesEveryLayoutAtOddSizes) {
+  for (GemmLayout layout : kGemmLayouts) {
+    for (auto [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 1}, {7, 5, 3}, {1, 33, 64}, {65, 1, 31}, {67, 61, 129}}) {
+      expect_product<double>({m, n, k, DataType::fp64, layout});
+      expect_product<float>({m, n, k, DataType::fp32, layout});
+    }
+  }
+}
+
+TEST(CpuGemm, RefusesWhatTheBlasLacks) {
+  const auto plan = [](DataType type, std::int64_t m) { return cpu::gemm.plan({m, 16, 16, type, GemmLayout::tn}, 1); };
+  EXPECT_THROW(plan(DataType::bf16, 16), Unsupported);
+  EXPECT_THROW(plan(DataType::fp64, std::int64_t{1} << 31), Unsupported);
+}
+
+TEST(CpuGemm, SaysWhichLibraryItIs) {
+  EXPECT_EQ(cpu::gemm.library, "blas");
+  EXPECT_THAT(cpu::gemm.version(), HasSubstr("BLAS"));
+}
+
+TEST(CudaGemm, SaysWhichLibraryItIs) {
+  if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
+  EXPECT_EQ(cuda::gemm.library, "cublaslt");
+  EXPECT_THAT(cuda::gemm.version(), testing::MatchesRegex("cuBLASLt [0-9]+\\.[0-9]+\\.[0-9]+"));
+}
+
+TEST(GemmLayout, IsReadFromItsName) {
+  for (GemmLayout layout : kGemmLayouts) EXPECT_EQ(parse_gemm_layout(name(layout)), layout);
+  try {
+    parse_gemm_layout("nx");
+    FAIL() << "nx is no layout";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("'nx'"), HasSubstr("tn, nt, nn, tt")));
+  }
+}
+
+}  // namespace
+}  // namespace roofmark
