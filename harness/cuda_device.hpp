@@ -22,6 +22,9 @@ struct CudaDevices {
 /// Never throws for want of a device. Initialises no device.
 __attribute__((weak)) CudaDevices cuda_devices();
 
+/// What resolve_devices(value, note) says where CUDA offers these devices.
+std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note);
+
 /// Throws DeviceError when the device cannot be opened. Sets the calling thread's current device.
 __attribute__((weak)) std::unique_ptr<Device> open_cuda_device(int ordinal);
 
