@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
 # The CUDA toolkit is optional. Architectures are named, never `native`: that fails at generate time without a GPU.
 set(ROOFMARK_HAVE_CUDA OFF)
 if(NOT ROOFMARK_CUDA)
@@ -5,25 +7,42 @@ if(NOT ROOFMARK_CUDA)
   return()
 endif()
 
-include(CheckLanguage)
-check_language(CUDA)
+# PATH comes first; it often lacks the place where the toolkit's own installer puts it.
+find_program(CMAKE_CUDA_COMPILER NAMES $ENV{CUDACXX} nvcc PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
 if(NOT CMAKE_CUDA_COMPILER)
-  message(STATUS "CUDA: no nvcc found (PATH, CUDACXX), building for the CPU alone")
+  message(STATUS "CUDA: no nvcc found (PATH, CUDACXX, CUDA_HOME, /usr/local/cuda), building for the CPU alone")
   return()
 endif()
 
-find_package(CUDAToolkit 12.4 REQUIRED)
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  if(CUDAToolkit_VERSION VERSION_LESS 12.8)
+execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE output)
+string(REGEX MATCH "release ([0-9.]+)" output "${output}")
+set(toolkit ${CMAKE_MATCH_1})
+if(toolkit VERSION_LESS 12.4)
+  message(FATAL_ERROR "CUDA: toolkit 12.4 or newer is needed, ${CMAKE_CUDA_COMPILER} is '${toolkit}': "
+    "put a newer nvcc first in PATH, or build for the CPU alone with -DROOFMARK_CUDA=OFF")
+endif()
+
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  if(toolkit VERSION_LESS 12.8)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 89-real 90a-real 90-virtual)
   else()
     set(CMAKE_CUDA_ARCHITECTURES 80-real 89-real 90a-real 100-real 120)
   endif()
 endif()
+execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch OUTPUT_VARIABLE known)
+foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
+  string(REGEX MATCH "^[0-9]+" number ${architecture})
+  if(NOT known MATCHES "compute_${number}\n")
+    message(FATAL_ERROR "CUDA: toolkit ${toolkit} cannot build for ${architecture}: take a newer toolkit, "
+      "or name architectures that it knows with -DCMAKE_CUDA_ARCHITECTURES=...")
+  endif()
+endforeach()
+
 # CMake 3.25 does not know how to ask this nvcc for C++20.
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
 set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
 enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(ROOFMARK_HAVE_CUDA ON)
