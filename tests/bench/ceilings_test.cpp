@@ -5,7 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <set>
+
+#include "harness/random.hpp"
 
 namespace roofmark {
 namespace {
@@ -166,6 +170,122 @@ TEST_F(CudaCeilings, CountEveryOperationOfTheGrid) {
   EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::bf16, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 16));
   EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::fp8, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 32));
 }
+
+// What the kernels are to compute, written down once more as plainly as can be, for a processor that has everything: it
+// shows that the checks take right results and no others.
+namespace model {
+
+ChainLayout chains(DataType, ProbeTarget) { return {40, 1e-4}; }
+ChainLayout exp2_chains(ProbeTarget) { return {12, 1e-4}; }
+
+double fma_step(DataType type, double x) {
+  if (type == DataType::fp64) return std::fma(fma_multiplier(type), x, 1.0);
+  // Exact in float for 16-bit types, near 1.
+  const float next = std::fma(static_cast<float>(fma_multiplier(type)), static_cast<float>(x), 1.0F);
+  return with_type(type, [=]<DataType kType>() { return Element<kType>::value(Element<kType>::rounded(next)); });
+}
+void fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream) {
+  for (std::size_t chain = 0; chain < chains(type, target).chains; ++chain) {
+    double x = fma_start(chain);
+    for (std::size_t step = 0; step < steps; ++step) x = fma_step(type, x);
+    store(type, sink, chain, x);
+  }
+}
+void exp2(float* sink, std::size_t steps, ProbeTarget target, Stream) {
+  for (std::size_t chain = 0; chain < exp2_chains(target).chains; ++chain) {
+    sink[chain] = 0;
+    for (std::size_t step = 0; step < steps; ++step) sink[chain] = std::exp2(-sink[chain]);
+  }
+}
+
+TensorLayout tensor_layout(TensorProbe, ProbeTarget) { return {3, 2, 32, 16, 64, 16, 4, 1e-6}; }
+void tensor(TensorProbe probe, void* sink, const void* a, const void* b, std::size_t, ProbeTarget target, Stream) {
+  const TensorLayout l = tensor_layout(probe, target);
+  const DataType type = is_integer(probe.type)         ? DataType::int32
+                        : probe.type == DataType::fp64 ? DataType::fp64
+                                                       : DataType::fp32;
+  for (int lane = 0; lane < l.blocks * l.warps * 32; ++lane) {
+    double sum = 0;
+    for (int row = 0; row < l.m; ++row) {
+      for (int column = 0; column < l.n; ++column) {
+        const int owner = row / (l.m / l.warps) * 32 + row % 8 * 4 + column % 8 / 2;
+        if (lane % (l.warps * 32) != owner) continue;
+        double element = 0;
+        for (int round = 0; round < l.depth; ++round) {
+          for (int k = 0; k < l.k; ++k) {
+            element += load_as_double(probe.type, a, row * l.k + k) * load_as_double(probe.type, b, column * l.k + k);
+            if (k % l.instruction_k != l.instruction_k - 1) continue;
+            element = with_type(probe.accumulate,
+                                [=]<DataType kType>() { return Element<kType>::value(Element<kType>::rounded(element)); });
+          }
+        }
+        sum += element;
+      }
+    }
+    store(type, sink, lane, sum);
+  }
+}
+
+std::size_t sinks(ProbeTarget target) { return 2 * target.processors; }
+void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream) {
+  std::vector<std::uint64_t> words(bytes / 8);
+  std::memcpy(words.data(), data, bytes);
+  std::fill_n(sink, sinks(target), 0);
+  for (std::size_t i = 0; i < words.size(); ++i) sink[i % sinks(target)] += repeats * words[i];
+}
+std::size_t shared_bytes() { return 1024; }
+void shared_read(std::uint64_t* sink, const void* data, std::size_t repeats, ProbeTarget target, Stream stream) {
+  cache_read(sink, data, shared_bytes(), repeats * target.processors, target, stream);
+}
+void empty(Stream) {}
+
+constexpr CeilingKernels kernels = {chains, fma,        exp2_chains,  exp2,  tensor_layout, tensor,
+                                    sinks,  cache_read, shared_bytes, sinks, shared_read,   empty};
+
+}  // namespace model
+
+class Checks : public ::testing::TestWithParam<Distribution> {};
+
+TEST_P(Checks, TakeRightResultsAndNoOthers) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  const DeviceInfo info = gpu(90, 4, 1 << 20);
+  int checked = 0;
+  for (const Group& group : ceilings(Listing{info, SuiteName::quick, {}}, model::kernels)) {
+    const Case& c = group.cases.front();
+    if (c.how.starts_with("dram") || c.how.starts_with("cublas")) continue;
+    SCOPED_TRACE(c.name());
+    const auto prepared = c.prepare({*device, 2, GetParam(), 7, {}});
+    const auto passes = [&](int slot) { return prepared->verify(slot).status == Verification::Status::passed; };
+    const Output output = prepared->output(1);
+    if (output.count == 0) {
+      EXPECT_EQ(prepared->verify(1).status, Verification::Status::nothing_to_verify);
+      continue;
+    }
+    EXPECT_FALSE(passes(1));
+    prepared->launch(device->stream(), 1);
+    const Verification right = prepared->verify(1);
+    EXPECT_EQ(right.status, Verification::Status::passed) << right.error << " > " << right.bound << ": " << right.detail;
+    EXPECT_FALSE(passes(0)) << "never launched";
+    for (std::size_t at : {std::size_t{0}, output.count / 2, output.count - 1}) {
+      std::vector<std::byte> element(size_of(output.type));
+      std::byte* place = static_cast<std::byte*>(output.data) + at * element.size();
+      std::memcpy(element.data(), place, element.size());
+      place[0] ^= std::byte{1};
+      EXPECT_FALSE(passes(1)) << "last bit of element " << at;
+      std::memcpy(place, element.data(), element.size());
+    }
+    EXPECT_TRUE(passes(1));
+    ++checked;
+  }
+  EXPECT_GE(checked, 20);
+}
+
+std::string data_name(const ::testing::TestParamInfo<Distribution>& test) {
+  constexpr const char* names[] = {"normal", "uniform", "zeros"};
+  return names[static_cast<int>(test.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Data, Checks, ::testing::Values(Distribution::normal, Distribution::uniform, Distribution::zeros),
+                         data_name);
 
 }  // namespace
 }  // namespace roofmark
