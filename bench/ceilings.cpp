@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/gemm.hpp"
 #include "bench/stream.hpp"
 
 namespace roofmark {
@@ -330,6 +331,7 @@ class Lister {
     if (device_.backend == Backend::cuda) {
       for (DataType type : {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16}) fma(type, target_, {});
       for (TensorInstruction instruction : {TensorInstruction::mma, TensorInstruction::wgmma}) tensor(instruction);
+      library_products();
       exp2();
       shared_read();
       l2_reads();
@@ -384,6 +386,21 @@ class Lister {
       c.prepare = [&kernels = kernels_, probe, target = target_, iterations](const Setup& setup) -> std::unique_ptr<Prepared> {
         return std::make_unique<TensorCoreProbe>(setup, kernels, probe, target, iterations);
       };
+      add(std::move(c));
+    }
+  }
+
+  /// One product a type, large enough that neither its ends nor the memory show, by the best that the library proposes.
+  void library_products() {
+    using enum DataType;
+    constexpr std::int64_t size = 8192;
+    for (DataType type : {fp64, tf32, fp16, bf16, fp8, int8}) {
+      // Without tensor cores for it fp64 would be another resource's, and take a second.
+      if (type == fp64 && kernels_.tensor_layout({TensorInstruction::mma, fp64, fp64}, target_).blocks == 0) continue;
+      Case c = gemm_case(listing_, type, size, size, size, "tn", "tuned");
+      c.family = "ceilings";
+      c.raises = tensor_resource(type, fp32);
+      c.work.phases = {{{*c.raises, 2.0 * size * size * size}}};
       add(std::move(c));
     }
   }

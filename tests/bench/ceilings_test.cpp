@@ -132,6 +132,7 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
   EXPECT_THAT(names(hopper, false), Contains("ceilings/mma/fp8/accumulate:fp32"));
   EXPECT_THAT(names(blackwell, false),
               IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32"}));
+  EXPECT_THAT(names(hopper, true), Contains("ceilings/cublaslt/bf16/m:8192/n:8192/k:8192/layout:tn/algo:tuned"));
   EXPECT_THAT(find(ampere, "ceilings/mma/fp8/accumulate:fp32").unsupported, ::testing::HasSubstr("8.0"));
 }
 
