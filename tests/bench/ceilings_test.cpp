@@ -12,6 +12,19 @@
 #include "harness/random.hpp"
 
 namespace roofmark {
+
+// What the tests' parameters are called, by GoogleTest too.
+std::string label(const DeviceInfo& device) {
+  return device.backend == Backend::cuda ? "sm_" + std::to_string(device.compute_capability)
+                                         : "cores_" + std::to_string(device.multiprocessors);
+}
+std::string label(Distribution data) {
+  constexpr const char* names[] = {"normal", "uniform", "zeros"};
+  return names[static_cast<int>(data)];
+}
+void PrintTo(const DeviceInfo& device, std::ostream* out) { *out << label(device); }
+void PrintTo(Distribution data, std::ostream* out) { *out << label(data); }
+
 namespace {
 
 using ::testing::Contains;
@@ -103,11 +116,7 @@ TEST_P(Ceilings, FitInTheMemory) {
 INSTANTIATE_TEST_SUITE_P(Devices, Ceilings,
                          ::testing::Values(gpu(80, 108, 40 << 20), gpu(89, 58, 48 << 20), gpu(90, 132, 60 << 20),
                                            gpu(100, 148, 126 << 20), gpu(120, 170, 96 << 20), cpu(1), cpu(2), cpu(64)),
-                         [](const auto& test) {
-                           const DeviceInfo& device = test.param;
-                           return device.backend == Backend::cuda ? "sm_" + std::to_string(device.compute_capability)
-                                                                  : "cores_" + std::to_string(device.multiprocessors);
-                         });
+                         [](const auto& test) { return label(test.param); });
 
 class CudaCeilings : public ::testing::Test {
  protected:
@@ -281,12 +290,8 @@ TEST_P(Checks, TakeRightResultsAndNoOthers) {
   EXPECT_GE(checked, 20);
 }
 
-std::string data_name(const ::testing::TestParamInfo<Distribution>& test) {
-  constexpr const char* names[] = {"normal", "uniform", "zeros"};
-  return names[static_cast<int>(test.param)];
-}
 INSTANTIATE_TEST_SUITE_P(Data, Checks, ::testing::Values(Distribution::normal, Distribution::uniform, Distribution::zeros),
-                         data_name);
+                         [](const auto& test) { return label(test.param); });
 
 }  // namespace
 }  // namespace roofmark
