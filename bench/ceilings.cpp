@@ -325,7 +325,9 @@ class Lister {
       : listing_(listing),
         device_(listing.device),
         kernels_(kernels),
-        target_{device_.compute_capability, std::max(device_.multiprocessors, 1)} {}
+        target_{device_.compute_capability, std::max(device_.multiprocessors, 1)} {
+    listing_.cache.reset();  // what the user asks of other cases moves no roof
+  }
 
   std::vector<Group> list() && {
     if (device_.backend == Backend::cuda) {
@@ -498,7 +500,7 @@ class Lister {
     add(std::move(c));
   }
 
-  const Listing& listing_;
+  Listing listing_;
   const DeviceInfo& device_;
   const CeilingKernels& kernels_;
   ProbeTarget target_;
