@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/matrix_view.hpp"
 #include "harness/random.hpp"
 #include "harness/roofline.hpp"
 #include "kernels/kernel.hpp"
@@ -47,13 +48,6 @@ struct DeviceInfo {
 /// Device memory with one owner.
 using Memory = std::unique_ptr<void, std::function<void(void*)>>;
 
-/// A matrix in device memory: element (r, c) stands at data[r * row_stride + c * column_stride].
-struct MatrixView {
-  const void* data = nullptr;
-  DataType type = DataType::fp32;
-  std::int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 0;
-};
-
 /// The largest error that an elementwise comparison found, and where.
 struct ElementwiseError {
   double worst = 0;  ///< |got - expected| / (u(type) * scale); NaN or infinity when an output is NaN or infinite and should not be
@@ -73,8 +67,8 @@ struct BatchPlan {
   int launches = 1;
   /// Launch i of all launches ever made by this batch takes slot i modulo slots, across samples.
   int slots = 1;
-  bool flush_before = false;              ///< evict the caches before each sample, untimed
-  std::function<void(int slot)> restore;  ///< when set, called for every slot before each sample, untimed
+  bool flush_before = false;                   ///< evict the caches before each sample, untimed
+  std::function<void(int slot)> restore = {};  ///< when set, called for every slot before each sample, untimed
 };
 struct Timing {
   double start_seconds = 0;   ///< since the device was opened

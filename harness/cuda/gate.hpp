@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace roofmark::cuda {
+
+/// Holds a stream until the host has enqueued a whole batch behind it: else events around short launches would time the gaps
+/// in which the device waits for the host. A spinning kernel can deadlock (the launch queue full, a module that loads on its
+/// first launch, a profiler that runs one kernel at a time), so it opens by itself after kLimitNanoseconds.
+class Gate {
+ public:
+  static constexpr int kMaxLaunches = 256;
+  static constexpr std::uint64_t kLimitNanoseconds = 2'000'000'000;
+
+  Gate();
+  /// Enqueues the waiting kernel; the gate is shut until open().
+  void shut(cudaStream_t stream);
+  void open();
+  /// Whether the gate shut last had to open by itself. Holds once what was enqueued behind it is done.
+  bool expired() const;
+
+ private:
+  struct Free {
+    void operator()(std::uint32_t* words) const;
+  };
+  std::unique_ptr<std::uint32_t[], Free> words_;  // mapped host memory: opened, expired
+  std::uint32_t ticket_ = 0;
+};
+
+/// Why no gate may be used in a process with these environment variables ("NAME=value"), or empty: launches that wait for
+/// their kernel would wait for the gate, and so would a profiler, debugger or sanitizer that serialises kernels.
+std::string gate_obstacle(const std::vector<std::string>& environment);
+
+}  // namespace roofmark::cuda
