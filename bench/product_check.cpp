@@ -9,6 +9,7 @@
 #include <set>
 
 #include "harness/random.hpp"
+#include "harness/statistics.hpp"
 
 namespace roofmark {
 
@@ -17,6 +18,10 @@ namespace {
 constexpr std::int64_t kBlock = 128;
 constexpr std::int64_t kSampledElements = 64;
 constexpr double kFalseAlarms = 1e-9;
+/// So many checksums tell their own spread, however wrong one of them is.
+constexpr std::size_t kAlike = 512;
+/// The median of |x| for x from N(0, 1).
+constexpr double kNormalMedian = 0.6745;
 
 double smallest_normal(DataType type) {
   switch (type) {
@@ -166,22 +171,30 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
     double& most = greatest[i % greatest.size()];
     most = std::max(most, column_norms[i]);
   }
-  Worst worst;
-  double square_sum = 0, most_allowed = 0;
-  for (std::int64_t row = 0; row < m; ++row) {
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      const auto i = static_cast<std::size_t>(row * blocks + block);
-      const auto width = static_cast<double>(std::min(kBlock, n - block * kBlock));
-      const double norm =
-          std::sqrt(greatest[static_cast<std::size_t>(block)] * row_norms[static_cast<std::size_t>(row)] / width);
-      const double rounded = unit_roundoff(output_) * (std::sqrt(squares[i]) + std::sqrt(width) * smallest_normal(output_));
-      const double allowed = z * (rounded + (roundings_.bias + roundings_.chance) * (std::sqrt(width) + z) * norm);
-      worst.see(std::fabs(got[i] - right[i]), allowed);
-      square_sum += squares[i];
-      most_allowed = std::max(most_allowed, allowed);
-    }
+  std::vector<double> errors(got.size()), norms(got.size()), allowed(got.size());
+  double square_sum = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::size_t row = i / greatest.size(), block = i % greatest.size();
+    const auto width = static_cast<double>(std::min(kBlock, n - static_cast<std::int64_t>(block) * kBlock));
+    const double norm = std::sqrt(greatest[block] * row_norms[row] / width);
+    const double rounded = unit_roundoff(output_) * (std::sqrt(squares[i]) + std::sqrt(width) * smallest_normal(output_));
+    errors[i] = std::fabs(got[i] - right[i]);
+    norms[i] = std::sqrt(width) * norm;
+    allowed[i] = z * (rounded + (roundings_.bias + roundings_.chance) * (std::sqrt(width) + z) * norm);
+    square_sum += squares[i];
   }
+  if (type == DataType::fp8 && errors.size() >= kAlike && std::isfinite(square_sum)) {
+    std::vector<double> relative;
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      if (norms[i] > 0) relative.push_back(errors[i] / norms[i]);
+    }
+    const double deviation = relative.empty() ? 0 : median(std::move(relative)) / kNormalMedian;
+    for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = std::min(allowed[i], 4 * z * deviation * norms[i]);
+  }
+  Worst worst;
+  for (std::size_t i = 0; i < errors.size(); ++i) worst.see(errors[i], allowed[i]);
   // A wrong element must outweigh what is allowed and what the others may bring up against it.
+  const double most_allowed = *std::max_element(allowed.begin(), allowed.end());
   certain = square_sum > 0 ? 2 * most_allowed / std::sqrt(square_sum / (static_cast<double>(m) * static_cast<double>(n))) : 0;
   return worst;
 }

@@ -38,7 +38,10 @@ namespace roofmark {
 /// at most 2 exp(-z^2 / 2) (Hoeffding), |e| the root of the sum of the columns' squared errors:
 ///   allowed = z (u |D| + unit (bias + sqrt(count)) (sqrt(w) + z) T)
 /// with |D| over the w elements and T the root mean square of theirs, bounded by (greatest over l of sum over c of b[l, c]^2)
-/// x |a|^2 / w. z makes the chance of any false alarm in a whole check at most 1e-9. For zeros all of it is 0.
+/// x |a|^2 / w. z makes the chance of any false alarm in a whole check at most 1e-9. Of fp8 that allows many times what is
+/// seen, and a long sum could be wrong by more than itself; there a checksum must also keep within 4 z of the median of all,
+/// each relative to the root of w times T, taken as that of a normal distribution (the 4 for parts of D that the library
+/// sums in another way).
 class ProductCheck {
  public:
   /// A and B hold `a` and `b` as filled, without padding; D was rounded `output_roundings` times (GemmPlan).

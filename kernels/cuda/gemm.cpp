@@ -159,7 +159,10 @@ class CublasLtPlan final : public GemmPlan {
     int found = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation_.get(), a_.get(), b_.get(), d_.get(),
                                                                  d_.get(), preference.get(), most, results.data(), &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) refuse(status);
+    // The values are whole and consistent, so one that is called invalid belongs to a combination there is no kernel for.
+    for (cublasStatus_t no : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ARCH_MISMATCH, CUBLAS_STATUS_INVALID_VALUE}) {
+      if (status == no) refuse(status);
+    }
     check(status);
     results.resize(static_cast<std::size_t>(found));
     for (const cublasLtMatmulHeuristicResult_t& result : results) {

@@ -9,6 +9,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "harness/cpu_device.hpp"
+#include "kernels/check.hpp"
 #include "kernels/gemm.hpp"
 
 namespace roofmark {
@@ -144,6 +146,80 @@ TEST(GemmCase, RefusesWhatIsNoProduct) {
   EXPECT_THROW(gemm_case(on(host), DataType::fp64, 64, 64, 64, "nx"), std::invalid_argument);
   EXPECT_THROW(gemm_case(on(host), DataType::fp64, 64, 64, 64, "tn", "best"), std::invalid_argument);
   EXPECT_THROW(gemm_case(on(host), DataType::fp64, 0, 64, 64), std::invalid_argument);
+}
+
+/// A launch on every slot, and what the checks say before and after.
+void expect_contract(Device& device, DataType type, GemmLayout layout, std::int64_t m, std::int64_t n, std::int64_t k,
+                     const std::string& algo) {
+  const Case made = gemm_case(on(device.info()), type, m, n, k, std::string(name(layout)), algo);
+  if (!made.unsupported.empty()) return;
+  const int slots = 2;
+  // Every algorithm runs once, and the last is chosen.
+  double seconds = 1;
+  const auto once = [&](const Launch& launch) {
+    launch(device.stream(), 0);
+    device.synchronize();
+    return seconds /= 2;
+  };
+  std::unique_ptr<Prepared> prepared;
+  try {
+    prepared = made.prepare({device, slots, Distribution::normal, 11, once});
+  } catch (const Unsupported& error) {
+    EXPECT_THAT(error.what(), HasSubstr("CUBLAS_STATUS_")) << made.name();
+    return;
+  }
+  std::set<std::uint64_t> hashes;
+  for (int slot = 0; slot < slots; ++slot) {
+    EXPECT_EQ(prepared->verify(slot).status, Verification::Status::failed) << made.name() << " before any launch";
+    for (int launch = 1; launch <= 3; ++launch) {
+      prepared->launch(device.stream(), slot);
+      device.synchronize();
+      const Verification found = prepared->verify(slot);
+      EXPECT_EQ(found.status, Verification::Status::passed) << made.name() << " launch " << launch << ": " << found.detail;
+    }
+    const Output output = prepared->output(slot);
+    EXPECT_EQ(output.type, gemm_output_type(type));
+    EXPECT_EQ(output.count, static_cast<std::size_t>(m * n));
+    hashes.insert(device.hash(output.data, output.count * size_of(output.type)));
+  }
+  EXPECT_EQ(hashes.size(), 1u) << made.name() << ": the slots hold the same operands";
+  EXPECT_NE(prepared->fingerprint_key(), "");
+}
+
+TEST(GemmPrepared, KeepsTheContractOnTheHost) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  for (DataType type : {DataType::fp64, DataType::fp32}) {
+    for (GemmLayout layout : kGemmLayouts) expect_contract(*device, type, layout, 67, 131, 45, "default");
+  }
+}
+
+TEST(GemmPrepared, KeepsTheContractOnAGpu) {
+  std::string id, note;
+  try {
+    id = resolve_devices("cuda", note).front();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::unique_ptr<Device> device = open_device(id);
+  for (DataType type : kDataTypes) {
+    for (GemmLayout layout : kGemmLayouts) {
+      for (const char* algo : {"default", "tuned"}) {
+        expect_contract(*device, type, layout, 67, 131, 45, algo);
+        expect_contract(*device, type, layout, 272, 1, 1040, algo);
+        expect_contract(*device, type, layout, 528, 144, 2064, algo);
+      }
+    }
+  }
+}
+
+TEST(GemmPrepared, SaysHowItWasDone) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  const auto prepared =
+      gemm_case(on(device->info()), DataType::fp64, 8, 8, 8).prepare({*device, 1, Distribution::normal, 0, {}});
+  const auto notes = prepared->notes();
+  EXPECT_THAT(notes, testing::Contains(testing::Pair("library", cpu::gemm.version())));
+  EXPECT_THAT(notes, testing::Contains(testing::Pair("algorithm", "gemm")));
+  EXPECT_THAT(prepared->fingerprint_key(), HasSubstr(cpu::gemm.version()));
 }
 
 TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
