@@ -279,6 +279,12 @@ class Lister {
     groups_.push_back(std::move(group));
   }
 
+  void one(const GemmProblem& problem) {
+    Group group;
+    add_both(group, problem, true);
+    if (!group.cases.empty()) groups_.push_back(std::move(group));
+  }
+
   void projection(DataType type, const Projection& projection, std::int64_t tokens, bool with_default) {
     Group group;
     add_both(group, {projection.outputs, tokens, projection.inputs, type, GemmLayout::tn}, with_default, projection.what);
@@ -380,6 +386,20 @@ void list_cpu(const Listing& listing, Lister& lister) {
   }
 }
 
+// Dimensions of one, primes, and for the types that need them multiples of 16; every layout.
+void list_contract(Lister& lister) {
+  struct Dimensions {
+    std::int64_t m, n, k;
+  };
+  for (DataType type : kGpuTypes) {
+    for (GemmLayout layout : kGemmLayouts) {
+      for (const auto& [m, n, k] : {Dimensions{1, 1, 1}, {17, 31, 61}, {300, 1, 257}, {48, 272, 32}}) {
+        lister.one({m, n, k, type, layout});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k, std::string layout,
@@ -389,7 +409,9 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
 
 std::vector<Group> gemm(const Listing& listing) {
   Lister lister(listing);
-  if (listing.device.backend == Backend::cpu) {
+  if (listing.suite == SuiteName::contract) {
+    list_contract(lister);
+  } else if (listing.device.backend == Backend::cpu) {
     list_cpu(listing, lister);
   } else {
     list_gpu(listing, lister);

@@ -198,6 +198,9 @@ class Lister {
       case SuiteName::full:
         full();
         break;
+      case SuiteName::contract:
+        contract();
+        break;
     }
     return std::move(groups_);
   }
@@ -252,6 +255,16 @@ class Lister {
       }
     }
     nearly_all_memory();
+  }
+
+  void contract() {
+    for (StreamOp op : kStreamOps) {
+      for (DataType type : types_) {
+        for (const std::size_t count : {1, 7, 1009, 100003}) {
+          add(op, type, count * static_cast<std::size_t>(array_count(op)) * size_of(type));
+        }
+      }
+    }
   }
 
   // A whole number of steps, so that the name is the same from run to run.

@@ -8,9 +8,11 @@ namespace roofmark {
 std::vector<Group> ceilings(const Listing&);
 std::vector<Group> stream(const Listing&);
 std::vector<Group> gemm(const Listing&);
+std::vector<Group> transpose(const Listing&);
 
 const std::vector<NamedFamily>& families() {
-  static const std::vector<NamedFamily> all = {{"ceilings", ceilings}, {"stream", stream}, {"gemm", gemm}};
+  static const std::vector<NamedFamily> all = {
+      {"ceilings", ceilings}, {"stream", stream}, {"gemm", gemm}, {"transpose", transpose}};
   return all;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +18,9 @@
 namespace roofmark {
 
 enum class Cache { cold, warm };
-enum class SuiteName { quick, baseline, full };
+/// `contract` is no suite of measurements: every operation and type at awkward small shapes (one element, primes, sizes that
+/// are no multiple of a vector), for the contract test.
+enum class SuiteName { quick, baseline, full, contract };
 
 /// How a case is measured. The defaults are the suite's; a case changes only what its nature asks for.
 struct Protocol {
@@ -35,9 +38,9 @@ struct Verification {
   std::string detail;
 
   static Verification nothing(std::string reason) { return {Status::nothing_to_verify, 0, 0, std::move(reason)}; }
-  /// Passed when error <= bound; a NaN error fails.
+  /// Passed when error <= bound; an error that is NaN or infinite fails whatever the bound.
   static Verification within(double error, double bound, std::string detail) {
-    return {error <= bound ? Status::passed : Status::failed, error, bound, std::move(detail)};
+    return {std::isfinite(error) && error <= bound ? Status::passed : Status::failed, error, bound, std::move(detail)};
   }
 };
 

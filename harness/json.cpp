@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 4> kIssues = {"automatic", "stream", "gat
 constexpr std::array<std::string_view, 2> kCaches = {"cold", "warm"};
 constexpr std::array<std::string_view, 2> kStops = {"interval", "budget"};
 constexpr std::array<std::string_view, 3> kDistributions = {"normal", "uniform", "zeros"};
-constexpr std::array<std::string_view, 3> kSuites = {"quick", "baseline", "full"};
+constexpr std::array<std::string_view, 4> kSuites = {"quick", "baseline", "full", "contract"};
 constexpr std::array<std::string_view, 3> kVerifications = {"passed", "failed", "nothing_to_verify"};
 
 template <class Enum, std::size_t N>
