@@ -1,5 +1,175 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/suite.hpp"
+#include <fmt/format.h>
 
-int main() { return roofmark::families().empty(); }
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "bench/commands.hpp"
+#include "harness/host.hpp"
+#include "harness/journal.hpp"
+#include "kernels/check.hpp"
+
+namespace roofmark {
+namespace {
+
+const std::map<std::string, SuiteName> kSuites = {
+    {"quick", SuiteName::quick}, {"baseline", SuiteName::baseline}, {"full", SuiteName::full}};
+const std::map<std::string, Cache> kCaches = {{"cold", Cache::cold}, {"warm", Cache::warm}};
+const std::map<std::string, Distribution> kData = {
+    {"normal", Distribution::normal}, {"uniform", Distribution::uniform}, {"zeros", Distribution::zeros}};
+
+template <class Value>
+auto one_of(const std::map<std::string, Value>& names) {
+  return CLI::CheckedTransformer(names).description("");
+}
+
+void add_selection(CLI::App& command, Selection& selection) {
+  command.add_option("--device", selection.device, "auto, cpu, cuda:N, or all (every GPU: one after another, then at once)")
+      ->capture_default_str();
+  command.add_option("--suite", selection.suite, "quick, baseline or full")
+      ->transform(one_of(kSuites))
+      ->default_str("baseline");
+  command.add_option("--filter", selection.filter, "measure the cases whose name this regular expression finds");
+  command.add_option("--cache", selection.cache, "cold or warm, where a case offers both; each case has its own default")
+      ->transform(one_of(kCaches));
+  command.add_option("--memory-fraction", selection.memory_fraction, "of the free memory, the most that a case may take")
+      ->check(CLI::Range(0.0, 0.95))
+      ->capture_default_str();
+}
+
+// Google Benchmark's flags that have a meaning here; any other is refused with the name of ours.
+void take_benchmark_flags(std::vector<std::string>& words, RunOptions& options, bool& list_tests) {
+  const std::map<std::string, std::string> ours = {{"min_time", "--max-seconds"},
+                                                   {"repetitions", "--max-seconds"},
+                                                   {"min_warmup_time", "--max-seconds"},
+                                                   {"time_unit", "--out"},
+                                                   {"context", "--label"},
+                                                   {"counters_tabular", "--out"},
+                                                   {"perf_counters", "--out"},
+                                                   {"display_aggregates_only", "--quiet"},
+                                                   {"report_aggregates_only", "--quiet"},
+                                                   {"enable_random_interleaving", "--max-seconds"}};
+  std::vector<std::string> rest;
+  for (const std::string& word : words) {
+    const std::string prefix = "--benchmark_";
+    if (word.rfind(prefix, 0) != 0) {
+      rest.push_back(word);
+      continue;
+    }
+    const auto equals = word.find('=');
+    const std::string key = word.substr(prefix.size(), equals == std::string::npos ? equals : equals - prefix.size());
+    const std::string value = equals == std::string::npos ? "true" : word.substr(equals + 1);
+    const auto expect = [&](const std::vector<std::string>& known) {
+      if (std::find(known.begin(), known.end(), value) == known.end()) {
+        throw UsageError(fmt::format("--benchmark_{}: '{}' is none of {}", key, value, fmt::join(known, ", ")));
+      }
+    };
+    if (key == "filter") {
+      options.selection.filter = value;
+    } else if (key == "list_tests") {
+      expect({"true", "false"});
+      list_tests = value == "true";
+    } else if (key == "format") {
+      expect({"console", "json", "csv"});
+      options.format = value;
+    } else if (key == "out") {
+      options.out_file = value;
+    } else if (key == "out_format") {
+      expect({"console", "json", "csv"});
+      options.out_format = value;
+    } else if (key == "color") {
+      expect({"auto", "yes", "no", "true", "false"});
+      options.color = value == "auto" ? "" : value == "yes" || value == "true" ? "yes" : "no";
+    } else {
+      const auto found = ours.find(key);
+      throw UsageError(fmt::format("--benchmark_{} does not fit how roofmark measures; {}", key,
+                                   found == ours.end() ? "see roofmark run --help" : "its flag is " + found->second));
+    }
+  }
+  words = rest;
+}
+
+int main_command(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  RunOptions options;
+  options.arguments.assign(argv, argv + argc);
+  bool list_tests = false;
+  take_benchmark_flags(words, options, list_tests);
+
+  CLI::App app("roofmark measures what a GPU node delivers and says how close that is to what it could deliver.", "roofmark");
+  const Json build = describe_build();
+  app.set_version_flag("--version", fmt::format("roofmark {} ({}{})", build.at("version").get<std::string>(),
+                                                build.at("commit").get<std::string>(), build.at("dirty") ? ", modified" : ""));
+  app.require_subcommand(1);
+
+  CLI::App* run_command = app.add_subcommand("run", "Measure the ceilings and a suite; write a result file");
+  add_selection(*run_command, options.selection);
+  std::vector<std::string> labels;
+  run_command->add_option("--out", options.out, "folder for result.json and its journal [roofmark-results/<UTC time>]");
+  run_command->add_option("--data", options.data, "what the operands hold: normal, uniform or zeros")
+      ->transform(one_of(kData))
+      ->default_str("normal");
+  run_command->add_option("--seed", options.seed, "of the data")->capture_default_str();
+  run_command->add_option("--max-seconds", options.max_seconds, "of timing, a case [the suite's: 0.25, 1, 2]")
+      ->check(CLI::Range(0.001, 3600.0));
+  run_command->add_option("--timeout", options.timeout, "seconds without progress after which the device counts as lost")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  run_command->add_option("--label", labels, "key=value, kept in the result file; may be given again")->allow_extra_args(false);
+  run_command->add_flag("--quiet", options.quiet, "print nothing but errors");
+
+  bool json = false;
+  CLI::App* list_command = app.add_subcommand("list", "The cases of a suite, with what each must do at the least");
+  add_selection(*list_command, options.selection);
+  list_command->add_flag("--json", json, "as a JSON array");
+
+  CLI::App* info_command = app.add_subcommand("info", "The device, its theoretical ceilings and their sources");
+  info_command->add_option("--device", options.selection.device, "auto, cpu or cuda:N")->capture_default_str();
+  info_command->add_flag("--json", json, "as a JSON object");
+
+  std::string folder;
+  CLI::App* recover_command = app.add_subcommand("recover", "Make result.json from the journal of a run that was cut off");
+  recover_command->add_option("folder", folder, "the folder that holds result.jsonl")->required();
+
+  try {
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    throw UsageError(error.what());
+  }
+  for (const std::string& label : labels) {
+    const auto equals = label.find('=');
+    if (equals == std::string::npos || equals == 0) throw UsageError("--label '" + label + "' is not key=value");
+    options.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  if (*list_command || list_tests) return list(options.selection, json);
+  if (*info_command) return info(options.selection.device, json);
+  if (*recover_command) return recover(folder);
+  return run(options);
+}
+
+}  // namespace
+}  // namespace roofmark
+
+int main(int argc, char** argv) {
+  using namespace roofmark;
+  const auto fail = [](const std::exception& error, int status) {
+    fmt::print(stderr, "roofmark: {}\n", error.what());
+    return status;
+  };
+  try {
+    return main_command(argc, argv);
+  } catch (const UsageError& error) {
+    return fail(error, kUsage);
+  } catch (const std::invalid_argument& error) {
+    return fail(error, kUsage);
+  } catch (const ReadError& error) {
+    return fail(error, kUsage);
+  } catch (const std::exception& error) {
+    return fail(error, kNotMeasured);
+  }
+}

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "harness/statistics.hpp"
@@ -380,6 +381,7 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   }
   for (Member& member : members) guarded(member, [&] { warm_up(member); });
   for (int block = 0; block < settings_.effort.blocks; ++block) {
+    if (block > 0) std::this_thread::sleep_for(std::chrono::duration<double>(settings_.effort.gap_seconds));
     for (Member& member : members) guarded(member, [&] { time_block(member, block); });
   }
   for (Member& member : members) {
@@ -400,6 +402,13 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
     if (record.status == Status::ok) {
       Measurement& measurement = *record.measurement;
       measurement.summary = summarize(measurement.samples);
+      if (!(measurement.summary.minimum > 0)) {
+        record.status = Status::failed;
+        record.reason = "the device's clock did not advance over a sample";
+      }
+    }
+    if (record.status == Status::ok) {
+      Measurement& measurement = *record.measurement;
       std::vector<double> clocks;
       for (const Block& block : measurement.blocks) {
         if (block.clock_hz) clocks.push_back(*block.clock_hz);

@@ -19,6 +19,7 @@ namespace roofmark {
 struct Effort {
   double max_seconds = 1.0;            ///< timing budget a case, warm-up and verification not counted
   int blocks = 5;                      ///< apart in time; the interval of the median comes from them
+  double gap_seconds = 0.01;           ///< at least, between two blocks of a case
   double sample_seconds = 100e-6;      ///< the least device time of one sample
   int max_launches = 256;              ///< a sample behind the gate; more would fill the launch queue
   double window_seconds = 0.1;         ///< a warm-up window

@@ -143,7 +143,7 @@ std::string ceilings_table(const Roofline& roofline) {
                     rate_or_dash(ceiling.datasheet, unit),
                     ceiling.drift() ? fmt::format("{:+.1f} %", 100 * *ceiling.drift()) : "-"});
   }
-  return align(rows);
+  return rows.size() > 1 ? align(rows) : "";
 }
 
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style) {

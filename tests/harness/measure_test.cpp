@@ -35,6 +35,7 @@ class Measure : public testing::Test {
   Runner runner() {
     Settings settings;
     settings.clock = [this] { return device.clock; };
+    settings.effort.gap_seconds = 0;
     return Runner(device, team, settings);
   }
 
@@ -214,6 +215,11 @@ TEST_F(Measure, VoidSamplesAreCountedAndLeftOut) {
 
 TEST_F(Measure, OnlyVoidSamplesIsAFailure) {
   device.valid = [](int) { return false; };
+  EXPECT_EQ(measure(make_case()).status, Status::failed);
+}
+
+TEST_F(Measure, ATimeOfNothingIsAFailure) {
+  device.seconds = [](int launch) { return launch % 50 == 49 ? 0 : 1e-3; };
   EXPECT_EQ(measure(make_case()).status, Status::failed);
 }
 
