@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/ceilings.hpp"
+
+#include "kernels/cpu/vector_loops.hpp"
+
+namespace roofmark::cpu {
+namespace {
+
+std::size_t chains_a_core(DataType type) {
+  if (type == DataType::fp64) return widest_loops<double>().fma_chains;
+  if (type == DataType::fp32) return widest_loops<float>().fma_chains;
+  return 0;
+}
+
+ChainLayout fma_layout(DataType type, ProbeTarget target) {
+  // Twelve vectors in flight at one or two a clock.
+  return {chains_a_core(type) * static_cast<std::size_t>(target.processors), 1.0 / 8};
+}
+
+template <class T>
+void fma_on_cores(DataType type, T* sink, std::size_t steps, int cores) {
+  const TypedLoops<T>& loops = widest_loops<T>();
+  const T multiplier = static_cast<T>(fma_multiplier(type));
+#pragma omp parallel for num_threads(cores)
+  for (int core = 0; core < cores; ++core) {
+    const std::size_t first = static_cast<std::size_t>(core) * loops.fma_chains;
+    for (std::size_t c = first; c < first + loops.fma_chains; ++c) sink[c] = static_cast<T>(fma_start(c));
+    loops.fma(sink + first, steps, multiplier);
+  }
+}
+
+void fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream) {
+  if (type == DataType::fp64) return fma_on_cores(type, static_cast<double*>(sink), steps, target.processors);
+  return fma_on_cores(type, static_cast<float*>(sink), steps, target.processors);
+}
+
+std::size_t cache_read_sinks(ProbeTarget target) { return static_cast<std::size_t>(target.processors); }
+
+void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream) {
+  const std::size_t part = bytes / static_cast<std::size_t>(target.processors);
+#pragma omp parallel for num_threads(target.processors)
+  for (int core = 0; core < target.processors; ++core) {
+    const auto* from = static_cast<const unsigned char*>(data) + static_cast<std::size_t>(core) * part;
+    sink[core] = vector_loops().front().sum_words(from, part, repeats);
+  }
+}
+
+}  // namespace
+
+// A core has no unit of its own for exp, no tensor instructions that are measured here, no shared memory and no launches.
+const CeilingKernels ceilings = {.fma_layout = fma_layout,
+                                 .fma = fma,
+                                 .exp2_layout = nullptr,
+                                 .exp2 = nullptr,
+                                 .tensor_layout = nullptr,
+                                 .tensor = nullptr,
+                                 .cache_read_sinks = cache_read_sinks,
+                                 .cache_read = cache_read,
+                                 .shared_read_bytes = nullptr,
+                                 .shared_read_sinks = nullptr,
+                                 .shared_read = nullptr,
+                                 .empty = nullptr};
+
+}  // namespace roofmark::cpu

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/vector_loops.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#else
+#include <cmath>
+#endif
+
+namespace roofmark::cpu {
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+#if defined(__x86_64__)
+
+/// Stores past the caches are in memory before any later store, the one that tells other threads among them.
+inline void finish_stores() { _mm_sfence(); }
+
+#pragma GCC push_options
+#pragma GCC target("avx512f")
+namespace avx512 {
+constexpr std::size_t kVectorBytes = 64;
+constexpr bool kFused = true;
+inline void store_past_caches(double* to, __m512d value) { _mm512_stream_pd(to, value); }
+inline void store_past_caches(float* to, __m512 value) { _mm512_stream_ps(to, value); }
+inline void fused_multiply_add(__m512d& x, __m512d factor, __m512d term) { x = _mm512_fmadd_pd(x, factor, term); }
+inline void fused_multiply_add(__m512& x, __m512 factor, __m512 term) { x = _mm512_fmadd_ps(x, factor, term); }
+#include "kernels/cpu/vector_loops.inc"
+}  // namespace avx512
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+namespace avx2 {
+constexpr std::size_t kVectorBytes = 32;
+constexpr bool kFused = true;
+inline void store_past_caches(double* to, __m256d value) { _mm256_stream_pd(to, value); }
+inline void store_past_caches(float* to, __m256 value) { _mm256_stream_ps(to, value); }
+inline void fused_multiply_add(__m256d& x, __m256d factor, __m256d term) { x = _mm256_fmadd_pd(x, factor, term); }
+inline void fused_multiply_add(__m256& x, __m256 factor, __m256 term) { x = _mm256_fmadd_ps(x, factor, term); }
+#include "kernels/cpu/vector_loops.inc"
+}  // namespace avx2
+#pragma GCC pop_options
+
+namespace sse2 {
+constexpr std::size_t kVectorBytes = 16;
+constexpr bool kFused = false;
+inline void store_past_caches(double* to, __m128d value) { _mm_stream_pd(to, value); }
+inline void store_past_caches(float* to, __m128 value) { _mm_stream_ps(to, value); }
+#include "kernels/cpu/vector_loops.inc"
+}  // namespace sse2
+
+std::vector<VectorLoops> runnable_loops() {
+  std::vector<VectorLoops> found;
+  if (__builtin_cpu_supports("avx512f")) found.push_back(avx512::loops("avx512f"));
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(avx2::loops("avx2"));
+  found.push_back(sse2::loops("sse2"));
+  return found;
+}
+
+#else
+
+// Vectors of 16 bytes as the compiler has them for its target; GCC has no stores past the caches in its vector language.
+namespace plain {
+constexpr std::size_t kVectorBytes = 16;
+constexpr bool kFused = true;
+inline void finish_stores() {}
+template <class T, class Vector>
+void store_past_caches(T* to, const Vector& value) {
+  *reinterpret_cast<Vector*>(to) = value;
+}
+template <class Vector>
+void fused_multiply_add(Vector& x, const Vector& factor, const Vector& term) {
+  for (std::size_t lane = 0; lane < kVectorBytes / sizeof(x[0]); ++lane) x[lane] = std::fma(x[lane], factor[lane], term[lane]);
+}
+#include "kernels/cpu/vector_loops.inc"
+}  // namespace plain
+
+std::vector<VectorLoops> runnable_loops() { return {plain::loops("plain")}; }
+
+#endif
+
+}  // namespace
+
+const std::vector<VectorLoops>& vector_loops() {
+  static const std::vector<VectorLoops> found = runnable_loops();
+  return found;
+}
+
+}  // namespace roofmark::cpu

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernels/stream.hpp"
+
+namespace roofmark::cpu {
+
+/// What one thread runs over one type; arrays are aligned to their elements and of any length.
+template <class T>
+struct TypedLoops {
+  /// Streams that write: to[i] from x[i] and y[i]. past_caches: the written lines go to memory and are not read before.
+  void (*map)(StreamOp op, T* to, const T* x, const T* y, std::size_t n, T s, bool past_caches);
+  /// read and dot.
+  double (*reduce)(StreamOp op, const T* x, const T* y, std::size_t n);
+  /// sink[0, fma_chains): each chain begins at the value it finds there and makes `steps` (a multiple of 8) steps
+  /// x = fma(x, multiplier, 1). Null without a fused multiply-add.
+  void (*fma)(T* sink, std::size_t steps, T multiplier);
+  std::size_t fma_chains;
+};
+
+/// The inner loops for one set of vector instructions.
+struct VectorLoops {
+  std::string_view instructions;
+  TypedLoops<double> fp64;
+  TypedLoops<float> fp32;
+  /// The sum of `bytes` / 8 words (a multiple of 512 bytes, 64-byte aligned), read `repeats` times, modulo 2^64.
+  std::uint64_t (*sum_words)(const void* data, std::size_t bytes, std::size_t repeats);
+};
+
+/// Those that this CPU can run, the widest first.
+const std::vector<VectorLoops>& vector_loops();
+
+template <class T>
+const TypedLoops<T>& widest_loops();
+template <>
+inline const TypedLoops<double>& widest_loops<double>() {
+  return vector_loops().front().fp64;
+}
+template <>
+inline const TypedLoops<float>& widest_loops<float>() {
+  return vector_loops().front().fp32;
+}
+
+}  // namespace roofmark::cpu
