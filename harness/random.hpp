@@ -302,7 +302,9 @@ ROOFMARK_HOST_DEVICE inline typename Element<kType>::Storage generate(Distributi
       if (distribution == Distribution::uniform) return static_cast<double>(static_cast<std::int64_t>(bits) >> 10) * 0x1p-53;
       return same_bits<double>(same_bits<std::uint64_t>(static_cast<double>(normal(bits))) | (bits & ((1u << 29) - 1)));
     } else {
-      return E::rounded(distribution == Distribution::normal ? normal(bits) : uniform(bits));
+      const float drawn = distribution == Distribution::normal ? normal(bits) : uniform(bits);
+      if constexpr (kType == DataType::fp32) return drawn;
+      return E::rounded(drawn);
     }
   }
 }

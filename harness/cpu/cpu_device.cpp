@@ -11,9 +11,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "harness/cpu/facts.hpp"
+#include "harness/cpu/fill.hpp"
 #include "harness/elementwise_error.hpp"
 #include "harness/hash.hpp"
 #include "harness/random.hpp"
@@ -66,30 +68,61 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
-/// Keeps each thread of the OpenMP pool on a core of its own, and lets them go again.
-class Pinning {
+cpu_set_t set_of(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  return set;
+}
+
+/// The threads of the OpenMP pool, one a core.
+class Pool {
  public:
-  Pinning(const std::vector<int>& cores, int threads) : before_(static_cast<std::size_t>(threads)) {
-#pragma omp parallel num_threads(threads)
-    {
-      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-      sched_getaffinity(0, sizeof(cpu_set_t), &before_[thread]);
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(cores[thread % cores.size()], &one);
-      sched_setaffinity(0, sizeof(one), &one);
+  Pool(const std::vector<int>& cores, int threads, bool placed_by_environment)
+      : cores_(cores), threads_(threads), places_(!placed_by_environment) {
+    sched_getaffinity(0, sizeof(everywhere_), &everywhere_);
+    make_ready();
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() {
+#pragma omp parallel num_threads(threads_)
+    if (core_of_this_thread_ != kNone) {
+      sched_setaffinity(0, sizeof(everywhere_), &everywhere_);
+      core_of_this_thread_ = kNone;
     }
   }
-  Pinning(const Pinning&) = delete;
-  Pinning& operator=(const Pinning&) = delete;
-  ~Pinning() {
-    const int threads = static_cast<int>(before_.size());
-#pragma omp parallel num_threads(threads)
-    sched_setaffinity(0, sizeof(cpu_set_t), &before_[static_cast<std::size_t>(omp_get_thread_num())]);
+
+  int threads() const { return threads_; }
+  bool places() const { return places_; }
+
+  /// Wakes all threads and puts each on its core. To be called again before work is timed: a pool that worked with fewer
+  /// threads has ended the others, and new ones run wherever their creator may. So that this is everywhere, the calling
+  /// thread is moved to its core and not kept there; with the others kept on theirs it has no reason to leave.
+  void make_ready() {
+#pragma omp parallel num_threads(threads_)
+    if (places_) {
+      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+      const int core = cores_[thread % cores_.size()];
+      const cpu_set_t set = set_of(core);
+      if (thread == 0 && sched_getcpu() != core) {
+        sched_setaffinity(0, sizeof(set), &set);
+        sched_setaffinity(0, sizeof(everywhere_), &everywhere_);
+      } else if (thread != 0 && core_of_this_thread_ != core) {
+        sched_setaffinity(0, sizeof(set), &set);
+        core_of_this_thread_ = core;
+      }
+    }
   }
 
  private:
-  std::vector<cpu_set_t> before_;
+  static constexpr int kNone = -1;
+  inline static thread_local int core_of_this_thread_ = kNone;
+
+  std::vector<int> cores_;
+  int threads_;
+  bool places_;
+  cpu_set_t everywhere_;
 };
 
 /// Sets all bytes; every thread takes the part that a loop of equal shares over the array gives it, so that the pages it
@@ -147,29 +180,35 @@ ElementwiseError worst_of(const void* out_data, std::int64_t begin, std::int64_t
   const auto* out = static_cast<const Storage<kType>*>(out_data);
   const auto* x = static_cast<const Storage<kType>*>(x_data);
   const auto* y = static_cast<const Storage<kType>*>(y_data);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ElementwiseError worst{0, static_cast<std::size_t>(begin)};
+  double no_worse = 0;  // a difference of so many scales is certainly no worse: the division is for the few that may be
   for (std::int64_t i = begin; i < end; ++i) {
     const double ax = x ? alpha * E::value(x[i]) : 0, by = y ? beta * E::value(y[i]) : 0;
+    const double got = E::value(out[i]), expected = ax + by + constant;
     const double scale = std::abs(ax) + std::abs(by) + std::abs(constant);
-    const double error = elementwise_error(kType, E::value(out[i]), ax + by + constant, scale);
-    if (!(error <= worst.worst)) {
-      worst = {error, static_cast<std::size_t>(i)};
-      if (std::isnan(error)) break;
-    }
+    const double difference = std::abs(got - expected);
+    if (difference <= no_worse * scale && difference < kInfinity) continue;
+    const double error = elementwise_error(kType, got, expected, scale);
+    if (error <= worst.worst) continue;
+    worst = {error, static_cast<std::size_t>(i)};
+    if (std::isnan(error)) break;
+    no_worse = error * unit_roundoff(kType) * (1 - 0x1p-40);
   }
   return worst;
 }
 
 class CpuBatch : public Batch {
  public:
-  CpuBatch(const BatchPlan& plan, Launch launch, Clock::time_point opened, std::function<void()> flush)
-      : plan_(plan), launch_(std::move(launch)), opened_(opened), flush_(std::move(flush)) {}
+  CpuBatch(const BatchPlan& plan, Launch launch, Clock::time_point opened, std::function<void()> flush, Pool& pool)
+      : plan_(plan), launch_(std::move(launch)), opened_(opened), flush_(std::move(flush)), pool_(pool) {}
 
   Timing run() override {
     if (plan_.restore) {
       for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
     }
     if (plan_.flush_before) flush_();
+    pool_.make_ready();
     const Clock::time_point begin = Clock::now();
     for (int i = 0; i < plan_.launches; ++i) {
       launch_(nullptr, next_slot_);
@@ -186,6 +225,7 @@ class CpuBatch : public Batch {
   Launch launch_;
   Clock::time_point opened_;
   std::function<void()> flush_;
+  Pool& pool_;
   int next_slot_ = 0;
 };
 
@@ -201,7 +241,7 @@ class CpuDevice : public Device {
       omp_set_num_threads(static_cast<int>(std::max(1.0, std::floor(std::min(cores, facts.cpu_quota.value_or(cores))))));
     }
     const int threads = omp_get_max_threads();
-    if (!placed_by_environment()) pinning_.emplace(cores_, threads);
+    pool_.emplace(cores_, threads, placed_by_environment());
 
     info_.id = "cpu";
     info_.backend = Backend::cpu;
@@ -213,7 +253,7 @@ class CpuDevice : public Device {
     info_.caches = facts.caches;
     info_.details = facts.details;
     info_.details["openmp_threads"] = threads;
-    info_.details["threads_placed_by"] = pinning_ ? "roofmark, one a core" : "the environment";
+    info_.details["threads_placed_by"] = pool_->places() ? "roofmark, one a core" : "the environment";
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -250,13 +290,11 @@ class CpuDevice : public Device {
   void poison(void* data, std::size_t bytes) override { set_bytes(data, 0xFF, bytes); }
 
   void fill(void* data, DataType type, std::size_t count, const Fill& fill) override {
-    with_type(type, [&]<DataType kType>() {
-      auto* to = static_cast<Storage<kType>*>(data);
+    const auto n = static_cast<std::int64_t>(count);
 #pragma omp parallel for
-      for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
-        to[i] = generate<kType>(fill.distribution, fill.seed, fill.array, static_cast<std::uint64_t>(i));
-      }
-    });
+    for (std::int64_t begin = 0; begin < n; begin += kPiece) {
+      fill_range(data, type, begin, std::min(n, begin + kPiece), fill);
+    }
   }
 
   std::uint64_t hash(const void* data, std::size_t bytes) override { return hash_bytes(data, bytes); }
@@ -351,21 +389,19 @@ class CpuDevice : public Device {
 
   std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) override {
     if (plan.flush_before && !evicting_) evicting_ = allocate(flush_bytes());
-    return std::make_unique<CpuBatch>(plan, std::move(launch), opened_,
-                                      [this] { set_bytes(evicting_.get(), 0, flush_bytes()); });
+    return std::make_unique<CpuBatch>(
+        plan, std::move(launch), opened_, [this] { set_bytes(evicting_.get(), 0, flush_bytes()); }, *pool_);
   }
 
   std::optional<double> observed_clock_hz() override {
     // All cores at once, as under load. Nothing a thread may suffer makes a chain shorter, so each one's best counts.
     double sum = 0;
-    int threads = 1;
-#pragma omp parallel reduction(+ : sum)
+    const int threads = pool_->threads();
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
     {
       double best = 0;
       for (int attempt = 0; attempt < 8; ++attempt) best = std::max(best, additions_per_second());
       sum += best;
-#pragma omp single
-      threads = omp_get_num_threads();
     }
     return sum / threads;
   }
@@ -403,7 +439,7 @@ class CpuDevice : public Device {
 
   Clock::time_point opened_ = Clock::now();
   std::vector<int> cores_;
-  std::optional<Pinning> pinning_;
+  std::optional<Pool> pool_;
   DeviceInfo info_;
   Memory evicting_;
 };
