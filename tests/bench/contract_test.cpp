@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/suite.hpp"
+#include "kernels/check.hpp"
+
+namespace roofmark {
+namespace {
+
+using Verified = Verification::Status;
+
+// What every case promises, held against every case of every family on a device.
+class Contract : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string note;
+    try {
+      resolve_devices(GetParam(), note);
+    } catch (const DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    device_ = open_device(GetParam());
+  }
+
+  Verified verify(Prepared& prepared, int slot) { return prepared.verify(slot).status; }
+
+  void launch(Prepared& prepared, int slot, int times = 1) {
+    prepared.reset(slot);
+    for (int i = 0; i < times; ++i) prepared.launch(device_->stream(), slot);
+    device_->synchronize();
+  }
+
+  // Changes one element of the output, far enough that no rounding could.
+  void plant(const Output& output, std::size_t element) {
+    std::vector<std::uint8_t> bytes(size_of(output.type));
+    void* const at = static_cast<std::uint8_t*>(output.data) + element * bytes.size();
+    device_->to_host(bytes.data(), at, bytes.size());
+    bytes.back() ^= 0x40;  // the exponent's highest bit, or a large step of an integer
+    device_->to_device(at, bytes.data(), bytes.size());
+  }
+
+  void check(const Case& c) {
+    SCOPED_TRACE(c.name());
+    roofmark::Setup setup{*device_, 2, Distribution::normal, 42, [](const Launch&) { return 1.0; }};
+    std::unique_ptr<Prepared> prepared;
+    try {
+      prepared = c.prepare(setup);
+    } catch (const Unsupported&) {
+      ++unsupported_;
+      return;
+    }
+    const Output output = prepared->output(0);
+    const Verified fresh = verify(*prepared, 0);
+    if (fresh == Verified::nothing_to_verify) {
+      EXPECT_EQ(output.data, nullptr) << "has an output and verifies nothing";
+      return;
+    }
+    EXPECT_EQ(fresh, Verified::failed) << "a poisoned output passed";
+    launch(*prepared, 0);
+    const Verification once = prepared->verify(0);
+    EXPECT_EQ(once.status, Verified::passed) << once.detail << ": error " << once.error << ", bound " << once.bound;
+    EXPECT_EQ(verify(*prepared, 1), Verified::failed) << "a slot that was not launched passed";
+    launch(*prepared, 0, prepared->needs_reset() ? 1 : 3);
+    EXPECT_EQ(verify(*prepared, 0), Verified::passed) << "after three launches";
+    ASSERT_NE(output.data, nullptr);
+    ASSERT_GT(output.count, 0U);
+    for (const std::size_t element : {std::size_t{0}, output.count / 2, output.count - 1}) {
+      launch(*prepared, 0);
+      plant(output, element);
+      EXPECT_EQ(verify(*prepared, 0), Verified::failed) << "element " << element << " of " << output.count << " is wrong";
+    }
+    launch(*prepared, 1);
+    EXPECT_EQ(verify(*prepared, 1), Verified::passed) << "the second slot";
+    ++checked_;
+  }
+
+  std::unique_ptr<Device> device_;
+  int checked_ = 0, unsupported_ = 0;
+};
+
+TEST_P(Contract, HoldsForEveryCase) {
+  for (const NamedFamily& family : families()) {
+    const int before = checked_;
+    for (const Group& group : family.list({device_->info(), SuiteName::contract, {}, 0.5})) {
+      for (const Case& c : group.cases) {
+        if (c.unsupported.empty()) check(c);
+      }
+    }
+    EXPECT_GT(checked_, before) << "no case of " << family.name << " was checked";
+  }
+  RecordProperty("checked", checked_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Contract, testing::Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(Gpu, Contract, testing::Values("cuda:0"));
+
+}  // namespace
+}  // namespace roofmark
