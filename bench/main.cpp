@@ -112,7 +112,7 @@ int main_command(int argc, char** argv) {
   run_command->add_option("--data", options.data, "what the operands hold: normal, uniform or zeros")
       ->transform(one_of(kData))
       ->default_str("normal");
-  run_command->add_option("--seed", options.seed, "of the data")->capture_default_str();
+  run_command->add_option("--seed", options.seed, "of the data")->check(CLI::NonNegativeNumber)->capture_default_str();
   run_command->add_option("--max-seconds", options.max_seconds, "of timing, a case [the suite's: 0.25, 1, 2]")
       ->check(CLI::Range(0.001, 3600.0));
   run_command->add_option("--timeout", options.timeout, "seconds without progress after which the device counts as lost")

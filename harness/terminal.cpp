@@ -232,13 +232,13 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
       if (bandwidth * intensity > roof.rate) put(row(roof.rate), c, '-');
     }
   }
-  // Each roof's title on its own line, where no other has taken the row.
+  // Each roof's title stands where its line begins, unless another has taken the row: results gather at the right.
   std::vector<bool> titled(kRows, false);
   for (const Roof& roof : roofs) {
     const int r = row(roof.rate);
     if (titled[std::size_t(r)]) continue;
     titled[std::size_t(r)] = true;
-    const int start = columns - static_cast<int>(roof.title.size()) - 1;
+    const int start = column(roof.rate / bandwidth) + 3;
     for (std::size_t i = 0; i < roof.title.size(); ++i) put(r, start + static_cast<int>(i), roof.title[i]);
   }
   for (const Point& point : points) put(row(point.rate), column(point.intensity), point.letter);

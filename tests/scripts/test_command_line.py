@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""The program as its users call it: exit statuses, one clear line on bad input, files that survive bad luck."""
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOFMARK = os.environ.get("ROOFMARK")
+SCHEMA = Path(__file__).parents[2] / "results" / "schema.json"
+# One small case beside the ceilings, which are always measured.
+SMALL = ["run", "--device", "cpu", "--suite", "quick", "--filter", "^transpose/", "--max-seconds", "0.005"]
+
+pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+
+
+def roofmark(*arguments, **options):
+    return subprocess.run([ROOFMARK, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+
+
+def assert_one_line(done, status):
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("roofmark: ") and done.stderr.count("\n") == 1, done.stderr
+
+
+def validate(result):
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(result)
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("small") / "out"
+    done = roofmark(*SMALL, "--out", out, "--label", "site=lab 3")
+    assert done.returncode == 0, done.stderr
+    return done, json.loads((out / "result.json").read_text()), out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["measure"],
+        ["run", "--fast"],
+        ["run", "--suite", "huge"],
+        ["run", "--device", "tpu"],
+        ["run", "--device", "cuda:x"],
+        ["run", "--data", "ones"],
+        ["run", "--cache", "tepid"],
+        ["run", "--memory-fraction", "0.96"],
+        ["run", "--memory-fraction", "-0.1"],
+        ["run", "--max-seconds", "0"],
+        ["run", "--timeout", "soon"],
+        ["run", "--seed", "-1"],
+        ["run", "--label", "site"],
+        ["run", "--device", "cpu", "--filter", "["],
+        ["run", "--device", "cpu", "--filter", "^nothing$"],
+        ["run", "--benchmark_format=xml"],
+        ["list", "--device", "cpu", "--filter", "("],
+        ["recover"],
+        ["recover", "/nonexistent"],
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_is_one_line_and_status_2(arguments, tmp_path):
+    done = roofmark(*arguments, cwd=tmp_path)
+    assert_one_line(done, 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_command_is_bad_usage():
+    assert_one_line(roofmark(), 2)
+
+
+@pytest.mark.parametrize("flag, ours", [("min_time=1", "--max-seconds"), ("repetitions=3", "--max-seconds"), ("perf_counters=X", "")])
+def test_other_flags_of_google_benchmark_name_ours(flag, ours):
+    done = roofmark("run", f"--benchmark_{flag}")
+    assert_one_line(done, 2)
+    assert ours in done.stderr
+
+
+def test_a_gpu_that_is_not_there_is_an_error_with_the_way_out():
+    done = roofmark("run", "--device", "cuda:0", "--filter", "^transpose/", "--out", "/nonexistent/out")
+    if "No such file" in done.stderr or "Permission" in done.stderr or "Read-only" in done.stderr:
+        pytest.skip("there is a GPU here")
+    assert_one_line(done, 3)
+    assert "GPU" in done.stderr
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert_one_line(roofmark(*SMALL, "--out", tmp_path / "file" / "out"), 3)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_an_older_result_is_not_overwritten(tmp_path):
+    (tmp_path / "result.json").write_text("mine")
+    assert_one_line(roofmark(*SMALL, "--out", tmp_path), 2)
+    assert (tmp_path / "result.json").read_text() == "mine"
+
+
+def test_a_disk_that_fills(tmp_path):
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    done = roofmark(*SMALL, "--out", tmp_path / "out", "--quiet", preexec_fn=limit)
+    assert_one_line(done, 3)
+    assert "cannot write" in done.stderr
+
+
+def test_a_whole_run(small_run):
+    done, result, out = small_run
+    validate(result)
+    assert result["complete"] and not result["interrupted"]
+    assert result["labels"] == {"site": "lab 3"}
+    names = [entry["name"] for entry in result["benchmarks"]]
+    assert any(name.startswith("transpose/") for name in names)
+    # The ceilings come first and last, whatever the filter.
+    assert names[0].startswith("ceilings/") and names[-1].startswith("ceilings/")
+    assert any(ceiling.get("empirical") for ceiling in result["ceilings"])
+    assert sum(value for key, value in result["wall_time"].items() if key != "total_seconds") == pytest.approx(
+        result["wall_time"]["total_seconds"], rel=0.01)
+    assert "transpose" in done.stdout and "DRAM" in done.stdout and "\033" not in done.stdout
+    assert str(out / "result.json") in done.stdout
+
+
+def test_recovering_a_whole_run_changes_nothing(small_run):
+    _, result, out = small_run
+    done = roofmark("recover", out)
+    assert done.returncode == 0 and "a whole run" in done.stdout
+    assert json.loads((out / "result.json").read_text()) == result
+
+
+def started(arguments, out):
+    """The program, once it has finished a record or two."""
+    process = subprocess.Popen([ROOFMARK, *arguments, "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    journal = out / "result.jsonl"
+    deadline = time.monotonic() + 120
+    while not journal.exists() or journal.read_text().count("\n") < 3:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+def test_an_interrupt_leaves_a_complete_file(tmp_path):
+    process = started(["run", "--device", "cpu", "--suite", "quick"], tmp_path / "out")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    validate(result)
+    assert result["interrupted"] and not result["complete"] and result["benchmarks"]
+    assert {entry["roofmark"]["reason"] for entry in result["unmeasured"] if entry["roofmark"]["status"] == "not_run"} == {
+        "interrupted"}
+
+
+def test_a_killed_run_is_recovered(tmp_path):
+    out = tmp_path / "out"
+    process = started(["run", "--device", "cpu", "--suite", "quick"], out)
+    process.kill()
+    process.communicate(timeout=120)
+    lines = (out / "result.jsonl").read_text().splitlines()
+    (out / "result.json").unlink(missing_ok=True)
+    done = roofmark("recover", out)
+    assert done.returncode == 0 and "cut off" in done.stdout
+    result = json.loads((out / "result.json").read_text())
+    validate(result)
+    assert not result["complete"]
+    records = sum(line.startswith('{"record"') and line.endswith("}") for line in lines)
+    assert len(result["benchmarks"]) + len(result["unmeasured"]) == records > 0
+
+
+def test_too_little_memory_is_not_run_and_the_rest_is(tmp_path):
+    done = roofmark(*SMALL, "--memory-fraction", "0.001", "--out", tmp_path / "out", "--quiet")
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    refused = [entry["roofmark"] for entry in result["unmeasured"]]
+    assert done.returncode == 3
+    assert any("bytes wanted" in entry["reason"] and entry["status"] == "not_run" for entry in refused)
+    assert result["benchmarks"] and result["complete"]
+
+
+def test_google_benchmarks_own_outputs(tmp_path):
+    done = roofmark(*SMALL, "--out", tmp_path / "out", "--benchmark_format=json", f"--benchmark_out={tmp_path / 'out.csv'}",
+                    "--benchmark_out_format=csv")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["benchmarks"]
+    assert "real_time" in (tmp_path / "out.csv").read_text()
+    listed = roofmark("run", "--device", "cpu", "--benchmark_list_tests", "--benchmark_filter=^transpose/")
+    assert listed.returncode == 0 and "transpose/" in listed.stdout and "stream/" not in listed.stdout
+
+
+def test_quiet_prints_nothing(tmp_path):
+    done = roofmark(*SMALL, "--quiet", "--out", tmp_path / "out")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_list_and_info_as_json():
+    cases = json.loads(roofmark("list", "--device", "cpu", "--suite", "full", "--json").stdout)
+    names = [case["name"] for case in cases]
+    assert len(names) == len(set(names)) and all(case["work"]["phases"] is not None for case in cases)
+    info = json.loads(roofmark("info", "--device", "cpu", "--json").stdout)
+    assert info["device"]["kind"] == "cpu" and info["build"]["version"]
+    assert "device" in roofmark("info", "--device", "cpu").stdout
