@@ -1,0 +1,4 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Presents result files. C++ measures and judges; nothing here does either: what is shown is read from the file or follows from
+it by arithmetic."""

@@ -1,0 +1,412 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""One self-contained page of a result file."""
+
+import functools
+import json
+import math
+import os
+import statistics
+from pathlib import Path
+
+import jinja2
+import plotly.offline
+
+from . import plots, units
+from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem
+from .result import load
+
+STATUSES = {
+    "ok": "measured, and every check passed",
+    "wrong": "gave a wrong result, so it has no time",
+    "failed": "could not be measured",
+    "not_run": "was not reached, or had no room",
+    "unsupported": "is beyond this kind of device; no failure",
+}
+KINDS = {
+    "drift": "A ceiling was not the same before and after the suite: the device warmed up, or something else used it.",
+    "throttle": "The device lowered its clock to stay within a limit. The samples are kept: this is what it delivers.",
+    "clock": "The clock was lower than the highest one, and the driver names no reason.",
+    "nondeterministic": "Equal launches gave different bits, so there is no fingerprint to compare.",
+    "above_roof": "Faster than the measured ceiling allows: the probe missed the ceiling, or a cache helped.",
+    "unsettled": "The rate had not become steady when the warm-up had taken its time.",
+    "gate": "The host could not enqueue the launches in time: those samples are left out.",
+    "foreign_process": "Something else used the device. Its share of the time is in these numbers.",
+    "unknown_device": "The device's published figures are not known: its ceilings come from its attributes alone.",
+    "cache": "Too few copies of the operands fit the memory to keep the caches cold.",
+    "other": "",
+}
+DATA = {"normal": "normally distributed", "uniform": "uniformly distributed", "zeros": "zeros"}
+FAMILIES = {
+    "ceilings": "Probes that do nothing but load one resource: they set the measured ceilings. Measured before the suite and, "
+                "marked (after), again when it had run.",
+    "stream": "Loops that move memory and compute almost nothing.",
+    "gemm": "Matrix products D [m, n] = A [m, k] × B [k, n], by a library.",
+}
+# What a reader looks for first, in this order.
+HEADLINES = ("dram", "bf16_tensor", "fp8_tensor", "fp64_tensor", "fp32_fma", "fp64_fma", "stream_launch")
+
+
+def table(name, columns, rows, empty=True):
+    """`columns` are (title, help, numeric); a row's cells are texts or (text, what to sort by, more). Columns without any text
+    are left out unless `empty`."""
+    cells = [[cell if isinstance(cell, tuple) else (cell, cell, "") for cell in row] for row in rows]
+    kept = [i for i in range(len(columns)) if empty or any(row[i][0] for row in cells)]
+    return {"name": name, "columns": [columns[i] for i in kept], "rows": [[row[i] for i in kept] for row in cells]}
+
+
+def quantity(value, form, *args, more=""):
+    return (form(value, *args), "" if value is None else value, more)
+
+
+def counts(result):
+    made = dict.fromkeys(STATUSES, 0)
+    for entry in result["benchmarks"] + result["unmeasured"]:
+        made[entry["roofmark"]["status"]] += 1
+    return made
+
+
+def plural(count, one, many=None):
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def verdict(result):
+    """The level (good, warn, bad), a headline and what to do about it."""
+    number = counts(result)
+    missed = number["failed"] + number["not_run"]
+    if number["wrong"]:
+        return ("bad", f"{plural(number['wrong'], 'case')} gave a wrong result",
+                "The device, its software or this program computed something false. Until that is explained, no other number of this "
+                "run should be relied on.")
+    if not result["complete"]:
+        why = "was interrupted" if result["interrupted"] else "was cut off"
+        return ("warn", f"The run {why}: this is a part of it", "What was measured stands; what was not reached is not thereby passed.")
+    if missed:
+        return ("warn", f"{plural(missed, 'case')} could not be measured",
+                "No result was wrong. What was not measured is listed with its reason, and is not thereby passed.")
+    return ("good", "Every case was measured, and no result was wrong",
+            "Cases beyond this kind of device are listed as unsupported." if number["unsupported"] else "")
+
+
+def warnings(result):
+    """What makes the numbers other than they seem."""
+    made = []
+    if result["data"] == "zeros":
+        made.append("The operands were zeros, which draw less power: rates under a power cap are flattered.")
+    if result["build"]["dirty"]:
+        made.append("roofmark was built from sources that differ from the named commit.")
+    if result["build"]["build_type"].lower() == "debug":
+        made.append("roofmark was built without optimisation.")
+    return made
+
+
+def group_findings(result):
+    groups = {}
+    for finding in result["findings"]:
+        groups.setdefault(finding["kind"], []).append(finding)
+    made = []
+    for kind, findings in groups.items():
+        same = {}
+        for finding in findings:
+            same.setdefault(finding["text"], []).append(finding.get("case", ""))
+        made.append({"kind": kind.replace("_", " "), "meaning": KINDS[kind], "count": len(findings),
+                     "texts": [(text, [case for case in cases if case]) for text, cases in same.items()]})
+    return made
+
+
+def headlines(result):
+    made = []
+    by_resource = {c["resource"]: c for c in result["ceilings"] if "empirical" in c}
+    for resource in HEADLINES:
+        ceiling = by_resource.get(resource)
+        if not ceiling or len(made) == 6:
+            continue
+        value, note = units.rate(ceiling["empirical"], ceiling["unit"]), ""
+        if ceiling["unit"] == "launch":
+            value, note = f"{units.seconds(1 / ceiling['empirical'])}", "between two launches"
+        elif "theoretical" in ceiling:
+            note = f"{units.share(ceiling['empirical'] / ceiling['theoretical'])} of the theoretical {units.rate(ceiling['theoretical'], ceiling['unit'])}"
+        made.append({"title": ceiling["title"], "value": value, "note": note})
+    return made
+
+
+def ceilings_table(result):
+    memory = plots.outermost(result)
+    rows = []
+    for c in result["ceilings"]:
+        best, unit = c.get("empirical"), c["unit"]
+
+        def of(other, best=best, c=c):
+            return quantity(best / c[other] if best and other in c else None, units.share)
+
+        ridge = best / memory["empirical"] if best and memory and unit in ("FLOP", "op") else None
+        sources = [f"theoretical: {c['theoretical_source']}" if c.get("theoretical_source") else "",
+                   f"datasheet: {c['datasheet_source']}" if c.get("datasheet_source") else "",
+                   f"start: {c['first_by']}" if c.get("first_by") else "",
+                   f"end: {c['last_by']}" if c.get("last_by") and c["last_by"] != c.get("first_by") else ""]
+        name = c["title"] + (f" ({units.seconds(1 / best)} each)" if unit == "launch" and best else "")
+        drift = c.get("drift")
+        rows.append([
+            (name, name, "\n".join(source for source in sources if source)),
+            quantity(best, units.rate, unit), quantity(c.get("first"), units.rate, unit), quantity(c.get("last"), units.rate, unit),
+            ("" if drift is None else f"{100 * drift:+.1f} %", "" if drift is None else drift, ""),
+            quantity(c.get("theoretical"), units.rate, unit), of("theoretical"), quantity(c.get("datasheet"), units.rate, unit),
+            of("datasheet"), ("" if ridge is None else units.digits(ridge), "" if ridge is None else ridge, "")])
+    return table("ceilings", [
+        ("Resource", "What has a ceiling, and where the figures come from", False),
+        ("Measured", "The better of start and end: the roof that results are held against", True),
+        ("at the start", "The best probe before the suite", True), ("at the end", "The best probe after the suite", True),
+        ("Drift", "End against start; above 2 % is a finding", True),
+        ("Theoretical", "From attributes read on the device: units x clock x operations a clock, or bus width x memory clock", True),
+        ("Reached", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
+        ("Reached", "Measured / datasheet", True),
+        ("Ridge, FLOP/B", "The intensity from which on this ceiling, and no longer DRAM, is the limit", True)], rows, empty=False)
+
+
+def checked(record):
+    """How a record was verified: a cell."""
+    found = record.get("verification", {})
+    found = found.get("after") or found.get("before")
+    if not found:
+        return ("", "", "")
+    if found["status"] == "nothing_to_verify":
+        return ("nothing to check", "", found["detail"])
+    if "error" in found and "bound" in found:
+        return (f"{units.digits(found['error'], 2)} of {units.digits(found['bound'], 2)}",
+                found["error"] / found["bound"] if found["bound"] else 0, found["detail"])
+    return (found["status"], "", found["detail"])
+
+
+def family_table(family, entries, titles):
+    rows = []
+    for entry in entries:
+        record = entry["roofmark"]
+        m, p = record["measurement"], record["placement"]
+        name = entry["name"].partition("/")[2] or entry["name"]
+        if record["pass"] == 2:
+            name += " (after)"
+        low, high = m.get("interval", (None, None))
+        width = None if low is None else max(high - m["median"], m["median"] - low) / m["median"]
+        bound = p.get("bound_by")
+        samples = m["samples"]["seconds"]
+        throttled = sum(m["samples"]["throttled"])
+        marks = ([f"throttled in {throttled} of {len(samples)} samples"] if throttled else []) + (
+            [] if m["settled"] else ["warm-up not settled"]) + (["the time was spent before the interval was narrow enough"]
+                                                                if m["stopped_by"] == "budget" else [])
+        notes = [f"{key}: {value}" for key, value in record["notes"].items()]
+        rows.append([
+            (name, name, "\n".join(notes)),
+            quantity(m["median"], units.seconds,
+                     more=f"{plural(len(samples), 'sample')} of {plural(m['launches_per_sample'], 'launch', 'launches')}, by {m['path']}"),
+            ("" if width is None else f"± {100 * width:.2f} %", "" if width is None else width, ""),
+            quantity(p.get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP"),
+            quantity(p.get("bytes_per_second"), units.rate, "B"),
+            quantity(p.get("intensity"), lambda v: "" if v is None else units.digits(v)),
+            (bound.replace("_", " ") if bound else "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
+            quantity(p.get("of_theoretical"), units.share), quantity(p.get("of_theoretical_clock"), units.share),
+            quantity(m.get("clock_hz"), units.clock), checked(record),
+            ("".join("†‡*"[i] for i in range(3) if (throttled, not m["settled"], m["stopped_by"] == "budget")[i]), len(marks),
+             "; ".join(marks))])
+    return table(f"family-{family}", [
+        ("Case", "What / type / shape; the pointer on a name shows how it was done", False),
+        ("Median", "Time of one launch; the pointer on it shows how many samples of how many launches", True), ("95 % interval", "Of the median, from blocks apart in time", True),
+        ("Arithmetic", "FLOPs that the operation asks for, over the median", True),
+        ("Memory", "Bytes that the operation must move at the least, over the median", True),
+        ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that sets the least time", False),
+        ("of measured roof", "Least time on the measured ceilings / measured time", True),
+        ("of theoretical", "Least time on the theoretical ceilings / measured time", True),
+        ("at this clock", "The same, with the theoretical ceilings at the clock that was observed", True),
+        ("Clock", "Observed directly after each block; the median", True),
+        ("Error", "The largest error found, of what is allowed", True), ("", "† throttled ‡ not settled * time spent", False)],
+        rows, empty=False)
+
+
+def comparison_rows(result):
+    """The place of a ratio is 0 to 100, 50 for 1; logarithmic outwards, so that 1 % shows beside a factor of 2."""
+    ends = [c.get(key, c["ratio"]) for c in result["comparisons"] for key in ("low", "high", "ratio")]
+    reach = max([abs(end - 1) for end in ends], default=0) * 1.1 or 1
+
+    def place(ratio):
+        return round(50 + math.copysign(50 * math.log1p(abs(ratio - 1) / 0.02) / math.log1p(reach / 0.02), ratio - 1), 2)
+
+    rows = []
+    for c in result["comparisons"]:
+        low, high = c.get("low"), c.get("high")
+        known = low is not None and high is not None
+        rows.append({
+            "name": c["name"], "numerator": c["numerator"], "denominator": c["denominator"], "ratio": units.digits(c["ratio"], 4),
+            "interval": f"{units.digits(low, 4)} to {units.digits(high, 4)}" if known else "",
+            "says": "" if not known else "faster" if low > 1 else "slower" if high < 1 else "no difference shown",
+            "at": place(c["ratio"]), "from": place(low if known else c["ratio"]),
+            "width": round(place(high) - place(low), 2) if known else 0})
+    return rows
+
+
+def comparison_medians(result):
+    """Of comparisons of one name, when there are several."""
+    ratios = {}
+    for comparison in result["comparisons"]:
+        ratios.setdefault(comparison["name"], []).append(comparison["ratio"])
+    return [(name, len(values), units.digits(statistics.median(values), 4)) for name, values in ratios.items() if len(values) > 1]
+
+
+def unmeasured_groups(result):
+    order = ("wrong", "failed", "not_run", "unsupported")
+    groups = {}
+    for entry in result["unmeasured"]:
+        record = entry["roofmark"]
+        groups.setdefault((record["status"], record.get("reason", "no reason was recorded")), []).append(entry["name"])
+    return [{"status": status, "reason": reason, "cases": cases}
+            for (status, reason), cases in sorted(groups.items(), key=lambda item: order.index(item[0][0]))]
+
+
+def wall_time(result):
+    if "wall_time" not in result:
+        return []
+    spent = result["wall_time"]
+    total = spent["total_seconds"]
+    parts = {"timing": "timing", "warm_up": "warming up", "preparation": "preparing (allocating, filling, choosing algorithms)",
+             "verification": "verifying results", "writing": "writing files", "other": "everything else"}
+    return [{"what": what, "seconds": units.duration(spent[f"{key}_seconds"]),
+             "share": units.share(spent[f"{key}_seconds"] / total if total else 0),
+             "percent": round(100 * spent[f"{key}_seconds"] / total, 2) if total else 0} for key, what in parts.items()]
+
+
+def flat(value, prefix=""):
+    """Nested details as (name, text) pairs."""
+    if isinstance(value, dict):
+        return [pair for key, inner in value.items() for pair in flat(inner, f"{prefix}.{key}" if prefix else key)]
+    if isinstance(value, list) and not any(isinstance(inner, (dict, list)) for inner in value):
+        return [(prefix, ", ".join(plain(inner) for inner in value) or "none")]
+    if isinstance(value, list):
+        return [pair for i, inner in enumerate(value) for pair in flat(inner, f"{prefix}[{i}]")]
+    return [(prefix, plain(value))]
+
+
+def plain(value):
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else "unknown" if value is None else str(value)
+
+
+def facts(pairs):
+    return [(name, value) for name, value in pairs if value not in (None, "")]
+
+
+def device_facts(result):
+    d = result["device"]
+    processors = "cores" if d["kind"] == "cpu" else "multiprocessors (SMs)"
+    return facts([
+        ("device", f"{d['name']} ({d['id']})"), ("published figures", "known" if d["known"] else "not known: see the findings"),
+        (processors, d["multiprocessors"]), ("compute capability", d.get("compute_capability")),
+        ("highest clock", units.clock(d.get("clock_hz"))), ("memory clock", units.clock(d.get("memory_clock_hz"))),
+        ("memory bus", f"{d['memory_bus_bits']} bit" if "memory_bus_bits" in d else None),
+        ("memory", f"{units.size(d['memory_bytes'])}, {units.size(d['free_bytes'])} free at the start")] + [
+            (f"{c['name'].upper()} cache", units.capacity(c["total_bytes"]) + (
+                f", {units.capacity(c['instance_bytes'])} each" if c["instance_bytes"] != c["total_bytes"] else "")) for c in d["caches"]])
+
+
+def run_facts(result, digest):
+    h, b = result["host"], result["build"]
+    return facts([
+        ("host", h["name"]), ("processor", ", ".join(part for part in (h.get("cpu"), plural(h["cores"], "logical core")) if part)),
+        ("host memory", units.size(h.get("memory_bytes"))),
+        ("system", ", ".join(part for part in (h.get("os"), h.get("kernel")) if part)),
+        ("driver", result["device"]["details"].get("driver_version")),
+        ("CUDA toolkit", b.get("cuda_toolkit")), *result["libraries"].items(),
+        ("roofmark", f"{b['version']}, commit {b['commit']}{' with local changes' if b['dirty'] else ''}"),
+        ("built by", f"{b['compiler']}, {b['build_type']}" + (f", for {b['cuda_architectures']}" if "cuda_architectures" in b else "")),
+        ("command", " ".join(result["arguments"])), ("suite", result["suite"]),
+        ("operands", f"{DATA[result['data']]}, seed {result['seed']}"), ("started", result["started_utc"]),
+        ("finished", result.get("finished_utc", "never: the file was recovered from the journal")),
+        ("result file", f"SHA-256 {digest}")])
+
+
+def conditions(result):
+    """What the device did while it was measured."""
+    clocks, powers, temperatures, reasons = [], [], [], {}
+    for entry in result["benchmarks"]:
+        for block in entry["roofmark"]["measurement"]["blocks"]:
+            clocks += [block["clock_hz"]] if "clock_hz" in block else []
+            for telemetry in (block["before"], block["after"]):
+                powers += [telemetry["power_watts"]] if "power_watts" in telemetry else []
+                temperatures += [telemetry["temperature_celsius"]] if "temperature_celsius" in telemetry else []
+            for reason in {*block["before"]["throttle_reasons"], *block["after"]["throttle_reasons"]}:
+                reasons[reason] = reasons.get(reason, 0) + 1
+    def span(values, form):
+        return f"{form(min(values))} to {form(max(values))}, median {form(statistics.median(values))}" if values else None
+
+    return facts([
+        ("clock observed", span(clocks, units.clock)), ("power", span(powers, lambda v: f"{v:.0f} W")),
+        ("temperature", span(temperatures, lambda v: f"{v:.0f} °C")),
+        ("clock lowered by", ", ".join(f"{reason} (in {plural(count, 'block')})" for reason, count in reasons.items()))])
+
+
+@functools.cache
+def template():
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined)
+    return environment.get_template("report.html.j2")
+
+
+def page(result, digest):
+    """The report as HTML."""
+    families = {}
+    for entry in result["benchmarks"]:
+        families.setdefault(entry["roofmark"]["family"], []).append(entry)
+    titles = {c["resource"]: c["title"] for c in result["ceilings"]}
+    roofline = plots.roofline(result)
+    figures = {"roofline": roofline} if roofline else {}
+
+    def figure(made):
+        name = f"plot-{len(figures)}"
+        figures[name] = made
+        return name
+
+    sections = [{
+        "name": family, "meaning": FAMILIES.get(family, ""), "table": family_table(family, entries, titles), "count": len(entries),
+        "plots": [(figure(made), caption) for made, caption in plots.of_family(family, result, entries)]}
+        for family, entries in families.items()]
+    level, headline, advice = verdict(result)
+    return template().render(
+        result=result, level=level, headline=headline, advice=advice, warnings=warnings(result), counts=counts(result),
+        statuses=STATUSES, findings=group_findings(result), headlines=headlines(result), ceilings=ceilings_table(result),
+        has_roofline=roofline is not None, points=len(plots.placed_on_roofline(result)), sections=sections,
+        comparisons=comparison_rows(result), comparison_medians=comparison_medians(result), unmeasured=unmeasured_groups(result), wall_time=wall_time(result),
+        total=units.duration(result["wall_time"]["total_seconds"]) if "wall_time" in result else "", device=device_facts(result),
+        details=flat(result["device"]["details"]) + flat(result["host"].get("details", {}), "host"), run=run_facts(result, digest),
+        conditions=conditions(result), figures=script_safe(figures), plotly=plotly.offline.get_plotlyjs(), digest=digest)
+
+
+def script_safe(value):
+    """JSON that can stand inside a script element."""
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def write(path, text):
+    """By a temporary file beside it and rename: a file that stood before is whole or replaced."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise Problem(NOT_WRITTEN, f"cannot write {path}: it is no file")
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            with open(temporary, "x", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Problem(NOT_WRITTEN, f"cannot write {path}: {error.strerror}") from error
+
+
+def main(arguments):
+    parser = Parser(prog="report", description="Makes one self-contained HTML page of a roofmark result file.",
+                    epilog="Exit status: 0; 2 bad usage or input; 3 the page could not be written.")
+    parser.add_argument("result", metavar="RESULT.json")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where the page goes (default: report.html beside the result)")
+    options = parser.parse_args(arguments)
+    output = options.output or str(Path(options.result).parent / "report.html")
+    if os.path.realpath(output) == os.path.realpath(options.result):
+        raise Problem(BAD_INPUT, f"{output} is the result file itself")
+    write(output, page(*load(options.result)))

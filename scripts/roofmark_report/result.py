@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a result file, or says in a line why it is none."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import jsonschema
+
+from .program import BAD_INPUT, ROOT, Problem
+
+SCHEMA_VERSION = 1
+# No quantity of a result is beyond these, and within them no product or ratio of three of them overflows.
+LARGEST, SMALLEST = 1e90, 1e-90
+
+
+class _OutOfRange(ValueError):
+    pass
+
+
+def _number(text, kind):
+    value = kind(text)
+    # Too long for the type reads as infinity, which fails here too.
+    if value != 0 and not SMALLEST < abs(value) < LARGEST:
+        raise _OutOfRange(f"the number {text[:30]} is out of any range")
+    return value
+
+
+def _integer(text):
+    if len(text) > 25:
+        raise _OutOfRange(f"the number {text[:30]} is out of any range")
+    return int(text)
+
+
+def _no_number(text):
+    raise _OutOfRange(f"{text} is not JSON: unknown numbers are left out of a result file")
+
+
+def _fits(value, schema):
+    """Whether a value fits a schema of nothing but a type and bounds; None: not such a schema, or not so simple a value."""
+    if not schema.keys() <= {"type", "minimum", "exclusiveMinimum"}:
+        return None
+    kinds = {"number": (int, float), "integer": (int,), "boolean": (bool,), "string": (str,)}
+    if type(value) not in kinds.get(schema.get("type"), ()):
+        return None
+    return not ("minimum" in schema and value < schema["minimum"]) and not (
+        "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"])
+
+
+def _items(validator, items, instance, schema):
+    """The keyword `items`; the samples are long lists of numbers, which the general way takes seconds for."""
+    simple = items
+    if isinstance(items, dict) and items.keys() == {"$ref"}:
+        simple = SCHEMA["$defs"][items["$ref"].rpartition("/")[2]]
+    if isinstance(instance, list) and isinstance(simple, dict) and all(_fits(value, simple) for value in instance):
+        return
+    yield from jsonschema.Draft202012Validator.VALIDATORS["items"](validator, items, instance, schema)
+
+
+SCHEMA = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))
+_VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"items": _items})(SCHEMA)
+
+
+def _cut(text, length=160):
+    return text if len(text) <= length else text[:length] + "..."
+
+
+def parse(data):
+    """A result file's bytes as what json.loads makes of them; raises ValueError, with a line that says what is wrong."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 at byte {error.start}") from error
+    try:
+        result = json.loads(text, parse_float=lambda t: _number(t, float), parse_int=_integer, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        if not text.strip():
+            raise ValueError("it is empty") from error
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        raise ValueError(f"{'cut short' if cut else 'not JSON'} (line {error.lineno}, column {error.colno}: {error.msg})") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply for a result") from error
+    if not isinstance(result, dict) or "schema_version" not in result:
+        raise ValueError("not written by roofmark: it has no schema_version")
+    version = result["schema_version"]
+    if version != SCHEMA_VERSION or isinstance(version, bool):
+        raise ValueError(f"has schema version {_cut(json.dumps(version), 40)}, this tool reads version {SCHEMA_VERSION}")
+    for error in _VALIDATOR.iter_errors(result):
+        raise ValueError(f"does not fit results/schema.json at {_cut(error.json_path)}: {_cut(error.message)}")
+    _check_records(result)
+    return result
+
+
+def _check_records(result):
+    """What a schema cannot say."""
+    seen = set()
+    for entry in result["benchmarks"] + result["unmeasured"]:
+        key = key_of(entry)
+        if key in seen:
+            raise ValueError(f"holds case {_cut(entry['name'])} twice")
+        seen.add(key)
+    for entry in result["benchmarks"]:
+        samples = entry["roofmark"]["measurement"]["samples"]
+        if len({len(column) for column in samples.values()}) > 1:
+            raise ValueError(f"case {_cut(entry['name'])}: its lists of samples differ in length")
+
+
+def key_of(entry):
+    """The ceilings family is measured twice, so a name alone does not tell its records apart."""
+    return entry["name"], entry["roofmark"]["pass"]
+
+
+def load(path):
+    """The result in a file, and the SHA-256 of the file."""
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise Problem(BAD_INPUT, f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        return parse(data), hashlib.sha256(data).hexdigest()
+    except ValueError as error:
+        raise Problem(BAD_INPUT, f"{path}: {error}") from error

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+import copy
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import make_result  # noqa: E402
+
+_MADE = {"h200": make_result.h200(), "cpu": make_result.cpu()}
+
+
+@pytest.fixture(params=_MADE)
+def result(request):
+    """Each of the synthetic results in turn, to change at will."""
+    return copy.deepcopy(_MADE[request.param])
+
+
+@pytest.fixture
+def h200():
+    return copy.deepcopy(_MADE["h200"])
+
+
+@pytest.fixture
+def small(h200):
+    """A few records of each family, for tests that make many reports."""
+    families = {}
+    for entry in h200["benchmarks"]:
+        families.setdefault(entry["roofmark"]["family"], []).append(entry)
+    h200["benchmarks"] = [entry for entries in families.values() for entry in entries[:2]]
+    h200["findings"] = h200["findings"][-3:]
+    h200["comparisons"] = h200["comparisons"][:2]
+    return h200
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Writes a result to a file of this name and returns its path."""
+
+    def write(result, name="result.json"):
+        path = tmp_path / name
+        path.write_text(json.dumps(result), encoding="utf-8")
+        return path
+
+    return write

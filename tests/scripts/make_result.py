@@ -1,0 +1,408 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Result files that look real and are not: nothing in them was measured. For tests of the report tools, and for looking at a
+report where there is no device. `make_result.py h200|cpu [noise seed]` prints one."""
+
+import copy
+import json
+import random
+import sys
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+SIZE_OF = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+OUTPUT_SIZE_OF = SIZE_OF | {"fp8": 2, "int8": 4}
+NOT_MEASURED = "made up by tests/scripts/make_result.py: nothing was measured"
+UNITS = {
+    "fp64_fma": "FLOP", "fp32_fma": "FLOP", "fp16_fma": "FLOP", "bf16_fma": "FLOP", "fp64_tensor": "FLOP",
+    "tf32_tensor": "FLOP", "fp16_tensor": "FLOP", "fp16_tensor_fp16": "FLOP", "bf16_tensor": "FLOP", "fp8_tensor": "FLOP",
+    "int8_tensor": "op", "exp": "exp", "dram": "B", "shared": "B", "l1": "B", "l2": "B", "l3": "B", "stream_launch": "launch",
+    "graph_launch": "launch", "fp64_fma_one_core": "FLOP", "fp32_fma_one_core": "FLOP",
+}
+TITLES = {
+    "exp": "exp2, special-function unit", "dram": "DRAM", "shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache",
+    "l3": "L3 cache", "stream_launch": "launches, stream", "graph_launch": "launches, graph node",
+    "fp16_tensor": "fp16 tensor, fp32 accumulate", "fp16_tensor_fp16": "fp16 tensor, fp16 accumulate",
+    "fp64_fma_one_core": "fp64 FMA, one core", "fp32_fma_one_core": "fp32 FMA, one core",
+}
+FOLLOW_CLOCK = {name for name in UNITS if name not in ("dram", "stream_launch", "graph_launch")}
+
+
+def title(resource):
+    return TITLES.get(resource, resource.replace("_fma", " FMA").replace("_tensor", " tensor"))
+
+
+class Maker:
+    """Collects the records of a device whose ceilings are given, and places them as roofmark would."""
+
+    def __init__(self, device, theoretical, reached, datasheet, noise_seed):
+        self.random = random.Random(noise_seed)
+        self.device = device
+        self.reached = reached
+        self.time = 2.0
+        self.ceilings = {}
+        for resource in UNITS:
+            if resource not in reached:
+                continue
+            ceiling = {"resource": resource, "title": title(resource), "unit": UNITS[resource]}
+            if resource in theoretical:
+                ceiling["theoretical"], ceiling["theoretical_source"] = theoretical[resource]
+                if resource in FOLLOW_CLOCK:
+                    ceiling["theoretical_clock_hz"] = device["clock_hz"]
+            if resource in datasheet:
+                ceiling["datasheet"], ceiling["datasheet_source"] = datasheet[resource]
+            self.ceilings[resource] = ceiling
+        self.benchmarks, self.unmeasured, self.comparisons, self.findings = [], [], [], []
+
+    def case(self, family, how, kind, shape, phases, **extra):
+        """A record without its outcome, and its name."""
+        words = [family, how, kind] + [f"{key}:{value}" for key, value in shape.items()]
+        record = {
+            "family": family, "how": how, "type": kind, "shape": {key: str(value) for key, value in shape.items()},
+            "status": "ok", "pass": 1,
+            "work": {"phases": [[{"resource": r, "unit": UNITS[r], "amount": float(a)} for r, a in phase] for phase in phases]},
+            "memory_bytes": 1 << 28, "notes": {},
+        }
+        return "/".join(words), record | extra
+
+    def miss(self, status, reason, *args, **extra):
+        name, record = self.case(*args, **extra)
+        self.unmeasured.append({"name": name, "roofmark": record | {"status": status, "reason": reason}})
+
+    def measure(self, *args, share=0.95, clock_hz=None, power=420.0, reasons=(), settled=True, path=None, **extra):
+        """Adds an ok record that takes 1 / share of the least time that its work allows, and a launch; returns its name."""
+        name, record = self.case(*args, **extra)
+        least = sum(max(d["amount"] / self.reached[d["resource"]] for d in phase) for phase in record["work"]["phases"])
+        gpu = self.device["kind"] == "cuda"
+        path = path or ("stream" if not gpu or least > 1e-4 else "graph")
+        launch = 0 if not gpu or record.get("raises") else 1 / self.reached["graph_launch" if path == "graph" else "stream_launch"]
+        seconds = max(least / share, launch) + (0.2 * launch if gpu else 1e-7)
+        cache = record["shape"].get("cache", "warm")
+        record["measurement"] = self.measurement(seconds, cache, path, clock_hz, power, list(reasons), settled)
+        record["placement"] = self.placement(record, path, clock_hz, launch)
+        record["verification"] = {
+            when: {"status": "passed", "error": round(self.random.uniform(0.2, 0.9), 3), "bound": 2.0,
+                   "detail": "all elements, in u x sum of |terms|"} for when in ("before", "after")}
+        record["fingerprint"] = {"hash": f"{hash_of(name):016x}", "key": f"roofmark 0.1.0|{self.device['name']}|data normal|seed 1",
+                                 "deterministic": True}
+        median = record["measurement"]["median"]
+        samples = record["measurement"]["samples"]["seconds"]
+        self.benchmarks.append({
+            "name": name, "run_name": name, "run_type": "iteration",
+            "iterations": len(samples) * record["measurement"]["launches_per_sample"], "real_time": median * 1e6,
+            "cpu_time": 1.4, "time_unit": "us", "roofmark": record})
+        return name
+
+    def measurement(self, seconds, cache, path, clock_hz, power, reasons, settled):
+        samples = {"start": [], "seconds": [], "host_seconds": [], "block": [], "throttled": []}
+        blocks = []
+        medians = []
+        for block in range(5):
+            start = len(samples["seconds"])
+            shift = self.random.gauss(1, 0.001)
+            for _ in range(8):
+                sample = seconds * shift * self.random.gauss(1, 0.002)
+                samples["start"].append(round(self.time, 6))
+                samples["seconds"].append(sample)
+                samples["host_seconds"].append(1.4e-6)
+                samples["block"].append(block)
+                samples["throttled"].append(bool(reasons))
+                self.time += max(sample, 1e-4)
+            medians.append(sorted(samples["seconds"][start:])[4])
+            telemetry = {"throttle_reasons": reasons}
+            if self.device["kind"] == "cuda":
+                telemetry |= {"sm_clock_hz": clock_hz or self.device["clock_hz"], "memory_clock_hz": self.device["memory_clock_hz"],
+                              "power_watts": round(power * self.random.gauss(1, 0.01), 1), "temperature_celsius": 52.0}
+            blocks.append({"before": telemetry, "after": dict(telemetry)} | ({"clock_hz": clock_hz} if clock_hz else {}))
+        ordered = sorted(samples["seconds"])
+        median = (ordered[19] + ordered[20]) / 2
+        mean = sum(ordered) / len(ordered)
+        made = {
+            "median": median, "minimum": ordered[0], "maximum": ordered[-1], "p5": ordered[2], "p95": ordered[37],
+            "cv": (sum((s - mean) ** 2 for s in ordered) / (len(ordered) - 1)) ** 0.5 / mean,
+            "interval": [min(median, sorted(medians)[0]), max(median, sorted(medians)[-1])],
+            "launches_per_sample": max(1, round(1e-4 / seconds)), "path": path, "cache": cache,
+            "cache_by": "warm" if cache == "warm" else "slots", "slots": 1 if cache == "warm" else 4, "settled": settled,
+            "warm_up_seconds": 0.31, "stopped_by": "interval", "void_samples": 0, "samples": samples, "blocks": blocks}
+        return made | ({"clock_hz": clock_hz} if clock_hz else {})
+
+    def placement(self, record, path, clock_hz, launch):
+        def least(ceilings, scale=False):
+            total, bound_by, longest = 0.0, None, 0.0
+            for phase in record["work"]["phases"]:
+                worst = 0.0
+                for demand in phase:
+                    if demand["resource"] not in ceilings:
+                        return None, None
+                    rate = ceilings[demand["resource"]]
+                    if scale and demand["resource"] in FOLLOW_CLOCK:
+                        rate *= clock_hz / self.device["clock_hz"]
+                    seconds = demand["amount"] / rate
+                    worst = max(worst, seconds)
+                    if seconds > longest:
+                        longest, bound_by = seconds, demand["resource"]
+                total += worst
+            if total < launch:
+                return launch, "graph_launch" if path == "graph" else "stream_launch"
+            return total, bound_by
+
+        theoretical = {c["resource"]: c["theoretical"] for c in self.ceilings.values() if "theoretical" in c}
+        median = record["measurement"]["median"]
+        made = {}
+        t_min, bound_by = least(self.reached)
+        made |= {"t_min_seconds": t_min, "bound_by": bound_by, "of_empirical": t_min / median}
+        if (seconds := least(theoretical)[0]) is not None:
+            made["of_theoretical"] = seconds / median
+            if clock_hz:
+                made["of_theoretical_clock"] = least(theoretical, scale=True)[0] / median
+        demands = [d for phase in record["work"]["phases"] for d in phase]
+        flops = sum(d["amount"] for d in demands if d["unit"] in ("FLOP", "op"))
+        level = next((r for r in ("dram", "l3", "l2", "l1", "shared") if any(d["resource"] == r for d in demands)), None)
+        moved = sum(d["amount"] for d in demands if d["resource"] == level)
+        if flops:
+            made["flops_per_second"] = flops / median
+        if moved:
+            made["bytes_per_second"] = moved / median
+        if flops and moved:
+            made["intensity"] = flops / moved
+        return made
+
+    def compare(self, name, numerator, denominator):
+        entries = {entry["name"]: entry["roofmark"]["measurement"]["median"] for entry in self.benchmarks}
+        ratio = entries[denominator] / entries[numerator]
+        self.comparisons.append({"name": name, "numerator": numerator, "denominator": denominator, "ratio": ratio,
+                                 "low": ratio * 0.996, "high": ratio * 1.004})
+
+    def probe(self, passes, how, kind, shape, resource, share, **extra):
+        """A probe that reaches `share` of what the ceilings family reaches with this resource."""
+        for number in passes:
+            name = self.measure("ceilings", how, kind, shape, [[(resource, 2e-3 * self.reached[resource] if UNITS[resource] != "launch"
+                                                              else 1)]],
+                                share=share * (1 if number == 1 else 0.997), raises=resource, **extra)
+            entry = self.benchmarks[-1]
+            entry["roofmark"]["pass"] = number
+            rate = sum(d["amount"] for d in entry["roofmark"]["work"]["phases"][0]) / (entry["real_time"] * 1e-6)
+            ceiling = self.ceilings[resource]
+            which = "first" if number == 1 else "last"
+            if rate > ceiling.get(which, 0):
+                ceiling[which], ceiling[f"{which}_by"] = rate, name
+                ceiling["empirical"] = max(ceiling["first"], ceiling.get("last", 0))
+                if number == 2:
+                    ceiling["drift"] = ceiling["last"] / ceiling["first"] - 1
+
+    def result(self, **top):
+        return {
+            "context": {
+                "date": "2026-01-15T10:00:00+00:00", "host_name": top["host"]["name"], "executable": "roofmark",
+                "num_cpus": top["host"]["cores"], "mhz_per_cpu": 2000, "cpu_scaling_enabled": False, "caches": [],
+                "load_avg": [0.4, 0.3, 0.2], "library_build_type": "release"},
+            "schema_version": 1, "data": "normal", "seed": 1, "labels": {"synthetic": NOT_MEASURED},
+            "started_utc": "2026-01-15T10:00:00Z", "finished_utc": "2026-01-15T10:05:03Z", "complete": True, "interrupted": False,
+            "build": {"version": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False,
+                      "compiler": "GNU 12.2.0", "build_type": "Release"},
+            "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
+            "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
+            "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
+                          "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
+        } | top
+
+
+def hash_of(text):
+    """The same for the same text in every process, unlike Python's own."""
+    return random.Random(text).getrandbits(64)
+
+
+def stream(maker, op, kind, size, share, level, **extra):
+    arrays = {"read": 1, "write": 1, "copy": 2, "memcpy": 2, "scale": 2, "add": 3, "triad": 3, "dot": 2}[op]
+    flops = {"read": 1, "scale": 1, "add": 1, "triad": 2, "dot": 2}.get(op, 0)
+    demands = [(level, size)]
+    if flops:
+        demands.append(("fp64_fma" if kind == "fp64" else "fp32_fma", flops * size / arrays / SIZE_OF[kind]))
+    return maker.measure("stream", op, kind, {"bytes": size, "cache": "warm"}, [demands], share=share, **extra)
+
+
+def gemm(maker, how, kind, shape, algo, share, pipe, clock_hz=None, cache="cold", layout="tn", **extra):
+    m, n, k = shape
+    moved = (m * k + k * n) * SIZE_OF[kind] + m * n * OUTPUT_SIZE_OF[kind]
+    words = {"m": m, "n": n, "k": k, "layout": layout, "algo": algo, "cache": cache}
+    return maker.measure("gemm", how, kind, words, [[(pipe, 2 * m * n * k), ("dram", moved)]], share=share, clock_hz=clock_hz, **extra)
+
+
+def h200(noise_seed=0):
+    clock, sms = 1.98e9, 132
+    device = {
+        "id": "cuda:0", "kind": "cuda", "name": "Synthetic H200 (nothing was measured)", "known": True, "multiprocessors": sms,
+        "compute_capability": "9.0", "clock_hz": clock, "memory_clock_hz": 3.201e9, "memory_bus_bits": 6144,
+        "memory_bytes": 150_000_000_000, "free_bytes": 149_000_000_000,
+        "caches": [{"name": "l1", "total_bytes": sms * 256 * KIB, "instance_bytes": 256 * KIB},
+                   {"name": "l2", "total_bytes": 60 * MIB, "instance_bytes": 60 * MIB}],
+        "details": {"driver_version": "580.00", "uuid": "GPU-00000000-0000-0000-0000-000000000000", "ecc": True,
+                    "power_limit_watts": 700, "persistence_mode": True, "pcie": {"generation": 5, "width": 16},
+                    "foreign_processes": []}}
+    per_clock = {"fp64_fma": 128, "fp32_fma": 256, "fp16_fma": 512, "bf16_fma": 512, "fp64_tensor": 256, "tf32_tensor": 2048,
+                 "fp16_tensor": 4096, "fp16_tensor_fp16": 4096, "bf16_tensor": 4096, "fp8_tensor": 8192, "int8_tensor": 8192,
+                 "exp": 16, "shared": 128}
+    theoretical = {name: (sms * clock * rate, f"{sms} SMs x {clock / 1e6:.0f} MHz x {rate} {UNITS[name]} a clock an SM at compute "
+                          "capability 9.0 (CUDA Programming Guide)") for name, rate in per_clock.items()}
+    theoretical["dram"] = (6144 * 3.201e9 * 2 / 8, "6144 bit x 3201 MHz x 2 / 8")
+    tera = {"fp64_fma": 33.5, "fp32_fma": 67, "fp64_tensor": 67, "tf32_tensor": 494.7, "fp16_tensor": 989.4, "bf16_tensor": 989.4,
+            "fp8_tensor": 1978.9, "int8_tensor": 1978.9, "dram": 4.8}
+    datasheet = {name: (value * 1e12, "H200 SXM: dense, at 1830 MHz (datasheet)") for name, value in tera.items()}
+    share = {"fp64_fma": 0.97, "fp32_fma": 0.96, "fp16_fma": 0.95, "bf16_fma": 0.95, "fp64_tensor": 0.93, "tf32_tensor": 0.78,
+             "fp16_tensor": 0.75, "fp16_tensor_fp16": 0.76, "bf16_tensor": 0.755, "fp8_tensor": 0.70, "int8_tensor": 0.71,
+             "exp": 0.98, "shared": 0.99, "dram": 0.93}
+    reached = {name: share[name] * theoretical[name][0] for name in share} | {"l2": 7.4e12, "stream_launch": 4.5e5,
+                                                                              "graph_launch": 8e5}
+    maker = Maker(device, theoretical, reached, datasheet, noise_seed)
+    hot = 1.62e9
+
+    def probes(number):
+        for name in ("fp64", "fp32", "fp16", "bf16"):
+            maker.probe([number], "fma", name, {}, f"{name}_fma", 1.0, clock_hz=clock)
+        for how, part in (("mma", 0.63), ("wgmma", 1.0)):
+            for name in ("fp64", "tf32", "fp16", "bf16", "fp8", "int8"):
+                if name != "fp64" or how == "mma":
+                    part_of = 1.0 if name == "fp64" else part
+                    maker.probe([number], how, name, {"accumulate": "fp32"}, f"{name}_tensor", part_of,
+                                clock_hz=clock if name == "fp64" else hot, power=690.0)
+        maker.probe([number], "wgmma", "fp16", {"accumulate": "fp16"}, "fp16_tensor_fp16", 1.0, clock_hz=hot, power=680.0)
+        maker.probe([number], "exp2", "fp32", {}, "exp", 1.0, clock_hz=clock)
+        maker.probe([number], "shared_read", "fp32", {"bytes": 32 * KIB}, "shared", 1.0, clock_hz=clock)
+        for size in (15 * MIB, 30 * MIB):
+            maker.probe([number], "cache_read", "fp32", {"level": "l2", "bytes": size}, "l2", 1.0 if size < 20 * MIB else 0.9,
+                        clock_hz=clock)
+        for op, part in (("read", 1.0), ("write", 0.99), ("copy", 0.9), ("triad", 0.93)):
+            maker.probe([number], f"dram_{op}", "fp32", {"bytes": GIB, "cache": "cold"}, "dram", part, clock_hz=clock)
+        maker.probe([number], "launch", "fp32", {"issue": "stream"}, "stream_launch", 1.0, path="gate")
+        maker.probe([number], "launch", "fp32", {"issue": "graph"}, "graph_launch", 1.0, path="graph")
+
+    probes(1)
+    op_share = {"read": 0.99, "write": 0.985, "copy": 0.89, "triad": 0.92, "scale": 0.89, "add": 0.92, "dot": 0.98, "memcpy": 0.87}
+    sizes = [16 * KIB * 4**i for i in range(11)] + [32 * GIB]
+    for op in ("triad", "copy", "read", "write"):
+        for kind in ("fp64", "fp32"):
+            for size in sizes:
+                level = "l2" if size <= 30 * MIB else "dram"
+                stream(maker, op, kind, size, op_share[op], level, clock_hz=clock)
+    for op in op_share:
+        for kind in ("fp64",) if op == "memcpy" else ("fp64", "fp32", "fp16", "bf16"):
+            stream(maker, op, kind, 12 * GIB, op_share[op], "dram", clock_hz=clock)
+    stream(maker, "triad", "fp64", 124 * GIB, 0.915, "dram", clock_hz=clock)
+    maker.compare("own copy against cudaMemcpy", f"stream/copy/fp64/bytes:{12 * GIB}/cache:warm",
+                  f"stream/memcpy/fp64/bytes:{12 * GIB}/cache:warm")
+
+    def both(kind, shape, best, pipe, layout="tn", with_default=True):
+        extra = {"clock_hz": hot, "power": 695.0, "reasons": ["power cap"]} if best > 0.85 else {"clock_hz": clock}
+        tuned = gemm(maker, "cublaslt", kind, shape, "tuned", best, pipe, layout=layout,
+                     notes={"algorithm": "67 (1, 18)", "workspace offered": str(32 * MIB)}, **extra)
+        if with_default:
+            first = gemm(maker, "cublaslt", kind, shape, "default", best * 0.97, pipe, layout=layout, **extra)
+            maker.compare("tuned against default", tuned, first)
+        return tuned
+
+    pipes = {kind: "fp32_fma" if kind == "fp32" else f"{kind}_tensor" for kind in
+             ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")}
+    for kind, pipe in pipes.items():
+        for i, size in enumerate((256, 512, 1024, 2048, 4096, 8192, 16384)):
+            base = both(kind, (size, size, size), (0.35, 0.45, 0.6, 0.8, 0.93, 0.97, 0.95)[i], pipe)
+            if kind == "bf16" and size == 4096:
+                for off in (4095, 4097, 4104):
+                    other = both(kind, (off, off, off), 0.93 if off == 4104 else 0.41, pipe, with_default=False)
+                    maker.compare(f"4096 against {off}", base, other)
+                for layout in ("nn", "nt", "tt"):
+                    other = both(kind, (size, size, size), 0.9, pipe, layout=layout, with_default=False)
+                    maker.compare(f"tn against {layout}", base, other)
+    for what, m, k in (("Llama 3 8B, gate and up", 28672, 4096), ("Llama 3 8B, down", 4096, 14336),
+                       ("Llama 3 70B, gate and up", 57344, 8192), ("Llama 3 70B, attention output", 8192, 8192)):
+        for i, tokens in enumerate((1, 16, 128, 1024, 8192)):
+            if m == tokens == k:
+                continue  # one of the squares
+            name = both("bf16", (m, tokens, k), (0.88, 0.84, 0.7, 0.87, 0.95)[i], "bf16_tensor", with_default=False)
+            next(e for e in maker.benchmarks if e["name"] == name)["roofmark"]["notes"]["shape of"] = what
+    for kind in ("fp32", "bf16"):
+        for size in (1024, 4096, 16384):
+            maker.measure("transpose", "tiled", kind, {"rows": size, "columns": size, "cache": "cold"},
+                          [[("dram", 2 * size * size * SIZE_OF[kind])]], share=0.8, clock_hz=clock)
+    probes(2)
+
+    maker.miss("unsupported", "no library multiplies fp8 in layout nn below compute capability 10.0", "gemm", "cublaslt", "fp8",
+               {"m": 4096, "n": 4096, "k": 4096, "layout": "nn", "algo": "tuned", "cache": "cold"}, [[("fp8_tensor", 2 * 4096**3)]])
+    maker.miss("not_run", "out of memory: 137438953472 bytes wanted, 134217728000 free", "stream", "triad", "fp64",
+               {"bytes": 128 * GIB, "cache": "warm"}, [[("dram", 128 * GIB)]])
+    maker.miss("wrong", "verification after timing: error 41.2, bound 2 (all elements, in u x sum of |terms|)", "stream", "dot", "bf16",
+               {"bytes": 64 * MIB, "cache": "warm"}, [[("dram", 64 * MIB)]],
+               verification={"before": {"status": "passed", "error": 0.4, "bound": 2.0, "detail": "all elements"},
+                             "after": {"status": "failed", "error": 41.2, "bound": 2.0, "detail": "all elements"}})
+    maker.miss("failed", "cudaErrorInvalidValue: invalid argument", "transpose", "tiled", "bf16",
+               {"rows": 3, "columns": 5, "cache": "cold"}, [[("dram", 60)]])
+    for entry in maker.benchmarks:
+        if entry["roofmark"]["measurement"]["samples"]["throttled"][0]:
+            maker.findings.append({"kind": "throttle", "case": entry["name"],
+                                   "text": "the clock fell by 18 % to 1620 MHz under: power cap (in 5 of 5 blocks)"})
+    maker.findings.append({"kind": "drift", "text": "the fp8 tensor ceiling moved by -2.4 % between the start and the end of the run"})
+    maker.findings.append({"kind": "unsettled", "text": "two warm-up windows never agreed within 1 %", "case":
+                           maker.benchmarks[40]["name"]})
+    return maker.result(
+        suite="baseline", arguments=["roofmark", "run", "--suite", "baseline", "--label", "synthetic=yes"],
+        environment={"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "32"},
+        build={"version": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567", "dirty": True, "compiler": "GNU 12.2.0",
+               "build_type": "Release", "cuda_toolkit": "13.0.48", "cuda_architectures": "80-real 90a-real 100f 120"},
+        libraries={"cuda runtime": "13.0", "cublasLt": "13.0.0.19"},
+        host={"name": "synthetic-node", "os": "Debian GNU/Linux 12 (bookworm)", "kernel": "Linux 6.1.0 x86_64",
+              "cpu": "Synthetic CPU", "cores": 96, "memory_bytes": 2 * 10**12})
+
+
+def cpu(noise_seed=0):
+    device = {
+        "id": "cpu", "kind": "cpu", "name": "Synthetic CPU (nothing was measured)", "known": True, "multiprocessors": 8,
+        "clock_hz": 3.2e9, "memory_bytes": 64 * GIB, "free_bytes": 60 * GIB,
+        "caches": [{"name": "l1", "total_bytes": 8 * 48 * KIB, "instance_bytes": 48 * KIB},
+                   {"name": "l2", "total_bytes": 8 * 2 * MIB, "instance_bytes": 2 * MIB},
+                   {"name": "l3", "total_bytes": 32 * MIB, "instance_bytes": 32 * MIB}],
+        "details": {"governor": "performance", "isa": ["avx2", "avx512f"], "cpuinfo": {"model": "0"}}}
+    reached = {"fp64_fma": 7.6e11, "fp32_fma": 1.52e12, "fp64_fma_one_core": 9.8e10, "fp32_fma_one_core": 1.96e11, "dram": 7.1e10,
+               "l1": 2.9e12, "l2": 1.1e12, "l3": 3.1e11}
+    maker = Maker(device, {}, reached, {}, noise_seed)
+
+    def probes(number):
+        for kind in ("fp64", "fp32"):
+            for cores, suffix in (("all", ""), ("one", "_one_core")):
+                maker.probe([number], "fma", kind, {"cores": cores}, f"{kind}_fma{suffix}", 1.0)
+        for level, size in (("l1", 24 * KIB), ("l2", 512 * KIB), ("l3", 8 * MIB)):
+            maker.probe([number], "cache_read", "fp32", {"level": level, "bytes": 8 * size}, level, 1.0)
+        for op, part in (("read", 1.0), ("write", 0.7), ("copy", 0.8), ("triad", 0.85)):
+            maker.probe([number], f"dram_{op}", "fp32", {"bytes": GIB, "cache": "cold"}, "dram", part)
+
+    probes(1)
+    for op in ("triad", "copy", "read", "write"):
+        for kind in ("fp64", "fp32"):
+            for size in [16 * KIB * 4**i for i in range(8)]:
+                level = "l1" if size <= 192 * KIB else "l2" if size <= 8 * MIB else "l3" if size <= 16 * MIB else "dram"
+                stream(maker, op, kind, size, 0.8 if op != "read" else 0.97, level)
+    for kind in ("fp64", "fp32"):
+        for size in (256, 512, 1024, 2048):
+            gemm(maker, "blas", kind, (size, size, size), "default", {256: 0.5, 512: 0.7, 1024: 0.82, 2048: 0.88}[size],
+                 f"{kind}_fma")
+    probes(2)
+    maker.miss("unsupported", "the BLAS multiplies fp64 and fp32 alone", "gemm", "blas", "bf16",
+               {"m": 512, "n": 512, "k": 512, "layout": "tn", "algo": "default", "cache": "cold"}, [[("fp32_fma", 2 * 512**3)]])
+    return maker.result(
+        suite="quick", arguments=["roofmark", "run", "--suite", "quick"], environment={}, libraries={"OpenBLAS": "0.3.21"},
+        host={"name": "synthetic-host", "cores": 8})
+
+
+def interrupted(result):
+    """The same as Ctrl-C half way would leave it."""
+    made = copy.deepcopy(result)
+    half = len(made["benchmarks"]) // 2
+    for entry in made["benchmarks"][half:]:
+        record = {key: value for key, value in entry["roofmark"].items() if key not in ("measurement", "placement", "verification",
+                                                                                         "fingerprint")}
+        made["unmeasured"].append({"name": entry["name"], "roofmark": record | {"status": "not_run", "reason": "interrupted"}})
+    del made["benchmarks"][half:]
+    return made | {"complete": False, "interrupted": True, "comparisons": []}
+
+
+if __name__ == "__main__":
+    json.dump({"h200": h200, "cpu": cpu}[sys.argv[1]](int(sys.argv[2]) if len(sys.argv) > 2 else 0), sys.stdout, indent=1)

@@ -1,0 +1,275 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/report: what it shows, what it refuses, and that it loses no file."""
+
+import json
+import math
+import random
+import re
+import resource
+import subprocess
+import sys
+
+import make_result
+import pytest
+from conftest import ROOT
+from roofmark_report import plots, program, report, units
+
+COMMAND = [sys.executable, str(ROOT / "scripts" / "report")]
+
+
+def run(*arguments, **options):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False, **options)
+
+
+def figures_of(page):
+    return json.loads(re.search(r'id="figures">(.*?)</script>', page, re.DOTALL)[1])
+
+
+@pytest.fixture
+def no_plotly(monkeypatch):
+    """Leaves plotly.js, most of the page, out."""
+    monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
+
+
+def test_default_output_is_beside_the_input(result, save):
+    path = save(result)
+    done = run(path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    page = path.with_name("report.html").read_text(encoding="utf-8")
+    assert result["device"]["name"] in page and "made up by tests/scripts/make_result.py" in page
+    assert not re.search(r'(?:src|href)\s*=\s*["\']?\s*(?:https?:)?//', page[:page.index('id="figures"')])
+    assert {p.name for p in path.parent.iterdir()} == {"result.json", "report.html"}
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_every_record_is_in_a_table_and_a_plot(result):
+    page = report.page(result, "0" * 64)
+    for entry in result["benchmarks"]:
+        assert "/<wbr>".join(entry["name"].split("/")[1:]) in page
+    for entry in result["unmeasured"]:
+        assert entry["name"] in page and entry["roofmark"]["reason"].partition("(")[0] in page
+    made = figures_of(page)
+    points = sum(len(t["x"]) for t in made["roofline"]["data"] if t.get("meta") == "records")
+    assert points == sum("intensity" in e["roofmark"]["placement"] for e in result["benchmarks"]) > 0
+    drawn = {line for figure in made.values() for t in figure["data"] if t.get("meta") == "records" for line in t["text"]}
+    for entry in result["benchmarks"]:
+        if entry["roofmark"]["family"] != "ceilings":
+            assert plots.hover(entry) in drawn
+
+
+@pytest.mark.parametrize("change, level, said", [
+    (lambda r: r["unmeasured"].clear(), "good", "Every case was measured, and no result was wrong"),
+    (lambda r: None, "bad", "1 case gave a wrong result"),
+    (lambda r: r["unmeasured"].pop(2), "warn", "2 cases could not be measured"),
+    (lambda r: r.update(complete=False, unmeasured=[]), "warn", "was cut off"),
+])
+def test_verdict(h200, change, level, said):
+    change(h200)
+    found = report.verdict(h200)
+    assert found[0] == level and said in found[1]
+
+
+def test_an_interrupted_run_is_no_pass(h200):
+    made = make_result.interrupted(h200)
+    made["unmeasured"] = [e for e in made["unmeasured"] if e["roofmark"]["status"] == "not_run"]
+    assert report.verdict(made)[:2] == ("warn", "The run was interrupted: this is a part of it")
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_absent_parts_are_left_out(small):
+    for key in ("wall_time", "finished_utc"):
+        small.pop(key)
+    for key in ("ceilings", "benchmarks", "comparisons", "findings", "unmeasured"):
+        small[key] = []
+    for key in ("labels", "environment", "libraries"):
+        small[key] = {}
+    page = report.page(small, "0" * 64)
+    assert "Roofline</h2>" not in page and "Comparisons</h2>" not in page and "the file was recovered from the journal" in page
+    assert figures_of(page) == {}
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_everything_from_the_file_is_escaped(small):
+    hostile = "</script><img src=x onerror=alert(1)>&lt;b&gt;"
+    small["labels"] = {hostile: hostile}
+    small["device"]["name"] = small["host"]["name"] = hostile
+    small["device"]["details"] = {hostile: [hostile]}
+    small["device"]["caches"][0]["name"] = hostile
+    small["environment"] = {hostile: hostile}
+    for finding in small["findings"]:
+        finding["text"] = finding["case"] = hostile
+    for ceiling in small["ceilings"]:
+        ceiling["title"] = ceiling["theoretical_source"] = hostile
+    for i, entry in enumerate(small["benchmarks"]):
+        entry["name"] = f"{hostile}/{i}/fp32/m:1"
+        entry["roofmark"]["how"] = hostile
+        entry["roofmark"]["notes"] = {"shape of": hostile}
+    for entry in small["unmeasured"]:
+        entry["roofmark"]["reason"] = hostile
+    for comparison in small["comparisons"]:
+        comparison["name"] = hostile
+    page = report.page(small, "0" * 64)
+    assert "<img" not in page and page.count("</script>") == 3
+    # plotly.js reads tags in its texts, too.
+    assert "<img" not in json.dumps(figures_of(page))
+
+
+def test_hover_names_the_case_and_its_rates(h200):
+    entry = next(e for e in h200["benchmarks"] if e["roofmark"]["family"] == "gemm" and "8192" in e["name"])
+    text = plots.hover(entry)
+    assert "gemm/cublaslt/" in text and "m:8192/n:8192/k:8192" in text and "FLOP/s" in text and "of the measured roof" in text
+
+
+def test_spread_keeps_order_and_distance():
+    for positions in ([0, 0, 0], [5, 100, 6, 7], [10, 0, 21, 20.5, -3]):
+        placed = plots.spread(positions, 10)
+        order = sorted(range(len(positions)), key=lambda i: positions[i])
+        for a, b in zip(order, order[1:]):
+            assert placed[b] - placed[a] > 10 - 1e-9
+    assert plots.spread([0, 100], 10) == [0, 100]
+
+
+@pytest.mark.parametrize("text, expected", [
+    (units.rate(789.4e12, "FLOP"), "789 TFLOP/s"), (units.rate(4.134e12, "B"), "4.13 TB/s"), (units.rate(999.6e9, "B"), "1.00 TB/s"),
+    (units.rate(450e3, "launch"), "450 k launches/s"), (units.seconds(12.34e-6), "12.3 µs"), (units.seconds(0), "0 s"),
+    (units.size(268435456), "268 MB"), (units.capacity(60 << 20), "60 MiB"), (units.share(0.941), "94.1 %"), (units.share(1.143), "114 %"),
+    (units.share(0.0004), "0.0 %"), (units.duration(125), "2 m 05 s"), (units.duration(7322), "2 h 02 m"), (units.digits(0.0833), "0.0833"),
+    (units.digits(123456), "123456"), (units.rate(None, "B"), ""),
+])
+def test_units(text, expected):
+    assert text == expected
+
+
+@pytest.mark.parametrize("data, status", [(b"", 2), (b'{"schema_version": 7}', 2), (b'{"schema_version": NaN}', 2), (None, 2)])
+def test_bad_input_is_one_line_and_loses_nothing(tmp_path, data, status):
+    path, page = tmp_path / "result.json", tmp_path / "report.html"
+    page.write_text("before")
+    if data is not None:
+        path.write_bytes(data)
+    done = run(path)
+    assert done.returncode == status and done.stdout == ""
+    assert done.stderr.startswith("report: ") and done.stderr.count("\n") == 1 and str(path) in done.stderr
+    assert page.read_text() == "before" and {p.name for p in tmp_path.iterdir()} <= {"result.json", "report.html"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--what", "a"], ["a", "-o"]])
+def test_bad_usage_is_one_line(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2 and done.stderr.startswith("report: ") and done.stderr.count("\n") == 1
+
+
+def test_the_input_is_never_written_over(small, save):
+    path = save(small)
+    before = path.read_bytes()
+    done = run(path, "-o", path.parent / "." / path.name)
+    assert done.returncode == 2 and "is the result file itself" in done.stderr and path.read_bytes() == before
+
+
+@pytest.mark.parametrize("output", ["missing/report.html", "folder", "/dev/null"])
+def test_what_cannot_be_written_is_said(small, save, output):
+    path = save(small)
+    (path.parent / "folder").mkdir()
+    done = run(path, "-o", path.parent / output)
+    assert done.returncode == 3 and done.stderr.startswith("report: cannot write ") and done.stderr.count("\n") == 1
+    assert {p.name for p in path.parent.iterdir()} == {"result.json", "folder"}
+
+
+def test_a_full_disk_leaves_the_file_that_stood_before(small, save):
+    path = save(small)
+    page = path.with_name("report.html")
+    page.write_text("before")
+    done = run(path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "cannot write" in done.stderr
+    assert page.read_text() == "before" and {p.name for p in path.parent.iterdir()} == {"result.json", "report.html"}
+
+
+def test_a_link_stays_a_link(small, save, tmp_path):
+    path = save(small)
+    (tmp_path / "real.html").write_text("before")
+    (tmp_path / "report.html").symlink_to("real.html")
+    assert run(path).returncode == 0
+    assert (tmp_path / "report.html").is_symlink() and "roofmark" in (tmp_path / "real.html").read_text(encoding="utf-8")
+
+
+def attempt(path, page):
+    """Makes a report of whatever the file holds; the line it was refused with, or None. Anything but a Problem is a traceback."""
+    page.unlink(missing_ok=True)
+    try:
+        report.main([str(path), "-o", str(page)])
+    except program.Problem as problem:
+        assert problem.status == 2 and not page.exists()
+        assert str(problem) and "\n" not in program.printable(str(problem))
+        return str(problem)
+    assert page.exists()
+    return None
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_no_file_that_was_cut_makes_a_report(small, tmp_path):
+    data = json.dumps(small).encode()
+    path, page = tmp_path / "result.json", tmp_path / "out.html"
+    for length in random.Random(1).sample(range(len(data)), 150):
+        path.write_bytes(data[:length])
+        assert attempt(path, page)
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_flipped_bits_never_end_in_a_traceback(small, tmp_path):
+    data = json.dumps(small).encode()
+    path, page = tmp_path / "result.json", tmp_path / "out.html"
+    chance = random.Random(2)
+    refused = 0
+    for _ in range(150):
+        damaged = bytearray(data)
+        for _ in range(chance.choice((1, 1, 5, 50))):
+            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        refused += attempt(path, page) is not None
+    assert refused > 50
+
+
+def places(value, into=()):
+    """Every place in a JSON value, as the keys that lead there."""
+    yield into
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(inner, (*into, key))
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_strange_values_never_end_in_a_traceback(small, tmp_path):
+    path, page = tmp_path / "result.json", tmp_path / "out.html"
+    chance = random.Random(3)
+    everywhere = [place for place in places(small) if place and "samples" not in place]
+    strange = [None, True, "", "\0\ud800<b>", -1, 0, 1, 2**63, 10**400, 1e-300, 1e300, 1e89, 1e-89, 0.5, [], {}, [[]], {"": None},
+               float("nan"), float("inf"), -0.0]
+    refused = 0
+    for _ in range(300):
+        made = json.loads(json.dumps(small))
+        *way, last = chance.choice(everywhere)
+        inner = made
+        for key in way:
+            inner = inner[key]
+        value = chance.choice(strange)
+        inner[last] = value
+        path.write_text(json.dumps(made))
+        line = attempt(path, page)
+        refused += line is not None
+        if isinstance(value, float) and not math.isfinite(value):
+            assert line
+    assert refused > 100
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_extreme_but_lawful_values_are_drawn(small, tmp_path):
+    path, page = tmp_path / "result.json", tmp_path / "out.html"
+    for value in (1e-89, 1e89):
+        made = json.loads(json.dumps(small))
+        for entry in made["benchmarks"]:
+            entry["roofmark"]["placement"] = {key: value if key != "bound_by" else "dram" for key in entry["roofmark"]["placement"]}
+            entry["roofmark"]["measurement"].update(median=1 / value, interval=[0, value])
+            entry["roofmark"]["shape"] = {key: "1e80" for key in entry["roofmark"]["shape"]}
+        for ceiling in made["ceilings"]:
+            ceiling.update(empirical=value, theoretical=1 / value)
+        path.write_text(json.dumps(made))
+        assert attempt(path, page) is None

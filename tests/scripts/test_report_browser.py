@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""The report in a real browser."""
+
+import time
+
+import browser
+import pytest
+from roofmark_report import report
+
+PATH = browser.find()
+pytestmark = pytest.mark.skipif(PATH is None, reason=f"no browser (looked for {', '.join(browser.NAMES)})")
+
+
+@pytest.fixture
+def shown():
+    with browser.Browser(PATH) as opened:
+        yield opened
+
+
+def make(result, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(report.page(result, "0" * 64), encoding="utf-8")
+    return page
+
+
+def wait_for(shown, expression):
+    deadline = time.monotonic() + 120
+    while not (value := shown.evaluate(expression)):
+        assert time.monotonic() < deadline, f"never became true: {expression}"
+        time.sleep(0.1)
+    return value
+
+
+def test_draws_every_record_and_asks_nobody(result, tmp_path, shown):
+    page = make(result, tmp_path)
+    shown.open(page)
+    placed = [e for e in result["benchmarks"] if "intensity" in e["roofmark"]["placement"]]
+    # What plotly.js drew, not what it was given.
+    assert shown.evaluate("document.querySelectorAll('#roofline .scatterlayer .trace path.point').length") >= len(placed)
+    assert shown.evaluate("+document.getElementById('roofline').dataset.points") == len(placed) > 0
+    rows = shown.evaluate("document.querySelectorAll('.family tbody tr').length")
+    assert rows == len(result["benchmarks"])
+    ceilings = [c["title"] for c in result["ceilings"] if c["unit"] in ("FLOP", "op")]
+    labels = shown.evaluate("[...document.querySelectorAll('#roofline .annotation')].map(a => a.textContent).join('|')")
+    assert ceilings and all(title in labels for title in ceilings) and "DRAM" in labels
+
+    # The pointer on the last point of the last trace shows that case.
+    text = shown.evaluate("""(() => {
+      const plot = document.getElementById('roofline'), last = plot.data.length - 1;
+      Plotly.Fx.hover(plot, [{curveNumber: last, pointNumber: plot.data[last].x.length - 1}]);
+      return plot.querySelector('.hoverlayer').textContent; })()""")
+    assert "of the measured roof" in text and any("/".join(e["name"].split("/")[:3]) in text for e in placed)
+
+    assert shown.evaluate("document.querySelectorAll('[data-title*=loud], [data-attr=sendChartToCloud]').length") == 0
+    assert shown.requests() == [page.as_uri()]
+    assert shown.complaints() == []
+
+
+def test_tables_sort_and_filter(h200, tmp_path, shown):
+    shown.open(make(h200, tmp_path))
+    medians = "[...document.querySelectorAll('#family-gemm tbody tr')].map(r => +r.cells[1].dataset.key)"
+    for order in (sorted, lambda values: sorted(values, reverse=True)):
+        shown.evaluate("document.querySelectorAll('#family-gemm th')[1].click()")
+        values = shown.evaluate(medians)
+        assert values == order(values)
+    shown.evaluate("""(() => { const box = document.getElementById('family-gemm').closest('.family').previousElementSibling;
+      box.value = 'FP8'; box.dispatchEvent(new Event('input')); })()""")
+    left = shown.evaluate("[...document.querySelectorAll('#family-gemm tbody tr')].filter(r => !r.hidden).map(r => r.cells[0].textContent)")
+    assert left and all("fp8" in name for name in left)
+    assert shown.complaints() == []
+
+
+def test_hostile_texts_stay_texts(small, tmp_path, shown):
+    hostile = "</script><img src=x onerror='window.fell=1'><a href='javascript:window.fell=1'>x</a>"
+    small["labels"] = {"a": hostile}
+    small["device"]["name"] = hostile
+    for ceiling in small["ceilings"]:
+        ceiling["title"] = hostile
+    for i, entry in enumerate(small["benchmarks"]):
+        entry["name"] = f"gemm/{hostile}/{i}"
+    shown.open(make(small, tmp_path))
+    assert shown.evaluate("window.fell === undefined && document.querySelectorAll('main img, main a').length === 0")
+    assert shown.complaints() == []
+
+
+def test_paper_shows_what_the_screen_folds_away(small, tmp_path, shown):
+    shown.open(make(small, tmp_path))
+    assert shown.evaluate("document.querySelectorAll('details:not([open])').length") > 0
+    shown.evaluate("window.folded = -1; addEventListener('beforeprint', () => { folded = document.querySelectorAll('details:not([open])').length; })")
+    assert shown.pdf().startswith(b"%PDF")
+    assert wait_for(shown, "window.folded === 0")
+    assert shown.complaints() == []

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""The published schema, and the one reader of result files."""
+
+import json
+
+import jsonschema
+import make_result
+import pytest
+from roofmark_report import program
+from roofmark_report import result as reader
+
+
+def encode(value):
+    return json.dumps(value).encode()
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(reader.SCHEMA)
+
+
+def test_synthetic_results_fit(result):
+    reader.parse(encode(result))
+    reader.parse(encode(make_result.interrupted(result)))
+
+
+def test_the_quick_way_through_lists_finds_what_the_general_way_finds(small):
+    general = jsonschema.Draft202012Validator(reader.SCHEMA)
+    samples = small["benchmarks"][0]["roofmark"]["measurement"]["samples"]
+    for key, bad in [("seconds", -1.0), ("seconds", "1"), ("seconds", True), ("start", None), ("block", 1.5), ("block", -1),
+                     ("throttled", 0)]:
+        before = samples[key][3]
+        samples[key][3] = bad
+        assert not general.is_valid(small)
+        with pytest.raises(ValueError, match=rf"samples\.{key}\[3\]"):
+            reader.parse(encode(small))
+        samples[key][3] = before
+    reader.parse(encode(small))
+
+
+@pytest.mark.parametrize("change, said", [
+    (lambda r: r.update(schema_version=2), "has schema version 2, this tool reads version 1"),
+    (lambda r: r.update(schema_version=True), "has schema version true"),
+    (lambda r: r.pop("schema_version"), "no schema_version"),
+    (lambda r: r.pop("device"), "'device' is a required property"),
+    (lambda r: r.update(extra=1), "'extra' was unexpected"),
+    (lambda r: r["benchmarks"][0].update(real_time=0), "benchmarks[0].real_time"),
+    (lambda r: r["benchmarks"][0]["roofmark"].update(status="wrong"), "'ok' was expected"),
+    (lambda r: r["benchmarks"][0]["roofmark"].pop("measurement"), "'measurement' is a required property"),
+    (lambda r: r["unmeasured"][0]["roofmark"].update(status="ok"), "unmeasured[0].roofmark.status"),
+    (lambda r: r["unmeasured"][0]["roofmark"].update(placement={}), "unmeasured[0].roofmark"),
+    (lambda r: r["benchmarks"].append(r["benchmarks"][0]), "twice"),
+    (lambda r: r["benchmarks"][0]["roofmark"]["measurement"]["samples"]["block"].pop(), "differ in length"),
+    (lambda r: r.update(seed=10**30), "out of any range"),
+    (lambda r: r["wall_time"].update(total_seconds=1e200), "out of any range"),
+    (lambda r: r["ceilings"][0].update(theoretical=1e-200), "out of any range"),
+    (lambda r: r["wall_time"].update(total_seconds=float("nan")), "NaN is not JSON"),
+    (lambda r: r["wall_time"].update(total_seconds=float("-inf")), "-Infinity is not JSON"),
+])
+def test_what_does_not_fit_is_named(small, change, said):
+    change(small)
+    with pytest.raises(ValueError) as error:
+        reader.parse(encode(small))
+    assert said in str(error.value)
+    assert len(str(error.value)) < 500 and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("data, said", [
+    (b"", "it is empty"), (b" \n", "it is empty"), (b"{", "cut short"), (b'{"schema_ver', "cut short"), (b"hello", "not JSON"),
+    (b"[1, 2]", "not written by roofmark"), (b"\xff\xfe", "not UTF-8 at byte 0"), (b"[" * 200_000, "nested too deeply"),
+    (b'{"schema_version": ' + b"9" * 5000 + b"}", "out of any range"), (b'{"schema_version": 1e999}', "out of any range"),
+])
+def test_what_is_no_result_is_said(data, said):
+    with pytest.raises(ValueError, match=said):
+        reader.parse(data)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for path in (tmp_path / "none.json", tmp_path, "nul\0byte"):
+        with pytest.raises(program.Problem) as error:
+            reader.load(path)
+        assert error.value.status == 2
