@@ -7,6 +7,8 @@
 
 #include <set>
 
+#include "harness/random.hpp"
+
 namespace roofmark {
 
 std::vector<Group> stream(const Listing&);
@@ -165,6 +167,72 @@ TEST(Stream, BytesThatDoNotDivideAreCountedAsTheyAreTouched) {
   const Case one = stream_case(gpu(), StreamOp::triad, DataType::fp64, 8 * kGiB + 23, Cache::warm);
   EXPECT_EQ(one.touched_bytes, (8 * kGiB + 23) / 24 * 24);
   EXPECT_EQ(one.work.total(resource::dram), static_cast<double>(one.touched_bytes));
+}
+
+/// Prepared on the CPU, or null and a skip that says why.
+std::unique_ptr<Prepared> prepared(Device& device, StreamOp op, DataType type, StreamBy by,
+                                   Distribution data = Distribution::normal) {
+  const Case one = stream_case(device.info(), op, type, 100003, Cache::cold, by);
+  return one.unsupported.empty() ? one.prepare({device, 2, data, 7, {}}) : nullptr;
+}
+
+TEST(Stream, AResultIsWrongBeforeTheLaunchAndRightAfterIt) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  int checked = 0;
+  for (StreamOp op : kStreamOps) {
+    for (DataType type : {DataType::fp64, DataType::fp32}) {
+      for (Distribution data : {Distribution::normal, Distribution::uniform, Distribution::zeros}) {
+        const auto stream = prepared(*device, op, type, StreamBy::kernel, data);
+        if (!stream) continue;
+        SCOPED_TRACE(name(op));
+        EXPECT_EQ(stream->verify(1).status, Verification::Status::failed);
+        stream->launch(device->stream(), 1);
+        EXPECT_EQ(stream->verify(1).status, Verification::Status::passed) << stream->verify(1).error;
+        stream->launch(device->stream(), 1);
+        stream->launch(device->stream(), 1);
+        EXPECT_EQ(stream->verify(1).status, Verification::Status::passed);
+        EXPECT_EQ(stream->verify(0).status, Verification::Status::failed);
+        ++checked;
+      }
+    }
+  }
+  if (!checked) GTEST_SKIP() << "this build has no stream kernels for the CPU";
+}
+
+TEST(Stream, OneWrongElementIsFound) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  int checked = 0;
+  for (StreamOp op : kStreamOps) {
+    const auto stream = prepared(*device, op, DataType::fp32, StreamBy::kernel);
+    if (!stream) continue;
+    SCOPED_TRACE(name(op));
+    stream->launch(device->stream(), 0);
+    const Output output = stream->output(0);
+    for (std::size_t i : {std::size_t{0}, output.count / 2, output.count - 1}) {
+      const double right = load_as_double(output.type, output.data, i);
+      // A term of 0.01 left out of a sum; the sixteenth bit of an element.
+      store(output.type, output.data, i, is_reduction(op) ? right + 0.01 : right * (1 + 0x1p-16));
+      EXPECT_EQ(stream->verify(0).status, Verification::Status::failed) << i;
+      store(output.type, output.data, i, right);
+      EXPECT_EQ(stream->verify(0).status, Verification::Status::passed) << i;
+    }
+    ++checked;
+  }
+  if (!checked) GTEST_SKIP() << "this build has no stream kernels for the CPU";
+}
+
+TEST(Stream, TheLibrarysCallLeavesWhatTheKernelLeaves) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  for (StreamOp op : {StreamOp::copy, StreamOp::write}) {
+    const auto kernel = prepared(*device, op, DataType::fp64, StreamBy::kernel);
+    const auto library = prepared(*device, op, DataType::fp64, StreamBy::library);
+    if (!kernel || !library) GTEST_SKIP() << "no kernel or no library call on the CPU";
+    kernel->launch(device->stream(), 0);
+    library->launch(device->stream(), 0);
+    EXPECT_EQ(library->verify(0).status, Verification::Status::passed);
+    const Output a = kernel->output(0), b = library->output(0);
+    EXPECT_EQ(device->hash(a.data, a.count * 8), device->hash(b.data, b.count * 8)) << name(op);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "harness/device.hpp"
+#include "harness/random.hpp"
+#include "kernels/check.hpp"
+
+namespace roofmark {
+namespace {
+
+constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16};
+constexpr double kScalar = 13.0 / 32.0;
+
+/// What an operation gives for one element, or adds to the sum, in float64.
+double expected(StreamOp op, double x, double y) {
+  switch (op) {
+    case StreamOp::write:
+      return kScalar;
+    case StreamOp::scale:
+      return kScalar * x;
+    case StreamOp::add:
+      return x + y;
+    case StreamOp::triad:
+      return x + kScalar * y;
+    case StreamOp::dot:
+      return x * y;
+    default:
+      return x;
+  }
+}
+
+/// An array in device memory that starts `offset` elements after an aligned address, with poison on both sides.
+class Array {
+ public:
+  Array(Device& device, DataType type, std::size_t count, std::size_t offset)
+      : device_(device), type_(type), count_(count), offset_(offset), memory_(device.allocate(all_bytes())) {
+    device.poison(memory_.get(), all_bytes());
+  }
+  void* data() { return static_cast<char*>(memory_.get()) + offset_ * size_of(type_); }
+  void fill(std::uint64_t array) { device_.fill(data(), type_, count_, {Distribution::normal, 1, array}); }
+  std::vector<double> values() const {
+    const std::vector<unsigned char> bytes = everything();
+    std::vector<double> all(count_);
+    for (std::size_t i = 0; i < count_; ++i) all[i] = load_as_double(type_, bytes.data(), offset_ + i);
+    return all;
+  }
+  /// Whether the poison before and after the array still stands.
+  bool untouched_around() const {
+    const std::vector<unsigned char> bytes = everything();
+    const std::size_t begin = offset_ * size_of(type_), end = begin + count_ * size_of(type_);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      if ((i < begin || i >= end) && bytes[i] != 0xff) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::size_t all_bytes() const { return (offset_ + count_ + 64) * size_of(type_); }
+  std::vector<unsigned char> everything() const {
+    std::vector<unsigned char> bytes(all_bytes());
+    device_.to_host(bytes.data(), memory_.get(), bytes.size());
+    return bytes;
+  }
+
+  Device& device_;
+  DataType type_;
+  std::size_t count_, offset_;
+  Memory memory_;
+};
+
+class StreamTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    try {
+      device_ = open_device(GetParam());
+    } catch (const DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    kernels_ = select(device_->info().backend, cuda::stream, cpu::stream);
+    if (!kernels_ || !kernels_->launch) GTEST_SKIP() << "this build has no stream kernels for " << GetParam();
+  }
+
+  bool on_gpu() const { return device_->info().backend == Backend::cuda; }
+
+  void run(StreamOp op, DataType type, void* to, Array& x, Array& y, std::size_t count) {
+    const std::size_t bytes = kernels_->workspace_bytes(op, count);
+    if (bytes > workspace_bytes_) {
+      workspace_ = device_->allocate(bytes);
+      workspace_bytes_ = bytes;
+      device_->zero(workspace_.get(), bytes);
+    }
+    kernels_->launch(op, type, to, input_count(op) > 0 ? x.data() : nullptr, input_count(op) > 1 ? y.data() : nullptr, count,
+                     kScalar, workspace_.get(), device_->stream());
+    device_->synchronize();
+  }
+
+  double sum(StreamOp op, DataType type, Array& x, Array& y, std::size_t count) {
+    const Memory to = device_->allocate(sizeof(double));
+    device_->poison(to.get(), sizeof(double));
+    run(op, type, to.get(), x, y, count);
+    double got = 0;
+    device_->to_host(&got, to.get(), sizeof(got));
+    return got;
+  }
+
+  std::unique_ptr<Device> device_;
+  const StreamKernels* kernels_ = nullptr;
+  Memory workspace_;
+  std::size_t workspace_bytes_ = 0;
+};
+
+TEST_P(StreamTest, IsRightAtEveryLengthAndAlignment) {
+  struct Offsets {
+    std::size_t to, x, y;
+  };
+  // Aligned; misaligned alike; each otherwise.
+  constexpr Offsets kOffsets[] = {{0, 0, 0}, {3, 3, 3}, {1, 0, 2}};
+  for (DataType type : kTypes) {
+    if (!kernels_->supports(type)) continue;
+    for (std::size_t count : {0, 1, 7, 1001, 70001}) {
+      for (const Offsets& offsets : kOffsets) {
+        Array x(*device_, type, count, offsets.x), y(*device_, type, count, offsets.y);
+        x.fill(0);
+        y.fill(1);
+        const std::vector<double> a = x.values(), b = y.values();
+        for (StreamOp op : kStreamOps) {
+          SCOPED_TRACE(std::string(name(op)) + " " + std::string(name(type)) + " " + std::to_string(count) + " at " +
+                       std::to_string(offsets.to));
+          if (is_reduction(op)) {
+            double exact = 0, magnitudes = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+              exact += expected(op, a[i], b[i]);
+              magnitudes += std::abs(expected(op, a[i], b[i]));
+            }
+            const double u = type == DataType::fp64 ? static_cast<double>(count) * unit_roundoff(DataType::fp64)
+                                                    : kStreamChunk * unit_roundoff(DataType::fp32);
+            EXPECT_NEAR(sum(op, type, x, y, count), exact, 2 * u * magnitudes);
+            continue;
+          }
+          Array to(*device_, type, count, offsets.to);
+          run(op, type, to.data(), x, y, count);
+          EXPECT_TRUE(to.untouched_around());
+          const std::vector<double> got = to.values();
+          const double roundings = op == StreamOp::write || op == StreamOp::copy ? 0 : 4;
+          for (std::size_t i = 0; i < count; ++i) {
+            const double tolerance = roundings * unit_roundoff(type) * (std::abs(a[i]) + std::abs(b[i]));
+            ASSERT_NEAR(got[i], expected(op, a[i], b[i]), tolerance) << "element " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Sets around the size of the caches take other paths than small ones.
+TEST_P(StreamTest, IsRightFromCachesToMemory) {
+  const std::vector<std::size_t> sizes =
+      on_gpu() ? std::vector<std::size_t>{3 << 20, 12 << 20, 20 << 20, 200 << 20} : std::vector<std::size_t>{1 << 20, 40 << 20};
+  for (std::size_t bytes : sizes) {
+    for (DataType type : kTypes) {
+      if (!kernels_->supports(type)) continue;
+      const std::size_t count = bytes / size_of(type) - 5;
+      Array x(*device_, type, count, 1), y(*device_, type, count, 1), to(*device_, type, count, 1);
+      x.fill(0);
+      y.fill(1);
+      for (StreamOp op : kStreamOps) {
+        SCOPED_TRACE(std::string(name(op)) + " " + std::string(name(type)) + " " + std::to_string(count));
+        if (is_reduction(op)) {
+          const TermSums terms = device_->sum_terms(type, x.data(), op == StreamOp::dot ? y.data() : nullptr, count);
+          // Far under one term, far over rounding errors of random signs.
+          EXPECT_NEAR(sum(op, type, x, y, count), terms.sum, 1e-6 * std::sqrt(terms.squares));
+          continue;
+        }
+        device_->poison(to.data(), count * size_of(type));
+        run(op, type, to.data(), x, y, count);
+        const double alpha = op == StreamOp::scale ? kScalar : 1, beta = op == StreamOp::triad ? kScalar : 1;
+        const double constant = op == StreamOp::write ? kScalar : 0;
+        const ElementwiseError error =
+            device_->compare_linear(type, to.data(), count, alpha, input_count(op) > 0 ? x.data() : nullptr, beta,
+                                    input_count(op) > 1 ? y.data() : nullptr, constant);
+        EXPECT_LE(error.worst, input_count(op) == 0 || op == StreamOp::copy ? 0 : 4) << "element " << error.index;
+      }
+    }
+  }
+}
+
+TEST_P(StreamTest, SumsHaveTheSameBitsEveryTime) {
+  for (DataType type : kTypes) {
+    if (!kernels_->supports(type)) continue;
+    const std::size_t count = 3000001;
+    Array x(*device_, type, count, 0), y(*device_, type, count, 0);
+    x.fill(0);
+    y.fill(1);
+    for (StreamOp op : {StreamOp::read, StreamOp::dot}) {
+      const double first = sum(op, type, x, y, count);
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(sum(op, type, x, y, count), first) << name(op) << " " << name(type);
+    }
+  }
+}
+
+TEST_P(StreamTest, TheLibraryCopiesAndFills) {
+  if (!kernels_->library_copy || !kernels_->library_fill) GTEST_SKIP() << "no library copy and fill on " << GetParam();
+  const std::size_t count = 1000003;
+  Array x(*device_, DataType::fp32, count, 1), to(*device_, DataType::fp32, count, 1);
+  x.fill(0);
+  kernels_->library_copy(to.data(), x.data(), 4 * count, device_->stream());
+  device_->synchronize();
+  EXPECT_EQ(to.values(), x.values());
+  EXPECT_TRUE(to.untouched_around());
+  kernels_->library_fill(to.data(), 0x3c, 4 * count, device_->stream());
+  device_->synchronize();
+  EXPECT_EQ(to.values(), std::vector<double>(count, same_bits<float>(0x3c3c3c3cu)));
+  EXPECT_TRUE(to.untouched_around());
+}
+
+std::string device_name(const testing::TestParamInfo<const char*>& info) {
+  return std::string(info.param).substr(0, 4) == "cuda" ? "cuda" : "cpu";
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, StreamTest, testing::Values("cpu", "cuda:0"), device_name);
+
+}  // namespace
+}  // namespace roofmark
