@@ -228,9 +228,11 @@ class Lister {
     std::sort(sizes.begin(), sizes.end());
     for (std::size_t bytes : sizes) add(StreamOp::triad, DataType::fp64, bytes);
     for (StreamOp op : kStreamOps) add(op, DataType::fp64, dram_bytes());
-    for (DataType type : types_) add(StreamOp::triad, type, dram_bytes());
+    add(StreamOp::triad, DataType::fp32, dram_bytes());
     if (!gpu_) return;
-    for (DataType type : types_) add(StreamOp::read, type, dram_bytes());
+    for (StreamOp op : {StreamOp::triad, StreamOp::read}) {
+      for (DataType type : types_) add(op, type, dram_bytes());
+    }
   }
 
   void baseline() {
