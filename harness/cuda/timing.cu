@@ -15,7 +15,7 @@ __device__ std::uint64_t nanoseconds() {
 __global__ void wait_at_gate_kernel(const volatile std::uint32_t* opened, volatile std::uint32_t* expired, std::uint32_t ticket,
                                     std::uint64_t limit_nanoseconds) {
   const std::uint64_t start = nanoseconds();
-  while (*opened != ticket) {
+  while (*opened < ticket) {
     if (nanoseconds() - start > limit_nanoseconds) {
       *expired = ticket;
       return;
