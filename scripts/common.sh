@@ -36,15 +36,6 @@ stage() {
   printf '%d s\n' $((SECONDS - start))
 }
 
-# The Python that has the report tools' packages: the virtual environment that setup makes or, without one, the machine's.
-python() {
-  if [[ -x $root/.venv/bin/python ]]; then
-    "$root/.venv/bin/python" "$@"
-  else
-    python3 "$@"
-  fi
-}
-
 # The CUDA architectures of the GPUs that are here, as a CMake list; empty without a GPU.
 gpu_architectures() {
   local capability list=

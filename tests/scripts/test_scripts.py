@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""setup, baseline and test, with everything that they call played by small scripts."""
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = "bash env basename dirname cat cmp cp grep find mktemp mkdir rm sed sort tail".split()
+
+
+def executable(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A PATH that has what every system has, and nothing to build with."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in TOOLS:
+        (folder / tool).symlink_to(shutil.which(tool))
+    return folder
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The scripts in a tree of their own, so that nothing is written to the real one."""
+    root = tmp_path / "checkout"
+    shutil.copytree(ROOT / "scripts", root / "scripts")
+    shutil.copytree(ROOT / "cmake", root / "cmake")
+    return root
+
+
+def run(*command, path):
+    environment = {"PATH": str(path), "HOME": "/nonexistent"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def source(checkout, path, commands):
+    return run("bash", "-c", f"source {checkout}/scripts/common.sh\n{commands}", path=path)
+
+
+@pytest.mark.parametrize("script", ["setup", "baseline", "test"])
+def test_what_is_missing_is_listed_and_nothing_is_made(checkout, bare, script):
+    before = sorted(checkout.rglob("*"))
+    result = run(checkout / "scripts" / script, "--no-install", path=bare)
+    assert result.returncode == 3
+    for line in ["cmake (Debian: cmake)", "ninja (Debian: ninja-build)", "c++ (Debian: g++)", "python3 (Debian: python3)"]:
+        assert f"  command {line}\n" in result.stderr
+    assert "CLI11" in result.stderr
+    assert "  Python package plotly" in result.stderr
+    assert ("  Python package pytest" in result.stderr) == (script == "test")
+    assert sorted(checkout.rglob("*")) == before
+
+
+def test_a_library_that_cmake_does_not_find_is_listed(checkout, bare):
+    for tool in ["cmake", "ninja", "c++"]:
+        executable(bare / tool, "#!/bin/bash\necho '-- missing fmt'\n")
+    executable(bare / "python3", "#!/bin/bash\n")
+    result = run(checkout / "scripts/setup", "--no-install", path=bare)
+    assert result.returncode == 3
+    assert result.stderr == "setup: missing (--no-install):\n  library fmt (Debian: libfmt-dev)\n"
+
+
+@pytest.mark.skipif(not Path("/usr/bin/dpkg-query").exists(), reason="not Debian")
+def test_what_is_missing_is_installed_once_and_nothing_else(checkout, bare, tmp_path):
+    calls = tmp_path / "calls"
+    executable(bare / "sudo", '#!/bin/bash\n[[ $1 == -n ]] && shift && exec "$@"\n')
+    executable(bare / "true", "#!/bin/bash\n")
+    executable(bare / "apt-get", f'#!/bin/bash\n[[ $DEBIAN_FRONTEND == noninteractive ]] && echo "$*" >>{calls}\n')
+    executable(bare / "dpkg-query", '#!/bin/bash\n[[ $3 == libfmt-dev ]] || echo "ii "\n')
+    made = 'mkdir -p "$3/bin"\nprintf "#!/bin/bash\\n" >"$3/bin/python"\n/bin/chmod +x "$3/bin/python"\n'
+    executable(bare / "python3", f"#!/bin/bash\necho venv >>{calls}\n{made}")
+    assert run(checkout / "scripts/setup", path=bare).returncode == 0
+    listed = calls.read_text().splitlines()
+    assert listed[0].endswith("update")
+    assert listed[1].endswith("install --yes --no-install-recommends libfmt-dev")
+    assert listed[2:] == ["venv"]
+
+    calls.write_text("")
+    executable(bare / "dpkg-query", '#!/bin/bash\necho "ii "\n')
+    second = run(checkout / "scripts/setup", path=bare)
+    assert (second.returncode, second.stdout, calls.read_text()) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "command", [["setup", "--bogus"], ["test", "--bogus"], ["setup", "now"], ["baseline", "--out"]], ids=" ".join
+)
+def test_usage_errors(checkout, bare, command):
+    result = run(checkout / "scripts" / command[0], *command[1:], path=bare)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert command[1] in result.stderr
+
+
+@pytest.mark.parametrize("script", ["setup", "baseline", "test"])
+def test_help(checkout, bare, script):
+    result = run(checkout / "scripts" / script, "--help", path=bare)
+    assert result.returncode == 0
+    assert result.stdout.startswith(f"usage: ./scripts/{script} ")
+
+
+@pytest.mark.parametrize(
+    "prints, architectures",
+    [
+        ("9.0", "90a-real"),
+        ("8.0\n9.0\n9.0\n12.0", "120-real;80-real;90a-real"),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", ""),
+        ('Field "compute_cap" is not a valid field to query.', ""),
+    ],
+)
+def test_the_build_is_for_the_gpus_that_are_here(checkout, bare, prints, architectures):
+    executable(bare / "nvidia-smi", f"#!/bin/bash\ncat <<'END'\n{prints}\nEND\n")
+    assert source(checkout, bare, "gpu_architectures").stdout == architectures
+
+
+def test_no_gpu_no_architectures(checkout, bare):
+    result = source(checkout, bare, "gpu_architectures")
+    assert (result.returncode, result.stdout) == (0, "")
+
+
+def test_a_stage_that_fails_shows_the_end_of_its_log(checkout, bare):
+    result = source(checkout, bare, "stage 'break it' bash -c 'echo the reason; exit 7'; echo not reached")
+    assert result.returncode == 3
+    assert result.stdout == "break it ... failed\n"
+    assert "the reason\n" in result.stderr
+    log = Path(result.stderr.split("all that it printed: ")[1].strip())
+    assert log.read_text() == "the reason\n"
+
+
+@pytest.fixture
+def built(checkout, bare):
+    """A tree in which setup and build have nothing to do, and whose roofmark writes what it was called with."""
+    executable(checkout / "scripts/setup", "#!/bin/bash\n")
+    executable(bare / "cmake", "#!/bin/bash\n")
+    executable(
+        checkout / "build/release/roofmark",
+        """#!/bin/bash
+        while [[ $1 != --out ]]; do before+="$1 "; shift; done
+        out=$2
+        for folder in ${FOLDERS:-.}; do mkdir -p "$out/$folder"; echo "$before ${*:3}" >"$out/$folder/result.json"; done
+        exit "${STATUS:-0}"
+        """,
+    )
+    executable(checkout / "scripts/report", '#!/bin/bash\necho reported >"${1%/*}/report.html"\n')
+    return checkout
+
+
+def baseline(built, bare, *flags, **environment):
+    words = [f"{name}={value}" for name, value in environment.items()]
+    return run("env", *words, str(built / "scripts/baseline"), *flags, path=bare)
+
+
+def test_baseline_measures_the_baseline_suite_and_reports(built, bare):
+    result = baseline(built, bare, "--quiet")
+    assert result.returncode == 0
+    [folder] = (built / "results/local").glob("*/*")
+    assert (folder / "result.json").read_text().split() == ["run", "--suite", "baseline", "--quiet"]
+    assert (folder / "report.html").read_text() == "reported\n"
+    assert f"report: {folder}/report.html" in result.stdout.replace("/./", "/")
+
+
+@pytest.mark.parametrize("suite", [["--suite", "quick"], ["--suite=quick"]], ids=" ".join)
+@pytest.mark.parametrize("joined", [False, True])
+def test_baseline_leaves_suite_and_out_to_the_flags(built, bare, tmp_path, suite, joined):
+    out = tmp_path / "chosen here"
+    flags = [f"--out={out}"] if joined else ["--out", str(out)]
+    assert baseline(built, bare, *suite, *flags).returncode == 0
+    assert (out / "result.json").read_text().split() == ["run", *suite]
+    assert not (built / "results").exists()
+
+
+@pytest.mark.parametrize("status", [1, 3, 130])
+def test_baseline_reports_and_passes_on_the_status(built, bare, tmp_path, status):
+    result = baseline(built, bare, "--out", str(tmp_path / "out"), STATUS=status)
+    assert result.returncode == status
+    assert (tmp_path / "out/report.html").exists()
+
+
+def test_baseline_reports_on_every_device(built, bare, tmp_path):
+    assert baseline(built, bare, "--device", "all", "--out", str(tmp_path), FOLDERS="cpu cuda:0").returncode == 0
+    assert {path.parent.name for path in tmp_path.glob("*/report.html")} == {"cpu", "cuda:0"}
+
+
+def test_a_report_that_fails_is_no_success(built, bare, tmp_path):
+    executable(built / "scripts/report", "#!/bin/bash\nexit 1\n")
+    assert baseline(built, bare, "--out", str(tmp_path / "out")).returncode == 3
+    assert baseline(built, bare, "--out", str(tmp_path / "out"), STATUS=1).returncode == 1
