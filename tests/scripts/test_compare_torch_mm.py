@@ -114,7 +114,8 @@ def fixture_stage(tmp_path):
     """A roofmark that plays back, and a way to run the script with a given torch module."""
     cases = [name("bf16", 1024, 1024, 1024), name("bf16", 2048, 2048, 2048)]
     (tmp_path / "list.json").write_text(json.dumps([{"name": case} for case in cases]), encoding="utf-8")
-    (tmp_path / "result.json").write_text(json.dumps({"benchmarks": [record(case, 0.25e-3) for case in cases]}), encoding="utf-8")
+    result = {"benchmarks": [record(case, 0.25e-3) for case in cases]}
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
     roofmark = tmp_path / "roofmark"
     roofmark.write_text(f"""#!/bin/sh
 echo "$*" >> "{tmp_path}/log"
@@ -127,8 +128,8 @@ cp "{tmp_path}/result.json" "$2/"
     def run(torch, *arguments):
         (tmp_path / "torch.py").write_text(torch, encoding="utf-8")
         environment = dict(os.environ, PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1")
-        return subprocess.run([sys.executable, str(SCRIPT), *arguments, str(roofmark)], capture_output=True, text=True, check=False,
-                              env=environment)
+        return subprocess.run([sys.executable, str(SCRIPT), *arguments, str(roofmark)], capture_output=True, text=True,
+                              check=False, env=environment)
 
     return run, tmp_path / "log"
 
