@@ -127,8 +127,8 @@ struct Group {
 struct Listing {
   const DeviceInfo& device;
   SuiteName suite = SuiteName::baseline;
-  std::optional<Cache> cache;     ///< --cache, where the case offers both
-  double memory_fraction = 0.9;   ///< of the free memory, the most that a case may take
+  std::optional<Cache> cache;    ///< --cache, where the case offers both
+  double memory_fraction = 0.9;  ///< of the free memory, the most that a case may take
 };
 
 /// A family's cases for a device and a suite, in the order they run.

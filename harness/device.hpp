@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "harness/matrix_view.hpp"
 #include "harness/random.hpp"
@@ -31,8 +30,8 @@ struct DeviceInfo {
   std::string id;  ///< "cuda:0", "cpu"
   Backend backend = Backend::cpu;
   std::string name;
-  int compute_capability = 0;  ///< 90 for 9.0; 0 on the CPU
-  int multiprocessors = 0;     ///< SMs; on the CPU the cores this process may use
+  int compute_capability = 0;             ///< 90 for 9.0; 0 on the CPU
+  int multiprocessors = 0;                ///< SMs; on the CPU the cores this process may use
   std::optional<double> clock_hz;         ///< the highest SM (core) clock
   std::optional<double> memory_clock_hz;  ///< the memory clock, of which each edge moves a bit a line
   std::optional<int> memory_bus_bits;
@@ -50,7 +49,8 @@ using Memory = std::unique_ptr<void, std::function<void(void*)>>;
 
 /// The largest error that an elementwise comparison found, and where.
 struct ElementwiseError {
-  double worst = 0;  ///< |got - expected| / (u(type) * scale); NaN or infinity when an output is NaN or infinite and should not be
+  double worst =
+      0;  ///< |got - expected| / (u(type) * scale); NaN or infinity when an output is NaN or infinite and should not be
   std::size_t index = 0;
 };
 
@@ -118,7 +118,8 @@ class Device {
   /// Random signs, s(i) = +-1 by sign(seed, i) of random.hpp: sums[r * blocks + b] = sum over the columns c of block b of
   /// view(r, c) * s(c), and squares[...] = sum of view(r, c)^2, in float64; blocks = ceil(columns / block). `sums` and
   /// `squares` are device arrays of rows x blocks doubles; squares may be null.
-  virtual void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t seed, double* sums, double* squares) = 0;
+  virtual void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t seed, double* sums,
+                                 double* squares) = 0;
   /// products = view * right in float64; right is [view.columns, n], products [view.rows, n], row-major device arrays.
   virtual void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) = 0;
 

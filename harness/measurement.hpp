@@ -28,9 +28,9 @@ struct Block {
 /// What the samples say, in seconds a launch. Undefined statistics are absent.
 struct Summary {
   double median = 0, minimum = 0, maximum = 0;
-  std::optional<double> p5, p95;         ///< from 20 samples
-  std::optional<double> p99;             ///< from 100 samples
-  std::optional<double> cv;              ///< coefficient of variation, from 2 samples
+  std::optional<double> p5, p95;                      ///< from 20 samples
+  std::optional<double> p99;                          ///< from 100 samples
+  std::optional<double> cv;                           ///< coefficient of variation, from 2 samples
   std::optional<double> interval_low, interval_high;  ///< 95 % interval of the median, from the blocks' medians
 };
 
@@ -50,7 +50,7 @@ struct Measurement {
   bool settled = false;  ///< two warm-up windows agreed within 1 %
   double warm_up_seconds = 0;
   StopReason stopped_by = StopReason::budget;
-  int void_samples = 0;  ///< left out because the gate opened by itself
+  int void_samples = 0;            ///< left out because the gate opened by itself
   std::optional<double> clock_hz;  ///< the median of the blocks' observed clocks
 };
 

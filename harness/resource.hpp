@@ -54,12 +54,27 @@ inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "launches
 inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "launches, graph node", false};
 }  // namespace resource
 
-inline constexpr Resource kResources[] = {
-    resource::fp64_fma,    resource::fp32_fma,      resource::fp16_fma,     resource::bf16_fma,   resource::fp64_fma_one_core,
-    resource::fp32_fma_one_core, resource::fp64_tensor, resource::tf32_tensor, resource::fp16_tensor, resource::fp16_tensor_fp16,
-    resource::bf16_tensor, resource::fp8_tensor,    resource::int8_tensor,  resource::exp,        resource::dram,
-    resource::shared,      resource::l1,            resource::l2,           resource::l3,         resource::stream_launch,
-    resource::graph_launch};
+inline constexpr Resource kResources[] = {resource::fp64_fma,
+                                          resource::fp32_fma,
+                                          resource::fp16_fma,
+                                          resource::bf16_fma,
+                                          resource::fp64_fma_one_core,
+                                          resource::fp32_fma_one_core,
+                                          resource::fp64_tensor,
+                                          resource::tf32_tensor,
+                                          resource::fp16_tensor,
+                                          resource::fp16_tensor_fp16,
+                                          resource::bf16_tensor,
+                                          resource::fp8_tensor,
+                                          resource::int8_tensor,
+                                          resource::exp,
+                                          resource::dram,
+                                          resource::shared,
+                                          resource::l1,
+                                          resource::l2,
+                                          resource::l3,
+                                          resource::stream_launch,
+                                          resource::graph_launch};
 
 /// The resource of an id read from a file; throws std::invalid_argument for an id this version does not know.
 const Resource& find_resource(std::string_view id);
