@@ -12,3 +12,9 @@ install(RUNTIME_DEPENDENCY_SET carried
 
 # DT_RPATH rather than DT_RUNPATH, which serves only the libraries that the program itself names and not those that they need.
 target_link_options(roofmark PRIVATE LINKER:--disable-new-dtags)
+
+# The tools that read result files, what they are made of, and what they compare with.
+install(DIRECTORY scripts results DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark USE_SOURCE_PERMISSIONS
+  PATTERN setup EXCLUDE PATTERN baseline EXCLUDE PATTERN test EXCLUDE PATTERN common.sh EXCLUDE
+  PATTERN results/local EXCLUDE PATTERN results/reference EXCLUDE PATTERN __pycache__ EXCLUDE)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark)

@@ -4,6 +4,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,14 @@ def test_it_runs_where_it_was_moved_to(tree):
         [tree / "bin/roofmark", "list"], env={"LD_LIBRARY_PATH": ":".join(cuda)}, capture_output=True, text=True, timeout=60
     )
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_its_report_tool_needs_nothing_of_the_repository(tree):
+    tool = tree / "share/roofmark/scripts/report"
+    assert os.access(tool, os.X_OK)
+    result = subprocess.run([sys.executable, tool, "--help"], capture_output=True, text=True, cwd="/", env={}, timeout=60)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_it_holds_nothing_to_build_with(tree):
+    assert not {"setup", "baseline", "test", "common.sh"} & {path.name for path in tree.rglob("*")}
