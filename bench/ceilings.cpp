@@ -510,7 +510,7 @@ class Lister {
 }  // namespace
 
 std::vector<Group> ceilings(const Listing& listing) {
-  const CeilingKernels* kernels = select(listing.device.backend, cuda::ceilings, cpu::ceilings);
+  const CeilingKernels* kernels = select(listing.device.backend, &cuda::ceilings, &cpu::ceilings);
   return kernels ? ceilings(listing, *kernels) : std::vector<Group>{};
 }
 

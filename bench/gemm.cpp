@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostAlgorithms = 8;
 
-const GemmKernels* kernels_for(Backend backend) { return select(backend, cuda::gemm, cpu::gemm); }
+const GemmKernels* kernels_for(Backend backend) { return select(backend, &cuda::gemm, &cpu::gemm); }
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 

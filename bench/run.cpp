@@ -22,6 +22,7 @@
 #include "harness/units.hpp"
 #include "harness/watchdog.hpp"
 #include "kernels/check.hpp"
+#include "kernels/gemm.hpp"
 
 extern char** environ;
 
@@ -81,6 +82,14 @@ Json initial_findings(const DeviceInfo& info, bool known) {
   return findings;
 }
 
+Json libraries_of(Backend backend) {
+  Json libraries = Json::object();
+  if (const GemmKernels* gemm = select(backend, &cuda::gemm, &cpu::gemm)) {
+    libraries[std::string(gemm->library)] = gemm->version();
+  }
+  return libraries;
+}
+
 /// One run on one device: what has been measured, and the files that say so. Safe for use from the watchdog's thread.
 class Session {
  public:
@@ -100,7 +109,7 @@ class Session {
     header["environment"] = rate_environment();
     header["started_utc"] = utc_now();
     header["build"] = describe_build();
-    header["libraries"] = Json::object();
+    header["libraries"] = libraries_of(device.info().backend);
     header["host"] = describe_host();
     header["device"] = to_json(device.info(), known);
     header["ceilings"] = to_json(theoretical);

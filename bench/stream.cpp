@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
 
-const StreamKernels* kernels_for(Backend backend) { return select(backend, cuda::stream, cpu::stream); }
+const StreamKernels* kernels_for(Backend backend) { return select(backend, &cuda::stream, &cpu::stream); }
 
 constexpr unsigned char kFillByte = 0x3c;
 

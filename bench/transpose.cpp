@@ -61,7 +61,7 @@ class PreparedTranspose final : public Prepared {
 };
 
 Group transpose_case(const Listing& listing, DataType type, std::int64_t rows, std::int64_t columns) {
-  const TransposeKernels* kernels = select(listing.device.backend, cuda::transpose, cpu::transpose);
+  const TransposeKernels* kernels = select(listing.device.backend, &cuda::transpose, &cpu::transpose);
   const double bytes = 2 * static_cast<double>(rows * columns) * static_cast<double>(size_of(type));
   const Cache cache = listing.cache.value_or(Cache::cold);
   Case c;

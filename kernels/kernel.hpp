@@ -20,10 +20,10 @@ using Stream = CUstream_st*;
 
 enum class Backend { cpu, cuda };
 
-/// The table for a kind of device, or null where the build has none.
+/// The table for a kind of device, or null where the build has none: select(backend, &cuda::stream, &cpu::stream).
 template <class Kernels>
-const Kernels* select(Backend backend, const Kernels& cuda, const Kernels& cpu) {
-  return backend == Backend::cuda ? &cuda : &cpu;
+const Kernels* select(Backend backend, const Kernels* cuda, const Kernels* cpu) {
+  return backend == Backend::cuda ? cuda : cpu;
 }
 
 }  // namespace roofmark

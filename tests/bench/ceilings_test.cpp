@@ -80,7 +80,7 @@ class Ceilings : public ::testing::TestWithParam<DeviceInfo> {
  protected:
   void SetUp() override {
     const DeviceInfo& device = GetParam();
-    if (!select(device.backend, cuda::ceilings, cpu::ceilings)) GTEST_SKIP() << "this build has no kernels for " << device.id;
+    if (!select(device.backend, &cuda::ceilings, &cpu::ceilings)) GTEST_SKIP() << "this build has no kernels for " << device.id;
   }
 };
 
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Ceilings,
 class CudaCeilings : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!select(Backend::cuda, cuda::ceilings, cpu::ceilings)) GTEST_SKIP() << "this build has no CUDA kernels";
+    if (!select(Backend::cuda, &cuda::ceilings, &cpu::ceilings)) GTEST_SKIP() << "this build has no CUDA kernels";
   }
 };
 

@@ -81,7 +81,7 @@ class StreamTest : public testing::TestWithParam<const char*> {
     } catch (const DeviceError& error) {
       GTEST_SKIP() << error.what();
     }
-    kernels_ = select(device_->info().backend, cuda::stream, cpu::stream);
+    kernels_ = select(device_->info().backend, &cuda::stream, &cpu::stream);
     if (!kernels_ || !kernels_->launch) GTEST_SKIP() << "this build has no stream kernels for " << GetParam();
   }
 
