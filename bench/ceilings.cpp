@@ -420,7 +420,7 @@ class Lister {
 
   /// `times`: how often each word is read in a launch; the amount is bytes x times.
   void read(std::string how, Shape shape, const Resource& resource, std::size_t bytes, std::size_t sinks, std::size_t times,
-            ReadProbe::Read read) {
+            const ReadProbe::Read& read) {
     shape.emplace_back("bytes", std::to_string(bytes));
     Case c = probe_case(std::move(how), DataType::fp32, std::move(shape), resource, static_cast<double>(bytes) * times);
     c.slot_bytes = sinks * sizeof(std::uint64_t);

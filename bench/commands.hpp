@@ -21,7 +21,7 @@ class UsageError : public std::runtime_error {
 };
 
 /// The exit statuses of every command.
-enum Exit { kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterrupted = 130 };
+inline constexpr int kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterrupted = 130;
 
 /// What is measured on what.
 struct Selection {

@@ -312,7 +312,7 @@ class Lister {
   }
 
   void compare(Group& group, std::string what, const Case& numerator, const Case& denominator) const {
-    if (names_.count(denominator.name()) || !numerator.unsupported.empty() || !denominator.unsupported.empty()) return;
+    if (names_.contains(denominator.name()) || !numerator.unsupported.empty() || !denominator.unsupported.empty()) return;
     group.comparisons.push_back({std::move(what), numerator.name(), denominator.name()});
   }
 
@@ -402,8 +402,8 @@ void list_contract(Lister& lister) {
 
 }  // namespace
 
-Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k, std::string layout,
-               std::string algo) {
+Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k, const std::string& layout,
+               const std::string& algo) {
   return make_case(listing, {m, n, k, type, parse_gemm_layout(layout)}, algo);
 }
 

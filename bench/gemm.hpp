@@ -13,7 +13,7 @@ namespace roofmark {
 /// `algo` is default (the library's first choice) or tuned (the fastest of up to 8 that it proposes, timed while preparing).
 /// The family is "gemm"; a caller may change it before it lists the case. Throws std::invalid_argument for an unknown layout
 /// or algo, or a size below 1.
-Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k, std::string layout = "tn",
-               std::string algo = "default");
+Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k,
+               const std::string& layout = "tn", const std::string& algo = "default");
 
 }  // namespace roofmark

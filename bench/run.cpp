@@ -17,14 +17,13 @@
 #include "harness/host.hpp"
 #include "harness/journal.hpp"
 #include "harness/measure.hpp"
+#include "harness/statistics.hpp"
 #include "harness/terminal.hpp"
 #include "harness/theory.hpp"
 #include "harness/units.hpp"
 #include "harness/watchdog.hpp"
 #include "kernels/check.hpp"
 #include "kernels/gemm.hpp"
-
-extern char** environ;
 
 namespace roofmark {
 
@@ -45,7 +44,7 @@ void on_signal(int signal) {
 fs::path make_folder(const std::string& wanted) {
   std::string time = utc_now();
   std::replace(time.begin(), time.end(), ':', '-');
-  const fs::path folder = wanted.empty() ? fs::path("roofmark-results") / time : fs::path(wanted);
+  fs::path folder = wanted.empty() ? fs::path("roofmark-results") / time : fs::path(wanted);
   for (const char* file : {"result.json", "result.jsonl"}) {
     if (fs::exists(folder / file))
       throw UsageError(fmt::format("{} already holds a {}: name another --out", folder.string(), file));
@@ -371,8 +370,7 @@ double median_rate_ratio(const fs::path& alone, const fs::path& together, std::s
   }
   cases = ratios.size();
   if (ratios.empty()) return 0;
-  std::nth_element(ratios.begin(), ratios.begin() + ratios.size() / 2, ratios.end());
-  return ratios[ratios.size() / 2];
+  return median(std::move(ratios));
 }
 
 // One after another and then all at once: what the devices lose when they share power, cooling and the host.
@@ -392,7 +390,7 @@ int run_on_all(const std::vector<std::string>& ids, const RunOptions& options) {
   fmt::print("{} at once\n", fmt::join(ids, ", "));
   std::fflush(stdout);
   RunOptions quiet = options;
-  quiet.arguments.push_back("--quiet");
+  quiet.arguments.emplace_back("--quiet");
   std::vector<pid_t> children;
   for (const std::string& id : ids) children.push_back(spawn(quiet, id, place("together", id)));
   for (const pid_t child : children) status = worse(status, wait_for(child));

@@ -15,8 +15,6 @@
 
 #include "build_info.hpp"
 
-extern char** environ;
-
 namespace roofmark {
 
 namespace {

@@ -179,7 +179,7 @@ Verification Runner::verify(Member& member, int slot) {
   member.prepared->reset(slot);
   member.prepared->launch(device_.stream(), slot);
   device_.synchronize();
-  const Verification found = member.prepared->verify(slot);
+  Verification found = member.prepared->verify(slot);
   if (found.status == Verification::Status::failed) {
     member.record.status = Status::wrong;
     member.record.reason =

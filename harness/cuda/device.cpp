@@ -143,7 +143,7 @@ class CudaDevice final : public Device {
   Telemetry telemetry() override { return nvml_.telemetry(); }
 
  private:
-  void use() { check(cudaSetDevice(ordinal_)); }
+  void use() const { check(cudaSetDevice(ordinal_)); }
 
   void set_bytes(void* data, int value, std::size_t bytes) {
     use();

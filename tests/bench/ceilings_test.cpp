@@ -22,8 +22,9 @@ std::string label(Distribution data) {
   constexpr const char* names[] = {"normal", "uniform", "zeros"};
   return names[static_cast<int>(data)];
 }
-void PrintTo(const DeviceInfo& device, std::ostream* out) { *out << label(device); }
-void PrintTo(Distribution data, std::ostream* out) { *out << label(data); }
+// GoogleTest looks for these names.
+void PrintTo(const DeviceInfo& device, std::ostream* out) { *out << label(device); }  // NOLINT(readability-identifier-naming)
+void PrintTo(Distribution data, std::ostream* out) { *out << label(data); }           // NOLINT(readability-identifier-naming)
 
 namespace {
 
