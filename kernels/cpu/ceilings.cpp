@@ -8,8 +8,8 @@ namespace roofmark::cpu {
 namespace {
 
 std::size_t chains_a_core(DataType type) {
-  if (type == DataType::fp64) return widest_loops<double>().fma_chains;
-  if (type == DataType::fp32) return widest_loops<float>().fma_chains;
+  if (type == DataType::fp64) return best_loops<double>().fma_chains;
+  if (type == DataType::fp32) return best_loops<float>().fma_chains;
   return 0;
 }
 
@@ -20,7 +20,7 @@ ChainLayout fma_layout(DataType type, ProbeTarget target) {
 
 template <class T>
 void fma_on_cores(DataType type, T* sink, std::size_t steps, int cores) {
-  const TypedLoops<T>& loops = widest_loops<T>();
+  const TypedLoops<T>& loops = best_loops<T>();
   const T multiplier = static_cast<T>(fma_multiplier(type));
 #pragma omp parallel for num_threads(cores)
   for (int core = 0; core < cores; ++core) {

@@ -33,17 +33,17 @@ struct VectorLoops {
   std::uint64_t (*sum_words)(const void* data, std::size_t bytes, std::size_t repeats);
 };
 
-/// Those that this CPU can run, the widest first.
+/// Those that this CPU can run, the fastest first.
 const std::vector<VectorLoops>& vector_loops();
 
 template <class T>
-const TypedLoops<T>& widest_loops();
+const TypedLoops<T>& best_loops();
 template <>
-inline const TypedLoops<double>& widest_loops<double>() {
+inline const TypedLoops<double>& best_loops<double>() {
   return vector_loops().front().fp64;
 }
 template <>
-inline const TypedLoops<float>& widest_loops<float>() {
+inline const TypedLoops<float>& best_loops<float>() {
   return vector_loops().front().fp32;
 }
 
