@@ -90,22 +90,6 @@ def decades(values, below=1.5, above=1.5):
     return [math.log10(min(values) / below), math.log10(max(values) * above)]
 
 
-def spread(positions, gap):
-    """Moves positions (pixels) apart to at least `gap`, in their order, around where they were."""
-    order = sorted(range(len(positions)), key=lambda i: positions[i])
-    groups = []
-    for i in order:
-        groups.append([positions[i], [i]])
-        while len(groups) > 1 and groups[-1][0] - groups[-2][0] < gap * (len(groups[-1][1]) + len(groups[-2][1])) / 2:
-            (a, left), (b, right) = groups[-2:]
-            groups[-2:] = [[(a * len(left) + b * len(right)) / (len(left) + len(right)), left + right]]
-    placed = [0.0] * len(positions)
-    for centre, members in groups:
-        for rank, i in enumerate(members):
-            placed[i] = centre + gap * (rank - (len(members) - 1) / 2)
-    return placed
-
-
 def placed_on_roofline(result):
     """The records that have a place on a roofline: both FLOPs and bytes."""
     return [entry for entry in result["benchmarks"]
@@ -126,7 +110,8 @@ def outermost(result):
 
 
 def roofline(result):
-    """None where there is neither a ceiling nor a point to draw."""
+    """None where there is neither a ceiling nor a point to draw. The page turns the labels named "... slope" along their lines,
+    and moves those named "ceiling" apart."""
     points, flat, slopes = placed_on_roofline(result), compute_ceilings(result), memory_ceilings(result)
     if not points and not (flat and slopes):
         return None
@@ -137,7 +122,6 @@ def roofline(result):
     y_range = decades(ys + [c["empirical"] for c in flat], 2, 2.5)
     left, right = 10 ** x_range[0], 10 ** x_range[1]
     top = max([c["empirical"] for c in flat], default=10 ** y_range[1])
-    height, top_margin, bottom_margin = 640, 36, 160
     traces, annotations = [], []
 
     memory = outermost(result)
@@ -158,14 +142,12 @@ def roofline(result):
         annotations.append({"name": "below slope" if ceiling is memory else "above slope", "text": text(label), "x": x, "y": x + math.log10(ceiling["empirical"]),
                             "showarrow": False, "font": {"size": 11, "color": CEILING}})
 
-    pixels = (height - top_margin - bottom_margin) / (y_range[1] - y_range[0])
-    wanted = [math.log10(c["empirical"]) * pixels for c in flat]
-    for ceiling, at, moved in zip(flat, wanted, spread(wanted, 15)):
+    for ceiling in flat:
         label = f"{ceiling['title']} {units.rate(ceiling['empirical'], ceiling['unit'])}"
         start = ceiling["empirical"] / memory["empirical"] if memory else left
         traces.append(line(ceiling["title"], [start, right], [ceiling["empirical"]] * 2, f"measured ceiling: {label}"))
-        annotations.append({"text": text(label), "x": x_range[1], "y": math.log10(ceiling["empirical"]), "xanchor": "left",
-                            "ax": 14, "ay": at - moved, "showarrow": True, "arrowhead": 0, "arrowwidth": 0.7, "arrowcolor": "#8b949e",
+        annotations.append({"name": "ceiling", "text": text(label), "x": x_range[1], "y": math.log10(ceiling["empirical"]), "xanchor": "left",
+                            "ax": 14, "ay": 0, "showarrow": True, "arrowhead": 0, "arrowwidth": 0.7, "arrowcolor": "#8b949e",
                             "align": "left", "font": {"size": 11, "color": CEILING}})
     if memory and flat:
         traces.append({
@@ -189,7 +171,7 @@ def roofline(result):
     x = axis("arithmetic intensity: FLOPs a byte moved", dtick=1, tickformat="~r", range=x_range)
     y = axis("rate, FLOP/s (int8: OP/s)", dtick=1, range=y_range)
     return {"data": traces, "layout": layout(
-        x, y, height, annotations=annotations, margin={"l": 84, "r": 275, "t": top_margin, "b": bottom_margin},
+        x, y, 620, annotations=annotations, margin={"l": 84, "r": 275, "t": 40, "b": 135},
         legend={"orientation": "h", "y": -0.15, "yanchor": "top", "x": 0, "font": {"size": 12}})}
 
 

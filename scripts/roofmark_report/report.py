@@ -91,6 +91,12 @@ def verdict(result):
 def warnings(result):
     """What makes the numbers other than they seem."""
     made = []
+    if result["findings"]:
+        kinds = {}
+        for finding in result["findings"]:
+            kinds[finding["kind"]] = kinds.get(finding["kind"], 0) + 1
+        made.append(f"Read before the numbers are trusted: {plural(len(result['findings']), 'finding')} ("
+                    + ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items()) + ").")
     if result["data"] == "zeros":
         made.append("The operands were zeros, which draw less power: rates under a power cap are flattered.")
     if result["build"]["dirty"]:
@@ -171,6 +177,8 @@ def checked(record):
         return ("", "", "")
     if found["status"] == "nothing_to_verify":
         return ("nothing to check", "", found["detail"])
+    if found.get("error") == 0 and found.get("bound") == 0:
+        return ("exact", 0, found["detail"])
     if "error" in found and "bound" in found:
         return (f"{units.digits(found['error'], 2)} of {units.digits(found['bound'], 2)}",
                 found["error"] / found["bound"] if found["bound"] else 0, found["detail"])
@@ -198,7 +206,7 @@ def family_table(family, entries, titles):
             (name, name, "\n".join(notes)),
             quantity(m["median"], units.seconds,
                      more=f"{plural(len(samples), 'sample')} of {plural(m['launches_per_sample'], 'launch', 'launches')}, by {m['path']}"),
-            ("" if width is None else f"± {100 * width:.2f} %", "" if width is None else width, ""),
+            ("" if width is None else f"± {100 * width:.2f} %" if width < 1 else f"± {units.digits(100 * width)} %", "" if width is None else width, ""),
             quantity(p.get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP"),
             quantity(p.get("bytes_per_second"), units.rate, "B"),
             quantity(p.get("intensity"), lambda v: "" if v is None else units.digits(v)),

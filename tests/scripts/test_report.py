@@ -121,15 +121,6 @@ def test_hover_names_the_case_and_its_rates(h200):
     assert "gemm/cublaslt/" in text and "m:8192/n:8192/k:8192" in text and "FLOP/s" in text and "of the measured roof" in text
 
 
-def test_spread_keeps_order_and_distance():
-    for positions in ([0, 0, 0], [5, 100, 6, 7], [10, 0, 21, 20.5, -3]):
-        placed = plots.spread(positions, 10)
-        order = sorted(range(len(positions)), key=lambda i: positions[i])
-        for a, b in zip(order, order[1:]):
-            assert placed[b] - placed[a] > 10 - 1e-9
-    assert plots.spread([0, 100], 10) == [0, 100]
-
-
 @pytest.mark.parametrize("text, expected", [
     (units.rate(789.4e12, "FLOP"), "789 TFLOP/s"), (units.rate(4.134e12, "B"), "4.13 TB/s"), (units.rate(999.6e9, "B"), "1.00 TB/s"),
     (units.rate(450e3, "launch"), "450 k launches/s"), (units.seconds(12.34e-6), "12.3 µs"), (units.seconds(0), "0 s"),

@@ -45,6 +45,11 @@ def test_draws_every_record_and_asks_nobody(result, tmp_path, shown):
     labels = shown.evaluate("[...document.querySelectorAll('#roofline .annotation')].map(a => a.textContent).join('|')")
     assert ceilings and all(title in labels for title in ceilings) and "DRAM" in labels
 
+    # No label of a ceiling lies on another.
+    boxes = shown.evaluate("""[...document.querySelectorAll('#roofline .annotation')].filter(a => a.querySelector('.annotation-arrow-g'))
+      .map(a => a.querySelector('.annotation-text').getBoundingClientRect()).map(r => [r.top, r.bottom]).sort((a, b) => a[0] - b[0])""")
+    assert len(boxes) == len(ceilings) and all(above[1] < below[0] + 2 for above, below in zip(boxes, boxes[1:]))
+
     # The pointer on the last point of the last trace shows that case.
     text = shown.evaluate("""(() => {
       const plot = document.getElementById('roofline'), last = plot.data.length - 1;
