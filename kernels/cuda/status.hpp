@@ -9,7 +9,8 @@
 // At global scope, where argument-dependent look-up finds it for cudaError_t.
 inline roofmark::StatusText describe_status(cudaError_t status) {
   if (status == cudaSuccess) return {};
-  bool sticky = false;
+  // cudaErrorContained, which toolkit 12.4 has no name for, but a newer driver may return.
+  bool sticky = static_cast<int>(status) == 226;
   switch (status) {
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -22,7 +23,6 @@ inline roofmark::StatusText describe_status(cudaError_t status) {
     case cudaErrorECCUncorrectable:
     case cudaErrorAssert:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
     case cudaErrorExternalDevice:
     case cudaErrorMpsServerNotReady:
     case cudaErrorUnknown:
