@@ -19,6 +19,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "compare_babelstream"
 
 def load_script():
     sys.dont_write_bytecode = True
+    sys.path.insert(0, str(SCRIPT.parent))
     loader = importlib.machinery.SourceFileLoader("compare_babelstream", str(SCRIPT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -73,7 +74,7 @@ class Parsing(unittest.TestCase):
                  "stream/copy/fp64/bytes:64/cache:warm", "stream/copy/fp64/bytes:1024/cache:warm",
                  "stream/copy/fp32/bytes:99/cache:warm", "stream/triad/fp32/bytes:99/cache:warm",
                  "stream/copy/fp64/bytes:4096/cache:warm", "gemm/cublaslt/fp64/m:1"]
-        sizes = compare.listed_bytes([{"name": name} for name in names])
+        sizes = compare.listed_bytes(names)
         self.assertEqual(sizes, [64, 1024])
         self.assertEqual(compare.choose_bytes(sizes, None, 512), 64)
         self.assertEqual(compare.choose_bytes(sizes, 1024, 512), 1024)
