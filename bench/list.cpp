@@ -55,9 +55,9 @@ int list(const Selection& selection, bool json) {
   return kOk;
 }
 
-int info(const std::string& value, bool json) {
-  const auto device = open_selected(value);
-  const DeviceInfo& info = device->info();
+int info(const std::string& device, bool json) {
+  const auto opened = open_selected(device);
+  const DeviceInfo& info = opened->info();
   std::string sku;
   const Roofline roofline = theoretical_roofline(info, &sku);
   const bool known = info.backend == Backend::cpu || !sku.empty();

@@ -103,9 +103,10 @@ TEST(GemmCase, TakesThePipeThatTheChipHasForFp64) {
 
 TEST(GemmCase, SaysWhyADeviceCannotDoIt) {
   if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
-  const auto reason = [](int capability, DataType type, std::int64_t m = 64, std::int64_t k = 64, std::string layout = "tn") {
+  const auto reason = [](int capability, DataType type, std::int64_t m = 64, std::int64_t k = 64,
+                         const std::string& layout = "tn") {
     const DeviceInfo device = gpu(capability);
-    return gemm_case(on(device), type, m, 64, k, std::move(layout)).unsupported;
+    return gemm_case(on(device), type, m, 64, k, layout).unsupported;
   };
   EXPECT_THAT(reason(80, DataType::fp8), HasSubstr("8.9"));
   EXPECT_EQ(reason(89, DataType::fp8), "");

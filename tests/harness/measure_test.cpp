@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class Measure : public testing::Test {
  protected:
   Case make_case(
-      std::function<void(FakePrepared&)> adjust = [](FakePrepared&) {}, std::string how = "fake") {
+      const std::function<void(FakePrepared&)>& adjust = [](FakePrepared&) {}, std::string how = "fake") {
     Case c;
     c.family = "test";
     c.how = std::move(how);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -48,7 +49,9 @@ TEST(CpuCeilings, EveryProcessorReadsItsPart) {
     const ProbeTarget target{0, processors};
     const std::size_t words = kWords * static_cast<std::size_t>(processors);
     std::vector<std::uint64_t> memory(words + 8);
-    auto* data = reinterpret_cast<std::uint64_t*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+    void* at = memory.data();
+    std::size_t room = memory.size() * sizeof(memory[0]);
+    auto* data = static_cast<std::uint64_t*>(std::align(64, words * sizeof(memory[0]), at, room));
     for (std::size_t i = 0; i < words; ++i) data[i] = mix(i);
     std::vector<std::uint64_t> sinks(cpu::ceilings.cache_read_sinks(target), ~0ull);
     ASSERT_EQ(sinks.size(), static_cast<std::size_t>(processors));
