@@ -15,7 +15,8 @@ namespace roofmark {
 
 namespace {
 
-constexpr std::int64_t kBlock = 128;
+/// The fewer columns a checksum takes, the smaller the error that it shows; more blocks than this would cost too much.
+constexpr std::int64_t kLeastBlock = 32, kMostBlocks = 64;
 constexpr std::int64_t kSampledElements = 64;
 constexpr double kFalseAlarms = 1e-9;
 /// So many checksums tell their own spread, however wrong one of them is.
@@ -33,6 +34,8 @@ double smallest_normal(DataType type) {
       return is_integer(type) ? 0 : 0x1p-126;
   }
 }
+
+std::int64_t block_columns(std::int64_t n) { return std::max(kLeastBlock, (n + kMostBlocks - 1) / kMostBlocks); }
 
 /// `count` indices below `size`, or all: the first, the last, and others at random.
 std::vector<std::int64_t> picked(std::int64_t size, std::int64_t count, std::uint64_t seed) {
@@ -147,7 +150,7 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
   const MatrixView view_a{a, type, m, k, transposes_a(layout) ? k : 1, transposes_a(layout) ? 1 : m};
   const MatrixView view_b{b, type, k, n, transposes_b(layout) ? n : 1, transposes_b(layout) ? 1 : k};
   const MatrixView view_d{d, output_, m, n, 1, m};
-  const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+  const std::int64_t block_size = block_columns(n), blocks = (n + block_size - 1) / block_size;
   const auto allocate = [&device](std::int64_t count) {
     return device.allocate(static_cast<std::size_t>(count) * sizeof(double));
   };
@@ -157,9 +160,9 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
   const Memory b_sums = allocate(k * blocks), b_squares = allocate(k * blocks), expected = allocate(m * blocks);
   const Memory d_sums = allocate(m * blocks), d_squares = allocate(m * blocks), a_squares = allocate(m);
   device.signed_block_sums(view_a, k, signs, doubles(d_sums), doubles(a_squares));
-  device.signed_block_sums(view_b, kBlock, signs, doubles(b_sums), doubles(b_squares));
+  device.signed_block_sums(view_b, block_size, signs, doubles(b_sums), doubles(b_squares));
   device.multiply_fp64(view_a, doubles(b_sums), blocks, doubles(expected));
-  device.signed_block_sums(view_d, kBlock, signs, doubles(d_sums), doubles(d_squares));
+  device.signed_block_sums(view_d, block_size, signs, doubles(d_sums), doubles(d_squares));
 
   const std::vector<double> row_norms = fetched(device, doubles(a_squares), m);
   const std::vector<double> column_norms = fetched(device, doubles(b_squares), k * blocks);
@@ -176,7 +179,7 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
   double square_sum = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const std::size_t row = i / greatest.size(), block = i % greatest.size();
-    const auto width = static_cast<double>(std::min(kBlock, n - static_cast<std::int64_t>(block) * kBlock));
+    const auto width = static_cast<double>(std::min(block_size, n - static_cast<std::int64_t>(block) * block_size));
     const double norm = std::sqrt(greatest[block] * row_norms[row] / width);
     const double rounded = unit_roundoff(output_) * (std::sqrt(squares[i]) + std::sqrt(width) * smallest_normal(output_));
     errors[i] = std::fabs(got[i] - right[i]);
@@ -202,7 +205,7 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
 
 Verification ProductCheck::verify(Device& device, const void* a, const void* b, const void* d) {
   ++calls_;
-  const std::int64_t blocks = (problem_.n + kBlock - 1) / kBlock;
+  const std::int64_t block = block_columns(problem_.n), blocks = (problem_.n + block - 1) / block;
   const double comparisons = static_cast<double>(problem_.m) * static_cast<double>(blocks) + 2 * kSampledElements;
   // Each comparison rests on four events, each with a chance of at most 2 exp(-z^2 / 2).
   const double z = std::sqrt(2 * std::log(8 * comparisons / kFalseAlarms));
@@ -214,7 +217,7 @@ Verification ProductCheck::verify(Device& device, const void* a, const void* b, 
   std::string detail = fmt::format(
       "of the allowed error: {:.3g} at {} elements (at most {:.3g} {}), {:.3g} over {} x {} checksums of up to {} elements; an "
       "element off by {:.2g} of the root mean square is found for certain",
-      elements.of_allowed, elements_.size(), in_units_of_u, unit, sums.of_allowed, problem_.m, blocks, kBlock, certain);
+      elements.of_allowed, elements_.size(), in_units_of_u, unit, sums.of_allowed, problem_.m, blocks, block, certain);
   Worst worst = elements;
   worst.see(sums.of_allowed, 1);
   return Verification::within(worst.of_allowed, 1, std::move(detail));

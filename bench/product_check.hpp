@@ -15,8 +15,9 @@ namespace roofmark {
 ///
 /// - At least 64 elements (all where there are fewer; the corners, further ones of the outer rows and columns, and of random
 ///   rows and columns) against float64 dot products that the host computes from the generator of the data alone.
-/// - All elements, on the device: D x against A (B x) in float64, where x is of random signs over a block of 128 columns and
-///   0 elsewhere, for every block. A wrong element shifts its checksum by its error, whichever sign it drew.
+/// - All elements, on the device: D x against A (B x) in float64, where x is of random signs over a block of columns and
+///   0 elsewhere, for every block (of 32 columns; from n = 2048 on there are 64 blocks). A wrong element shifts its checksum by
+///   its error, whichever sign it drew.
 ///
 /// What an element may be off. Write T for the root of the sum of the squares of its k terms. The terms' signs are random and
 /// independent, so a partial sum in whatever order is below z T in magnitude, but for a chance of 2 exp(-z^2 / 2). On the way
@@ -48,7 +49,7 @@ class ProductCheck {
   ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings);
 
   /// Error and bound are in units of what is allowed, the worse of the two ways; the detail tells them apart, and how wrong a
-  /// single element must be to be found for certain. Device memory: about 8 (3 m + 2 k) ceil(n / 128) bytes. Every call draws
+  /// single element must be to be found for certain. Device memory: about 8 (3 m + 2 k) bytes a block. Every call draws
   /// other signs.
   Verification verify(Device& device, const void* a, const void* b, const void* d);
 

@@ -192,6 +192,24 @@ TEST(ProductCheck, FindsOneWrongElementWhereverItIs) {
   }
 }
 
+TEST(ProductCheck, FindsAFlippedBitOfTheExponent) {
+  for (DataType type : kTypes) {
+    if (is_integer(type)) continue;
+    for (auto [m, n, k] : {std::array<std::int64_t, 3>{48, 272, 32}, {300, 1, 257}}) {
+      Product product({m, n, k, type, GemmLayout::tn}, Distribution::normal, 42);
+      product.multiply();
+      for (std::int64_t i = 0; i < m * n; i += 397) {
+        const double right = product.at(i % m, i / m);
+        // The highest bit: from 2 on next to nothing is left, below it becomes large beyond compare.
+        product.set(i % m, i / m, std::fabs(right) >= 2 ? right * 0x1p-14 : 60000);
+        const Verification found = product.verify();
+        EXPECT_EQ(found.status, Status::failed) << name(type) << ", element " << i << " was " << right << ": " << found.detail;
+        product.set(i % m, i / m, right);
+      }
+    }
+  }
+}
+
 TEST(ProductCheck, FindsAWrongIntegerByOne) {
   Product product({37, 300, 256, DataType::int8, GemmLayout::tn});
   product.multiply();
