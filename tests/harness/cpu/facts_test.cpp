@@ -124,12 +124,14 @@ TEST_F(CpuFactsTest, MemoryIsWhatTheMachineHas) {
 
 TEST_F(CpuFactsTest, ControlGroupsOfVersion2Limit) {
   put_machine();
-  put("proc/self/cgroup", "0::/outer/inner");
+  put("proc/self/cgroup", "0::/outer/inner/leaf");
   put("sys/fs/cgroup/outer/memory.max", std::to_string(4 * kGiB));
   put("sys/fs/cgroup/outer/memory.current", std::to_string(3 * kGiB));
   put("sys/fs/cgroup/outer/memory.stat", "anon 1\ninactive_file " + std::to_string(kGiB));
-  put("sys/fs/cgroup/outer/inner/memory.max", "max");
+  put("sys/fs/cgroup/outer/inner/memory.max", std::to_string(10 * kGiB));
   put("sys/fs/cgroup/outer/inner/memory.current", std::to_string(kGiB));
+  put("sys/fs/cgroup/outer/inner/leaf/memory.max", "max");
+  put("sys/fs/cgroup/outer/inner/leaf/memory.current", std::to_string(kGiB));
   put("sys/fs/cgroup/outer/cpu.max", "max 100000");
   put("sys/fs/cgroup/outer/inner/cpu.max", "250000 100000");
   const CpuFacts facts = read_cpu_facts(root, {0, 1, 2, 3});

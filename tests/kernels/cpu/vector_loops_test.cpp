@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -102,10 +103,12 @@ TYPED_TEST(VectorLoopsTest, SumsEveryTermOnce) {
 }
 
 TYPED_TEST(VectorLoopsTest, GoesOnInFp64AfterAFewTerms) {
-  // 2^24 + 1 is no fp32, so sums that stayed in fp32 would stop growing there.
-  const std::vector<TypeParam> ones(std::size_t{1} << 25, TypeParam{1});
+  // In fp32 a sum of 2^24 and more takes up no ones.
+  std::vector<TypeParam> values(16384, TypeParam{1});
+  std::fill(values.begin(), values.begin() + 8192, TypeParam(0x1p24));
   for (const VectorLoops& all : vector_loops()) {
-    EXPECT_EQ(loops_of<TypeParam>(all).reduce(StreamOp::read, ones.data(), nullptr, ones.size()), 0x1p25);
+    const double sum = loops_of<TypeParam>(all).reduce(StreamOp::read, values.data(), nullptr, values.size());
+    EXPECT_EQ(sum, 8192 * 0x1p24 + 8192) << all.instructions;
   }
 }
 
