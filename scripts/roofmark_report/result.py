@@ -38,14 +38,10 @@ def _no_number(text):
 
 
 def _fits(value, schema):
-    """Whether a value fits a schema of nothing but a type and bounds; None: not such a schema, or not so simple a value."""
-    if not schema.keys() <= {"type", "minimum", "exclusiveMinimum"}:
-        return None
+    """Whether a value is known to fit a schema of nothing but a type and a minimum; False says nothing."""
     kinds = {"number": (int, float), "integer": (int,), "boolean": (bool,), "string": (str,)}
-    if type(value) not in kinds.get(schema.get("type"), ()):
-        return None
-    return not ("minimum" in schema and value < schema["minimum"]) and not (
-        "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"])
+    return (schema.keys() <= {"type", "minimum"} and type(value) in kinds.get(schema.get("type"), ())
+            and ("minimum" not in schema or value >= schema["minimum"]))
 
 
 def _items(validator, items, instance, schema):

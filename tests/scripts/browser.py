@@ -104,6 +104,8 @@ class Browser:
         deadline = time.monotonic() + self.timeout
         drawn = "document.readyState === 'complete' && [...document.querySelectorAll('.plot')].every(p => p.dataset.points)"
         while not self.evaluate(drawn):
+            if any(event.get("method") == "Runtime.exceptionThrown" for event in self.events):
+                raise RuntimeError("\n".join(self.complaints()))
             if time.monotonic() > deadline:
                 raise TimeoutError("the plots were not drawn")
             time.sleep(0.1)
@@ -113,11 +115,11 @@ class Browser:
         said = []
         for event in self.events:
             parameters = event.get("params", {})
-            if event["method"] == "Runtime.exceptionThrown":
+            if event.get("method") == "Runtime.exceptionThrown":
                 said.append(parameters["exceptionDetails"].get("exception", {}).get("description", "exception"))
-            elif event["method"] == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
+            elif event.get("method") == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
                 said.append(" ".join(str(a.get("value", a.get("description"))) for a in parameters["args"]))
-            elif event["method"] == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
+            elif event.get("method") == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
                 said.append(parameters["entry"]["text"])
         return said
 

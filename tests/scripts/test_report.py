@@ -4,6 +4,7 @@
 
 import json
 import math
+import os
 import random
 import re
 import resource
@@ -40,6 +41,20 @@ def test_default_output_is_beside_the_input(result, save):
     assert result["device"]["name"] in page and "made up by tests/scripts/make_result.py" in page
     assert not re.search(r'(?:src|href)\s*=\s*["\']?\s*(?:https?:)?//', page[:page.index('id="figures"')])
     assert {p.name for p in path.parent.iterdir()} == {"result.json", "report.html"}
+
+
+@pytest.mark.skipif("ROOFMARK" not in os.environ, reason="ROOFMARK names no program")
+def test_a_real_run_is_shown_and_compared(tmp_path):
+    subprocess.run([os.environ["ROOFMARK"], "run", "--device", "cpu", "--suite", "quick", "--filter", "^transpose/", "--max-seconds", "0.005",
+                    "--out", tmp_path / "out"], capture_output=True, timeout=600, check=True)
+    path = tmp_path / "out" / "result.json"
+    done = run(path)
+    assert (done.returncode, done.stderr) == (0, "")
+    page = path.with_name("report.html").read_text(encoding="utf-8")
+    for entry in json.loads(path.read_text())["benchmarks"]:
+        assert "/<wbr>".join(entry["name"].split("/")[1:]) in page
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "compare", path, path], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "0 different" in done.stdout
 
 
 @pytest.mark.usefixtures("no_plotly")

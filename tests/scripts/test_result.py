@@ -38,6 +38,11 @@ def test_the_quick_way_through_lists_finds_what_the_general_way_finds(small):
     reader.parse(encode(small))
 
 
+def test_an_interval_of_few_wild_blocks_may_reach_below_zero(small):
+    small["benchmarks"][0]["roofmark"]["measurement"]["interval"] = [-0.5, 2.5]
+    reader.parse(encode(small))
+
+
 @pytest.mark.parametrize("change, said", [
     (lambda r: r.update(schema_version=2), "has schema version 2, this tool reads version 1"),
     (lambda r: r.update(schema_version=True), "has schema version true"),
