@@ -4,8 +4,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#else
-#include <cmath>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include <utility>
@@ -14,6 +14,9 @@ namespace roofmark::cpu {
 namespace {
 
 constexpr std::size_t kLine = 64;
+
+// kFmaVectors, the vectors in flight in a chain of multiply-adds, hides a latency of 4 or 5 clocks at two a clock within the
+// 16 registers of x86, and of 4 clocks at four a clock on Arm; 0 where there is no fused multiply-add.
 
 #if defined(__x86_64__)
 
@@ -24,11 +27,11 @@ inline void finish_stores() { _mm_sfence(); }
 #pragma GCC target("avx512f")
 namespace avx512 {
 constexpr std::size_t kVectorBytes = 64;
-constexpr bool kFused = true;
+constexpr std::size_t kFmaVectors = 12;
 inline void store_past_caches(double* to, __m512d value) { _mm512_stream_pd(to, value); }
 inline void store_past_caches(float* to, __m512 value) { _mm512_stream_ps(to, value); }
-inline void fused_multiply_add(__m512d& x, __m512d factor, __m512d term) { x = _mm512_fmadd_pd(x, factor, term); }
-inline void fused_multiply_add(__m512& x, __m512 factor, __m512 term) { x = _mm512_fmadd_ps(x, factor, term); }
+inline __m512d fused_multiply_add(__m512d x, __m512d factor, __m512d term) { return _mm512_fmadd_pd(x, factor, term); }
+inline __m512 fused_multiply_add(__m512 x, __m512 factor, __m512 term) { return _mm512_fmadd_ps(x, factor, term); }
 #include "kernels/cpu/vector_loops.inc"
 }  // namespace avx512
 #pragma GCC pop_options
@@ -37,18 +40,18 @@ inline void fused_multiply_add(__m512& x, __m512 factor, __m512 term) { x = _mm5
 #pragma GCC target("avx2,fma")
 namespace avx2 {
 constexpr std::size_t kVectorBytes = 32;
-constexpr bool kFused = true;
+constexpr std::size_t kFmaVectors = 12;
 inline void store_past_caches(double* to, __m256d value) { _mm256_stream_pd(to, value); }
 inline void store_past_caches(float* to, __m256 value) { _mm256_stream_ps(to, value); }
-inline void fused_multiply_add(__m256d& x, __m256d factor, __m256d term) { x = _mm256_fmadd_pd(x, factor, term); }
-inline void fused_multiply_add(__m256& x, __m256 factor, __m256 term) { x = _mm256_fmadd_ps(x, factor, term); }
+inline __m256d fused_multiply_add(__m256d x, __m256d factor, __m256d term) { return _mm256_fmadd_pd(x, factor, term); }
+inline __m256 fused_multiply_add(__m256 x, __m256 factor, __m256 term) { return _mm256_fmadd_ps(x, factor, term); }
 #include "kernels/cpu/vector_loops.inc"
 }  // namespace avx2
 #pragma GCC pop_options
 
 namespace sse2 {
 constexpr std::size_t kVectorBytes = 16;
-constexpr bool kFused = false;
+constexpr std::size_t kFmaVectors = 0;
 inline void store_past_caches(double* to, __m128d value) { _mm_stream_pd(to, value); }
 inline void store_past_caches(float* to, __m128 value) { _mm_stream_ps(to, value); }
 #include "kernels/cpu/vector_loops.inc"
@@ -68,18 +71,25 @@ std::vector<VectorLoops> runnable_loops() {
 #else
 
 // Vectors of 16 bytes as the compiler has them for its target; GCC has no stores past the caches in its vector language.
-namespace plain {
-constexpr std::size_t kVectorBytes = 16;
-constexpr bool kFused = true;
 inline void finish_stores() {}
 template <class T, class Vector>
 void store_past_caches(T* to, const Vector& value) {
   *reinterpret_cast<Vector*>(to) = value;
 }
-template <class Vector>
-void fused_multiply_add(Vector& x, const Vector& factor, const Vector& term) {
-  for (std::size_t lane = 0; lane < kVectorBytes / sizeof(x[0]); ++lane) x[lane] = std::fma(x[lane], factor[lane], term[lane]);
+
+namespace plain {
+constexpr std::size_t kVectorBytes = 16;
+#if defined(__aarch64__)
+constexpr std::size_t kFmaVectors = 24;
+inline float64x2_t fused_multiply_add(float64x2_t x, float64x2_t factor, float64x2_t term) {
+  return vfmaq_f64(term, x, factor);
 }
+inline float32x4_t fused_multiply_add(float32x4_t x, float32x4_t factor, float32x4_t term) {
+  return vfmaq_f32(term, x, factor);
+}
+#else
+constexpr std::size_t kFmaVectors = 0;
+#endif
 #include "kernels/cpu/vector_loops.inc"
 }  // namespace plain
 
