@@ -32,9 +32,10 @@ class Probe : public Prepared {
       : device_(setup.device), type_(type), count_(count), sinks_(device_.allocate(setup.slots * bytes())) {
     device_.poison(sinks_.get(), setup.slots * bytes());
   }
-  Output output(int slot) override { return {static_cast<std::byte*>(sinks_.get()) + slot * bytes(), type_, count_}; }
+  std::vector<Output> outputs(int slot) override { return {output(slot)}; }
 
  protected:
+  Output output(int slot) { return {static_cast<std::byte*>(sinks_.get()) + slot * bytes(), type_, count_}; }
   /// The sink's elements as doubles.
   std::vector<double> results(int slot) {
     std::vector<std::byte> raw(bytes());

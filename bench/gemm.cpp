@@ -66,7 +66,7 @@ class PreparedGemm final : public Prepared {
 
   Verification verify(int slot) override { return check_->verify(device_, at(slot).a, at(slot).b, at(slot).d); }
 
-  Output output(int slot) override { return {at(slot).d, gemm_output_type(problem_.type), Sizes(problem_).d}; }
+  std::vector<Output> outputs(int slot) override { return {{at(slot).d, gemm_output_type(problem_.type), Sizes(problem_).d}}; }
 
   std::string fingerprint_key() const override { return kernels_.version() + "; " + algorithm(); }
 

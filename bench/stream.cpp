@@ -125,11 +125,7 @@ class PreparedStream final : public Prepared {
         fmt::format("all elements, in u({}) x sum of |terms|; worst at {}", name(layout_.type), error.index));
   }
 
-  Output output(int slot) override {
-    void* data = start(slot) + layout_.output_offset();
-    if (is_reduction(layout_.op)) return {data, DataType::fp64, 1};
-    return {data, layout_.type, layout_.count};
-  }
+  std::vector<Output> outputs(int slot) override { return {output(slot)}; }
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return {{"elements an array", std::to_string(layout_.count)},
@@ -137,6 +133,11 @@ class PreparedStream final : public Prepared {
   }
 
  private:
+  Output output(int slot) {
+    void* data = start(slot) + layout_.output_offset();
+    if (is_reduction(layout_.op)) return {data, DataType::fp64, 1};
+    return {data, layout_.type, layout_.count};
+  }
   std::byte* start(int slot) {
     return static_cast<std::byte*>(arrays_.get()) + static_cast<std::size_t>(slot) * layout_.slot_bytes();
   }

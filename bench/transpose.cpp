@@ -40,7 +40,7 @@ class PreparedTranspose final : public Prepared {
     return Verification::within(error.worst, kSlack, "sums of 64 elements with random signs, in u(fp64) x the sum");
   }
 
-  Output output(int slot) override { return {out(slot), type_, count()}; }
+  std::vector<Output> outputs(int slot) override { return {{out(slot), type_, count()}}; }
 
  private:
   static constexpr std::int64_t kBlock = 64;

@@ -44,7 +44,7 @@ struct Verification {
   }
 };
 
-/// The array a launch writes.
+/// An array that a launch writes.
 struct Output {
   void* data = nullptr;
   DataType type = DataType::fp32;
@@ -65,8 +65,8 @@ class Prepared {
   /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset()). Fails on a
   /// poisoned output and on one wrong element anywhere.
   virtual Verification verify(int slot) = 0;
-  /// What is hashed for the fingerprint, and where the contract test plants its wrong element. Empty: nothing is written.
-  virtual Output output(int /*slot*/) { return {}; }
+  /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.
+  virtual std::vector<Output> outputs(int /*slot*/) { return {}; }
   /// What else decides the output's bits (a library's version and algorithm), for the fingerprint's key.
   virtual std::string fingerprint_key() const { return {}; }
   /// What a reader of the result wants to know of how it was done (algorithm chosen, workspace); kept in the record.

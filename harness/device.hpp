@@ -99,8 +99,18 @@ class Device {
   virtual void synchronize() = 0;
 
   virtual std::size_t free_bytes() = 0;
-  /// At least 256-byte aligned.
-  virtual Memory allocate(std::size_t bytes) = 0;
+  /// At least 256-byte aligned. Counted in allocated_bytes() until it is freed.
+  Memory allocate(std::size_t bytes) {
+    Memory memory = obtain(bytes);
+    *allocated_ += bytes;
+    void* data = memory.release();
+    return {data, [free = memory.get_deleter(), counter = allocated_, bytes](void* given) {
+              free(given);
+              *counter -= bytes;
+            }};
+  }
+  /// What allocate() has handed out and has not got back: by this an operation's workspace is measured, not claimed.
+  std::size_t allocated_bytes() const { return *allocated_; }
   virtual void to_host(void* host, const void* device, std::size_t bytes) = 0;
   virtual void to_device(void* device, const void* host, std::size_t bytes) = 0;
   virtual void zero(void* data, std::size_t bytes) = 0;
@@ -115,6 +125,10 @@ class Device {
   /// u(type) * (|alpha x| + |beta y| + |constant|), with the type's smallest normal as the least scale; x or y may be null.
   virtual ElementwiseError compare_linear(DataType type, const void* out, std::size_t count, double alpha, const void* x,
                                           double beta, const void* y, double constant) = 0;
+  /// out[i] against expected[i] (device arrays of float64) over all elements, in units of u(type) * scale[i], with the type's
+  /// smallest normal as the least scale.
+  virtual ElementwiseError compare(DataType type, const void* out, std::size_t count, const double* expected,
+                                   const double* scale) = 0;
   /// Random signs, s(i) = +-1 by sign(seed, i) of random.hpp: sums[r * blocks + b] = sum over the columns c of block b of
   /// view(r, c) * s(c), and squares[...] = sum of view(r, c)^2, in float64; blocks = ceil(columns / block). `sums` and
   /// `squares` are device arrays of rows x blocks doubles; squares may be null.
@@ -131,6 +145,11 @@ class Device {
   /// The SM (core) clock now, by a probe that runs on the device for less than a millisecond; absent when it cannot be had.
   virtual std::optional<double> observed_clock_hz() = 0;
   virtual Telemetry telemetry() = 0;
+
+ private:
+  virtual Memory obtain(std::size_t bytes) = 0;
+
+  std::shared_ptr<std::size_t> allocated_ = std::make_shared<std::size_t>(0);
 };
 
 /// The devices that a --device value names ("auto", "cpu", "cuda", "cuda:N", "all"), as ids; `note` is set when auto took the

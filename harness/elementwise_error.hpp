@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/random.hpp"
+#include "kernels/element.hpp"
 
 namespace roofmark {
 

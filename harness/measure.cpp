@@ -164,8 +164,9 @@ void Runner::prepare(Member& member, std::size_t limit_bytes) {
   const SlotPlan slots = plan_slots(c, device_.info().last_level_cache_bytes(), limit_bytes);
   Setup setup{device_, slots.slots, settings_.data, settings_.seed,
               [&](const Launch& launch) { return time(launch, c.protocol, slots.slots); }};
+  const std::size_t before = device_.allocated_bytes();
   member.prepared = c.prepare(setup);
-  member.record.memory_bytes = static_cast<std::size_t>(slots.slots) * c.slot_bytes + c.shared_bytes;
+  member.record.memory_bytes = device_.allocated_bytes() - before;
   member.plan.slots = slots.slots;
   Measurement measurement;
   measurement.cache = c.protocol.cache;
@@ -174,11 +175,15 @@ void Runner::prepare(Member& member, std::size_t limit_bytes) {
   member.record.measurement = measurement;
 }
 
+void Runner::launch_once(Prepared& prepared, int slot) {
+  prepared.reset(slot);
+  prepared.launch(device_.stream(), slot);
+  device_.synchronize();
+}
+
 Verification Runner::verify(Member& member, int slot) {
   Stopwatch watch(wall_.verification, settings_.clock);
-  member.prepared->reset(slot);
-  member.prepared->launch(device_.stream(), slot);
-  device_.synchronize();
+  launch_once(*member.prepared, slot);
   Verification found = member.prepared->verify(slot);
   if (found.status == Verification::Status::failed) {
     member.record.status = Status::wrong;
@@ -188,22 +193,45 @@ Verification Runner::verify(Member& member, int slot) {
   return found;
 }
 
+// A case whose launches agree bit for bit needs no second look at every element: the bits that were found right still are.
+Verification Runner::verify_again(Member& member, int slot) {
+  const std::optional<Fingerprint>& fingerprint = member.record.fingerprint;
+  if (fingerprint && fingerprint->deterministic) {
+    Stopwatch watch(wall_.verification, settings_.clock);
+    launch_once(*member.prepared, slot);
+    if (hash_outputs(*member.prepared, slot) == fingerprint->hash) {
+      Verification found = *member.record.verification_before;
+      found.detail = "the bits that were verified before";
+      return found;
+    }
+  }
+  return verify(member, slot);
+}
+
+// Nothing when a launch writes nothing.
+std::optional<std::string> Runner::hash_outputs(Prepared& prepared, int slot) {
+  const std::vector<Output> outputs = prepared.outputs(slot);
+  if (outputs.empty()) return std::nullopt;
+  std::uint64_t hash = 0;
+  for (const Output& output : outputs) {
+    hash = hash * kGoldenGamma + device_.hash(output.data, output.count * size_of(output.type));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
 void Runner::take_fingerprint(Member& member) {
   Stopwatch watch(wall_.verification, settings_.clock);
-  const Output output = member.prepared->output(0);
-  if (!output.data || !output.count) return;
   Fingerprint fingerprint;
   const DeviceInfo& info = device_.info();
   fingerprint.key = fmt::format("{}|{}|cc{}|sm{}|{}|data{}|seed{}|{}", settings_.build_key, info.name, info.compute_capability,
                                 info.multiprocessors, member.record.name, static_cast<int>(settings_.data), settings_.seed,
                                 member.prepared->fingerprint_key());
   for (int launch = 0; launch < 3; ++launch) {
-    member.prepared->reset(0);
-    member.prepared->launch(device_.stream(), 0);
-    device_.synchronize();
-    const std::string hash = fmt::format("{:016x}", device_.hash(output.data, output.count * size_of(output.type)));
-    if (launch > 0 && hash != fingerprint.hash) fingerprint.deterministic = false;
-    fingerprint.hash = hash;
+    launch_once(*member.prepared, 0);
+    const std::optional<std::string> hash = hash_outputs(*member.prepared, 0);
+    if (!hash) return;
+    if (launch > 0 && *hash != fingerprint.hash) fingerprint.deterministic = false;
+    fingerprint.hash = *hash;
   }
   if (!fingerprint.deterministic) fingerprint.hash.clear();
   member.record.fingerprint = fingerprint;
@@ -387,7 +415,7 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   for (Member& member : members) {
     guarded(member, [&] {
       stage(member, "verifying");
-      member.record.verification_after = verify(member, member.plan.slots - 1);
+      member.record.verification_after = verify_again(member, member.plan.slots - 1);
     });
   }
 

@@ -80,7 +80,10 @@ class Runner {
  private:
   struct Member;
   void prepare(Member& member, std::size_t limit_bytes);
+  void launch_once(Prepared& prepared, int slot);
   Verification verify(Member& member, int slot);
+  Verification verify_again(Member& member, int slot);
+  std::optional<std::string> hash_outputs(Prepared& prepared, int slot);
   void take_fingerprint(Member& member);
   void warm_up(Member& member);
   void time_block(Member& member, int block);

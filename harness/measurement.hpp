@@ -78,7 +78,7 @@ struct Record {
   std::optional<Placement> placement;  ///< only of ok
   std::optional<Verification> verification_before, verification_after;
   std::optional<Fingerprint> fingerprint;
-  std::size_t memory_bytes = 0;  ///< of all slots
+  std::size_t memory_bytes = 0;  ///< allocated for all slots and what they share
   std::vector<std::pair<std::string, std::string>> notes;
 };
 

@@ -262,7 +262,7 @@ class CpuDevice : public Device {
 
   std::size_t free_bytes() override { return available_memory(kRoot); }
 
-  Memory allocate(std::size_t bytes) override {
+  Memory obtain(std::size_t bytes) override {
     const std::size_t free = free_bytes();
     if (bytes > free) throw OutOfMemory(bytes, free);
     // An array of some size stands in huge pages, whole ones: small pages would measure the TLB too.
@@ -307,6 +307,26 @@ class CpuDevice : public Device {
 #pragma omp parallel for
       for (std::int64_t begin = 0; begin < n; begin += kPiece) {
         const ElementwiseError found = worst_of<kType>(out, begin, std::min(n, begin + kPiece), alpha, x, beta, y, constant);
+#pragma omp critical
+        keep_worse(worst, found);
+      }
+    });
+    return worst;
+  }
+
+  ElementwiseError compare(DataType type, const void* out, std::size_t count, const double* expected,
+                           const double* scale) override {
+    const auto n = static_cast<std::int64_t>(count);
+    ElementwiseError worst;
+    with_type(type, [&]<DataType kType>() {
+      const auto* elements = static_cast<const Storage<kType>*>(out);
+#pragma omp parallel for
+      for (std::int64_t begin = 0; begin < n; begin += kPiece) {
+        ElementwiseError found{0, static_cast<std::size_t>(begin)};
+        for (std::int64_t i = begin; i < std::min(n, begin + kPiece); ++i) {
+          keep_worse(found, {elementwise_error(kType, Element<kType>::value(elements[i]), expected[i], scale[i]),
+                             static_cast<std::size_t>(i)});
+        }
 #pragma omp critical
         keep_worse(worst, found);
       }

@@ -60,7 +60,7 @@ class CudaDevice final : public Device {
     check(cudaMemGetInfo(&free, &total));
     return free;
   }
-  Memory allocate(std::size_t bytes) override {
+  Memory obtain(std::size_t bytes) override {
     use();
     void* data = nullptr;
     const cudaError_t status = cudaMalloc(&data, bytes);
@@ -95,6 +95,12 @@ class CudaDevice final : public Device {
     if (count == 0) return {};
     const LinearComparison comparison{out, x, y, alpha, beta, constant};
     const WorstError worst = cuda::compare_linear(type, comparison, count, scratch(), stream_.get());
+    return {same_bits<double>(worst.error_bits), worst.index};
+  }
+  ElementwiseError compare(DataType type, const void* out, std::size_t count, const double* expected,
+                           const double* scale) override {
+    if (count == 0) return {};
+    const WorstError worst = cuda::compare(type, out, expected, scale, count, scratch(), stream_.get());
     return {same_bits<double>(worst.error_bits), worst.index};
   }
   void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t seed, double* sums,

@@ -33,6 +33,10 @@ struct LinearComparison {
 WorstError compare_linear(DataType type, const LinearComparison& comparison, std::size_t count, void* scratch,
                           cudaStream_t stream);
 
+/// out[i] against expected[i] in units of u(type) * scale[i].
+WorstError compare(DataType type, const void* out, const double* expected, const double* scale, std::size_t count,
+                   void* scratch, cudaStream_t stream);
+
 /// Over x[i] * y[i], or x[i] where y is null.
 struct SumAndSquares {
   double sum, squares;

@@ -29,9 +29,29 @@ struct Hashing {
   __host__ __device__ static Value both(Value a, Value b) { return a + b; }
 };
 
-template <DataType kType>
-struct Comparing {
+/// Errors are not negative, so their bits are ordered as they are, with infinity and then NaN at the top.
+struct Worst {
   using Value = WorstError;
+  __device__ static Value seen(double error, std::uint64_t i) { return {same_bits<std::uint64_t>(error), i}; }
+  __host__ __device__ static Value none() { return {0, ~0ull}; }
+  __host__ __device__ static Value both(Value a, Value b) {
+    if (a.error_bits != b.error_bits) return a.error_bits > b.error_bits ? a : b;
+    return a.index < b.index ? a : b;
+  }
+};
+
+template <DataType kType>
+struct Comparing : Worst {
+  const typename Element<kType>::Storage* out;
+  const double *expected, *scale;
+
+  __device__ Value term(std::uint64_t i) const {
+    return seen(elementwise_error(kType, Element<kType>::value(out[i]), expected[i], scale[i]), i);
+  }
+};
+
+template <DataType kType>
+struct ComparingLinear : Worst {
   LinearComparison arrays;
 
   __device__ static double value(const void* data, std::uint64_t i) {
@@ -40,15 +60,8 @@ struct Comparing {
   __device__ Value term(std::uint64_t i) const {
     const double x = arrays.x ? arrays.alpha * value(arrays.x, i) : 0;
     const double y = arrays.y ? arrays.beta * value(arrays.y, i) : 0;
-    const double error =
-        elementwise_error(kType, value(arrays.out, i), x + y + arrays.constant, fabs(x) + fabs(y) + fabs(arrays.constant));
-    // Errors are not negative, so their bits are ordered as they are, with infinity and then NaN at the top.
-    return {same_bits<std::uint64_t>(error), i};
-  }
-  __host__ __device__ static Value none() { return {0, ~0ull}; }
-  __host__ __device__ static Value both(Value a, Value b) {
-    if (a.error_bits != b.error_bits) return a.error_bits > b.error_bits ? a : b;
-    return a.index < b.index ? a : b;
+    return seen(
+        elementwise_error(kType, value(arrays.out, i), x + y + arrays.constant, fabs(x) + fabs(y) + fabs(arrays.constant)), i);
   }
 };
 
@@ -112,7 +125,17 @@ std::uint64_t hash(const void* data, std::size_t bytes, void* scratch, cudaStrea
 
 WorstError compare_linear(DataType type, const LinearComparison& comparison, std::size_t count, void* scratch,
                           cudaStream_t stream) {
-  return with_type(type, [&]<DataType kType>() { return reduce(Comparing<kType>{comparison}, count, scratch, stream); });
+  return with_type(type, [&]<DataType kType>() {
+    return reduce(ComparingLinear<kType>{{}, comparison}, count, scratch, stream);
+  });
+}
+
+WorstError compare(DataType type, const void* out, const double* expected, const double* scale, std::size_t count,
+                   void* scratch, cudaStream_t stream) {
+  return with_type(type, [&]<DataType kType>() {
+    const auto* elements = static_cast<const typename Element<kType>::Storage*>(out);
+    return reduce(Comparing<kType>{{}, elements, expected, scale}, count, scratch, stream);
+  });
 }
 
 SumAndSquares sum_terms(DataType type, const void* x, const void* y, std::size_t count, void* scratch, cudaStream_t stream) {

@@ -47,6 +47,7 @@ class Contract : public testing::TestWithParam<std::string> {
   void check(const Case& c) {
     SCOPED_TRACE(c.name());
     roofmark::Setup setup{*device_, 2, Distribution::normal, 42, [](const Launch&) { return 1.0; }};
+    const std::size_t allocated = device_->allocated_bytes();
     std::unique_ptr<Prepared> prepared;
     try {
       prepared = c.prepare(setup);
@@ -54,10 +55,12 @@ class Contract : public testing::TestWithParam<std::string> {
       ++unsupported_;
       return;
     }
-    const Output output = prepared->output(0);
+    const std::size_t promised = 2 * c.slot_bytes + c.shared_bytes;
+    EXPECT_LE(device_->allocated_bytes() - allocated, promised) << "takes more memory than it says";
+    const std::vector<Output> outputs = prepared->outputs(0);
     const Verified fresh = verify(*prepared, 0);
     if (fresh == Verified::nothing_to_verify) {
-      EXPECT_EQ(output.data, nullptr) << "has an output and verifies nothing";
+      EXPECT_TRUE(outputs.empty()) << "has an output and verifies nothing";
       return;
     }
     EXPECT_EQ(fresh, Verified::failed) << "a poisoned output passed";
@@ -67,12 +70,17 @@ class Contract : public testing::TestWithParam<std::string> {
     EXPECT_EQ(verify(*prepared, 1), Verified::failed) << "a slot that was not launched passed";
     launch(*prepared, 0, prepared->needs_reset() ? 1 : 3);
     EXPECT_EQ(verify(*prepared, 0), Verified::passed) << "after three launches";
-    ASSERT_NE(output.data, nullptr);
-    ASSERT_GT(output.count, 0U);
-    for (const std::size_t element : {std::size_t{0}, output.count / 2, output.count - 1}) {
-      launch(*prepared, 0);
-      plant(output, element);
-      EXPECT_EQ(verify(*prepared, 0), Verified::failed) << "element " << element << " of " << output.count << " is wrong";
+    ASSERT_FALSE(outputs.empty());
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Output& output = outputs[i];
+      ASSERT_NE(output.data, nullptr);
+      ASSERT_GT(output.count, 0U);
+      for (const std::size_t element : {std::size_t{0}, output.count / 2, output.count - 1}) {
+        launch(*prepared, 0);
+        plant(output, element);
+        EXPECT_EQ(verify(*prepared, 0), Verified::failed)
+            << "element " << element << " of the " << output.count << " of output " << i << " is wrong";
+      }
     }
     launch(*prepared, 1);
     EXPECT_EQ(verify(*prepared, 1), Verified::passed) << "the second slot";

@@ -178,7 +178,7 @@ void expect_contract(Device& device, DataType type, GemmLayout layout, std::int6
       const Verification found = prepared->verify(slot);
       EXPECT_EQ(found.status, Verification::Status::passed) << made.name() << " launch " << launch << ": " << found.detail;
     }
-    const Output output = prepared->output(slot);
+    const Output output = prepared->outputs(slot).front();
     EXPECT_EQ(output.type, gemm_output_type(type));
     EXPECT_EQ(output.count, static_cast<std::size_t>(m * n));
     hashes.insert(device.hash(output.data, output.count * size_of(output.type)));

@@ -207,7 +207,7 @@ TEST(Stream, OneWrongElementIsFound) {
     if (!stream) continue;
     SCOPED_TRACE(name(op));
     stream->launch(device->stream(), 0);
-    const Output output = stream->output(0);
+    const Output output = stream->outputs(0).front();
     for (std::size_t i : {std::size_t{0}, output.count / 2, output.count - 1}) {
       const double right = load_as_double(output.type, output.data, i);
       // A term of 0.01 left out of a sum; the sixteenth bit of an element.
@@ -230,7 +230,7 @@ TEST(Stream, TheLibrarysCallLeavesWhatTheKernelLeaves) {
     kernel->launch(device->stream(), 0);
     library->launch(device->stream(), 0);
     EXPECT_EQ(library->verify(0).status, Verification::Status::passed);
-    const Output a = kernel->output(0), b = library->output(0);
+    const Output a = kernel->outputs(0).front(), b = library->outputs(0).front();
     EXPECT_EQ(device->hash(a.data, a.count * 8), device->hash(b.data, b.count * 8)) << name(op);
   }
 }

@@ -181,6 +181,38 @@ TEST_F(CpuDeviceTest, CompareLinearTellsIntegersApart) {
   EXPECT_EQ(found.index, 17u);
 }
 
+TEST_F(CpuDeviceTest, CompareTakesAnExpectedValueAndAScaleForEachElement) {
+  constexpr std::size_t kCount = 200'003;
+  const Memory out = filled(DataType::bf16, kCount), expected = device->allocate(kCount * sizeof(double));
+  const Memory scale = device->allocate(kCount * sizeof(double));
+  auto* values = static_cast<double*>(expected.get());
+  auto* scales = static_cast<double*>(scale.get());
+  for (std::size_t i = 0; i < kCount; ++i) {
+    values[i] = load_as_double(DataType::bf16, out.get(), i);
+    scales[i] = 2;
+  }
+  const auto compare = [&] { return device->compare(DataType::bf16, out.get(), kCount, values, scales); };
+  EXPECT_EQ(compare().worst, 0);
+  for (std::size_t planted : {std::size_t{0}, std::size_t{65'536}, kCount - 1}) {
+    const double right = values[planted];
+    values[planted] = right + 6 * unit_roundoff(DataType::bf16);
+    EXPECT_DOUBLE_EQ(compare().worst, 3);
+    EXPECT_EQ(compare().index, planted);
+    values[planted] = kNaN;
+    EXPECT_TRUE(std::isnan(compare().worst));
+    values[planted] = right;
+  }
+}
+
+TEST_F(CpuDeviceTest, CountsWhatIsAllocated) {
+  const std::size_t before = device->allocated_bytes();
+  {
+    const Memory first = device->allocate(1000), second = device->allocate(1 << 20);
+    EXPECT_EQ(device->allocated_bytes() - before, 1000U + (1 << 20));
+  }
+  EXPECT_EQ(device->allocated_bytes(), before);
+}
+
 /// The ways a matrix of 70 x 150 may lie in an array of 20'000 elements: by rows, by columns, padded, every other one.
 std::vector<MatrixView> views(const void* data, DataType type) {
   return {{data, type, 70, 150, 150, 1},

@@ -37,7 +37,7 @@ class FakeDevice final : public Device {
   Stream stream() override { return nullptr; }
   void synchronize() override {}
   std::size_t free_bytes() override { return device.free_bytes; }
-  Memory allocate(std::size_t bytes) override {
+  Memory obtain(std::size_t bytes) override {
     return {std::malloc(bytes), [](void* p) { std::free(p); }};
   }
   void to_host(void* host, const void* data, std::size_t bytes) override { std::memcpy(host, data, bytes); }
@@ -50,6 +50,7 @@ class FakeDevice final : public Device {
                                   double) override {
     return {};
   }
+  ElementwiseError compare(DataType, const void*, std::size_t, const double*, const double*) override { return {}; }
   TermSums sum_terms(DataType, const void*, const void*, std::size_t) override { return {}; }
   void signed_block_sums(const MatrixView&, std::int64_t, std::uint64_t, double*, double*) override {}
   void multiply_fp64(const MatrixView&, const double*, std::int64_t, double*) override {}
@@ -99,6 +100,7 @@ class FakePrepared final : public Prepared {
  public:
   std::function<void(int slot)> on_launch = [](int) {};
   std::function<Verification(int slot)> on_verify = [](int) { return Verification::within(0, 1, "error"); };
+  Memory memory;
   int resets = 0;
   bool resetting = false;
 
@@ -106,7 +108,7 @@ class FakePrepared final : public Prepared {
   void reset(int) override { ++resets; }
   bool needs_reset() const override { return resetting; }
   Verification verify(int slot) override { return on_verify(slot); }
-  Output output(int) override { return {&value_, DataType::fp32, 1}; }
+  std::vector<Output> outputs(int) override { return {{&value_, DataType::fp32, 1}}; }
 
  private:
   float value_ = 0;

@@ -169,6 +169,26 @@ TEST_F(CudaDeviceTest, ComparesWithAConstantAndPrefersNaNAndTheFirst) {
   EXPECT_EQ(device_->compare_linear(DataType::fp32, data.get(), 700, 0, nullptr, 0, nullptr, 1.5).worst, 0);
 }
 
+TEST_F(CudaDeviceTest, ComparesWithAnExpectedValueAndAScaleForEachElement) {
+  constexpr std::size_t kCount = 1'000'003, kWrong = 777'777;
+  HostArray out(DataType::bf16, kCount, 0);
+  std::vector<double> expected(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) expected[i] = out[i];
+  const Memory outs = write(out.storage), scales = write(std::vector<double>(kCount, 2));
+  const auto worst_with = [&](double planted) {
+    std::vector<double> changed = expected;
+    changed[kWrong] = planted;
+    const Memory changed_there = write(changed);
+    return device_->compare(DataType::bf16, outs.get(), kCount, static_cast<const double*>(changed_there.get()),
+                            static_cast<const double*>(scales.get()));
+  };
+  EXPECT_EQ(worst_with(expected[kWrong]).worst, 0);
+  const ElementwiseError wrong = worst_with(expected[kWrong] + 6 * unit_roundoff(DataType::bf16));
+  EXPECT_DOUBLE_EQ(wrong.worst, 3);
+  EXPECT_EQ(wrong.index, kWrong);
+  EXPECT_TRUE(std::isnan(worst_with(kNaN).worst));
+}
+
 TEST_F(CudaDeviceTest, ComparesIntegersExactly) {
   HostArray x(DataType::int8, 1000, 0);
   const Memory xs = write(x.storage);
