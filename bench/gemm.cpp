@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -95,12 +98,26 @@ class PreparedGemm final : public Prepared {
   void tune(const Setup& setup) {
     const auto count = static_cast<int>(plan_->algorithms().size());
     std::vector<double> seconds;
+    std::exception_ptr refused;
     for (int i = 0; i < count; ++i) {
-      seconds.push_back(setup.time([this, i](Stream stream, int slot) { run(i, stream, slot); }));
+      try {
+        seconds.push_back(setup.time([this, i](Stream stream, int slot) { run(i, stream, slot); }));
+      } catch (const DeviceError& error) {
+        // A library may propose what it then cannot run; the others still can.
+        if (error.sticky()) throw;
+        refused = std::current_exception();
+        seconds.push_back(std::numeric_limits<double>::infinity());
+      }
     }
     algorithm_ = static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
-    tuning_ = fmt::format("number {} of {} proposed; when chosen {:.3f} times as fast as the first", algorithm_ + 1, count,
-                          seconds.front() / seconds[static_cast<std::size_t>(algorithm_)]);
+    const double best = seconds[static_cast<std::size_t>(algorithm_)];
+    if (!std::isfinite(best)) std::rethrow_exception(refused);
+    tuning_ = fmt::format("number {} of {} proposed", algorithm_ + 1, count);
+    if (std::isfinite(seconds.front())) {
+      tuning_ += fmt::format("; when chosen {:.3f} times as fast as the first", seconds.front() / best);
+    }
+    const auto failed = std::count(seconds.begin(), seconds.end(), std::numeric_limits<double>::infinity());
+    if (failed > 0) tuning_ += fmt::format("; {} could not be run", failed);
   }
 
   const std::string& algorithm() const { return plan_->algorithms()[static_cast<std::size_t>(algorithm_)]; }

@@ -35,7 +35,10 @@ void place_records(const Roofline& roofline, std::vector<Record>& records) {
   for (Record& record : records) {
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
-    Placement placement = place(record.work, roofline, measurement.summary.median, measurement.path, measurement.clock_hz);
+    std::optional<double> highest_clock_hz;
+    for (const Block& block : measurement.blocks) highest_clock_hz = std::max(highest_clock_hz, block.clock_hz);
+    Placement placement =
+        place(record.work, roofline, measurement.summary.median, measurement.path, measurement.clock_hz, highest_clock_hz);
     if (placement.impossible.empty()) {
       record.placement = std::move(placement);
     } else {

@@ -158,7 +158,8 @@ Ceiling& Roofline::at(const Resource& resource) {
   return ceilings_.back();
 }
 
-Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz) {
+Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz,
+                std::optional<double> highest_clock_hz) {
   if (!(seconds > 0) || !std::isfinite(seconds)) throw std::invalid_argument("a time that is not above 0 has no place");
   const Resource& launch = launches_by(path);
   Placement placement;
@@ -201,7 +202,7 @@ Placement place(const Work& work, const Roofline& roofline, double seconds, Issu
     if (flops > 0) placement.intensity = flops / bytes;
     break;
   }
-  placement.impossible = why_impossible(work, roofline, seconds, clock_hz);
+  placement.impossible = why_impossible(work, roofline, seconds, highest_clock_hz ? highest_clock_hz : clock_hz);
   return placement;
 }
 

@@ -64,7 +64,9 @@ struct Placement {
   std::string impossible;
 };
 
-/// t_min = sum over phases of the greatest amount / ceiling, and never under one launch by the path used.
-Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz);
+/// t_min = sum over phases of the greatest amount / ceiling, and never under one launch by the path used. What is impossible is
+/// judged at the highest clock observed, clock_hz where no other is given: under a power cap the clock wanders.
+Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz,
+                std::optional<double> highest_clock_hz = {});
 
 }  // namespace roofmark

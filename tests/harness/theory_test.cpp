@@ -321,7 +321,9 @@ TEST(Traps, ThreeDenominatorsOfOneChip) {
   EXPECT_NEAR(*placement.of_theoretical, 0.654, 0.001);
   EXPECT_NEAR(*placement.of_theoretical_clock, 0.887, 0.001);
   // 820 TFLOP/s would pass for 83 % of the datasheet's peak; at that clock it cannot be.
-  EXPECT_THAT(place({{{{resource::bf16_tensor, 820e12}}}}, roofline, 1, Issue::stream, 1460e6).impossible, Not(IsEmpty()));
+  const Work above{{{{resource::bf16_tensor, 820e12}}}};
+  EXPECT_THAT(place(above, roofline, 1, Issue::stream, 1460e6).impossible, Not(IsEmpty()));
+  EXPECT_THAT(place(above, roofline, 1, Issue::stream, 1460e6, 1530e6).impossible, IsEmpty());
 }
 
 TEST(Traps, PciePartsMayPassTheirDatasheet) {
