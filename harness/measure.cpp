@@ -398,7 +398,9 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
 
   // The group lives in memory together, so each gets its share of what may be taken.
   const auto alive = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.alive; });
-  const auto allowed = alive ? static_cast<std::size_t>(double(device_.free_bytes()) * settings_.memory_fraction) : 0;
+  // A lost device answers no question: its cases are told so one by one below.
+  const bool ask = alive > 0 && !device_lost();
+  const auto allowed = ask ? static_cast<std::size_t>(double(device_.free_bytes()) * settings_.memory_fraction) : 0;
   for (Member& member : members) guarded(member, [&] { prepare(member, allowed / alive); });
   for (Member& member : members) {
     guarded(member, [&] {

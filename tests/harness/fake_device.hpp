@@ -22,6 +22,7 @@ class FakeDevice final : public Device {
   std::function<double(int launch)> seconds = [](int) { return 1e-3; };  ///< of the n-th launch ever made
   std::function<bool(int batch)> valid = [](int) { return true; };
   std::function<std::uint64_t()> hash_value = [] { return 1; };
+  bool lost = false;  ///< nothing may be asked of it any more
   std::vector<int> slots_seen;
   int launches = 0, batches = 0, flushes = 0, restores = 0;
   DeviceInfo device;
@@ -36,7 +37,10 @@ class FakeDevice final : public Device {
   const DeviceInfo& info() const override { return device; }
   Stream stream() override { return nullptr; }
   void synchronize() override {}
-  std::size_t free_bytes() override { return device.free_bytes; }
+  std::size_t free_bytes() override {
+    if (lost) throw DeviceError("lost", true);
+    return device.free_bytes;
+  }
   Memory obtain(std::size_t bytes) override {
     return {std::malloc(bytes), [](void* p) { std::free(p); }};
   }
