@@ -120,7 +120,7 @@ void find_in_record(const Record& record, const Roofline& roofline, std::vector<
   // A launch-bound case may beat the launch ceiling by its noise; only ceilings of the device are worth a word.
   if (record.placement && !record.raises && record.placement->of_empirical.value_or(0) > 1.02) {
     note("above_roof", fmt::format("reached {:.0f} % of the empirical {} roof: the probe missed the ceiling, or a cache helped",
-                                   100 * *record.placement->of_empirical, record.placement->bound_by));
+                                   100 * *record.placement->of_empirical, find_resource(record.placement->bound_by).title));
   }
 }
 
