@@ -13,8 +13,7 @@ namespace roofmark {
 namespace {
 
 std::string amount(const Demand& demand) {
-  const std::string rate = format_rate(demand.amount, demand.resource.unit);
-  return rate.substr(0, rate.size() - 2) + " " + std::string(demand.resource.id);
+  return format_amount(demand.amount, demand.resource.unit) + " " + std::string(demand.resource.id);
 }
 
 std::string work_in_words(const Work& work) {

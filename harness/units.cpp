@@ -25,12 +25,25 @@ std::string scaled(double value, std::string_view unit) {
     value /= 1000;
     ++prefix;
   }
-  return fmt::format("{} {}{}", three_digits(value), prefixes[prefix], unit);
+  const std::string_view blank = prefixes[prefix].empty() && unit.starts_with(' ') ? "" : " ";
+  return fmt::format("{}{}{}{}", three_digits(value), blank, prefixes[prefix], unit);
 }
 
 }  // namespace
 
-std::string format_rate(double per_second, Unit unit) { return scaled(per_second, name(unit)) + "/s"; }
+std::string format_amount(double amount, Unit unit) {
+  // A prefix does not run into a word: 450 k launches.
+  switch (unit) {
+    case Unit::access:
+      return scaled(amount, " accesses");
+    case Unit::launch:
+      return scaled(amount, " launches");
+    default:
+      return scaled(amount, name(unit));
+  }
+}
+
+std::string format_rate(double per_second, Unit unit) { return format_amount(per_second, unit) + "/s"; }
 
 std::string format_seconds(double seconds) {
   if (seconds < 999.5e-9) return three_digits(seconds * 1e9) + " ns";

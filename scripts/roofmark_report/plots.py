@@ -169,7 +169,7 @@ def roofline(result):
             marker={"color": colour_of(family, families), "symbol": symbol_of(kind), "size": 8, "opacity": 0.8,
                     "line": {"color": "#ffffff", "width": 0.6}}))
     x = axis("arithmetic intensity: FLOPs a byte moved", dtick=1, tickformat="~r", range=x_range)
-    y = axis("rate, FLOP/s (int8: OP/s)", dtick=1, range=y_range)
+    y = axis("rate, FLOP/s (int8: op/s)", dtick=1, range=y_range)
     return {"data": traces, "layout": layout(
         x, y, 620, annotations=annotations, margin={"l": 84, "r": 275, "t": 40, "b": 135},
         legend={"orientation": "h", "y": -0.15, "yanchor": "top", "x": 0, "font": {"size": 12}})}
@@ -299,7 +299,7 @@ def gemm_squares(result, entries):
                                    line={"color": colour, "width": 1, "dash": "dot"}))
     powers = sorted({size for size in sizes if math.log2(size).is_integer()}) or sorted(set(sizes))
     x = axis("n (m = n = k)", tickvals=powers, ticktext=[f"{size:.0f}" for size in powers], range=x_range)
-    return {"data": traces, "layout": layout(x, axis("rate, FLOP/s (int8: OP/s)", ys, range=decades(ys)), 540)}
+    return {"data": traces, "layout": layout(x, axis("rate, FLOP/s (int8: op/s)", ys, range=decades(ys)), 540)}
 
 
 def gemm_projections(_result, entries):
@@ -328,7 +328,7 @@ def gemm_projections(_result, entries):
     counts = sorted({gemm_sizes(e)[1] for members in series.values() for e in members})
     x = axis("n (in a transformer's layer: tokens)", tickvals=counts, ticktext=[f"{count:.0f}" for count in counts])
     ys = [y for trace in traces for y in trace["y"]]
-    return {"data": traces, "layout": layout(x, axis("rate, FLOP/s (int8: OP/s)", ys), 460)}
+    return {"data": traces, "layout": layout(x, axis("rate, FLOP/s (int8: op/s)", ys), 460)}
 
 
 def ceilings_family(_result, entries):

@@ -3,7 +3,7 @@
 """Quantities as people read them: three digits and a decimal prefix. An absent quantity is an empty string."""
 
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-PER_SECOND = {"FLOP": "FLOP/s", "op": "OP/s", "B": "B/s", "exp": "exp/s", "access": "accesses/s", "launch": "launches/s"}
+PER_SECOND = {"FLOP": "FLOP/s", "op": "op/s", "B": "B/s", "exp": "exp/s", "access": "accesses/s", "launch": "launches/s"}
 
 
 def digits(value, count=3):
