@@ -40,16 +40,16 @@ def run(command, accepted=(0,)):
     return done.stdout
 
 
-def listed_names(roofmark, device):
-    """The names of all cases that roofmark has for a device."""
-    return [case["name"] for case in json.loads(run([roofmark, "list", "--suite", "full", "--device", device, "--json"]))]
+def listed_names(roofmark, device, suite):
+    """The names of all cases of a suite that roofmark has for a device."""
+    return [case["name"] for case in json.loads(run([roofmark, "list", "--suite", suite, "--device", device, "--json"]))]
 
 
-def roofmark_result(roofmark, device, pattern):
-    """The result file of a run of the cases that a regular expression finds."""
+def roofmark_result(roofmark, device, suite, pattern):
+    """The result file of a run of the suite's cases that a regular expression finds."""
     with tempfile.TemporaryDirectory() as folder:
         # A case that is wrong or not measured makes these statuses; the cases wanted are judged by their records.
-        run([roofmark, "run", "--suite", "full", "--device", device, "--quiet", "--out", folder, "--filter", pattern],
+        run([roofmark, "run", "--suite", suite, "--device", device, "--quiet", "--out", folder, "--filter", pattern],
             accepted=(0, 1, 3))
         try:
             with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
@@ -63,5 +63,5 @@ def measurement(result, start):
     for entry in result["benchmarks"]:
         if entry["name"].startswith(start):
             return entry["roofmark"]["measurement"]
-    reasons = [entry.get("reason", "") for entry in result.get("unmeasured", []) if entry["name"].startswith(start)]
+    reasons = [entry["roofmark"]["reason"] for entry in result["unmeasured"] if entry["name"].startswith(start)]
     raise CannotCompare(f"roofmark did not measure {start}" + "".join(f": {reason}" for reason in reasons))

@@ -65,7 +65,7 @@ class Parsing(unittest.TestCase):
 
     def test_a_case_that_was_not_measured_gives_its_reason(self):
         name = record("triad", 2400, 1)["name"]
-        result = {"benchmarks": [], "unmeasured": [{"name": name, "reason": "wrong: 3 elements"}]}
+        result = {"benchmarks": [], "unmeasured": [{"name": name, "roofmark": {"reason": "wrong: 3 elements"}}]}
         with self.assertRaisesRegex(compare.CannotCompare, "wrong: 3 elements"):
             compare.parse_roofmark(result, "triad", 2400)
 

@@ -91,7 +91,7 @@ def test_copies_exceed_four_times_the_cache():
 def test_roofmark_seconds_are_those_of_the_case_or_its_reason():
     case = name("bf16", 8, 8, 8)
     result = {"benchmarks": [record(name("bf16", 8, 8, 80), 9.0), record(case, 0.25)],
-              "unmeasured": [{"name": name("fp16", 8, 8, 8), "reason": "out of memory"}]}
+              "unmeasured": [{"name": name("fp16", 8, 8, 8), "roofmark": {"reason": "out of memory"}}]}
     assert compare.measurement(result, case)["median"] == 0.25
     with pytest.raises(compare.CannotCompare, match="out of memory"):
         compare.measurement(result, name("fp16", 8, 8, 8))
