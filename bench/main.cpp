@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <exception>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,22 +24,54 @@ const std::map<std::string, Cache> kCaches = {{"cold", Cache::cold}, {"warm", Ca
 const std::map<std::string, Distribution> kData = {
     {"normal", Distribution::normal}, {"uniform", Distribution::uniform}, {"zeros", Distribution::zeros}};
 
-template <class Value>
-auto one_of(const std::map<std::string, Value>& names) {
-  return CLI::CheckedTransformer(names).description("");
+/// An option whose value is one of a few words.
+template <class Value, class Target>
+CLI::Option* add_word(CLI::App& command, const std::string& flag, Target& target, const std::map<std::string, Value>& known,
+                      const std::string& help) {
+  return command.add_option_function<std::string>(
+      flag,
+      [flag, &target, &known](const std::string& word) {
+        const auto found = known.find(word);
+        if (found == known.end()) {
+          std::vector<std::string> words;
+          for (const auto& entry : known) words.push_back(entry.first);
+          throw CLI::ValidationError(flag, fmt::format("'{}' is none of {}", word, fmt::join(words, ", ")));
+        }
+        target = found->second;
+      },
+      help);
+}
+
+/// CLI::Range lets NaN pass.
+CLI::Validator between(double least, double most) {
+  return {[=](std::string& text) {
+            double value = 0;
+            const bool fits = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+            return fits ? std::string() : fmt::format("'{}' is no number from {} to {}", text, least, most);
+          },
+          fmt::format("{} to {}", least, most)};
+}
+
+/// CLI11 takes -1 and 2^64 for the greatest number.
+CLI::Validator whole_number() {
+  return {[](std::string& text) {
+            std::uint64_t value = 0;
+            const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool fits = error == std::errc() && stop == text.data() + text.size();
+            return fits ? std::string() : fmt::format("'{}' is no whole number from 0 to 2^64 - 1", text);
+          },
+          ""};
 }
 
 void add_selection(CLI::App& command, Selection& selection) {
   command.add_option("--device", selection.device, "auto, cpu, cuda:N, or all (every GPU: one after another, then at once)")
       ->capture_default_str();
-  command.add_option("--suite", selection.suite, "quick, baseline or full")
-      ->transform(one_of(kSuites))
-      ->default_str("baseline");
+  add_word(command, "--suite", selection.suite, kSuites, "quick, baseline or full")->default_str("baseline");
   command.add_option("--filter", selection.filter, "measure the cases whose name this regular expression finds");
-  command.add_option("--cache", selection.cache, "cold or warm, where a case offers both; each case has its own default")
-      ->transform(one_of(kCaches));
+  add_word(command, "--cache", selection.cache, kCaches,
+           "cold or warm, where a case offers both; each case has its own default");
   command.add_option("--memory-fraction", selection.memory_fraction, "of the free memory, the most that a case may take")
-      ->check(CLI::Range(0.0, 0.95))
+      ->check(between(0, 0.95))
       ->capture_default_str();
 }
 
@@ -109,14 +144,13 @@ int main_command(int argc, char** argv) {
   add_selection(*run_command, options.selection);
   std::vector<std::string> labels;
   run_command->add_option("--out", options.out, "folder for result.json and its journal [roofmark-results/<UTC time>]");
-  run_command->add_option("--data", options.data, "what the operands hold: normal, uniform or zeros")
-      ->transform(one_of(kData))
+  add_word(*run_command, "--data", options.data, kData, "what the operands hold: normal, uniform or zeros")
       ->default_str("normal");
-  run_command->add_option("--seed", options.seed, "of the data")->check(CLI::NonNegativeNumber)->capture_default_str();
+  run_command->add_option("--seed", options.seed, "of the data")->check(whole_number())->capture_default_str();
   run_command->add_option("--max-seconds", options.max_seconds, "of timing, a case [the suite's: 0.25, 1, 2]")
-      ->check(CLI::Range(0.001, 3600.0));
+      ->check(between(0.001, 3600));
   run_command->add_option("--timeout", options.timeout, "seconds without progress after which the device counts as lost")
-      ->check(CLI::Range(1.0, 86400.0))
+      ->check(between(1, 86400))
       ->capture_default_str();
   run_command->add_option("--label", labels, "key=value, kept in the result file; may be given again")->allow_extra_args(false);
   run_command->add_flag("--quiet", options.quiet, "print nothing but errors");
@@ -134,6 +168,13 @@ int main_command(int argc, char** argv) {
   CLI::App* recover_command = app.add_subcommand("recover", "Make result.json from the journal of a run that was cut off");
   recover_command->add_option("folder", folder, "the folder that holds result.jsonl")->required();
 
+  if (!words.empty() && !words.front().empty() && words.front().front() != '-') {
+    std::vector<std::string> known;
+    for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+    if (std::find(known.begin(), known.end(), words.front()) == known.end()) {
+      throw UsageError(fmt::format("'{}' is none of {}", words.front(), fmt::join(known, ", ")));
+    }
+  }
   try {
     std::reverse(words.begin(), words.end());
     app.parse(words);

@@ -48,12 +48,15 @@ def small_run(tmp_path_factory):
         ["measure"],
         ["run", "--fast"],
         ["run", "--suite", "huge"],
+        ["run", "--suite", "1"],
         ["run", "--device", "tpu"],
         ["run", "--device", "cuda:x"],
         ["run", "--data", "ones"],
         ["run", "--cache", "tepid"],
         ["run", "--memory-fraction", "0.96"],
         ["run", "--memory-fraction", "-0.1"],
+        ["run", "--memory-fraction", "nan"],
+        ["run", "--max-seconds", "nan"],
         ["run", "--max-seconds", "0"],
         ["run", "--timeout", "soon"],
         ["run", "--seed", "-1"],
@@ -75,6 +78,17 @@ def test_bad_usage_is_one_line_and_status_2(arguments, tmp_path):
 
 def test_no_command_is_bad_usage():
     assert_one_line(roofmark(), 2)
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["measure"], "'measure' is none of run, list, info, recover"),
+    (["run", "--suite", "huge"], "--suite: 'huge' is none of baseline, full, quick"),
+    (["run", "--timeout", "0"], "--timeout: '0' is no number from 1 to 86400"),
+    (["run", "--seed", "-1"], "--seed: '-1' is no whole number from 0 to 2^64 - 1"),
+    (["run", "--seed", str(2**64)], "is no whole number"),
+])
+def test_bad_usage_names_what_there_is(arguments, said):
+    assert said in roofmark(*arguments).stderr
 
 
 @pytest.mark.parametrize("flag, ours", [("min_time=1", "--max-seconds"), ("repetitions=3", "--max-seconds"), ("perf_counters=X", "")])
