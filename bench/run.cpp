@@ -42,17 +42,28 @@ void on_signal(int signal) {
 }
 
 fs::path make_folder(const std::string& wanted) {
-  std::string time = utc_now();
-  std::replace(time.begin(), time.end(), ':', '-');
-  fs::path folder = wanted.empty() ? fs::path("roofmark-results") / time : fs::path(wanted);
-  for (const char* file : {"result.json", "result.jsonl"}) {
-    if (fs::exists(folder / file))
-      throw UsageError(fmt::format("{} already holds a {}: name another --out", folder.string(), file));
+  // Says whether the folder is new.
+  const auto create = [](const fs::path& folder) {
+    std::error_code error;
+    const bool created = fs::create_directories(folder, error);
+    if (error) throw WriteError(fmt::format("cannot create {}: {}", folder.string(), error.message()));
+    return created;
+  };
+  if (wanted.empty()) {
+    const fs::path parent = "roofmark-results";
+    std::string time = utc_now();
+    std::replace(time.begin(), time.end(), ':', '-');
+    // Runs that start within a second, on nodes that share the folder, each get one of their own.
+    fs::path folder = parent / time;
+    for (int i = 2; !create(folder); ++i) folder = parent / fmt::format("{}-{}", time, i);
+    return folder;
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw WriteError(fmt::format("cannot create {}: {}", folder.string(), error.message()));
-  return folder;
+  for (const char* file : {"result.json", "result.jsonl"}) {
+    if (fs::exists(fs::path(wanted) / file))
+      throw UsageError(fmt::format("{} already holds a {}: name another --out", wanted, file));
+  }
+  create(wanted);
+  return wanted;
 }
 
 Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
@@ -343,6 +354,7 @@ int wait_for(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return kInterrupted;
   return WIFEXITED(status) ? WEXITSTATUS(status) : kNotMeasured;
 }
 
@@ -376,6 +388,8 @@ double median_rate_ratio(const fs::path& alone, const fs::path& together, std::s
 // One after another and then all at once: what the devices lose when they share power, cooling and the host.
 int run_on_all(const std::vector<std::string>& ids, const RunOptions& options) {
   const fs::path folder = make_folder(options.out);
+  // A terminal's Ctrl-C reaches the children too: they complete their files, and this process waits for that.
+  std::signal(SIGINT, [](int) {});
   const auto place = [&](const char* how, std::string id) {
     std::replace(id.begin(), id.end(), ':', '-');
     return folder / how / id;

@@ -118,6 +118,15 @@ def test_an_older_result_is_not_overwritten(tmp_path):
     assert (tmp_path / "result.json").read_text() == "mine"
 
 
+def test_runs_that_start_within_a_second_get_folders_of_their_own(tmp_path):
+    now = time.time()
+    for second in range(60):
+        (tmp_path / "roofmark-results" / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(now + second))).mkdir(parents=True)
+    done = roofmark(*SMALL, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.parent.name[-2:] for path in tmp_path.glob("roofmark-results/*/result.json")] == ["-2"]
+
+
 def test_a_disk_that_fills(tmp_path):
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
