@@ -12,6 +12,13 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import make_result  # noqa: E402
 
+
+def need(*packages):
+    """Skips the file that calls it where one of the packages is missing."""
+    for package in packages:
+        pytest.importorskip(package, reason=f"no Python package {package} (scripts/setup installs it)")
+
+
 _MADE = {"h200": make_result.h200(), "cpu": make_result.cpu()}
 
 
@@ -55,7 +62,8 @@ SKIPPED = 77
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """A file of which every test was skipped is skipped in CTest's summary too, not passed."""
+    """A file of which every test was skipped, or which lacks a package, is skipped in CTest's summary too, not passed."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if exitstatus == pytest.ExitCode.OK and not reporter.stats.get("passed"):
+    nothing_failed = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if nothing_failed and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
         session.exitstatus = SKIPPED

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import make_result
 import pytest
-from conftest import ROOT
-from roofmark_report import compare
+from conftest import ROOT, need
+
+need("jsonschema")
+from roofmark_report import compare  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "compare")]
 SYSTEM_PYTHON = "/usr/bin/python3"

@@ -13,8 +13,10 @@ import sys
 
 import make_result
 import pytest
-from conftest import ROOT
-from roofmark_report import plots, program, report, units
+from conftest import ROOT, need
+
+need("jsonschema", "jinja2", "plotly")
+from roofmark_report import plots, program, report, units  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "report")]
 

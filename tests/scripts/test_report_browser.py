@@ -6,7 +6,10 @@ import time
 
 import browser
 import pytest
-from roofmark_report import report
+from conftest import need
+
+need("jsonschema", "jinja2", "plotly")
+from roofmark_report import report  # noqa: E402
 
 PATH = browser.find()
 pytestmark = pytest.mark.skipif(PATH is None, reason=f"no browser (looked for {', '.join(browser.NAMES)})")

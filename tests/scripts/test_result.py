@@ -4,11 +4,14 @@
 
 import json
 
-import jsonschema
 import make_result
 import pytest
-from roofmark_report import program
-from roofmark_report import result as reader
+from conftest import need
+
+need("jsonschema")
+import jsonschema  # noqa: E402
+from roofmark_report import program  # noqa: E402
+from roofmark_report import result as reader  # noqa: E402
 
 
 def encode(value):
