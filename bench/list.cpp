@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/commands.hpp"
+#include "harness/health.hpp"
 #include "harness/host.hpp"
 #include "harness/terminal.hpp"
 #include "harness/theory.hpp"
@@ -23,6 +24,28 @@ std::string work_in_words(const Work& work) {
     for (std::size_t i = 0; i < phase.size(); ++i) text += (i ? " + " : "") + amount(phase[i]);
   }
   return text;
+}
+
+// A value of any kind in a line.
+std::string plain(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (!value.is_structured()) return value.dump();
+  std::string text;
+  for (const auto& [key, inner] : value.items()) {
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", value.is_object() ? key + " " : "", plain(inner));
+  }
+  return text.empty() ? "none" : text;
+}
+
+// The left column is wide and the right is prose: two left-aligned columns.
+void print_pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  if (pairs.empty()) return;
+  std::size_t width = 0;
+  for (const auto& [key, value] : pairs) width = std::max(width, key.size());
+  fmt::print("{}\n", title);
+  for (const auto& [key, value] : pairs) fmt::print("  {:<{}}  {}\n", key, width, value);
+  fmt::print("\n");
 }
 
 std::unique_ptr<Device> open_selected(const std::string& value) {
@@ -60,37 +83,44 @@ int info(const std::string& device, bool json) {
   std::string sku;
   const Roofline roofline = theoretical_roofline(info, &sku);
   const bool known = info.backend == Backend::cpu || !sku.empty();
+  const Json host = describe_host(), environment = rate_environment();
+  const std::vector<Circumstance> around = health(info, host);
   if (json) {
-    const Json all = {{"device", to_json(info, known)},
-                      {"ceilings", to_json(roofline)},
-                      {"host", describe_host()},
-                      {"build", describe_build()},
-                      {"environment", rate_environment()}};
+    Json circumstances = Json::array();
+    for (const Circumstance& one : around) {
+      circumstances.push_back({{"what", one.what}, {"state", one.state}});
+      if (!one.advice.empty()) circumstances.back()["advice"] = one.advice;
+    }
+    const Json all = {{"device", to_json(info, known)}, {"ceilings", to_json(roofline)},
+                      {"health", circumstances},        {"host", host},
+                      {"build", describe_build()},      {"environment", environment}};
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return kOk;
   }
-  std::vector<std::vector<std::string>> rows;
-  const auto add = [&](const std::string& key, const std::string& value) { rows.push_back({key, value}); };
-  add("device", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs"));
-  add(info.backend == Backend::cuda ? "SMs" : "cores", std::to_string(info.multiprocessors));
-  if (info.clock_hz) add("highest clock", fmt::format("{:.0f} MHz", *info.clock_hz / 1e6));
-  add("memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
+  std::vector<std::pair<std::string, std::string>> typed, circumstances, details, variables;
+  typed.emplace_back("name", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs"));
+  typed.emplace_back(info.backend == Backend::cuda ? "SMs" : "cores", std::to_string(info.multiprocessors));
+  if (info.clock_hz) typed.emplace_back("highest clock", fmt::format("{:.0f} MHz", *info.clock_hz / 1e6));
+  typed.emplace_back(
+      "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
   for (const CacheLevel& level : info.caches) {
-    add(level.name,
-        fmt::format("{} in all, {} each", format_bytes(double(level.total_bytes)), format_bytes(double(level.instance_bytes))));
+    typed.emplace_back(level.name, fmt::format("{} in all, {} each", format_bytes(double(level.total_bytes)),
+                                               format_bytes(double(level.instance_bytes))));
   }
-  for (const auto& [key, value] : info.details.items()) add(key, value.is_string() ? value.get<std::string>() : value.dump());
-  const Json environment = rate_environment();
-  for (const auto& [key, value] : environment.items()) add("$" + key, value.get<std::string>());
-  // The left column is wide and the right is prose: two left-aligned columns.
-  std::size_t width = 0;
-  for (const auto& row : rows) width = std::max(width, row.front().size());
-  for (const auto& row : rows) fmt::print("{:<{}}  {}\n", row.front(), width, row.back());
+  for (const Circumstance& one : around) {
+    circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);
+  }
+  for (const auto& [key, value] : info.details.items()) details.emplace_back(key, plain(value));
+  for (const auto& [key, value] : environment.items()) variables.emplace_back(key, plain(value));
+  print_pairs("device", typed);
+  print_pairs("health of its environment", circumstances);
+  print_pairs("all else that was read", details);
+  print_pairs("environment variables that change rates", variables);
   if (roofline.ceilings().empty()) {
-    fmt::print("\nNo theoretical ceilings are known for this device; `roofmark run` measures the empirical ones.\n");
+    fmt::print("No theoretical ceilings are known for this device; `roofmark run` measures the empirical ones.\n");
     return kOk;
   }
-  fmt::print("\n{}\n", ceilings_table(roofline));
+  fmt::print("{}\n", ceilings_table(roofline));
   for (const Ceiling& ceiling : roofline.ceilings()) {
     if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
   }

@@ -160,7 +160,8 @@ int main_command(int argc, char** argv) {
   add_selection(*list_command, options.selection);
   list_command->add_flag("--json", json, "as a JSON array");
 
-  CLI::App* info_command = app.add_subcommand("info", "The device, its theoretical ceilings and their sources");
+  CLI::App* info_command =
+      app.add_subcommand("info", "The device, the health of its environment, its theoretical ceilings and their sources");
   info_command->add_option("--device", options.selection.device, "auto, cpu or cuda:N")->capture_default_str();
   info_command->add_flag("--json", json, "as a JSON object");
 

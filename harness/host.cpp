@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "build_info.hpp"
+#include "harness/cpu/facts.hpp"
 
 namespace roofmark {
 
@@ -56,6 +57,9 @@ Json describe_host() {
   host["cores"] = std::thread::hardware_concurrency();
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   if (pages > 0) host["memory_bytes"] = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  host["details"] = read_cpu_facts("/", allowed_cpus()).details;
+  double load = 0;
+  if (::getloadavg(&load, 1) == 1) host["details"]["load_average"] = load;
   return host;
 }
 

@@ -12,7 +12,8 @@ namespace roofmark {
 std::string utc_now();
 std::string host_name();
 
-/// Name, system, kernel, CPU, cores and memory of the host; what cannot be read is absent.
+/// Name, system, kernel, CPU, cores and memory of the host, and as `details` what else bears on results (governor, SMT, NUMA,
+/// limits of the container, load); what cannot be read is absent.
 Json describe_host();
 /// The variables that change rates: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*, GOMP_*, OPENBLAS_*.
 Json rate_environment();

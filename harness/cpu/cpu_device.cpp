@@ -38,14 +38,6 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 
 std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
-std::vector<int> cpus_in(const cpu_set_t& set) {
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 bool placed_by_environment() {
   return std::getenv("OMP_PROC_BIND") || std::getenv("OMP_PLACES") || std::getenv("GOMP_CPU_AFFINITY");
 }
@@ -58,11 +50,7 @@ std::vector<int> usable_cpus() {
     omp_get_place_proc_ids(place, members.data());
     cpus.insert(cpus.end(), members.begin(), members.end());
   }
-  if (cpus.empty()) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) == 0) cpus = cpus_in(set);
-  }
+  if (cpus.empty()) cpus = allowed_cpus();
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   return cpus;

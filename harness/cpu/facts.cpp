@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/cpu/facts.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -178,6 +180,17 @@ std::vector<std::string> vector_extensions(const fs::path& root) {
 
 }  // namespace
 
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
 std::vector<int> parse_cpu_list(const std::string& text) {
   std::vector<int> cpus;
   std::istringstream in(text);
@@ -244,6 +257,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   if (limit && *limit < static_cast<double>(facts.memory_bytes)) {
     details["machine_memory_bytes"] = facts.memory_bytes;
     facts.memory_bytes = static_cast<std::size_t>(*limit);
+    details["memory_limit_bytes"] = facts.memory_bytes;
   }
   return facts;
 }

@@ -36,6 +36,9 @@ std::optional<double> current_clock_hz(const std::filesystem::path& root, const 
 /// The hottest of the CPU's own sensors.
 std::optional<double> temperature_celsius(const std::filesystem::path& root);
 
+/// The logical CPUs that the kernel lets this process run on, ascending.
+std::vector<int> allowed_cpus();
+
 /// "0-2,5" as 0 1 2 5.
 std::vector<int> parse_cpu_list(const std::string& text);
 

@@ -303,7 +303,7 @@ def device_facts(result):
     d = result["device"]
     processors = "cores" if d["kind"] == "cpu" else "multiprocessors (SMs)"
     return facts([
-        ("device", f"{d['name']} ({d['id']})"), ("published figures", "known" if d["known"] else "not known: see the findings"),
+        ("device", f"{d['name']} ({d['id']})"), ("published figures", None if d["kind"] == "cpu" else "known" if d["known"] else "not known: see the findings"),
         (processors, d["multiprocessors"]), ("compute capability", d.get("compute_capability")),
         ("highest clock", units.clock(d.get("clock_hz"))), ("memory clock", units.clock(d.get("memory_clock_hz"))),
         ("memory bus", f"{d['memory_bus_bits']} bit" if "memory_bus_bits" in d else None),
@@ -326,6 +326,11 @@ def run_facts(result, digest):
         ("operands", f"{DATA[result['data']]}, seed {result['seed']}"), ("started", result["started_utc"]),
         ("finished", result.get("finished_utc", "never: the file was recovered from the journal")),
         ("result file", f"SHA-256 {digest}")])
+
+
+def host_details(result):
+    """Of the host, where it is not itself the device."""
+    return [] if result["device"]["kind"] == "cpu" else flat(result["host"].get("details", {}), "host")
 
 
 def conditions(result):
@@ -381,7 +386,7 @@ def page(result, digest):
         has_roofline=roofline is not None, points=len(plots.placed_on_roofline(result)), sections=sections,
         comparisons=comparison_rows(result), comparison_medians=comparison_medians(result), unmeasured=unmeasured_groups(result), wall_time=wall_time(result),
         total=units.duration(result["wall_time"]["total_seconds"]) if "wall_time" in result else "", device=device_facts(result),
-        details=flat(result["device"]["details"]) + flat(result["host"].get("details", {}), "host"), run=run_facts(result, digest),
+        details=flat(result["device"]["details"]) + host_details(result), run=run_facts(result, digest),
         conditions=conditions(result), figures=script_safe(figures), plotly=plotly.offline.get_plotlyjs(), digest=digest)
 
 
