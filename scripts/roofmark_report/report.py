@@ -36,6 +36,8 @@ KINDS = {
     "cache": "Too few copies of the operands fit the memory to keep the caches cold.",
     "other": "",
 }
+# Findings that make the roofs themselves uncertain.
+DOUBTS = {"drift", "above_roof", "foreign_process"}
 DATA = {"normal": "normally distributed", "uniform": "uniformly distributed", "zeros": "zeros"}
 FAMILIES = {
     "ceilings": "Probes that do nothing but load one resource: they set the measured ceilings. Measured before the suite and, "
@@ -84,6 +86,10 @@ def verdict(result):
     if missed:
         return ("warn", f"{plural(missed, 'case')} could not be measured",
                 "No result was wrong. What was not measured is listed with its reason, and is not thereby passed.")
+    if DOUBTS & {finding["kind"] for finding in result["findings"]}:
+        return ("warn", "Every case was measured and no result was wrong, but the roofs are in doubt",
+                "The ceilings moved, were passed, or were shared with something else: the findings say how far. Fractions of a roof "
+                "are worth no more than the roof.")
     return ("good", "Every case was measured, and no result was wrong",
             "Cases beyond this kind of device are listed as unsupported." if number["unsupported"] else "")
 

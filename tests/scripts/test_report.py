@@ -76,7 +76,8 @@ def test_every_record_is_in_a_table_and_a_plot(result):
 
 
 @pytest.mark.parametrize("change, level, said", [
-    (lambda r: r["unmeasured"].clear(), "good", "Every case was measured, and no result was wrong"),
+    (lambda r: (r["unmeasured"].clear(), r["findings"].clear()), "good", "Every case was measured, and no result was wrong"),
+    (lambda r: (r["unmeasured"].clear(), r["findings"].append({"kind": "drift", "text": "moved"})), "warn", "the roofs are in doubt"),
     (lambda r: None, "bad", "1 case gave a wrong result"),
     (lambda r: r["unmeasured"].pop(2), "warn", "2 cases could not be measured"),
     (lambda r: r.update(complete=False, unmeasured=[]), "warn", "was cut off"),
