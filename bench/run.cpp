@@ -432,7 +432,15 @@ int recover(const std::string& folder) {
   int skipped = 0;
   RunLog log = read_journal(journal, skipped);
   const fs::path result = fs::path(folder) / "result.json";
-  write_file(result, assemble(log).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  Json assembled;
+  try {
+    assembled = assemble(log);
+  } catch (const nlohmann::json::exception& error) {
+    throw ReadError(fmt::format("{} holds what no run writes: {}", journal.string(), error.what()));
+  } catch (const std::invalid_argument& error) {
+    throw ReadError(fmt::format("{} holds what no run writes: {}", journal.string(), error.what()));
+  }
+  write_file(result, assembled.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   fmt::print("{}: {} records{}{}\n", result.string(), log.records.size(),
              log.footer ? ", a whole run" : ", of a run that was cut off",
              skipped ? fmt::format("; {} lines could not be read", skipped) : "");

@@ -223,10 +223,21 @@ def test_quiet_prints_nothing(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.parametrize("header", [{}, {"ceilings": 5}, {"ceilings": [{"resource": "warp drive"}]}])
+def test_a_journal_that_no_run_wrote_is_bad_input_and_loses_nothing(header, tmp_path):
+    (tmp_path / "result.jsonl").write_text(json.dumps({"header": {"schema_version": 1} | header}) + "\n")
+    (tmp_path / "result.json").write_text("mine")
+    done = roofmark("recover", tmp_path)
+    assert_one_line(done, 2)
+    assert str(tmp_path / "result.jsonl") in done.stderr
+    assert (tmp_path / "result.json").read_text() == "mine"
+
+
 def test_list_and_info_as_json():
     cases = json.loads(roofmark("list", "--device", "cpu", "--suite", "full", "--json").stdout)
     names = [case["name"] for case in cases]
     assert len(names) == len(set(names)) and all(case["work"]["phases"] is not None for case in cases)
     info = json.loads(roofmark("info", "--device", "cpu", "--json").stdout)
     assert info["device"]["kind"] == "cpu" and info["build"]["version"]
+    assert {"CPU governor", "CPU limit", "memory limit"} <= {one["what"] for one in info["health"]}
     assert "device" in roofmark("info", "--device", "cpu").stdout
