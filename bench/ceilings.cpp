@@ -18,13 +18,6 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 // Long enough that launching and ending cost less than half a percent of it, short enough for many samples.
 constexpr double kLaunchSeconds = 2e-3;
 
-/// Steps or repeats of a launch, from how many are made a clock.
-std::size_t count_for(const DeviceInfo& device, double per_clock, std::size_t multiple = 1) {
-  const double clock_hz = device.clock_hz.value_or(device.backend == Backend::cuda ? 1.5e9 : 3e9);
-  const auto multiples = static_cast<std::size_t>(kLaunchSeconds * clock_hz * per_clock / static_cast<double>(multiple));
-  return std::max<std::size_t>(multiples, 1) * multiple;
-}
-
 /// A launch writes its sink and nothing else.
 class Probe : public Prepared {
  public:
@@ -354,9 +347,20 @@ class Lister {
  private:
   void add(Case c) { groups_.push_back({{std::move(c)}, {}}); }
 
+  /// The contract test looks at results, not at rates: a short launch serves.
+  bool brief() const { return listing_.suite == SuiteName::contract; }
+
+  /// Steps or repeats of a launch, from how many are made a clock.
+  std::size_t count_for(double per_clock, std::size_t multiple = 1) const {
+    const double clock_hz = device_.clock_hz.value_or(device_.backend == Backend::cuda ? 1.5e9 : 3e9);
+    const double seconds = brief() ? kLaunchSeconds / 100 : kLaunchSeconds;
+    const auto multiples = static_cast<std::size_t>(seconds * clock_hz * per_clock / static_cast<double>(multiple));
+    return std::max<std::size_t>(multiples, 1) * multiple;
+  }
+
   void fma(DataType type, ProbeTarget target, Shape shape) {
     const ChainLayout layout = kernels_.fma_layout(type, target);
-    const std::size_t steps = count_for(device_, layout.steps_per_clock, kStepMultiple);
+    const std::size_t steps = count_for(layout.steps_per_clock, kStepMultiple);
     const bool one_core = device_.backend == Backend::cpu && shape.front().second == "one";
     Case c = probe_case("fma", type, shape, fma_resource(type, one_core), 2.0 * layout.chains * steps);
     c.slot_bytes = layout.chains * size_of(type);
@@ -376,7 +380,7 @@ class Lister {
       if (wgmma && type == fp64) continue;
       const TensorProbe probe{instruction, type, accumulate};
       const TensorLayout layout = kernels_.tensor_layout(probe, target_);
-      const std::size_t iterations = count_for(device_, layout.iterations_per_clock);
+      const std::size_t iterations = count_for(layout.iterations_per_clock);
       const double operations = 2.0 * layout.m * layout.n * layout.k * layout.depth * layout.blocks * iterations;
       Case c = probe_case(wgmma ? "wgmma" : "mma", type, {{"accumulate", std::string(name(accumulate))}},
                           tensor_resource(type, accumulate), operations);
@@ -396,7 +400,7 @@ class Lister {
   /// One product a type, large enough that neither its ends nor the memory show, by the best that the library proposes.
   void library_products() {
     using enum DataType;
-    constexpr std::int64_t size = 8192;
+    const std::int64_t size = brief() ? 256 : 8192;
     for (DataType type : {fp64, tf32, fp16, bf16, fp8, int8}) {
       // Without tensor cores for it fp64 would be another resource's, and take a second.
       if (type == fp64 && kernels_.tensor_layout({TensorInstruction::mma, fp64, fp64}, target_).blocks == 0) continue;
@@ -410,7 +414,7 @@ class Lister {
 
   void exp2() {
     const ChainLayout layout = kernels_.exp2_layout(target_);
-    const std::size_t steps = count_for(device_, layout.steps_per_clock, kStepMultiple);
+    const std::size_t steps = count_for(layout.steps_per_clock, kStepMultiple);
     Case c = probe_case("exp2", DataType::fp32, {}, resource::exp, static_cast<double>(layout.chains) * steps);
     c.slot_bytes = layout.chains * sizeof(float);
     c.prepare = [&kernels = kernels_, target = target_, steps](const Setup& setup) -> std::unique_ptr<Prepared> {
@@ -435,7 +439,7 @@ class Lister {
   void shared_read() {
     constexpr double bytes_per_clock = 128;  // of an SM
     const std::size_t bytes = kernels_.shared_read_bytes();
-    const std::size_t repeats = count_for(device_, bytes_per_clock / bytes);
+    const std::size_t repeats = count_for(bytes_per_clock / bytes);
     read("shared_read", {}, resource::shared, bytes, kernels_.shared_read_sinks(target_), repeats * target_.processors,
          [&kernels = kernels_, repeats, target = target_](std::uint64_t* sinks, const void* data, Stream stream) {
            kernels.shared_read(sinks, data, repeats, target, stream);
@@ -446,7 +450,7 @@ class Lister {
   void cache_read(const std::string& level, const Resource& resource, std::size_t part, double bytes_per_clock) {
     constexpr std::size_t granule = 16384;
     part = std::max(part / granule, std::size_t{1}) * granule;
-    const std::size_t repeats = count_for(device_, bytes_per_clock / part), bytes = part * target_.processors;
+    const std::size_t repeats = count_for(bytes_per_clock / part), bytes = part * target_.processors;
     read("cache_read", {{"level", level}}, resource, bytes, kernels_.cache_read_sinks(target_), repeats,
          [&kernels = kernels_, bytes, repeats, target = target_](std::uint64_t* sinks, const void* data, Stream stream) {
            kernels.cache_read(sinks, data, bytes, repeats, target, stream);
@@ -481,7 +485,8 @@ class Lister {
   void dram(StreamOp op) {
     // On a GPU long enough that launching does not show.
     const std::size_t least = device_.backend == Backend::cuda ? 4096 * kMiB : 64 * kMiB;
-    const std::size_t wanted = array_count(op) * std::max(4 * device_.last_level_cache_bytes(), least);
+    const std::size_t array = brief() ? kMiB : std::max(4 * device_.last_level_cache_bytes(), least);
+    const std::size_t wanted = array_count(op) * array;
     const auto allowed = static_cast<std::size_t>(0.9 * listing_.memory_fraction * device_.free_bytes);
     Case c = stream_case(device_, op, DataType::fp32, std::min(wanted, allowed) / kMiB * kMiB, Cache::cold);
     c.family = "ceilings";

@@ -14,17 +14,28 @@ namespace {
 
 using Verified = Verification::Status;
 
-// What every case promises, held against every case of every family on a device.
-class Contract : public testing::TestWithParam<std::string> {
+struct DeviceAndFamily {
+  std::string device;
+  NamedFamily family;
+};
+
+std::vector<DeviceAndFamily> families_on(const std::string& device) {
+  std::vector<DeviceAndFamily> all;
+  for (const NamedFamily& family : families()) all.push_back({device, family});
+  return all;
+}
+
+// What every case promises, held against every case of a family on a device.
+class Contract : public testing::TestWithParam<DeviceAndFamily> {
  protected:
   void SetUp() override {
     std::string note;
     try {
-      resolve_devices(GetParam(), note);
+      resolve_devices(GetParam().device, note);
     } catch (const DeviceError& error) {
       GTEST_SKIP() << error.what();
     }
-    device_ = open_device(GetParam());
+    device_ = open_device(GetParam().device);
   }
 
   Verified verify(Prepared& prepared, int slot) { return prepared.verify(slot).status; }
@@ -92,20 +103,19 @@ class Contract : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Contract, HoldsForEveryCase) {
-  for (const NamedFamily& family : families()) {
-    const int before = checked_;
-    for (const Group& group : family.list({device_->info(), SuiteName::contract, {}, 0.5})) {
-      for (const Case& c : group.cases) {
-        if (c.unsupported.empty()) check(c);
-      }
+  for (const Group& group : GetParam().family.list({device_->info(), SuiteName::contract, {}, 0.5})) {
+    for (const Case& c : group.cases) {
+      if (c.unsupported.empty()) check(c);
     }
-    EXPECT_GT(checked_, before) << "no case of " << family.name << " was checked";
   }
+  EXPECT_GT(checked_, 0) << "no case was checked";
   RecordProperty("checked", checked_);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Contract, testing::Values("cpu"));
-INSTANTIATE_TEST_SUITE_P(Gpu, Contract, testing::Values("cuda:0"));
+std::string family_name(const testing::TestParamInfo<DeviceAndFamily>& test) { return std::string(test.param.family.name); }
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Contract, testing::ValuesIn(families_on("cpu")), family_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, Contract, testing::ValuesIn(families_on("cuda:0")), family_name);
 
 }  // namespace
 }  // namespace roofmark
