@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -17,6 +17,10 @@ using Verified = Verification::Status;
 struct DeviceAndFamily {
   std::string device;
   NamedFamily family;
+
+  friend std::ostream& operator<<(std::ostream& out, const DeviceAndFamily& both) {
+    return out << both.family.name << " on " << both.device;
+  }
 };
 
 std::vector<DeviceAndFamily> families_on(const std::string& device) {
