@@ -72,7 +72,7 @@ Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
   effort.max_seconds = max_seconds.value_or(seconds[static_cast<int>(suite)]);
   // Who wants a short look wants a short warm-up too; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
-  effort.window_seconds = std::min(effort.window_seconds, effort.max_seconds);
+  effort.window_seconds = std::min(effort.window_seconds, 0.2 * effort.max_seconds);
   return effort;
 }
 
