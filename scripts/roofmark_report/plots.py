@@ -14,6 +14,7 @@ TYPES = ["bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64", "int32"]
 CEILING = "#555555"
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif", "size": 13, "color": "#1b1f24"}
 MEMORY = ("dram", "l3", "l2", "l1", "shared")
+SIZE_OF = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
 
 
 def text(value):
@@ -331,6 +332,78 @@ def gemm_projections(_result, entries):
     return {"data": traces, "layout": layout(x, axis("rate, FLOP/s (int8: op/s)", ys), 460)}
 
 
+def attention_variant(record):
+    """What stays the same along a sequence: a text, most telling word first; and the length itself."""
+    shape = record["shape"]
+    words = [record["type"], f"d {shape.get('d')}", f"{shape.get('heads')} heads, {shape.get('kv_heads')} of keys and values"]
+    words += ["causal"] if shape.get("mask") == "causal" else []
+    words += [f"batch {shape['batch']}"] if shape.get("batch", "1") != "1" else []
+    queries, keys = number(shape.get("queries")), number(shape.get("keys"))
+    words += [f"{keys - queries:+.0f} keys"] if queries and keys and queries != keys else []
+    words += ["warm"] if shape.get("cache") == "warm" else []
+    return ", ".join(words), queries
+
+
+def attention_memory(record):
+    """Bytes of one execution: Q, K, V, O and what was allocated beside them; None where the record does not say."""
+    shape = {key: number(record["shape"].get(key)) for key in ("batch", "heads", "kv_heads", "queries", "keys", "d")}
+    workspace = record["notes"].get("workspace_bytes")
+    if not all(shape.values()) or workspace is None or record["type"] not in SIZE_OF:
+        return None
+    rows = 2 * shape["heads"] * shape["queries"] + 2 * shape["kv_heads"] * shape["keys"]
+    return number(shape["batch"] * rows * shape["d"] * SIZE_OF[record["type"]] + (number(workspace) or 0))
+
+
+def attention(entries, measure, title):
+    """A quantity over the length of the sequence, a line a way to compute it; a menu chooses among the variants."""
+    drawn = [(e, *attention_variant(e["roofmark"]), measure(e["roofmark"])) for e in entries]
+    drawn = sorted((item for item in drawn if item[2] and item[3]), key=lambda item: item[2])
+    if not drawn:
+        return None
+    hows = list(dict.fromkeys(e["roofmark"]["how"] for e in entries))
+    variants = {}
+    for entry, variant, length, value in drawn:
+        variants.setdefault(variant, {}).setdefault(entry["roofmark"]["how"], []).append((entry, length, value))
+    # The one that says most comes first: the most ways, then the longest lines.
+    order = sorted(variants, key=lambda v: (len(variants[v]), sum(map(len, variants[v].values()))), reverse=True)
+    traces, owners = [], []
+    for variant in order:
+        for how, points in variants[variant].items():
+            traces.append(records_trace(
+                how, [p[0] for p in points], [p[1] for p in points], [p[2] for p in points], mode="lines+markers",
+                visible=variant == order[0], line={"color": colour_of(how, hows), "width": 2},
+                marker={"color": colour_of(how, hows), "symbol": symbol_of(points[0][0]["roofmark"]["type"]), "size": 7}))
+            owners.append(variant)
+    lengths = sorted({item[2] for item in drawn})
+    x = axis("queries", tickvals=lengths, ticktext=[f"{length:.0f}" for length in lengths], range=decades(lengths, 1.3, 1.3))
+    menu = {"type": "dropdown", "x": 0, "xanchor": "left", "y": 1.03, "yanchor": "bottom", "pad": {"b": 10}, "font": {"size": 12},
+            "buttons": [{"label": text(variant), "method": "update", "args": [{"visible": [owner == variant for owner in owners]}]}
+                        for variant in order]}
+    return {"data": traces, "layout": layout(
+        x, axis(title, [item[3] for item in drawn]), 420, showlegend=True, margin={"l": 84, "r": 24, "t": 64, "b": 56},
+        updatemenus=[menu] if len(order) > 1 else [],
+        title={"text": "" if len(order) > 1 else text(order[0]), "font": {"size": 13}, "x": 0.06})}
+
+
+def fused_pairs(result):
+    """How many times as fast a fused operation is as the same in separate kernels; None where there is no such pair."""
+    pairs = [c for c in result["comparisons"] if "/algo:fused" in c["numerator"] and
+             c["numerator"].replace("/algo:fused", "/algo:separate") == c["denominator"]]
+    if not pairs:
+        return None
+    names = [text(c["numerator"].replace("/algo:fused", "")) for c in pairs]
+    ratios = [c["ratio"] for c in pairs]
+    up = [c.get("high", c["ratio"]) - c["ratio"] for c in pairs]
+    down = [c["ratio"] - c.get("low", c["ratio"]) for c in pairs]
+    trace = {"type": "bar", "orientation": "h", "x": ratios, "y": names, "marker": {"color": COLOURS[2]}, "width": 0.6,
+             "error_x": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": "#1b1f24", "thickness": 1.2},
+             "hovertemplate": "%{y}<br>%{x:.3f} times as fast<extra></extra>", "showlegend": False}
+    x = axis("times as fast as in separate kernels", type="linear", dtick=None, tickformat="", rangemode="tozero")
+    y = axis("", type="category", autorange="reversed", tickformat="", ticks="", tickfont={"size": 11})
+    one = {"type": "line", "yref": "paper", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "line": {"color": CEILING, "width": 1, "dash": "dash"}}
+    return {"data": [trace], "layout": layout(x, y, 110 + 28 * len(pairs), shapes=[one])}
+
+
 def ceilings_family(_result, entries):
     """Every probe's share of the theoretical ceiling; None where the device has none."""
     shares = [(e, e["roofmark"]["placement"]["of_theoretical"]) for e in entries if "of_theoretical" in e["roofmark"]["placement"]]
@@ -401,6 +474,13 @@ def of_family(family, result, entries):
                  "of the type. Dashed with open markers: the library's first choice, where the best of several was measured too."),
                 (gemm_projections(result, entries), "Other products: rate over n, which in a transformer's layer is the number of "
                  "tokens. With few tokens the weights' bytes are the limit, with many the arithmetic.")]
+    elif family == "attention":
+        made = [(attention(entries, lambda record: record["placement"].get("flops_per_second"), "rate, FLOP/s"),
+                 "Rate over the length of the sequence, a line a way to compute the same: with the scores in memory (naive, unfused) "
+                 "and without (tiled, the vendor's). Masked pairs of query and key are not counted."),
+                (attention(entries, lambda record: record["measurement"]["median"], "time, s"), "The same as time."),
+                (attention(entries, attention_memory, "memory, B"), "Memory of one execution: Q, K, V and O, and what was allocated "
+                 "beside them, counted as it was allocated. Scores in memory grow with the square of the length.")]
     elif family == "ceilings":
         made = [(ceilings_family(result, entries), "What each probe reached of the theoretical ceiling. The best one of a resource sets "
                  "its measured ceiling.")]

@@ -44,6 +44,11 @@ FAMILIES = {
                 "marked (after), again when it had run.",
     "stream": "Loops that move memory and compute almost nothing.",
     "gemm": "Matrix products D [m, n] = A [m, k] × B [k, n], by a library.",
+    "elementwise": "What a model does element by element, and what it buys to do several steps in one kernel.",
+    "reductions": "Operations along the rows of a matrix: softmax, norms, losses. At the best a row is read once and written once.",
+    "gemv": "A weight matrix times one vector, as in decoding: the weights' bytes are the limit, so narrower weights are faster.",
+    "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
+    "decode_attention": "One new token's attention to a cache of keys and values: reading the cache is the limit.",
 }
 # What a reader looks for first, in this order.
 HEADLINES = ("dram", "bf16_tensor", "fp8_tensor", "fp64_tensor", "fp32_fma", "fp64_fma", "stream_launch")
@@ -385,11 +390,13 @@ def page(result, digest):
         "name": family, "meaning": FAMILIES.get(family, ""), "table": family_table(family, entries, titles), "count": len(entries),
         "plots": [(figure(made), caption) for made, caption in plots.of_family(family, result, entries)]}
         for family, entries in families.items()]
+    fused = plots.fused_pairs(result)
+    fused = figure(fused) if fused else None
     level, headline, advice = verdict(result)
     return template().render(
         result=result, level=level, headline=headline, advice=advice, warnings=warnings(result), counts=counts(result),
         statuses=STATUSES, findings=group_findings(result), headlines=headlines(result), ceilings=ceilings_table(result),
-        has_roofline=roofline is not None, points=len(plots.placed_on_roofline(result)), sections=sections,
+        has_roofline=roofline is not None, points=len(plots.placed_on_roofline(result)), sections=sections, fused=fused,
         comparisons=comparison_rows(result), comparison_medians=comparison_medians(result), unmeasured=unmeasured_groups(result), wall_time=wall_time(result),
         total=units.duration(result["wall_time"]["total_seconds"]) if "wall_time" in result else "", device=device_facts(result),
         details=flat(result["device"]["details"]) + host_details(result), run=run_facts(result, digest),

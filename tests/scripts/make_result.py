@@ -229,6 +229,14 @@ def gemm(maker, how, kind, shape, algo, share, pipe, clock_hz=None, cache="cold"
     return maker.measure("gemm", how, kind, words, [[(pipe, 2 * m * n * k), ("dram", moved)]], share=share, clock_hz=clock_hz, **extra)
 
 
+def attention(maker, how, queries, mask, share, clock_hz, workspace=0, heads=64, kv_heads=8, d=128, kind="bf16"):
+    pairs = heads * queries * (queries + 1) / 2 if mask == "causal" else heads * queries * queries
+    shape = {"batch": 1, "heads": heads, "kv_heads": kv_heads, "queries": queries, "keys": queries, "d": d, "mask": mask, "cache": "cold"}
+    moved = 2 * (heads + kv_heads) * queries * d * SIZE_OF[kind]
+    return maker.measure("attention", how, kind, shape, [[(f"{kind}_tensor", 4 * pairs * d), ("exp", pairs), ("dram", moved)]],
+                         share=share, clock_hz=clock_hz, notes={"workspace_bytes": str(workspace)})
+
+
 def h200(noise_seed=0):
     clock, sms = 1.98e9, 132
     device = {
@@ -324,6 +332,22 @@ def h200(noise_seed=0):
         for size in (1024, 4096, 16384):
             maker.measure("transpose", "tiled", kind, {"rows": size, "columns": size, "cache": "cold"},
                           [[("dram", 2 * size * size * SIZE_OF[kind])]], share=0.8, clock_hz=clock)
+    for mask in ("none", "causal"):
+        for size in (512, 1024, 2048, 4096, 8192, 16384):
+            scores = 64 * size * size
+            ways = {"naive": 0.004, "unfused": 0.2, "tiled_mma": 0.5, "tiled_wgmma": 0.8, "cudnn": 0.82}
+            if size == 16384:
+                del ways["naive"]
+            names = {how: attention(maker, how, size, mask, share, hot,
+                                    scores * {"naive": 8, "unfused": 2}.get(how, 0)) for how, share in ways.items()}
+            for how in names.keys() - {"tiled_wgmma"}:
+                maker.compare(f"tiled against {how}", names["tiled_wgmma"], names[how])
+    for how in ("bias_gelu_residual", "adamw"):
+        elements = 1 << 26
+        pair = [maker.measure("elementwise", how, "fp32", {"n": elements, "algo": algo, "cache": "cold"},
+                              [[("dram", 12 * elements), ("fp32_fma", 10 * elements)]], share=share, clock_hz=clock)
+                for algo, share in (("fused", 0.95), ("separate", 0.4))]
+        maker.compare("fused against separate", *pair)
     probes(2)
 
     maker.miss("unsupported", "no library multiplies fp8 in layout nn below compute capability 10.0", "gemm", "cublaslt", "fp8",

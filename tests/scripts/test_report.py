@@ -282,3 +282,26 @@ def test_extreme_but_lawful_values_are_drawn(small, tmp_path):
             ceiling.update(empirical=value, theoretical=1 / value)
         path.write_text(json.dumps(made))
         assert attempt(path, page) is None
+
+
+def test_attention_is_drawn_by_rate_time_and_memory(h200):
+    entries = [e for e in h200["benchmarks"] if e["roofmark"]["family"] == "attention"]
+    rate, time, memory = (figure for figure, _ in plots.of_family("attention", h200, entries))
+    for figure in (rate, time, memory):
+        assert sum(len(t["x"]) for t in figure["data"]) == len(entries)
+        assert len(figure["layout"]["updatemenus"][0]["buttons"]) == 2
+        assert {t["name"] for t in figure["data"] if t["visible"]} == {"naive", "unfused", "tiled_mma", "tiled_wgmma", "cudnn"}
+    grown = {t["name"]: t["y"][3] / t["y"][2] for t in memory["data"] if t["visible"]}
+    assert grown["naive"] > 3.8 and grown["unfused"] > 3.5 and grown["tiled_wgmma"] == grown["cudnn"] == 2
+    entries[0]["roofmark"]["notes"].clear()
+    assert sum(len(t["x"]) for t in plots.of_family("attention", h200, entries)[2][0]["data"]) == len(entries) - 1
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_fused_operations_stand_beside_separate_ones(h200):
+    cpu = make_result.cpu()
+    figure = plots.fused_pairs(h200)
+    assert [name.split("/")[1] for name in figure["data"][0]["y"]] == ["bias_gelu_residual", "adamw"]
+    assert all(ratio > 2 for ratio in figure["data"][0]["x"])
+    assert "What fusion buys" in report.page(h200, "0" * 64)
+    assert plots.fused_pairs(cpu) is None and "What fusion buys" not in report.page(cpu, "0" * 64)
