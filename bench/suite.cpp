@@ -8,11 +8,12 @@ namespace roofmark {
 std::vector<Group> ceilings(const Listing&);
 std::vector<Group> stream(const Listing&);
 std::vector<Group> gemm(const Listing&);
+std::vector<Group> attention(const Listing&);
 std::vector<Group> transpose(const Listing&);
 
 const std::vector<NamedFamily>& families() {
   static const std::vector<NamedFamily> all = {
-      {"ceilings", ceilings}, {"stream", stream}, {"gemm", gemm}, {"transpose", transpose}};
+      {"ceilings", ceilings}, {"stream", stream}, {"gemm", gemm}, {"attention", attention}, {"transpose", transpose}};
   return all;
 }
 
