@@ -24,6 +24,9 @@ namespace {
 /// NVIDIA's own front end works around older versions: wrong masks and lengths, one query, head dimensions above 128.
 constexpr std::size_t kOldestVersion = 91100;
 
+/// Engines that split the keys of a single query over the SMs have been seen to ask for 1 MiB, the others for 256 bytes.
+constexpr std::size_t kMostWorkspaceBytes = 32u << 20;
+
 std::string version_text(std::size_t version) {
   return "cuDNN " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
@@ -420,6 +423,9 @@ class CudnnPlan final : public AttentionPlan {
         refusal = Library::loaded().finalize(plan_.get());
         if (refusal == CUDNN_STATUS_SUCCESS) {
           workspace_bytes_ = static_cast<std::size_t>(get<std::int64_t>(plan_, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+          if (workspace_bytes_ > kMostWorkspaceBytes) {
+            throw Unsupported("cuDNN's fused attention asks for " + std::to_string(workspace_bytes_) + " bytes of workspace");
+          }
           algorithm_ = describe(configuration);
           return;
         }
@@ -460,8 +466,10 @@ std::string unsupported(int compute_capability) {
   return compute_capability >= 80 ? "" : "cuDNN's fused attention needs compute capability 8.0";
 }
 
+std::size_t workspace_bytes(const AttentionProblem&) { return kMostWorkspaceBytes; }
+
 }  // namespace
 
-const AttentionKernels attention_cudnn = {"cudnn", plan, unsupported};
+const AttentionKernels attention_cudnn = {"cudnn", plan, unsupported, workspace_bytes};
 
 }  // namespace roofmark::cuda
