@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/ceilings_tensor.cuh"
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/cuda/status.hpp"
 
 namespace roofmark::cuda {
@@ -20,42 +21,10 @@ constexpr int kSlabs = 2;
 constexpr int kStepBytes = 32;
 constexpr int kSteps = kSlabs * kSlabBytes / kStepBytes;
 constexpr int kSlabRows = kM + kN;
-constexpr int kSwizzleAtom = 1024;
-constexpr int kSharedBytes = kSlabs * kSlabRows * kSlabBytes + kSwizzleAtom;
-
-// The one way to give an instruction 128 registers.
-#define ROOFMARK_NAMES_8(a, b, c, d, e, f, g, h) "%" #a ", %" #b ", %" #c ", %" #d ", %" #e ", %" #f ", %" #g ", %" #h
-#define ROOFMARK_NAMES_64 \
-  ROOFMARK_NAMES_8(0, 1, 2, 3, 4, 5, 6, 7) ", " \
-  ROOFMARK_NAMES_8(8, 9, 10, 11, 12, 13, 14, 15) ", " \
-  ROOFMARK_NAMES_8(16, 17, 18, 19, 20, 21, 22, 23) ", " \
-  ROOFMARK_NAMES_8(24, 25, 26, 27, 28, 29, 30, 31) ", " \
-  ROOFMARK_NAMES_8(32, 33, 34, 35, 36, 37, 38, 39) ", " \
-  ROOFMARK_NAMES_8(40, 41, 42, 43, 44, 45, 46, 47) ", " \
-  ROOFMARK_NAMES_8(48, 49, 50, 51, 52, 53, 54, 55) ", " \
-  ROOFMARK_NAMES_8(56, 57, 58, 59, 60, 61, 62, 63)
-#define ROOFMARK_NAMES_128 \
-  ROOFMARK_NAMES_64 ", " \
-  ROOFMARK_NAMES_8(64, 65, 66, 67, 68, 69, 70, 71) ", " \
-  ROOFMARK_NAMES_8(72, 73, 74, 75, 76, 77, 78, 79) ", " \
-  ROOFMARK_NAMES_8(80, 81, 82, 83, 84, 85, 86, 87) ", " \
-  ROOFMARK_NAMES_8(88, 89, 90, 91, 92, 93, 94, 95) ", " \
-  ROOFMARK_NAMES_8(96, 97, 98, 99, 100, 101, 102, 103) ", " \
-  ROOFMARK_NAMES_8(104, 105, 106, 107, 108, 109, 110, 111) ", " \
-  ROOFMARK_NAMES_8(112, 113, 114, 115, 116, 117, 118, 119) ", " \
-  ROOFMARK_NAMES_8(120, 121, 122, 123, 124, 125, 126, 127)
-#define ROOFMARK_REGISTERS_8(constraint, r, i)                                                              \
-  constraint(r[i]), constraint(r[i + 1]), constraint(r[i + 2]), constraint(r[i + 3]), constraint(r[i + 4]), \
-      constraint(r[i + 5]), constraint(r[i + 6]), constraint(r[i + 7])
-#define ROOFMARK_REGISTERS_64(constraint, r, i)                                                 \
-  ROOFMARK_REGISTERS_8(constraint, r, i), ROOFMARK_REGISTERS_8(constraint, r, i + 8),           \
-      ROOFMARK_REGISTERS_8(constraint, r, i + 16), ROOFMARK_REGISTERS_8(constraint, r, i + 24), \
-      ROOFMARK_REGISTERS_8(constraint, r, i + 32), ROOFMARK_REGISTERS_8(constraint, r, i + 40), \
-      ROOFMARK_REGISTERS_8(constraint, r, i + 48), ROOFMARK_REGISTERS_8(constraint, r, i + 56)
-#define ROOFMARK_REGISTERS_128(constraint, r) ROOFMARK_REGISTERS_64(constraint, r, 0), ROOFMARK_REGISTERS_64(constraint, r, 64)
+constexpr int kSharedBytes = kSlabs * kSlabRows * kSlabBytes + hopper::kSwizzleAtomBytes;
 
 /// D (+)= A B^T for 64 x 256 of D; registers as kernels/ceilings.hpp deals rows and columns to lanes. Without `accumulate` D is
-/// overwritten. `settle` keeps a register's uses behind it.
+/// overwritten.
 template <DataType type, DataType accumulator>
 struct Product;
 template <>
@@ -70,7 +39,6 @@ struct Product<DataType::tf32, DataType::fp32> {
         : ROOFMARK_REGISTERS_128("+f", d)
         : "l"(a), "l"(b), "r"(accumulate));
   }
-  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
   static __device__ Sum value(Register r) { return r; }
 };
 template <>
@@ -85,7 +53,6 @@ struct Product<DataType::fp16, DataType::fp32> {
         : ROOFMARK_REGISTERS_128("+f", d)
         : "l"(a), "l"(b), "r"(accumulate));
   }
-  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
   static __device__ Sum value(Register r) { return r; }
 };
 template <>
@@ -100,7 +67,6 @@ struct Product<DataType::bf16, DataType::fp32> {
         : ROOFMARK_REGISTERS_128("+f", d)
         : "l"(a), "l"(b), "r"(accumulate));
   }
-  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
   static __device__ Sum value(Register r) { return r; }
 };
 template <>
@@ -115,7 +81,6 @@ struct Product<DataType::fp8, DataType::fp32> {
         : ROOFMARK_REGISTERS_128("+f", d)
         : "l"(a), "l"(b), "r"(accumulate));
   }
-  static __device__ void settle(Register& r) { asm volatile("" : "+f"(r)); }
   static __device__ Sum value(Register r) { return r; }
 };
 template <>
@@ -127,10 +92,9 @@ struct Product<DataType::fp16, DataType::fp16> {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %66, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n256k16.f16.f16.f16 {" ROOFMARK_NAMES_64 "}, %64, %65, p, 1, 1, 0, 0; }"
-        : ROOFMARK_REGISTERS_64("+r", d, 0)
+        : ROOFMARK_REGISTERS_64("+r", d)
         : "l"(a), "l"(b), "r"(accumulate));
   }
-  static __device__ void settle(Register& r) { asm volatile("" : "+r"(r)); }
   static __device__ Sum value(Register r) { return sum_of_halves(r); }
 };
 template <>
@@ -145,25 +109,8 @@ struct Product<DataType::int8, DataType::int32> {
         : ROOFMARK_REGISTERS_128("+r", d)
         : "l"(a), "l"(b), "r"(accumulate));
   }
-  static __device__ void settle(Register& r) { asm volatile("" : "+r"(r)); }
   static __device__ Sum value(Register r) { return r; }
 };
-
-#undef ROOFMARK_NAMES_8
-#undef ROOFMARK_NAMES_64
-#undef ROOFMARK_NAMES_128
-#undef ROOFMARK_REGISTERS_8
-#undef ROOFMARK_REGISTERS_64
-#undef ROOFMARK_REGISTERS_128
-
-/// A shared-memory matrix descriptor (PTX ISA, asynchronous warpgroup matrix shared memory layout): k consecutive, 128-byte
-/// swizzle, groups of 8 rows 1024 bytes apart. Addresses and distances in units of 16 bytes.
-[[maybe_unused]] __device__ std::uint64_t descriptor(std::uint32_t address) {
-  constexpr std::uint64_t swizzle_128 = std::uint64_t{1} << 62;
-  constexpr std::uint64_t stride = std::uint64_t{kSwizzleAtom / 16} << 32;
-  constexpr std::uint64_t leading = std::uint64_t{1} << 16;  // not used with this swizzle
-  return swizzle_128 | stride | leading | (address & 0x3FFFF) >> 4;
-}
 
 /// Row-major rows of two slabs to their places in shared memory; within a slab 16-byte chunk c of row r stands at c ^ (r % 8).
 [[maybe_unused]] __device__ void copy_rows(unsigned char* shared, const uint4* rows, int count) {
@@ -181,8 +128,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Product = Product<type, accumulator>;
   extern __shared__ unsigned char dynamic[];
-  const std::uint32_t start = static_cast<std::uint32_t>(__cvta_generic_to_shared(dynamic));
-  const std::uint32_t aligned = (start + kSwizzleAtom - 1) / kSwizzleAtom * kSwizzleAtom;
+  const std::uint32_t start = hopper::shared_address(dynamic);
+  const std::uint32_t aligned = (start + hopper::kSwizzleAtomBytes - 1) / hopper::kSwizzleAtomBytes * hopper::kSwizzleAtomBytes;
   unsigned char* shared = dynamic + (aligned - start);
   copy_rows(shared, a, kM);
   copy_rows(shared + kM * kSlabBytes, b, kN);
@@ -191,28 +138,28 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   // From lane 0, so that the compiler knows the descriptors to be the same in a whole warp.
   const std::uint32_t warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
-  const std::uint64_t a_start = descriptor(aligned + warpgroup * 64 * kSlabBytes);
-  const std::uint64_t b_start = descriptor(aligned + kM * kSlabBytes);
+  const std::uint64_t a_start = hopper::describe_matrix(aligned + warpgroup * 64 * kSlabBytes);
+  const std::uint64_t b_start = hopper::describe_matrix(aligned + kM * kSlabBytes);
   typename Product::Register d[Product::registers];
 #pragma unroll
   for (int i = 0; i < Product::registers; ++i) d[i] = 0;
 #pragma unroll 1
   for (unsigned iteration = 0; iteration < iterations; ++iteration) {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    hopper::fence_registers();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       constexpr int steps_a_slab = kSlabBytes / kStepBytes;
       const int offset = (step / steps_a_slab * kSlabRows * kSlabBytes + step % steps_a_slab * kStepBytes) / 16;
       Product::multiply(d, a_start + offset, b_start + offset, step != 0);
     }
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    hopper::commit_products();
     // The last iteration's products may still run: the tensor cores never wait for the next to be issued.
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    hopper::wait_products<1>();
   }
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  hopper::wait_products<0>();
   // To the compiler the registers were written when the products were issued: nothing may read them before the wait.
 #pragma unroll
-  for (int i = 0; i < Product::registers; ++i) Product::settle(d[i]);
+  for (int i = 0; i < Product::registers; ++i) hopper::settle(d[i]);
   typename Product::Sum sum = 0;
 #pragma unroll
   for (int i = 0; i < Product::registers; ++i) sum += Product::value(d[i]);
