@@ -54,10 +54,6 @@ std::size_t row_start(std::int64_t batch, std::int64_t position, std::int64_t he
   return static_cast<std::size_t>(((batch * length + position) * heads + head) * dim);
 }
 
-std::int64_t visible_keys(const AttentionProblem& p, std::int64_t query) {
-  return p.causal ? std::clamp<std::int64_t>(query + 1 + p.keys - p.queries, 0, p.keys) : p.keys;
-}
-
 /// A row of O in float64, and the sum of |terms| of each element.
 struct Row {
   std::vector<double> expected, scale;
