@@ -8,12 +8,13 @@ namespace roofmark {
 std::vector<Group> ceilings(const Listing&);
 std::vector<Group> stream(const Listing&);
 std::vector<Group> gemm(const Listing&);
+std::vector<Group> gemv(const Listing&);
 std::vector<Group> attention(const Listing&);
 std::vector<Group> transpose(const Listing&);
 
 const std::vector<NamedFamily>& families() {
-  static const std::vector<NamedFamily> all = {
-      {"ceilings", ceilings}, {"stream", stream}, {"gemm", gemm}, {"attention", attention}, {"transpose", transpose}};
+  static const std::vector<NamedFamily> all = {{"ceilings", ceilings}, {"stream", stream},       {"gemm", gemm},
+                                               {"gemv", gemv},         {"attention", attention}, {"transpose", transpose}};
   return all;
 }
 
