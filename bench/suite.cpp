@@ -11,10 +11,12 @@ std::vector<Group> gemm(const Listing&);
 std::vector<Group> gemv(const Listing&);
 std::vector<Group> attention(const Listing&);
 std::vector<Group> transpose(const Listing&);
+std::vector<Group> reductions(const Listing&);
 
 const std::vector<NamedFamily>& families() {
-  static const std::vector<NamedFamily> all = {{"ceilings", ceilings}, {"stream", stream},       {"gemm", gemm},
-                                               {"gemv", gemv},         {"attention", attention}, {"transpose", transpose}};
+  static const std::vector<NamedFamily> all = {
+      {"ceilings", ceilings},   {"stream", stream},        {"gemm", gemm}, {"gemv", gemv}, {"attention", attention},
+      {"transpose", transpose}, {"reductions", reductions}};
   return all;
 }
 

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/kernel.hpp"
+
+namespace roofmark {
+
+/// Operations that bring a row to a number, and most of them the number back to the row. Over the columns of each row of
+/// x [rows, columns], with w = weight and b = bias [columns], epsilon = kNormEpsilon:
+///   softmax            out = exp(x - max) / sum of exp(x - max)
+///   layer_norm         out = (x - mean) / sqrt(variance + epsilon) * w + b, the variance over all columns (not columns - 1)
+///   rms_norm           out = x / sqrt(mean of x^2 + epsilon) * w
+///   residual_rms_norm  sum = residual + x, rounded to the type; out = rms_norm of that sum
+///   cross_entropy      out[row] = log(sum of exp(x)) - x[target[row]], in fp32
+///   row_sum            out[row] = sum of x, in fp32
+///   quantise           scale[row] = max(greatest |x| / 448, 2^-126), in fp32; out = x / scale[row] in fp8. A row of zeros is 0
+/// A softmax of nothing but -inf is NaN, and a NaN makes its whole row NaN.
+enum class ReductionOp { softmax, layer_norm, rms_norm, residual_rms_norm, cross_entropy, row_sum, quantise };
+
+inline constexpr ReductionOp kReductionOps[] = {
+    ReductionOp::softmax,       ReductionOp::layer_norm, ReductionOp::rms_norm, ReductionOp::residual_rms_norm,
+    ReductionOp::cross_entropy, ReductionOp::row_sum,    ReductionOp::quantise};
+
+constexpr std::string_view name(ReductionOp op) {
+  constexpr std::string_view names[] = {"softmax",       "layer_norm", "rms_norm", "residual_rms_norm",
+                                        "cross_entropy", "row_sum",    "quantise"};
+  return names[static_cast<int>(op)];
+}
+
+inline constexpr float kNormEpsilon = 1e-5F;
+inline constexpr float kGreatestFp8 = 448;
+inline constexpr float kLeastScale = 0x1p-126F;
+
+/// A row's result is one number.
+constexpr bool gives_one_number(ReductionOp op) { return op == ReductionOp::cross_entropy || op == ReductionOp::row_sum; }
+constexpr bool has_weight(ReductionOp op) {
+  return op == ReductionOp::layer_norm || op == ReductionOp::rms_norm || op == ReductionOp::residual_rms_norm;
+}
+/// The type of `out` for an x of `type`.
+constexpr DataType output_type(ReductionOp op, DataType type) {
+  return gives_one_number(op) ? DataType::fp32 : op == ReductionOp::quantise ? DataType::fp8 : type;
+}
+
+/// Dense and row-major; those that the operation does not name are null. Each is aligned to its elements and no more, and the
+/// arrays written overlap no other.
+struct ReductionArrays {
+  const void* x = nullptr;
+  const void* residual = nullptr;        ///< [rows, columns]
+  const void* weight = nullptr;          ///< [columns], like residual and bias of the type of x
+  const void* bias = nullptr;            ///< [columns]
+  const std::int32_t* target = nullptr;  ///< [rows], from 0 to columns - 1
+  void* out = nullptr;                   ///< [rows, columns], or fp32 [rows]
+  void* sum = nullptr;                   ///< [rows, columns]: residual + x
+  float* scale = nullptr;                ///< [rows]
+};
+
+enum class ReductionOutput { out, sum, scale };
+
+/// Terms of a row that may be added up in fp32 one after another; such sums are then added up pairwise.
+inline constexpr int kReductionChunk = 64;
+
+/// fp32, fp16 and bf16 on CUDA, fp32 on the CPU. Computed in fp32 and rounded once; results under 2^-126 may be 0. columns is
+/// at least 1 and under 2^31.
+struct ReductionKernels {
+  bool (*supports)(ReductionOp op, DataType type);
+  void (*launch)(ReductionOp op, DataType type, const ReductionArrays& arrays, std::int64_t rows, std::int64_t columns,
+                 Stream stream);
+  /// What the launch should have written to `which` in rows [first, first + count), in float64, and the scale by which an
+  /// error there is to be measured: what an honest evaluation in fp32 may lose in units of a roundoff. Both are arrays of as
+  /// many doubles as there are elements in those rows of `which`. The out of residual_rms_norm and of quantise are taken from
+  /// the sum and the scale that the launch has written.
+  void (*reference)(ReductionOp op, DataType type, const ReductionArrays& arrays, ReductionOutput which, std::int64_t first,
+                    std::int64_t count, std::int64_t columns, double* expected, double* scale, Stream stream);
+};
+
+namespace cuda {
+ROOFMARK_KERNELS ReductionKernels reductions;
+}
+namespace cpu {
+ROOFMARK_KERNELS ReductionKernels reductions;
+}
+
+}  // namespace roofmark

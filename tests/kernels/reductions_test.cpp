@@ -1,0 +1,366 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reductions.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "harness/device.hpp"
+#include "harness/elementwise_error.hpp"
+#include "kernels/check.hpp"
+#include "kernels/reductions_reference.hpp"
+
+namespace roofmark {
+namespace {
+
+using ::testing::Each;
+
+constexpr DataType kTypes[] = {DataType::fp32, DataType::fp16, DataType::bf16};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+using Values = std::vector<double>;
+
+/// Arrays in device memory that start `offset` elements after an aligned address, with poison on both sides.
+class Arrays {
+ public:
+  Arrays(Device& device, ReductionOp op, DataType type, std::int64_t rows, std::int64_t columns, std::size_t offset)
+      : device_(device), offset_(offset) {
+    const auto elements = static_cast<std::size_t>(rows * columns), row = static_cast<std::size_t>(columns);
+    const auto numbers = static_cast<std::size_t>(rows);
+    add(x_, type, elements);
+    arrays_.x = x_.data;
+    if (op == ReductionOp::residual_rms_norm) {
+      add(residual_, type, elements);
+      add(sum_, type, elements);
+      arrays_.residual = residual_.data;
+      arrays_.sum = sum_.data;
+    }
+    if (has_weight(op)) {
+      add(weight_, type, row);
+      arrays_.weight = weight_.data;
+    }
+    if (op == ReductionOp::layer_norm) {
+      add(bias_, type, row);
+      arrays_.bias = bias_.data;
+    }
+    if (op == ReductionOp::cross_entropy) {
+      add(target_, DataType::int32, numbers);
+      arrays_.target = static_cast<const std::int32_t*>(target_.data);
+    }
+    if (op == ReductionOp::quantise) {
+      add(scale_, DataType::fp32, numbers);
+      arrays_.scale = static_cast<float*>(scale_.data);
+    }
+    add(out_, output_type(op, type), gives_one_number(op) ? numbers : elements);
+    arrays_.out = out_.data;
+  }
+
+  const ReductionArrays& get() const { return arrays_; }
+
+  void fill() {
+    std::uint64_t number = 0;
+    for (Array* array : {&x_, &residual_, &weight_, &bias_}) {
+      if (array->data) device_.fill(array->data, array->type, array->count, {Distribution::normal, 3, number});
+      ++number;
+    }
+    if (target_.data) {
+      Values targets(target_.count);
+      for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<double>(i * 7919 % (x_.count / target_.count));
+      set(target_, targets);
+    }
+  }
+  void set_x(const Values& values) { set(x_, values); }
+  void set_weight(const Values& values) { set(weight_, values); }
+  void set_bias(const Values& values) { set(bias_, values); }
+  void set_residual(const Values& values) { set(residual_, values); }
+  void set_target(const Values& values) { set(target_, values); }
+
+  Values out() const { return values(out_); }
+  Values sum() const { return values(sum_); }
+  Values scale() const { return values(scale_); }
+
+  struct Array {
+    Memory memory;
+    void* data = nullptr;
+    DataType type = DataType::fp32;
+    std::size_t count = 0, all_bytes = 0;
+  };
+  /// The arrays that a launch writes, with the output that each is.
+  std::vector<std::pair<ReductionOutput, const Array*>> written() const {
+    std::vector<std::pair<ReductionOutput, const Array*>> all = {{ReductionOutput::out, &out_}};
+    if (sum_.data) all.emplace_back(ReductionOutput::sum, &sum_);
+    if (scale_.data) all.emplace_back(ReductionOutput::scale, &scale_);
+    return all;
+  }
+  /// Whether the poison before and after an array still stands.
+  bool untouched_around(const Array& array) const {
+    std::vector<unsigned char> bytes(array.all_bytes);
+    device_.to_host(bytes.data(), array.memory.get(), bytes.size());
+    const std::size_t begin = offset_ * size_of(array.type), end = begin + array.count * size_of(array.type);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      if ((i < begin || i >= end) && bytes[i] != 0xff) return false;
+    }
+    return true;
+  }
+
+ private:
+  void add(Array& array, DataType type, std::size_t count) {
+    array.type = type;
+    array.count = count;
+    array.all_bytes = (offset_ + count + 64) * size_of(type);
+    array.memory = device_.allocate(array.all_bytes);
+    array.data = static_cast<char*>(array.memory.get()) + offset_ * size_of(type);
+    device_.poison(array.memory.get(), array.all_bytes);
+  }
+  void set(const Array& array, const Values& values) {
+    ASSERT_EQ(values.size(), array.count);
+    std::vector<unsigned char> bytes(array.count * size_of(array.type));
+    for (std::size_t i = 0; i < values.size(); ++i) store(array.type, bytes.data(), i, values[i]);
+    device_.to_device(array.data, bytes.data(), bytes.size());
+  }
+  Values values(const Array& array) const {
+    std::vector<unsigned char> bytes(array.count * size_of(array.type));
+    device_.to_host(bytes.data(), array.data, bytes.size());
+    Values all(array.count);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = load_as_double(array.type, bytes.data(), i);
+    return all;
+  }
+
+  Device& device_;
+  std::size_t offset_;
+  Array x_, residual_, weight_, bias_, target_, out_, sum_, scale_;
+  ReductionArrays arrays_;
+};
+
+class Reductions : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    try {
+      device_ = open_device(GetParam());
+    } catch (const DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    kernels_ = select(device_->info().backend, &cuda::reductions, &cpu::reductions);
+    if (!kernels_) GTEST_SKIP() << "this build has no reductions for " << GetParam();
+  }
+
+  bool on_gpu() const { return device_->info().backend == Backend::cuda; }
+
+  void launch(ReductionOp op, DataType type, const Arrays& arrays, std::int64_t rows, std::int64_t columns) {
+    kernels_->launch(op, type, arrays.get(), rows, columns, device_->stream());
+    device_->synchronize();
+  }
+
+  struct Reference {
+    Values expected, scale;
+  };
+  Reference reference(ReductionOp op, DataType type, const Arrays& arrays, ReductionOutput which, std::int64_t rows,
+                      std::int64_t columns) {
+    const auto count = static_cast<std::size_t>(rows * reduction_output_columns(op, which, columns));
+    const Memory expected = device_->allocate(count * sizeof(double)), scale = device_->allocate(count * sizeof(double));
+    kernels_->reference(op, type, arrays.get(), which, 0, rows, columns, static_cast<double*>(expected.get()),
+                        static_cast<double*>(scale.get()), device_->stream());
+    device_->synchronize();
+    Reference found = {Values(count), Values(count)};
+    device_->to_host(found.expected.data(), expected.get(), count * sizeof(double));
+    device_->to_host(found.scale.data(), scale.get(), count * sizeof(double));
+    return found;
+  }
+
+  /// The one row of an operation on x, by the reference and by the kernel.
+  struct Row {
+    Values expected, got;
+  };
+  Row row(ReductionOp op, const Values& x, DataType type = DataType::fp32, const std::function<void(Arrays&)>& more = {}) {
+    const auto columns = static_cast<std::int64_t>(x.size());
+    Arrays arrays(*device_, op, type, 1, columns, 0);
+    arrays.set_x(x);
+    if (has_weight(op)) arrays.set_weight(Values(x.size(), 1));
+    if (op == ReductionOp::layer_norm) arrays.set_bias(Values(x.size(), 0));
+    if (more) more(arrays);
+    launch(op, type, arrays, 1, columns);
+    return {reference(op, type, arrays, ReductionOutput::out, 1, columns).expected, arrays.out()};
+  }
+
+  std::unique_ptr<Device> device_;
+  const ReductionKernels* kernels_ = nullptr;
+};
+
+TEST_P(Reductions, TheReferenceIsWhatIsWorkedOutByHand) {
+  const auto expect = [](const Values& got, const Values& right) {
+    ASSERT_EQ(got.size(), right.size());
+    for (std::size_t i = 0; i < right.size(); ++i) EXPECT_NEAR(got[i], right[i], 1e-12 * (1 + std::abs(right[i]))) << i;
+  };
+  const double e = std::exp(1.0);
+  expect(row(ReductionOp::softmax, {1, 2, 3}).expected, {1 / (1 + e + e * e), e / (1 + e + e * e), e * e / (1 + e + e * e)});
+  expect(row(ReductionOp::softmax, {5, 5, 5, 5}).expected, {0.25, 0.25, 0.25, 0.25});
+  expect(row(ReductionOp::cross_entropy, {1, 2, 3}, DataType::fp32, [](Arrays& a) { a.set_target({1}); }).expected,
+         {std::log(e + e * e + e * e * e) - 2});
+  // Mean 2.5, variance 1.25 over all four.
+  const double sigma = std::sqrt(1.25 + static_cast<double>(kNormEpsilon));
+  expect(row(ReductionOp::layer_norm, {1, 2, 3, 4}, DataType::fp32,
+             [](Arrays& a) {
+               a.set_weight({1, 1, 2, 2});
+               a.set_bias({0, 0, 0, 10});
+             })
+             .expected,
+         {-1.5 / sigma, -0.5 / sigma, 2 * 0.5 / sigma, 2 * 1.5 / sigma + 10});
+  const double root = std::sqrt(12.5 + static_cast<double>(kNormEpsilon));
+  expect(row(ReductionOp::rms_norm, {3, 4}, DataType::fp32,
+             [](Arrays& a) {
+               a.set_weight({1, 0.5});
+             })
+             .expected,
+         {3 / root, 2 / root});
+  expect(row(ReductionOp::residual_rms_norm, {1, 5}, DataType::fp32,
+             [](Arrays& a) {
+               a.set_residual({2, -1});
+             })
+             .expected,
+         {3 / root, 4 / root});
+  expect(row(ReductionOp::row_sum, {1, 2, 3.5}).expected, {6.5});
+  // The greatest, 896, takes a scale of 2.
+  expect(row(ReductionOp::quantise, {896, -8, 3}).expected, {448, -4, 1.5});
+}
+
+TEST_P(Reductions, QuantisedRowsHaveTheirScale) {
+  const auto scale_of = [&](const Values& x) {
+    Arrays arrays(*device_, ReductionOp::quantise, DataType::fp32, 1, static_cast<std::int64_t>(x.size()), 0);
+    arrays.set_x(x);
+    launch(ReductionOp::quantise, DataType::fp32, arrays, 1, static_cast<std::int64_t>(x.size()));
+    EXPECT_EQ(
+        reference(ReductionOp::quantise, DataType::fp32, arrays, ReductionOutput::scale, 1, static_cast<std::int64_t>(x.size()))
+            .expected,
+        arrays.scale());
+    return std::pair(arrays.scale().front(), arrays.out());
+  };
+  EXPECT_EQ(scale_of({896, -8, 3}), std::pair(2.0, Values({448, -4, 1.5})));
+  EXPECT_EQ(scale_of({0, 0}), std::pair(0x1p-126, Values({0, 0})));
+  EXPECT_EQ(scale_of({0x1p-140, 0}).first, 0x1p-126);
+}
+
+// A tolerance for rows whose terms may all round alike: kReductionChunk roundings one after another, and those of merging.
+double tolerance(DataType type) { return 1 + (kReductionChunk + 64) * unit_roundoff(DataType::fp32) / unit_roundoff(type); }
+
+TEST_P(Reductions, AreRightForEveryShapeAndAlignment) {
+  struct Shape {
+    std::int64_t rows, columns;
+  };
+  // For a warp, a block, clusters of 2, 4 and 8 blocks, more elements a thread, more threads, and what none of them holds.
+  std::vector<Shape> shapes = {{1, 1}, {3, 31}, {19, 512}, {9, 1000}, {17, 1024}, {3, 1032}, {2, 5001}, {2, 8192}};
+  if (on_gpu()) {
+    for (const std::int64_t columns : {16384, 16392, 20001, 40000, 65536, 100003, 131080, 262144, 262151, 400000}) {
+      shapes.push_back({3, columns});
+    }
+  }
+  for (const DataType type : kTypes) {
+    for (const ReductionOp op : kReductionOps) {
+      if (!kernels_->supports(op, type)) continue;
+      for (const auto& [rows, columns] : shapes) {
+        for (const std::size_t offset : {0, 1}) {
+          SCOPED_TRACE(testing::Message() << name(op) << " " << name(type) << " " << rows << " x " << columns << " at "
+                                          << offset);
+          Arrays arrays(*device_, op, type, rows, columns, offset);
+          arrays.fill();
+          launch(op, type, arrays, rows, columns);
+          for (const auto& [which, array] : arrays.written()) {
+            EXPECT_TRUE(arrays.untouched_around(*array));
+            const auto bytes = array->count * sizeof(double);
+            const Memory expected = device_->allocate(bytes), scale = device_->allocate(bytes);
+            auto* const values = static_cast<double*>(expected.get());
+            auto* const scales = static_cast<double*>(scale.get());
+            kernels_->reference(op, type, arrays.get(), which, 0, rows, columns, values, scales, device_->stream());
+            const ElementwiseError error = device_->compare(array->type, array->data, array->count, values, scales);
+            EXPECT_LE(error.worst, tolerance(array->type)) << "output " << static_cast<int>(which) << " at " << error.index;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows of equal, very large and very small values, and of one value that outweighs all others.
+TEST_P(Reductions, AreRightForRowsOutOfTheOrdinary) {
+  struct Kind {
+    const char* name;
+    std::function<double(std::size_t)> value;
+  };
+  const Kind kinds[] = {{"equal", [](std::size_t) { return 0.1; }},
+                        {"large", [](std::size_t i) { return i % 2 ? 3e4 : 2e4; }},
+                        {"small", [](std::size_t i) { return i % 2 ? 1e-4 : -3e-5; }},
+                        {"one", [](std::size_t i) { return i == 5 ? 1000.0 : 0.001; }},
+                        {"masked", [](std::size_t i) { return i % 3 ? -kInfinity : static_cast<double>(i % 7); }}};
+  std::vector<std::int64_t> lengths = {37, 1500};
+  if (on_gpu()) lengths.insert(lengths.end(), {20000, 140000, 300001});
+  for (const DataType type : kTypes) {
+    for (const ReductionOp op : kReductionOps) {
+      if (!kernels_->supports(op, type)) continue;
+      for (const Kind& kind : kinds) {
+        const bool masks = op == ReductionOp::softmax || op == ReductionOp::cross_entropy;
+        if (!masks && kind.value(1) == -kInfinity) continue;
+        for (const std::int64_t columns : lengths) {
+          SCOPED_TRACE(testing::Message() << name(op) << " " << name(type) << " " << kind.name << " " << columns);
+          Arrays arrays(*device_, op, type, 1, columns, 0);
+          arrays.fill();
+          Values x(static_cast<std::size_t>(columns));
+          for (std::size_t i = 0; i < x.size(); ++i) x[i] = kind.value(i);
+          arrays.set_x(x);
+          launch(op, type, arrays, 1, columns);
+          const Reference right = reference(op, type, arrays, ReductionOutput::out, 1, columns);
+          const Values got = arrays.out();
+          const DataType out = output_type(op, type);
+          // The scale of a sum is made for errors that are independent, which these rows' are not.
+          const double terms = op == ReductionOp::row_sum ? std::sqrt(static_cast<double>(columns)) : 1;
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            ASSERT_LE(elementwise_error(out, got[i], right.expected[i], right.scale[i] * terms), tolerance(out)) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Reductions, NothingButMinusInfinityHasNoSoftmax) {
+  for (const std::size_t columns : {1, 33, 2000}) {
+    const Row all = row(ReductionOp::softmax, Values(columns, -kInfinity));
+    EXPECT_THAT(all.expected, Each(testing::IsNan()));
+    EXPECT_THAT(all.got, Each(testing::IsNan()));
+  }
+}
+
+TEST_P(Reductions, NaNMakesItsWholeRowNaN) {
+  std::vector<std::size_t> lengths = {1, 40, 1500};
+  if (on_gpu()) lengths.insert(lengths.end(), {20000, 262144, 300001});
+  for (const DataType type : kTypes) {
+    for (const ReductionOp op : kReductionOps) {
+      if (!kernels_->supports(op, type)) continue;
+      for (const std::size_t columns : lengths) {
+        for (const std::size_t at : {std::size_t{0}, columns / 2, columns - 1}) {
+          SCOPED_TRACE(testing::Message() << name(op) << " " << name(type) << " " << columns << " at " << at);
+          Values x(columns, 0.5);
+          x[at] = kNaN;
+          const Row found = row(op, x, type, [&](Arrays& arrays) {
+            if (op == ReductionOp::residual_rms_norm) arrays.set_residual(Values(columns, 1));
+            if (op == ReductionOp::cross_entropy) arrays.set_target({0});
+          });
+          EXPECT_THAT(found.expected, Each(testing::IsNan()));
+          EXPECT_THAT(found.got, Each(testing::IsNan()));
+        }
+      }
+    }
+  }
+}
+
+std::string device_name(const testing::TestParamInfo<const char*>& info) {
+  return std::string(info.param).substr(0, 4) == "cuda" ? "cuda" : "cpu";
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Reductions, testing::Values("cpu", "cuda:0"), device_name);
+
+}  // namespace
+}  // namespace roofmark
