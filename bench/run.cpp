@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "bench/commands.hpp"
+#include "harness/cpu/contention.hpp"
 #include "harness/host.hpp"
 #include "harness/journal.hpp"
 #include "harness/measure.hpp"
@@ -104,7 +105,12 @@ Json libraries_of(Backend backend) {
 class Session {
  public:
   Session(Device& device, const RunOptions& options, fs::path folder, const Plan& plan)
-      : folder_(std::move(folder)), started_(steady_seconds()), plan_(plan), journal_(folder_ / "result.jsonl") {
+      : folder_(std::move(folder)),
+        started_(steady_seconds()),
+        device_(device.info()),
+        plan_(plan),
+        journal_(folder_ / "result.jsonl") {
+    if (device_.backend == Backend::cpu) cpu_time_ = cpu_time("/");
     std::string sku;
     const Roofline theoretical = theoretical_roofline(device.info(), &sku);
     const bool known = device.info().backend == Backend::cpu || !sku.empty();
@@ -149,10 +155,11 @@ class Session {
     add_unreached(lost_case, reason);
     const double start = steady_seconds();
     Analysis analysis;
-    log_.footer = footer(complete, wall);
+    const Json findings = final_findings();
+    log_.footer = footer(complete, wall, findings);
     assemble(log_, &analysis);  // the verdicts are final from here on
     wall.writing = writing_ + steady_seconds() - start;
-    log_.footer = footer(complete, wall);
+    log_.footer = footer(complete, wall, findings);
     journal_.footer(*log_.footer);
     write();
     wall_ = wall;
@@ -165,20 +172,37 @@ class Session {
   const fs::path& folder() const { return folder_; }
   const Json& header() const { return log_.header; }
   std::string wall_time() const { return wall_time_text(wall_, steady_seconds() - started_); }
+  /// Of a run that was finished.
   std::vector<Finding> findings() const {
     std::vector<Finding> all;
-    for (const Json& finding : log_.header.at("findings")) all.push_back({finding.at("kind"), finding.at("text"), {}});
+    for (const Json* part : {&log_.header, &*log_.footer}) {
+      for (const Json& finding : part->at("findings")) all.push_back({finding.at("kind"), finding.at("text"), {}});
+    }
     all.insert(all.end(), analysis_.findings.begin(), analysis_.findings.end());
     return all;
   }
 
  private:
-  Json footer(bool complete, const WallTime& wall) const {
+  /// What was found of the run as a whole, and cannot be found again from its records.
+  Json final_findings() const {
+    Json findings = Json::array();
+    const auto now = cpu_time_ ? cpu_time("/") : std::nullopt;
+    if (!now) return findings;
+    const Json& details = device_.details;
+    const bool limited = details.contains("cpu_quota_cores") || details.contains("memory_limit_bytes") ||
+                         details.at("logical_cpus").get<int>() < now->cpus;
+    const auto contention = find_contention(*cpu_time_, *now, device_.multiprocessors, limited);
+    if (contention) findings.push_back(to_json(*contention));
+    return findings;
+  }
+
+  Json footer(bool complete, const WallTime& wall, const Json& findings) const {
     const double total = steady_seconds() - started_;
     const double known = wall.timing + wall.warm_up + wall.preparation + wall.verification + wall.writing;
     return {{"finished_utc", utc_now()},
             {"complete", complete},
             {"interrupted", interrupted.load()},
+            {"findings", findings},
             {"wall_time",
              {{"total_seconds", total},
               {"timing_seconds", wall.timing},
@@ -221,6 +245,8 @@ class Session {
 
   fs::path folder_;
   double started_, written_ = 0, writing_ = 0;
+  const DeviceInfo& device_;
+  std::optional<CpuTime> cpu_time_;  ///< at the start, where the CPU is the device
   const Plan& plan_;
   Journal journal_;
   RunLog log_;

@@ -46,7 +46,10 @@ Json assemble(RunLog& log, Analysis* analysis) {
   Analysis made = analyze(roofline_from_json(log.header.at("ceilings")), log.records, log.comparisons);
   Json result = log.header;
   if (log.footer) {
-    result.update(*log.footer);
+    for (const Json& finding : log.footer->value("findings", Json::array())) result["findings"].push_back(finding);
+    for (const auto& [key, value] : log.footer->items()) {
+      if (key != "findings") result[key] = value;
+    }
   } else {
     result["complete"] = false;
     result["interrupted"] = false;

@@ -32,7 +32,8 @@ struct RunLog {
   Json header;
   std::vector<Record> records;
   std::vector<Comparison> comparisons;
-  /// finished_utc, complete, interrupted, wall_time; of a run that was cut off it is absent.
+  /// finished_utc, complete, interrupted, wall_time, and the findings of the run as a whole, which stand behind the header's;
+  /// of a run that was cut off it is absent.
   std::optional<Json> footer;
 };
 

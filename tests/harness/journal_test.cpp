@@ -43,14 +43,17 @@ class JournalFile : public testing::Test {
 
   void write_sample() const {
     Journal journal(path());
-    journal.header({{"schema_version", kSchemaVersion}, {"ceilings", Json::array()}, {"findings", Json::array()}});
+    journal.header({{"schema_version", kSchemaVersion},
+                    {"ceilings", Json::array()},
+                    {"findings", {to_json(Finding{"unknown_device", "known before", ""})}}});
     Record record = sample_record();
     journal.record(record);
     record.status = Status::failed;
     record.measurement.reset();
     journal.record(record);
     journal.comparison({"a against b", "a", "b"});
-    journal.footer({{"complete", true}, {"interrupted", false}});
+    journal.footer(
+        {{"complete", true}, {"interrupted", false}, {"findings", {to_json(Finding{"foreign_process", "busy", ""})}}});
   }
 
   std::string text() const {
@@ -144,6 +147,11 @@ TEST_F(JournalFile, AssembledResultSplitsMeasuredFromUnmeasured) {
   EXPECT_EQ(result.at("benchmarks")[0].at("time_unit"), "us");
   EXPECT_EQ(result.at("unmeasured").size(), 1U);
   EXPECT_EQ(result.at("complete"), true);
+  // What was known before, what the run as a whole showed, and what its records show.
+  ASSERT_EQ(result.at("findings").size(), 3U);
+  EXPECT_EQ(result.at("findings")[0].at("text"), "known before");
+  EXPECT_EQ(result.at("findings")[1].at("kind"), "foreign_process");
+  EXPECT_EQ(result.at("findings")[2].at("kind"), "throttle");
 }
 
 TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {

@@ -160,6 +160,25 @@ def test_recovering_a_whole_run_changes_nothing(small_run):
     assert json.loads((out / "result.json").read_text()) == result
 
 
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system does not say how busy its CPUs are")
+def test_a_busy_cpu_is_a_finding_that_recovering_keeps(tmp_path):
+    out = tmp_path / "out"
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as other:
+        try:
+            # On more cores a single busy one is within what is allowed.
+            done = roofmark(*SMALL, "--out", out, env=os.environ | {"OMP_NUM_THREADS": "2"})
+        finally:
+            other.kill()
+    assert done.returncode == 0, done.stderr
+    found = [finding["text"] for finding in json.loads((out / "result.json").read_text())["findings"]
+             if finding["kind"] == "foreign_process"]
+    assert len(found) == 1 and "cores busy on average" in found[0]
+    assert found[0] in done.stdout
+    (out / "result.json").unlink()
+    assert roofmark("recover", out).returncode == 0
+    assert found[0] in (out / "result.json").read_text()
+
+
 def started(arguments, out):
     """The program, once it has finished a record or two."""
     process = subprocess.Popen([ROOFMARK, *arguments, "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
