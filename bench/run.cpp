@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +12,7 @@
 #include <mutex>
 
 #include "bench/commands.hpp"
+#include "harness/children.hpp"
 #include "harness/cpu/contention.hpp"
 #include "harness/host.hpp"
 #include "harness/journal.hpp"
@@ -33,13 +32,22 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kRewriteSeconds = 5;
+constexpr double kOneSignalSeconds = 1;
 
 std::atomic<bool> interrupted{false};
+std::atomic<double> interrupted_at{0};
 
-// A second signal ends the process at once: the journal has what was finished.
+// A second signal ends the process at once: the journal has what was finished. What comes within a second is the first one by
+// another way: a terminal or a scheduler signals every process, and --device all passes it on to its children.
 void on_signal(int signal) {
-  interrupted = true;
-  std::signal(signal, SIG_DFL);
+  const double now = steady_seconds();
+  if (!interrupted) {
+    interrupted_at = now;
+    interrupted = true;
+  } else if (now - interrupted_at > kOneSignalSeconds) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
 }
 
 fs::path make_folder(const std::string& wanted) {
@@ -366,21 +374,12 @@ pid_t spawn(const RunOptions& options, const std::string& id, const fs::path& fo
     }
   }
   for (const std::string& word : {std::string("--device"), id, std::string("--out"), folder.string()}) words.push_back(word);
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  if (::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ) != 0) {
-    throw DeviceError("cannot start a process for " + id, false);
-  }
-  return child;
+  return start_process("/proc/self/exe", std::move(words));
 }
 
-int wait_for(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return kInterrupted;
+// What a child's end means, from its wait status. A signal may meet it before it can complete a file.
+int exit_status_of(int status) {
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM)) return kInterrupted;
   return WIFEXITED(status) ? WEXITSTATUS(status) : kNotMeasured;
 }
 
@@ -414,33 +413,41 @@ double median_rate_ratio(const fs::path& alone, const fs::path& together, std::s
 // One after another and then all at once: what the devices lose when they share power, cooling and the host.
 int run_on_all(const std::vector<std::string>& ids, const RunOptions& options) {
   const fs::path folder = make_folder(options.out);
-  // A terminal's Ctrl-C reaches the children too: they complete their files, and this process waits for that.
-  std::signal(SIGINT, [](int) {});
+  // The children complete their files, and this process waits for that.
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  const auto say = [&](const std::string& line) {
+    if (options.quiet) return;
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
   const auto place = [&](const char* how, std::string id) {
     std::replace(id.begin(), id.end(), ':', '-');
     return folder / how / id;
   };
   int status = kOk;
+  const auto wait = [&](const std::vector<pid_t>& children) {
+    for (const int ended : wait_for(children, interrupted)) status = worse(status, exit_status_of(ended));
+    if (interrupted) status = kInterrupted;
+  };
   for (const std::string& id : ids) {
-    fmt::print("{} alone\n", id);
-    std::fflush(stdout);
-    status = worse(status, wait_for(spawn(options, id, place("alone", id))));
+    say(id + " alone");
+    wait({spawn(options, id, place("alone", id))});
     if (status == kInterrupted || status == kUsage) return status;
   }
-  fmt::print("{} at once\n", fmt::join(ids, ", "));
-  std::fflush(stdout);
+  say(fmt::format("{} at once", fmt::join(ids, ", ")));
   RunOptions quiet = options;
   quiet.arguments.emplace_back("--quiet");
   std::vector<pid_t> children;
   for (const std::string& id : ids) children.push_back(spawn(quiet, id, place("together", id)));
-  for (const pid_t child : children) status = worse(status, wait_for(child));
+  wait(children);
   std::vector<std::vector<std::string>> rows = {{"device", "rate together / alone, median", "cases"}};
   for (const std::string& id : ids) {
     std::size_t cases = 0;
     const double ratio = median_rate_ratio(place("alone", id), place("together", id), cases);
     rows.push_back({id, cases ? fmt::format("{:.3f}", ratio) : "-", std::to_string(cases)});
   }
-  fmt::print("\n{}{}\n", align(rows), folder.string());
+  say("\n" + align(rows) + folder.string());
   return status;
 }
 

@@ -202,6 +202,16 @@ def test_an_interrupt_leaves_a_complete_file(tmp_path):
         "interrupted"}
 
 
+def test_a_signal_that_comes_twice_within_a_second_is_one(tmp_path):
+    process = started(["run", "--device", "cpu", "--suite", "quick"], tmp_path / "out")
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["interrupted"]
+
+
 def test_a_killed_run_is_recovered(tmp_path):
     out = tmp_path / "out"
     process = started(["run", "--device", "cpu", "--suite", "quick"], out)
