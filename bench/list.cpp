@@ -48,18 +48,23 @@ void print_pairs(const std::string& title, const std::vector<std::pair<std::stri
   fmt::print("\n");
 }
 
-std::unique_ptr<Device> open_selected(const std::string& value) {
-  std::string note;
-  const auto ids = resolve_devices(value, note);
+// `note`, where it is set, is to be said once nothing about the arguments can be wrong any more.
+std::unique_ptr<Device> open_selected(const std::string& value, std::string& note) {
+  if (value == "all") throw UsageError("--device all is for run: list and info take one device, auto, cpu or cuda:N");
+  return open_device(resolve_devices(value, note).front());
+}
+
+void say(const std::string& note) {
   if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
-  return open_device(ids.front());
 }
 
 }  // namespace
 
 int list(const Selection& selection, bool json) {
-  const auto device = open_selected(selection.device);
+  std::string note;
+  const auto device = open_selected(selection.device, note);
   const Plan cases = plan(device->info(), selection);
+  say(note);
   Json all = Json::array();
   std::vector<std::vector<std::string>> rows = {{"case", "memory", "work"}};
   for (const auto* groups : {&cases.ceilings, &cases.suite}) {
@@ -78,7 +83,9 @@ int list(const Selection& selection, bool json) {
 }
 
 int info(const std::string& device, bool json) {
-  const auto opened = open_selected(device);
+  std::string note;
+  const auto opened = open_selected(device, note);
+  say(note);
   const DeviceInfo& info = opened->info();
   std::string sku;
   const Roofline roofline = theoretical_roofline(info, &sku);

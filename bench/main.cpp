@@ -63,9 +63,8 @@ CLI::Validator whole_number() {
           ""};
 }
 
-void add_selection(CLI::App& command, Selection& selection) {
-  command.add_option("--device", selection.device, "auto, cpu, cuda:N, or all (every GPU: one after another, then at once)")
-      ->capture_default_str();
+void add_selection(CLI::App& command, Selection& selection, const std::string& devices) {
+  command.add_option("--device", selection.device, devices)->capture_default_str();
   add_word(command, "--suite", selection.suite, kSuites, "quick, baseline or full")->default_str("baseline");
   command.add_option("--filter", selection.filter, "measure the cases whose name this regular expression finds");
   add_word(command, "--cache", selection.cache, kCaches,
@@ -141,7 +140,7 @@ int main_command(int argc, char** argv) {
   app.require_subcommand(1);
 
   CLI::App* run_command = app.add_subcommand("run", "Measure the ceilings and a suite; write a result file");
-  add_selection(*run_command, options.selection);
+  add_selection(*run_command, options.selection, "auto, cpu, cuda:N, or all (every GPU: one after another, then at once)");
   std::vector<std::string> labels;
   run_command->add_option("--out", options.out, "folder for result.json and its journal [roofmark-results/<UTC time>]");
   add_word(*run_command, "--data", options.data, kData, "what the operands hold: normal, uniform or zeros")
@@ -157,7 +156,7 @@ int main_command(int argc, char** argv) {
 
   bool json = false;
   CLI::App* list_command = app.add_subcommand("list", "The cases of a suite, with what each must do at the least");
-  add_selection(*list_command, options.selection);
+  add_selection(*list_command, options.selection, "auto, cpu or cuda:N");
   list_command->add_flag("--json", json, "as a JSON array");
 
   CLI::App* info_command =

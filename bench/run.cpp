@@ -296,10 +296,13 @@ void present(const Session& session, const RunOptions& options, const TerminalSt
   fmt::print("{}\n{}{}\n", verdict, session.wall_time(), (session.folder() / "result.json").string());
 }
 
-int run_on(const std::string& id, const RunOptions& options) {
+/// `note`, if any, is said once nothing about the arguments can be wrong any more.
+int run_on(const std::string& id, const RunOptions& options, const std::string& note) {
   const auto device = open_device(id);
   const Plan cases = plan(device->info(), options.selection);
-  Session session(*device, options, make_folder(options.out), cases);
+  const fs::path folder = make_folder(options.out);
+  if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
+  Session session(*device, options, folder, cases);
 
   SoloTeam team;
   Settings settings;
@@ -456,8 +459,7 @@ int run_on_all(const std::vector<std::string>& ids, const RunOptions& options) {
 int run(const RunOptions& options) {
   std::string note;
   const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
-  if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
-  return options.selection.device == "all" ? run_on_all(ids, options) : run_on(ids.front(), options);
+  return options.selection.device == "all" ? run_on_all(ids, options) : run_on(ids.front(), options, note);
 }
 
 int recover(const std::string& folder) {

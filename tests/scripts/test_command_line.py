@@ -64,7 +64,12 @@ def small_run(tmp_path_factory):
         ["run", "--device", "cpu", "--filter", "["],
         ["run", "--device", "cpu", "--filter", "^nothing$"],
         ["run", "--benchmark_format=xml"],
+        ["run", "--filter", "["],
+        ["list", "--filter", "("],
         ["list", "--device", "cpu", "--filter", "("],
+        ["list", "--device", "all"],
+        ["info", "--device", "all"],
+        ["run", "--device", "all", "--benchmark_list_tests"],
         ["recover"],
         ["recover", "/nonexistent"],
     ],
@@ -86,6 +91,8 @@ def test_no_command_is_bad_usage():
     (["run", "--timeout", "0"], "--timeout: '0' is no number from 1 to 86400"),
     (["run", "--seed", "-1"], "--seed: '-1' is no whole number from 0 to 2^64 - 1"),
     (["run", "--seed", str(2**64)], "is no whole number"),
+    (["list", "--device", "all"], "auto, cpu or cuda:N"),
+    (["info", "--device", "all"], "auto, cpu or cuda:N"),
 ])
 def test_bad_usage_names_what_there_is(arguments, said):
     assert said in roofmark(*arguments).stderr
