@@ -57,6 +57,7 @@ Plan plan(const DeviceInfo& info, const Selection& selection);
 int run(const RunOptions& options);
 int list(const Selection& selection, bool json);
 int info(const std::string& device, bool json);
+/// Throws ReadError where a journal that has been damaged since would replace the result file of a run that came to its end.
 int recover(const std::string& folder);
 
 /// The records in one of Google Benchmark's own formats: json, console or csv.

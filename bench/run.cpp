@@ -462,6 +462,18 @@ int run(const RunOptions& options) {
   return options.selection.device == "all" ? run_on_all(ids, options) : run_on(ids.front(), options, note);
 }
 
+namespace {
+
+// How many records a result file of a run that came to its end has; absent where there is none.
+std::optional<std::size_t> finished_records(const fs::path& path) {
+  std::ifstream file(path);
+  const Json result = Json::parse(file, nullptr, false);
+  if (!result.is_object() || !result.contains("finished_utc")) return std::nullopt;
+  return result.value("benchmarks", Json::array()).size() + result.value("unmeasured", Json::array()).size();
+}
+
+}  // namespace
+
 int recover(const std::string& folder) {
   const fs::path journal = fs::path(folder) / "result.jsonl";
   int skipped = 0;
@@ -474,6 +486,14 @@ int recover(const std::string& folder) {
     throw ReadError(fmt::format("{} holds what no run writes: {}", journal.string(), error.what()));
   } catch (const std::invalid_argument& error) {
     throw ReadError(fmt::format("{} holds what no run writes: {}", journal.string(), error.what()));
+  }
+  const auto finished = finished_records(result);
+  if (finished && (!log.footer || skipped > 0 || log.records.size() < *finished)) {
+    throw ReadError(fmt::format("{} is of a run that came to its end, and {} has been damaged since ({}): nothing is replaced",
+                                result.string(), journal.string(),
+                                skipped       ? fmt::format("{} lines cannot be read", skipped)
+                                : !log.footer ? "its last line is missing"
+                                              : fmt::format("{} records of {}", log.records.size(), *finished)));
   }
   write_file(result, assembled.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   fmt::print("{}: {} records{}{}\n", result.string(), log.records.size(),

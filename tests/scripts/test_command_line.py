@@ -186,6 +186,25 @@ def test_a_busy_cpu_is_a_finding_that_recovering_keeps(tmp_path):
     assert found[0] in (out / "result.json").read_text()
 
 
+@pytest.mark.parametrize("damage, said", [
+    (lambda lines: lines[:-1], "its last line is missing"),
+    (lambda lines: [lines[0], lines[1][:-9], *lines[2:]], "1 lines cannot be read"),
+    (lambda lines: lines[:1] + lines[2:], " records of "),
+    (lambda lines: lines[:1], "its last line is missing"),
+], ids=["no footer", "a torn line", "a record less", "the header alone"])
+def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, damage, said):
+    _, result, out = small_run
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    lines = damage((out / "result.jsonl").read_text().splitlines(keepends=True))
+    (tmp_path / "result.jsonl").write_text("".join(lines))
+    done = roofmark("recover", tmp_path)
+    assert_one_line(done, 2)
+    assert said in done.stderr
+    assert json.loads((tmp_path / "result.json").read_text()) == result
+    (tmp_path / "result.json").unlink()
+    assert roofmark("recover", tmp_path).returncode == 0
+
+
 def started(arguments, out):
     """The program, once it has finished a record or two."""
     process = subprocess.Popen([ROOFMARK, *arguments, "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
