@@ -301,6 +301,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   const auto device = open_device(id);
   const Plan cases = plan(device->info(), options.selection);
   const fs::path folder = make_folder(options.out);
+  if (!options.out_file.empty()) check_writable(options.out_file);
   if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
   Session session(*device, options, folder, cases);
 
@@ -454,16 +455,6 @@ int run_on_all(const std::vector<std::string>& ids, const RunOptions& options) {
   return status;
 }
 
-}  // namespace
-
-int run(const RunOptions& options) {
-  std::string note;
-  const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
-  return options.selection.device == "all" ? run_on_all(ids, options) : run_on(ids.front(), options, note);
-}
-
-namespace {
-
 // How many records a result file of a run that came to its end has; absent where there is none.
 std::optional<std::size_t> finished_records(const fs::path& path) {
   std::ifstream file(path);
@@ -473,6 +464,12 @@ std::optional<std::size_t> finished_records(const fs::path& path) {
 }
 
 }  // namespace
+
+int run(const RunOptions& options) {
+  std::string note;
+  const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
+  return options.selection.device == "all" ? run_on_all(ids, options) : run_on(ids.front(), options, note);
+}
 
 int recover(const std::string& folder) {
   const fs::path journal = fs::path(folder) / "result.jsonl";

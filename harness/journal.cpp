@@ -40,6 +40,20 @@ Json benchmark_entry(const Record& record) {
   return entry;
 }
 
+/// A new file beside `path` that can be renamed to it, and its descriptor.
+std::pair<std::filesystem::path, int> create_beside(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto there = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    throw WriteError(fmt::format("cannot replace {}: it is no file", path.string()));
+  }
+  std::filesystem::path temporary = path;
+  temporary += fmt::format(".{}.tmp", ::getpid());
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) throw WriteError(fmt::format("cannot create {}: {}", temporary.string(), std::strerror(errno)));
+  return {temporary, file};
+}
+
 }  // namespace
 
 Json assemble(RunLog& log, Analysis* analysis) {
@@ -119,10 +133,7 @@ RunLog read_journal(const std::filesystem::path& path, int& skipped) {
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::filesystem::path temporary = path;
-  temporary += fmt::format(".{}.tmp", ::getpid());
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) throw WriteError(fmt::format("cannot create {}: {}", temporary.string(), std::strerror(errno)));
+  const auto [temporary, file] = create_beside(path);
   try {
     write_all(file, text, path);
     if (::fsync(file) != 0) throw WriteError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
@@ -137,6 +148,12 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
     ::unlink(temporary.c_str());
     throw WriteError(fmt::format("cannot replace {}: {}", path.string(), reason));
   }
+}
+
+void check_writable(const std::filesystem::path& path) {
+  const auto [temporary, file] = create_beside(path);
+  ::close(file);
+  ::unlink(temporary.c_str());
 }
 
 }  // namespace roofmark

@@ -69,4 +69,7 @@ RunLog read_journal(const std::filesystem::path& path, int& skipped);
 /// Writes by a temporary file beside it and rename, so that a file that stood before is whole or replaced, never torn.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
+/// Throws WriteError where write_file could not even begin: no folder, no permission, or something there that is no file.
+void check_writable(const std::filesystem::path& path);
+
 }  // namespace roofmark

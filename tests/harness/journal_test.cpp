@@ -166,6 +166,18 @@ TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no temporary file is left
 }
 
+TEST_F(JournalFile, WhatCannotBeWrittenIsFoundBeforeThereIsAnythingToWrite) {
+  check_writable(folder_ / "new.json");
+  EXPECT_FALSE(fs::exists(folder_ / "new.json"));
+  write_file(folder_ / "old.json", "old");
+  check_writable(folder_ / "old.json");
+  EXPECT_EQ(fs::file_size(folder_ / "old.json"), 3U);
+  EXPECT_THROW(check_writable(folder_), WriteError);
+  EXPECT_THROW(check_writable("/dev/null"), WriteError);
+  EXPECT_THROW(check_writable(folder_ / "missing" / "new.json"), WriteError);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no temporary file is left
+}
+
 TEST(WriteFile, AFullDiskIsSaidAndLosesNothing) {
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "/dev/full is not to be had";
   const fs::path folder = fs::temp_directory_path() / ("roofmark_full_" + std::to_string(::getpid()));

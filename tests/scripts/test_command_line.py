@@ -119,6 +119,12 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("path", ["missing/out.json", ".", "/dev/null"])
+def test_a_file_for_google_benchmark_that_cannot_be_written_ends_the_run_at_once(path, tmp_path):
+    assert_one_line(roofmark(*SMALL, "--out", "out", f"--benchmark_out={path}", cwd=tmp_path), 3)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_an_older_result_is_not_overwritten(tmp_path):
     (tmp_path / "result.json").write_text("mine")
     assert_one_line(roofmark(*SMALL, "--out", tmp_path), 2)
