@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the comparisons with other programs share: running them in turn, and the ratio of what they reached."""
 
+import argparse
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import tempfile
@@ -26,6 +28,25 @@ def ratio_interval(numerators, denominators):
         return math.exp(mean), None
     half = STUDENT_T_95[len(logs) - 2] * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), (math.exp(mean - half), math.exp(mean + half))
+
+
+def rounds_argument(text):
+    """The type of --rounds: as many as there are quantiles for."""
+    value = int(text)
+    if not 1 <= value <= len(STUDENT_T_95) + 1:
+        raise argparse.ArgumentTypeError(f"from 1 to {len(STUDENT_T_95) + 1}")
+    return value
+
+
+def device_argument(*others):
+    """The type of --device: cuda:N, or one of the others."""
+
+    def parse(text):
+        if text not in others and not re.fullmatch(r"cuda:\d+", text):
+            raise argparse.ArgumentTypeError(" or ".join((*others, "cuda:N")))
+        return text
+
+    return parse
 
 
 def run(command, accepted=(0,)):
