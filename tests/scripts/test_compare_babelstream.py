@@ -43,13 +43,16 @@ Dot,100,1024,8,1,9,9,9
 
 def record(op, total_bytes, minimum):
     return {"name": f"stream/{op}/fp64/bytes:{total_bytes}/cache:warm",
-            "roofmark": {"measurement": {"median": 2 * minimum, "minimum": minimum}}}
+            "roofmark": {"measurement": {"median": 2 * minimum, "minimum": minimum, "launches_per_sample": 1,
+                                         "samples": {"seconds": [minimum] * 20}}}}
 
 
 class Parsing(unittest.TestCase):
-    def test_babelstream_rates_come_from_the_least_time(self):
-        self.assertAlmostEqual(compare.parse_babelstream(BABELSTREAM, "copy"), 2 * 8 * 1024 / 0.0001)
-        self.assertAlmostEqual(compare.parse_babelstream(BABELSTREAM, "triad"), 3 * 8 * 1024 / 0.0002)
+    def test_babelstream_rates_come_from_the_least_time_of_all_but_the_first(self):
+        for op, expected in (("copy", 2 * 8 * 1024 / 0.0001), ("triad", 3 * 8 * 1024 / 0.0002)):
+            rate, attempts = compare.parse_babelstream(BABELSTREAM, op)
+            self.assertAlmostEqual(rate, expected)
+            self.assertEqual(attempts, 99)
 
     def test_babelstream_without_a_table_a_kernel_or_in_fp32_is_refused(self):
         for text in ("", "Validation failed\n", BABELSTREAM.split("Triad")[0], BABELSTREAM.replace(",1024,8,", ",1024,4,")):
@@ -58,10 +61,11 @@ class Parsing(unittest.TestCase):
 
     def test_roofmark_rates_come_from_the_minimum_of_the_right_case(self):
         result = {"benchmarks": [record("triad", 24001, 9.0), record("triad", 2400, 0.5), record("copy", 2400, 0.25)]}
-        self.assertAlmostEqual(compare.parse_roofmark(result, "triad", 2400), 2400 / 0.5)
-        self.assertAlmostEqual(compare.parse_roofmark(result, "copy", 2400), 2400 / 0.25)
         # 24001 bytes hold 1000 elements in each of three arrays.
-        self.assertAlmostEqual(compare.parse_roofmark(result, "triad", 24001), 24000 / 9.0)
+        for op, size, expected in (("triad", 2400, 2400 / 0.5), ("copy", 2400, 2400 / 0.25), ("triad", 24001, 24000 / 9.0)):
+            rate, attempts = compare.parse_roofmark(result, op, size)
+            self.assertAlmostEqual(rate, expected)
+            self.assertEqual(attempts, 20)
 
     def test_a_case_that_was_not_measured_gives_its_reason(self):
         name = record("triad", 2400, 1)["name"]
@@ -132,12 +136,30 @@ cp "{self.folder}/result.json" "$2/"
         self.assertEqual(done.returncode, 0, done.stderr)
         triad = next(line.split() for line in done.stdout.splitlines() if line.startswith("triad"))
         # 49152 bytes in 0.1 ms against 24 x 1024 bytes in 0.2 ms; the same in every round.
-        self.assertEqual(triad, ["triad", "2048", "0.12", "0.49", "4.000", "4.000", "..", "4.000"])
+        self.assertEqual(triad, ["triad", "2048", "0.12", "99", "0.49", "20", "4.000", "4.000", "..", "4.000"])
         calls = [line.split() for line in (self.folder / "log").read_text(encoding="utf-8").splitlines()]
         self.assertEqual([call[:2] for call in calls],
-                         [["roofmark", "list"]] + 2 * [["babelstream", "--csv"]] + [["roofmark", "run"]]
-                         + 2 * [["babelstream", "--csv"]] + [["roofmark", "run"]])
-        self.assertEqual([call[3] for call in calls if call[0] == "babelstream"], ["2048", "3072"] * 2)
+                         [["roofmark", "list"]] + 2 * ([["roofmark", "run"]] + 2 * [["babelstream", "--csv"]]))
+        # As many attempts as roofmark has samples, and the run that BabelStream leaves out.
+        self.assertEqual([call[3:6] for call in calls if call[0] == "babelstream"],
+                         [["2048", "--numtimes", "21"], ["3072", "--numtimes", "21"]] * 2)
+
+    def test_attempts_may_be_chosen_and_means_of_several_launches_are_said(self):
+        grouped = [record(op, 49152, 0.0001) for op in ("triad", "copy")]
+        grouped[0]["roofmark"]["measurement"]["launches_per_sample"] = 3
+        self.write("result.json", json.dumps({"benchmarks": grouped}))
+        done = self.run_script("--bytes", "49152", "--rounds", "1", "--runs", "7", self.babelstream, self.roofmark)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = [line.split() for line in (self.folder / "log").read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([call[5] for call in calls if call[0] == "babelstream"], ["7", "7"])
+        self.assertEqual(done.stderr.count("means of 3 launches"), 1)
+        self.assertIn("triad", done.stderr.splitlines()[-1])
+        self.assertEqual(self.run_script("--runs", "1", self.babelstream, self.roofmark).returncode, 2)
+
+    def test_attempts_that_differ_between_rounds_are_given_as_a_span(self):
+        lines = compare.table(49152, {op: [(1e9, 20), (1e9, 25)] for op in compare.ARRAYS},
+                              {op: [(2e9, 20), (2e9, 20)] for op in compare.ARRAYS}).splitlines()
+        self.assertEqual(lines[1].split()[2:7], ["1.00", "20-25", "2.00", "20", "2.000"])
 
     def test_a_size_that_is_not_listed_and_a_program_that_fails_end_with_3(self):
         unlisted = self.run_script("--bytes", "5", self.babelstream, self.roofmark)
