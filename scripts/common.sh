@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by setup, baseline and test.
+# Sourced by setup, baseline, test and compute_sanitizer.
 # shellcheck shell=bash
 
 set -euo pipefail

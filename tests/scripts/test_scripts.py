@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""setup, baseline and test, with everything that they call played by small scripts."""
+"""setup, baseline, test and compute_sanitizer, with everything that they call played by small scripts."""
 import shutil
 import subprocess
 from pathlib import Path
@@ -89,7 +89,9 @@ def test_what_is_missing_is_installed_once_and_nothing_else(checkout, bare, tmp_
 
 
 @pytest.mark.parametrize(
-    "command", [["setup", "--bogus"], ["test", "--bogus"], ["setup", "now"], ["baseline", "--out"]], ids=" ".join
+    "command",
+    [["setup", "--bogus"], ["test", "--bogus"], ["setup", "now"], ["baseline", "--out"], ["compute_sanitizer", "--bogus"]],
+    ids=" ".join,
 )
 def test_usage_errors(checkout, bare, command):
     result = run(checkout / "scripts" / command[0], *command[1:], path=bare)
@@ -98,7 +100,7 @@ def test_usage_errors(checkout, bare, command):
     assert command[1] in result.stderr
 
 
-@pytest.mark.parametrize("script", ["setup", "baseline", "test"])
+@pytest.mark.parametrize("script", ["setup", "baseline", "test", "compute_sanitizer"])
 def test_help(checkout, bare, script):
     result = run(checkout / "scripts" / script, "--help", path=bare)
     assert result.returncode == 0
@@ -191,3 +193,74 @@ def test_a_report_that_fails_is_no_success(built, bare, tmp_path):
     executable(built / "scripts/report", "#!/bin/bash\nexit 1\n")
     assert baseline(built, bare, "--out", str(tmp_path / "out")).returncode == 3
     assert baseline(built, bare, "--out", str(tmp_path / "out"), STATUS=1).returncode == 1
+
+
+CLEAN = {"memcheck": "ERROR SUMMARY: 0 errors", "racecheck": "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)",
+         "initcheck": "ERROR SUMMARY: 0 errors", "synccheck": "ERROR SUMMARY: 0 errors"}
+
+
+@pytest.fixture
+def sanitizer(checkout, bare, tmp_path):
+    """A GPU, a contract test of two families, and a compute-sanitizer that prints and ends as SAYS_<tool>_<family> has it."""
+    executable(bare / "nvidia-smi", "#!/bin/bash\necho 'GPU 0: NVIDIA H200 (UUID: GPU-1)'\n")
+    executable(checkout / "build/dev/tests/bench_contract_test", """#!/bin/bash
+        [[ $* == *--gtest_list_tests*"--gtest_filter=Gpu/*"* ]] || exit 9
+        echo 'Running main() from gmock_main.cc'
+        echo 'Gpu/Contract.'
+        echo '  HoldsForEveryCase/stream  # GetParam() = stream on cuda:0'
+        echo '  HoldsForEveryCase/gemm  # GetParam() = gemm on cuda:0'
+        """)
+    clean = "\n".join(f"{tool}) says='{summary}' ;;" for tool, summary in CLEAN.items())
+    executable(bare / "compute-sanitizer", f"""#!/bin/bash
+        echo "$*" >>{tmp_path}/calls
+        while [[ $1 != --tool ]]; do shift; done
+        tool=$2
+        case $tool in
+        {clean}
+        esac
+        family=${{*: -1}}
+        family=${{family##*/}}
+        other=PRINTS_${{tool}}_$family ends=ENDS_${{tool}}_$family
+        echo "${{!other-========= $says}}"
+        exit "${{!ends-0}}"
+        """)
+    return lambda **environment: run("env", *(f"{name}={value}" for name, value in environment.items()),
+                                     str(checkout / "scripts/compute_sanitizer"), path=bare)
+
+
+def test_the_sanitizer_runs_every_tool_on_every_family(sanitizer, checkout, tmp_path):
+    result = sanitizer()
+    assert (result.returncode, result.stderr) == (0, "")
+    pairs = [(tool, family) for tool in CLEAN for family in ("stream", "gemm")]
+    assert [line.split() for line in result.stdout.splitlines()] == [[tool, family, "...", "clean"] for tool, family in pairs]
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [call.split()[-1] for call in calls] == [f"--gtest_filter=Gpu/Contract.HoldsForEveryCase/{family}" for _, family in pairs]
+    for tool, family in pairs:
+        assert CLEAN[tool] in (checkout / f"build/dev/logs/compute-sanitizer-{tool}-{family}.log").read_text()
+
+
+@pytest.mark.parametrize("environment, status, said", [
+    ({"PRINTS_racecheck_gemm": "========= RACECHECK SUMMARY: 2 hazards displayed (0 errors, 2 warnings)"}, 1, "found: 2 hazards"),
+    ({"PRINTS_memcheck_gemm": "========= ERROR SUMMARY: 12 errors", "ENDS_memcheck_gemm": 86}, 1, "found: 12 errors"),
+    ({"ENDS_synccheck_stream": 1}, 1, "failed with exit status 1"),
+    ({"PRINTS_initcheck_gemm": "killed", "ENDS_initcheck_gemm": 137}, 1, "failed with exit status 137"),
+    ({"PRINTS_initcheck_gemm": "nothing of the kind"}, 3, "no summary, so not checked"),
+    ({"PRINTS_initcheck_gemm": "[  SKIPPED ] Gpu/Contract.HoldsForEveryCase/gemm"}, 3, "skipped, so not checked"),
+    ({"PRINTS_memcheck_stream": "[  SKIPPED ] it", "PRINTS_memcheck_gemm": "========= ERROR SUMMARY: 1 error"}, 1, "found: 1 error"),
+    ({"PRINTS_memcheck_stream": "========= ERROR SUMMARY: 1 error", "PRINTS_memcheck_gemm": "[  SKIPPED ] it"}, 1, "skipped"),
+], ids=str)
+def test_what_the_sanitizer_does_not_call_clean_is_no_success(sanitizer, environment, status, said):
+    result = sanitizer(**environment)
+    assert result.returncode == status
+    [line] = [line for line in result.stdout.splitlines() if said in line]
+    assert Path(line.rsplit("(", 1)[1].rstrip(")")).exists()
+    assert result.stdout.count("\n") == 8
+
+
+def test_without_a_sanitizer_a_gpu_or_a_build_the_way_out_is_said(sanitizer, checkout, bare):
+    (checkout / "build/dev/tests/bench_contract_test").unlink()
+    for missing, said in [("the build", "cmake --preset dev"), ("nvidia-smi", "no GPU"), ("compute-sanitizer", "CUDA toolkit")]:
+        (bare / missing).unlink(missing_ok=True)
+        result = sanitizer(CUDA_PATH="/nonexistent")
+        assert (result.returncode, result.stdout, result.stderr.count("\n")) == (3, "", 1), missing
+        assert said in result.stderr
