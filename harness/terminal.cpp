@@ -133,12 +133,13 @@ void Progress::clear() {
 }
 
 std::string ceilings_table(const Roofline& roofline) {
-  std::vector<Row> rows = {{"ceiling", "measured", "theoretical", "measured/theor.", "datasheet", "drift"}};
+  std::vector<Row> rows = {{"ceiling", "id", "measured", "theoretical", "measured/theor.", "datasheet", "drift"}};
   for (const Ceiling& ceiling : roofline.ceilings()) {
     const Unit unit = ceiling.resource.unit;
     const auto empirical = ceiling.empirical();
     if (!empirical && !ceiling.theoretical) continue;
-    rows.push_back({std::string(ceiling.resource.title), rate_or_dash(empirical, unit), rate_or_dash(ceiling.theoretical, unit),
+    rows.push_back({std::string(ceiling.resource.title), std::string(ceiling.resource.id), rate_or_dash(empirical, unit),
+                    rate_or_dash(ceiling.theoretical, unit),
                     empirical && ceiling.theoretical ? format_share(*empirical / *ceiling.theoretical) : "-",
                     rate_or_dash(ceiling.datasheet, unit),
                     ceiling.drift() ? fmt::format("{:+.1f} %", 100 * *ceiling.drift()) : "-"});
@@ -232,13 +233,14 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
       if (bandwidth * intensity > roof.rate) put(row(roof.rate), c, '-');
     }
   }
-  // Each roof's title stands where its line begins, unless another has taken the row: results gather at the right.
+  // Each roof's title stands where its line begins or, where it would not fit, ends with the line; unless another has taken the
+  // row. Results gather at the right.
   std::vector<bool> titled(kRows, false);
   for (const Roof& roof : roofs) {
     const int r = row(roof.rate);
     if (titled[std::size_t(r)]) continue;
     titled[std::size_t(r)] = true;
-    const int start = column(roof.rate / bandwidth) + 3;
+    const int start = std::min(column(roof.rate / bandwidth) + 3, columns - static_cast<int>(roof.title.size()));
     for (std::size_t i = 0; i < roof.title.size(); ++i) put(r, start + static_cast<int>(i), roof.title[i]);
   }
   for (const Point& point : points) put(row(point.rate), column(point.intensity), point.letter);

@@ -41,6 +41,7 @@ class Progress {
 };
 
 // Each returns text that ends in a newline.
+/// With the id by which `bound by` and `roofmark list` call each resource.
 std::string ceilings_table(const Roofline& roofline);
 /// One table a family, in the order of the records.
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style);

@@ -164,13 +164,14 @@ def ceilings_table(result):
         name = c["title"] + (f" ({units.seconds(1 / best)} each)" if unit == "launch" and best else "")
         drift = c.get("drift")
         rows.append([
-            (name, name, "\n".join(source for source in sources if source)),
+            (name, name, "\n".join(source for source in sources if source)), (c["resource"], c["resource"], ""),
             quantity(best, units.rate, unit), quantity(c.get("first"), units.rate, unit), quantity(c.get("last"), units.rate, unit),
             ("" if drift is None else f"{100 * drift:+.1f} %", "" if drift is None else drift, ""),
             quantity(c.get("theoretical"), units.rate, unit), of("theoretical"), quantity(c.get("datasheet"), units.rate, unit),
             of("datasheet"), ("" if ridge is None else units.digits(ridge), "" if ridge is None else ridge, "")])
     return table("ceilings", [
         ("Resource", "What has a ceiling, and where the figures come from", False),
+        ("Id", "What the tables of cases call it where it sets the least time, and what roofmark list calls it", False),
         ("Measured", "The better of start and end: the roof that results are held against", True),
         ("at the start", "The best probe before the suite", True), ("at the end", "The best probe after the suite", True),
         ("Drift", "End against start; above 2 % is a finding", True),
@@ -221,7 +222,7 @@ def family_table(family, entries, titles):
             quantity(p.get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP"),
             quantity(p.get("bytes_per_second"), units.rate, "B"),
             quantity(p.get("intensity"), lambda v: "" if v is None else units.digits(v)),
-            (bound.replace("_", " ") if bound else "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
+            (bound or "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
             quantity(p.get("of_theoretical"), units.share), quantity(p.get("of_theoretical_clock"), units.share),
             quantity(m.get("clock_hz"), units.clock), checked(record),
             ("".join("†‡*"[i] for i in range(3) if (throttled, not m["settled"], m["stopped_by"] == "budget")[i]), len(marks),
@@ -231,7 +232,7 @@ def family_table(family, entries, titles):
         ("Median", "Time of one launch; the pointer on it shows how many samples of how many launches", True), ("95 % interval", "Of the median, from blocks apart in time", True),
         ("Arithmetic", "FLOPs that the operation asks for, over the median", True),
         ("Memory", "Bytes that the operation must move at the least, over the median", True),
-        ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that sets the least time", False),
+        ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that sets the least time, by its id in the table of ceilings", False),
         ("of measured roof", "Least time on the measured ceilings / measured time", True),
         ("of theoretical", "Least time on the theoretical ceilings / measured time", True),
         ("at this clock", "The same, with the theoretical ceilings at the clock that was observed", True),

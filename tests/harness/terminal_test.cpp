@@ -53,6 +53,9 @@ TEST(Terminal, TablesShowOkRecordsAlone) {
   EXPECT_THAT(table, Not(HasSubstr("copy")));
   EXPECT_THAT(table, Not(HasSubstr("\033")));
   EXPECT_THAT(ceilings_table(analysis.roofline), HasSubstr("1.00 TB/s"));
+  // What is said to bind is found in the table of ceilings.
+  EXPECT_THAT(table, HasSubstr("  fp32_fma  "));
+  EXPECT_THAT(ceilings_table(analysis.roofline), HasSubstr("fp32 FMA  fp32_fma  "));
 }
 
 TEST(Terminal, TheRooflineHoldsThePointsAndTheRoofs) {
@@ -63,6 +66,19 @@ TEST(Terminal, TheRooflineHoldsThePointsAndTheRoofs) {
   EXPECT_THAT(plot, HasSubstr("fp32 FMA"));
   EXPECT_THAT(plot, HasSubstr("/"));
   EXPECT_EQ(roofline_plot({}, {}, {}), "");
+}
+
+TEST(Terminal, NoTitleOfARoofIsCut) {
+  auto records = placed_records();
+  // Its ridge is far to the right of all results.
+  Record tensor = ok_record("ceilings", "mma", {{{{resource::fp16_tensor, 1e15}}}}, 1e-2);
+  tensor.raises = resource::fp16_tensor;
+  records.push_back(tensor);
+  const Analysis analysis = analyze({}, records, {});
+  for (const int columns : {60, 100, 120}) {
+    EXPECT_THAT(roofline_plot(analysis.roofline, records, {false, false, columns}), HasSubstr("fp16 tensor, fp32 accumulate"))
+        << columns;
+  }
 }
 
 TEST(Terminal, ColourOnlyWhereItIsWanted) {

@@ -75,6 +75,19 @@ def test_every_record_is_in_a_table_and_a_plot(result):
             assert plots.hover(entry) in drawn
 
 
+def column(table, title):
+    [at] = [i for i, (name, _, _) in enumerate(table["columns"]) if name == title]
+    return [row[at][0] for row in table["rows"]]
+
+
+def test_what_binds_is_called_as_in_the_table_of_ceilings(result):
+    ids = column(report.ceilings_table(result), "Id")
+    assert ids == [ceiling["resource"] for ceiling in result["ceilings"]]
+    titles = {ceiling["resource"]: ceiling["title"] for ceiling in result["ceilings"]}
+    bound = column(report.family_table("all", result["benchmarks"], titles), "Bound by")
+    assert {each for each in bound if each} and {each for each in bound if each} <= set(ids)
+
+
 @pytest.mark.parametrize("change, level, said", [
     (lambda r: (r["unmeasured"].clear(), r["findings"].clear()), "good", "Every case was measured, and no result was wrong"),
     (lambda r: (r["unmeasured"].clear(), r["findings"].append({"kind": "drift", "text": "moved"})), "warn", "the roofs are in doubt"),
