@@ -40,11 +40,13 @@ struct SlotBytes {
 ///           head_dim terms of a score, whose own error counts twice for its size, and over the keys; a few for the rest
 ///   16-bit  the tensor cores align the products and the sum they are added to and truncate them at 24 bits or more, in groups
 ///           of at least eight (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, PeerJ CS, 2021):
-///           unit 2^-23, and these errors add up. In the same unit lie a few for exp2 and the rest, and the reference's
+///           unit 2^-23, and these errors add up. In the same unit lie a few for exp2 and the rest, and the reference's. And
+///           a few u for the errors of errors
 double fp32_error(const AttentionProblem& p) {
   const auto d = static_cast<double>(p.head_dim), keys = static_cast<double>(p.keys);
   if (p.type == DataType::fp32) return 4 + 2 * std::sqrt(d) + std::sqrt(keys);
-  return 0x1p-23 / unit_roundoff(p.type) * (8 + (d + keys) / 8);
+  const double u = unit_roundoff(p.type);
+  return 0x1p-23 / u * (8 + (d + keys) / 8) + 8 * u;
 }
 
 class PreparedAttention final : public Prepared {
@@ -59,7 +61,10 @@ class PreparedAttention final : public Prepared {
         plan_(kernels.plan(problem)) {
     slots_ = device_.allocate(static_cast<std::size_t>(setup.slots) * bytes_.allocated());
     const std::size_t before = device_.allocated_bytes();
-    if (const std::size_t bytes = plan_->workspace_bytes()) workspace_ = device_.allocate(bytes);
+    if (const std::size_t bytes = plan_->workspace_bytes()) {
+      workspace_ = device_.allocate(bytes);
+      device_.poison(workspace_.get(), bytes);
+    }
     workspace_bytes_ = device_.allocated_bytes() - before;
     for (int slot = 0; slot < setup.slots; ++slot) {
       const Arrays arrays = at(slot);

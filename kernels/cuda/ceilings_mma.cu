@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/ceilings_tensor.cuh"
+#include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/status.hpp"
 
 namespace roofmark::cuda {
@@ -39,18 +40,12 @@ struct Tf32 : Floats {
 };
 struct Fp16 : Floats {
   static __device__ void multiply(float (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    multiply_16x8x16<DataType::fp16>(c, a, b[0], b[1]);
   }
 };
 struct Bf16 : Floats {
   static __device__ void multiply(float (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    multiply_16x8x16<DataType::bf16>(c, a, b[0], b[1]);
   }
 };
 struct Fp8 : Floats {

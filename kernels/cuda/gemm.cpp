@@ -2,56 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm.hpp"
 
-#include <cublasLt.h>
-
 #include <array>
 
-#include "kernels/check.hpp"
-#include "kernels/cuda/status.hpp"
-
-// At global scope, where argument-dependent look-up finds it.
-static roofmark::StatusText describe_status(cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_SUCCESS) return {};
-  // The library does not say whether the context survived; the runtime does.
-  const bool sticky = describe_status(cudaPeekAtLastError()).sticky;
-  return {false, sticky, std::string(cublasLtGetStatusName(status)) + ": " + cublasLtGetStatusString(status)};
-}
+#include "kernels/cuda/cublaslt.hpp"
 
 namespace roofmark::cuda {
 
 namespace {
 
 constexpr std::size_t kWorkspaceBytes = 32u << 20;
-
-template <auto kDestroy>
-struct Destroy {
-  void operator()(auto* object) const { kDestroy(object); }
-};
-using Handle = std::unique_ptr<cublasLtContext, Destroy<cublasLtDestroy>>;
-using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<cublasLtMatmulDescDestroy>>;
-using Matrix = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMatrixLayoutDestroy>>;
-using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<cublasLtMatmulPreferenceDestroy>>;
-
-cudaDataType_t storage(DataType type) {
-  switch (type) {
-    case DataType::fp64:
-      return CUDA_R_64F;
-    case DataType::fp32:
-    case DataType::tf32:
-      return CUDA_R_32F;
-    case DataType::fp16:
-      return CUDA_R_16F;
-    case DataType::bf16:
-      return CUDA_R_16BF;
-    case DataType::fp8:
-      return CUDA_R_8F_E4M3;
-    case DataType::int8:
-      return CUDA_R_8I;
-    case DataType::int32:
-      return CUDA_R_32I;
-  }
-  return CUDA_R_32F;
-}
 
 /// How a product of a type is computed, and the type of its alpha and beta.
 struct Arithmetic {
@@ -72,46 +31,19 @@ Arithmetic arithmetic(DataType type) {
   }
 }
 
-Handle make_handle() {
-  cublasLtHandle_t made = nullptr;
-  check(cublasLtCreate(&made));
-  return Handle(made);
-}
-
-template <class Value>
-void set(const Operation& operation, cublasLtMatmulDescAttributes_t attribute, Value value) {
-  check(cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof(value)));
-}
-
-Operation make_operation(const GemmProblem& problem) {
+cublaslt::Operation make_operation(const GemmProblem& problem) {
   const auto [compute, scale] = arithmetic(problem.type);
-  cublasLtMatmulDesc_t made = nullptr;
-  check(cublasLtMatmulDescCreate(&made, compute, scale));
-  Operation operation(made);
-  set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSA, transposes_a(problem.layout) ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSB, transposes_b(problem.layout) ? CUBLAS_OP_T : CUBLAS_OP_N);
+  cublaslt::Operation operation =
+      cublaslt::make_operation(compute, scale, transposes_a(problem.layout), transposes_b(problem.layout));
   // The scale pointers of fp8 operands stay null, which means 1.
-  if (problem.type == DataType::fp8) set<std::int8_t>(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
+  if (problem.type == DataType::fp8) cublaslt::set<std::int8_t>(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
   return operation;
 }
 
 /// A matrix of rows x columns, stored transposed or not, without padding.
-Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns, bool transposed) {
+cublaslt::Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns, bool transposed) {
   if (transposed) std::swap(rows, columns);
-  cublasLtMatrixLayout_t made = nullptr;
-  check(cublasLtMatrixLayoutCreate(&made, storage(type), static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
-                                   rows));
-  return Matrix(made);
-}
-
-Preference make_preference() {
-  cublasLtMatmulPreference_t made = nullptr;
-  check(cublasLtMatmulPreferenceCreate(&made));
-  Preference preference(made);
-  // Pointers are taken as 256-byte aligned unless a preference says less.
-  check(cublasLtMatmulPreferenceSetAttribute(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes,
-                                             sizeof(kWorkspaceBytes)));
-  return preference;
+  return cublaslt::make_matrix(type, rows, columns, rows);
 }
 
 template <class Value>
@@ -149,29 +81,17 @@ class CublasLtPlan final : public GemmPlan {
  public:
   CublasLtPlan(const GemmProblem& problem, int most)
       : type_(problem.type),
-        handle_(make_handle()),
+        handle_(cublaslt::make_handle()),
         operation_(make_operation(problem)),
         a_(make_matrix(problem.type, problem.m, problem.k, transposes_a(problem.layout))),
         b_(make_matrix(problem.type, problem.k, problem.n, transposes_b(problem.layout))),
         d_(make_matrix(gemm_output_type(problem.type), problem.m, problem.n, false)) {
-    const Preference preference = make_preference();
-    std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
-    int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation_.get(), a_.get(), b_.get(), d_.get(),
-                                                                 d_.get(), preference.get(), most, results.data(), &found);
-    // The values are whole and consistent, so one that is called invalid belongs to a combination there is no kernel for.
-    for (cublasStatus_t no : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ARCH_MISMATCH, CUBLAS_STATUS_INVALID_VALUE}) {
-      if (status == no) refuse(status);
-    }
-    check(status);
-    results.resize(static_cast<std::size_t>(found));
-    for (const cublasLtMatmulHeuristicResult_t& result : results) {
-      if (result.state != CUBLAS_STATUS_SUCCESS) continue;
+    for (const cublasLtMatmulHeuristicResult_t& result :
+         cublaslt::find_algorithms(handle_, operation_, a_, b_, d_, {kWorkspaceBytes}, most)) {
       chosen_.push_back(result.algo);
       algorithms_.push_back(describe(result));
       output_roundings_.push_back(roundings(result.algo));
     }
-    if (chosen_.empty()) refuse(results.empty() ? CUBLAS_STATUS_NOT_SUPPORTED : results.front().state);
   }
 
   const std::vector<std::string>& algorithms() const override { return algorithms_; }
@@ -196,12 +116,10 @@ class CublasLtPlan final : public GemmPlan {
   }
 
  private:
-  [[noreturn]] static void refuse(cublasStatus_t status) { throw Unsupported("cuBLASLt: " + describe_status(status).text); }
-
   DataType type_;
-  Handle handle_;
-  Operation operation_;
-  Matrix a_, b_, d_;
+  cublaslt::Handle handle_;
+  cublaslt::Operation operation_;
+  cublaslt::Matrix a_, b_, d_;
   std::vector<cublasLtMatmulAlgo_t> chosen_;
   std::vector<std::string> algorithms_;
   std::vector<int> output_roundings_;

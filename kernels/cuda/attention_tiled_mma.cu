@@ -1,0 +1,396 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "kernels/attention.hpp"
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/status.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+struct Arguments {
+  const std::uint16_t* q;
+  const std::uint16_t* k;
+  const std::uint16_t* v;
+  std::uint16_t* o;
+  int batches, heads, kv_heads, queries, keys;
+  bool causal;
+  float scale;  ///< of a score, log2(e) included
+};
+
+/// How the work is cut. A warp has kTall times 16 queries, which share what it reads of K and V; a block holds its queries
+/// and a ring of kSlots blocks of kKeys keys or values in shared memory, and kBlocks of them run on an SM.
+template <DataType kType_, int kDim_, int kWarps_, int kTall_, int kKeys_, int kSlots_, int kBlocks_, bool kQueriesInRegisters_>
+struct Tiling {
+  static constexpr DataType kType = kType_;
+  static constexpr int kDim = kDim_, kWarps = kWarps_, kTall = kTall_, kKeys = kKeys_, kSlots = kSlots_, kBlocks = kBlocks_;
+  static constexpr bool kQueriesInRegisters = kQueriesInRegisters_;
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kQueries = 16 * kTall * kWarps;
+  static constexpr int kRowBytes = 2 * kDim;
+  static constexpr int kChunks = kRowBytes / 16;
+  static constexpr int kQueryBytes = kQueries * kRowBytes, kSlotBytes = kKeys * kRowBytes;
+  static constexpr int kSharedBytes = kQueryBytes + kSlots * kSlotBytes;
+};
+
+/// Where a row's chunk of 16 bytes stands. The rows of a matrix that are read at once differ in the last three bits, and so do
+/// then the chunks' places in the 128 bytes that shared memory gives at a time.
+template <class T>
+__device__ int chunk_offset(int row, int chunk) {
+  return row * T::kRowBytes + (chunk ^ (row & 7)) * 16;
+}
+
+/// Starts to copy kRows rows, zeros beyond the first `there` of them (at least one).
+template <class T, int kRows>
+__device__ void copy_rows(std::uint32_t to, const std::uint16_t* from, int stride, int there) {
+  constexpr int kStep = T::kThreads / T::kChunks;
+  static_assert(T::kThreads % T::kChunks == 0 && kStep % 8 == 0 && kRows % kStep == 0);
+  const int row = static_cast<int>(threadIdx.x) / T::kChunks, chunk = static_cast<int>(threadIdx.x) % T::kChunks;
+  const std::uint32_t first = to + chunk_offset<T>(row, chunk);
+  const std::uint16_t* const column = from + 8 * chunk;
+  // Not all at once: their addresses would take registers that the products need.
+#pragma unroll 4
+  for (int step = 0; step < kRows; step += kStep) {
+    const bool is_there = row + step < there;
+    copy_16_bytes(first + step * T::kRowBytes, column + std::int64_t{is_there ? row + step : 0} * stride, is_there);
+  }
+}
+
+/// Where this lane's row begins of four matrices of 8 x 8 in the tile at a multiple of 128 bytes: of the first 16 rows and
+/// columns, down and then right for Q and V, right and then down for K. So A has its four registers in order, and B, K's rows
+/// or V's columns, its pairs of them.
+template <class T>
+__device__ std::uint32_t matrices_down(std::uint32_t tile) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  return tile + chunk_offset<T>(lane % 16, lane / 16);
+}
+template <class T>
+__device__ std::uint32_t matrices_right(std::uint32_t tile) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  return tile + chunk_offset<T>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+}
+/// The same for `row`, a multiple of 16, and column 16 d.
+template <class T>
+__device__ std::uint32_t matrices_at(std::uint32_t first, int row, int d) {
+  return (first ^ 2 * d % 8 * 16) + 2 * d / 8 * 128 + row * T::kRowBytes;
+}
+
+/// The block's queries, of one head, and what they see.
+template <class T>
+struct Place {
+  std::int64_t query_offset, key_offset;  ///< of the first query and key from the arrays' begin, in elements
+  int queries;
+  int keys, seen_by_first, more_by_each;
+
+  // A causal block's work grows with its place: the longest of all heads first. Else a head's blocks run together, so that
+  // they find its keys in L2.
+  __device__ Place(const Arguments& a, int nth) {
+    const int places = (a.queries + T::kQueries - 1) / T::kQueries, head_batches = a.batches * a.heads;
+    const int first = T::kQueries * (a.causal ? places - 1 - nth / head_batches : nth % places);
+    const int head_batch = a.causal ? nth % head_batches : nth / places;
+    const int batch = head_batch / a.heads, head = head_batch % a.heads, kv_head = head / (a.heads / a.kv_heads);
+    query_offset = ((std::int64_t{batch} * a.queries + first) * a.heads + head) * T::kDim;
+    key_offset = (std::int64_t{batch} * a.keys * a.kv_heads + kv_head) * T::kDim;
+    queries = min(T::kQueries, a.queries - first);
+    keys = a.keys;
+    seen_by_first = a.causal ? first + 1 + a.keys - a.queries : a.keys;
+    more_by_each = a.causal ? 1 : 0;
+  }
+
+  /// How many keys the block's query sees.
+  __device__ int visible(int query) const { return max(0, min(keys, seen_by_first + more_by_each * query)); }
+};
+
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(Arguments arguments) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  constexpr int kTall = T::kTall, kKeys = T::kKeys, kDim = T::kDim, kSlots = T::kSlots;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+
+  const Place<T> place(arguments, read_block_index());
+  const int key_stride = kDim * arguments.kv_heads;
+  const std::uint16_t* const k = arguments.k + place.key_offset;
+  const std::uint16_t* const v = arguments.v + place.key_offset;
+  const int blocks = (place.visible(place.queries - 1) + kKeys - 1) / kKeys, unmasked = place.visible(0) / kKeys;
+
+  // The ring: K and V of a block in turns. A group of copies a turn, empty behind the last, keeps the count of groups.
+  const std::uint32_t query_tile = shared_address(shared), ring = query_tile + T::kQueryBytes;
+  const auto slot = [&](int turn) { return ring + turn % kSlots * T::kSlotBytes; };
+  const auto copy_turn = [&](int turn) {
+    const int begin = turn / 2 * kKeys;
+    if (turn < 2 * blocks) {
+      copy_rows<T, kKeys>(slot(turn), (turn % 2 ? v : k) + std::int64_t{begin} * key_stride, key_stride,
+                          arguments.keys - begin);
+    }
+    end_copy_group();
+  };
+  // The slot that turn + kSlots - 1 goes to was read in the turn before, which all threads have ended.
+  const auto begin_turn = [&](int turn) {
+    wait_for_copy_groups<kSlots - 2>();
+    __syncthreads();
+    copy_turn(turn + kSlots - 1);
+  };
+
+  copy_rows<T, T::kQueries>(query_tile, arguments.q + place.query_offset, kDim * arguments.heads, place.queries);
+#pragma unroll
+  for (int turn = 0; turn < kSlots - 1; ++turn) copy_turn(turn);
+
+  const int warp_row = warp * 16 * kTall;
+  const std::uint32_t q_rows = matrices_down<T>(query_tile + warp_row * T::kRowBytes);
+  float o[kTall][kDim / 8][4] = {};
+  // What is subtracted from the scaled scores of this lane's rows (lane / 4 and 8 below, of each 16), and the sum of this
+  // lane's columns.
+  float base[kTall][2], sum[kTall][2] = {};
+#pragma unroll
+  for (int t = 0; t < kTall; ++t) base[t][0] = base[t][1] = -kInfinity;
+  std::uint32_t kept[T::kQueriesInRegisters ? kTall : 1][T::kQueriesInRegisters ? kDim / 16 : 1][4];
+
+#pragma unroll 1
+  for (int block = 0; block < blocks; ++block) {
+    begin_turn(2 * block);
+    if constexpr (T::kQueriesInRegisters) {
+      if (block == 0) {
+#pragma unroll
+        for (int t = 0; t < kTall; ++t) {
+#pragma unroll
+          for (int d = 0; d < kDim / 16; ++d) load_matrices(kept[t][d], matrices_at<T>(q_rows, 16 * t, d));
+        }
+      }
+    }
+    float s[kTall][kKeys / 8][4] = {};
+    const std::uint32_t k_rows = matrices_right<T>(slot(2 * block));
+#pragma unroll
+    for (int d = 0; d < kDim / 16; ++d) {
+      std::uint32_t q[kTall][4];
+#pragma unroll
+      for (int t = 0; t < kTall; ++t) {
+        if constexpr (T::kQueriesInRegisters) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) q[t][i] = kept[t][d][i];
+        } else {
+          load_matrices(q[t], matrices_at<T>(q_rows, 16 * t, d));
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < kKeys / 16; ++n) {
+        std::uint32_t b[4];
+        load_matrices(b, matrices_at<T>(k_rows, 16 * n, d));
+#pragma unroll
+        for (int t = 0; t < kTall; ++t) {
+          multiply_16x8x16<T::kType>(s[t][2 * n], q[t], b[0], b[1]);
+          multiply_16x8x16<T::kType>(s[t][2 * n + 1], q[t], b[2], b[3]);
+        }
+      }
+    }
+
+    begin_turn(2 * block + 1);
+    if (block >= unmasked) {
+      const Place<T> edge(arguments, read_block_index());
+#pragma unroll
+      for (int t = 0; t < kTall; ++t) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const int seen = edge.visible(warp_row + 16 * t + 8 * r + lane / 4) - block * kKeys - 2 * (lane % 4);
+#pragma unroll
+          for (int n = 0; n < kKeys / 8; ++n) {
+            if (8 * n >= seen) s[t][n][2 * r] = -kInfinity;
+            if (8 * n + 1 >= seen) s[t][n][2 * r + 1] = -kInfinity;
+          }
+        }
+      }
+    }
+
+    // The exponents are of the scores less a base, which need not be the greatest: as long as they stay below kRoom, what
+    // was summed is not scaled anew. (2^kRoom is in the range of fp16, and its sums in that of fp32.)
+    constexpr float kRoom = 8;
+    float greatest[kTall][2];
+    bool exceeds = false;
+#pragma unroll
+    for (int t = 0; t < kTall; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float most = s[t][0][2 * r];
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(s[t][n][2 * r], s[t][n][2 * r + 1]));
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+        greatest[t][r] = most * arguments.scale;
+        exceeds = exceeds || greatest[t][r] - base[t][r] > kRoom;
+      }
+    }
+    if (__any_sync(~0u, exceeds)) {
+#pragma unroll
+      for (int t = 0; t < kTall; ++t) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const float raised = fmaxf(base[t][r], greatest[t][r]);
+          // Of a row that has seen nothing yet both are -inf.
+          const float shrink = exp2_approximate(raised == -kInfinity ? 0 : base[t][r] - raised);
+          base[t][r] = raised;
+          sum[t][r] *= shrink;
+#pragma unroll
+          for (int n = 0; n < kDim / 8; ++n) {
+            o[t][n][2 * r] *= shrink;
+            o[t][n][2 * r + 1] *= shrink;
+          }
+        }
+      }
+    }
+
+    const std::uint32_t v_rows = matrices_down<T>(slot(2 * block + 1));
+#pragma unroll
+    for (int n = 0; n < kKeys / 16; ++n) {
+      std::uint32_t p[kTall][4];
+#pragma unroll
+      for (int t = 0; t < kTall; ++t) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const float origin = base[t][r] == -kInfinity ? 0 : base[t][r];
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const float low = exp2_approximate(fmaf(s[t][2 * n + half][2 * r], arguments.scale, -origin));
+            const float high = exp2_approximate(fmaf(s[t][2 * n + half][2 * r + 1], arguments.scale, -origin));
+            sum[t][r] += low + high;
+            p[t][2 * half + r] = pack<T::kType>(low, high);
+          }
+        }
+      }
+#pragma unroll
+      for (int d = 0; d < kDim / 16; ++d) {
+        std::uint32_t b[4];
+        load_matrices_transposed(b, matrices_at<T>(v_rows, 16 * n, d));
+#pragma unroll
+        for (int t = 0; t < kTall; ++t) {
+          multiply_16x8x16<T::kType>(o[t][2 * d], p[t], b[0], b[1]);
+          multiply_16x8x16<T::kType>(o[t][2 * d + 1], p[t], b[2], b[3]);
+        }
+      }
+    }
+  }
+
+  // The output goes out by whole rows, through the warp's queries in shared memory, once these have come in.
+  wait_for_copy_groups<0>();
+  __syncthreads();
+  const Place<T> out(arguments, read_block_index());
+#pragma unroll
+  for (int t = 0; t < kTall; ++t) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = warp_row + 16 * t + 8 * r + lane / 4;
+      float total = sum[t][r];
+      total += __shfl_xor_sync(~0u, total, 1);
+      total += __shfl_xor_sync(~0u, total, 2);
+      const float inverse = out.visible(row) > 0 ? 1 / total : 0;
+#pragma unroll
+      for (int n = 0; n < kDim / 8; ++n) {
+        *reinterpret_cast<std::uint32_t*>(shared + chunk_offset<T>(row, n) + 4 * (lane % 4)) =
+            pack<T::kType>(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
+      }
+    }
+  }
+  __syncwarp();
+  for (int i = lane; i < 16 * kTall * T::kChunks; i += 32) {
+    const int row = warp_row + i / T::kChunks, chunk = i % T::kChunks;
+    if (row >= out.queries) break;
+    *reinterpret_cast<uint4*>(arguments.o + out.query_offset + std::int64_t{row} * kDim * arguments.heads + 8 * chunk) =
+        *reinterpret_cast<const uint4*>(shared + chunk_offset<T>(row, chunk));
+  }
+}
+
+template <class T>
+void launch_tiling(const Arguments& arguments, Stream stream) {
+  const std::int64_t blocks =
+      std::int64_t{(arguments.queries + T::kQueries - 1) / T::kQueries} * arguments.batches * arguments.heads;
+  check(cudaFuncSetAttribute(attention_mma_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, T::kSharedBytes));
+  attention_mma_kernel<T><<<static_cast<unsigned>(blocks), T::kThreads, T::kSharedBytes, stream>>>(arguments);
+  check(cudaGetLastError());
+}
+
+struct Choice {
+  void (*launch)(const Arguments&, Stream);
+  int queries, keys, slots;
+  std::size_t shared_bytes;
+};
+
+template <class T>
+constexpr Choice choice() {
+  return {launch_tiling<T>, T::kQueries, T::kKeys, T::kSlots, T::kSharedBytes};
+}
+
+// Two blocks an SM: the softmax of one runs beside the products of the other. 32 queries a warp, so that what ldmatrix gives
+// feeds four products; at 256 columns their sums would not fit the registers. The roomy ones take more than the 99 KB of
+// compute capability 8.6, 8.9 and 12.0.
+template <DataType kType>
+Choice choose(std::int64_t head_dim, std::size_t room) {
+  using Dim128 = Tiling<kType, 128, 4, 2, 64, 3, 2, false>;
+  using Dim256 = Tiling<kType, 256, 8, 1, 64, 3, 1, false>;
+  if (head_dim == 64) return choice<Tiling<kType, 64, 4, 2, 64, 3, 2, true>>();
+  if (head_dim == 128) {
+    return room >= 2 * (Dim128::kSharedBytes + 1024) ? choice<Dim128>() : choice<Tiling<kType, 128, 4, 2, 32, 2, 2, false>>();
+  }
+  return room >= Dim256::kSharedBytes ? choice<Dim256>() : choice<Tiling<kType, 256, 8, 1, 32, 2, 1, false>>();
+}
+
+std::size_t room_for_a_block() {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return static_cast<std::size_t>(bytes);
+}
+
+class MmaPlan final : public AttentionPlan {
+ public:
+  explicit MmaPlan(const AttentionProblem& problem) : problem_(problem) {
+    if (problem.type != DataType::fp16 && problem.type != DataType::bf16) {
+      throw Unsupported("the tensor cores' attention is in fp16 and bf16, not " + std::string(name(problem.type)));
+    }
+    if (problem.head_dim != 64 && problem.head_dim != 128 && problem.head_dim != 256) {
+      throw Unsupported("a head dimension that is not 64, 128 or 256");
+    }
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 2;
+    if (problem.queries > kMost || problem.keys > kMost || problem.batch * problem.heads > kMost / (problem.queries / 64 + 1)) {
+      throw Unsupported("a length or a number of heads beyond 32-bit indices");
+    }
+    const std::size_t room = room_for_a_block();
+    choice_ = problem.type == DataType::fp16 ? choose<DataType::fp16>(problem.head_dim, room)
+                                             : choose<DataType::bf16>(problem.head_dim, room);
+  }
+
+  std::size_t workspace_bytes() const override { return 0; }
+
+  void launch(const AttentionArrays& arrays, void* /*workspace*/, Stream stream) const override {
+    const AttentionProblem& p = problem_;
+    choice_.launch(
+        {static_cast<const std::uint16_t*>(arrays.q), static_cast<const std::uint16_t*>(arrays.k),
+         static_cast<const std::uint16_t*>(arrays.v), static_cast<std::uint16_t*>(arrays.o), static_cast<int>(p.batch),
+         static_cast<int>(p.heads), static_cast<int>(p.kv_heads), static_cast<int>(p.queries), static_cast<int>(p.keys),
+         p.causal, std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(p.head_dim))},
+        stream);
+  }
+
+  std::string algorithm() const override {
+    return std::to_string(choice_.queries) + " queries x " + std::to_string(choice_.keys) + " keys, " +
+           std::to_string(choice_.slots) + " slots, " + std::to_string(choice_.shared_bytes) + " bytes of shared memory";
+  }
+
+ private:
+  AttentionProblem problem_;
+  Choice choice_;
+};
+
+std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) { return std::make_unique<MmaPlan>(problem); }
+
+std::string unsupported(int compute_capability) {
+  return compute_capability >= 80 ? "" : "its instructions need compute capability 8.0 and newer";
+}
+
+}  // namespace
+
+const AttentionKernels attention_tiled_mma = {"tiled_mma", plan, unsupported};
+
+}  // namespace roofmark::cuda

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/check.hpp"
+#include "kernels/cuda/status.hpp"
+#include "kernels/data_type.hpp"
+
+// At global scope, where argument-dependent look-up finds it.
+inline roofmark::StatusText describe_status(cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  // The library does not say whether the context survived; the runtime does.
+  const bool sticky = describe_status(cudaPeekAtLastError()).sticky;
+  return {false, sticky, std::string(cublasLtGetStatusName(status)) + ": " + cublasLtGetStatusString(status)};
+}
+
+// cuBLASLt's objects with one owner. It takes every matrix as column-major.
+namespace roofmark::cuda::cublaslt {
+
+template <auto kDestroy>
+struct Destroy {
+  void operator()(auto* object) const { kDestroy(object); }
+};
+using Handle = std::unique_ptr<cublasLtContext, Destroy<cublasLtDestroy>>;
+using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<cublasLtMatmulDescDestroy>>;
+using Matrix = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMatrixLayoutDestroy>>;
+
+inline cudaDataType_t storage(DataType type) {
+  switch (type) {
+    case DataType::fp64:
+      return CUDA_R_64F;
+    case DataType::fp32:
+    case DataType::tf32:
+      return CUDA_R_32F;
+    case DataType::fp16:
+      return CUDA_R_16F;
+    case DataType::bf16:
+      return CUDA_R_16BF;
+    case DataType::fp8:
+      return CUDA_R_8F_E4M3;
+    case DataType::int8:
+      return CUDA_R_8I;
+    case DataType::int32:
+      return CUDA_R_32I;
+  }
+  return CUDA_R_32F;
+}
+
+inline Handle make_handle() {
+  cublasLtHandle_t made = nullptr;
+  check(cublasLtCreate(&made));
+  return Handle(made);
+}
+
+template <class Value>
+void set(const Operation& operation, cublasLtMatmulDescAttributes_t attribute, Value value) {
+  check(cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof(value)));
+}
+
+inline Operation make_operation(cublasComputeType_t compute, cudaDataType_t scale, bool transpose_a, bool transpose_b) {
+  cublasLtMatmulDesc_t made = nullptr;
+  check(cublasLtMatmulDescCreate(&made, compute, scale));
+  Operation operation(made);
+  set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSA, transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSB, transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  return operation;
+}
+
+/// A matrix as it is stored, columns `pitch` elements apart; or `count` of them, each `stride` elements after the last (0: all
+/// the same one).
+inline Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns, std::int64_t pitch, int count = 1,
+                          std::int64_t stride = 0) {
+  cublasLtMatrixLayout_t made = nullptr;
+  check(cublasLtMatrixLayoutCreate(&made, storage(type), static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                                   pitch));
+  Matrix matrix(made);
+  if (count > 1) {
+    check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)));
+    check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)));
+  }
+  return matrix;
+}
+
+/// What the library may do.
+struct Preference {
+  std::size_t workspace_bytes;
+  std::uint32_t alignment = 256;  ///< of every pointer, in bytes
+  std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
+};
+
+/// What the library proposes for D = A B, at most `most`, the best first. Throws Unsupported, in the library's words, where it
+/// has nothing.
+inline std::vector<cublasLtMatmulHeuristicResult_t> find_algorithms(const Handle& handle, const Operation& operation,
+                                                                    const Matrix& a, const Matrix& b, const Matrix& d,
+                                                                    const Preference& preference, int most) {
+  const auto refuse = [](cublasStatus_t status) { throw Unsupported("cuBLASLt: " + describe_status(status).text); };
+  cublasLtMatmulPreference_t made = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&made));
+  const std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<cublasLtMatmulPreferenceDestroy>> owner(made);
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof(value)));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, preference.workspace_bytes);
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, preference.reductions);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, preference.alignment);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, preference.alignment);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, preference.alignment);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, preference.alignment);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
+  int found = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle.get(), operation.get(), a.get(), b.get(), d.get(),
+                                                               d.get(), made, most, results.data(), &found);
+  // The values are whole and consistent, so one that is called invalid belongs to a combination there is no kernel for.
+  for (cublasStatus_t no : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ARCH_MISMATCH, CUBLAS_STATUS_INVALID_VALUE}) {
+    if (status == no) refuse(status);
+  }
+  check(status);
+  results.resize(static_cast<std::size_t>(found));
+  const cublasStatus_t why = results.empty() ? CUBLAS_STATUS_NOT_SUPPORTED : results.front().state;
+  std::erase_if(results, [](const cublasLtMatmulHeuristicResult_t& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  if (results.empty()) refuse(why);
+  return results;
+}
+
+}  // namespace roofmark::cuda::cublaslt
