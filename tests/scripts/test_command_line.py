@@ -237,7 +237,7 @@ def test_an_interrupt_leaves_a_complete_file(tmp_path):
 def test_a_signal_that_comes_twice_within_a_second_is_one(tmp_path):
     process = started(["run", "--device", "cpu", "--suite", "quick"], tmp_path / "out")
     process.send_signal(signal.SIGTERM)
-    time.sleep(0.01)
+    time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)
     assert process.returncode == 130
