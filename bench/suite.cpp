@@ -10,13 +10,15 @@ std::vector<Group> stream(const Listing&);
 std::vector<Group> gemm(const Listing&);
 std::vector<Group> gemv(const Listing&);
 std::vector<Group> attention(const Listing&);
+std::vector<Group> decode_attention(const Listing&);
 std::vector<Group> transpose(const Listing&);
 std::vector<Group> reductions(const Listing&);
 
 const std::vector<NamedFamily>& families() {
-  static const std::vector<NamedFamily> all = {
-      {"ceilings", ceilings},   {"stream", stream},        {"gemm", gemm}, {"gemv", gemv}, {"attention", attention},
-      {"transpose", transpose}, {"reductions", reductions}};
+  static const std::vector<NamedFamily> all = {{"ceilings", ceilings},   {"stream", stream},
+                                               {"gemm", gemm},           {"gemv", gemv},
+                                               {"attention", attention}, {"decode_attention", decode_attention},
+                                               {"transpose", transpose}, {"reductions", reductions}};
   return all;
 }
 

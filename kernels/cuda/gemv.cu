@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
-
 #include <algorithm>
 #include <type_traits>
 #include <vector>
 
+#include "kernels/cuda/convert.cuh"
+#include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/status.hpp"
 #include "kernels/cuda/vector.cuh"
 #include "kernels/element.hpp"
@@ -46,23 +44,6 @@ struct Segment {
   /// Vectors of x to a load of the quad.
   static constexpr int kVectors = 4 * kPairs;
 };
-
-/// C (16 x 8, fp32) += A (16 x 16) x B (16 x 8), pairs of 16-bit elements in registers. With g = lane / 4 and t = lane % 4:
-///   c    (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
-///   a    pairs along the row from (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8)
-///   b    pairs along the column from (2t, g), (2t + 8, g)
-template <DataType kType>
-__device__ void multiply_16x8x16(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
-  if constexpr (kType == DataType::fp16) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  } else {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  }
-}
 
 /// a - b, element by element, where that is a whole number of few bits: exact.
 template <class T>
@@ -147,11 +128,6 @@ struct Operands {
   std::int64_t m;
   int k;
 };
-
-__device__ inline float widened(__half x) { return __half2float(x); }
-__device__ inline float widened(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ inline void narrow(float x, __half& to) { to = __float2half_rn(x); }
-__device__ inline void narrow(float x, __nv_bfloat16& to) { to = __float2bfloat16_rn(x); }
 
 /// A block takes `tiles_a_block` tiles, one after another, and has x in shared memory; of each row its warps
 /// add up kAtOnce neighbouring segments in turn. The multiplication's columns are x eight times.
@@ -254,7 +230,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks) gemv_kernel(Operan
   for (int i = static_cast<int>(threadIdx.x); i < tiles * kTile && i < rows_left; i += static_cast<int>(blockDim.x)) {
     float sum = 0;
     for (int w = 0; w < warps; ++w) sum += partial[i / kTile][w][i % kTile];
-    narrow(sum, operands.y[first_row + i]);
+    operands.y[first_row + i] = narrowed<T>(sum);
   }
 }
 
@@ -271,7 +247,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp)
 #pragma unroll 8
   for (std::int64_t c = lane; c < k; c += kWarp) sum = fmaf(widened(w[row * k + c]), widened(x[c]), sum);
   for (int distance = kWarp / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
-  if (lane == 0) narrow(sum, y[row]);
+  if (lane == 0) y[row] = narrowed<T>(sum);
 }
 
 struct Chip {

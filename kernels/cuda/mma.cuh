@@ -69,6 +69,13 @@ __device__ void multiply_16x8x16(float (&c)[4], const std::uint32_t (&a)[4], std
   }
 }
 
+/// A matrix of 8 x 8 16-bit elements turned: a lane gives the pair (g, 2t), (g, 2t + 1) and gets (2t, g), (2t + 1, g).
+inline __device__ std::uint32_t transpose_8x8(std::uint32_t pair) {
+  std::uint32_t turned;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(pair));
+  return turned;
+}
+
 /// 2^x within two units in the last place; 0 below the normal numbers, NaN for NaN.
 inline __device__ float exp2_approximate(float x) {
   float power;

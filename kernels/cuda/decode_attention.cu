@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/status.hpp"
+#include "kernels/cuda/vector.cuh"
+#include "kernels/decode_attention.hpp"
+#include "kernels/element.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+// The cache binds. At 4.8 TB/s an SM of an H200 gets 18.4 bytes a clock, and each element of them is multiplied with eight
+// heads' queries or weights: 8 FLOPs a byte, for which FMAs and the widening before them would take 2.6 of the four
+// instructions that an SM issues a clock. So the tensor cores multiply: counted in the machine code for sm_90a, the 4, 8 and 16
+// KB of a tile of keys and values (head dimension 64, 128, 256) take 231, 339 and 577 instructions, 1.0 to 0.65 a clock. As
+// much is also what a warp has in flight, on an SM 64 to 128 KB of the 13 to 30 that Hopper needs.
+constexpr int kWarp = 32, kWarps = 4, kThreads = kWarps * kWarp;
+constexpr int kHeads = 8;                       ///< query heads that a block takes together
+constexpr int kTile = 16;                       ///< keys that a warp takes at a time
+constexpr int kLeastKeys = 2 * kTile * kWarps;  ///< of a part, but the last
+constexpr int kMostParts = 256, kMostBlocks = 2048;
+constexpr float kInfinity = INFINITY;
+
+/// Eight 16-bit elements.
+using Vector = Packet<std::uint32_t, 4>;
+
+/// Up to kHeads query heads that share their keys are one block's; the keys are split into parts. The grid is [sharers of all
+/// key-value heads, parts, batch]: blocks that follow one another read neighbours.
+struct Division {
+  int head_tiles;  ///< sharers of a key-value head
+  int parts, keys_a_part;
+};
+
+/// In the workspace: a counter for each of the sharers, then what the parts have found.
+struct Workspace {
+  unsigned* arrived;
+  float2* found;   ///< [sharers, parts, kHeads]: the greatest score, in exponents of 2, and the sum of the powers
+  float4* values;  ///< [sharers, parts, kHeads, head_dim]: of V, weighted with the powers
+};
+
+struct Operands {
+  const std::uint16_t *q, *k, *v;
+  std::uint16_t* o;
+  Workspace workspace;
+  int keys, heads, kv_heads;
+  Division division;
+  float scale;  ///< of the scores: log2(e) / sqrt(head_dim)
+};
+
+/// That an SM holds.
+template <int kDim>
+inline constexpr int kBlocks = kDim == 64    ? 4
+                               : kDim == 128 ? 3
+                                             : 2;
+
+/// The lower or the upper elements of two registers.
+__device__ inline std::uint32_t lower_pair(std::uint32_t a, std::uint32_t b) { return __byte_perm(a, b, 0x5410); }
+__device__ inline std::uint32_t upper_pair(std::uint32_t a, std::uint32_t b) { return __byte_perm(a, b, 0x7632); }
+
+/// The running softmax of a warp's keys. Everything is turned, so that the eight columns of a multiplication are eight heads:
+/// scores^T [keys, heads] = K Q^T and O^T [d, heads] = V^T P^T. A lane has heads 2t and 2t + 1.
+template <int kDim>
+struct State {
+  float greatest[2] = {-kInfinity, -kInfinity};
+  float sum[2] = {0, 0};       ///< of the powers of this lane's keys
+  float o[kDim / 16][4] = {};  ///< tile 4 h + j: rows g and g + 8 are elements 64 h + 8 g + 2 j and the next
+};
+
+/// A tile of keys as a lane loads it: of keys g and g + 8 the elements from 32 i + 8 t.
+template <int kDim>
+struct Keys {
+  Vector upper[kDim / 32], lower[kDim / 32];
+
+  /// `key` stands `left` keys before the end of the part; zeros beyond it.
+  __device__ void load(const std::uint16_t* key, std::int64_t stride, int left, int g, int t) {
+    const auto* from = reinterpret_cast<const Vector*>(key + g * stride + 8 * t);
+    const auto* below = reinterpret_cast<const Vector*>(key + (g + 8) * stride + 8 * t);
+#pragma unroll
+    for (int i = 0; i < kDim / 32; ++i) upper[i] = g < left ? load_once(from + 4 * i) : Vector{};
+#pragma unroll
+    for (int i = 0; i < kDim / 32; ++i) lower[i] = g + 8 < left ? load_once(below + 4 * i) : Vector{};
+  }
+};
+
+/// A tile of values: of keys 2t, 2t + 1, 2t + 8 and 2t + 9 the elements from 64 h + 8 g.
+template <int kDim>
+struct Values {
+  Vector of_key[4][kDim / 64];
+
+  __device__ void load(const std::uint16_t* value, std::int64_t stride, int left, int g, int t) {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      const int key = 2 * t + c % 2 + c / 2 * 8;
+      const auto* from = reinterpret_cast<const Vector*>(value + key * stride + 8 * g);
+#pragma unroll
+      for (int h = 0; h < kDim / 64; ++h) of_key[c][h] = key < left ? load_once(from + 8 * h) : Vector{};
+    }
+  }
+};
+
+/// The scores of a tile, in exponents of 2: keys g and g + 8, heads 2t and 2t + 1.
+template <DataType kType, int kDim>
+__device__ void score(const Keys<kDim>& keys, const Vector (&q)[kDim / 32][kWarp], float scale, int left, int lane,
+                      float (&s)[4]) {
+  float even[4] = {}, odd[4] = {};
+#pragma unroll
+  for (int i = 0; i < kDim / 32; ++i) {
+    const auto& upper = keys.upper[i].element;
+    const auto& lower = keys.lower[i].element;
+    const Vector query = q[i][lane];
+    multiply_16x8x16<kType>(even, {upper[0], lower[0], upper[1], lower[1]}, query.element[0], query.element[1]);
+    multiply_16x8x16<kType>(odd, {upper[2], lower[2], upper[3], lower[3]}, query.element[2], query.element[3]);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) s[i] = lane / 4 + i / 2 * 8 < left ? scale * (even[i] + odd[i]) : -kInfinity;
+}
+
+/// Takes a tile's scores into the running softmax, and leaves in their place the powers.
+template <int kDim>
+__device__ void exponentiate(State<kDim>& state, float (&s)[4]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    float greatest = fmaxf(state.greatest[i], fmaxf(s[i], s[i + 2]));
+#pragma unroll
+    for (int distance = 4; distance < kWarp; distance *= 2) {
+      greatest = fmaxf(greatest, __shfl_xor_sync(~0u, greatest, distance));
+    }
+    const float shrink = exp2_approximate(state.greatest[i] - greatest);
+    state.greatest[i] = greatest;
+    s[i] = exp2_approximate(s[i] - greatest);
+    s[i + 2] = exp2_approximate(s[i + 2] - greatest);
+    state.sum[i] = fmaf(state.sum[i], shrink, s[i] + s[i + 2]);
+#pragma unroll
+    for (auto& tile : state.o) {
+      tile[i] *= shrink;
+      tile[i + 2] *= shrink;
+    }
+  }
+}
+
+template <DataType kType, int kDim>
+__device__ void weigh(State<kDim>& state, const Values<kDim>& values, const float (&p)[4]) {
+  const std::uint32_t b0 = transpose_8x8(pack<kType>(p[0], p[1])), b1 = transpose_8x8(pack<kType>(p[2], p[3]));
+#pragma unroll
+  for (int h = 0; h < kDim / 64; ++h) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const std::uint32_t v0 = values.of_key[0][h].element[j], v1 = values.of_key[1][h].element[j];
+      const std::uint32_t v8 = values.of_key[2][h].element[j], v9 = values.of_key[3][h].element[j];
+      multiply_16x8x16<kType>(state.o[4 * h + j],
+                              {lower_pair(v0, v1), upper_pair(v0, v1), lower_pair(v8, v9), upper_pair(v8, v9)}, b0, b1);
+    }
+  }
+}
+
+/// The weights of what `count` parts found of a head, and their sum: by a warp, each lane every 32nd.
+__device__ inline float weights_of(const float2* found, std::int64_t stride, int count, int lane, float* weights) {
+  float greatest = -kInfinity;
+  for (int part = lane; part < count; part += kWarp) greatest = fmaxf(greatest, __ldcg(found + part * stride).x);
+#pragma unroll
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    greatest = fmaxf(greatest, __shfl_xor_sync(~0u, greatest, distance));
+  }
+  float sum = 0;
+  for (int part = lane; part < count; part += kWarp) {
+    const float2 of_part = __ldcg(found + part * stride);
+    weights[part] = exp2_approximate(of_part.x - greatest);
+    sum = fmaf(weights[part], of_part.y, sum);
+  }
+#pragma unroll
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
+  return sum;
+}
+
+/// What the warps of a block have found, brought together.
+template <int kDim>
+struct Merged {
+  float2 found[kWarps][kHeads];
+  float values[kWarps][kHeads][kDim];
+};
+/// What the parts have found: by the block that ends last.
+struct Last {
+  float weights[kHeads][kMostParts];
+  float sums[kHeads];
+};
+template <int kDim>
+union Shared {
+  Vector q[kDim / 32][kWarp];
+  Merged<kDim> merged;
+  Last last;
+};
+
+/// A block takes one part of the keys for up to kHeads heads that share them, its warps every fourth tile. The block that ends
+/// last of all parts adds them up.
+template <DataType kType, int kDim>
+__global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kernel(Operands operands) {
+  __shared__ Shared<kDim> shared;
+  __shared__ bool is_last;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp, g = lane / 4, t = lane % 4;
+  const Division& division = operands.division;
+  const int part = static_cast<int>(blockIdx.y), kv_head = static_cast<int>(blockIdx.x) / division.head_tiles;
+  const std::int64_t batch = blockIdx.z, sharer = batch * gridDim.x + blockIdx.x;
+  const int group = operands.heads / operands.kv_heads;
+  const int first = static_cast<int>(blockIdx.x) % division.head_tiles * kHeads;
+  const int heads = group - first < kHeads ? group - first : kHeads;
+  // Of the first of the block's heads, in Q and O.
+  const std::int64_t query = ((batch * operands.kv_heads + kv_head) * group + first) * kDim;
+
+  const std::int64_t stride = static_cast<std::int64_t>(operands.kv_heads) * kDim;
+  const int begin = part * division.keys_a_part;
+  const int end = division.keys_a_part < operands.keys - begin ? begin + division.keys_a_part : operands.keys;
+  const auto at = [&](const std::uint16_t* cache, int key) {
+    return cache + (batch * operands.keys + key) * stride + kv_head * kDim;
+  };
+
+  int key = begin + warp * kTile;
+  Keys<kDim> keys;
+  Values<kDim> values;
+  keys.load(at(operands.k, key), stride, end - key, g, t);
+  values.load(at(operands.v, key), stride, end - key, g, t);
+  // As the lanes multiply with it: of head g the elements from 32 i + 8 t. Heads that are not there are zeros.
+  for (int i = warp; i < kDim / 32; i += kWarps) {
+    const auto* from = reinterpret_cast<const uint4*>(operands.q + query + g * kDim + 32 * i + 8 * t);
+    shared.q[i][lane] = g < heads ? same_bits<Vector>(__ldg(from)) : Vector{};
+  }
+  __syncthreads();
+
+  State<kDim> state;
+  while (key < end) {
+    const int left = end - key, next = key + kWarps * kTile;
+    float s[4];
+    score<kType, kDim>(keys, shared.q, operands.scale, left, lane, s);
+    if (next < end) keys.load(at(operands.k, next), stride, end - next, g, t);
+    exponentiate(state, s);
+    weigh<kType, kDim>(state, values, s);
+    if (next < end) values.load(at(operands.v, next), stride, end - next, g, t);
+    key = next;
+  }
+
+  // The warps' findings become the block's.
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+#pragma unroll
+    for (int distance = 4; distance < kWarp; distance *= 2) state.sum[i] += __shfl_xor_sync(~0u, state.sum[i], distance);
+  }
+  __syncthreads();
+  auto& merged = shared.merged;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int head = 2 * t + i;
+    if (g == 0) merged.found[warp][head] = {state.greatest[i], state.sum[i]};
+#pragma unroll
+    for (int tile = 0; tile < kDim / 16; ++tile) {
+      const int element = tile / 4 * 64 + 8 * g + tile % 4 * 2;
+      merged.values[warp][head][element] = state.o[tile][i];
+      merged.values[warp][head][element + 1] = state.o[tile][i + 2];
+    }
+  }
+  __syncthreads();
+  const std::int64_t slot = (sharer * division.parts + part) * kHeads;
+  for (int i = thread; i < heads * (kDim / 4); i += kThreads) {
+    const int head = i / (kDim / 4), element = i % (kDim / 4) * 4;
+    float greatest = -kInfinity;
+    for (int w = 0; w < kWarps; ++w) greatest = fmaxf(greatest, merged.found[w][head].x);
+    float sum = 0;
+    float4 total = {0, 0, 0, 0};
+    for (int w = 0; w < kWarps; ++w) {
+      const float weight = exp2_approximate(merged.found[w][head].x - greatest);
+      const float* value = &merged.values[w][head][element];
+      sum = fmaf(weight, merged.found[w][head].y, sum);
+      total = {fmaf(weight, value[0], total.x), fmaf(weight, value[1], total.y), fmaf(weight, value[2], total.z),
+               fmaf(weight, value[3], total.w)};
+    }
+    operands.workspace.values[(slot + head) * (kDim / 4) + i % (kDim / 4)] = total;
+    if (element == 0) operands.workspace.found[slot + head] = {greatest, sum};
+  }
+
+  __threadfence();
+  __syncthreads();
+  if (thread == 0) {
+    const auto last = static_cast<unsigned>(division.parts) - 1;
+    is_last = atomicInc(operands.workspace.arrived + sharer, last) == last;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  const int parts = division.parts;
+  const std::int64_t first_slot = sharer * parts * kHeads;
+  for (int head = warp; head < heads; head += kWarps) {
+    const float sum = weights_of(operands.workspace.found + first_slot + head, kHeads, parts, lane, shared.last.weights[head]);
+    if (lane == 0) shared.last.sums[head] = sum;
+  }
+  __syncthreads();
+  for (int i = thread; i < heads * (kDim / 4); i += kThreads) {
+    const int head = i / (kDim / 4);
+    const float4* from = operands.workspace.values + first_slot * (kDim / 4) + i;
+    float4 total = {0, 0, 0, 0};
+#pragma unroll 8
+    for (int p = 0; p < parts; ++p) {
+      const float4 value = __ldcg(from + static_cast<std::int64_t>(p) * kHeads * (kDim / 4));
+      const float weight = shared.last.weights[head][p];
+      total = {fmaf(weight, value.x, total.x), fmaf(weight, value.y, total.y), fmaf(weight, value.z, total.z),
+               fmaf(weight, value.w, total.w)};
+    }
+    const float sum = shared.last.sums[head];
+    const uint2 packed = {pack<kType>(total.x / sum, total.y / sum), pack<kType>(total.z / sum, total.w / sum)};
+    reinterpret_cast<uint2*>(operands.o + query)[i] = packed;
+  }
+}
+
+std::int64_t head_tiles(const AttentionProblem& p) { return (p.heads / p.kv_heads + kHeads - 1) / kHeads; }
+std::int64_t sharers(const AttentionProblem& p) { return p.batch * p.kv_heads * head_tiles(p); }
+
+/// On any device.
+std::int64_t most_parts(const AttentionProblem& p) {
+  return std::clamp<std::int64_t>(std::min<std::int64_t>(kMostBlocks / sharers(p), p.keys / kLeastKeys), 1, kMostParts);
+}
+
+/// As few parts as nearly fill the device, once or several times over; where none do, those that come nearest.
+Division divide(const AttentionProblem& p, std::int64_t resident) {
+  constexpr double kNearlyFull = 0.95;
+  const std::int64_t most = most_parts(p);
+  const auto fullness = [&](std::int64_t parts) {
+    const std::int64_t blocks = parts * sharers(p), waves = (blocks + resident - 1) / resident;
+    return static_cast<double>(blocks) / static_cast<double>(waves * resident);
+  };
+  std::int64_t best = 1;
+  for (std::int64_t parts = 2; parts <= most && fullness(best) < kNearlyFull; ++parts) {
+    if (fullness(parts) > fullness(best)) best = parts;
+  }
+  constexpr std::int64_t kStep = kTile * kWarps;
+  const std::int64_t keys_a_part = ((p.keys + best - 1) / best + kStep - 1) / kStep * kStep;
+  return {static_cast<int>(head_tiles(p)), static_cast<int>((p.keys + keys_a_part - 1) / keys_a_part),
+          static_cast<int>(keys_a_part)};
+}
+
+/// Where a workspace's arrays begin, in bytes, and where the last ends.
+struct Layout {
+  std::size_t found, values, end;
+
+  explicit Layout(const AttentionProblem& p) {
+    const auto count = static_cast<std::size_t>(sharers(p)),
+               found_count = count * static_cast<std::size_t>(most_parts(p)) * kHeads;
+    found = (count * sizeof(unsigned) + 255) / 256 * 256;
+    values = found + (found_count * sizeof(float2) + 255) / 256 * 256;
+    end = values + found_count * static_cast<std::size_t>(p.head_dim) * sizeof(float);
+  }
+};
+
+template <DataType kType, int kDim>
+void launch_kernel(const AttentionProblem& p, const AttentionArrays& arrays, void* workspace, Stream stream) {
+  int device = 0, multiprocessors = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const Layout layout(p);
+  auto* const base = static_cast<std::byte*>(workspace);
+  Operands operands;
+  operands.q = static_cast<const std::uint16_t*>(arrays.q);
+  operands.k = static_cast<const std::uint16_t*>(arrays.k);
+  operands.v = static_cast<const std::uint16_t*>(arrays.v);
+  operands.o = static_cast<std::uint16_t*>(arrays.o);
+  operands.workspace = {static_cast<unsigned*>(workspace), reinterpret_cast<float2*>(base + layout.found),
+                        reinterpret_cast<float4*>(base + layout.values)};
+  operands.keys = static_cast<int>(p.keys);
+  operands.heads = static_cast<int>(p.heads);
+  operands.kv_heads = static_cast<int>(p.kv_heads);
+  operands.division = divide(p, multiprocessors * kBlocks<kDim>);
+  operands.scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(kDim));
+  const dim3 blocks(static_cast<unsigned>(p.kv_heads * head_tiles(p)), static_cast<unsigned>(operands.division.parts),
+                    static_cast<unsigned>(p.batch));
+  decode_attention_kernel<kType, kDim><<<blocks, kThreads, 0, stream>>>(operands);
+  check(cudaGetLastError());
+}
+
+template <DataType kType>
+void launch_typed(const AttentionProblem& p, const AttentionArrays& arrays, void* workspace, Stream stream) {
+  if (p.head_dim == 64) return launch_kernel<kType, 64>(p, arrays, workspace, stream);
+  if (p.head_dim == 128) return launch_kernel<kType, 128>(p, arrays, workspace, stream);
+  return launch_kernel<kType, 256>(p, arrays, workspace, stream);
+}
+
+bool supports(const AttentionProblem& p) {
+  const bool type = p.type == DataType::bf16 || p.type == DataType::fp16;
+  const bool head_dim = p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 256;
+  // Numbers of keys are ints, also those past the end.
+  return type && head_dim && p.queries == 1 && !p.causal && p.keys < (1 << 30) && p.batch < (1 << 16);
+}
+
+std::size_t workspace_bytes(const AttentionProblem& p) { return Layout(p).end; }
+
+void launch(const AttentionProblem& p, const AttentionArrays& arrays, void* workspace, Stream stream) {
+  if (p.type == DataType::fp16) return launch_typed<DataType::fp16>(p, arrays, workspace, stream);
+  return launch_typed<DataType::bf16>(p, arrays, workspace, stream);
+}
+
+}  // namespace
+
+const DecodeAttentionKernels decode_attention = {supports, workspace_bytes, launch};
+
+}  // namespace roofmark::cuda
