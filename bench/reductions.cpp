@@ -78,10 +78,10 @@ std::size_t slot_bytes(const ArrayBytes& b) {
 ///   a sum of positive terms   a chain of L like terms loses roundings that are independent and uniform within u x the partial
 ///                             sum: a standard deviation of sqrt(L) / 3 of the sum, of which eight are allowed, and one for
 ///                             each of at most 16 levels of merging
-///   softmax                   the sum; 2 for each of two exponentials; 3 for the division and the products
+///   softmax                   the sum; 4 for each of two exponentials; 3 for the division and the products
 ///   layer_norm                the mean's sum; half of the squares' sum, 2 for the root, 4 for the rest
 ///   rms_norm                  half of the squares' sum, 2 for the root, 3 for the products
-///   cross_entropy             the sum; 2 for the exponentials, 2 for the logarithm, 4 for the additions
+///   cross_entropy             the sum; 4 for the exponentials, 2 for the logarithm, 4 for the additions
 ///   row_sum                   signed terms, as for the stream's sums: eight times sqrt(L / 6), and the last rounding
 ///   sum, quantise             1 for each of the addition, the scale, its inverse and the product
 double bound(ReductionOp op, ReductionOutput which, DataType type) {
@@ -90,14 +90,14 @@ double bound(ReductionOp op, ReductionOutput which, DataType type) {
     if (which != ReductionOutput::out) return 1.0;
     switch (op) {
       case ReductionOp::softmax:
-        return positive_sum + 7;
+        return positive_sum + 11;
       case ReductionOp::layer_norm:
         return 1.5 * positive_sum + 6;
       case ReductionOp::rms_norm:
       case ReductionOp::residual_rms_norm:
         return 0.5 * positive_sum + 5;
       case ReductionOp::cross_entropy:
-        return positive_sum + 8;
+        return positive_sum + 10;
       case ReductionOp::row_sum:
         return 8 * std::sqrt(kReductionChunk / 6.0) + 1;
       case ReductionOp::quantise:

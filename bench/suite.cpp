@@ -13,12 +13,13 @@ std::vector<Group> attention(const Listing&);
 std::vector<Group> decode_attention(const Listing&);
 std::vector<Group> transpose(const Listing&);
 std::vector<Group> reductions(const Listing&);
+std::vector<Group> elementwise(const Listing&);
 
 const std::vector<NamedFamily>& families() {
-  static const std::vector<NamedFamily> all = {{"ceilings", ceilings},   {"stream", stream},
-                                               {"gemm", gemm},           {"gemv", gemv},
-                                               {"attention", attention}, {"decode_attention", decode_attention},
-                                               {"transpose", transpose}, {"reductions", reductions}};
+  static const std::vector<NamedFamily> all = {
+      {"ceilings", ceilings},   {"stream", stream},         {"gemm", gemm},
+      {"gemv", gemv},           {"attention", attention},   {"decode_attention", decode_attention},
+      {"transpose", transpose}, {"reductions", reductions}, {"elementwise", elementwise}};
   return all;
 }
 

@@ -55,4 +55,11 @@ inline std::uint8_t vector_fp8(float x) {
   return static_cast<std::uint8_t>((magnitude > 0x7f800000u ? 0x7fu : finite) | (bits >> 31) << 7);
 }
 
+/// The bits of x in bf16, as bf16_bits gives them for numbers up to its greatest, and infinity beyond; a NaN is quiet.
+inline std::uint16_t vector_bf16(float x) {
+  const std::uint32_t bits = same_bits<std::uint32_t>(x);
+  const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  return static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded);
+}
+
 }  // namespace roofmark::cpu

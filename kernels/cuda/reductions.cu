@@ -46,7 +46,7 @@ __device__ float greater_or_nan(float a, float b) {
   return greater;
 }
 
-/// For rows of 16-bit types e^x by one instruction, within (2 + |x|) roundoffs of fp32 and 0 under 2^-126; a 16-bit type's
+/// For rows of 16-bit types e^x by one instruction, within (4 + |x|) roundoffs of fp32 and 0 under 2^-126; a 16-bit type's
 /// roundoff is 2^13 and more of them.
 template <class T>
 __device__ float exponential(float x) {
@@ -347,17 +347,6 @@ __device__ S state_of_row(S state, Parts<S>& parts, unsigned threads, unsigned c
   S all = none<S>();
   for (unsigned part = lane; part < warps * cluster; part += kWarp) all = merged(all, parts.part[part]);
   return across_warp(all);
-}
-
-/// In one instruction, by way of the caches, for what other rows read too.
-template <class Vector>
-__device__ Vector load_cached(const Vector* from) {
-  if constexpr (sizeof(Vector) == sizeof(uint4)) {
-    const uint4 words = *reinterpret_cast<const uint4*>(from);
-    return {{words.x, words.y, words.z, words.w}};
-  } else {
-    return *from;
-  }
 }
 
 /// Writes what comes of the row. `own`: what state_of found of the elements as they are held.

@@ -41,6 +41,19 @@ __device__ Packet<T, kCount> load_once(const Packet<T, kCount>* from) {
   return packet;
 }
 
+/// In one instruction, by way of the caches: for what others read too, or what the kernel writes.
+template <class T, int kCount>
+__device__ Packet<T, kCount> load_cached(const Packet<T, kCount>* from) {
+  Packet<T, kCount> packet;
+  if constexpr (sizeof(packet) == 16) {
+    const uint4 words = *reinterpret_cast<const uint4*>(from);
+    memcpy(&packet, &words, sizeof(packet));
+  } else {
+    packet = *from;
+  }
+  return packet;
+}
+
 /// kEvictFirst: the lines are the first to leave L2, for what is not read again before they would leave it anyway.
 template <bool kEvictFirst, class T, int kCount>
 __device__ void store(Packet<T, kCount>* to, const Packet<T, kCount>& packet) {
