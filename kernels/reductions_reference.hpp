@@ -70,8 +70,8 @@ ROOFMARK_HOST_DEVICE inline void reduction_reference_row(ReductionOp op, DataTyp
     case ReductionOp::softmax: {
       const double m = greatest_over(x);
       const double s = sum_over([=](std::int64_t c) { return exp(x(c) - m); });
-      const double flushed = 0x1p-126 / unit_roundoff(type);
-      const double farthest = 1000;  // where exp is 0, so that the distance of -inf counts for nothing
+      const double flushed = 0x1p-102;  // 2^-126 in roundoffs of fp32, and more than that of other types
+      const double farthest = 1000;     // where exp is 0, so that the distance of -inf counts for nothing
       return write_row([=](std::int64_t c) { return exp(x(c) - m) / s; },
                        [=](std::int64_t c) { return exp(x(c) - m) / s * (1 + fmin(fabs(x(c) - m), farthest)) + flushed; });
     }

@@ -34,7 +34,7 @@ struct BlockLanes {
   }
 };
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     reference_kernel(ReductionOp op, DataType type, ReductionArrays arrays, ReductionOutput which, std::int64_t first,
                      std::int64_t columns, std::int64_t width, double* expected, double* scale) {
   __shared__ double parts[kThreads];
