@@ -178,9 +178,9 @@ class PreparedElementwise final : public Prepared {
     for (const Written& written : written_by(slot)) {
       const ElementwiseError error = error_of(slot, written);
       const double allowed = bound(problem_, by_, written.which);
-      const Verification found = Verification::within(error.worst, allowed,
-                                                      fmt::format("all elements of {}, in u({}) x scale; worst at {}",
-                                                                  written.name, name(written.output.type), error.index));
+      Verification found = Verification::within(error.worst, allowed,
+                                                fmt::format("all elements of {}, in u({}) x scale; worst at {}", written.name,
+                                                            name(written.output.type), error.index));
       if (found.status != Verification::Status::passed) return found;
       const double share = allowed > 0 ? error.worst / allowed : 0;
       if (share > worst_share) worst = found;

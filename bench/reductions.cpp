@@ -150,9 +150,9 @@ class PreparedReduction final : public Prepared {
     for (const Written& written : written_by(slot)) {
       const ElementwiseError error = error_of(slot, written);
       const double allowed = bound(problem_.op, written.which, written.output.type);
-      const Verification found = Verification::within(error.worst, allowed,
-                                                      fmt::format("all elements of {}, in u({}) x scale; worst at {}",
-                                                                  written.name, name(written.output.type), error.index));
+      Verification found = Verification::within(error.worst, allowed,
+                                                fmt::format("all elements of {}, in u({}) x scale; worst at {}", written.name,
+                                                            name(written.output.type), error.index));
       if (found.status != Verification::Status::passed) return found;
       if (error.worst / allowed > worst_share) worst = found;
       worst_share = std::max(worst_share, error.worst / allowed);

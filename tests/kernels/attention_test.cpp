@@ -61,8 +61,8 @@ struct Operands {
       const std::int64_t half = problem.queries / 2;
       for (auto [first, count] : {std::pair{std::int64_t{0}, half}, {half, problem.queries - half}}) {
         const std::int64_t at = (batch * problem.queries + first) * row;
-        cpu::attention_reference.exact(problem, arrays(), rounds_scores, batch, first, count, &found.value[0] + at,
-                                       &found.scale[0] + at, nullptr);
+        cpu::attention_reference.exact(problem, arrays(), rounds_scores, batch, first, count, found.value.data() + at,
+                                       found.scale.data() + at, nullptr);
       }
     }
     return found;

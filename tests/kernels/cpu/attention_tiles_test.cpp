@@ -34,7 +34,7 @@ void expect_right(std::int64_t queries, std::int64_t keys, std::int64_t d, bool 
   // The reference takes arrays without padding.
   const auto packed = [&](const std::vector<float>& from, std::int64_t rows) {
     std::vector<float> all;
-    for (std::int64_t r = 0; r < rows; ++r) all.insert(all.end(), &from[0] + r * stride, &from[0] + r * stride + d);
+    for (std::int64_t r = 0; r < rows; ++r) all.insert(all.end(), from.data() + r * stride, from.data() + r * stride + d);
     return all;
   };
   const std::vector<float> packed_q = packed(q, queries), packed_k = packed(k, keys), packed_v = packed(v, keys);

@@ -116,7 +116,7 @@ TEST_F(CudaAttention, ReferencesAgreeWithTheHosts) {
       for (std::int64_t batch = 0; batch < p.batch; ++batch) {
         const std::int64_t at = batch * p.queries * p.heads * p.head_dim;
         cpu::attention_reference.exact(p, {q.data(), k.data(), v.data(), nullptr}, rounds_scores, batch, 0, p.queries,
-                                       &host.value[0] + at, &host.scale[0] + at, nullptr);
+                                       host.value.data() + at, host.scale.data() + at, nullptr);
       }
       const Expected exact = reference(cuda::attention_reference.exact, operands, rounds_scores);
       const Expected fast = reference(cuda::attention_reference.fast, operands, rounds_scores);
@@ -146,7 +146,8 @@ TEST_F(CudaAttention, ScoresFarApart) {
   Operands operands = make(p);
   for (std::size_t i = 0; i < operands.q_count; ++i) set(operands.q, p.type, i, 1);
   for (std::size_t i = 0; i < operands.k_count; ++i) {
-    set(operands.k, p.type, i, 64 * (static_cast<double>(i / 64) - 100) * (i / 64 < 140 ? 1 : -1));
+    const std::size_t key = i / 64;
+    set(operands.k, p.type, i, 64 * (static_cast<double>(key) - 100) * (key < 140 ? 1 : -1));
   }
   const std::vector<double> expected = reference(cuda::attention_reference.exact, operands, false).value;
   for_each_way([&](const AttentionKernels& kernels) {
