@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 
 #include "bench/gemm.hpp"
 #include "harness/case.hpp"
@@ -208,7 +209,7 @@ class Lister {
       group.comparisons.push_back({std::move(what), numerator.name(), denominator.name()});
     };
     const Case plain = own_case(listing_, {matrix.m, matrix.k, type, GemvWeights::plain}, matrix.what);
-    if (!fits(plain)) return;
+    if (!fits(plain) || !listed_.insert(plain.name()).second) return;
     group.cases.push_back(plain);
     // A BLAS has no 16-bit types.
     const bool has_library = listing_.device.backend == Backend::cuda || type == DataType::fp32;
@@ -229,6 +230,7 @@ class Lister {
  private:
   const Listing& listing_;
   std::size_t limit_;
+  std::set<std::string> listed_;
   std::vector<Group> groups_;
 };
 

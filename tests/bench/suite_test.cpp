@@ -4,10 +4,38 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace roofmark {
 namespace {
 
-TEST(Suite, MeasuresTheCeilingsFirst) { EXPECT_EQ(families().front().name, "ceilings"); }
+DeviceInfo h200() {
+  DeviceInfo info;
+  info.id = "cuda:0";
+  info.backend = Backend::cuda;
+  info.name = "NVIDIA H200";
+  info.compute_capability = 90;
+  info.multiprocessors = 132;
+  info.clock_hz = 1.98e9;
+  info.memory_bytes = info.free_bytes = 150'000'000'000;
+  info.caches = {{"l1", std::size_t{132} << 18, std::size_t{1} << 18}, {"l2", std::size_t{60} << 20, std::size_t{60} << 20}};
+  return info;
+}
+
+// A file that holds a case twice is refused by whoever reads it.
+TEST(Suite, ListsNoCaseTwice) {
+  const DeviceInfo device = h200();
+  for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
+    std::set<std::string> seen;
+    for (const NamedFamily& family : families()) {
+      for (const Group& group : family.list({device, suite, {}, 0.9})) {
+        for (const Case& c : group.cases) EXPECT_TRUE(seen.insert(c.name()).second) << c.name();
+      }
+    }
+    EXPECT_FALSE(seen.empty());
+  }
+}
 
 }  // namespace
 }  // namespace roofmark
