@@ -23,17 +23,27 @@ DeviceInfo h200() {
   return info;
 }
 
+DeviceInfo two_cores() {
+  DeviceInfo info;
+  info.id = "cpu";
+  info.multiprocessors = 2;
+  info.memory_bytes = info.free_bytes = 25'000'000'000;
+  info.caches = {{"l1", 64 << 10, 32 << 10}, {"l2", 2 << 20, 1 << 20}, {"l3", 32 << 20, 32 << 20}};
+  return info;
+}
+
 // A file that holds a case twice is refused by whoever reads it.
 TEST(Suite, ListsNoCaseTwice) {
-  const DeviceInfo device = h200();
-  for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
-    std::set<std::string> seen;
-    for (const NamedFamily& family : families()) {
-      for (const Group& group : family.list({device, suite, {}, 0.9})) {
-        for (const Case& c : group.cases) EXPECT_TRUE(seen.insert(c.name()).second) << c.name();
+  for (const DeviceInfo& device : {h200(), two_cores()}) {
+    for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
+      std::set<std::string> seen;
+      for (const NamedFamily& family : families()) {
+        for (const Group& group : family.list({device, suite, {}, 0.9})) {
+          for (const Case& c : group.cases) EXPECT_TRUE(seen.insert(c.name()).second) << device.id << ": " << c.name();
+        }
       }
+      EXPECT_FALSE(seen.empty());
     }
-    EXPECT_FALSE(seen.empty());
   }
 }
 
