@@ -292,8 +292,9 @@ const std::vector<std::string_view> kFused = {kMma, kWgmma, kCudnn};
 const std::vector<std::string_view> kFusedOrNot = {kMma, kWgmma, kCudnn, kUnfused};
 const std::vector<std::string_view> kAll = {kMma, kWgmma, kCudnn, kUnfused, kNaive};
 
-// A launch of the naive way takes a good part of a second at 4096.
-constexpr std::int64_t kNaiveQuickEnough = 4096, kMatrixMost = 16384;
+/// A launch of the naive way takes a good part of a second at 4096 and 16 times that at 16k, which only the headline is worth;
+/// matrices of more than 16k x 16k for 64 heads do not fit beside each other.
+constexpr std::int64_t kNaiveQuickEnough = 4096, kMatrixMost = 16384, kLongest = 65536;
 
 void list_gpu(const Listing& listing, Lister& lister) {
   const auto bf16 = DataType::bf16, fp16 = DataType::fp16;
@@ -312,15 +313,17 @@ void list_gpu(const Listing& listing, Lister& lister) {
     lister.add(self_attention(fp16, 128, 8192, true), kFused);
     return;
   }
+  // bf16 has every length with every head dimension, mask and grouping of the heads; its headline, d 128 and eight query heads
+  // to a key-value head, goes on to 64k. fp16 runs through the same instructions: the headline's lengths, and one of the
+  // others.
   for (DataType type : {bf16, fp16}) {
     for (std::int64_t head_dim : {128, 64, 256}) {
       for (bool grouped : {true, false}) {
-        const bool headline = head_dim == 128 && grouped;
-        if (type != bf16 && !headline) continue;
+        const bool headline = head_dim == 128 && grouped, every_length = type == bf16 || headline;
         for (bool causal : {false, true}) {
-          // Every length of the headline, of the others each second one.
-          for (std::int64_t length = 512; length <= (headline ? 65536 : kMatrixMost); length *= headline ? 2 : 4) {
-            const bool naive = (headline && type == bf16) || length <= kNaiveQuickEnough;
+          for (std::int64_t length = 512; length <= (type == bf16 && headline ? kLongest : kMatrixMost); length *= 2) {
+            if (!every_length && length != kNaiveQuickEnough) continue;
+            const bool naive = every_length && length <= (type == bf16 && headline ? kMatrixMost : kNaiveQuickEnough);
             lister.add(self_attention(type, head_dim, length, causal, grouped), length > kMatrixMost ? kFused
                                                                                 : naive              ? kAll
                                                                                                      : kFusedOrNot);

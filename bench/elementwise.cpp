@@ -410,10 +410,9 @@ class Lister {
 
 constexpr Op kFlatOps[] = {Op::add, Op::relu, Op::gelu_tanh, Op::gelu_erf, Op::silu, Op::swiglu, Op::residual_add};
 constexpr DataType kGpuTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
-constexpr std::pair<DataType, DataType> kCasts[] = {{DataType::bf16, DataType::fp32},
-                                                    {DataType::fp32, DataType::bf16},
-                                                    {DataType::bf16, DataType::fp16},
-                                                    {DataType::bf16, DataType::fp8}};
+constexpr std::pair<DataType, DataType> kCasts[] = {{DataType::bf16, DataType::fp32}, {DataType::fp32, DataType::bf16},
+                                                    {DataType::fp16, DataType::fp32}, {DataType::fp32, DataType::fp16},
+                                                    {DataType::bf16, DataType::fp16}, {DataType::bf16, DataType::fp8}};
 /// Llama 3's.
 constexpr std::int64_t kVocabulary = 128256, kHead = 128;
 
@@ -473,10 +472,13 @@ void list_gpu(const Listing& listing, Lister& lister) {
   for (const Op op : {Op::add, Op::gelu_tanh, Op::gelu_erf, Op::swiglu}) lister.flat(op, fp32, kWide);
   lister.flat(Op::gelu_tanh, DataType::fp16, kNarrow);
   if (listing.suite == SuiteName::baseline) return;
+  for (const Op op : kFlatOps) {
+    for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 25}) lister.flat(op, bf16, elements);
+  }
   for (const DataType type : kGpuTypes) {
     const std::int64_t most = type == fp32 ? kWide : kNarrow;
     for (const Op op : kFlatOps) {
-      for (std::int64_t elements = most; elements >= 1 << 20; elements /= 8) lister.flat(op, type, elements);
+      lister.flat(op, type, most);
       lister.flat(op, type, most - 1);
     }
     for (const std::int64_t d : {64, 128, 256}) lister.rope(type, 32768, 8192 / d, d);
