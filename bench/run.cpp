@@ -305,7 +305,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
   Session session(*device, options, folder, cases);
 
-  SoloTeam team;
+  SoloTeam team(&interrupted);
   Settings settings;
   settings.effort = effort_of(options.selection.suite, options.max_seconds);
   settings.data = options.data;
@@ -334,7 +334,6 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
     watchdog.watch(std::string(stage));
     progress.show(case_name, stage);
   });
-  runner.interrupt_on(&interrupted);
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
 

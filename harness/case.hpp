@@ -36,11 +36,12 @@ struct Verification {
   double error = 0;
   double bound = 0;
   std::string detail;
+  std::size_t wrong = 0;  ///< elements, where they were counted
 
-  static Verification nothing(std::string reason) { return {Status::nothing_to_verify, 0, 0, std::move(reason)}; }
+  static Verification nothing(std::string reason) { return {Status::nothing_to_verify, 0, 0, std::move(reason), 0}; }
   /// Passed when error <= bound; an error that is NaN or infinite fails whatever the bound.
   static Verification within(double error, double bound, std::string detail) {
-    return {std::isfinite(error) && error <= bound ? Status::passed : Status::failed, error, bound, std::move(detail)};
+    return {std::isfinite(error) && error <= bound ? Status::passed : Status::failed, error, bound, std::move(detail), 0};
   }
 };
 
@@ -88,6 +89,21 @@ using Shape = std::vector<std::pair<std::string, std::string>>;
 /// family/how/type/key:value...
 std::string case_name(const std::string& family, const std::string& how, DataType type, const Shape& shape);
 
+/// What the ranks of a case send one another, in the words of nccl-tests.
+struct Message {
+  int ranks = 1;          ///< of one communicator; several may be at it at once
+  std::size_t bytes = 0;  ///< size: algbw = bytes / time
+  std::size_t count = 0;  ///< elements in `bytes`
+  double bus_factor = 1;  ///< busbw / algbw
+  int trips = 1;          ///< messages that follow one another in one launch: size and time are of one of them
+  std::string reduction;  ///< sum, max, avg, or empty
+  std::string place;      ///< in, out
+  /// Where the network itself reduces (NVLS): the bytes that are left on the wire, a rank and direction.
+  std::optional<double> switched_bytes;
+  /// The ranks of each communicator, where not all ranks are in one.
+  std::vector<std::vector<int>> groups;
+};
+
 /// One point of a sweep, cheap to list: nothing is allocated before prepare.
 struct Case {
   std::string family;  ///< stream, gemm
@@ -103,6 +119,7 @@ struct Case {
   std::size_t touched_bytes = 0;
   /// The resource whose empirical ceiling this case may raise; only cases of the ceilings family have one.
   std::optional<Resource> raises;
+  std::optional<Message> message;
   /// Why this kind of device cannot do it; empty when it can.
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;
@@ -123,12 +140,15 @@ struct Group {
   std::vector<Comparison> comparisons;
 };
 
+struct Fabric;
+
 /// What a family is listed for.
 struct Listing {
   const DeviceInfo& device;
   SuiteName suite = SuiteName::baseline;
-  std::optional<Cache> cache;    ///< --cache, where the case offers both
-  double memory_fraction = 0.9;  ///< of the free memory, the most that a case may take
+  std::optional<Cache> cache;      ///< --cache, where the case offers both
+  double memory_fraction = 0.9;    ///< of the free memory, the most that a case may take
+  const Fabric* fabric = nullptr;  ///< what connects this rank to others, where there are any
 };
 
 /// A family's cases for a device and a suite, in the order they run.

@@ -94,6 +94,15 @@ Json to_json(const Measurement& m) {
   json["void_samples"] = m.void_samples;
   put(json, "clock_hz", m.clock_hz);
   Json& samples = json["samples"];
+  if (!m.ranks.empty()) {
+    Json& ranks = json["ranks"] = Json::array();
+    for (const RankTimes& times : m.ranks) {
+      Json entry = {{"median", times.median}, {"maximum", times.maximum}};
+      put(entry, "p95", times.p95);
+      put(entry, "p99", times.p99);
+      ranks.push_back(std::move(entry));
+    }
+  }
   for (const char* key : {"start", "seconds", "host_seconds", "block", "throttled"}) samples[key] = Json::array();
   for (const Sample& sample : m.samples) {
     samples["start"].push_back(sample.start_seconds);
@@ -134,6 +143,12 @@ Measurement measurement_from_json(const Json& json) {
   m.stopped_by = parse<StopReason>(kStops, json.at("stopped_by"));
   m.void_samples = json.at("void_samples").get<int>();
   get(json, "clock_hz", m.clock_hz);
+  for (const Json& entry : json.value("ranks", Json::array())) {
+    RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}};
+    get(entry, "p95", times.p95);
+    get(entry, "p99", times.p99);
+    m.ranks.push_back(times);
+  }
   const Json& samples = json.at("samples");
   for (std::size_t i = 0; i < samples.at("seconds").size(); ++i) {
     m.samples.push_back({samples.at("start").at(i).get<double>(), samples.at("seconds").at(i).get<double>(),
@@ -155,6 +170,7 @@ Json to_json(const Verification& verification) {
     put(json, "error", verification.error);
     put(json, "bound", verification.bound);
   }
+  if (verification.wrong) json["wrong"] = verification.wrong;
   json["detail"] = verification.detail;
   return json;
 }
@@ -164,8 +180,34 @@ Verification verification_from_json(const Json& json) {
   verification.status = parse<Verification::Status>(kVerifications, json.at("status"));
   verification.error = json.value("error", std::nan(""));
   verification.bound = json.value("bound", 0.0);
+  verification.wrong = json.value("wrong", std::size_t{0});
   verification.detail = json.at("detail").get<std::string>();
   return verification;
+}
+
+Json to_json(const Message& message) {
+  Json json = {
+      {"ranks", message.ranks}, {"bytes", message.bytes}, {"count", message.count}, {"bus_factor", message.bus_factor}};
+  if (message.trips != 1) json["trips"] = message.trips;
+  put(json, "reduction", message.reduction);
+  put(json, "place", message.place);
+  put(json, "switched_bytes", message.switched_bytes);
+  if (!message.groups.empty()) json["groups"] = message.groups;
+  return json;
+}
+
+Message message_from_json(const Json& json) {
+  Message message;
+  message.ranks = json.at("ranks").get<int>();
+  message.bytes = json.at("bytes").get<std::size_t>();
+  message.count = json.at("count").get<std::size_t>();
+  message.bus_factor = json.at("bus_factor").get<double>();
+  message.trips = json.value("trips", 1);
+  get(json, "reduction", message.reduction);
+  get(json, "place", message.place);
+  get(json, "switched_bytes", message.switched_bytes);
+  message.groups = json.value("groups", std::vector<std::vector<int>>());
+  return message;
 }
 
 Json to_json(const Placement& placement) {
@@ -227,6 +269,7 @@ Json to_json(const Record& record) {
   json["status"] = name(record.status);
   put(json, "reason", record.reason);
   json["pass"] = record.pass;
+  if (record.message) json["message"] = to_json(*record.message);
   if (record.raises) json["raises"] = record.raises->id;
   json["work"] = to_json(record.work);
   json["memory_bytes"] = record.memory_bytes;
@@ -243,6 +286,9 @@ Json to_json(const Record& record) {
     json["fingerprint"] = {{"hash", record.fingerprint->hash},
                            {"key", record.fingerprint->key},
                            {"deterministic", record.fingerprint->deterministic}};
+    if (!record.fingerprint->differing_ranks.empty()) {
+      json["fingerprint"]["differing_ranks"] = record.fingerprint->differing_ranks;
+    }
   }
   return json;
 }
@@ -257,6 +303,7 @@ Record record_from_json(const Json& json) {
   record.status = parse<Status>(kStatuses, json.at("status"));
   get(json, "reason", record.reason);
   record.pass = json.at("pass").get<int>();
+  if (json.contains("message")) record.message = message_from_json(json.at("message"));
   if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
   record.work = work_from_json(json.at("work"));
   record.memory_bytes = json.at("memory_bytes").get<std::size_t>();
@@ -269,8 +316,9 @@ Record record_from_json(const Json& json) {
   }
   if (json.contains("fingerprint")) {
     const Json& fingerprint = json.at("fingerprint");
-    record.fingerprint = Fingerprint{fingerprint.at("hash").get<std::string>(), fingerprint.at("key").get<std::string>(),
-                                     fingerprint.at("deterministic").get<bool>()};
+    record.fingerprint =
+        Fingerprint{fingerprint.at("hash").get<std::string>(), fingerprint.at("key").get<std::string>(),
+                    fingerprint.at("deterministic").get<bool>(), fingerprint.value("differing_ranks", std::vector<int>())};
   }
   if ((record.status == Status::ok) != record.measurement.has_value()) {
     throw std::invalid_argument("'" + record.name + "': a measurement belongs to an ok record and to no other");

@@ -9,6 +9,9 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <limits>
+#include <map>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -20,6 +23,9 @@ namespace roofmark {
 namespace {
 
 constexpr int kMostSlots = 4096;
+constexpr double kNoLimit = 1e18;  // bytes
+// Stands for a sample that does not count: in a team, one void sample makes the others' of that moment void.
+constexpr double kVoid = std::numeric_limits<double>::infinity();
 // With a launch this long, evicting the caches before each one costs little beside it.
 constexpr double kFlushFromSeconds = 100e-6;
 
@@ -52,7 +58,7 @@ int launches_for(double seconds, const Effort& effort) {
 
 std::vector<double> seconds_of(const std::vector<Timing>& timings, int launches) {
   std::vector<double> seconds;
-  for (const Timing& timing : timings) seconds.push_back(timing.device_seconds / launches);
+  for (const Timing& timing : timings) seconds.push_back(timing.valid ? timing.device_seconds / launches : kVoid);
   return seconds;
 }
 
@@ -71,6 +77,7 @@ Record blank_record(const Case& c, int pass) {
   record.type = c.type;
   record.shape = c.shape;
   record.work = c.work;
+  record.message = c.message;
   record.raises = c.raises;
   record.pass = pass;
   return record;
@@ -98,24 +105,35 @@ struct Runner::Member {
   int samples_per_block = 1;
   int blocks = 1;
   bool alive = true;
+  std::vector<double> own_seconds;  ///< this rank's part of the samples
 };
 
 Runner::Runner(Device& device, Team& team, Settings settings) : device_(device), team_(team), settings_(std::move(settings)) {}
 
-void Runner::check_interrupt() const {
-  if (interrupt_ && interrupt_->load()) throw Interrupted();
-}
-
+// Every stage begins with the ranks together, so that a signal to one of them ends all at the same place.
 void Runner::stage(const Member& member, std::string_view name) {
-  check_interrupt();
+  team_.barrier();
   if (listener_) listener_(member.record.name, name);
 }
+
+namespace {
+
+// The verdict on a case is the worst of the ranks': in this order, with the reason that came with it.
+constexpr std::string_view kWorstLetters = "abcde";
+constexpr Status kWorstFirst[] = {Status::wrong, Status::failed, Status::not_run, Status::unsupported, Status::ok};
+
+int badness(Status status) {
+  return static_cast<int>(std::find(std::begin(kWorstFirst), std::end(kWorstFirst), status) - std::begin(kWorstFirst));
+}
+
+}  // namespace
 
 // Runs one stage of one case on this rank and lets the team agree on the outcome: what failed on one rank failed on all.
 void Runner::guarded(Member& member, const std::function<void()>& stage) {
   if (!member.alive) return;
   Status status = Status::ok;
   std::string reason;
+  bool agreed = false;
   if (device_lost()) {
     status = Status::not_run;
     reason = "device lost to " + lost_to_;
@@ -126,6 +144,8 @@ void Runner::guarded(Member& member, const std::function<void()>& stage) {
       reason = member.record.reason;
     } catch (const Interrupted&) {
       throw;
+    } catch (const PeerFailed&) {
+      agreed = true;
     } catch (const OutOfMemory& error) {
       status = Status::not_run;
       reason = error.what();
@@ -141,15 +161,22 @@ void Runner::guarded(Member& member, const std::function<void()>& stage) {
       reason = error.what();
     }
   }
-  const bool all_ok = team_.agree(status == Status::ok);
-  if (status == Status::ok && !all_ok) {
-    status = Status::failed;
-    reason = "failed on another rank";
-  }
-  if (status == Status::ok) return;
+  if (!agreed && team_.agree(status == Status::ok)) return;
   member.alive = false;
-  member.record.status = status;
-  member.record.reason = reason;
+  settle(member, status, reason);
+}
+
+void Runner::settle(Member& member, Status status, const std::string& reason) {
+  if (team_.size() > 1) {
+    const std::vector<std::string> said = team_.gather(std::string(1, kWorstLetters[badness(status)]) + reason);
+    const auto worst = std::min_element(said.begin(), said.end(),
+                                        [](const std::string& a, const std::string& b) { return a.front() < b.front(); });
+    member.record.status = kWorstFirst[worst->front() - kWorstLetters.front()];
+    member.record.reason = team_.describe(static_cast<int>(worst - said.begin())) + ": " + worst->substr(1);
+  } else {
+    member.record.status = status;
+    member.record.reason = reason;
+  }
 }
 
 void Runner::prepare(Member& member, std::size_t limit_bytes) {
@@ -184,6 +211,10 @@ void Runner::launch_once(Prepared& prepared, int slot) {
 Verification Runner::verify(Member& member, int slot) {
   Stopwatch watch(wall_.verification, settings_.clock);
   launch_once(*member.prepared, slot);
+  return judge(member, slot);
+}
+
+Verification Runner::judge(Member& member, int slot) {
   Verification found = member.prepared->verify(slot);
   if (found.status == Verification::Status::failed) {
     member.record.status = Status::wrong;
@@ -195,17 +226,17 @@ Verification Runner::verify(Member& member, int slot) {
 
 // A case whose launches agree bit for bit needs no second look at every element: the bits that were found right still are.
 Verification Runner::verify_again(Member& member, int slot) {
+  Stopwatch watch(wall_.verification, settings_.clock);
+  launch_once(*member.prepared, slot);
   const std::optional<Fingerprint>& fingerprint = member.record.fingerprint;
   if (fingerprint && fingerprint->deterministic) {
-    Stopwatch watch(wall_.verification, settings_.clock);
-    launch_once(*member.prepared, slot);
     if (hash_outputs(*member.prepared, slot) == fingerprint->hash) {
       Verification found = *member.record.verification_before;
       found.detail = "the bits that were verified before";
       return found;
     }
   }
-  return verify(member, slot);
+  return judge(member, slot);
 }
 
 // Nothing when a launch writes nothing.
@@ -226,15 +257,39 @@ void Runner::take_fingerprint(Member& member) {
   fingerprint.key = fmt::format("{}|{}|cc{}|sm{}|{}|data{}|seed{}|{}", settings_.build_key, info.name, info.compute_capability,
                                 info.multiprocessors, member.record.name, static_cast<int>(settings_.data), settings_.seed,
                                 member.prepared->fingerprint_key());
+  std::optional<std::string> hash;
   for (int launch = 0; launch < 3; ++launch) {
-    launch_once(*member.prepared, 0);
-    const std::optional<std::string> hash = hash_outputs(*member.prepared, 0);
-    if (!hash) return;
-    if (launch > 0 && *hash != fingerprint.hash) fingerprint.deterministic = false;
-    fingerprint.hash = *hash;
+    launch_once(*member.prepared, 0);  // by every rank, also by one that gets nothing
+    hash = hash_outputs(*member.prepared, 0);
+    if (launch > 0 && hash.value_or("") != fingerprint.hash) fingerprint.deterministic = false;
+    fingerprint.hash = hash.value_or("");
   }
   if (!fingerprint.deterministic) fingerprint.hash.clear();
-  member.record.fingerprint = fingerprint;
+  if (hash) member.record.fingerprint = fingerprint;
+  if (team_.size() > 1) compare_fingerprints(member);
+}
+
+// Devices that are alike must come to the same bits; which of them do not, most of the others say.
+void Runner::compare_fingerprints(Member& member) {
+  std::optional<Fingerprint>& own = member.record.fingerprint;
+  const auto line = own && own->deterministic ? own->key + "\n" + own->hash : std::string();
+  const std::vector<std::string> lines = team_.gather(line);
+  std::map<std::string, std::map<std::string, std::vector<int>>> ranks;  // by key, by hash
+  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+    const auto end = lines[rank].find('\n');
+    if (end != std::string::npos)
+      ranks[lines[rank].substr(0, end)][lines[rank].substr(end + 1)].push_back(static_cast<int>(rank));
+  }
+  if (!own) return;
+  for (const auto& [key, hashes] : ranks) {
+    const auto most = std::max_element(hashes.begin(), hashes.end(),
+                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    for (const auto& [hash, same] : hashes) {
+      if (hash == most->first) continue;
+      own->differing_ranks.insert(own->differing_ranks.end(), same.begin(), same.end());
+    }
+  }
+  std::sort(own->differing_ranks.begin(), own->differing_ranks.end());
 }
 
 // Finds the launches a sample and the path, warms up until two windows agree, and decides from the last window's spread how
@@ -260,7 +315,7 @@ void Runner::warm_up(Member& member) {
   double seconds = member.batch->run().device_seconds / plan.launches;
   if (!c.protocol.launches) {
     for (int round = 0; round < 2; ++round) {
-      const auto launches = static_cast<int>(team_.decide(launches_for(seconds, effort)));
+      const int launches = launches_for(team_.max({seconds}).front(), effort);
       if (launches != plan.launches) {
         plan.launches = launches;
         member.batch = device_.batch(plan, launch);
@@ -269,7 +324,7 @@ void Runner::warm_up(Member& member) {
       seconds = member.batch->run().device_seconds / plan.launches;
     }
   }
-  if (measurement.cache_by == "partly" && team_.decide(seconds >= kFlushFromSeconds)) {
+  if (team_.decide(measurement.cache_by == "partly" && seconds >= kFlushFromSeconds)) {
     plan.flush_before = true;
     plan.launches = 1;
     measurement.cache_by = "flush";
@@ -282,13 +337,14 @@ void Runner::warm_up(Member& member) {
     previous = std::exchange(window, {});
     const double window_start = settings_.clock();
     do {
-      check_interrupt();
       team_.barrier();
       const double sample_start = settings_.clock();
       const Timing timing = member.batch->run();
-      if (timing.valid) window.push_back(timing.device_seconds / plan.launches);
+      window.push_back(timing.valid ? timing.device_seconds / plan.launches : kVoid);
       elapsed.push_back(settings_.clock() - sample_start);
     } while (team_.decide(settings_.clock() - window_start < effort.window_seconds));
+    window = team_.max(std::move(window));
+    std::erase(window, kVoid);
     measurement.settled = windows_agree(previous, window, effort.window_agreement);
   } while (team_.decide(!measurement.settled && settings_.clock() - started < effort.warm_up_seconds));
   if (window.empty()) throw DeviceError("no valid sample: the gate had to open by itself each time", false);
@@ -326,7 +382,6 @@ void Runner::time_block(Member& member, int block) {
                                [&](benchmark::State& state) {
                                  while (state.KeepRunningBatch(launches)) {
                                    try {
-                                     check_interrupt();
                                      team_.barrier();
                                      timings.push_back(member.batch->run());
                                      state.SetIterationTime(timings.back().device_seconds);
@@ -351,11 +406,32 @@ void Runner::time_block(Member& member, int block) {
   const bool throttled = !around.before.throttle_reasons.empty() || !around.after.throttle_reasons.empty();
   const std::vector<double> slowest = team_.max(seconds_of(timings, launches));
   for (std::size_t i = 0; i < timings.size(); ++i) {
-    if (!timings[i].valid) {
+    if (slowest[i] == kVoid) {
       ++measurement.void_samples;
       continue;
     }
+    member.own_seconds.push_back(timings[i].device_seconds / launches);
     measurement.samples.push_back({timings[i].start_seconds, slowest[i], timings[i].host_seconds / launches, block, throttled});
+  }
+}
+
+// As one line of text a rank: the statistics in a fixed order, absent ones empty.
+void Runner::gather_ranks(Member& member) {
+  const std::vector<double>& own = member.own_seconds;
+  std::vector<Sample> samples;
+  for (const double seconds : own) samples.push_back({0, seconds, 0, 0, false});
+  std::string line;
+  if (!own.empty()) {
+    const Summary summary = summarize(samples);
+    line = fmt::format("{} {} {} {}", summary.median, summary.maximum, summary.p95.value_or(0), summary.p99.value_or(0));
+  }
+  for (const std::string& text : team_.gather(line)) {
+    RankTimes times;
+    double p95 = 0, p99 = 0;
+    std::istringstream(text) >> times.median >> times.maximum >> p95 >> p99;
+    if (p95 > 0) times.p95 = p95;
+    if (p99 > 0) times.p99 = p99;
+    member.record.measurement->ranks.push_back(times);
   }
 }
 
@@ -365,14 +441,24 @@ double Runner::time(const Launch& launch, const Protocol& protocol, int slots) {
   plan.slots = slots;
   plan.launches = 1;
   auto batch = device_.batch(plan, launch);
-  batch->run();
-  const double once = batch->run().device_seconds;
-  plan.launches = static_cast<int>(team_.decide(launches_for(once, settings_.effort)));
+  // A launch that one rank cannot do counts for none, so that all go on to the same next one.
+  double once = 0;
+  std::exception_ptr thrown;
+  try {
+    batch->run();
+    once = batch->run().device_seconds;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  const bool all = team_.agree(!thrown);
+  if (thrown) std::rethrow_exception(thrown);
+  if (!all) throw DeviceError("failed on another rank", false);
+  plan.launches = launches_for(team_.max({once}).front(), settings_.effort);
   if (plan.launches > 1) batch = device_.batch(plan, launch);
   const double started = settings_.clock();
   std::vector<double> seconds;
   do {
-    check_interrupt();
+    team_.barrier();
     const Timing timing = batch->run();
     if (timing.valid) seconds.push_back(timing.device_seconds / plan.launches);
   } while (team_.decide(settings_.clock() - started < settings_.effort.window_seconds / 2 && seconds.size() < 50));
@@ -400,14 +486,16 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   const auto alive = std::count_if(members.begin(), members.end(), [](const Member& m) { return m.alive; });
   // A lost device answers no question: its cases are told so one by one below.
   const bool ask = alive > 0 && !device_lost();
-  const auto allowed = ask ? static_cast<std::size_t>(double(device_.free_bytes()) * settings_.memory_fraction) : 0;
+  const double free = ask ? static_cast<double>(device_.free_bytes()) * settings_.memory_fraction : kNoLimit;
+  // All ranks prepare the same number of slots.
+  const auto allowed = static_cast<std::size_t>(team_.min(free));
   for (Member& member : members) guarded(member, [&] { prepare(member, allowed / alive); });
   for (Member& member : members) {
     guarded(member, [&] {
       stage(member, "verifying");
       member.record.verification_before = verify(member, 0);
-      if (member.record.status == Status::ok) take_fingerprint(member);
     });
+    guarded(member, [&] { take_fingerprint(member); });
   }
   for (Member& member : members) guarded(member, [&] { warm_up(member); });
   for (int block = 0; block < settings_.effort.blocks; ++block) {
@@ -418,6 +506,7 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
     guarded(member, [&] {
       stage(member, "verifying");
       member.record.verification_after = verify_again(member, member.plan.slots - 1);
+      if (team_.size() > 1) gather_ranks(member);
     });
   }
 

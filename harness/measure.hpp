@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,12 +47,6 @@ struct WallTime {
   double preparation = 0, verification = 0, warm_up = 0, timing = 0, writing = 0;
 };
 
-/// Thrown out of the loop after a signal: what was under way is not run.
-class Interrupted : public std::runtime_error {
- public:
-  Interrupted() : std::runtime_error("interrupted") {}
-};
-
 /// What the runner tells while it works; `stage` is "preparing", "verifying", "warming up", "timing".
 using StageListener = std::function<void(const std::string& case_name, std::string_view stage)>;
 
@@ -63,8 +55,9 @@ class Runner {
  public:
   Runner(Device& device, Team& team, Settings settings);
 
-  /// One record a case of the group, in its order. A case that fails is recorded with its reason and the others still run;
-  /// placements are left to the analysis, which knows all ceilings. Sets device_lost() after a sticky error.
+  /// One record a case of the group, in its order, the same on every rank but for what only one can know (notes, blocks). A
+  /// case that fails is recorded with its reason and the others still run; placements are left to the analysis, which knows
+  /// all ceilings. Sets device_lost() after a sticky error. Throws Interrupted.
   std::vector<Record> run(const Group& group, int pass);
 
   /// Samples of a launch that is not a case of its own, timed as cases are: seconds a launch, the median of a short run.
@@ -74,29 +67,29 @@ class Runner {
   const WallTime& wall_time() const { return wall_; }
 
   void on_stage(StageListener listener) { listener_ = std::move(listener); }
-  /// When it becomes true, run() throws Interrupted at the next sample.
-  void interrupt_on(const std::atomic<bool>* flag) { interrupt_ = flag; }
 
  private:
   struct Member;
   void prepare(Member& member, std::size_t limit_bytes);
   void launch_once(Prepared& prepared, int slot);
   Verification verify(Member& member, int slot);
+  Verification judge(Member& member, int slot);
   Verification verify_again(Member& member, int slot);
   std::optional<std::string> hash_outputs(Prepared& prepared, int slot);
   void take_fingerprint(Member& member);
   void warm_up(Member& member);
   void time_block(Member& member, int block);
   void guarded(Member& member, const std::function<void()>& stage);
+  void settle(Member& member, Status status, const std::string& reason);
   void stage(const Member& member, std::string_view name);
-  void check_interrupt() const;
+  void gather_ranks(Member& member);
+  void compare_fingerprints(Member& member);
 
   Device& device_;
   Team& team_;
   Settings settings_;
   WallTime wall_;
   StageListener listener_;
-  const std::atomic<bool>* interrupt_ = nullptr;
   std::string lost_to_;  ///< the case that met a sticky error
 };
 

@@ -34,12 +34,19 @@ struct Summary {
   std::optional<double> interval_low, interval_high;  ///< 95 % interval of the median, from the blocks' medians
 };
 
+/// One rank's own times, in seconds a launch.
+struct RankTimes {
+  double median = 0, maximum = 0;
+  std::optional<double> p95, p99;  ///< as in Summary
+};
+
 enum class StopReason { interval, budget };
 
 struct Measurement {
   std::vector<Sample> samples;
   std::vector<Block> blocks;
   Summary summary;
+  std::vector<RankTimes> ranks;  ///< by rank, in a team of more than one
   int launches_per_sample = 1;
   Issue path = Issue::stream;
   Cache cache = Cache::cold;
@@ -60,6 +67,8 @@ struct Fingerprint {
   std::string hash;  ///< of the output's bits; empty when the launches differed
   std::string key;   ///< build, library, architecture, SM count, algorithm, data and seed: only equal keys are compared
   bool deterministic = true;
+  /// Ranks whose bits differ from those of most ranks with the same key.
+  std::vector<int> differing_ranks;
 };
 
 /// One row of a result file.
@@ -69,6 +78,7 @@ struct Record {
   DataType type = DataType::fp32;
   Shape shape;
   Work work;
+  std::optional<Message> message;
   std::optional<Resource> raises;
   int pass = 1;  ///< the ceilings family is measured twice: 1 before the suite, 2 after it
 

@@ -49,6 +49,11 @@ inline constexpr Resource shared{"shared", Unit::byte, "shared memory", true};
 inline constexpr Resource l1{"l1", Unit::byte, "L1 cache", true};
 inline constexpr Resource l2{"l2", Unit::byte, "L2 cache", true};
 inline constexpr Resource l3{"l3", Unit::byte, "L3 cache", true};
+// Links, in one direction.
+inline constexpr Resource nvlink{"nvlink", Unit::byte, "NVLink, one direction, a GPU", false};
+inline constexpr Resource pcie{"pcie", Unit::byte, "PCIe, one direction, a GPU", false};
+inline constexpr Resource interprocess{"interprocess", Unit::byte, "between processes of a host, a process", false};
+inline constexpr Resource network{"network", Unit::byte, "network, one direction, a node", false};
 // The least time between two launches, by the path they are issued on.
 inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "launches, stream", false};
 inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "launches, graph node", false};
@@ -73,6 +78,10 @@ inline constexpr Resource kResources[] = {resource::fp64_fma,
                                           resource::l1,
                                           resource::l2,
                                           resource::l3,
+                                          resource::nvlink,
+                                          resource::pcie,
+                                          resource::interprocess,
+                                          resource::network,
                                           resource::stream_launch,
                                           resource::graph_launch};
 

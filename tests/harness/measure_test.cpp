@@ -251,26 +251,33 @@ TEST_F(Measure, OperandsAreRestoredBeforeEachSampleWhereTheyAreOverwritten) {
 
 TEST_F(Measure, AnInterruptLeavesTheLoop) {
   std::atomic<bool> stop{false};
-  Runner r = runner();
-  r.interrupt_on(&stop);
+  SoloTeam stopped(&stop);
+  Settings settings;
+  settings.clock = [this] { return device.clock; };
+  Runner r(device, stopped, settings);
   r.on_stage([&](const std::string&, std::string_view stage) { stop = stage == "timing"; });
   EXPECT_THROW(r.run({{make_case()}, {}}, 1), Interrupted);
 }
 
-/// Two ranks of which the other is slower and can fail.
+/// Two ranks of which the other is slower, and can fail or say something else.
 class SlowTeam final : public Team {
  public:
   int barriers = 0;
   bool other_ok = true;
+  std::function<std::string(const std::string&)> other_says = [](const std::string& text) { return text; };
   int size() const override { return 2; }
   int rank() const override { return 0; }
   void barrier() override { ++barriers; }
   bool agree(bool ok) override { return ok && other_ok; }
   std::int64_t decide(std::int64_t value) override { return value; }
   std::vector<double> max(std::vector<double> values) override {
-    for (double& value : values) value = std::max(value, 2e-3);
+    for (double& value : values) {
+      if (value >= 0) value = std::max(value, 2e-3);  // a negative one asks for the least
+    }
     return values;
   }
+  std::vector<std::string> gather(const std::string& text) override { return {text, other_says(text)}; }
+  std::string describe(int rank) const override { return "rank " + std::to_string(rank); }
 };
 
 TEST_F(Measure, ASampleIsTheSlowestRanks) {
@@ -280,16 +287,29 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
   const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
   EXPECT_DOUBLE_EQ(record.measurement->summary.median, 2e-3);
   EXPECT_GE(slow.barriers, static_cast<int>(record.measurement->samples.size()));
+  ASSERT_EQ(record.measurement->ranks.size(), 2U);
+  EXPECT_DOUBLE_EQ(record.measurement->ranks[0].median, 1e-3);  // of the samples, this rank's own part
 }
 
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
   SlowTeam slow;
   slow.other_ok = false;
+  slow.other_says = [](const std::string&) { return "bno such device"; };
   Settings settings;
   settings.clock = [this] { return device.clock; };
   const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
   EXPECT_EQ(record.status, Status::failed);
-  EXPECT_EQ(record.reason, "failed on another rank");
+  EXPECT_EQ(record.reason, "rank 1: no such device");
+}
+
+TEST_F(Measure, TheRankWhoseBitsDifferIsNamed) {
+  SlowTeam slow;
+  slow.other_says = [](const std::string& text) { return text.find('|') == std::string::npos ? text : text + "0"; };
+  Settings settings;
+  settings.clock = [this] { return device.clock; };
+  const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
+  ASSERT_TRUE(record.fingerprint);
+  EXPECT_EQ(record.fingerprint->differing_ranks.size(), 1U);
 }
 
 }  // namespace

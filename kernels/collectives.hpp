@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/data_type.hpp"
+#include "kernels/kernel.hpp"
+
+namespace roofmark {
+
+/// What n ranks do together, each with a `chunk` of elements; "total" is n chunks, by rank.
+///   all_reduce      out = reduction of the ranks' in                          in chunk, out chunk
+///   all_gather      out = the ranks' in, one after another                    in chunk, out total
+///   reduce_scatter  out = this rank's chunk of the reduction of the ranks' in in total, out chunk
+///   broadcast       out = the root's in                                       in chunk (root), out chunk
+///   reduce          the root's out = reduction of the ranks' in               in chunk, out chunk (root)
+///   all_to_all      chunk r of out = this rank's chunk of rank r's in         in total, out total
+///   gather          the root's out = the ranks' in, one after another         in chunk, out total (root)
+///   scatter         out = this rank's chunk of the root's in                  in total (root), out chunk
+///   send_recv       out = in of the rank before, in a ring                    in chunk, out chunk
+///   ping_pong       ranks 0 and 1 of two: in goes to rank 1's out and from there back to rank 0's out
+enum class Collective {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  all_to_all,
+  gather,
+  scatter,
+  send_recv,
+  ping_pong
+};
+
+inline constexpr Collective kCollectives[] = {
+    Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter, Collective::broadcast, Collective::reduce,
+    Collective::all_to_all, Collective::gather,     Collective::scatter,        Collective::send_recv, Collective::ping_pong};
+
+constexpr std::string_view name(Collective op) {
+  constexpr std::string_view names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+                                        "all_to_all", "gather",     "scatter",        "send_recv", "ping_pong"};
+  return names[static_cast<int>(op)];
+}
+
+enum class Reduction { sum, max, avg };
+
+constexpr std::string_view name(Reduction reduction) {
+  constexpr std::string_view names[] = {"sum", "max", "avg"};
+  return names[static_cast<int>(reduction)];
+}
+
+constexpr bool reduces(Collective op) {
+  return op == Collective::all_reduce || op == Collective::reduce_scatter || op == Collective::reduce;
+}
+/// One rank, the root, holds the whole of what goes in or comes out.
+constexpr bool has_root(Collective op) {
+  return op == Collective::broadcast || op == Collective::reduce || op == Collective::gather || op == Collective::scatter;
+}
+/// The size in a name and a table is of n chunks, as nccl-tests counts it, and not of one.
+constexpr bool counts_total(Collective op) {
+  return op == Collective::all_gather || op == Collective::reduce_scatter || op == Collective::all_to_all ||
+         op == Collective::gather || op == Collective::scatter;
+}
+/// Chunks that a rank brings and gets.
+constexpr int chunks_in(Collective op, int ranks, bool root) {
+  if (op == Collective::reduce_scatter || op == Collective::all_to_all) return ranks;
+  if (op == Collective::scatter) return root ? ranks : 0;
+  return op == Collective::broadcast && !root ? 0 : 1;
+}
+constexpr int chunks_out(Collective op, int ranks, bool root) {
+  if (op == Collective::all_gather || op == Collective::all_to_all) return ranks;
+  if (op == Collective::gather) return root ? ranks : 0;
+  return op == Collective::reduce && !root ? 0 : 1;
+}
+
+/// busbw / algbw, as nccl-tests' PERFORMANCE.md defines them: algbw = size / time; busbw is what every link of a ring of n
+/// carries in one direction, so that it compares with the hardware's rate whatever n is.
+constexpr double bus_factor(Collective op, int ranks) {
+  const double n = ranks;
+  switch (op) {
+    case Collective::all_reduce:
+      return 2 * (n - 1) / n;
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
+      return (n - 1) / n;
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::send_recv:
+    case Collective::ping_pong:
+      break;
+  }
+  return 1;
+}
+
+/// One collective; `in` and `out` may be null where a rank brings or gets nothing.
+struct CollectiveCall {
+  Collective op = Collective::all_reduce;
+  DataType type = DataType::fp32;
+  Reduction reduction = Reduction::sum;
+  int root = 0;
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::size_t chunk = 0;  ///< elements
+};
+
+/// How the memory that a communicator is given was allocated and made known to it.
+enum class Buffer {
+  plain,       ///< the device's own allocation
+  registered,  ///< by the library's allocator, and registered for zero-copy
+  symmetric    ///< the same, in a window that every rank registers at once
+};
+
+constexpr std::string_view name(Buffer buffer) {
+  constexpr std::string_view names[] = {"plain", "registered", "symmetric"};
+  return names[static_cast<int>(buffer)];
+}
+
+/// The ranks of a collective. Created and destroyed by all its ranks together.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int size() const = 0;
+  virtual int rank() const = 0;
+
+  /// The library does it with this type; every rank gets the same answer.
+  virtual bool supports(Collective op, DataType type, Reduction reduction) const = 0;
+  /// Chunks between the beginning of `in` and of `out` of an in-place call (of `out` and of `in` where the total comes out);
+  /// negative where the library has no such call.
+  virtual int in_place_offset(Collective op) const = 0;
+  /// Enqueues; on the CPU it blocks until this rank's part is done.
+  virtual void enqueue(const CollectiveCall& call, Stream stream) = 0;
+  /// The call, with `work` of this rank enqueued beside it: on a stream of its own that leaves `stream` and joins it again;
+  /// on the CPU started, then `work`, then waited for.
+  virtual void enqueue_beside(const CollectiveCall& call, Stream stream, const std::function<void()>& work) = 0;
+
+  /// Memory of a kind other than plain; called by all ranks together, and freed by all. Throws Unsupported where the library
+  /// has none.
+  virtual std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) = 0;
+  /// What the library says of how it did the last call that was enqueued outside of a graph: algorithm, protocol, transport.
+  virtual std::vector<std::pair<std::string, std::string>> notes() const = 0;
+  /// "NCCL 2.28.9", "Open MPI v4.1.4".
+  virtual std::string library() const = 0;
+};
+
+/// What the ranks' arrays hold, so that every sum is exact, in any order: whole numbers of at most `magnitude`, of which at
+/// most `ranks` are not 0 at any place. Rank r's element i is value(i, r); scattered by a hash of the seed.
+struct CollectiveData {
+  std::uint64_t seed = 0;
+  int ranks = 1;
+};
+
+/// Fills and expects what the collectives carry.
+struct CollectiveDataKernels {
+  /// out[i] = element first + i of what `rank` brings.
+  void (*fill)(DataType type, void* out, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
+               Stream stream);
+  /// expected[i] = element first + i of what `rank` brings, as a double (exactly).
+  void (*expect)(DataType type, double* expected, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
+                 Stream stream);
+  /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms| (of avg: over n), at
+  /// least 1.
+  void (*expect_reduced)(DataType type, Reduction reduction, double* expected, double* scale, std::size_t count,
+                         const CollectiveData& data, std::size_t first, Stream stream);
+};
+
+namespace cuda {
+ROOFMARK_KERNELS CollectiveDataKernels collective_data;
+}
+namespace cpu {
+ROOFMARK_KERNELS CollectiveDataKernels collective_data;
+}
+
+}  // namespace roofmark
