@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
-#include "harness/case.hpp"
+#include "bench/groups.hpp"
+#include "bench/reference_check.hpp"
 #include "harness/traffic.hpp"
 #include "kernels/stream.hpp"
 
@@ -21,8 +21,6 @@ using Op = ElementwiseOp;
 enum class By { fused, separate };
 
 constexpr bool comes_in_steps(Op op) { return op == Op::bias_gelu_residual || op == Op::adamw; }
-
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// Bytes of each array, 0 where the operation has none.
 struct ArrayBytes {
@@ -172,36 +170,11 @@ class PreparedElementwise final : public Prepared {
     }
   }
 
-  Verification verify(int slot) override {
-    Verification worst;
-    double worst_share = -1;
-    for (const Written& written : written_by(slot)) {
-      const ElementwiseError error = error_of(slot, written);
-      const double allowed = bound(problem_, by_, written.which);
-      Verification found = Verification::within(error.worst, allowed,
-                                                fmt::format("all elements of {}, in u({}) x scale; worst at {}", written.name,
-                                                            name(written.output.type), error.index));
-      if (found.status != Verification::Status::passed) return found;
-      const double share = allowed > 0 ? error.worst / allowed : 0;
-      if (share > worst_share) worst = found;
-      worst_share = std::max(worst_share, share);
-    }
-    return worst;
-  }
+  Verification verify(int slot) override { return check_outputs(device_, written_by(slot)); }
 
-  std::vector<Output> outputs(int slot) override {
-    std::vector<Output> all;
-    for (const Written& written : written_by(slot)) all.push_back(written.output);
-    return all;
-  }
+  std::vector<Output> outputs(int slot) override { return outputs_of(written_by(slot)); }
 
  private:
-  struct Written {
-    std::string_view name;
-    ElementwiseOutput which;
-    Output output;
-  };
-
   ElementwiseArrays arrays(int slot) {
     auto* const base = static_cast<std::byte*>(memory_.get()) + static_cast<std::size_t>(slot) * bytes_.allocated();
     ElementwiseArrays all = arrays_at(base, bytes_);
@@ -216,14 +189,18 @@ class PreparedElementwise final : public Prepared {
     return reinterpret_cast<float*>(static_cast<std::byte*>(shared_.get()) + which * aligned(bytes_.state));
   }
 
-  std::vector<Written> written_by(int slot) {
+  std::vector<CheckedOutput> written_by(int slot) {
     const ElementwiseArrays a = arrays(slot);
-    const auto elements = static_cast<std::size_t>(problem_.elements());
-    const auto output = [&](void* data) { return Output{data, output_type(problem_), elements}; };
-    if (!is_adamw(problem_.op)) return {{"out", ElementwiseOutput::out, output(a.out)}};
-    return {{"p", ElementwiseOutput::p, output(a.p)},
-            {"m", ElementwiseOutput::m, output(a.m)},
-            {"v", ElementwiseOutput::v, output(a.v)}};
+    const auto checked = [&](std::string_view name, ElementwiseOutput which, void* data) -> CheckedOutput {
+      const auto reference = [=, this](std::int64_t first, std::int64_t count, double* expected, double* scale) {
+        kernels_.reference(problem_, a, which, first, count, expected, scale, device_.stream());
+      };
+      const Output output = {data, output_type(problem_), static_cast<std::size_t>(problem_.elements())};
+      return {name, output, 1, bound(problem_, by_, which), reference};
+    };
+    if (!is_adamw(problem_.op)) return {checked("out", ElementwiseOutput::out, a.out)};
+    return {checked("p", ElementwiseOutput::p, a.p), checked("m", ElementwiseOutput::m, a.m),
+            checked("v", ElementwiseOutput::v, a.v)};
   }
 
   void step(Op op, const ElementwiseArrays& arrays, Stream stream) const {
@@ -255,28 +232,6 @@ class PreparedElementwise final : public Prepared {
       ids[t] = static_cast<std::int32_t>(static_cast<std::int64_t>(t) * kApart % problem_.vocabulary);
     }
     device_.to_device(to, ids.data(), ids.size() * sizeof(ids[0]));
-  }
-
-  // Piece by piece, so that the expected values of a large output need not stand in memory together.
-  ElementwiseError error_of(int slot, const Written& written) {
-    constexpr std::int64_t kPiece = 4 << 20;
-    const std::int64_t elements = problem_.elements(), piece = std::min(kPiece, elements);
-    const auto piece_bytes = static_cast<std::size_t>(piece) * sizeof(double);
-    const Memory expected = device_.allocate(piece_bytes), scale = device_.allocate(piece_bytes);
-    auto* const expected_values = static_cast<double*>(expected.get());
-    auto* const scales = static_cast<double*>(scale.get());
-    ElementwiseError worst;
-    for (std::int64_t first = 0; first < elements; first += piece) {
-      const std::int64_t count = std::min(piece, elements - first);
-      kernels_.reference(problem_, arrays(slot), written.which, first, count, expected_values, scales, device_.stream());
-      const auto begin = static_cast<std::size_t>(first);
-      const auto* const got = static_cast<const std::byte*>(written.output.data) + begin * size_of(written.output.type);
-      const ElementwiseError found =
-          device_.compare(written.output.type, got, static_cast<std::size_t>(count), expected_values, scales);
-      if (!(found.worst <= worst.worst)) worst = {found.worst, begin + found.index};
-      if (std::isnan(worst.worst)) break;
-    }
-    return worst;
   }
 
   Device& device_;
@@ -347,7 +302,7 @@ Case elementwise_case(const Listing& listing, const ElementwiseProblem& problem,
   c.type = problem.type;
   c.shape = shape_of(problem);
   if (comes_in_steps(problem.op)) c.shape.emplace_back("algo", by == By::fused ? "fused" : "separate");
-  c.shape.emplace_back("cache", cache == Cache::cold ? "cold" : "warm");
+  c.shape.push_back(shape_entry(cache));
   Phase demands =
       memory_demands(device, static_cast<double>(bytes.touched(problem)), static_cast<double>(bytes.moved(problem)), cache);
   const Arithmetic counted = arithmetic(problem.op);
@@ -373,40 +328,29 @@ Case elementwise_case(const Listing& listing, const ElementwiseProblem& problem,
   return c;
 }
 
-class Lister {
- public:
-  explicit Lister(const Listing& listing) : listing_(listing) {}
-
-  void add(const ElementwiseProblem& problem) {
-    const Case fused = elementwise_case(listing_, problem, By::fused);
-    if (!listed_.insert(fused.name()).second) return;
-    if (!comes_in_steps(problem.op)) {
-      groups_.push_back({{fused}, {}});
-      return;
-    }
-    const Case separate = elementwise_case(listing_, problem, By::separate);
-    groups_.push_back({{fused, separate}, {{"fused against separate", fused.name(), separate.name()}}});
+void add(Groups& groups, const ElementwiseProblem& problem) {
+  Group group = {{elementwise_case(groups.listing(), problem, By::fused)}, {}};
+  if (comes_in_steps(problem.op)) {
+    group.cases.push_back(elementwise_case(groups.listing(), problem, By::separate));
+    group.comparisons = {{"fused against separate", group.cases[0].name(), group.cases[1].name()}};
   }
-  void flat(Op op, DataType type, std::int64_t elements) { add({.op = op, .type = type, .rows = 1, .columns = elements}); }
-  void cast(DataType type, DataType to, std::int64_t elements) {
-    add({.op = Op::cast, .type = type, .to = to, .rows = 1, .columns = elements});
-  }
-  void bias_gelu_residual(DataType type, std::int64_t rows, std::int64_t columns) {
-    add({.op = Op::bias_gelu_residual, .type = type, .rows = rows, .columns = columns});
-  }
-  void rope(DataType type, std::int64_t tokens, std::int64_t heads, std::int64_t d) {
-    add({.op = Op::rope, .type = type, .rows = tokens, .columns = heads * d, .head = d});
-  }
-  void embedding(DataType type, std::int64_t tokens, std::int64_t d, std::int64_t vocabulary) {
-    add({.op = Op::embedding, .type = type, .rows = tokens, .columns = d, .vocabulary = vocabulary});
-  }
-  std::vector<Group> take() { return std::move(groups_); }
-
- private:
-  const Listing& listing_;
-  std::vector<Group> groups_;
-  std::set<std::string> listed_;
-};
+  groups.add(std::move(group));
+}
+void add_flat(Groups& groups, Op op, DataType type, std::int64_t elements) {
+  add(groups, {.op = op, .type = type, .rows = 1, .columns = elements});
+}
+void add_cast(Groups& groups, DataType type, DataType to, std::int64_t elements) {
+  add(groups, {.op = Op::cast, .type = type, .to = to, .rows = 1, .columns = elements});
+}
+void add_bias_gelu_residual(Groups& groups, DataType type, std::int64_t rows, std::int64_t columns) {
+  add(groups, {.op = Op::bias_gelu_residual, .type = type, .rows = rows, .columns = columns});
+}
+void add_rope(Groups& groups, DataType type, std::int64_t tokens, std::int64_t heads, std::int64_t d) {
+  add(groups, {.op = Op::rope, .type = type, .rows = tokens, .columns = heads * d, .head = d});
+}
+void add_embedding(Groups& groups, DataType type, std::int64_t tokens, std::int64_t d, std::int64_t vocabulary) {
+  add(groups, {.op = Op::embedding, .type = type, .rows = tokens, .columns = d, .vocabulary = vocabulary});
+}
 
 constexpr Op kFlatOps[] = {Op::add, Op::relu, Op::gelu_tanh, Op::gelu_erf, Op::silu, Op::swiglu, Op::residual_add};
 constexpr DataType kGpuTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
@@ -417,88 +361,80 @@ constexpr std::pair<DataType, DataType> kCasts[] = {{DataType::bf16, DataType::f
 constexpr std::int64_t kVocabulary = 128256, kHead = 128;
 
 // One element, less than a packet, ends that fill none, and more than a block.
-void list_contract(Lister& lister) {
+void list_contract(Groups& groups) {
   for (const DataType type : kGpuTypes) {
     for (const std::int64_t elements : {1, 7, 4099, 40000}) {
-      for (const Op op : kFlatOps) lister.flat(op, type, elements);
-      if (type != DataType::fp16) lister.flat(Op::adamw, type, elements);
+      for (const Op op : kFlatOps) add_flat(groups, op, type, elements);
+      if (type != DataType::fp16) add_flat(groups, Op::adamw, type, elements);
     }
     for (const auto& [rows, columns] : {std::pair{1, 1}, {3, 5}, {7, 4096}, {67, 129}}) {
-      lister.bias_gelu_residual(type, rows, columns);
-      lister.embedding(type, rows, columns, 211);
+      add_bias_gelu_residual(groups, type, rows, columns);
+      add_embedding(groups, type, rows, columns, 211);
     }
-    lister.rope(type, 1, 1, 2);
-    lister.rope(type, 5, 3, 6);
-    lister.rope(type, 37, 4, 64);
-    lister.rope(type, 9, 8, 128);
+    add_rope(groups, type, 1, 1, 2);
+    add_rope(groups, type, 5, 3, 6);
+    add_rope(groups, type, 37, 4, 64);
+    add_rope(groups, type, 9, 8, 128);
   }
   for (const auto& [type, to] : kCasts) {
-    for (const std::int64_t elements : {1, 7, 4099, 40000}) lister.cast(type, to, elements);
+    for (const std::int64_t elements : {1, 7, 4099, 40000}) add_cast(groups, type, to, elements);
   }
 }
 
-void list_cpu(const Listing& listing, Lister& lister) {
+void list_cpu(Groups& groups) {
+  const SuiteName suite = groups.listing().suite;
   constexpr std::int64_t kElements = 8 << 20;
   const DataType fp32 = DataType::fp32;
-  lister.flat(Op::add, fp32, kElements);
-  lister.flat(Op::gelu_tanh, fp32, kElements);
-  if (listing.suite == SuiteName::quick) return;
-  for (const Op op : kFlatOps) lister.flat(op, fp32, kElements);
-  lister.cast(DataType::bf16, fp32, kElements);
-  lister.cast(fp32, DataType::bf16, kElements);
-  lister.rope(fp32, 2048, 32, kHead);
-  lister.embedding(fp32, 2048, 4096, 4096);
-  lister.bias_gelu_residual(fp32, 2048, 4096);
-  lister.flat(Op::adamw, fp32, kElements / 2);
-  if (listing.suite == SuiteName::baseline) return;
-  lister.cast(DataType::bf16, DataType::fp8, kElements);
-  for (const Op op : kFlatOps) lister.flat(op, fp32, 8 * kElements);
+  add_flat(groups, Op::add, fp32, kElements);
+  add_flat(groups, Op::gelu_tanh, fp32, kElements);
+  if (suite == SuiteName::quick) return;
+  for (const Op op : kFlatOps) add_flat(groups, op, fp32, kElements);
+  add_cast(groups, DataType::bf16, fp32, kElements);
+  add_cast(groups, fp32, DataType::bf16, kElements);
+  add_rope(groups, fp32, 2048, 32, kHead);
+  add_embedding(groups, fp32, 2048, 4096, 4096);
+  add_bias_gelu_residual(groups, fp32, 2048, 4096);
+  add_flat(groups, Op::adamw, fp32, kElements / 2);
+  if (suite == SuiteName::baseline) return;
+  add_cast(groups, DataType::bf16, DataType::fp8, kElements);
+  for (const Op op : kFlatOps) add_flat(groups, op, fp32, 8 * kElements);
 }
 
-void list_gpu(const Listing& listing, Lister& lister) {
+void list_gpu(Groups& groups) {
+  const SuiteName suite = groups.listing().suite;
   // 512 MiB an array.
   constexpr std::int64_t kNarrow = std::int64_t{1} << 28, kWide = kNarrow / 2;
   const DataType bf16 = DataType::bf16, fp32 = DataType::fp32;
-  lister.flat(Op::add, bf16, kNarrow);
-  lister.flat(Op::gelu_tanh, bf16, kNarrow);
-  if (listing.suite == SuiteName::quick) return;
-  for (const Op op : kFlatOps) lister.flat(op, bf16, kNarrow);
-  for (const auto& [type, to] : kCasts) lister.cast(type, to, kNarrow);
-  lister.rope(bf16, 65536, 32, kHead);
-  lister.embedding(bf16, 65536, 4096, kVocabulary);
-  lister.bias_gelu_residual(bf16, 32768, 8192);
-  lister.flat(Op::adamw, fp32, kWide / 2);
-  lister.flat(Op::adamw, bf16, kWide / 2);
-  for (const Op op : {Op::add, Op::gelu_tanh, Op::gelu_erf, Op::swiglu}) lister.flat(op, fp32, kWide);
-  lister.flat(Op::gelu_tanh, DataType::fp16, kNarrow);
-  if (listing.suite == SuiteName::baseline) return;
+  add_flat(groups, Op::add, bf16, kNarrow);
+  add_flat(groups, Op::gelu_tanh, bf16, kNarrow);
+  if (suite == SuiteName::quick) return;
+  for (const Op op : kFlatOps) add_flat(groups, op, bf16, kNarrow);
+  for (const auto& [type, to] : kCasts) add_cast(groups, type, to, kNarrow);
+  add_rope(groups, bf16, 65536, 32, kHead);
+  add_embedding(groups, bf16, 65536, 4096, kVocabulary);
+  add_bias_gelu_residual(groups, bf16, 32768, 8192);
+  add_flat(groups, Op::adamw, fp32, kWide / 2);
+  add_flat(groups, Op::adamw, bf16, kWide / 2);
+  for (const Op op : {Op::add, Op::gelu_tanh, Op::gelu_erf, Op::swiglu}) add_flat(groups, op, fp32, kWide);
+  add_flat(groups, Op::gelu_tanh, DataType::fp16, kNarrow);
+  if (suite == SuiteName::baseline) return;
   for (const Op op : kFlatOps) {
-    for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 25}) lister.flat(op, bf16, elements);
+    for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 25}) add_flat(groups, op, bf16, elements);
   }
   for (const DataType type : kGpuTypes) {
     const std::int64_t most = type == fp32 ? kWide : kNarrow;
     for (const Op op : kFlatOps) {
-      lister.flat(op, type, most);
-      lister.flat(op, type, most - 1);
+      add_flat(groups, op, type, most);
+      add_flat(groups, op, type, most - 1);
     }
-    for (const std::int64_t d : {64, 128, 256}) lister.rope(type, 32768, 8192 / d, d);
-    lister.embedding(type, 32768, 8192, kVocabulary);
-    for (const std::int64_t columns : {4096, 8192, 16384}) lister.bias_gelu_residual(type, most / columns, columns);
+    for (const std::int64_t d : {64, 128, 256}) add_rope(groups, type, 32768, 8192 / d, d);
+    add_embedding(groups, type, 32768, 8192, kVocabulary);
+    for (const std::int64_t columns : {4096, 8192, 16384}) add_bias_gelu_residual(groups, type, most / columns, columns);
   }
 }
 
 }  // namespace
 
-std::vector<Group> elementwise(const Listing& listing) {
-  Lister lister(listing);
-  if (listing.suite == SuiteName::contract) {
-    list_contract(lister);
-  } else if (listing.device.backend == Backend::cpu) {
-    list_cpu(listing, lister);
-  } else {
-    list_gpu(listing, lister);
-  }
-  return lister.take();
-}
+std::vector<Group> elementwise(const Listing& listing) { return list_groups(listing, list_contract, list_cpu, list_gpu); }
 
 }  // namespace roofmark

@@ -11,6 +11,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "bench/groups.hpp"
 #include "bench/product_check.hpp"
 #include "harness/traffic.hpp"
 #include "kernels/check.hpp"
@@ -22,8 +23,6 @@ namespace {
 constexpr int kMostAlgorithms = 8;
 
 const GemmKernels* kernels_for(Backend backend) { return select(backend, &cuda::gemm, &cpu::gemm); }
-
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 struct Sizes {
   std::size_t a, b, d;  ///< elements
@@ -224,7 +223,7 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
                 {"k", std::to_string(problem.k)},
                 {"layout", std::string(name(problem.layout))},
                 {"algo", algo},
-                {"cache", made.protocol.cache == Cache::cold ? "cold" : "warm"}};
+                shape_entry(made.protocol.cache)};
   const SlotBytes bytes(problem);
   made.slot_bytes = bytes.allocated();
   made.shared_bytes = kernels ? kernels->workspace_bytes : 0;

@@ -5,17 +5,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <set>
 
 #include "bench/gemm.hpp"
-#include "harness/case.hpp"
+#include "bench/groups.hpp"
+#include "bench/reference_check.hpp"
 #include "harness/traffic.hpp"
 #include "kernels/gemv_reference.hpp"
 
 namespace roofmark {
 namespace {
-
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 struct SlotBytes {
   std::size_t w, scales, x, y;
@@ -70,18 +68,12 @@ class PreparedGemv final : public Prepared {
 
   void launch(Stream stream, int slot) override { kernels_.launch(problem_, at(slot).of_kernel(), stream); }
 
+  // The scale holds the spread of the fp32 roundings; then there are the last, and that it is of what the sum came to.
   Verification verify(int slot) override {
-    const auto count = static_cast<std::size_t>(problem_.m);
-    const Memory expected = device_.allocate(count * sizeof(double)), scale = device_.allocate(count * sizeof(double));
-    auto* const e = static_cast<double*>(expected.get());
-    auto* const s = static_cast<double*>(scale.get());
-    reference_.compute(problem_, at(slot).of_kernel(), spread(problem_), e, s, device_.stream());
-    device_.synchronize();
-    const ElementwiseError error = device_.compare(problem_.type, at(slot).y, count, e, s);
-    // The last rounding, and that it is of what the sum came to.
-    return Verification::within(error.worst, 1.01,
-                                fmt::format("all elements, in u({}) x (|y| + spread of the fp32 roundings); worst at {}",
-                                            name(problem_.type), error.index));
+    const auto reference = [&](std::int64_t /*all*/, std::int64_t, double* expected, double* scale) {
+      reference_.compute(problem_, at(slot).of_kernel(), spread(problem_), expected, scale, device_.stream());
+    };
+    return check_outputs(device_, {{"y", outputs(slot).front(), problem_.m, 1.01, reference}});
   }
 
   std::vector<Output> outputs(int slot) override { return {{at(slot).y, problem_.type, static_cast<std::size_t>(problem_.m)}}; }
@@ -122,7 +114,7 @@ Case described(const Listing& listing, const GemvProblem& p) {
   made.shape = {{"weights", std::string(name(p.weights, p.type))},
                 {"m", std::to_string(p.m)},
                 {"k", std::to_string(p.k)},
-                {"cache", made.protocol.cache == Cache::cold ? "cold" : "warm"}};
+                shape_entry(made.protocol.cache)};
   // A multiplication and an addition a weight; what it takes to widen a weight is the implementation's.
   const Resource& pipe = device.backend == Backend::cpu ? resource::fp32_fma
                          : p.type == DataType::fp16     ? resource::fp16_tensor
@@ -185,111 +177,75 @@ std::vector<Matrix> projections(const std::string& model, std::int64_t hidden, s
 std::vector<Matrix> llama3_8b() { return projections("Llama 3 8B", 4096, 32, 8, 14336); }
 std::vector<Matrix> llama3_70b() { return projections("Llama 3 70B", 8192, 64, 8, 28672); }
 
-class Lister {
- public:
-  explicit Lister(const Listing& listing)
-      : listing_(listing),
-        limit_(static_cast<std::size_t>(listing.memory_fraction * static_cast<double>(listing.device.free_bytes))) {}
-
-  std::vector<Group> take() { return std::move(groups_); }
-
-  /// The own kernel with plain weights beside the library's, and each kind of quantised ones beside the plain.
-  void add(DataType type, const Matrix& matrix, const std::vector<GemvWeights>& quantised) {
-    Group group;
-    std::size_t wanted = 0;
-    const auto fits = [&](const Case& made) {
-      // Two cold slots at the least.
-      const std::size_t bytes = 2 * made.slot_bytes + made.shared_bytes;
-      if (wanted + bytes > limit_) return false;
-      wanted += bytes;
-      return true;
-    };
-    const auto compare = [&](std::string what, const Case& numerator, const Case& denominator) {
-      if (!numerator.unsupported.empty() || !denominator.unsupported.empty()) return;
-      group.comparisons.push_back({std::move(what), numerator.name(), denominator.name()});
-    };
-    const Case plain = own_case(listing_, {matrix.m, matrix.k, type, GemvWeights::plain}, matrix.what);
-    if (!fits(plain) || !listed_.insert(plain.name()).second) return;
-    group.cases.push_back(plain);
-    // A BLAS has no 16-bit types.
-    const bool has_library = listing_.device.backend == Backend::cuda || type == DataType::fp32;
-    const Case library = library_case(listing_, {matrix.m, matrix.k, type, GemvWeights::plain});
-    if (has_library && fits(library)) {
-      compare(fmt::format("own against {}", library.how), plain, library);
-      group.cases.push_back(library);
-    }
-    for (const GemvWeights weights : quantised) {
-      const Case narrow = own_case(listing_, {matrix.m, matrix.k, type, weights}, matrix.what);
-      if (!fits(narrow)) continue;
-      compare(fmt::format("{} against {} weights", name(weights, type), name(type)), narrow, plain);
-      group.cases.push_back(narrow);
-    }
-    groups_.push_back(std::move(group));
+/// The own kernel with plain weights beside the library's, and each kind of quantised ones beside the plain.
+void add(Groups& groups, DataType type, const Matrix& matrix, const std::vector<GemvWeights>& quantised) {
+  const Listing& listing = groups.listing();
+  const auto own = [&](GemvWeights weights) { return own_case(listing, {matrix.m, matrix.k, type, weights}, matrix.what); };
+  const Case plain = own(GemvWeights::plain);
+  Group group = {{plain}, {}};
+  // A BLAS has no 16-bit types.
+  if (groups.on_gpu() || type == DataType::fp32) {
+    const Case library = library_case(listing, {matrix.m, matrix.k, type, GemvWeights::plain});
+    group.comparisons.push_back({fmt::format("own against {}", library.how), plain.name(), library.name()});
+    group.cases.push_back(library);
   }
-
- private:
-  const Listing& listing_;
-  std::size_t limit_;
-  std::set<std::string> listed_;
-  std::vector<Group> groups_;
-};
+  for (const GemvWeights weights : quantised) {
+    const Case narrow = own(weights);
+    group.comparisons.push_back(
+        {fmt::format("{} against {} weights", name(weights, type), name(type)), narrow.name(), plain.name()});
+    group.cases.push_back(narrow);
+  }
+  groups.add(std::move(group));
+}
 
 const std::vector<GemvWeights> kQuantised = {GemvWeights::fp8, GemvWeights::int8, GemvWeights::int4};
 
-void list_gpu(SuiteName suite, Lister& lister) {
+void list_gpu(Groups& groups) {
+  const SuiteName suite = groups.listing().suite;
   constexpr auto kBf16 = DataType::bf16, kFp16 = DataType::fp16;
   const std::vector<Matrix> small = llama3_8b(), large = llama3_70b();
   const Matrix& head = large.back();  // 2.1 GB of 16-bit weights
-  if (suite == SuiteName::quick) return lister.add(kBf16, head, {GemvWeights::int4});
+  if (suite == SuiteName::quick) return add(groups, kBf16, head, {GemvWeights::int4});
   const bool full = suite == SuiteName::full;
   for (const auto& model : {small, large}) {
     for (const Matrix& matrix : model) {
       const bool headline = matrix.what == model[2].what || matrix.what == head.what;
       if (full || headline || matrix.what != small.back().what)
-        lister.add(kBf16, matrix, full || headline ? kQuantised : std::vector<GemvWeights>{});
+        add(groups, kBf16, matrix, full || headline ? kQuantised : std::vector<GemvWeights>{});
     }
   }
   for (const Matrix& matrix : {Matrix{4096, 7168}, Matrix{7168, 16384}})
-    lister.add(kBf16, matrix, full ? kQuantised : std::vector<GemvWeights>{});
+    add(groups, kBf16, matrix, full ? kQuantised : std::vector<GemvWeights>{});
   if (!full) return;
-  for (const Matrix& matrix : small) lister.add(kFp16, matrix, kQuantised);
+  for (const Matrix& matrix : small) add(groups, kFp16, matrix, kQuantised);
 }
 
-void list_cpu(SuiteName suite, Lister& lister) {
+void list_cpu(Groups& groups) {
+  const SuiteName suite = groups.listing().suite;
   const Matrix matrix = llama3_8b()[1];
-  lister.add(DataType::fp32, matrix, {});
+  add(groups, DataType::fp32, matrix, {});
   if (suite == SuiteName::quick) return;
-  lister.add(DataType::bf16, matrix, kQuantised);
+  add(groups, DataType::bf16, matrix, kQuantised);
   if (suite == SuiteName::baseline) return;
   for (const Matrix& other : llama3_8b()) {
-    if (other.k != matrix.k || other.m < 4 * matrix.m) lister.add(DataType::bf16, other, kQuantised);
+    if (other.k != matrix.k || other.m < 4 * matrix.m) add(groups, DataType::bf16, other, kQuantised);
   }
-  lister.add(DataType::fp16, matrix, kQuantised);
+  add(groups, DataType::fp16, matrix, kQuantised);
 }
 
-void list_contract(const Listing& listing, Lister& lister) {
+void list_contract(Groups& groups) {
   std::vector<DataType> types = {DataType::bf16, DataType::fp16};
-  if (listing.device.backend == Backend::cpu) types.push_back(DataType::fp32);
+  if (!groups.on_gpu()) types.push_back(DataType::fp32);
   for (const DataType type : types) {
     for (const std::int64_t m : {1, 7, 129}) {
-      for (const std::int64_t k : {128, 384}) lister.add(type, {m, k}, kQuantised);
-      for (const std::int64_t k : {1, 1000, 1003}) lister.add(type, {m, k}, {});
+      for (const std::int64_t k : {128, 384}) add(groups, type, {m, k}, kQuantised);
+      for (const std::int64_t k : {1, 1000, 1003}) add(groups, type, {m, k}, {});
     }
   }
 }
 
 }  // namespace
 
-std::vector<Group> gemv(const Listing& listing) {
-  Lister lister(listing);
-  if (listing.suite == SuiteName::contract) {
-    list_contract(listing, lister);
-  } else if (listing.device.backend == Backend::cpu) {
-    list_cpu(listing.suite, lister);
-  } else {
-    list_gpu(listing.suite, lister);
-  }
-  return lister.take();
-}
+std::vector<Group> gemv(const Listing& listing) { return list_groups(listing, list_contract, list_cpu, list_gpu); }
 
 }  // namespace roofmark

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
-#include "harness/case.hpp"
+#include "bench/groups.hpp"
+#include "bench/reference_check.hpp"
 #include "harness/random.hpp"
 #include "harness/traffic.hpp"
 #include "kernels/reductions_reference.hpp"
@@ -47,8 +47,6 @@ struct ArrayBytes {
   }
   std::size_t touched() const { return x + residual + weight + bias + target + out + sum + scale; }
 };
-
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// Where the arrays of a slot stand.
 ReductionArrays arrays_at(std::byte* base, const ArrayBytes& bytes) {
@@ -143,47 +141,29 @@ class PreparedReduction final : public Prepared {
     kernels_.launch(ReductionOp::rms_norm, problem_.type, norm, problem_.rows, problem_.columns, stream);
   }
 
-  Verification verify(int slot) override {
-    Verification worst;
-    worst.bound = 1;
-    double worst_share = -1;
-    for (const Written& written : written_by(slot)) {
-      const ElementwiseError error = error_of(slot, written);
-      const double allowed = bound(problem_.op, written.which, written.output.type);
-      Verification found = Verification::within(error.worst, allowed,
-                                                fmt::format("all elements of {}, in u({}) x scale; worst at {}", written.name,
-                                                            name(written.output.type), error.index));
-      if (found.status != Verification::Status::passed) return found;
-      if (error.worst / allowed > worst_share) worst = found;
-      worst_share = std::max(worst_share, error.worst / allowed);
-    }
-    return worst;
-  }
+  Verification verify(int slot) override { return check_outputs(device_, written_by(slot)); }
 
-  std::vector<Output> outputs(int slot) override {
-    std::vector<Output> all;
-    for (const Written& written : written_by(slot)) all.push_back(written.output);
-    return all;
-  }
+  std::vector<Output> outputs(int slot) override { return outputs_of(written_by(slot)); }
 
  private:
-  struct Written {
-    std::string_view name;
-    ReductionOutput which;
-    Output output;
-  };
-
   ReductionArrays arrays(int slot) {
     return arrays_at(static_cast<std::byte*>(memory_.get()) + static_cast<std::size_t>(slot) * slot_bytes(bytes_), bytes_);
   }
 
-  std::vector<Written> written_by(int slot) {
+  std::vector<CheckedOutput> written_by(int slot) {
     const ReductionArrays a = arrays(slot);
-    const auto rows = static_cast<std::size_t>(problem_.rows);
-    const std::size_t out = gives_one_number(problem_.op) ? rows : problem_.elements();
-    std::vector<Written> all = {{"out", ReductionOutput::out, {a.out, output_type(problem_.op, problem_.type), out}}};
-    if (a.sum) all.push_back({"sum", ReductionOutput::sum, {a.sum, problem_.type, problem_.elements()}});
-    if (a.scale) all.push_back({"scale", ReductionOutput::scale, {a.scale, DataType::fp32, rows}});
+    const auto checked = [&](std::string_view name, ReductionOutput which, void* data, DataType type) -> CheckedOutput {
+      const std::int64_t width = reduction_output_columns(problem_.op, which, problem_.columns);
+      const auto reference = [=, this](std::int64_t first, std::int64_t count, double* expected, double* scale) {
+        kernels_.reference(problem_.op, problem_.type, a, which, first, count, problem_.columns, expected, scale,
+                           device_.stream());
+      };
+      const Output output = {data, type, static_cast<std::size_t>(problem_.rows * width)};
+      return {name, output, width, bound(problem_.op, which, type), reference};
+    };
+    std::vector<CheckedOutput> all = {checked("out", ReductionOutput::out, a.out, output_type(problem_.op, problem_.type))};
+    if (a.sum) all.push_back(checked("sum", ReductionOutput::sum, a.sum, problem_.type));
+    if (a.scale) all.push_back(checked("scale", ReductionOutput::scale, a.scale, DataType::fp32));
     return all;
   }
 
@@ -194,30 +174,6 @@ class PreparedReduction final : public Prepared {
       targets[r] = static_cast<std::int32_t>(random_bits(seed, kTargets, r) % static_cast<std::uint64_t>(problem_.columns));
     }
     device_.to_device(to, targets.data(), targets.size() * sizeof(targets[0]));
-  }
-
-  // Rows by rows, so that the expected values of a large output need not stand in memory together.
-  ElementwiseError error_of(int slot, const Written& written) {
-    constexpr std::int64_t kMostDoubles = 4 << 20;
-    const std::int64_t width = reduction_output_columns(problem_.op, written.which, problem_.columns);
-    const std::int64_t rows = std::clamp<std::int64_t>(kMostDoubles / width, 1, problem_.rows);
-    const auto piece_bytes = static_cast<std::size_t>(rows * width) * sizeof(double);
-    const Memory expected = device_.allocate(piece_bytes), scale = device_.allocate(piece_bytes);
-    auto* const expected_values = static_cast<double*>(expected.get());
-    auto* const scales = static_cast<double*>(scale.get());
-    ElementwiseError worst;
-    for (std::int64_t first = 0; first < problem_.rows; first += rows) {
-      const std::int64_t count = std::min(rows, problem_.rows - first);
-      kernels_.reference(problem_.op, problem_.type, arrays(slot), written.which, first, count, problem_.columns,
-                         expected_values, scales, device_.stream());
-      const std::size_t begin = static_cast<std::size_t>(first * width);
-      const auto* const got = static_cast<const std::byte*>(written.output.data) + begin * size_of(written.output.type);
-      const ElementwiseError found =
-          device_.compare(written.output.type, got, static_cast<std::size_t>(count * width), expected_values, scales);
-      if (!(found.worst <= worst.worst)) worst = {found.worst, begin + found.index};
-      if (std::isnan(worst.worst)) break;
-    }
-    return worst;
   }
 
   Device& device_;
@@ -265,7 +221,7 @@ Case reduction_case(const Listing& listing, const Problem& problem) {
   if (problem.op == ReductionOp::residual_rms_norm) {
     c.shape.emplace_back("algo", problem.by == By::fused ? "fused" : "separate");
   }
-  c.shape.emplace_back("cache", cache == Cache::cold ? "cold" : "warm");
+  c.shape.push_back(shape_entry(cache));
   Phase demands = memory_demands(device, touched, touched, cache);
   demands.push_back({resource::fp32_fma, flops_per_element(problem.op) * elements});
   // The CPU has no unit for exponentials, and no ceiling of them.
@@ -289,107 +245,86 @@ Case reduction_case(const Listing& listing, const Problem& problem) {
   return c;
 }
 
-class Lister {
- public:
-  explicit Lister(const Listing& listing) : listing_(listing) {}
-
-  void add(ReductionOp op, DataType type, std::int64_t rows, std::int64_t columns) {
-    const Case fused = reduction_case(listing_, {op, type, rows, columns});
-    if (!listed_.insert(fused.name()).second) return;
-    if (op != ReductionOp::residual_rms_norm) {
-      groups_.push_back({{fused}, {}});
-      return;
-    }
-    const Case separate = reduction_case(listing_, {op, type, rows, columns, By::separate});
-    groups_.push_back({{fused, separate}, {{"fused against separate", fused.name(), separate.name()}}});
+void add(Groups& groups, ReductionOp op, DataType type, std::int64_t rows, std::int64_t columns) {
+  Group group = {{reduction_case(groups.listing(), {op, type, rows, columns})}, {}};
+  if (op == ReductionOp::residual_rms_norm) {
+    group.cases.push_back(reduction_case(groups.listing(), {op, type, rows, columns, By::separate}));
+    group.comparisons = {{"fused against separate", group.cases[0].name(), group.cases[1].name()}};
   }
-  void add_all(DataType type, std::int64_t rows, std::int64_t columns) {
-    for (const ReductionOp op : kReductionOps) add(op, type, rows, columns);
-  }
-  std::vector<Group> take() { return std::move(groups_); }
-
- private:
-  const Listing& listing_;
-  std::vector<Group> groups_;
-  std::set<std::string> listed_;
-};
+  groups.add(std::move(group));
+}
+void add_all(Groups& groups, DataType type, std::int64_t rows, std::int64_t columns) {
+  for (const ReductionOp op : kReductionOps) add(groups, op, type, rows, columns);
+}
 
 constexpr DataType kGpuTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
 
 // Rows for a warp, a block and clusters of 2, 4 and 8, whole packets and not, and past what a cluster holds.
-void list_contract(const Listing& listing, Lister& lister) {
+void list_contract(Groups& groups) {
   struct Shape {
     std::int64_t rows, columns;
   };
   std::vector<Shape> shapes = {{1, 1}, {3, 7}, {67, 129}, {9, 1000}, {5, 1032}, {2, 4097}};
-  const bool gpu = listing.device.backend == Backend::cuda;
+  const bool gpu = groups.on_gpu();
   if (gpu) {
     const Shape more[] = {{3, 16384}, {2, 20008}, {3, 33001}, {2, 65544}, {2, 140000}, {2, 140001}, {1, 262144}, {2, 300000}};
     shapes.insert(shapes.end(), std::begin(more), std::end(more));
   }
   for (const DataType type : kGpuTypes) {
     if (!gpu && type != DataType::fp32) continue;
-    for (const auto& [rows, columns] : shapes) lister.add_all(type, rows, columns);
+    for (const auto& [rows, columns] : shapes) add_all(groups, type, rows, columns);
   }
 }
 
-void list_cpu(const Listing& listing, Lister& lister) {
+void list_cpu(Groups& groups) {
+  const SuiteName suite = groups.listing().suite;
   const DataType type = DataType::fp32;
-  lister.add(ReductionOp::softmax, type, 2048, 4096);
-  lister.add(ReductionOp::rms_norm, type, 2048, 4096);
-  if (listing.suite == SuiteName::quick) return;
-  lister.add_all(type, 2048, 4096);
-  lister.add(ReductionOp::softmax, type, 32, 262144);
-  lister.add(ReductionOp::softmax, type, 2049, 4095);
-  if (listing.suite == SuiteName::baseline) return;
-  for (std::int64_t columns = 1024; columns <= 262144; columns *= 4) lister.add_all(type, (8 << 20) / columns, columns);
+  add(groups, ReductionOp::softmax, type, 2048, 4096);
+  add(groups, ReductionOp::rms_norm, type, 2048, 4096);
+  if (suite == SuiteName::quick) return;
+  add_all(groups, type, 2048, 4096);
+  add(groups, ReductionOp::softmax, type, 32, 262144);
+  add(groups, ReductionOp::softmax, type, 2049, 4095);
+  if (suite == SuiteName::baseline) return;
+  for (std::int64_t columns = 1024; columns <= 262144; columns *= 4) add_all(groups, type, (8 << 20) / columns, columns);
 }
 
-void list_gpu(const Listing& listing, Lister& lister) {
+void list_gpu(Groups& groups) {
+  const SuiteName suite = groups.listing().suite;
   using Op = ReductionOp;
   const DataType bf16 = DataType::bf16;
-  lister.add(Op::softmax, bf16, 8192, 8192);
-  lister.add(Op::rms_norm, bf16, 8192, 8192);
-  if (listing.suite == SuiteName::quick) return;
+  add(groups, Op::softmax, bf16, 8192, 8192);
+  add(groups, Op::rms_norm, bf16, 8192, 8192);
+  if (suite == SuiteName::quick) return;
   for (const Op op : {Op::softmax, Op::layer_norm, Op::rms_norm}) {
     for (const auto& [rows, columns] : {std::pair{16384, 4096}, {8192, 8192}, {4096, 16384}, {2048, 262144}}) {
-      lister.add(op, bf16, rows, columns);
+      add(groups, op, bf16, rows, columns);
     }
-    lister.add(op, DataType::fp32, 8192, 8192);
+    add(groups, op, DataType::fp32, 8192, 8192);
   }
   for (const auto& [rows, columns] : {std::pair{262144, 1024}, {131072, 2048}, {8192, 32768}, {4096, 65536}, {8192, 8191}}) {
-    lister.add(Op::softmax, bf16, rows, columns);
+    add(groups, Op::softmax, bf16, rows, columns);
   }
-  lister.add(Op::softmax, DataType::fp16, 8192, 8192);
-  lister.add(Op::softmax, DataType::fp32, 1024, 262144);
-  lister.add(Op::residual_rms_norm, bf16, 8192, 8192);
-  lister.add(Op::cross_entropy, bf16, 8192, 128256);
-  lister.add(Op::row_sum, bf16, 8192, 8192);
-  lister.add(Op::quantise, bf16, 8192, 8192);
-  if (listing.suite == SuiteName::baseline) return;
+  add(groups, Op::softmax, DataType::fp16, 8192, 8192);
+  add(groups, Op::softmax, DataType::fp32, 1024, 262144);
+  add(groups, Op::residual_rms_norm, bf16, 8192, 8192);
+  add(groups, Op::cross_entropy, bf16, 8192, 128256);
+  add(groups, Op::row_sum, bf16, 8192, 8192);
+  add(groups, Op::quantise, bf16, 8192, 8192);
+  if (suite == SuiteName::baseline) return;
   constexpr std::int64_t kElements = std::int64_t{1} << 28;
   // bf16 has every power of two and rows that are no multiple of a packet; the others, by the same code, every second power.
   for (const DataType type : kGpuTypes) {
     for (std::int64_t columns = 1024; columns <= 262144; columns *= type == bf16 ? 2 : 4) {
-      lister.add_all(type, kElements / columns, columns);
+      add_all(groups, type, kElements / columns, columns);
     }
-    lister.add_all(type, 8192, 8192);
+    add_all(groups, type, 8192, 8192);
   }
-  for (const std::int64_t columns : {1023, 8191, 128257}) lister.add_all(bf16, kElements / columns, columns);
+  for (const std::int64_t columns : {1023, 8191, 128257}) add_all(groups, bf16, kElements / columns, columns);
 }
 
 }  // namespace
 
-std::vector<Group> reductions(const Listing& listing) {
-  Lister lister(listing);
-  if (listing.suite == SuiteName::contract) {
-    list_contract(listing, lister);
-  } else if (listing.device.backend == Backend::cpu) {
-    list_cpu(listing, lister);
-  } else {
-    list_gpu(listing, lister);
-  }
-  return lister.take();
-}
+std::vector<Group> reductions(const Listing& listing) { return list_groups(listing, list_contract, list_cpu, list_gpu); }
 
 }  // namespace roofmark

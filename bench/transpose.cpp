@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/transpose.hpp"
 
-#include "harness/case.hpp"
+#include "bench/groups.hpp"
 #include "harness/random.hpp"
 #include "harness/traffic.hpp"
 
@@ -50,7 +50,7 @@ class PreparedTranspose final : public Prepared {
   static constexpr std::int64_t kBlock = 64;
 
   std::size_t count() const { return static_cast<std::size_t>(rows_ * columns_); }
-  std::size_t bytes() const { return (count() * size_of(type_) + 255) / 256 * 256; }
+  std::size_t bytes() const { return aligned(count() * size_of(type_)); }
   std::byte* in(int slot) { return static_cast<std::byte*>(memory_.get()) + static_cast<std::size_t>(slot) * 2 * bytes(); }
   std::byte* out(int slot) { return in(slot) + bytes(); }
 
@@ -70,8 +70,7 @@ Group transpose_case(const Listing& listing, DataType type, std::int64_t rows, s
   c.family = "transpose";
   c.how = "tiled";
   c.type = type;
-  c.shape = {
-      {"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"cache", cache == Cache::cold ? "cold" : "warm"}};
+  c.shape = {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, shape_entry(cache)};
   c.work = {{memory_demands(listing.device, bytes, bytes, cache)}};
   c.protocol.cache = cache;
   c.slot_bytes = static_cast<std::size_t>(bytes) + 512;

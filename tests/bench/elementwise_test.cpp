@@ -6,53 +6,13 @@
 #include <set>
 
 #include "harness/case.hpp"
+#include "tests/bench/devices.hpp"
 
 namespace roofmark {
 
 std::vector<Group> elementwise(const Listing&);
 
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-DeviceInfo gpu() {
-  DeviceInfo info;
-  info.backend = Backend::cuda;
-  info.memory_bytes = info.free_bytes = 140 * 1000000000ull;
-  info.caches = {{"l2", 60 * kMiB, 60 * kMiB}};
-  return info;
-}
-
-DeviceInfo cpu_device() {
-  DeviceInfo info;
-  info.memory_bytes = info.free_bytes = 60 * 1000000000ull;
-  info.caches = {{"l2", 2 * kMiB, kMiB}, {"l3", 32 * kMiB, 32 * kMiB}};
-  return info;
-}
-
-TEST(ElementwiseCases, HaveNamesOfTheirOwnAndCompareWhatIsThere) {
-  for (const DeviceInfo& device : {gpu(), cpu_device()}) {
-    for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
-      std::set<std::string> names;
-      std::size_t cases = 0, comparisons = 0;
-      for (const Group& group : elementwise({device, suite, {}, 0.9})) {
-        std::set<std::string> here;
-        for (const Case& one : group.cases) here.insert(one.name());
-        for (const Comparison& comparison : group.comparisons) {
-          EXPECT_TRUE(here.contains(comparison.numerator) && here.contains(comparison.denominator)) << comparison.name;
-          ++comparisons;
-        }
-        // What is compared has the same to do.
-        EXPECT_EQ(group.cases.front().work.total(Unit::byte), group.cases.back().work.total(Unit::byte));
-        EXPECT_EQ(group.cases.front().work.total(Unit::flop), group.cases.back().work.total(Unit::flop));
-        cases += group.cases.size();
-        names.insert(here.begin(), here.end());
-      }
-      EXPECT_EQ(names.size(), cases);
-      EXPECT_EQ(comparisons > 0, suite != SuiteName::quick);
-    }
-  }
-}
 
 struct Counts {
   double bytes, flops, exponentials;
@@ -67,7 +27,7 @@ const std::map<std::string, Counts> kCounts = {
 
 TEST(ElementwiseCases, CountWhatTheOperationMustDo) {
   std::set<std::string> seen;
-  for (const Group& group : elementwise({gpu(), SuiteName::baseline, {}, 0.9})) {
+  for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
     const Case& one = group.cases.front();
     const std::string what = one.how + "/" + std::string(name(one.type));
     const auto found = kCounts.find(what);
@@ -83,7 +43,7 @@ TEST(ElementwiseCases, CountWhatTheOperationMustDo) {
 
 TEST(ElementwiseCases, CountRowsThatAreSharedOnce) {
   std::map<std::string, double> bytes;
-  for (const Group& group : elementwise({gpu(), SuiteName::baseline, {}, 0.9})) {
+  for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
     const Case& one = group.cases.front();
     bytes[one.how + "/" + std::string(name(one.type))] = one.work.total(resource::dram);
     if (one.how == "cast") bytes["cast to " + one.shape[1].second] = one.work.total(resource::dram);

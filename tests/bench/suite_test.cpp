@@ -5,42 +5,34 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
+
+#include "tests/bench/devices.hpp"
 
 namespace roofmark {
 namespace {
 
-DeviceInfo h200() {
-  DeviceInfo info;
-  info.id = "cuda:0";
-  info.backend = Backend::cuda;
-  info.name = "NVIDIA H200";
-  info.compute_capability = 90;
-  info.multiprocessors = 132;
-  info.clock_hz = 1.98e9;
-  info.memory_bytes = info.free_bytes = 150'000'000'000;
-  info.caches = {{"l1", std::size_t{132} << 18, std::size_t{1} << 18}, {"l2", std::size_t{60} << 20, std::size_t{60} << 20}};
-  return info;
-}
-
-DeviceInfo two_cores() {
-  DeviceInfo info;
-  info.id = "cpu";
-  info.multiprocessors = 2;
-  info.memory_bytes = info.free_bytes = 25'000'000'000;
-  info.caches = {{"l1", 64 << 10, 32 << 10}, {"l2", 2 << 20, 1 << 20}, {"l3", 32 << 20, 32 << 20}};
-  return info;
-}
-
 // A file that holds a case twice is refused by whoever reads it.
-TEST(Suite, ListsNoCaseTwice) {
+TEST(Suite, ListsNoCaseTwiceAndComparesWhatIsInTheGroup) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
     for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
       std::set<std::string> seen;
       for (const NamedFamily& family : families()) {
         for (const Group& group : family.list({device, suite, {}, 0.9})) {
-          for (const Case& c : group.cases) EXPECT_TRUE(seen.insert(c.name()).second) << device.id << ": " << c.name();
+          std::map<std::string, const Case*> here;
+          for (const Case& c : group.cases) {
+            EXPECT_TRUE(seen.insert(c.name()).second) << device.id << ": " << c.name();
+            here[c.name()] = &c;
+          }
+          for (const Comparison& comparison : group.comparisons) {
+            const Case *one = here[comparison.numerator], *other = here[comparison.denominator];
+            ASSERT_TRUE(one && other) << comparison.name << " of " << comparison.numerator;
+            if (comparison.name != "fused against separate") continue;
+            EXPECT_EQ(one->work.total(Unit::byte), other->work.total(Unit::byte)) << one->name();
+            EXPECT_EQ(one->work.total(Unit::flop), other->work.total(Unit::flop)) << one->name();
+          }
         }
       }
       EXPECT_FALSE(seen.empty());
@@ -55,6 +47,7 @@ class FullSuite : public testing::Test {
     for (const NamedFamily& family : families()) {
       for (const Group& group : family.list({h200(), SuiteName::full, {}, 0.9})) {
         for (const Case& c : group.cases) names_.insert(c.name());
+        for (const Comparison& c : group.comparisons) compared_.insert(c.name + ": " + c.numerator);
       }
     }
   }
@@ -64,7 +57,7 @@ class FullSuite : public testing::Test {
     EXPECT_TRUE(found != names_.end() && found->starts_with(beginning)) << beginning;
   }
 
-  std::set<std::string> names_;
+  std::set<std::string> names_, compared_;
 };
 
 TEST_F(FullSuite, HasAttentionOfEveryLengthHeadDimensionMaskAndGrouping) {
@@ -123,6 +116,11 @@ TEST_F(FullSuite, HasEveryElementwiseOperationAndFusedPairs) {
     expect(fmt::format("elementwise/bias_gelu_residual/bf16/rows:32768/columns:8192/algo:{}/", algo));
     expect(fmt::format("elementwise/adamw/fp32/elements:67108864/algo:{}/", algo));
     expect(fmt::format("reductions/residual_rms_norm/bf16/rows:8192/columns:8192/algo:{}/", algo));
+  }
+  for (const std::string_view pair :
+       {"elementwise/bias_gelu_residual/bf16/rows:32768/columns:8192", "elementwise/adamw/fp32/elements:67108864",
+        "reductions/residual_rms_norm/bf16/rows:8192/columns:8192"}) {
+    EXPECT_TRUE(compared_.contains(fmt::format("fused against separate: {}/algo:fused/cache:cold", pair))) << pair;
   }
 }
 
