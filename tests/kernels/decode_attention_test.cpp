@@ -7,10 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/device.hpp"
 #include "harness/random.hpp"
 #include "kernels/attention_reference.hpp"
-#include "kernels/check.hpp"
+#include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
 namespace {
@@ -51,20 +50,12 @@ struct Operands {
   }
 };
 
-class DecodeAttentionTest : public testing::TestWithParam<const char*> {
+class DecodeAttentionTest : public KernelTest<DecodeAttentionKernels> {
  protected:
-  void SetUp() override {
-    try {
-      device_ = open_device(GetParam());
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    kernels_ = select(device_->info().backend, &cuda::decode_attention, &cpu::decode_attention);
-    if (!kernels_) GTEST_SKIP() << "this build has no decode attention for " << GetParam();
-  }
+  DecodeAttentionTest() : KernelTest(&cuda::decode_attention, &cpu::decode_attention) {}
 
   std::vector<DataType> types() const {
-    if (device_->info().backend == Backend::cuda) return {DataType::bf16, DataType::fp16};
+    if (on_gpu()) return {DataType::bf16, DataType::fp16};
     return {DataType::fp32};
   }
   DataType type() const { return types().front(); }
@@ -107,9 +98,6 @@ class DecodeAttentionTest : public testing::TestWithParam<const char*> {
           << " keys, d " << p.head_dim << ", at " << i;
     }
   }
-
-  std::unique_ptr<Device> device_;
-  const DecodeAttentionKernels* kernels_ = nullptr;
 };
 
 TEST_P(DecodeAttentionTest, EveryLength) {
@@ -171,10 +159,6 @@ TEST_P(DecodeAttentionTest, SaysWhatItSupports) {
   EXPECT_FALSE(kernels_->supports({1, 8, 8, 2, 100, 128, type(), false}));
   EXPECT_FALSE(kernels_->supports({1, 8, 8, 1, 100, 100, type(), false}));
   EXPECT_FALSE(kernels_->supports({1, 8, 8, 1, 100, 128, DataType::int8, false}));
-}
-
-std::string device_name(const testing::TestParamInfo<const char*>& info) {
-  return std::string(info.param).substr(0, 4) == "cuda" ? "cuda" : "cpu";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DecodeAttentionTest, testing::Values("cpu", "cuda:0"), device_name);

@@ -9,10 +9,9 @@
 #include <limits>
 #include <vector>
 
-#include "harness/device.hpp"
 #include "harness/elementwise_error.hpp"
-#include "kernels/check.hpp"
 #include "kernels/elementwise_reference.hpp"
+#include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
 namespace {
@@ -23,68 +22,9 @@ using Values = std::vector<double>;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr Op kActivations[] = {Op::relu, Op::gelu_tanh, Op::gelu_erf, Op::silu};
 
-/// An array in device memory that starts `offset` elements after an aligned address, with poison on both sides.
-class Array {
- public:
-  Array(Device& device, DataType type, std::int64_t count, std::size_t offset)
-      : device_(device), type_(type), count_(static_cast<std::size_t>(count)), offset_(offset) {
-    memory_ = device_.allocate(all_bytes());
-    device_.poison(memory_.get(), all_bytes());
-  }
-  void* data() const { return static_cast<char*>(memory_.get()) + offset_ * size_of(type_); }
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(data());
-  }
-  DataType type() const { return type_; }
-  std::size_t count() const { return count_; }
-  void fill(std::uint64_t array) const { device_.fill(data(), type_, count_, {Distribution::normal, 1, array}); }
-  void set(const Values& values) const {
-    ASSERT_EQ(values.size(), count_);
-    std::vector<unsigned char> bytes(count_ * size_of(type_));
-    for (std::size_t i = 0; i < count_; ++i) store(type_, bytes.data(), i, values[i]);
-    device_.to_device(data(), bytes.data(), bytes.size());
-  }
-  Values values() const {
-    const std::vector<unsigned char> bytes = everything();
-    Values all(count_);
-    for (std::size_t i = 0; i < count_; ++i) all[i] = load_as_double(type_, bytes.data(), offset_ + i);
-    return all;
-  }
-  bool untouched_around() const {
-    const std::vector<unsigned char> bytes = everything();
-    const std::size_t begin = offset_ * size_of(type_), end = begin + count_ * size_of(type_);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      if ((i < begin || i >= end) && bytes[i] != 0xff) return false;
-    }
-    return true;
-  }
-
- private:
-  std::size_t all_bytes() const { return (offset_ + count_ + 64) * size_of(type_); }
-  std::vector<unsigned char> everything() const {
-    std::vector<unsigned char> bytes(all_bytes());
-    device_.to_host(bytes.data(), memory_.get(), bytes.size());
-    return bytes;
-  }
-
-  Device& device_;
-  DataType type_;
-  std::size_t count_, offset_;
-  Memory memory_;
-};
-
-class Elementwise : public testing::TestWithParam<const char*> {
+class Elementwise : public KernelTest<ElementwiseKernels> {
  protected:
-  void SetUp() override {
-    try {
-      device_ = open_device(GetParam());
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    kernels_ = select(device_->info().backend, &cuda::elementwise, &cpu::elementwise);
-    if (!kernels_) GTEST_SKIP() << "this build has no element-wise kernels for " << GetParam();
-  }
+  Elementwise() : KernelTest(&cuda::elementwise, &cpu::elementwise) {}
 
   void launch(const ElementwiseProblem& problem, const ElementwiseArrays& arrays) {
     kernels_->launch(problem, arrays, device_->stream());
@@ -126,9 +66,6 @@ class Elementwise : public testing::TestWithParam<const char*> {
     device_->to_host(both.expected.data(), expected.get(), x.size() * sizeof(double));
     return both;
   }
-
-  std::unique_ptr<Device> device_;
-  const ElementwiseKernels* kernels_ = nullptr;
 };
 
 TEST_P(Elementwise, TheReferenceIsWhatTheFormulasSay) {
@@ -298,10 +235,6 @@ TEST_P(Elementwise, NaNGoesThroughCastsAndSums) {
   }
   EXPECT_TRUE(std::isnan(found(Op::add, DataType::fp32, {kNaN}, {1}).got[0]));
   EXPECT_TRUE(std::isnan(found(Op::swiglu, DataType::fp32, {1}, {kNaN}).got[0]));
-}
-
-std::string device_name(const testing::TestParamInfo<const char*>& info) {
-  return std::string(info.param).substr(0, 4) == "cuda" ? "cuda" : "cpu";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Elementwise, testing::Values("cpu", "cuda:0"), device_name);

@@ -7,10 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/device.hpp"
 #include "harness/random.hpp"
-#include "kernels/check.hpp"
 #include "kernels/gemv_reference.hpp"
+#include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
 namespace {
@@ -96,20 +95,12 @@ TEST(GemvReference, TakesTheLowerFourBitsOfAByteFirst) {
   EXPECT_THAT(operands.expected().value, ElementsAre(0.5 * (-1 - 800)));
 }
 
-class GemvTest : public testing::TestWithParam<const char*> {
+class GemvTest : public KernelTest<GemvKernels> {
  protected:
-  void SetUp() override {
-    try {
-      device_ = open_device(GetParam());
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    kernels_ = select(device_->info().backend, &cuda::gemv, &cpu::gemv);
-    if (!kernels_) GTEST_SKIP() << "this build has no matrix-vector product for " << GetParam();
-  }
+  GemvTest() : KernelTest(&cuda::gemv, &cpu::gemv) {}
 
   std::vector<DataType> types() const {
-    if (device_->info().backend == Backend::cuda) return {DataType::bf16, DataType::fp16};
+    if (on_gpu()) return {DataType::bf16, DataType::fp16};
     return {DataType::bf16, DataType::fp16, DataType::fp32};
   }
 
@@ -144,9 +135,6 @@ class GemvTest : public testing::TestWithParam<const char*> {
           << name(p.weights, p.type) << " x " << name(p.type) << ", " << p.m << " x " << p.k << ", row " << i;
     }
   }
-
-  std::unique_ptr<Device> device_;
-  const GemvKernels* kernels_ = nullptr;
 };
 
 TEST_P(GemvTest, IsRightAtEverySize) {
@@ -221,10 +209,6 @@ TEST_P(GemvTest, SaysWhatItSupports) {
   EXPECT_TRUE(kernels_->supports({1, 1, DataType::bf16, GemvWeights::plain}));
   EXPECT_FALSE(kernels_->supports({1, 100, DataType::bf16, GemvWeights::int8}));
   EXPECT_FALSE(kernels_->supports({1, 128, DataType::int8, GemvWeights::plain}));
-}
-
-std::string device_name(const testing::TestParamInfo<const char*>& info) {
-  return std::string(info.param).substr(0, 4) == "cuda" ? "cuda" : "cpu";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, GemvTest, testing::Values("cpu", "cuda:0"), device_name);

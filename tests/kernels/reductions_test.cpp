@@ -9,10 +9,9 @@
 #include <limits>
 #include <vector>
 
-#include "harness/device.hpp"
 #include "harness/elementwise_error.hpp"
-#include "kernels/check.hpp"
 #include "kernels/reductions_reference.hpp"
+#include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
 namespace {
@@ -25,131 +24,66 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 using Values = std::vector<double>;
 
-/// Arrays in device memory that start `offset` elements after an aligned address, with poison on both sides.
+/// The arrays of an operation, each `offset` elements after an aligned address.
 class Arrays {
  public:
-  Arrays(Device& device, ReductionOp op, DataType type, std::int64_t rows, std::int64_t columns, std::size_t offset)
-      : device_(device), offset_(offset) {
-    const auto elements = static_cast<std::size_t>(rows * columns), row = static_cast<std::size_t>(columns);
-    const auto numbers = static_cast<std::size_t>(rows);
-    add(x_, type, elements);
-    arrays_.x = x_.data;
-    if (op == ReductionOp::residual_rms_norm) {
-      add(residual_, type, elements);
-      add(sum_, type, elements);
-      arrays_.residual = residual_.data;
-      arrays_.sum = sum_.data;
-    }
-    if (has_weight(op)) {
-      add(weight_, type, row);
-      arrays_.weight = weight_.data;
-    }
-    if (op == ReductionOp::layer_norm) {
-      add(bias_, type, row);
-      arrays_.bias = bias_.data;
-    }
-    if (op == ReductionOp::cross_entropy) {
-      add(target_, DataType::int32, numbers);
-      arrays_.target = static_cast<const std::int32_t*>(target_.data);
-    }
-    if (op == ReductionOp::quantise) {
-      add(scale_, DataType::fp32, numbers);
-      arrays_.scale = static_cast<float*>(scale_.data);
-    }
-    add(out_, output_type(op, type), gives_one_number(op) ? numbers : elements);
-    arrays_.out = out_.data;
+  Arrays(Device& device, ReductionOp op, DataType type, std::int64_t rows, std::int64_t columns, std::size_t offset) {
+    const auto made = [&](bool wanted, DataType of, std::int64_t count) {
+      return wanted ? std::make_unique<Array>(device, of, count, offset) : nullptr;
+    };
+    const auto data = [](const std::unique_ptr<Array>& array) { return array ? array->data() : nullptr; };
+    const std::int64_t elements = rows * columns;
+    const bool adds = op == ReductionOp::residual_rms_norm;
+    x = made(true, type, elements);
+    residual = made(adds, type, elements);
+    sum = made(adds, type, elements);
+    weight = made(has_weight(op), type, columns);
+    bias = made(op == ReductionOp::layer_norm, type, columns);
+    target = made(op == ReductionOp::cross_entropy, DataType::int32, rows);
+    scale = made(op == ReductionOp::quantise, DataType::fp32, rows);
+    out = made(true, output_type(op, type), gives_one_number(op) ? rows : elements);
+    arrays_ = {data(x),
+               data(residual),
+               data(weight),
+               data(bias),
+               static_cast<const std::int32_t*>(data(target)),
+               data(out),
+               data(sum),
+               static_cast<float*>(data(scale))};
   }
 
   const ReductionArrays& get() const { return arrays_; }
 
-  void fill() {
+  void fill() const {
     std::uint64_t number = 0;
-    for (Array* array : {&x_, &residual_, &weight_, &bias_}) {
-      if (array->data) device_.fill(array->data, array->type, array->count, {Distribution::normal, 3, number});
+    for (const auto* array : {&x, &residual, &weight, &bias}) {
+      if (*array) (*array)->fill(number);
       ++number;
     }
-    if (target_.data) {
-      Values targets(target_.count);
-      for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<double>(i * 7919 % (x_.count / target_.count));
-      set(target_, targets);
+    if (!target) return;
+    Values targets(target->count());
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      targets[i] = static_cast<double>(i * 7919 % (x->count() / targets.size()));
     }
+    target->set(targets);
   }
-  void set_x(const Values& values) { set(x_, values); }
-  void set_weight(const Values& values) { set(weight_, values); }
-  void set_bias(const Values& values) { set(bias_, values); }
-  void set_residual(const Values& values) { set(residual_, values); }
-  void set_target(const Values& values) { set(target_, values); }
-
-  Values out() const { return values(out_); }
-  Values sum() const { return values(sum_); }
-  Values scale() const { return values(scale_); }
-
-  struct Array {
-    Memory memory;
-    void* data = nullptr;
-    DataType type = DataType::fp32;
-    std::size_t count = 0, all_bytes = 0;
-  };
   /// The arrays that a launch writes, with the output that each is.
   std::vector<std::pair<ReductionOutput, const Array*>> written() const {
-    std::vector<std::pair<ReductionOutput, const Array*>> all = {{ReductionOutput::out, &out_}};
-    if (sum_.data) all.emplace_back(ReductionOutput::sum, &sum_);
-    if (scale_.data) all.emplace_back(ReductionOutput::scale, &scale_);
+    std::vector<std::pair<ReductionOutput, const Array*>> all = {{ReductionOutput::out, out.get()}};
+    if (sum) all.emplace_back(ReductionOutput::sum, sum.get());
+    if (scale) all.emplace_back(ReductionOutput::scale, scale.get());
     return all;
   }
-  /// Whether the poison before and after an array still stands.
-  bool untouched_around(const Array& array) const {
-    std::vector<unsigned char> bytes(array.all_bytes);
-    device_.to_host(bytes.data(), array.memory.get(), bytes.size());
-    const std::size_t begin = offset_ * size_of(array.type), end = begin + array.count * size_of(array.type);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      if ((i < begin || i >= end) && bytes[i] != 0xff) return false;
-    }
-    return true;
-  }
+
+  std::unique_ptr<Array> x, residual, weight, bias, target, out, sum, scale;  ///< null where the operation has none
 
  private:
-  void add(Array& array, DataType type, std::size_t count) {
-    array.type = type;
-    array.count = count;
-    array.all_bytes = (offset_ + count + 64) * size_of(type);
-    array.memory = device_.allocate(array.all_bytes);
-    array.data = static_cast<char*>(array.memory.get()) + offset_ * size_of(type);
-    device_.poison(array.memory.get(), array.all_bytes);
-  }
-  void set(const Array& array, const Values& values) {
-    ASSERT_EQ(values.size(), array.count);
-    std::vector<unsigned char> bytes(array.count * size_of(array.type));
-    for (std::size_t i = 0; i < values.size(); ++i) store(array.type, bytes.data(), i, values[i]);
-    device_.to_device(array.data, bytes.data(), bytes.size());
-  }
-  Values values(const Array& array) const {
-    std::vector<unsigned char> bytes(array.count * size_of(array.type));
-    device_.to_host(bytes.data(), array.data, bytes.size());
-    Values all(array.count);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = load_as_double(array.type, bytes.data(), i);
-    return all;
-  }
-
-  Device& device_;
-  std::size_t offset_;
-  Array x_, residual_, weight_, bias_, target_, out_, sum_, scale_;
   ReductionArrays arrays_;
 };
 
-class Reductions : public testing::TestWithParam<const char*> {
+class Reductions : public KernelTest<ReductionKernels> {
  protected:
-  void SetUp() override {
-    try {
-      device_ = open_device(GetParam());
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    kernels_ = select(device_->info().backend, &cuda::reductions, &cpu::reductions);
-    if (!kernels_) GTEST_SKIP() << "this build has no reductions for " << GetParam();
-  }
-
-  bool on_gpu() const { return device_->info().backend == Backend::cuda; }
+  Reductions() : KernelTest(&cuda::reductions, &cpu::reductions) {}
 
   void launch(ReductionOp op, DataType type, const Arrays& arrays, std::int64_t rows, std::int64_t columns) {
     kernels_->launch(op, type, arrays.get(), rows, columns, device_->stream());
@@ -179,16 +113,13 @@ class Reductions : public testing::TestWithParam<const char*> {
   Row row(ReductionOp op, const Values& x, DataType type = DataType::fp32, const std::function<void(Arrays&)>& more = {}) {
     const auto columns = static_cast<std::int64_t>(x.size());
     Arrays arrays(*device_, op, type, 1, columns, 0);
-    arrays.set_x(x);
-    if (has_weight(op)) arrays.set_weight(Values(x.size(), 1));
-    if (op == ReductionOp::layer_norm) arrays.set_bias(Values(x.size(), 0));
+    arrays.x->set(x);
+    if (has_weight(op)) arrays.weight->set(Values(x.size(), 1));
+    if (op == ReductionOp::layer_norm) arrays.bias->set(Values(x.size(), 0));
     if (more) more(arrays);
     launch(op, type, arrays, 1, columns);
-    return {reference(op, type, arrays, ReductionOutput::out, 1, columns).expected, arrays.out()};
+    return {reference(op, type, arrays, ReductionOutput::out, 1, columns).expected, arrays.out->values()};
   }
-
-  std::unique_ptr<Device> device_;
-  const ReductionKernels* kernels_ = nullptr;
 };
 
 TEST_P(Reductions, TheReferenceIsWhatIsWorkedOutByHand) {
@@ -199,27 +130,27 @@ TEST_P(Reductions, TheReferenceIsWhatIsWorkedOutByHand) {
   const double e = std::exp(1.0);
   expect(row(ReductionOp::softmax, {1, 2, 3}).expected, {1 / (1 + e + e * e), e / (1 + e + e * e), e * e / (1 + e + e * e)});
   expect(row(ReductionOp::softmax, {5, 5, 5, 5}).expected, {0.25, 0.25, 0.25, 0.25});
-  expect(row(ReductionOp::cross_entropy, {1, 2, 3}, DataType::fp32, [](Arrays& a) { a.set_target({1}); }).expected,
+  expect(row(ReductionOp::cross_entropy, {1, 2, 3}, DataType::fp32, [](Arrays& a) { a.target->set({1}); }).expected,
          {std::log(e + e * e + e * e * e) - 2});
   // Mean 2.5, variance 1.25 over all four.
   const double sigma = std::sqrt(1.25 + static_cast<double>(kNormEpsilon));
   expect(row(ReductionOp::layer_norm, {1, 2, 3, 4}, DataType::fp32,
              [](Arrays& a) {
-               a.set_weight({1, 1, 2, 2});
-               a.set_bias({0, 0, 0, 10});
+               a.weight->set({1, 1, 2, 2});
+               a.bias->set({0, 0, 0, 10});
              })
              .expected,
          {-1.5 / sigma, -0.5 / sigma, 2 * 0.5 / sigma, 2 * 1.5 / sigma + 10});
   const double root = std::sqrt(12.5 + static_cast<double>(kNormEpsilon));
   expect(row(ReductionOp::rms_norm, {3, 4}, DataType::fp32,
              [](Arrays& a) {
-               a.set_weight({1, 0.5});
+               a.weight->set({1, 0.5});
              })
              .expected,
          {3 / root, 2 / root});
   expect(row(ReductionOp::residual_rms_norm, {1, 5}, DataType::fp32,
              [](Arrays& a) {
-               a.set_residual({2, -1});
+               a.residual->set({2, -1});
              })
              .expected,
          {3 / root, 4 / root});
@@ -231,13 +162,13 @@ TEST_P(Reductions, TheReferenceIsWhatIsWorkedOutByHand) {
 TEST_P(Reductions, QuantisedRowsHaveTheirScale) {
   const auto scale_of = [&](const Values& x) {
     Arrays arrays(*device_, ReductionOp::quantise, DataType::fp32, 1, static_cast<std::int64_t>(x.size()), 0);
-    arrays.set_x(x);
+    arrays.x->set(x);
     launch(ReductionOp::quantise, DataType::fp32, arrays, 1, static_cast<std::int64_t>(x.size()));
     EXPECT_EQ(
         reference(ReductionOp::quantise, DataType::fp32, arrays, ReductionOutput::scale, 1, static_cast<std::int64_t>(x.size()))
             .expected,
-        arrays.scale());
-    return std::pair(arrays.scale().front(), arrays.out());
+        arrays.scale->values());
+    return std::pair(arrays.scale->values().front(), arrays.out->values());
   };
   EXPECT_EQ(scale_of({896, -8, 3}), std::pair(2.0, Values({448, -4, 1.5})));
   EXPECT_EQ(scale_of({0, 0}), std::pair(0x1p-126, Values({0, 0})));
@@ -269,14 +200,14 @@ TEST_P(Reductions, AreRightForEveryShapeAndAlignment) {
           arrays.fill();
           launch(op, type, arrays, rows, columns);
           for (const auto& [which, array] : arrays.written()) {
-            EXPECT_TRUE(arrays.untouched_around(*array));
-            const auto bytes = array->count * sizeof(double);
+            EXPECT_TRUE(array->untouched_around());
+            const auto bytes = array->count() * sizeof(double);
             const Memory expected = device_->allocate(bytes), scale = device_->allocate(bytes);
             auto* const values = static_cast<double*>(expected.get());
             auto* const scales = static_cast<double*>(scale.get());
             kernels_->reference(op, type, arrays.get(), which, 0, rows, columns, values, scales, device_->stream());
-            const ElementwiseError error = device_->compare(array->type, array->data, array->count, values, scales);
-            EXPECT_LE(error.worst, tolerance(array->type)) << "output " << static_cast<int>(which) << " at " << error.index;
+            const ElementwiseError error = device_->compare(array->type(), array->data(), array->count(), values, scales);
+            EXPECT_LE(error.worst, tolerance(array->type())) << "output " << static_cast<int>(which) << " at " << error.index;
           }
         }
       }
@@ -309,10 +240,10 @@ TEST_P(Reductions, AreRightForRowsOutOfTheOrdinary) {
           arrays.fill();
           Values x(static_cast<std::size_t>(columns));
           for (std::size_t i = 0; i < x.size(); ++i) x[i] = kind.value(i);
-          arrays.set_x(x);
+          arrays.x->set(x);
           launch(op, type, arrays, 1, columns);
           const Reference right = reference(op, type, arrays, ReductionOutput::out, 1, columns);
-          const Values got = arrays.out();
+          const Values got = arrays.out->values();
           const DataType out = output_type(op, type);
           // The scale of a sum is made for errors that are independent, which these rows' are not.
           const double terms = op == ReductionOp::row_sum ? std::sqrt(static_cast<double>(columns)) : 1;
@@ -345,8 +276,8 @@ TEST_P(Reductions, NaNMakesItsWholeRowNaN) {
           Values x(columns, 0.5);
           x[at] = kNaN;
           const Row found = row(op, x, type, [&](Arrays& arrays) {
-            if (op == ReductionOp::residual_rms_norm) arrays.set_residual(Values(columns, 1));
-            if (op == ReductionOp::cross_entropy) arrays.set_target({0});
+            if (op == ReductionOp::residual_rms_norm) arrays.residual->set(Values(columns, 1));
+            if (op == ReductionOp::cross_entropy) arrays.target->set({0});
           });
           EXPECT_THAT(found.expected, Each(testing::IsNan()));
           EXPECT_THAT(found.got, Each(testing::IsNan()));
@@ -354,10 +285,6 @@ TEST_P(Reductions, NaNMakesItsWholeRowNaN) {
       }
     }
   }
-}
-
-std::string device_name(const testing::TestParamInfo<const char*>& info) {
-  return std::string(info.param).substr(0, 4) == "cuda" ? "cuda" : "cpu";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Reductions, testing::Values("cpu", "cuda:0"), device_name);

@@ -6,9 +6,8 @@
 
 #include <cmath>
 
-#include "harness/device.hpp"
 #include "harness/random.hpp"
-#include "kernels/check.hpp"
+#include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
 namespace {
@@ -34,58 +33,9 @@ double expected(StreamOp op, double x, double y) {
   }
 }
 
-/// An array in device memory that starts `offset` elements after an aligned address, with poison on both sides.
-class Array {
- public:
-  Array(Device& device, DataType type, std::size_t count, std::size_t offset)
-      : device_(device), type_(type), count_(count), offset_(offset), memory_(device.allocate(all_bytes())) {
-    device.poison(memory_.get(), all_bytes());
-  }
-  void* data() { return static_cast<char*>(memory_.get()) + offset_ * size_of(type_); }
-  void fill(std::uint64_t array) { device_.fill(data(), type_, count_, {Distribution::normal, 1, array}); }
-  std::vector<double> values() const {
-    const std::vector<unsigned char> bytes = everything();
-    std::vector<double> all(count_);
-    for (std::size_t i = 0; i < count_; ++i) all[i] = load_as_double(type_, bytes.data(), offset_ + i);
-    return all;
-  }
-  /// Whether the poison before and after the array still stands.
-  bool untouched_around() const {
-    const std::vector<unsigned char> bytes = everything();
-    const std::size_t begin = offset_ * size_of(type_), end = begin + count_ * size_of(type_);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      if ((i < begin || i >= end) && bytes[i] != 0xff) return false;
-    }
-    return true;
-  }
-
- private:
-  std::size_t all_bytes() const { return (offset_ + count_ + 64) * size_of(type_); }
-  std::vector<unsigned char> everything() const {
-    std::vector<unsigned char> bytes(all_bytes());
-    device_.to_host(bytes.data(), memory_.get(), bytes.size());
-    return bytes;
-  }
-
-  Device& device_;
-  DataType type_;
-  std::size_t count_, offset_;
-  Memory memory_;
-};
-
-class StreamTest : public testing::TestWithParam<const char*> {
+class StreamTest : public KernelTest<StreamKernels> {
  protected:
-  void SetUp() override {
-    try {
-      device_ = open_device(GetParam());
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    kernels_ = select(device_->info().backend, &cuda::stream, &cpu::stream);
-    if (!kernels_ || !kernels_->launch) GTEST_SKIP() << "this build has no stream kernels for " << GetParam();
-  }
-
-  bool on_gpu() const { return device_->info().backend == Backend::cuda; }
+  StreamTest() : KernelTest(&cuda::stream, &cpu::stream) {}
 
   void run(StreamOp op, DataType type, void* to, Array& x, Array& y, std::size_t count) {
     const std::size_t bytes = kernels_->workspace_bytes(op, count);
@@ -108,8 +58,6 @@ class StreamTest : public testing::TestWithParam<const char*> {
     return got;
   }
 
-  std::unique_ptr<Device> device_;
-  const StreamKernels* kernels_ = nullptr;
   Memory workspace_;
   std::size_t workspace_bytes_ = 0;
 };
@@ -122,9 +70,10 @@ TEST_P(StreamTest, IsRightAtEveryLengthAndAlignment) {
   constexpr Offsets kOffsets[] = {{0, 0, 0}, {3, 3, 3}, {1, 0, 2}};
   for (DataType type : kTypes) {
     if (!kernels_->supports(type)) continue;
-    for (std::size_t count : {0, 1, 7, 1001, 70001}) {
+    for (std::int64_t n : {0, 1, 7, 1001, 70001}) {
+      const auto count = static_cast<std::size_t>(n);
       for (const Offsets& offsets : kOffsets) {
-        Array x(*device_, type, count, offsets.x), y(*device_, type, count, offsets.y);
+        Array x(*device_, type, n, offsets.x), y(*device_, type, n, offsets.y);
         x.fill(0);
         y.fill(1);
         const std::vector<double> a = x.values(), b = y.values();
@@ -142,7 +91,7 @@ TEST_P(StreamTest, IsRightAtEveryLengthAndAlignment) {
             EXPECT_NEAR(sum(op, type, x, y, count), exact, 2 * u * magnitudes);
             continue;
           }
-          Array to(*device_, type, count, offsets.to);
+          Array to(*device_, type, n, offsets.to);
           run(op, type, to.data(), x, y, count);
           EXPECT_TRUE(to.untouched_around());
           const std::vector<double> got = to.values();
@@ -216,10 +165,6 @@ TEST_P(StreamTest, TheLibraryCopiesAndFills) {
   device_->synchronize();
   EXPECT_EQ(to.values(), std::vector<double>(count, same_bits<float>(0x3c3c3c3cu)));
   EXPECT_TRUE(to.untouched_around());
-}
-
-std::string device_name(const testing::TestParamInfo<const char*>& info) {
-  return std::string(info.param).substr(0, 4) == "cuda" ? "cuda" : "cpu";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, StreamTest, testing::Values("cpu", "cuda:0"), device_name);
