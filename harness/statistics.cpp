@@ -66,6 +66,14 @@ double percentile(std::vector<double> values, double p) {
   return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
+double scaled_median_absolute_deviation(const std::vector<double>& values) {
+  constexpr double normal_sigma_of_mad = 1.4826;
+  const double centre = median(values);
+  std::vector<double> deviations;
+  for (double value : values) deviations.push_back(std::abs(value - centre));
+  return normal_sigma_of_mad * median(std::move(deviations));
+}
+
 std::optional<double> coefficient_of_variation(const std::vector<double>& values) {
   require_finite(values);
   const double centre = mean(values);
@@ -111,10 +119,7 @@ std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, doub
   if (blocks < 1) throw std::invalid_argument("at least one block");
   const double centre = median(pilot);
   if (pilot.size() < 2 || centre == 0) return std::nullopt;
-  std::vector<double> deviations;
-  for (double value : pilot) deviations.push_back(std::abs(value - centre));
-  constexpr double normal_sigma_of_mad = 1.4826;
-  const double sigma = normal_sigma_of_mad * median(std::move(deviations));
+  const double sigma = scaled_median_absolute_deviation(pilot);
   // A single block gives no interval; plan for the normal one.
   const double quantile = blocks > 1 ? student_t_95(blocks - 1) : 1.959964;
   const double root = quantile * std::sqrt(std::numbers::pi / 2) * sigma / (relative_half_width * std::abs(centre));
@@ -127,6 +132,39 @@ bool windows_agree(const std::vector<double>& a, const std::vector<double>& b, d
   if (a.empty() || b.empty()) return false;
   const double first = median(a), second = median(b);
   return std::abs(first - second) <= tolerance * std::min(std::abs(first), std::abs(second));
+}
+
+std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights) {
+  if (x.size() != y.size() || x.size() != weights.size())
+    throw std::invalid_argument("a line needs as many x as y and weights");
+  if (!std::all_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; })) {
+    throw std::invalid_argument("a weight that is not above 0");
+  }
+  if (x.empty()) return std::nullopt;
+  for (const auto* values : {&x, &y, &weights}) require_finite(*values);
+  const double weight = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const double mean_x = std::inner_product(x.begin(), x.end(), weights.begin(), 0.0) / weight;
+  const double mean_y = std::inner_product(y.begin(), y.end(), weights.begin(), 0.0) / weight;
+  double xx = 0, xy = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += weights[i] * (x[i] - mean_x) * (x[i] - mean_x);
+    xy += weights[i] * (x[i] - mean_x) * (y[i] - mean_y);
+    yy += weights[i] * (y[i] - mean_y) * (y[i] - mean_y);
+  }
+  const auto all_equal = [](const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
+  };
+  if (all_equal(x)) return std::nullopt;
+  Line line;
+  line.slope = xy / xx;
+  line.intercept = mean_y - line.slope * mean_x;
+  double residuals = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double residual = y[i] - line.intercept - line.slope * x[i];
+    residuals += weights[i] * residual * residual;
+  }
+  if (!all_equal(y)) line.r2 = 1 - residuals / yy;
+  return line;
 }
 
 Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sample>& denominator) {

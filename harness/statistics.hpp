@@ -19,6 +19,10 @@ double median(std::vector<double> values);
 /// least value to the greatest. Throws std::invalid_argument for p outside 0..100.
 double percentile(std::vector<double> values, double p);
 
+/// The median distance from the median, times 1.4826: of normally distributed values it is their standard deviation, and up to
+/// half of them may be anything without moving it far.
+double scaled_median_absolute_deviation(const std::vector<double>& values);
+
 /// Sample standard deviation (n - 1) / mean; absent for one value and where the mean is 0.
 std::optional<double> coefficient_of_variation(const std::vector<double>& values);
 
@@ -40,6 +44,17 @@ std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, doub
 /// The medians of two windows of samples differ by at most `tolerance` of the smaller; a window without samples agrees with
 /// none.
 bool windows_agree(const std::vector<double>& a, const std::vector<double>& b, double tolerance = 0.01);
+
+/// y = intercept + slope x.
+struct Line {
+  double intercept = 0, slope = 0;
+  std::optional<double>
+      r2;  ///< 1 - weighted squared residuals / weighted squares about the weighted mean; absent where all y are equal
+};
+
+/// By weighted least squares. Absent for fewer than two different x. Throws std::invalid_argument for lists of different
+/// lengths and for a weight that is not above 0.
+std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights);
 
 /// How many times faster the numerator's case is: median seconds of the denominator / median seconds of the numerator, and a
 /// 95 % interval of it; absent with fewer than two common blocks.

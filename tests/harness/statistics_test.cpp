@@ -207,5 +207,41 @@ TEST(RatioInterval, AtTheEdges) {
   EXPECT_THROW(ratio_interval(samples({{1}}), samples({{kNaN}})), std::invalid_argument);
 }
 
+TEST(ScaledMedianAbsoluteDeviation, OfPlainNumbers) {
+  // Median 3; distances 2, 1, 0, 1, 97: their median is 1.
+  EXPECT_DOUBLE_EQ(scaled_median_absolute_deviation({1, 2, 3, 4, 100}), 1.4826);
+  EXPECT_EQ(scaled_median_absolute_deviation({5, 5, 5, 9}), 0);
+  EXPECT_THROW(scaled_median_absolute_deviation({}), std::invalid_argument);
+}
+
+TEST(FitLine, FindsTheLineThatPointsLieOn) {
+  const auto line = fit_line({8, 1024, 1e9}, {2 + 3 * 8.0, 2 + 3 * 1024.0, 2 + 3e9}, {1, 1e-3, 1e-12});
+  ASSERT_TRUE(line);
+  EXPECT_NEAR(line->slope, 3, 1e-9);
+  EXPECT_NEAR(line->intercept, 2, 1e-5);
+  EXPECT_NEAR(line->r2.value(), 1, 1e-12);
+}
+
+TEST(FitLine, WeighsThePoints) {
+  // Weights 1, 1, 2 of (0, 0), (1, 2), (2, 1): means 1.25 and 1; xx 2.75, xy 1, yy 2.
+  const auto line = fit_line({0, 1, 2}, {0, 2, 1}, {1, 1, 2});
+  ASSERT_TRUE(line);
+  EXPECT_NEAR(line->slope, 1 / 2.75, 1e-12);
+  EXPECT_NEAR(line->intercept, 1 - 1.25 / 2.75, 1e-12);
+  EXPECT_NEAR(line->r2.value(), 1 / (2.75 * 2), 1e-12);
+}
+
+TEST(FitLine, WhatIsNoLineHasNone) {
+  EXPECT_FALSE(fit_line({}, {}, {}));
+  EXPECT_FALSE(fit_line({1}, {1}, {1}));
+  EXPECT_FALSE(fit_line({0.1, 0.1, 0.1}, {1, 2, 3}, {1, 1, 1}));
+  const auto flat = fit_line({1, 2, 3}, {0.1, 0.1, 0.1}, {1, 1, 7});
+  ASSERT_TRUE(flat);
+  EXPECT_FALSE(flat->r2);
+  EXPECT_THROW(fit_line({1, 2}, {1}, {1, 1}), std::invalid_argument);
+  EXPECT_THROW(fit_line({1, 2}, {1, 2}, {1, 0}), std::invalid_argument);
+  EXPECT_THROW(fit_line({1, 2}, {1, NAN}, {1, 1}), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace roofmark
