@@ -237,7 +237,8 @@ void list_cpu(Groups& groups) {
   }
 }
 
-/// One element, primes, a tile and one more, other numbers of queries than of keys, rows that see nothing, grouped heads.
+/// One element, primes, a tile and one more, other numbers of queries than of keys, rows that see nothing, grouped heads, and
+/// for each SM of the largest GPU more than one tile.
 void list_contract(Groups& groups) {
   const bool gpu = groups.on_gpu();
   const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
@@ -249,6 +250,7 @@ void list_contract(Groups& groups) {
       add(groups, {1, 2, 1, 129, 129, d, type, false}, hows);
       add(groups, {1, 2, 2, 33, 200, d, type, true}, hows);
       add(groups, {1, 3, 1, 200, 33, d, type, true}, hows);
+      if (gpu) add(groups, {1, 144, 18, 200, 300, d, type, true}, {kMma, kWgmma});
     }
     if (!gpu) continue;
     add(groups, {1, 2, 1, 1000, 1000, 128, type, true}, hows);

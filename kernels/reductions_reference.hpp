@@ -16,7 +16,8 @@ ROOFMARK_HOST_DEVICE inline double greater_or_nan(double a, double b) { return a
 /// columns lanes.first(), + lanes.step(), ... and all get the same lanes.sum(its part) and lanes.greatest(its part).
 ///
 /// The scales. y = f(x) in fp32 loses |x f'(x)| roundoffs by the rounding of what f is taken of, and |y| by its own.
-///   softmax        y (1 + |x - max|): the exponent is off by its own roundoff; and what is under 2^-126 may be 0
+///   softmax        y (1 + |x - max|): the exponent is off by its own roundoff, of which a result that is rounded to 16 bits
+///                  may have four (of fp32); and what is under 2^-126 may be 0
 ///   layer_norm     |w| / sigma (|x| + mean of |x|) + |b|: the terms that cancel
 ///   rms_norm       |y|
 ///   cross_entropy  1 + |max| + |log(sum)| + |x[target]|: a relative error of the sum is an absolute one of its logarithm
@@ -72,8 +73,11 @@ ROOFMARK_HOST_DEVICE inline void reduction_reference_row(ReductionOp op, DataTyp
       const double s = sum_over([=](std::int64_t c) { return exp(x(c) - m); });
       const double flushed = 0x1p-102;  // 2^-126 in roundoffs of fp32, and more than that of other types
       const double farthest = 1000;     // where exp is 0, so that the distance of -inf counts for nothing
-      return write_row([=](std::int64_t c) { return exp(x(c) - m) / s; },
-                       [=](std::int64_t c) { return exp(x(c) - m) / s * (1 + fmin(fabs(x(c) - m), farthest)) + flushed; });
+      // Four roundoffs of fp32, in those of the type.
+      const double share = type == DataType::fp32 ? 1 : type == DataType::fp16 ? 0x1p-11 : 0x1p-14;
+      return write_row(
+          [=](std::int64_t c) { return exp(x(c) - m) / s; },
+          [=](std::int64_t c) { return exp(x(c) - m) / s * (1 + share * fmin(fabs(x(c) - m), farthest)) + flushed; });
     }
     case ReductionOp::cross_entropy: {
       const double m = greatest_over(x);

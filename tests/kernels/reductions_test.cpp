@@ -159,6 +159,17 @@ TEST_P(Reductions, TheReferenceIsWhatIsWorkedOutByHand) {
   expect(row(ReductionOp::quantise, {896, -8, 3}).expected, {448, -4, 1.5});
 }
 
+// Far from the greatest the exponent's roundoffs count in fp32; a result that is rounded to 16 bits is held to that rounding.
+TEST_P(Reductions, ScaleOfASoftmaxIsOfItsRoundings) {
+  for (const DataType type : kTypes) {
+    Arrays arrays(*device_, ReductionOp::softmax, type, 1, 2, 0);
+    arrays.x->set({0, -8});
+    const auto [expected, scale] = reference(ReductionOp::softmax, type, arrays, ReductionOutput::out, 1, 2);
+    EXPECT_NEAR(scale[0], expected[0], 1e-12);
+    EXPECT_NEAR(scale[1] / expected[1], type == DataType::fp32 ? 9 : type == DataType::fp16 ? 1 + 0x1p-8 : 1 + 0x1p-11, 1e-12);
+  }
+}
+
 TEST_P(Reductions, QuantisedRowsHaveTheirScale) {
   const auto scale_of = [&](const Values& x) {
     Arrays arrays(*device_, ReductionOp::quantise, DataType::fp32, 1, static_cast<std::int64_t>(x.size()), 0);
