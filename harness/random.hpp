@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/element.hpp"
+#include "kernels/mix.hpp"
 
 namespace roofmark {
 
@@ -24,16 +25,6 @@ ROOFMARK_HOST_DEVICE inline float polynomial(float x, const float (&coefficients
   for (int i = kCount - 2; i >= 0; --i) sum = rounded_sum(rounded_product(sum, x), coefficients[i]);
   return sum;
 }
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014): a bijection whose
-/// every output bit depends on every input bit.
-ROOFMARK_HOST_DEVICE inline std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-inline constexpr std::uint64_t kGoldenGamma = 0x9e3779b97f4a7c15u;
 
 /// 64 random bits for element i of an array: the i-th state of a SplitMix64 that starts where (seed, array) says.
 ROOFMARK_HOST_DEVICE inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t array, std::uint64_t i) {

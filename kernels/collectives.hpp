@@ -153,8 +153,8 @@ class Communicator {
   virtual std::string library() const = 0;
 };
 
-/// What the ranks' arrays hold, so that every sum is exact, in any order: whole numbers of at most `magnitude`, of which at
-/// most `ranks` are not 0 at any place. Rank r's element i is value(i, r); scattered by a hash of the seed.
+/// What the ranks' arrays hold: small whole numbers, scattered by a hash of the seed, so that every sum is exact, in any
+/// order. The formula, and what a wrong result can hide from, is in kernels/collective_data.hpp.
 struct CollectiveData {
   std::uint64_t seed = 0;
   int ranks = 1;
@@ -168,8 +168,8 @@ struct CollectiveDataKernels {
   /// expected[i] = element first + i of what `rank` brings, as a double (exactly).
   void (*expect)(DataType type, double* expected, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
                  Stream stream);
-  /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms| (of avg: over n), at
-  /// least 1.
+  /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms|, of avg over n. Sums and
+  /// maxima, and averages of integers (towards 0), are exact; other averages are within average_bound.
   void (*expect_reduced)(DataType type, Reduction reduction, double* expected, double* scale, std::size_t count,
                          const CollectiveData& data, std::size_t first, Stream stream);
 };

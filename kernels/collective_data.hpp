@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/collectives.hpp"
+#include "kernels/element.hpp"
+#include "kernels/mix.hpp"
+
+namespace roofmark {
+
+/// Units of u(type) x scale that an average may be off, whether by rounding 1/n and the scaled terms, or the sum and its
+/// quotient. With a power of two all of that is exact.
+constexpr double average_bound(int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 4; }
+
+/// What rank r of n brings at place i, with q = (r - start(i)) mod n, its place in the order that begins at a random rank:
+///   q = 0      the peak: +-(c + 1) or +-(c + 2), at random
+///   q < used   block b = (q - 1) / p holds the p numbers -c..c, turned by a random phase: ((phase(i, b) + q - 1) mod p) - c
+///   else       0
+/// with p = 2c + 1. c = 2, for fp8 and int8 c = 1. A whole block sums to 0, so that the sum over all ranks is the peak and what
+/// the last block has begun, known without a walk over the ranks.
+///
+/// No partial sum exceeds c + 2 and c (c + 1) / 2 a block; `used` keeps that within the whole numbers that the type holds
+/// without gaps, so every sum in every order is exact. It is n up to 421 ranks in bf16, 3406 in fp16, 40 in fp8, 373 in int8.
+///
+/// What a wrong result can hide from: two ranks bring the same number at one place in p, or where both bring 0; a rank that is
+/// left out of a sum is not seen where it brings 0, one place in p. Of a maximum only the greatest term is seen, and of a great
+/// team that is seldom a given rank's: once in 2n places. Of an average in n ranks, n no power of two, a term |v| is seen above
+/// the rounding while |v| > 4 u(type) x the sum of |terms|: with bf16 every term up to 50 ranks, with fp16 400; with fp8 from
+/// three ranks on not every one, and from 15 on none.
+class CollectiveValues {
+ public:
+  /// The values at place i.
+  ROOFMARK_HOST_DEVICE CollectiveValues(DataType type, const CollectiveData& data, std::uint64_t i)
+      : magnitude_(type == DataType::fp8 || type == DataType::int8 ? 1 : 2),
+        period_(2 * magnitude_ + 1),
+        ranks_(data.ranks),
+        used_(used_ranks(type, data.ranks)),
+        state_(mix(mix(data.seed + kGoldenGamma) + i)) {}
+
+  /// How many ranks bring anything but 0 at a place, at the most.
+  ROOFMARK_HOST_DEVICE static int used_ranks(DataType type, int ranks) {
+    const std::int64_t c = type == DataType::fp8 || type == DataType::int8 ? 1 : 2;
+    const std::int64_t used = 1 + (greatest_whole(type) - (c + 2)) / (c * (c + 1) / 2) * (2 * c + 1);
+    return used < ranks ? static_cast<int>(used) : ranks;
+  }
+
+  ROOFMARK_HOST_DEVICE int value(int rank) const {
+    const int first = start();
+    const int q = rank >= first ? rank - first : rank - first + ranks_;
+    if (q == 0) return peak();
+    return q < used_ ? in_block((q - 1) / period_, (q - 1) % period_) : 0;
+  }
+
+  ROOFMARK_HOST_DEVICE int sum() const {
+    int total = peak();
+    for (int j = 0; j < rest(); ++j) total += in_block(blocks(), j);
+    return total;
+  }
+
+  ROOFMARK_HOST_DEVICE int greatest() const {
+    int most = peak();
+    if (used_ < ranks_ && most < 0) most = 0;
+    if (blocks() > 0 && most < magnitude_) most = magnitude_;
+    for (int j = 0; j < rest(); ++j) most = in_block(blocks(), j) > most ? in_block(blocks(), j) : most;
+    return most;
+  }
+
+  ROOFMARK_HOST_DEVICE std::int64_t sum_of_magnitudes() const {
+    std::int64_t total = static_cast<std::int64_t>(blocks()) * magnitude_ * (magnitude_ + 1) + absolute(peak());
+    for (int j = 0; j < rest(); ++j) total += absolute(in_block(blocks(), j));
+    return total;
+  }
+
+  ROOFMARK_HOST_DEVICE double reduced(DataType type, Reduction reduction) const {
+    if (reduction == Reduction::max) return greatest();
+    if (reduction == Reduction::sum) return sum();
+    const int towards_zero = sum() / ranks_;
+    return is_integer(type) ? towards_zero : static_cast<double>(sum()) / ranks_;
+  }
+
+  ROOFMARK_HOST_DEVICE double scale(Reduction reduction) const {
+    const auto magnitudes = static_cast<double>(sum_of_magnitudes());
+    return reduction == Reduction::avg ? magnitudes / ranks_ : magnitudes;
+  }
+
+ private:
+  /// Every whole number up to it is one of the type's.
+  ROOFMARK_HOST_DEVICE static std::int64_t greatest_whole(DataType type) {
+    switch (type) {
+      case DataType::fp64:
+        return std::int64_t{1} << 53;
+      case DataType::fp32:
+        return 1 << 24;
+      case DataType::tf32:
+      case DataType::fp16:
+        return 1 << 11;
+      case DataType::bf16:
+        return 1 << 8;
+      case DataType::fp8:
+        return 1 << 4;
+      case DataType::int8:
+        return 127;
+      case DataType::int32:
+        break;
+    }
+    return 0x7fffffff;
+  }
+
+  ROOFMARK_HOST_DEVICE static int absolute(int value) { return value < 0 ? -value : value; }
+  /// A number in 0..below - 1 from the upper 32 bits.
+  ROOFMARK_HOST_DEVICE static int drawn(std::uint64_t bits, int below) {
+    return static_cast<int>((bits >> 32) * static_cast<std::uint64_t>(below) >> 32);
+  }
+
+  ROOFMARK_HOST_DEVICE int start() const { return drawn(state_, ranks_); }
+  ROOFMARK_HOST_DEVICE int peak() const {
+    const int height = magnitude_ + 1 + static_cast<int>(state_ & 1);
+    return state_ & 2 ? -height : height;
+  }
+  ROOFMARK_HOST_DEVICE int in_block(int block, int j) const {
+    const int phase = drawn(mix(state_ + (static_cast<std::uint64_t>(block) + 1) * kGoldenGamma), period_);
+    return (phase + j) % period_ - magnitude_;
+  }
+  /// Whole blocks, and the ranks that the last one has begun with.
+  ROOFMARK_HOST_DEVICE int blocks() const { return (used_ - 1) / period_; }
+  ROOFMARK_HOST_DEVICE int rest() const { return (used_ - 1) % period_; }
+
+  int magnitude_;
+  int period_;
+  int ranks_;
+  int used_;
+  std::uint64_t state_;
+};
+
+}  // namespace roofmark
