@@ -34,6 +34,10 @@ KINDS = {
     "foreign_process": "Something else used the device. Its share of the time is in these numbers.",
     "unknown_device": "The device's published figures are not known: its ceilings come from its attributes alone.",
     "cache": "Too few copies of the operands fit the memory to keep the caches cold.",
+    "slow_rank": "A rank that is slower than the others by far more than they differ among themselves.",
+    "slow_node": "A host whose ranks are all slower than those of the other hosts.",
+    "slow_link": "Two ranks that are slower together than each of them is with another.",
+    "fingerprint": "Equal work on equal devices gave other bits: one of the devices, or its memory, may compute something false.",
     "other": "",
 }
 # Findings that make the roofs themselves uncertain.

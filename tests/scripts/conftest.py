@@ -19,10 +19,10 @@ def need(*packages):
         pytest.importorskip(package, reason=f"no Python package {package} (scripts/setup installs it)")
 
 
-_MADE = {"h200": make_result.h200(), "cpu": make_result.cpu()}
+_MADE = {"h200": make_result.h200(), "cpu": make_result.cpu(), "cluster": make_result.cluster()}
 
 
-@pytest.fixture(params=_MADE)
+@pytest.fixture(params=("h200", "cpu"))
 def result(request):
     """Each of the synthetic results in turn, to change at will."""
     return copy.deepcopy(_MADE[request.param])
@@ -31,6 +31,11 @@ def result(request):
 @pytest.fixture
 def h200():
     return copy.deepcopy(_MADE["h200"])
+
+
+@pytest.fixture
+def cluster():
+    return copy.deepcopy(_MADE["cluster"])
 
 
 @pytest.fixture

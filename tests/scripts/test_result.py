@@ -27,6 +27,24 @@ def test_synthetic_results_fit(result):
     reader.parse(encode(make_result.interrupted(result)))
 
 
+def test_a_team_of_ranks_fits(cluster):
+    reader.parse(encode(cluster))
+    for change, said in [
+        (lambda r: r["team"][1].pop("host"), "'host' is a required property"),
+        (lambda r: r["communication"]["pairs"][0].update(seconds=0), "communication.pairs[0].seconds"),
+        (lambda r: r["communication"]["fits"][0].update(alpha=1), "'alpha' was unexpected"),
+        (lambda r: r["benchmarks"][10]["roofmark"]["message"].update(place="beside"), "roofmark.message.place"),
+        (lambda r: r["benchmarks"][10]["roofmark"]["measurement"]["ranks"][0].pop("median"), "'median' is a required property"),
+        (lambda r: r["benchmarks"][10]["roofmark"]["fingerprint"].update(differing_ranks=[-1]), "differing_ranks[0]"),
+        (lambda r: r["unmeasured"][0]["roofmark"]["verification"]["before"].update(wrong=0), "before.wrong"),
+    ]:
+        changed = json.loads(json.dumps(cluster))
+        change(changed)
+        with pytest.raises(ValueError) as error:
+            reader.parse(encode(changed))
+        assert said in str(error.value)
+
+
 def test_the_quick_way_through_lists_finds_what_the_general_way_finds(small):
     general = jsonschema.Draft202012Validator(reader.SCHEMA)
     samples = small["benchmarks"][0]["roofmark"]["measurement"]["samples"]
