@@ -151,7 +151,7 @@ std::string records_table(const std::vector<Record>& records, const TerminalStyl
   std::vector<std::string> families;
   std::map<std::string, std::vector<Row>> tables;
   for (const Record& record : records) {
-    if (record.status != Status::ok || record.pass == 2) continue;
+    if (record.status != Status::ok || record.pass == 2 || record.message) continue;
     std::vector<Row>& rows = tables[record.family];
     if (rows.empty()) {
       families.push_back(record.family);

@@ -43,7 +43,7 @@ class Progress {
 // Each returns text that ends in a newline.
 /// With the id by which `bound by` and `roofmark list` call each resource.
 std::string ceilings_table(const Roofline& roofline);
-/// One table a family, in the order of the records.
+/// One table a family, in the order of the records; those with a message have tables of their own.
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style);
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons);
 /// A log-log roofline in text: the empirical ceilings of the pipes over that of the outermost memory, and each placed record

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/member.hpp"
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+
+/// An ok record of a collective; `more` stands at the end of its shape.
+inline Record collective(const std::string& family, std::size_t bytes, int ranks, double bus_factor, double seconds,
+                         const std::string& how = "mpi", const std::string& place = "out", const Shape& more = {}) {
+  Record record = ok_record(family, how, {{{{resource::interprocess, double(bytes)}}}}, seconds);
+  record.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}, {"op", "sum"}, {"place", place}};
+  record.shape.insert(record.shape.end(), more.begin(), more.end());
+  record.name = case_name(family, how, record.type, record.shape);
+  record.message = Message{};
+  record.message->ranks = ranks;
+  record.message->bytes = bytes;
+  record.message->count = bytes / 4;
+  record.message->bus_factor = bus_factor;
+  record.message->reduction = "sum";
+  record.message->place = place;
+  return record;
+}
+
+/// Ranks 0, 1, 2, ... on these hosts.
+inline std::vector<Member> members(const std::vector<std::string>& hosts) {
+  std::vector<Member> all(hosts.size());
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    all[i].rank = static_cast<int>(i);
+    all[i].host = hosts[i];
+  }
+  return all;
+}
+
+/// The rounds of a round robin; `seconds(a, b, bytes)` of one way, a < b.
+inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& sizes,
+                                     const std::function<double(int, int, std::size_t)>& seconds) {
+  std::vector<Record> rounds;
+  const int places = ranks + ranks % 2;
+  for (int round = 0; round + 1 < places; ++round) {
+    for (const std::size_t bytes : sizes) {
+      Record record = collective("ping_pong", bytes, ranks, 1, 1);
+      record.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}, {"round", std::to_string(round + 1)}};
+      record.name = case_name(record.family, record.how, record.type, record.shape);
+      record.message->trips = 2;
+      record.measurement->ranks.resize(static_cast<std::size_t>(ranks), {123, 123, {}, {}});
+      double slowest = 0;
+      for (int i = 0; i < places / 2; ++i) {
+        // The circle method: the last place stands, the others turn.
+        const int a = i == 0 ? places - 1 : (round + i) % (places - 1);
+        const int b = (round + places - 1 - i) % (places - 1);
+        if (a >= ranks || b >= ranks) continue;
+        const double once = seconds(std::min(a, b), std::max(a, b), bytes);
+        slowest = std::max(slowest, once);
+        record.measurement->ranks[std::size_t(a)].median = 2 * once;
+        record.measurement->ranks[std::size_t(b)].median = 1.9 * once;  // the slower of the two counts
+        record.message->groups.push_back({a, b});
+      }
+      record.measurement->summary.median = 2 * slowest;
+      rounds.push_back(record);
+    }
+  }
+  return rounds;
+}
+
+}  // namespace roofmark
