@@ -48,6 +48,9 @@ def hover(entry):
     rates = [units.rate(placement.get("flops_per_second"), "op" if record["type"] == "int8" else "FLOP"),
              units.rate(placement.get("bytes_per_second"), "B")]
     lines.append("median " + ", ".join(part for part in [units.seconds(measurement["median"]), *rates] if part))
+    if message := record.get("message"):
+        algbw = message["bytes"] * message.get("trips", 1) / measurement["median"]
+        lines.append(f"algbw {units.rate(algbw, 'B')}, busbw {units.rate(algbw * message['bus_factor'], 'B')}")
     if placement.get("intensity"):
         lines.append(f"{units.digits(placement['intensity'])} FLOP/B")
     if "of_empirical" in placement:

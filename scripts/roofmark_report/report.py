@@ -12,7 +12,7 @@ from pathlib import Path
 import jinja2
 import plotly.offline
 
-from . import plots, units
+from . import communication, plots, units
 from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem
 from .result import load
 
@@ -55,7 +55,7 @@ FAMILIES = {
     "decode_attention": "One new token's attention to a cache of keys and values: reading the cache is the limit.",
 }
 # What a reader looks for first, in this order.
-HEADLINES = ("dram", "bf16_tensor", "fp8_tensor", "fp64_tensor", "fp32_fma", "fp64_fma", "stream_launch")
+HEADLINES = ("dram", "bf16_tensor", "fp8_tensor", "fp64_tensor", "fp32_fma", "fp64_fma", "nvlink", "network", "stream_launch")
 
 
 def table(name, columns, rows, empty=True):
@@ -369,6 +369,27 @@ def conditions(result):
         ("clock lowered by", ", ".join(f"{reason} (in {plural(count, 'block')})" for reason, count in reasons.items()))])
 
 
+def team_section(result, figure, titles):
+    """What the page says of communication; `figure` takes a figure and gives its name."""
+    made = {"members": table("members", *communication.members(result), empty=False)}
+    for name, plot in (("busbw", communication.busbw(result)), ("scaling", communication.scaling(result)),
+                       ("overlap", communication.overlaps(result))):
+        made[name] = figure(plot) if plot else None
+    made["matrices"] = [figure(plot) for plot in communication.matrices(result)]
+    for name, parts in (("fits", communication.fits(result)), ("scaling_rows", communication.scaling_rows(result)),
+                        ("overlap_rows", communication.overlap_rows(result))):
+        made[name] = table(name, *parts, empty=False) if parts[1] else None
+    made["collectives"] = [(title, table(f"collective-{i}", columns, rows, empty=False))
+                           for i, (title, columns, rows) in enumerate(communication.collectives(result))]
+    apart = {}
+    for entry in result["benchmarks"]:
+        if communication.concerns(entry) and not communication.is_collective(entry):
+            apart.setdefault(entry["roofmark"]["family"], []).append(entry)
+    made["apart"] = [(family, len(entries), family_table(family, entries, titles)) for family, entries in apart.items()]
+    made["guilty"], made["judged"] = communication.guilty(result)
+    return made
+
+
 @functools.cache
 def template():
     environment = jinja2.Environment(
@@ -381,7 +402,8 @@ def page(result, digest):
     """The report as HTML."""
     families = {}
     for entry in result["benchmarks"]:
-        families.setdefault(entry["roofmark"]["family"], []).append(entry)
+        if not communication.concerns(entry) or "communication" not in result:
+            families.setdefault(entry["roofmark"]["family"], []).append(entry)
     titles = {c["resource"]: c["title"] for c in result["ceilings"]}
     roofline = plots.roofline(result)
     figures = {"roofline": roofline} if roofline else {}
@@ -395,13 +417,14 @@ def page(result, digest):
         "name": family, "meaning": FAMILIES.get(family, ""), "table": family_table(family, entries, titles), "count": len(entries),
         "plots": [(figure(made), caption) for made, caption in plots.of_family(family, result, entries)]}
         for family, entries in families.items()]
+    team = team_section(result, figure, titles) if "communication" in result else None
     fused = plots.fused_pairs(result)
     fused = figure(fused) if fused else None
     level, headline, advice = verdict(result)
     return template().render(
         result=result, level=level, headline=headline, advice=advice, warnings=warnings(result), counts=counts(result),
         statuses=STATUSES, findings=group_findings(result), headlines=headlines(result), ceilings=ceilings_table(result),
-        has_roofline=roofline is not None, points=len(plots.placed_on_roofline(result)), sections=sections, fused=fused,
+        has_roofline=roofline is not None, points=len(plots.placed_on_roofline(result)), sections=sections, team=team, fused=fused,
         comparisons=comparison_rows(result), comparison_medians=comparison_medians(result), unmeasured=unmeasured_groups(result), wall_time=wall_time(result),
         total=units.duration(result["wall_time"]["total_seconds"]) if "wall_time" in result else "", device=device_facts(result),
         details=flat(result["device"]["details"]) + host_details(result), run=run_facts(result, digest),

@@ -470,7 +470,7 @@ class Cluster(Maker):
                  "uuid": f"GPU-{rank:08x}-0000-0000-0000-000000000000", "pci_bus_id": f"0000:{16 * (rank % self.LOCAL + 1):02x}:00.0",
                  "numa_node": rank % self.LOCAL // 4,
                  "nics": [{"name": f"mlx5_{i}:1", "kind": "InfiniBand", "bytes_per_second": 5e10, "numa_node": i // 4} for i in range(self.LOCAL)],
-                 "nvlink_bytes_per_second": 4.5e11, "pcie_bytes_per_second": 6.3e10,
+                 "nvlink_bytes_per_second": 4.5e11, "nvlink_source": "18 links x 25 GB/s", "pcie_bytes_per_second": 6.3e10,
                  "versions": {"roofmark": "0.1.0", "NCCL": "2.28.9"}} for rank in range(self.RANKS)]
 
     def communication(self):

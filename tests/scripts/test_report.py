@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "plotly")
-from roofmark_report import plots, program, report, units  # noqa: E402
+from roofmark_report import communication, plots, program, report, units  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "report")]
 
@@ -318,3 +318,112 @@ def test_fused_operations_stand_beside_separate_ones(h200):
     assert all(ratio > 2 for ratio in figure["data"][0]["x"])
     assert "What fusion buys" in report.page(h200, "0" * 64)
     assert plots.fused_pairs(cpu) is None and "What fusion buys" not in report.page(cpu, "0" * 64)
+
+
+def without_breaks(page):
+    return page.replace("<wbr>", "")
+
+
+def test_a_team_has_a_section_with_every_record(cluster):
+    page = without_breaks(report.page(cluster, "0" * 64))
+    for entry in cluster["benchmarks"]:
+        name = entry["name"] if communication.is_collective(entry) else entry["name"].partition("/")[2]
+        assert name in page
+    for entry in cluster["unmeasured"]:
+        assert entry["name"] in page
+    for said in ("rank 11 (node2): its best pair between hosts takes 3.20 times", "GPU-0000000d-", "mlx5_4:1", "ping_pong: 45 cases"):
+        assert said in page
+    drawn = {line for figure in figures_of(page).values() for t in figure["data"] if t.get("meta") == "records" for line in t["text"]}
+    for entry in cluster["benchmarks"]:
+        if communication.is_collective(entry):
+            assert plots.hover(entry) in drawn
+
+
+def test_bus_bandwidth_is_drawn_with_the_links_that_bind(cluster):
+    figure = communication.busbw(cluster)
+    shown = [t for t in figure["data"] if t["visible"]]
+    assert [t["name"].partition(":")[0] for t in shown if "meta" not in t] == ["NVLink, one direction, a GPU"] * 2 + ["network, one direction, a node"]
+    assert {t["name"] for t in shown if "meta" in t} >= {"all_reduce", "all_reduce, in place", "broadcast", "send_recv"}
+    assert sum(len(t["x"]) for t in figure["data"] if "meta" in t) == sum(map(communication.is_collective, cluster["benchmarks"]))
+    buttons = [button["label"] for button in figure["layout"]["updatemenus"][0]["buttons"]]
+    assert "8 ranks, fp32, nccl, group:node" in buttons and buttons[0] == "16 ranks, fp32, nccl"
+    best = max(y for t in figure["data"] if t.get("meta") for y in t["y"])
+    assert 4.5e11 < best < 4.9e11  # NVLS, above the wire
+
+
+def test_collectives_have_the_words_of_nccl_tests(cluster):
+    tables = {title: (columns, rows) for title, columns, rows in communication.collectives(cluster)}
+    columns, rows = tables["all_reduce/nccl/bf16"]
+    names = [name for name, _, _ in columns]
+    assert names[6:14] == ["time, µs", "algbw, GB/s", "busbw, GB/s", "#wrong", "in place: time, µs", "algbw, GB/s", "busbw, GB/s", "#wrong"]
+    [wrong] = [row for row in rows if row[0][1] == 4 << 20]
+    text = [cell[0] if isinstance(cell, tuple) else cell for cell in wrong]
+    assert text[9] == "0" and text[10:14] == ["-", "-", "-", "12"]
+    record = next(e["roofmark"] for e in cluster["benchmarks"] if e["name"] == "all_reduce/nccl/bf16/bytes:4194304/ranks:16/op:sum/place:out")
+    seconds = record["measurement"]["median"]
+    assert text[6:9] == [f"{seconds * 1e6:.2f}", f"{(4 << 20) / seconds / 1e9:.2f}", f"{1.875 * (4 << 20) / seconds / 1e9:.2f}"]
+    columns, rows = tables["all_reduce/nccl/fp32"]
+    switched = {row[5]: row[17][0] for row in rows if row[0][1] == 16 << 30 and row[4] == "8"}
+    assert switched["group:node"] and rows[0][17][0] == ""
+
+
+def test_pairs_are_maps_with_borders_between_hosts(cluster):
+    time, rate = communication.matrices(cluster)
+    for figure, worst in ((time, max), (rate, min)):
+        [trace] = figure["data"]
+        values = {(a, b): trace["z"][a][b] for a in range(16) for b in range(16) if a != b}
+        assert worst(values, key=values.get)[0] == 11 or worst(values, key=values.get)[1] == 11
+        assert all(trace["z"][rank][rank] is None for rank in range(16)) and values[2, 13] == values[13, 2]
+        assert [shape["x0"] for shape in figure["layout"]["shapes"]] == [7.5, -0.5]
+        assert [label["text"] for label in figure["layout"]["annotations"]] == ["node1", "node2"]
+    assert "rank 2 (node1) and rank 13 (node2)" in time["data"][0]["customdata"][2][13]
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_a_team_of_which_nothing_is_known_yet(cluster):
+    cluster["benchmarks"] = []
+    cluster["findings"] = []
+    cluster["communication"] = {key: [] for key in cluster["communication"]}
+    page = report.page(cluster, "0" * 64)
+    assert "Who measured together" in page and "Who stands out" not in page and "Bus bandwidth over size" not in page
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_a_team_s_texts_are_escaped(cluster):
+    hostile = "</script><img src=x onerror=alert(1)>&lt;b&gt;"
+    for member in cluster["team"]:
+        member["host"] = member["device_name"] = member["uuid"] = member["nics"][0]["name"] = hostile
+    for entry in cluster["benchmarks"]:
+        entry["roofmark"]["how"] = entry["roofmark"]["family"] = hostile
+        entry["roofmark"]["shape"]["group"] = hostile
+    for kind in ("fits", "scaling", "overlaps"):
+        for row in cluster["communication"][kind]:
+            row["series"] = hostile
+    for finding in cluster["findings"]:
+        finding["text"] = hostile
+    page = report.page(cluster, "0" * 64)
+    assert "<img" not in page and page.count("</script>") == 3
+    assert "<img" not in json.dumps(figures_of(page))
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_strange_values_of_a_team_never_end_in_a_traceback(cluster, tmp_path):
+    cluster["benchmarks"] = cluster["benchmarks"][::17]
+    for key, rows in cluster["communication"].items():
+        cluster["communication"][key] = rows[::9] if len(rows) > 20 else rows
+    path, page = tmp_path / "result.json", tmp_path / "out.html"
+    chance = random.Random(5)
+    everywhere = [place for place in places(cluster) if place and "samples" not in place and (
+        place[0] in ("team", "communication") or "message" in place or "ranks" in place)]
+    strange = [None, True, "", "\0\ud800<b>", -1, 0, 1, 2**63, 1e89, 1e-89, 0.5, [], {}, [[]], {"": None}]
+    refused = 0
+    for _ in range(200):
+        made = json.loads(json.dumps(cluster))
+        *way, last = chance.choice(everywhere)
+        inner = made
+        for key in way:
+            inner = inner[key]
+        inner[last] = chance.choice(strange)
+        path.write_text(json.dumps(made))
+        refused += attempt(path, page) is not None
+    assert refused > 80

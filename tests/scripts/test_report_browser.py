@@ -9,7 +9,7 @@ import pytest
 from conftest import need
 
 need("jsonschema", "jinja2", "plotly")
-from roofmark_report import report  # noqa: E402
+from roofmark_report import communication, report  # noqa: E402
 
 PATH = browser.find()
 pytestmark = pytest.mark.skipif(PATH is None, reason=f"no browser (looked for {', '.join(browser.NAMES)})")
@@ -63,6 +63,26 @@ def test_draws_every_record_and_asks_nobody(result, tmp_path, shown):
     # One of plotly.js' own buttons would send the chart away.
     buttons = shown.evaluate("[...new Set([...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title))]")
     assert sorted(buttons) == ["Download plot as a PNG", "Pan", "Reset axes", "Zoom", "Zoom in", "Zoom out"]
+    assert shown.requests() == [page.as_uri()]
+    assert shown.complaints() == []
+
+
+def test_a_team_is_drawn(cluster, tmp_path, shown):
+    page = make(cluster, tmp_path)
+    shown.open(page)
+    cells = "[...document.querySelectorAll('.matrices .plot')].map(p => p.querySelectorAll('.heatmap-label').length)"
+    assert shown.evaluate(cells) == [240, 240]  # every pair, both ways
+    lines = sum(len(rows) for _, _, rows in communication.collectives(cluster))
+    assert shown.evaluate("document.querySelectorAll('.collective tbody tr').length") == lines > 50
+    apart = [e for e in cluster["benchmarks"] if not communication.is_collective(e)]
+    assert shown.evaluate("document.querySelectorAll('.family tbody tr').length") == len(apart)
+    # The menu's second entry shows other lines.
+    names = """(() => { const id = document.querySelector('#guilty ~ .plot').id, plot = document.getElementById(id);
+      const button = plot.layout.updatemenus[0].buttons[%d]; Plotly.restyle(plot, button.args[0]);
+      return plot.data.filter(t => t.visible === true && t.meta).map(t => t.name); })()"""
+    first = shown.evaluate(names % 0)
+    assert "all_to_all" in first and shown.evaluate(names % 2) != first
+    assert shown.pdf().startswith(b"%PDF")
     assert shown.requests() == [page.as_uri()]
     assert shown.complaints() == []
 

@@ -31,6 +31,7 @@ def test_a_team_of_ranks_fits(cluster):
     reader.parse(encode(cluster))
     for change, said in [
         (lambda r: r["team"][1].pop("host"), "'host' is a required property"),
+        (lambda r: r.pop("team"), "'team' is a dependency of 'communication'"),
         (lambda r: r["communication"]["pairs"][0].update(seconds=0), "communication.pairs[0].seconds"),
         (lambda r: r["communication"]["fits"][0].update(alpha=1), "'alpha' was unexpected"),
         (lambda r: r["benchmarks"][10]["roofmark"]["message"].update(place="beside"), "roofmark.message.place"),

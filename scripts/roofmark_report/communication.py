@@ -1,0 +1,363 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a team of ranks measured together: tables in nccl-tests' words, and figures as plots.py makes them."""
+
+import math
+
+from . import plots, units
+
+LINKS = ("nvlink", "pcie", "interprocess", "network")
+PAIRS = "ping_pong"
+OVERLAP = "overlap"
+# Which the columns of a table say; all else in a name is a variant.
+COLUMNS = ("bytes", "ranks", "op", "place", "root")
+GUILTY = ("slow_node", "slow_rank", "slow_link", "fingerprint")
+BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
+
+
+def concerns(entry):
+    """Whether a record belongs to the section on communication."""
+    return "message" in entry["roofmark"] and entry["roofmark"]["family"] != "ceilings" or entry["roofmark"]["family"] == OVERLAP
+
+
+def is_collective(entry):
+    return concerns(entry) and entry["roofmark"]["family"] not in (PAIRS, OVERLAP)
+
+
+def bandwidth(record):
+    """Seconds of one trip, algbw and busbw."""
+    message = record["message"]
+    seconds = record["measurement"]["median"] / message.get("trips", 1)
+    return seconds, message["bytes"] / seconds, message["bytes"] / seconds * message["bus_factor"]
+
+
+def variant(record):
+    return " ".join(f"{key}:{value}" for key, value in record["shape"].items() if key not in COLUMNS)
+
+
+def hosts(result):
+    return {member["rank"]: member["host"] for member in result.get("team", [])}
+
+
+def who(rank, names):
+    return f"rank {rank} ({names[rank]})" if rank in names else f"rank {rank}"
+
+
+def members(result):
+    """Columns and rows of the map of ranks."""
+    columns = [("Rank", "", True), ("Host", "", False), ("Local rank", "Among the ranks of its host", True), ("Device", "", False),
+               ("UUID", "", False), ("PCI bus", "", False), ("NUMA node", "Of the device", True), ("Cores", "That the process may use", False),
+               ("Network ports", "Of the host that are up; the near ones where NUMA nodes are known", False),
+               ("NVLink", "One direction, a GPU", True), ("PCIe", "One direction, a GPU", True)]
+    rows = []
+    for m in result.get("team", []):
+        near = [n for n in m["nics"] if "numa_node" not in m or n.get("numa_node", m["numa_node"]) == m["numa_node"]]
+        ports = {}
+        for n in near:
+            ports.setdefault((n["kind"], n.get("bytes_per_second")), []).append(n["name"])
+        nics = "; ".join(f"{', '.join(names)} ({kind}{', ' + units.rate(rate, 'B') if rate else ''})" for (kind, rate), names in ports.items())
+        cores = m.get("cores", [])
+        rows.append([
+            (str(m["rank"]), m["rank"], "\n".join(f"{name}: {version}" for name, version in m["versions"].items())), m["host"],
+            (str(m["local_rank"]), m["local_rank"], f"process {m['pid']}"), f"{m['device_name']} ({m['device_id']})", m.get("uuid", ""),
+            m.get("pci_bus_id", ""), str(m["numa_node"]) if "numa_node" in m else "",
+            f"{len(cores)}: {', '.join(map(str, cores[:8]))}{', ...' if len(cores) > 8 else ''}" if cores else "", nics,
+            (units.rate(m.get("nvlink_bytes_per_second"), "B"), m.get("nvlink_bytes_per_second", ""), m.get("nvlink_source", "")),
+            (units.rate(m.get("pcie_bytes_per_second"), "B"), m.get("pcie_bytes_per_second", ""), m.get("pcie_source", ""))])
+    return columns, rows
+
+
+def team_of(record):
+    """What stays the same along a line but for the operation: a text, and the order of its menu entry."""
+    words = [f"{record['message']['ranks']} ranks", record["type"], record["how"]] + [w for w in (variant(record),) if w]
+    return ", ".join(words)
+
+
+def link_lines(result, span, resources):
+    """The ceilings of the links that the records demand: measured, and theoretical."""
+    traces = []
+    for ceiling in result["ceilings"]:
+        if ceiling["resource"] not in resources or ceiling["resource"] not in LINKS:
+            continue
+        for key, word, style in (("empirical", "measured", {"color": plots.CEILING, "width": 1.5}),
+                                 ("theoretical", "theoretical", {"color": "#B2182B", "width": 1.2, "dash": "dot"})):
+            if key in ceiling:
+                label = f"{ceiling['title']}: {word} {units.rate(ceiling[key], 'B')}"
+                traces.append(plots.line(label, span, [ceiling[key]] * 2, label, showlegend=True, line=style | (
+                    {"dash": "dash"} if ceiling["resource"] == "network" and key == "empirical" else {})))
+    return traces
+
+
+def busbw(result):
+    """Bus bandwidth over the size, a colour a collective; a menu chooses type, ranks and variant."""
+    drawn = [e for e in result["benchmarks"] if is_collective(e) and e["roofmark"]["message"]["bytes"] > 0 and
+             bandwidth(e["roofmark"])[2] > 0]
+    if not drawn:
+        return None
+    ops = list(dict.fromkeys(e["roofmark"]["family"] for e in drawn))
+    teams = {}
+    for entry in sorted(drawn, key=lambda e: e["roofmark"]["message"]["bytes"]):
+        record = entry["roofmark"]
+        key = (record["family"], record["message"].get("reduction", ""), record["message"].get("place", ""))
+        teams.setdefault(team_of(record), {}).setdefault(key, []).append(entry)
+    order = sorted(teams, key=lambda team: (len(teams[team]), sum(map(len, teams[team].values()))), reverse=True)
+    sizes = [e["roofmark"]["message"]["bytes"] for e in drawn]
+    x_range = plots.decades(sizes)
+    traces, owners = [], []
+    for team in order:
+        demanded = {d["resource"] for entries in teams[team].values() for e in entries
+                    for phase in e["roofmark"]["work"]["phases"] for d in phase}
+        made = link_lines(result, [10**x_range[0], 10**x_range[1]], demanded)
+        reductions = {reduction for _, reduction, _ in teams[team] if reduction}
+        for (op, reduction, place), entries in teams[team].items():
+            colour = plots.colour_of(op, ops)
+            name = op + (f" {reduction}" if len(reductions) > 1 and reduction else "") + (", in place" if place == "in" else "")
+            made.append(plots.records_trace(
+                name, entries, [e["roofmark"]["message"]["bytes"] for e in entries], [bandwidth(e["roofmark"])[2] for e in entries],
+                mode="lines+markers", line={"color": colour, "width": 1.6, "dash": "dash" if place == "in" else "solid"},
+                marker={"color": colour, "symbol": "circle-open" if place == "in" else "circle", "size": 6}))
+        for trace in made:
+            traces.append(trace | {"visible": team == order[0]})
+            owners.append(team)
+    ys = [y for trace in traces for y in trace["y"]]
+    menu = {"type": "dropdown", "x": 0, "xanchor": "left", "y": 1.03, "yanchor": "bottom", "pad": {"b": 10}, "font": {"size": 12},
+            "buttons": [{"label": plots.text(team), "method": "update", "args": [{"visible": [owner == team for owner in owners]}]}
+                        for team in order]}
+    return {"data": traces, "layout": plots.layout(
+        plots.axis("size, B", sizes, range=x_range, dtick=1), plots.axis("bus bandwidth, B/s", ys, range=plots.decades(ys), dtick=1), 560,
+        showlegend=True, margin={"l": 84, "r": 24, "t": 64, "b": 56}, updatemenus=[menu] if len(order) > 1 else [],
+        title={"text": "" if len(order) > 1 else plots.text(order[0]), "font": {"size": 13}, "x": 0.06})}
+
+
+def matrix(result, size, title, value, form, more_is_better):
+    """One size's pairs as a heat map with lines between hosts; the darker the worse."""
+    pairs = [p for p in result["communication"]["pairs"] if p["bytes"] == size]
+    names = hosts(result)
+    ranks = sorted({rank for p in pairs for rank in (p["a"], p["b"])})
+    place = {rank: i for i, rank in enumerate(ranks)}
+    logs = [[None] * len(ranks) for _ in ranks]
+    shown = [[""] * len(ranks) for _ in ranks]
+    said = [[""] * len(ranks) for _ in ranks]
+    for p in pairs:
+        if p["a"] == p["b"]:
+            continue
+        v = value(p)
+        for a, b in ((place[p["a"]], place[p["b"]]), (place[p["b"]], place[p["a"]])):
+            logs[a][b] = math.log10(v)
+            shown[a][b] = form(v)[0]
+            said[a][b] = f"{plots.text(who(p['a'], names))} and {plots.text(who(p['b'], names))}: {form(v)[1]}"
+    found = [v for row in logs for v in row if v is not None]
+    if not found:
+        return None
+    least, most = min(found), max(found)
+    if most - least < 0.05:  # else noise would take all colours
+        least, most = (least + most) / 2 - 0.025, (least + most) / 2 + 0.025
+    ticks = [least + (most - least) * part / 4 for part in range(5)]
+    trace = {"type": "heatmap", "z": logs, "x": list(range(len(ranks))), "y": list(range(len(ranks))), "text": shown, "customdata": said,
+             "hovertemplate": "%{customdata}<extra></extra>", "hoverongaps": False, "zmin": least, "zmax": most, "colorscale": BLUES,
+             "reversescale": more_is_better, "xgap": 1, "ygap": 1,
+             "colorbar": {"thickness": 12, "tickvals": ticks, "ticktext": [form(10**tick)[1] for tick in ticks], "tickfont": {"size": 11}}}
+    if len(ranks) <= 16:
+        trace |= {"texttemplate": "%{text}", "textfont": {"size": 10}}
+    borders = [i - 0.5 for i in range(1, len(ranks)) if names.get(ranks[i]) != names.get(ranks[i - 1])]
+    ends = [-0.5, len(ranks) - 0.5]
+    shapes = [{"type": "line", "line": {"color": "#D55E00", "width": 2}} | ends_of for at in borders for ends_of in (
+        {"x0": at, "x1": at, "y0": ends[0], "y1": ends[1]}, {"x0": ends[0], "x1": ends[1], "y0": at, "y1": at})]
+    starts = [0] + [math.ceil(at) for at in borders]
+    annotations = [{"x": (start + end - 1) / 2, "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 11},
+                    "text": plots.text(names.get(ranks[start], ""))} for start, end in zip(starts, [*starts[1:], len(ranks)])]
+    every = max(1, len(ranks) // 32)
+    axis = {"type": "linear", "dtick": None, "tickvals": list(range(0, len(ranks), every)), "tickformat": "", "showgrid": False, "mirror": False,
+            "ticktext": [str(rank) for rank in ranks[::every]], "ticks": "", "showline": False}
+    return {"data": [trace], "layout": plots.layout(
+        plots.axis("rank", **axis, range=ends), plots.axis("rank", **axis, range=ends[::-1]), 560, shapes=shapes,
+        annotations=annotations if len(annotations) <= 16 else [], margin={"l": 60, "r": 10, "t": 62, "b": 50},
+        title={"text": title, "font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"})}
+
+
+def matrices(result):
+    """Latency by the smallest size and bandwidth by the largest."""
+    sizes = sorted({p["bytes"] for p in result["communication"]["pairs"]})
+    if not sizes:
+        return []
+    made = [matrix(result, sizes[0], f"one way, {units.size(sizes[0])}: time, µs", lambda p: p["seconds"],
+                   lambda v: (units.digits(v * 1e6), units.seconds(v)), False)]
+    if sizes[-1] > max(sizes[0], 0):
+        made.append(matrix(result, sizes[-1], f"one way, {units.size(sizes[-1])}: bandwidth, GB/s", lambda p: p["bytes"] / p["seconds"],
+                           lambda v: (units.digits(v / 1e9), units.rate(v, "B")), True))
+    return [figure for figure in made if figure]
+
+
+def largest_common(rows):
+    """Of each series the rows of the largest size that most of its teams measured."""
+    teams = {}
+    for row in rows:
+        teams.setdefault(row["series"], {}).setdefault(row["bytes"], []).append(row)
+    return {series: max(sizes.items(), key=lambda item: (len(item[1]), item[0]))[1] for series, sizes in teams.items()}
+
+
+def scaling(result):
+    """Efficiency over the ranks at the largest size: strong full, weak dashed."""
+    series = {name: [r for r in rows if "strong_efficiency" in r or "weak_efficiency" in r]
+              for name, rows in largest_common(result["communication"]["scaling"]).items()}
+    series = {name: sorted(rows, key=lambda r: r["ranks"]) for name, rows in series.items() if rows}
+    if not series:
+        return None
+    traces = []
+    for i, (name, rows) in enumerate(series.items()):
+        for key, word, dash in (("strong_efficiency", "strong", "solid"), ("weak_efficiency", "weak", "dash")):
+            points = [r for r in rows if key in r]
+            if not points:
+                continue
+            traces.append({
+                "type": "scatter", "mode": "lines+markers", "name": plots.text(f"{name}, {word}"), "x": [r["ranks"] for r in points],
+                "y": [100 * r[key] for r in points], "line": {"color": plots.COLOURS[i % len(plots.COLOURS)], "dash": dash, "width": 1.8},
+                "text": [f"{plots.text(name)}<br>{r['ranks']} ranks, {units.size(r['bytes'])}: busbw {units.rate(r['busbw'], 'B')}<br>"
+                         f"{word} efficiency {units.share(r[key])}" for r in points], "hovertemplate": "%{text}<extra></extra>"})
+    ranks = sorted({x for trace in traces for x in trace["x"]})
+    x = plots.axis("ranks", tickvals=ranks, ticktext=[str(n) for n in ranks], range=plots.decades(ranks, 1.15, 1.15))
+    y = plots.axis("busbw against the smallest team", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
+    whole = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 100, "y1": 100, "line": {"color": plots.CEILING, "width": 1, "dash": "dot"}}
+    return {"data": traces, "layout": plots.layout(x, y, 380, showlegend=True, shapes=[whole], margin={"l": 84, "r": 24, "t": 24, "b": 100},
+                                                   legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "font": {"size": 12}})}
+
+
+def overlaps(result):
+    """The product and the all-reduce one after the other, over both at once."""
+    found = result["communication"]["overlaps"]
+    if not found:
+        return None
+    ys = [[plots.text(o["series"].partition("/")[2]) for o in found for _ in range(2)],
+          [word for _ in found for word in ("one by one", "at once")]]
+    parts = [("product", "work_seconds", None, plots.COLOURS[0]), ("all-reduce", "communication_seconds", None, plots.COLOURS[1]),
+             ("both at once", None, "together_seconds", plots.COLOURS[2])]
+    traces = []
+    for name, first, second, colour in parts:
+        xs = [o[key] if key else None for o in found for key in (first, second)]
+        traces.append({"type": "bar", "orientation": "h", "name": name, "x": xs, "y": ys, "marker": {"color": colour},
+                       "text": [units.seconds(x) for x in xs], "textposition": "inside", "insidetextanchor": "middle",
+                       "hovertemplate": name + ": %{text}<extra></extra>"})
+    x = plots.axis("time, s", type="linear", dtick=None, rangemode="tozero")
+    y = plots.axis("", type="multicategory", autorange="reversed", tickformat="", ticks="", dtick=None, tickfont={"size": 11})
+    return {"data": traces, "layout": plots.layout(x, y, 130 + 80 * len(found), barmode="stack", showlegend=True, bargap=0.25,
+                                                   margin={"l": 84, "r": 24, "t": 40, "b": 56},
+                                                   legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"})}
+
+
+def wrong_elements(record):
+    found = record.get("verification", {})
+    if record["status"] == "wrong":
+        return str(max((v.get("wrong", 0) for v in found.values()), default=0) or "wrong")
+    last = found.get("after") or found.get("before")
+    return "0" if last and last["status"] == "passed" else "N/A"
+
+
+def place_cells(entry):
+    """time, algbw, busbw, #wrong of one call; empty where it was not made."""
+    if entry is None:
+        return ["", "", "", ""]
+    record = entry["roofmark"]
+    more = "\n".join([entry["name"], record.get("reason", ""), *(f"{key}: {value}" for key, value in record["notes"].items())]).strip()
+    if record["status"] != "ok":
+        return [("-", "", more), "-", "-", wrong_elements(record)]
+    seconds, alg, bus = bandwidth(record)
+    us = seconds * 1e6
+    return [(f"{us:.{2 if us < 100 else 1 if us < 10000 else 0}f}", seconds, more), (f"{alg / 1e9:.2f}", alg, ""),
+            (f"{bus / 1e9:.2f}", bus, ""), wrong_elements(record)]
+
+
+def on_the_wire(record):
+    """The share of the same roof by the bytes that are left where the network itself reduces; None where it does not."""
+    placement = record["placement"]
+    left, bound = record["message"].get("switched_bytes"), placement.get("bound_by")
+    moved = sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["resource"] == bound)
+    if left is None or bound not in ("nvlink", "pcie") or not moved or "of_empirical" not in placement:
+        return None
+    return placement["of_empirical"] * left / moved
+
+
+def collectives(result):
+    """(title, columns, rows) of a table each family and type, in and out of place side by side; wrong records keep their line."""
+    rings = {ring["case"]: ring["ratio"] for ring in result["communication"]["rings"]}
+    tables = {}
+    for entry in result["benchmarks"] + result["unmeasured"]:
+        record = entry["roofmark"]
+        if not is_collective(entry) or record["status"] not in ("ok", "wrong") or record["pass"] == 2:
+            continue
+        call = tuple(pair for pair in record["shape"].items() if pair[0] != "place")
+        lines = tables.setdefault(f"{record['family']}/{record['how']}/{record['type']}", {})
+        lines.setdefault(call, {})["in" if record["message"].get("place") == "in" else "out"] = entry
+    columns = [
+        ("size, B", "nccl-tests' size", True), ("count", "Elements", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
+        ("variant", "", False), ("time, µs", "Out of place: of the slowest rank, the median", True), ("algbw, GB/s", "size / time", True),
+        ("busbw, GB/s", "algbw x the factor of the operation", True), ("#wrong", "Elements", True), ("in place: time, µs", "", True),
+        ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
+        ("bound by", "The roof that binds", False), ("of roof", "Least time on the measured ceilings / time, of the call out of place, where there is one", True),
+        ("of theor.", "Least time on the theoretical ceilings / time", True), ("on the wire", "Of the same roof, by the bytes that are left where the network reduces", True),
+        ("× ring", "A ring's predicted time / the time: above 1 is faster than a ring", True), ("p95, µs", "Of the slowest rank's samples", True),
+        ("p99, µs", "", True)]
+    made = []
+    for title, lines in tables.items():
+        rows = []
+        # The teams in the order in which they were measured, the sizes of each together.
+        first = {}
+        for places in lines.values():
+            record = next(iter(places.values()))["roofmark"]
+            first.setdefault((record["message"]["ranks"], variant(record)), len(first))
+
+        def order(places, first=first):
+            record = next(iter(places.values()))["roofmark"]
+            return first[record["message"]["ranks"], variant(record)], record["message"]["bytes"]
+
+        for places in sorted(lines.values(), key=order):
+            entry = places.get("out") or places["in"]
+            record, message = entry["roofmark"], entry["roofmark"]["message"]
+            placement, measured = record.get("placement", {}), record.get("measurement", {})
+            ring = rings.get(entry["name"])
+            rows.append([
+                (str(message["bytes"]), message["bytes"], ""), str(message["count"]), message.get("reduction", ""),
+                record["shape"].get("root", ""), str(message["ranks"]), variant(record), *place_cells(places.get("out")),
+                *place_cells(places.get("in")), placement.get("bound_by", ""), share(placement.get("of_empirical")),
+                share(placement.get("of_theoretical")), share(on_the_wire(record) if placement else None),
+                ("" if ring is None else f"{ring:.2f}", "" if ring is None else ring, ""),
+                *(f"{measured[key] / message.get('trips', 1) * 1e6:.1f}" if key in measured else "" for key in ("p95", "p99"))])
+        made.append((title, columns, rows))
+    return made
+
+
+def share(value):
+    return (units.share(value), "" if value is None else value, "")
+
+
+def fits(result):
+    columns = [("time = latency + size / rate", "The cases' name without its size", False), ("Latency", "", True), ("Rate", "algbw", True),
+               ("as busbw", "", True), ("r²", "Of the same weighted fit", True), ("Sizes", "", True)]
+    return columns, [[
+        f["series"], ("-" if f["latency_seconds"] < 0 else "") + units.seconds(abs(f["latency_seconds"])),
+        (units.rate(f.get("bytes_per_second"), "B"), f.get("bytes_per_second", ""), ""),
+        (units.rate(f.get("bus_bytes_per_second"), "B"), f.get("bus_bytes_per_second", ""), ""),
+        f"{f['r2']:.4f}" if "r2" in f else "", str(f["points"])] for f in result["communication"]["fits"]]
+
+
+def scaling_rows(result):
+    columns = [("Series", "", False), ("Size", "", True), ("Ranks", "", True), ("Time", "", True), ("busbw", "", True),
+               ("Strong", "busbw against that of the smallest team of at least 2, at the same size", True),
+               ("Weak", "The same, at the same size a rank", True)]
+    return columns, [[r["series"], (units.size(r["bytes"]), r["bytes"], ""), str(r["ranks"]), (units.seconds(r["seconds"]), r["seconds"], ""),
+                      (units.rate(r["busbw"], "B"), r["busbw"], ""), share(r.get("strong_efficiency")), share(r.get("weak_efficiency"))]
+                     for r in result["communication"]["scaling"]]
+
+
+def overlap_rows(result):
+    columns = [("Case", "", False), ("Product", "", True), ("All-reduce", "", True), ("Both at once", "", True),
+               ("Hidden", "Of the all-reduce: (product + all-reduce - both) / all-reduce", True),
+               ("Product slower by", "Where it is the longer of the two", True)]
+    return columns, [[o["series"], *((units.seconds(o[key]), o[key], "") for key in ("work_seconds", "communication_seconds", "together_seconds")),
+                      share(o["hidden"]), share(o.get("slow_down"))] for o in result["communication"]["overlaps"]]
+
+
+def guilty(result):
+    """The findings that name somebody, and whether anything was measured that could have told."""
+    named = [f for kind in GUILTY for f in result["findings"] if f["kind"] == kind]
+    alone = any("message" not in e["roofmark"] and len(e["roofmark"]["measurement"].get("ranks", [])) > 1 for e in result["benchmarks"])
+    return named, bool(named or alone or result["communication"]["pairs"])
