@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/device.hpp"
@@ -14,35 +16,39 @@ namespace roofmark {
 
 /// A network port that is up; rates in one direction.
 struct Nic {
-  std::string name;  ///< mlx5_0:1, eth0
-  std::string kind;  ///< InfiniBand, RoCE, Ethernet
-  std::optional<double> bytes_per_second;
+  std::string name;                        ///< mlx5_0:1, eth0
+  std::string kind;                        ///< InfiniBand, RoCE, RDMA (of another kind), Ethernet
+  std::optional<double> bytes_per_second;  ///< of data: what the encoding of the line takes is not in it
   std::optional<int> numa_node;
 };
 
-/// The ports that are up under a root folder ("/"), from the kernel's tables: /sys/class/infiniband where it has any, else the
-/// interfaces of /sys/class/net but for loopback and bridges. In the order of their names.
-std::vector<Nic> read_nics(const std::string& root);
+/// The ports that are up under a root folder ("/"), from the kernel's tables: those of /sys/class/infiniband where there are
+/// any, else the hardware's interfaces of /sys/class/net, a bond in place of its members; where there are none, as in a
+/// container, its end of a pair, of unknown rate. In the order of their names.
+std::vector<Nic> read_nics(const std::filesystem::path& root);
 
 /// One rank of a team, as the others know it.
 struct Member {
   int rank = 0;
   int local_rank = 0;  ///< among the ranks of its host
   std::string host;
+  std::string nccl_host_id;    ///< NCCL_HOSTID: what NCCL then takes for the host
+  bool may_share_gpu = false;  ///< NCCL_MULTI_RANK_GPU_ENABLE=1
   int pid = 0;
   std::string device_id, device_name;
   std::string uuid, pci_bus_id;  ///< of a GPU
   std::optional<int> numa_node;  ///< of the device, or of the cores that the process may use where they are of one
   std::vector<int> cores;        ///< that the process may use, where the CPU is the device
   std::vector<Nic> nics;         ///< of its host
-  /// Of this rank's GPU, in one direction: links x rate, and generation x width.
+  /// Of this rank's GPU, in one direction: links x rate, and generation x width, with where they come from.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
+  std::string nvlink_source, pcie_source;
   /// Whatever has to be the same on all ranks, by name: roofmark, NCCL, MPI.
   std::vector<std::pair<std::string, std::string>> versions;
 };
 
 /// This process on its host; `rank`, `local_rank` and `versions` are left for the caller.
-Member describe_member(const DeviceInfo& device);
+Member describe_member(const DeviceInfo& device, const std::filesystem::path& root = "/");
 
 Json to_json(const Member& member);
 Member member_from_json(const Json& json);
@@ -50,11 +56,12 @@ Member member_from_json(const Json& json);
 /// Groups of ranks by host, hosts in the order of their lowest rank.
 std::vector<std::vector<int>> ranks_by_host(const std::vector<Member>& members);
 
-/// The table that is printed first: rank, host, local rank, device, UUID, NUMA node, NIC.
+/// The table that is printed first: rank, host, local rank, device, UUID or cores, NUMA node, the NICs of that node (all of the
+/// host's where either is unknown).
 std::string members_table(const std::vector<Member>& members);
 
-/// What the links of a team allow in theory: NVLink (or PCIe where there is none) of the slowest rank, the network ports of the
-/// slowest node together. Without a source a ceiling is left unknown.
+/// What the links of a team allow in theory: NVLink of the slowest rank, or PCIe where not all have NVLink; of several hosts,
+/// the network ports of the slowest together. What is unknown of one rank or port leaves its ceiling unknown.
 Roofline theoretical_links(const std::vector<Member>& members);
 
 /// Why these ranks cannot measure together, naming host and rank: two on one GPU where NCCL refuses that, another version.

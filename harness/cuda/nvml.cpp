@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace roofmark::cuda {
@@ -21,6 +22,7 @@ constexpr int kMemoryClock = 2;
 constexpr int kGpuSensor = 0;  // nvmlTemperatureSensors_t
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr unsigned kTextLength = 128;
+constexpr unsigned kNvlinkMaxLinks = 18;
 /// nvmlProcessInfo_t of the functions with suffix _v2 and _v3.
 struct ProcessInfo {
   unsigned pid;
@@ -93,15 +95,71 @@ void NvmlDevice::describe(nlohmann::ordered_json& details) const {
   add("vbios", text("nvmlDeviceGetVbiosVersion"));
   add("sm_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kSmClock), 1e6));
   add("memory_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kMemoryClock), 1e6));
-  add("pcie_generation", number("nvmlDeviceGetCurrPcieLinkGeneration"));
-  add("pcie_width", number("nvmlDeviceGetCurrPcieLinkWidth"));
-  add("pcie_generation_max", number("nvmlDeviceGetMaxPcieLinkGeneration"));
-  add("pcie_width_max", number("nvmlDeviceGetMaxPcieLinkWidth"));
+  describe_pcie(details);
+  describe_nvlink(details);
   add("power_limit_watts", scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3));
   add("power_limit_default_watts", scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3));
   if (const auto mode = number("nvmlDeviceGetPersistenceMode")) details["persistence_mode"] = *mode != 0;
   unsigned mig = 0, mig_after_reset = 0;
   if (nvml_.call("nvmlDeviceGetMigMode", handle_, &mig, &mig_after_reset)) details["mig_mode"] = mig != 0;
+}
+
+void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
+  constexpr const char* kQuestions[][2] = {{"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"},
+                                           {"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"},
+                                           {"pcie_generation_max", "nvmlDeviceGetMaxPcieLinkGeneration"},
+                                           {"pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth"}};
+  for (const auto& [key, symbol] : kQuestions) {
+    if (const auto value = number(symbol)) details[key] = *value;
+  }
+  // An idle link falls to a lower generation by itself and rises under load; lanes that are missing stay so.
+  if (!details.contains("pcie_generation_max") || !details.contains("pcie_width")) return;
+  struct Generation {
+    double transfers_per_second;  ///< a lane; a bit each
+    double carried;               ///< the share of data
+    const char* encoding;
+  };
+  constexpr Generation kGenerations[] = {{2.5e9, 8.0 / 10, "8b/10b"},      {5e9, 8.0 / 10, "8b/10b"},
+                                         {8e9, 128.0 / 130, "128b/130b"},  {16e9, 128.0 / 130, "128b/130b"},
+                                         {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 bytes of a flit's 256"}};
+  const unsigned generation = details.at("pcie_generation_max"), width = details.at("pcie_width");
+  if (generation == 0 || generation > std::size(kGenerations)) return;
+  const Generation& link = kGenerations[generation - 1];
+  details["pcie_bytes_per_second"] = link.transfers_per_second * width / 8 * link.carried;
+  details["pcie_source"] = fmt::format("PCIe {}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", generation, width,
+                                       link.transfers_per_second / 1e9, link.encoding);
+}
+
+void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
+  unsigned links = 0;
+  bool answered = false;
+  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
+    int enabled = 0;
+    if (!nvml_.call("nvmlDeviceGetNvLinkState", handle_, link, &enabled)) continue;
+    answered = true;
+    links += enabled == 1;
+  }
+  if (!answered) return;
+  details["nvlink_links"] = links;
+  int major = 0, minor = 0;
+  if (links == 0 || !nvml_.call("nvmlDeviceGetCudaComputeCapability", handle_, &major, &minor)) return;
+  // Of data, by what carries the links: NVML has given H100 the version of Blackwell's, and the speed it tells is the line's.
+  struct Published {
+    int major, minor;
+    double bytes_per_second;
+    const char* source;
+  };
+  constexpr Published kPublished[] = {{7, 0, 25e9, "V100: 150 GB/s over 6"},
+                                      {8, 0, 25e9, "A100: 300 GB/s over 12"},
+                                      {9, 0, 25e9, "H100, H200: 450 GB/s over 18"},
+                                      {10, 0, 50e9, "B200: 900 GB/s over 18"},
+                                      {10, 3, 50e9, "B300: 900 GB/s over 18"}};
+  for (const Published& gpu : kPublished) {
+    if (gpu.major != major || gpu.minor != minor) continue;
+    details["nvlink_bytes_per_second"] = links * gpu.bytes_per_second;
+    details["nvlink_source"] =
+        fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", links, gpu.bytes_per_second / 1e9, gpu.source);
+  }
 }
 
 std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {

@@ -57,6 +57,32 @@ int mig(void*, unsigned* now, unsigned* pending) {
   *pending = 0;
   return 0;
 }
+unsigned generation = 5, lanes = 16;
+int capability_major = 9;
+int generation_now(void*, unsigned* value) {
+  *value = 1;
+  return 0;
+}
+int generation_max(void*, unsigned* value) {
+  *value = generation;
+  return 0;
+}
+int width(void*, unsigned* value) {
+  *value = lanes;
+  return 0;
+}
+/// 18 links, of which the last two are down; NVML refuses to speak of those that a GPU does not have.
+unsigned links_present = 18;
+int link_state(void*, unsigned link, int* enabled) {
+  if (link >= links_present) return 2;
+  *enabled = link < 16;
+  return 0;
+}
+int capability(void*, int* major, int* minor) {
+  *major = capability_major;
+  *minor = 0;
+  return 0;
+}
 struct Process {
   unsigned pid;
   unsigned long long memory;
@@ -126,6 +152,62 @@ TEST(NvmlDevice, ReadsWhatTheDriverSays) {
   nlohmann::ordered_json details;
   device.describe(details);
   EXPECT_EQ(details, nlohmann::ordered_json::parse(R"({"serial": "165", "power_limit_watts": 700.0, "mig_mode": true})"));
+}
+
+std::map<std::string, void*> functions_of_links() {
+  auto functions = driver_functions();
+  functions["nvmlDeviceGetCurrPcieLinkGeneration"] = address(generation_now);
+  functions["nvmlDeviceGetMaxPcieLinkGeneration"] = address(generation_max);
+  functions["nvmlDeviceGetCurrPcieLinkWidth"] = address(width);
+  functions["nvmlDeviceGetNvLinkState"] = address(link_state);
+  functions["nvmlDeviceGetCudaComputeCapability"] = address(capability);
+  return functions;
+}
+
+nlohmann::ordered_json details_of(const Nvml& nvml) {
+  nlohmann::ordered_json details;
+  NvmlDevice(nvml, "GPU-1", "").describe(details);
+  return details;
+}
+
+TEST(NvmlDevice, PcieIsTheBestGenerationTimesTheLanesThatAreThere) {
+  const Nvml nvml = with(functions_of_links());
+  // What is published in GB/s for 16 lanes.
+  const std::pair<unsigned, double> published[] = {{1, 4}, {2, 8}, {3, 15.75}, {4, 31.5}, {5, 63}, {6, 121}};
+  for (const auto& [number, gigabytes_per_second] : published) {
+    generation = number;
+    lanes = 16;
+    EXPECT_NEAR(details_of(nvml).at("pcie_bytes_per_second"), gigabytes_per_second * 1e9, 0.0006 * gigabytes_per_second * 1e9);
+    lanes = 8;
+    EXPECT_NEAR(details_of(nvml).at("pcie_bytes_per_second"), gigabytes_per_second * 0.5e9,
+                0.0006 * gigabytes_per_second * 1e9);
+  }
+  generation = 5;
+  lanes = 16;
+  EXPECT_EQ(details_of(nvml).at("pcie_source"), "PCIe 5: 16 lanes x 32 GT/s, 128b/130b (PCI Express Base Specification)");
+  generation = 7;
+  EXPECT_FALSE(details_of(nvml).contains("pcie_bytes_per_second"));
+  generation = 5;
+}
+
+TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {
+  const Nvml nvml = with(functions_of_links());
+  const std::pair<int, double> published[] = {{7, 25e9}, {8, 25e9}, {9, 25e9}, {10, 50e9}};
+  for (const auto& [major, rate] : published) {
+    capability_major = major;
+    EXPECT_EQ(details_of(nvml).at("nvlink_bytes_per_second"), 16 * rate);
+  }
+  capability_major = 9;
+  EXPECT_EQ(details_of(nvml).at("nvlink_source"), "16 NVLinks x 25 GB/s (NVIDIA's datasheets, H100, H200: 450 GB/s over 18)");
+  links_present = 6;
+  EXPECT_EQ(details_of(nvml).at("nvlink_links"), 6);
+  capability_major = 12;
+  EXPECT_EQ(details_of(nvml).at("nvlink_links"), 6);
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_bytes_per_second"));
+  links_present = 0;
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_links"));
+  capability_major = 9;
+  links_present = 18;
 }
 
 TEST(NvmlDevice, IsFoundByItsBusWhereTheUuidIsUnknown) {
