@@ -58,7 +58,7 @@ int mig(void*, unsigned* now, unsigned* pending) {
   return 0;
 }
 unsigned generation = 5, lanes = 16;
-int capability_major = 9;
+int capability_major = 9, capability_minor = 0;
 int generation_now(void*, unsigned* value) {
   *value = 1;
   return 0;
@@ -80,7 +80,7 @@ int link_state(void*, unsigned link, int* enabled) {
 }
 int capability(void*, int* major, int* minor) {
   *major = capability_major;
-  *minor = 0;
+  *minor = capability_minor;
   return 0;
 }
 struct Process {
@@ -199,6 +199,10 @@ TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {
   }
   capability_major = 9;
   EXPECT_EQ(details_of(nvml).at("nvlink_source"), "16 NVLinks x 25 GB/s (NVIDIA's datasheets, H100, H200: 450 GB/s over 18)");
+  capability_major = 8;
+  capability_minor = 6;
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_bytes_per_second"));
+  capability_minor = 0;
   links_present = 6;
   EXPECT_EQ(details_of(nvml).at("nvlink_links"), 6);
   capability_major = 12;
