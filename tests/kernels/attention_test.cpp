@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -18,7 +19,8 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+/// With all bits set, as poison has them.
+constexpr float kNaN = std::bit_cast<float>(0xffffffffu);
 
 /// Queries, keys and values of a problem in host memory, as they stand in the arrays.
 struct Operands {
