@@ -353,7 +353,7 @@ void add_embedding(Groups& groups, DataType type, std::int64_t tokens, std::int6
 }
 
 constexpr Op kFlatOps[] = {Op::add, Op::relu, Op::gelu_tanh, Op::gelu_erf, Op::silu, Op::swiglu, Op::residual_add};
-constexpr DataType kGpuTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
+constexpr DataType kTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
 constexpr std::pair<DataType, DataType> kCasts[] = {{DataType::bf16, DataType::fp32}, {DataType::fp32, DataType::bf16},
                                                     {DataType::fp16, DataType::fp32}, {DataType::fp32, DataType::fp16},
                                                     {DataType::bf16, DataType::fp16}, {DataType::bf16, DataType::fp8}};
@@ -362,7 +362,7 @@ constexpr std::int64_t kVocabulary = 128256, kHead = 128;
 
 // One element, less than a packet, ends that fill none, and more than a block.
 void list_contract(Groups& groups) {
-  for (const DataType type : kGpuTypes) {
+  for (const DataType type : kTypes) {
     for (const std::int64_t elements : {1, 7, 4099, 40000}) {
       for (const Op op : kFlatOps) add_flat(groups, op, type, elements);
       if (type != DataType::fp16) add_flat(groups, Op::adamw, type, elements);
@@ -395,9 +395,13 @@ void list_cpu(Groups& groups) {
   add_embedding(groups, fp32, 2048, 4096, 4096);
   add_bias_gelu_residual(groups, fp32, 2048, 4096);
   add_flat(groups, Op::adamw, fp32, kElements / 2);
+  for (const Op op : {Op::add, Op::gelu_tanh}) add_flat(groups, op, DataType::bf16, 2 * kElements);
   if (suite == SuiteName::baseline) return;
-  add_cast(groups, DataType::bf16, DataType::fp8, kElements);
-  for (const Op op : kFlatOps) add_flat(groups, op, fp32, 8 * kElements);
+  for (const auto& [type, to] : kCasts) add_cast(groups, type, to, kElements);
+  for (const Op op : kFlatOps) {
+    add_flat(groups, op, fp32, 8 * kElements);
+    for (const DataType type : {DataType::bf16, DataType::fp16}) add_flat(groups, op, type, kElements);
+  }
 }
 
 void list_gpu(Groups& groups) {
@@ -421,7 +425,7 @@ void list_gpu(Groups& groups) {
   for (const Op op : kFlatOps) {
     for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 25}) add_flat(groups, op, bf16, elements);
   }
-  for (const DataType type : kGpuTypes) {
+  for (const DataType type : kTypes) {
     const std::int64_t most = type == fp32 ? kWide : kNarrow;
     for (const Op op : kFlatOps) {
       add_flat(groups, op, type, most);

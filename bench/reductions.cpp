@@ -257,7 +257,7 @@ void add_all(Groups& groups, DataType type, std::int64_t rows, std::int64_t colu
   for (const ReductionOp op : kReductionOps) add(groups, op, type, rows, columns);
 }
 
-constexpr DataType kGpuTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
+constexpr DataType kTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
 
 // Rows for a warp, a block and clusters of 2, 4 and 8, whole packets and not, and past what a cluster holds.
 void list_contract(Groups& groups) {
@@ -270,8 +270,7 @@ void list_contract(Groups& groups) {
     const Shape more[] = {{3, 16384}, {2, 20008}, {3, 33001}, {2, 65544}, {2, 140000}, {2, 140001}, {1, 262144}, {2, 300000}};
     shapes.insert(shapes.end(), std::begin(more), std::end(more));
   }
-  for (const DataType type : kGpuTypes) {
-    if (!gpu && type != DataType::fp32) continue;
+  for (const DataType type : kTypes) {
     for (const auto& [rows, columns] : shapes) add_all(groups, type, rows, columns);
   }
 }
@@ -285,8 +284,11 @@ void list_cpu(Groups& groups) {
   add_all(groups, type, 2048, 4096);
   add(groups, ReductionOp::softmax, type, 32, 262144);
   add(groups, ReductionOp::softmax, type, 2049, 4095);
+  for (const ReductionOp op : {ReductionOp::softmax, ReductionOp::rms_norm}) add(groups, op, DataType::bf16, 4096, 4096);
   if (suite == SuiteName::baseline) return;
-  for (std::int64_t columns = 1024; columns <= 262144; columns *= 4) add_all(groups, type, (8 << 20) / columns, columns);
+  for (const DataType each : kTypes) {
+    for (std::int64_t columns = 1024; columns <= 262144; columns *= 4) add_all(groups, each, (8 << 20) / columns, columns);
+  }
 }
 
 void list_gpu(Groups& groups) {
@@ -314,7 +316,7 @@ void list_gpu(Groups& groups) {
   if (suite == SuiteName::baseline) return;
   constexpr std::int64_t kElements = std::int64_t{1} << 28;
   // bf16 has every power of two and rows that are no multiple of a packet; the others, by the same code, every second power.
-  for (const DataType type : kGpuTypes) {
+  for (const DataType type : kTypes) {
     for (std::int64_t columns = 1024; columns <= 262144; columns *= type == bf16 ? 2 : 4) {
       add_all(groups, type, kElements / columns, columns);
     }

@@ -13,7 +13,7 @@ namespace roofmark {
 /// each part stand the greatest score, the sum of the exponentials and the weighted values in the workspace, and what comes
 /// last adds them up. CUDA: bf16 and fp16. CPU: fp32.
 struct DecodeAttentionKernels {
-  /// Head dimensions 64, 128 and 256 on CUDA, multiples of 8 on the CPU.
+  /// Head dimensions 64, 128 and 256 on CUDA, multiples of 8 up to 256 on the CPU.
   bool (*supports)(const AttentionProblem& problem);
   std::size_t (*workspace_bytes)(const AttentionProblem& problem);
   /// The arrays and the workspace are 256-byte aligned; the workspace is zeroed before its first launch, and every launch

@@ -63,7 +63,7 @@ enum class ReductionOutput { out, sum, scale };
 /// Terms of a row that may be added up in fp32 one after another; such sums are then added up pairwise.
 inline constexpr int kReductionChunk = 64;
 
-/// fp32, fp16 and bf16 on CUDA, fp32 on the CPU. Computed in fp32 and rounded once; results under 2^-126 may be 0. columns is
+/// fp32, fp16 and bf16. Computed in fp32 and rounded once; results under 2^-126 may be 0. columns is
 /// at least 1 and under 2^31.
 struct ReductionKernels {
   bool (*supports)(ReductionOp op, DataType type);

@@ -7,18 +7,22 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
+
+#include "kernels/cpu/instruction_sets.hpp"
+#include "kernels/cpu/vector_math.hpp"
 
 namespace roofmark::cpu {
 
 namespace {
 
-constexpr std::int64_t kLanes = 8;
-/// Keys that stay in the first-level cache while the heads that share them take their turns.
+/// Keys that stay in the first-level cache while the heads that share them take their turns. They stand far apart in memory,
+/// often by a power of two and so all in one set of the cache: what is read of them goes into rows of its own.
 constexpr std::int64_t kChunk = 16;
+constexpr std::int64_t kMostColumns = 256;
+constexpr std::int64_t kLineFloats = 16;
 constexpr std::int64_t kLeastKeys = 256;  ///< of a part
 
-/// A part of the keys gives a head its greatest score, in exponents of 2, the sum of the powers, and the values weighted with
+/// A part of the keys gives a head its greatest score, the sum of the exponentials, and the values weighted with
 /// them.
 std::int64_t found_floats(const AttentionProblem& p) { return 2 + p.head_dim; }
 
@@ -28,38 +32,20 @@ std::int64_t parts(const AttentionProblem& p) {
   return std::clamp<std::int64_t>((wanted + sharers - 1) / sharers, 1, std::max<std::int64_t>(1, p.keys / kLeastKeys));
 }
 
-float dot(const float* x, const float* y, std::int64_t n) {
-  float sums[kLanes] = {};
-  for (std::int64_t i = 0; i < n; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += x[i + lane] * y[i + lane];
+/// rows[j] = from[j] for `count` rows of d floats; the next ones are asked for.
+void gather_rows(float* rows, const float* from, std::int64_t stride, std::int64_t d, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) {
+    const float* const next = from + (j + kChunk) * stride;
+    for (std::int64_t c = 0; c < d; c += kLineFloats) __builtin_prefetch(next + c);
+    std::copy_n(from + j * stride, d, rows + j * d);
   }
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
-/// Takes `count` keys, at most kChunk, into what was found for a head.
-void attend(const AttentionProblem& p, const float* q, const float* k, const float* v, std::int64_t count, float scale,
-            float* found) {
-  const std::int64_t stride = p.kv_heads * p.head_dim;
-  float powers[kChunk] = {};
-  float greatest = found[0], sum = 0;
-  for (std::int64_t j = 0; j < count; ++j) {
-    powers[j] = scale * dot(q, k + j * stride, p.head_dim);
-    if (powers[j] > greatest) greatest = powers[j];
-  }
-  for (std::int64_t j = 0; j < count; ++j) sum += powers[j] = std::exp2(powers[j] - greatest);
-  const float shrink = std::exp2(found[0] - greatest);
-  found[0] = greatest;
-  found[1] = found[1] * shrink + sum;
-  float* values = found + 2;
-  for (std::int64_t c = 0; c < p.head_dim; ++c) values[c] *= shrink;
-  for (std::int64_t j = 0; j < count; ++j) {
-    const float* value = v + j * stride;
-    for (std::int64_t c = 0; c < p.head_dim; ++c) values[c] += powers[j] * value[c];
-  }
-}
+#define ROOFMARK_LOOPS "kernels/cpu/decode_attention.inc"
+#include "kernels/cpu/instruction_sets.inc"
 
 bool supports(const AttentionProblem& p) {
-  return p.type == DataType::fp32 && p.head_dim % kLanes == 0 && p.queries == 1 && !p.causal;
+  return p.type == DataType::fp32 && p.head_dim % 8 == 0 && p.head_dim <= kMostColumns && p.queries == 1 && !p.causal;
 }
 
 std::size_t workspace_bytes(const AttentionProblem& p) {
@@ -69,7 +55,8 @@ std::size_t workspace_bytes(const AttentionProblem& p) {
 void launch(const AttentionProblem& p, const AttentionArrays& arrays, void* workspace, Stream) {
   const std::int64_t group = p.heads / p.kv_heads, d = p.head_dim, part_count = parts(p);
   const std::int64_t keys_a_part = (p.keys + part_count - 1) / part_count;
-  const float scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(d));
+  const float scale = 1 / std::sqrt(static_cast<float>(d));
+  static const auto attend = table_for(instruction_sets().front());
   const auto* q = static_cast<const float*>(arrays.q);
   auto* o = static_cast<float*>(arrays.o);
   const auto found_by = [&](std::int64_t head, std::int64_t part) {
@@ -77,6 +64,7 @@ void launch(const AttentionProblem& p, const AttentionArrays& arrays, void* work
   };
 #pragma omp parallel
   {
+    alignas(64) float k_rows[kChunk * kMostColumns], v_rows[kChunk * kMostColumns];
 #pragma omp for collapse(3) schedule(dynamic)
     for (std::int64_t batch = 0; batch < p.batch; ++batch) {
       for (std::int64_t part = 0; part < part_count; ++part) {
@@ -89,10 +77,11 @@ void launch(const AttentionProblem& p, const AttentionArrays& arrays, void* work
           }
           const std::int64_t end = std::min(p.keys, (part + 1) * keys_a_part);
           for (std::int64_t key = part * keys_a_part; key < end; key += kChunk) {
-            const std::int64_t at = ((batch * p.keys + key) * p.kv_heads + kv_head) * d;
+            const std::int64_t at = ((batch * p.keys + key) * p.kv_heads + kv_head) * d, count = std::min(kChunk, end - key);
+            gather_rows(k_rows, static_cast<const float*>(arrays.k) + at, p.kv_heads * d, d, count);
+            gather_rows(v_rows, static_cast<const float*>(arrays.v) + at, p.kv_heads * d, d, count);
             for (std::int64_t head = first; head < first + group; ++head) {
-              attend(p, q + head * d, static_cast<const float*>(arrays.k) + at, static_cast<const float*>(arrays.v) + at,
-                     std::min(kChunk, end - key), scale, found_by(head, part));
+              attend(q + head * d, k_rows, v_rows, d, count, scale, found_by(head, part));
             }
           }
         }
@@ -105,7 +94,7 @@ void launch(const AttentionProblem& p, const AttentionArrays& arrays, void* work
       std::fill_n(o + head * d, d, 0.0F);
       for (std::int64_t part = 0; part < part_count; ++part) {
         const float* found = found_by(head, part);
-        const float weight = std::exp2(found[0] - greatest);
+        const float weight = std::exp(found[0] - greatest);
         sum += weight * found[1];
         for (std::int64_t c = 0; c < d; ++c) o[head * d + c] += weight * found[2 + c];
       }
