@@ -470,14 +470,12 @@ std::optional<BusBandwidth> bus_bandwidth(const Record& record) {
 }
 
 std::optional<double> switched_share(const Record& record) {
-  if (!record.message || !record.message->switched_bytes || !record.placement || !record.placement->of_empirical) {
-    return std::nullopt;
-  }
+  if (!record.message || !record.message->switched_bytes || !record.placement) return std::nullopt;
+  const Placement& placement = *record.placement;
+  const std::optional<double> share = placement.of_empirical ? placement.of_empirical : placement.of_theoretical;
   for (const Resource& link : {resource::nvlink, resource::pcie}) {
     const double bytes = record.work.total(link);
-    if (record.placement->bound_by == link.id && bytes > 0) {
-      return *record.placement->of_empirical * *record.message->switched_bytes / bytes;
-    }
+    if (share && placement.bound_by == link.id && bytes > 0) return *share * *record.message->switched_bytes / bytes;
   }
   return std::nullopt;
 }

@@ -190,7 +190,9 @@ Placement place(const Work& work, const Roofline& roofline, double seconds, Issu
     if (!least || least->seconds == 0) return std::nullopt;
     return least->seconds / seconds;
   };
-  placement.of_theoretical = fraction(least_time(work, theoretical));
+  const std::optional<LeastTime> in_theory = least_time(work, theoretical);
+  placement.of_theoretical = fraction(in_theory);
+  if (placement.bound_by.empty() && in_theory) placement.bound_by = in_theory->bound_by;
   placement.of_theoretical_clock = fraction(least_time(work, theoretical_at_clock));
 
   const double flops = work.total(Unit::flop) + work.total(Unit::op);

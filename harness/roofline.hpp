@@ -51,7 +51,7 @@ enum class Issue { automatic, stream, gate, graph };
 /// ceiling that was not reached when it was measured.
 struct Placement {
   /// The least time the work allows on the empirical ceilings, and the resource that sets it. Absent when a demanded
-  /// resource has no empirical ceiling.
+  /// resource has no empirical ceiling; what binds is then that of the theoretical ones (a network has no probe).
   std::optional<double> t_min_seconds;
   std::string bound_by;
   std::optional<double> of_empirical;          ///< t_min on empirical ceilings / measured

@@ -271,9 +271,10 @@ def on_the_wire(record):
     placement = record["placement"]
     left, bound = record["message"].get("switched_bytes"), placement.get("bound_by")
     moved = sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["resource"] == bound)
-    if left is None or bound not in ("nvlink", "pcie") or not moved or "of_empirical" not in placement:
+    share_of_roof = placement.get("of_empirical", placement.get("of_theoretical"))
+    if left is None or bound not in ("nvlink", "pcie") or not moved or share_of_roof is None:
         return None
-    return placement["of_empirical"] * left / moved
+    return share_of_roof * left / moved
 
 
 def collectives(result):

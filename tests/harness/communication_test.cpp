@@ -52,6 +52,10 @@ TEST(BusBandwidth, ANetworkThatReducesIsPlacedByTheBytesLeftOnTheWire) {
   EXPECT_FALSE(switched_share(record));
   record.message->switched_bytes = 8e6;
   EXPECT_DOUBLE_EQ(switched_share(record).value(), 0.8);
+  record.placement->of_empirical.reset();
+  EXPECT_FALSE(switched_share(record));
+  record.placement->of_theoretical = 1.05;  // no probe of the link
+  EXPECT_DOUBLE_EQ(switched_share(record).value(), 0.6);
   record.placement->bound_by = "network";
   EXPECT_FALSE(switched_share(record));
 }

@@ -111,6 +111,17 @@ TEST(Place, IsAbsentWhereADemandedResourceHasNoEmpiricalCeiling) {
   EXPECT_DOUBLE_EQ(*placement.bytes_per_second, 4e12);
 }
 
+TEST(Place, NamesWhatBindsInTheoryWhereNoProbeMeasuredIt) {
+  Roofline roofline = device();
+  roofline.at(resource::nvlink).theoretical = 4e11;
+  roofline.at(resource::network).theoretical = 1e11;
+  const Work work = one_phase({{resource::nvlink, 4e8}, {resource::network, 2e8}});
+  const Placement placement = place(work, roofline, 4e-3, Issue::stream, {});
+  EXPECT_FALSE(placement.t_min_seconds || placement.of_empirical);
+  EXPECT_EQ(placement.bound_by, "network");
+  EXPECT_DOUBLE_EQ(*placement.of_theoretical, 0.5);
+}
+
 TEST(Place, IsAbsentOnTheTheoreticalRoofWhereADemandedResourceHasNone) {
   const Placement placement = placed(one_phase({{resource::dram, 4e9}, {resource::l2, 8e9}}), 2e-3);
   EXPECT_DOUBLE_EQ(*placement.of_empirical, 0.5);

@@ -158,8 +158,9 @@ class Maker:
         t_min, bound_by = least(self.reached)
         if t_min is not None:
             made |= {"t_min_seconds": t_min, "bound_by": bound_by, "of_empirical": t_min / median}
-        if (seconds := least(theoretical)[0]) is not None:
-            made["of_theoretical"] = seconds / median
+        seconds, binds = least(theoretical)
+        if seconds is not None:
+            made = {"bound_by": binds} | made | {"of_theoretical": seconds / median}
             if clock_hz:
                 made["of_theoretical_clock"] = least(theoretical, scale=True)[0] / median
         demands = [d for phase in record["work"]["phases"] for d in phase]
