@@ -10,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "harness/communication.hpp"
+
 namespace roofmark {
 
 namespace {
@@ -56,7 +58,7 @@ std::pair<std::filesystem::path, int> create_beside(const std::filesystem::path&
 
 }  // namespace
 
-Json assemble(RunLog& log, Analysis* analysis) {
+Json assemble(RunLog& log, Analysis* analysis, Communication* communication) {
   Analysis made = analyze(roofline_from_json(log.header.at("ceilings")), log.records, log.comparisons);
   Json result = log.header;
   if (log.footer) {
@@ -82,6 +84,14 @@ Json assemble(RunLog& log, Analysis* analysis) {
   result["benchmarks"] = std::move(benchmarks);
   result["unmeasured"] = std::move(unmeasured);
   result["comparisons"] = std::move(comparisons);
+  if (log.header.contains("team")) {
+    std::vector<Member> members;
+    for (const Json& member : log.header.at("team")) members.push_back(member_from_json(member));
+    Communication found = analyze_communication(log.records, members);
+    result["communication"] = to_json(found);
+    for (const Finding& finding : found.findings) result["findings"].push_back(to_json(finding));
+    if (communication) *communication = std::move(found);
+  }
   if (analysis) *analysis = std::move(made);
   return result;
 }

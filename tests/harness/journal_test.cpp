@@ -10,7 +10,8 @@
 #include <random>
 #include <sstream>
 
-#include "tests/harness/records.hpp"
+#include "harness/communication.hpp"
+#include "tests/harness/team_records.hpp"
 
 namespace roofmark {
 namespace {
@@ -23,7 +24,7 @@ Record sample_record() {
   record.raises = resource::fp32_fma;
   record.reason = "none \"at all\"\n";
   record.notes = {{"algorithm", "tile 128x256"}};
-  record.fingerprint = Fingerprint{"0123456789abcdef", "key", true};
+  record.fingerprint = Fingerprint{"0123456789abcdef", "key", true, {}};
   record.verification_before = Verification::within(0.5, 2, "u");
   record.verification_after = Verification::nothing("no output");
   record.measurement->clock_hz = 1.9e9;
@@ -153,6 +154,59 @@ TEST_F(JournalFile, AssembledResultSplitsMeasuredFromUnmeasured) {
   EXPECT_EQ(result.at("findings")[0].at("text"), "known before");
   EXPECT_EQ(result.at("findings")[1].at("kind"), "foreign_process");
   EXPECT_EQ(result.at("findings")[2].at("kind"), "throttle");
+}
+
+TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
+  Record record = collective("all_reduce", 4096, 4, 1.5, 2e-5, "nccl", "in", {{"group", "node"}});
+  record.message->trips = 2;
+  record.message->switched_bytes = 5120;
+  record.message->groups = {{0, 1}, {2, 3}};
+  record.measurement->ranks = {{1e-5, 2e-5, 1.5e-5, {}}, {2e-5, 3e-5, {}, 2.5e-5}};
+  record.fingerprint = Fingerprint{"h", "k", true, {1, 3}};
+  record.verification_after = Verification::within(3, 0, "");
+  record.verification_after->wrong = 17;
+  Journal(path()).record(record);
+  overwrite("{\"header\":{\"schema_version\":1}}\n" + text());
+  int skipped = 0;
+  const RunLog log = read_journal(path(), skipped);
+  ASSERT_EQ(log.records.size(), 1U);
+  const Record& read = log.records[0];
+  EXPECT_EQ(to_json(read), to_json(record));
+  EXPECT_EQ(read.message->groups, record.message->groups);
+  EXPECT_EQ(read.message->place, "in");
+  EXPECT_EQ(read.message->switched_bytes, 5120);
+  EXPECT_EQ(read.measurement->ranks[1].p99, 2.5e-5);
+  EXPECT_EQ(read.measurement->ranks[1].p95, std::nullopt);
+  EXPECT_EQ(read.fingerprint->differing_ranks, (std::vector<int>{1, 3}));
+  EXPECT_EQ(read.verification_after->wrong, 17U);
+}
+
+TEST_F(JournalFile, ARecoveredFileSaysWhoOfATeamIsGuilty) {
+  Json team = Json::array();
+  for (const Member& member : members({"A", "B", "C"})) team.push_back(to_json(member));
+  {
+    Journal journal(path());
+    journal.header(
+        {{"schema_version", kSchemaVersion}, {"ceilings", Json::array()}, {"findings", Json::array()}, {"team", team}});
+    for (const Record& record : ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t bytes) {
+           return (b == 2 ? 10 : 1) * (1e-5 + static_cast<double>(bytes) / 1e9);
+         })) {
+      journal.record(record);
+    }
+  }
+  int skipped = 0;
+  RunLog log = read_journal(path(), skipped);
+  Communication communication;
+  const Json result = assemble(log, nullptr, &communication);
+  EXPECT_EQ(result.at("team"), team);
+  EXPECT_EQ(result.at("communication"), to_json(communication));
+  EXPECT_EQ(result.at("communication").at("pairs").size(), 6U);
+  EXPECT_EQ(result.at("communication").at("fits").size(), 1U);
+  ASSERT_EQ(result.at("findings").size(), 1U);
+  EXPECT_EQ(result.at("findings")[0].at("kind"), "slow_rank");
+  EXPECT_THAT(result.at("findings")[0].at("text").get<std::string>(), HasSubstr("rank 2 (C)"));
+  log.header.erase("team");
+  EXPECT_FALSE(assemble(log).contains("communication"));
 }
 
 TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
