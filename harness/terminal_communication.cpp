@@ -157,6 +157,18 @@ std::string collective_table(const std::string& title, const std::vector<Line>& 
   return text;
 }
 
+/// The teams in the order in which they were measured, the sizes of each together.
+void gather_teams(std::vector<Line>& lines) {
+  std::map<std::pair<int, std::string>, std::size_t> order;
+  const auto team = [](const Line& line) {
+    const Record& record = line.out ? *line.out : *line.in;
+    return std::pair(record.message->ranks, variant(record));
+  };
+  for (const Line& line : lines) order.emplace(team(line), order.size());
+  std::stable_sort(lines.begin(), lines.end(),
+                   [&](const Line& a, const Line& b) { return order.at(team(a)) < order.at(team(b)); });
+}
+
 std::string collective_tables(const std::vector<Record>& records, const Communication& communication,
                               const TerminalStyle& style) {
   std::map<std::string, double> ring_ratios;
@@ -179,6 +191,7 @@ std::string collective_tables(const std::vector<Record>& records, const Communic
   }
   std::string text;
   for (const std::string& title : order) {
+    gather_teams(tables[title]);
     text += (text.empty() ? "" : "\n") + collective_table(title, tables[title], ring_ratios, style);
   }
   return text;

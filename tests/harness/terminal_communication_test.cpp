@@ -90,6 +90,14 @@ TEST(CommunicationTables, OneEachFamilyAndTypeWithItsVariants) {
   EXPECT_THAT(records_table(records, {}), IsEmpty());
 }
 
+TEST(CommunicationTables, TheSizesOfATeamStandTogether) {
+  std::vector<Record> records;
+  for (const std::size_t bytes : {1024, 2048}) {
+    for (const int ranks : {4, 2}) records.push_back(collective("all_reduce", bytes, ranks, 1, 1e-5));
+  }
+  EXPECT_THAT(tables(records, {}), ContainsRegex("\n1024 .* 4 .*\n2048 .* 4 .*\n1024 .* 2 .*\n2048 .* 2 "));
+}
+
 TEST(CommunicationTables, SayWhatIsLeftOnTheWireWhereTheNetworkReduces) {
   Record record = collective("all_reduce", 8'000'000, 8, 1.75, 2e-3, "nccl");
   record.work = {{{{resource::nvlink, 14e6}}}};

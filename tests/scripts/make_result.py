@@ -62,7 +62,8 @@ class Maker:
         record = {
             "family": family, "how": how, "type": kind, "shape": {key: str(value) for key, value in shape.items()},
             "status": "ok", "pass": 1,
-            "work": {"phases": [[{"resource": r, "unit": UNITS[r], "amount": float(a)} for r, a in phase] for phase in phases]},
+            "work": {"phases": [[{"resource": r, "unit": UNITS[r], "amount": float(a)} | ({"avoidable": float(avoidable[0])} if avoidable else {})
+                                 for r, a, *avoidable in phase] for phase in phases]},
             "memory_bytes": 1 << 28, "notes": {},
         }
         return "/".join(words), record | extra
@@ -436,7 +437,8 @@ class Cluster(Maker):
         shape = {"bytes": size, "ranks": ranks} | ({"op": "sum"} if op in ("all_reduce", "reduce_scatter") else {})
         shape |= {"root": 0} if op == "broadcast" else {}
         shape |= {"place": place} | ({"group": group} if group else {})
-        inside = [("nvlink", size * factor)]
+        # What the network reduces does not all pass the wire.
+        inside = [("nvlink", size * factor, size * max(0, factor - 1 - 1 / ranks)) if switched else ("nvlink", size * factor)]
         across = [("network", size * (2 if op == "all_reduce" else 1) * (self.NODES - 1) / self.NODES)] if ranks > self.LOCAL else []
         message = {"ranks": ranks, "bytes": size, "count": size // SIZE_OF[kind], "bus_factor": factor, "place": place}
         message |= {"reduction": "sum"} if "op" in shape else {}
@@ -453,9 +455,10 @@ class Cluster(Maker):
         n = self.RANKS
         for turn in range(n - 1):
             groups = [[n - 1, turn]] + [[(turn + i) % (n - 1), (turn + n - 1 - i) % (n - 1)] for i in range(1, n // 2)]
+            across = sum(self.host(a) != self.host(b) for a, b in groups)
             own = {rank: 2 * pair_seconds(*sorted(pair)) for pair in groups for rank in pair}
             self.measure("ping_pong", "nccl", "int8", {"bytes": size, "ranks": n, "round": turn + 1},
-                         [[("nvlink", 2 * size), ("network", 2 * size * self.LOCAL)]], seconds=1e-6, path="stream",
+                         [[("network", 2 * size * across)] if across else [("nvlink", 2 * size)]], seconds=1e-6, path="stream",
                          slower=[own[rank] * 1e6 for rank in range(n)],
                          message={"ranks": 2, "bytes": size, "count": size, "bus_factor": 1.0, "trips": 2, "groups": groups})
 
