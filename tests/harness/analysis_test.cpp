@@ -53,6 +53,18 @@ TEST(Analysis, NoResultRaisesItsOwnRoof) {
   EXPECT_NE(analysis.findings.back().text.find("DRAM roof"), std::string::npos);
 }
 
+TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
+  Record peer = ok_record("ceilings", "peer", {{{{resource::nvlink, 1e9}}}}, 1e-3);
+  peer.raises = resource::nvlink;
+  Record reduced = ok_record("all_reduce", "nccl", {{{{resource::nvlink, 1.5e9}}}}, 1e-3);
+  reduced.message = Message{};
+  reduced.message->switched_bytes = 0.9e9;
+  std::vector<Record> records = {peer, reduced};
+  EXPECT_FALSE(has(analyze({}, records, {}).findings, "above_roof"));
+  records[1].message->switched_bytes = 1.1e9;
+  EXPECT_TRUE(has(analyze({}, records, {}).findings, "above_roof"));
+}
+
 TEST(Analysis, AnImpossibleRateIsWrongAndRaisesNothing) {
   Roofline theoretical;
   theoretical.at(resource::dram).theoretical = 0.9e12;
