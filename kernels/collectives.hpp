@@ -26,7 +26,8 @@ namespace roofmark {
 ///   gather          the root's out = the ranks' in, one after another         in chunk, out total (root)
 ///   scatter         out = this rank's chunk of the root's in                  in total (root), out chunk
 ///   send_recv       out = in of the rank before, in a ring                    in chunk, out chunk
-///   ping_pong       ranks 0 and 1 of two: in goes to rank 1's out and from there back to rank 0's out
+///   ping_pong       of two ranks, each the other's peer: the lower one's in goes to the other's out and from there back to the
+///                   lower one's out                                           in chunk (the lower), out chunk
 enum class Collective {
   all_reduce,
   all_gather,
@@ -109,6 +110,7 @@ struct CollectiveCall {
   DataType type = DataType::fp32;
   Reduction reduction = Reduction::sum;
   int root = 0;
+  int peer = -1;  ///< of ping_pong; negative: this rank takes no part
   const void* in = nullptr;
   void* out = nullptr;
   std::size_t chunk = 0;  ///< elements
@@ -126,7 +128,8 @@ constexpr std::string_view name(Buffer buffer) {
   return names[static_cast<int>(buffer)];
 }
 
-/// The ranks of a collective. Created and destroyed by all its ranks together.
+/// The ranks of a collective. Created and destroyed by all its ranks together, destroyed after the graphs that captured its
+/// calls.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -135,8 +138,10 @@ class Communicator {
 
   /// The library does it with this type; every rank gets the same answer.
   virtual bool supports(Collective op, DataType type, Reduction reduction) const = 0;
-  /// Chunks between the beginning of `in` and of `out` of an in-place call (of `out` and of `in` where the total comes out);
-  /// negative where the library has no such call.
+  /// The library has a call whose in and out are two arrays.
+  virtual bool out_of_place(Collective op) const = 0;
+  /// In place, the one of `in` and `out` that is a chunk begins so many chunks into the one that is the total (0 where neither
+  /// or both are); negative where the library has no such call. Where in and out lie so, enqueue takes the call as in place.
   virtual int in_place_offset(Collective op) const = 0;
   /// Enqueues; on the CPU it blocks until this rank's part is done.
   virtual void enqueue(const CollectiveCall& call, Stream stream) = 0;
@@ -149,8 +154,39 @@ class Communicator {
   virtual std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) = 0;
   /// What the library says of how it did the last call that was enqueued outside of a graph: algorithm, protocol, transport.
   virtual std::vector<std::pair<std::string, std::string>> notes() const = 0;
+  /// Throws DeviceError where something went wrong after the call that enqueued it had returned.
+  virtual void check_health() {}
   /// "NCCL 2.28.9", "Open MPI v4.1.4".
   virtual std::string library() const = 0;
+};
+
+/// Communicators over NCCL, which is loaded at its first use; without it all of these throw Unsupported.
+struct NcclKernels {
+  /// Made on one rank, and given to all that create() a communicator together.
+  std::string (*unique_id)();
+  /// Of `size` ranks, each with the current device of its calling thread. Throws DeviceError, with NCCL's own words.
+  std::unique_ptr<Communicator> (*create)(const std::string& unique_id, int size, int rank);
+  /// 22809 for 2.28.9.
+  int (*version)();
+};
+
+/// All-reduce over several GPUs of this node from one process: a plan that owns their communicators, and is given the arrays.
+class NodeAllReduce {
+ public:
+  virtual ~NodeAllReduce() = default;
+  /// out[d][i] = the reduction over the devices of in[d][i], i < count; in[d] and out[d] are device d's, and may be the same.
+  /// Enqueues on `stream`, one of the first device's, which the other devices' own streams leave and join again.
+  virtual void launch(const std::vector<const void*>& in, const std::vector<void*>& out, std::size_t count, DataType type,
+                      Reduction reduction, Stream stream) = 0;
+  virtual bool supports(DataType type, Reduction reduction) const = 0;
+  virtual std::vector<std::pair<std::string, std::string>> notes() const = 0;
+  virtual void check_health() = 0;
+  virtual std::string library() const = 0;
+};
+
+struct NodeCollectiveKernels {
+  /// `devices`: CUDA's ordinals, each once. Throws Unsupported without NCCL, DeviceError with its own words.
+  std::unique_ptr<NodeAllReduce> (*all_reduce)(const std::vector<int>& devices);
 };
 
 /// What the ranks' arrays hold: small whole numbers, scattered by a hash of the seed, so that every sum is exact, in any
@@ -168,15 +204,17 @@ struct CollectiveDataKernels {
   /// expected[i] = element first + i of what `rank` brings, as a double (exactly).
   void (*expect)(DataType type, double* expected, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
                  Stream stream);
-  /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms|, of avg over n. Sums and
-  /// maxima, and averages of integers (towards 0), are exact; other averages are within average_bound.
+  /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms|, of avg over n. Sums
+  /// and maxima, and averages of integers (towards 0), are exact; other averages are within average_bound.
   void (*expect_reduced)(DataType type, Reduction reduction, double* expected, double* scale, std::size_t count,
                          const CollectiveData& data, std::size_t first, Stream stream);
 };
 
 namespace cuda {
 ROOFMARK_KERNELS CollectiveDataKernels collective_data;
-}
+ROOFMARK_KERNELS NcclKernels nccl;
+ROOFMARK_KERNELS NodeCollectiveKernels node_collectives;
+}  // namespace cuda
 namespace cpu {
 ROOFMARK_KERNELS CollectiveDataKernels collective_data;
 }

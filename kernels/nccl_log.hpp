@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace roofmark {
+
+/// How NCCL did what it was asked, by its own log. What it does not tell is empty.
+struct NcclChoice {
+  std::string algorithm;  ///< "RING", "TREE", "NVLS", "symmetric AllReduce_AGxLL_R": of the last call, told by rank 0 alone
+  std::string protocol;   ///< "LL", "LL128", "SIMPLE"
+  std::optional<int> channels;  ///< thread blocks that took part
+  /// By which this rank's new connections go: "P2P/CUMEM", "SHM/direct/direct", "NET/IB/GDRDMA".
+  std::set<std::string> transports;
+};
+
+/// Reads lines that NCCL writes with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,TUNING. Older versions, 2.20 among them, give
+/// algorithm and protocol by number, and no channels.
+NcclChoice parse_nccl_log(std::string_view log);
+
+}  // namespace roofmark
