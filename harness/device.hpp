@@ -95,6 +95,8 @@ class Device {
   virtual ~Device() = default;
 
   virtual const DeviceInfo& info() const = 0;
+  /// Where its work is enqueued. Like all that works on the device, it makes it the calling thread's current one, which a
+  /// kernel's launch asks for where there are several.
   virtual Stream stream() = 0;
   virtual void synchronize() = 0;
 

@@ -41,6 +41,7 @@ class CudaBatch final : public Batch {
     if (!started_) start();
     if (plan_.restore) {
       for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
+      check(cudaSetDevice(site_.ordinal));  // a case of several devices may have left another one
     }
     if (plan_.flush_before) site_.flush_caches();
     return path_ == Issue::stream || !site_.gate ? timed([] {}) : gated();

@@ -48,7 +48,10 @@ class CudaDevice final : public Device {
   }
 
   const DeviceInfo& info() const override { return info_; }
-  Stream stream() override { return stream_.get(); }
+  Stream stream() override {
+    use();
+    return stream_.get();
+  }
   void synchronize() override {
     use();
     check(cudaStreamSynchronize(stream_.get()));

@@ -107,7 +107,9 @@ class Contract : public testing::TestWithParam<DeviceAndFamily> {
 };
 
 TEST_P(Contract, HoldsForEveryCase) {
-  for (const Group& group : GetParam().family.list({device_->info(), SuiteName::contract, {}, 0.5})) {
+  const std::vector<Group> groups = GetParam().family.list({device_->info(), SuiteName::contract, {}, 0.5});
+  if (groups.empty() && GetParam().family.name == "all_reduce") GTEST_SKIP() << "takes two GPUs";
+  for (const Group& group : groups) {
     for (const Case& c : group.cases) {
       if (c.unsupported.empty()) check(c);
     }
