@@ -212,7 +212,7 @@ TEST(Guilty, OfThreeHostsTheOneWithTheSlowLinkAlone) {
     return (b == 2 ? 10.0 + a : 1.0) * (1e-5 + double(bytes) / 1e9);
   });
   const Communication found = analyze_communication(records, members({"A", "B", "C"}));
-  ASSERT_THAT(found.findings, SizeIs(1)) << found.findings[1].text;
+  ASSERT_THAT(found.findings, SizeIs(1));
   EXPECT_EQ(found.findings[0].kind, "slow_rank");
   EXPECT_THAT(found.findings[0].text, AllOf(HasSubstr("rank 2 (C): its best pair between hosts takes 10.00 times the median"),
                                             HasSubstr("MAD is 0"), HasSubstr("slow at 2 of 2 sizes")));
