@@ -528,8 +528,9 @@ TEST(Arrivals, StrangersAreSentAway) {
   const Address address(first.address());
   const std::string hello = "hello " + address.token;
   const int silent = connect_to(address.last);
-  for (const std::string& text : {std::string("GET / HTTP/1.1\r\n"), std::string("\n"), std::string(100'000, 'x'),
-                                  hello + " 2\n", hello + " 0\n", hello + " -1\n", hello + " one\n"}) {
+  for (const std::string& text :
+       {std::string("GET / HTTP/1.1\r\n"), std::string("\n"), std::string(100'000, 'x'),
+        "hello " + std::string(32, '0') + " 1\n", hello + " 2\n", hello + " 0\n", hello + " -1\n", hello + " one\n"}) {
     const int stranger = connect_to(address.last);
     say(stranger, text);
     EXPECT_EQ(hear(stranger), "") << text.substr(0, 100);
