@@ -52,6 +52,9 @@ struct Plan {
   std::vector<Group> suite;
 };
 Plan plan(const DeviceInfo& info, const Selection& selection);
+Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
+/// A line a case: memory, and what it must do at the least; or a JSON array.
+void print_plan(const Plan& plan, bool json);
 
 // Each returns an exit status.
 int run(const RunOptions& options);

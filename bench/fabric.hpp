@@ -20,6 +20,8 @@ struct Fabric {
   /// The communicator of the ranks that have this rank's colour; null for a negative one. Called by all ranks together, with
   /// the same colours, by rank; a second call with the same colours gives the same communicator.
   std::function<std::shared_ptr<Communicator>(const std::vector<int>& colours)> split;
+  /// Called before every collective: this rank has come so far.
+  std::function<void()> step = [] {};
   /// Types that the library reduces, and kinds of memory it offers beside plain.
   std::vector<DataType> types;
   std::vector<Buffer> buffers;

@@ -65,6 +65,11 @@ int list(const Selection& selection, bool json) {
   const auto device = open_selected(selection.device, note);
   const Plan cases = plan(device->info(), selection);
   say(note);
+  print_plan(cases, json);
+  return kOk;
+}
+
+void print_plan(const Plan& cases, bool json) {
   Json all = Json::array();
   std::vector<std::vector<std::string>> rows = {{"case", "memory", "work"}};
   for (const auto* groups : {&cases.ceilings, &cases.suite}) {
@@ -79,7 +84,6 @@ int list(const Selection& selection, bool json) {
     }
   }
   fmt::print("{}", json ? all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : align(rows));
-  return kOk;
 }
 
 int info(const std::string& device, bool json) {

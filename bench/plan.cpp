@@ -8,34 +8,30 @@
 
 namespace roofmark {
 
-Plan plan(const DeviceInfo& info, const Selection& selection) {
-  std::regex filter;
+Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter) {
+  std::regex expression;
   try {
-    filter = std::regex(selection.filter.empty() ? "." : selection.filter);
+    expression = std::regex(filter.empty() ? "." : filter);
   } catch (const std::regex_error& error) {
-    throw UsageError("--filter '" + selection.filter + "' is not a regular expression: " + error.what());
+    throw UsageError("--filter '" + filter + "' is not a regular expression: " + error.what());
   }
-  const auto matches = [&](const Case& c) { return std::regex_search(c.name(), filter); };
-  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction};
+  const auto matches = [&](const Case& c) { return std::regex_search(c.name(), expression); };
+  const auto any = [&](const Group& group) { return std::any_of(group.cases.begin(), group.cases.end(), matches); };
+  const bool probes = std::any_of(ceilings.begin(), ceilings.end(), any);
+  for (Group& group : suite) std::erase_if(group.cases, [&](const Case& c) { return !matches(c); });
+  std::erase_if(suite, [](const Group& group) { return group.cases.empty(); });
+  if (suite.empty() && !probes) throw UsageError("--filter '" + filter + "' matches no case of this suite (`list` shows them)");
+  return {std::move(ceilings), std::move(suite)};
+}
 
-  Plan plan;
-  bool any = false;
+Plan plan(const DeviceInfo& info, const Selection& selection) {
+  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction};
+  std::vector<Group> ceilings, suite;
   for (const NamedFamily& family : families()) {
-    std::vector<Group> groups = family.list(listing);
-    const bool ceilings = family.name == families().front().name;
-    for (Group& group : groups) {
-      const auto wanted = std::count_if(group.cases.begin(), group.cases.end(), matches);
-      any = any || wanted > 0;
-      if (ceilings) {
-        plan.ceilings.push_back(std::move(group));
-      } else if (wanted > 0) {
-        std::erase_if(group.cases, [&](const Case& c) { return !matches(c); });
-        plan.suite.push_back(std::move(group));
-      }
-    }
+    std::vector<Group>& groups = family.name == families().front().name ? ceilings : suite;
+    for (Group& group : family.list(listing)) groups.push_back(std::move(group));
   }
-  if (!any) throw UsageError("--filter '" + selection.filter + "' matches no case of this suite (see: roofmark list)");
-  return plan;
+  return filtered(std::move(ceilings), std::move(suite), selection.filter);
 }
 
 }  // namespace roofmark

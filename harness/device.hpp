@@ -102,8 +102,9 @@ class Device {
 
   virtual std::size_t free_bytes() = 0;
   /// At least 256-byte aligned. Counted in allocated_bytes() until it is freed.
-  Memory allocate(std::size_t bytes) {
-    Memory memory = obtain(bytes);
+  Memory allocate(std::size_t bytes) { return adopt(obtain(bytes), bytes); }
+  /// Counts memory that a library allocated for this device.
+  Memory adopt(Memory memory, std::size_t bytes) {
     *allocated_ += bytes;
     void* data = memory.release();
     return {data, [free = memory.get_deleter(), counter = allocated_, bytes](void* given) {

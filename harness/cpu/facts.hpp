@@ -38,6 +38,8 @@ std::optional<double> temperature_celsius(const std::filesystem::path& root);
 
 /// The logical CPUs that the kernel lets this process run on, ascending.
 std::vector<int> allowed_cpus();
+/// Lets the calling thread, and those that it starts, run on these alone. Throws std::system_error.
+void keep_to(const std::vector<int>& cpus);
 
 /// "0-2,5" as 0 1 2 5.
 std::vector<int> parse_cpu_list(const std::string& text);

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "bench/command_line.hpp"
+#include "bench/mpi/team_run.hpp"
+#include "bench/session.hpp"
+
+namespace roofmark {
+namespace {
+
+int main_command(int argc, char** argv, int& rank) {
+  MpiSession mpi(&argc, &argv);
+  MpiTeam team(&interrupted(), [] {});
+  rank = team.rank();
+
+  std::vector<std::string> words(argv + 1, argv + argc);
+  TeamOptions options;
+  options.run.arguments.assign(argv, argv + argc);
+  const bool list_tests = take_benchmark_flags(words, options.run);
+
+  CLI::App app(
+      "roofmark-mpi measures what connects the ranks that mpirun or srun started, one a GPU, and which of them is slow.",
+      "roofmark-mpi");
+  app.set_version_flag("--version", version_text("roofmark-mpi"));
+  app.require_subcommand(1);
+
+  const std::string devices = "auto, cpu or cuda: a GPU a rank, by its number on the host";
+  const auto add = [&](const char* name, const char* help) {
+    CLI::App* command = app.add_subcommand(name, help);
+    command->add_option("--expect-ranks", options.expect_ranks, "refuse to run with another number of ranks")
+        ->check(CLI::PositiveNumber);
+    return command;
+  };
+  std::vector<std::string> labels;
+  CLI::App* collectives_command =
+      add("collectives", "Measure the links between the ranks and the collectives of a suite; write a result file");
+  CLI::App* run_command = add("run", "Measure the suite of a single device on every rank's at once; write a result file");
+  for (CLI::App* command : {collectives_command, run_command}) {
+    add_selection(*command, options.run.selection, devices);
+    add_run_options(*command, options.run, labels);
+  }
+  CLI::App* list_command = add("list", "The cases of `collectives`, with what each must do at the least");
+  add_selection(*list_command, options.run.selection, devices);
+  CLI::App* info_command = add("info", "The map of the ranks: host, device, NUMA node, network; measures nothing");
+  info_command->add_option("--device", options.run.selection.device, devices)->capture_default_str();
+
+  if (parse(app, std::move(words), rank == 0)) return kOk;
+  take_labels(labels, options.run);
+  check_world(options, team.size(), rank);
+  if (*list_command || list_tests) return list_team(team, TeamJob::collectives, options);
+  if (*info_command) return team_info(team, options);
+  return run_team(team, *run_command ? TeamJob::devices : TeamJob::collectives, options);
+}
+
+}  // namespace
+}  // namespace roofmark
+
+int main(int argc, char** argv) {
+  using namespace roofmark;
+  int rank = 0;
+  return guarded_main(
+      "roofmark-mpi", [&] { return main_command(argc, argv, rank); }, [&] { return rank == 0; });
+}

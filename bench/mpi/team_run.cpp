@@ -1,0 +1,333 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/mpi/team_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+#include "bench/collectives.hpp"
+#include "bench/fabric.hpp"
+#include "bench/session.hpp"
+#include "harness/arrivals.hpp"
+#include "harness/cpu/facts.hpp"
+#include "harness/cuda_device.hpp"
+#include "harness/host.hpp"
+#include "harness/units.hpp"
+#include "kernels/check.hpp"
+#include "kernels/mpi/collectives.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// Does on every rank what may fail on any; then all throw the same error, which names the ranks that failed and why.
+template <class Do>
+auto together(MpiTeam& team, const Do& work) {
+  constexpr char kUsageMark = 'u', kOtherMark = 'e';
+  std::optional<decltype(work())> result;
+  std::string said;
+  try {
+    result = work();
+  } catch (const UsageError& error) {
+    said = kUsageMark + std::string(error.what());
+  } catch (const std::invalid_argument& error) {
+    said = kUsageMark + std::string(error.what());
+  } catch (const std::exception& error) {
+    said = kOtherMark + std::string(error.what());
+  }
+  const std::vector<std::string> all = team.gather(said);
+  const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+  if (first == all.end()) return std::move(*result);
+  std::string text;
+  if (first->front() == kUsageMark || std::count(all.begin(), all.end(), *first) == team.size()) {
+    text = first->substr(1);
+  } else {
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (all[rank].empty()) continue;
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", team.describe(static_cast<int>(rank)), all[rank].substr(1));
+    }
+  }
+  if (first->front() == kUsageMark) throw UsageError(text);
+  throw std::runtime_error(text);
+}
+
+/// Ranks of the same host, in their order.
+int local_rank(const std::vector<std::string>& hosts, int rank) {
+  const auto own = hosts.begin() + rank;
+  return static_cast<int>(std::count(hosts.begin(), own, *own));
+}
+
+/// A GPU for each rank by its number on the host, or the CPU. `auto` takes GPUs where every host has one, the CPU where none
+/// has.
+std::string choose_device(MpiTeam& team, const std::string& value, int local, std::string& note) {
+  if (value != "auto" && value != "cuda" && value != "cpu") {
+    throw UsageError(fmt::format("--device {}: a rank's GPU is its number on the host; give auto, cuda or cpu", value));
+  }
+  const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this build has no GPU part"};
+  std::string wanted = value;
+  if (wanted == "auto") {
+    const std::vector<std::string> counts = team.gather(std::to_string(cuda.ordinals.size()));
+    const auto without = std::count(counts.begin(), counts.end(), "0");
+    if (without != 0 && without != team.size()) {
+      const auto rank = static_cast<int>(std::find(counts.begin(), counts.end(), "0") - counts.begin());
+      throw DeviceError(fmt::format("{} sees no GPU and others do: give --device cuda or cpu", team.describe(rank)), false);
+    }
+    wanted = without == 0 ? "cuda" : "cpu";
+    if (without != 0) note = fmt::format("no GPU ({}); measuring the CPUs and MPI between them", cuda.reason);
+  }
+  if (wanted == "cpu") return "cpu";
+  if (cuda.ordinals.empty()) throw DeviceError(cuda.reason, false);
+  return fmt::format("cuda:{}", cuda.ordinals[static_cast<std::size_t>(local) % cuda.ordinals.size()]);
+}
+
+/// All that the ranks know of one another before anything is measured.
+struct Crew {
+  std::unique_ptr<Device> device;
+  DeviceInfo info;  ///< the device's, with the memory that the poorest rank may take
+  std::vector<Member> members;
+  std::string note;
+};
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string whole(text, static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find_first_of(",\n"));
+}
+
+/// The ranks of a host that may use the same cores share them out, in turn where there are fewer cores than ranks.
+void share_cores(MpiTeam& team, const std::vector<std::string>& hosts) {
+  const std::vector<int> cores = read_cpu_facts("/", allowed_cpus()).cores;
+  const std::vector<std::string> all =
+      team.gather(hosts[static_cast<std::size_t>(team.rank())] + fmt::format(" {}", fmt::join(cores, ",")));
+  const std::string& own = all[static_cast<std::size_t>(team.rank())];
+  const auto sharing = static_cast<std::size_t>(std::count(all.begin(), all.end(), own));
+  const auto place = static_cast<std::size_t>(std::count(all.begin(), all.begin() + team.rank(), own));
+  if (sharing == 1 || cores.empty()) return;
+  std::vector<int> share;
+  const std::size_t each = std::max<std::size_t>(1, cores.size() / sharing);
+  for (std::size_t i = 0; i < each; ++i) share.push_back(cores[(place * each + i) % cores.size()]);
+  keep_to(share);
+}
+
+Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
+  Crew crew;
+  const std::vector<std::string> hosts = team.gather(host_name());
+  const int local = local_rank(hosts, team.rank());
+  const auto beside = std::count(hosts.begin(), hosts.end(), hosts[static_cast<std::size_t>(team.rank())]);
+  std::string note;
+  const std::string id = together(team, [&] { return choose_device(team, options.run.selection.device, local, note); });
+  crew.note = note;
+  if (id == "cpu") share_cores(team, hosts);
+  crew.device = together(team, [&] { return open_device(id); });
+  crew.info = crew.device->info();
+  Member member = describe_member(crew.info);
+  member.rank = team.rank();
+  member.local_rank = local;
+  member.versions = {{"roofmark", build_key()}, {"MPI", mpi_library()}};
+  if (crew.info.backend == Backend::cuda && &cuda::nccl) {
+    member.versions.emplace_back("NCCL", together(team, [] { return std::to_string(cuda::nccl.version()); }));
+  }
+  for (const std::string& text : team.gather(to_json(member).dump())) {
+    crew.members.push_back(member_from_json(Json::parse(text)));
+  }
+  if (const std::string reason = mismatch(crew.members); !reason.empty()) throw std::runtime_error(reason);
+  // Every rank lists the same cases: sizes are bounded by the least memory, and ranks of a host share the host's.
+  if (crew.info.backend == Backend::cpu) crew.info.free_bytes /= static_cast<std::size_t>(beside);
+  crew.info.free_bytes = static_cast<std::size_t>(team.min(static_cast<double>(crew.info.free_bytes)));
+  return crew;
+}
+
+Fabric make_fabric(MpiTeam& team, const Crew& crew) {
+  Fabric fabric;
+  fabric.members = crew.members;
+  fabric.rank = team.rank();
+  using Made = std::map<std::vector<int>, std::shared_ptr<Communicator>>;
+  const auto made = std::make_shared<Made>();
+  const auto once = [made](const auto& make) {
+    return [made, make](const std::vector<int>& colours) {
+      const auto [place, fresh] = made->try_emplace(colours);
+      if (fresh) place->second = make(colours);
+      return place->second;
+    };
+  };
+  if (crew.info.backend == Backend::cpu) {
+    fabric.how = "mpi";
+    fabric.types = {DataType::fp32, DataType::fp64};
+    fabric.split = once([&team](const std::vector<int>& colours) {
+      return mpi::communicator(team.world(), colours[static_cast<std::size_t>(team.rank())]);
+    });
+    return fabric;
+  }
+  if (!&cuda::nccl) throw Unsupported("this build has no NCCL: collectives over GPUs need nccl.h when roofmark is built");
+  fabric.how = "nccl";
+  fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16};
+  if (crew.info.compute_capability >= 90) fabric.types.push_back(DataType::fp8);
+  fabric.buffers = {Buffer::registered, Buffer::symmetric};
+  fabric.split = once([&team](const std::vector<int>& colours) -> std::shared_ptr<Communicator> {
+    const auto rank = static_cast<std::size_t>(team.rank());
+    const int own = colours[rank];
+    // The first rank of each group makes the identity that its group meets by.
+    const auto first = static_cast<std::size_t>(std::find(colours.begin(), colours.end(), own) - colours.begin());
+    const std::vector<std::string> identities = team.gather(own >= 0 && first == rank ? cuda::nccl.unique_id() : std::string());
+    if (own < 0) return nullptr;
+    const auto size = static_cast<int>(std::count(colours.begin(), colours.end(), own));
+    const auto place = static_cast<int>(std::count(colours.begin(), colours.begin() + team.rank(), own));
+    return cuda::nccl.create(identities[first], size, place);
+  });
+  return fabric;
+}
+
+Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabric, const Selection& selection) {
+  const Plan plan = together(team, [&] {
+    if (job == TeamJob::devices) return roofmark::plan(crew.info, selection);
+    Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
+    std::vector<Group> suite = collectives(listing);
+    for (Group& group : overlap(listing)) suite.push_back(std::move(group));
+    return filtered(link_ceilings(listing), std::move(suite), selection.filter);
+  });
+  std::string names;
+  for (const std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
+    for (const Group& group : *groups) {
+      for (const Case& c : group.cases) names += c.name() + (c.unsupported.empty() ? "\n" : " unsupported\n");
+    }
+  }
+  const std::vector<std::string> all = team.gather(std::to_string(std::hash<std::string>()(names)));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] != all.front()) {
+      throw std::runtime_error(fmt::format("{} would measure other cases than {}: their devices differ",
+                                           team.describe(static_cast<int>(rank)), team.describe(0)));
+    }
+  }
+  return plan;
+}
+
+Origin origin_of(const Crew& crew, TeamJob job, const Fabric& fabric) {
+  Origin origin = roofmark::origin_of(crew.info);
+  if (job == TeamJob::collectives) {
+    origin.theoretical = theoretical_links(crew.members);
+    const std::vector<int> all(crew.members.size(), 0);
+    origin.libraries[fabric.how] = fabric.split(all)->library();
+  }
+  origin.team = Json::array();
+  for (const Member& member : crew.members) origin.team.push_back(to_json(member));
+  return origin;
+}
+
+/// The channel beside MPI; rank 0 says over MPI where it listens.
+std::unique_ptr<Arrivals> meet(MpiTeam& team, const Arrivals::Setup& setup) {
+  std::unique_ptr<Arrivals> channel = together(
+      team, [&] { return team.rank() == 0 ? std::make_unique<Arrivals>(setup, std::string()) : std::unique_ptr<Arrivals>(); });
+  const std::string address = team.gather(channel ? channel->address() : std::string()).front();
+  std::unique_ptr<Arrivals> others = together(
+      team, [&] { return team.rank() == 0 ? std::unique_ptr<Arrivals>() : std::make_unique<Arrivals>(setup, address); });
+  return channel ? std::move(channel) : std::move(others);
+}
+
+}  // namespace
+
+void check_world(const TeamOptions& options, int size, int rank) {
+  for (const LauncherCount& launcher : launcher_counts()) {
+    if (launcher.ranks != size) {
+      throw UsageError(
+          fmt::format("MPI says {} rank{}, and the launcher {} ({}): this program was built with another MPI than "
+                      "the one that started it, so that each process believes to be alone",
+                      size, size == 1 ? "" : "s", launcher.ranks, launcher.variable));
+    }
+  }
+  if (options.expect_ranks && *options.expect_ranks != size) {
+    throw UsageError(fmt::format("--expect-ranks {}, and there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
+  }
+  if (rank == 0 && !options.run.quiet) fmt::print("{} rank{}\n", size, size == 1 ? "" : "s");
+}
+
+int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
+  const bool first = team.rank() == 0;
+  const RunOptions& run = options.run;
+  Crew crew = assemble_crew(team, options);
+  if (first && !run.quiet) fmt::print("{}\n", members_table(crew.members));
+  const Fabric made = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
+  Fabric fabric = made;
+
+  const Plan cases = team_plan(team, job, crew, fabric, run.selection);
+  const Origin origin = origin_of(crew, job, fabric);
+  const auto session = together(team, [&]() -> std::unique_ptr<Session> {
+    if (!first) return nullptr;
+    const auto folder = make_folder(run.out);
+    if (!run.out_file.empty()) check_writable(run.out_file);
+    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
+    return std::make_unique<Session>(*crew.device, run, folder, cases, origin);
+  });
+
+  Runner runner(*crew.device, team, settings_of(run));
+  TerminalStyle style = terminal_style(stdout);
+  if (!run.color.empty()) style.colour = run.color == "yes";
+  Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
+  std::string under_way;
+  Arrivals::Setup setup;
+  setup.rank = team.rank();
+  setup.size = team.size();
+  setup.timeout_seconds = run.timeout;
+  setup.describe = [&](int rank) { return team.describe(rank); };
+  setup.on_standstill = [&](const Standstill& standstill) {
+    try {
+      if (session) session->finish(false, runner.wall_time(), under_way, standstill.reason);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "roofmark-mpi: {}\n", error.what());
+    }
+  };
+  setup.leave = [] { std::_Exit(kNotMeasured); };
+  const auto arrivals = meet(team, setup);
+  team.on_step([&] { arrivals->step(); });
+  fabric.step = [&] { arrivals->step(); };
+
+  take_signals();
+  const bool complete = measure(runner, cases,
+                                {[&](const std::string& case_name, std::string_view stage) {
+                                   under_way = case_name;
+                                   arrivals->doing(fmt::format("{} ({})", case_name, stage));
+                                   progress.show(case_name, stage);
+                                 },
+                                 [&](const Group& group, const std::vector<Record>& records, int pass) {
+                                   if (session) session->add(records, group.comparisons, pass);
+                                   for (const Record& record : records) progress.done(record);
+                                 }});
+  arrivals->rest();
+  progress.clear();
+  int status = kOk;
+  if (session) {
+    status = session->finish(complete, runner.wall_time(), {}, "interrupted");
+    session->present(run, style);
+    session->write_google_benchmark_file(run);
+  }
+  if (interrupted() || !complete) return kInterrupted;
+  return static_cast<int>(team.decide(status));
+}
+
+int team_info(MpiTeam& team, const TeamOptions& options) {
+  const Crew crew = assemble_crew(team, options);
+  if (team.rank() != 0) return kOk;
+  if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
+  fmt::print("{}\n", members_table(crew.members));
+  const Roofline links = theoretical_links(crew.members);
+  if (const std::string table = ceilings_table(links); !table.empty()) fmt::print("{}\n", table);
+  for (const Ceiling& ceiling : links.ceilings()) {
+    if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
+  }
+  return kOk;
+}
+
+int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
+  const Crew crew = assemble_crew(team, options);
+  const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
+  const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);
+  if (team.rank() == 0) print_plan(cases, false);
+  return kOk;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bench/commands.hpp"
+#include "harness/mpi/team.hpp"
+
+namespace roofmark {
+
+struct TeamOptions {
+  RunOptions run;
+  std::optional<int> expect_ranks;
+};
+
+/// What the ranks measure together.
+enum class TeamJob {
+  collectives,  ///< what connects them
+  devices       ///< the suite of a single device, on every rank's at once
+};
+
+/// Throws UsageError when the world has another size than the launcher says, or than is expected: programs that each believe
+/// to be alone. Says first, on rank 0, how many ranks there are.
+void check_world(const TeamOptions& options, int size, int rank);
+
+/// Each gives an exit status, the same on every rank, or throws on every rank.
+int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options);
+/// The map of the ranks and what links them, measuring nothing.
+int team_info(MpiTeam& team, const TeamOptions& options);
+/// The cases that a job would measure.
+int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options);
+
+}  // namespace roofmark

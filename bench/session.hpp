@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/commands.hpp"
+#include "harness/cpu/contention.hpp"
+#include "harness/journal.hpp"
+#include "harness/measure.hpp"
+#include "harness/team.hpp"
+#include "harness/terminal.hpp"
+
+namespace roofmark {
+
+/// Set by SIGINT and SIGTERM once take_signals() was called; a second signal ends the process at once, the journal has what was
+/// finished.
+const std::atomic<bool>& interrupted();
+void take_signals();
+
+/// The folder of a run, made; empty: one of its own under roofmark-results. Throws UsageError where it holds a result already.
+std::filesystem::path make_folder(const std::string& wanted);
+
+Settings settings_of(const RunOptions& options);
+
+/// What the header of a result file takes from the device, or from the team.
+struct Origin {
+  Roofline theoretical;
+  bool known = true;  ///< the device is in the table of known ones
+  std::vector<Finding> findings;
+  Json libraries = Json::object();
+  Json team;  ///< the members, where there are several
+};
+Origin origin_of(const DeviceInfo& device);
+
+/// One run: what has been measured, and the files that say so. Safe for use from a watchdog's thread.
+class Session {
+ public:
+  Session(Device& device, const RunOptions& options, std::filesystem::path folder, const Plan& plan, const Origin& origin);
+
+  void add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass);
+
+  /// Completes the files: `lost_case`, if any, failed with `reason`, and what was not reached is not run. Gives the exit
+  /// status.
+  int finish(bool complete, WallTime wall, const std::string& lost_case, const std::string& reason);
+
+  /// Of a run that was finished: the tables, or its records in Google Benchmark's formats.
+  void present(const RunOptions& options, const TerminalStyle& style) const;
+  void write_google_benchmark_file(const RunOptions& options) const;
+
+ private:
+  Json final_findings() const;
+  Json footer(bool complete, const WallTime& wall, const Json& findings) const;
+  void add_unreached(const std::string& lost_case, const std::string& reason);
+  void write();
+  std::vector<Finding> findings() const;
+
+  std::filesystem::path folder_;
+  double started_, written_ = 0, writing_ = 0;
+  const DeviceInfo& device_;
+  std::optional<CpuTime> cpu_time_;  ///< at the start, where the CPU is the device
+  const Plan& plan_;
+  Journal journal_;
+  RunLog log_;
+  Analysis analysis_;
+  WallTime wall_;
+  std::mutex mutex_;
+};
+
+/// What a run tells while it goes on.
+struct Observer {
+  std::function<void(const std::string& case_name, std::string_view stage)> stage;
+  std::function<void(const Group& group, const std::vector<Record>& records, int pass)> measured;
+};
+
+/// The ceilings, the suite, and the ceilings again; false when it was interrupted.
+bool measure(Runner& runner, const Plan& plan, const Observer& observer);
+
+/// Cases of a plan, the ceilings twice.
+std::size_t count_cases(const Plan& plan);
+
+}  // namespace roofmark

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include "kernels/collectives.hpp"
+
+namespace roofmark::mpi {
+
+/// The ranks of `parent` with this colour, in their order there, over host buffers; null for a negative colour. Called by all
+/// ranks of `parent` together. Reduces fp64, fp32 and int32 by sum and max, and moves any type; a call of more than 2^31 - 1
+/// elements throws Unsupported. broadcast is in place alone.
+std::shared_ptr<Communicator> communicator(MPI_Comm parent, int colour);
+
+}  // namespace roofmark::mpi
