@@ -119,6 +119,7 @@ class PreparedCollective final : public Prepared {
 
   Verification verify(int slot) override {
     if (!communicator_) return Verification::nothing("this rank takes no part");
+    communicator_->check_health();
     if (out_chunks_ == 0) return Verification::nothing("the result is the root's");
     if (reduces(point_.op)) {
       const std::size_t first = point_.op == Collective::reduce_scatter ? static_cast<std::size_t>(rank()) * chunk_ : 0;
@@ -327,7 +328,11 @@ Case collective_case(const Listing& listing, const Point& point) {
   if (point.op == Collective::all_reduce && listing.device.backend == Backend::cuda &&
       listing.device.compute_capability >= 90 && ranks > 2 && ranks_by_host(fabric.members).size() == 1) {
     // Reduced in the switch a rank sends its data once, reads its share of the result and sends that: S + S / n.
+    // What a ring must carry beyond that is avoidable, and no rate impossible for its sake.
     message.switched_bytes = static_cast<double>(bytes) * (1 + 1.0 / ranks);
+    for (Phase& phase : c.work.phases) {
+      for (Demand& demand : phase) demand.avoidable = std::max(0.0, demand.amount - *message.switched_bytes);
+    }
   }
   c.message = message;
   if (!kernels) {

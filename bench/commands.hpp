@@ -51,7 +51,7 @@ struct Plan {
   std::vector<Group> ceilings;
   std::vector<Group> suite;
 };
-Plan plan(const DeviceInfo& info, const Selection& selection);
+Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
 /// A line a case: memory, and what it must do at the least; or a JSON array.
 void print_plan(const Plan& plan, bool json);

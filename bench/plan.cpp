@@ -24,8 +24,8 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::
   return {std::move(ceilings), std::move(suite)};
 }
 
-Plan plan(const DeviceInfo& info, const Selection& selection) {
-  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction};
+Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
+  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric};
   std::vector<Group> ceilings, suite;
   for (const NamedFamily& family : families()) {
     std::vector<Group>& groups = family.name == families().front().name ? ceilings : suite;

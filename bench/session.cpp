@@ -169,7 +169,7 @@ int Session::finish(bool complete, WallTime wall, const std::string& lost_case, 
   Analysis analysis;
   const Json findings = final_findings();
   log_.footer = footer(complete, wall, findings);
-  assemble(log_, &analysis);  // the verdicts are final from here on
+  assemble(log_, &analysis, &communication_);  // the verdicts are final from here on
   wall.writing = writing_ + steady_seconds() - start;
   log_.footer = footer(complete, wall, findings);
   journal_.footer(*log_.footer);
@@ -268,8 +268,7 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
       members.empty() ? host_name() : fmt::format("{} ranks, {} first", members.size(), members.front().host);
   fmt::print("\n{} on {}: {} suite, {} data, seed {}\n\n", device.at("name").get<std::string>(), where,
              log_.header.at("suite").get<std::string>(), name(options.data), options.seed);
-  const std::string communication =
-      members.empty() ? "" : communication_tables(log_.records, analyze_communication(log_.records, members), members, style);
+  const std::string communication = members.empty() ? "" : communication_tables(log_.records, communication_, members, style);
   for (const std::string& part : {ceilings_table(analysis_.roofline), communication, records_table(log_.records, style),
                                   comparisons_table(analysis_.comparisons),
                                   roofline_plot(analysis_.roofline, log_.records, style), findings_text(findings(), style)}) {

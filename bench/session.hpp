@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/commands.hpp"
+#include "harness/communication.hpp"
 #include "harness/cpu/contention.hpp"
 #include "harness/journal.hpp"
 #include "harness/measure.hpp"
@@ -68,6 +69,7 @@ class Session {
   Journal journal_;
   RunLog log_;
   Analysis analysis_;
+  Communication communication_;
   WallTime wall_;
   std::mutex mutex_;
 };
