@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by setup, baseline, test and compute_sanitizer.
+# Sourced by setup, baseline, test, compute_sanitizer and mpirun_hosts.
 # shellcheck shell=bash
 
 set -euo pipefail
