@@ -63,7 +63,9 @@ class Prepared {
   /// needs_reset() says so, before each sample.
   virtual void reset(int /*slot*/) {}
   virtual bool needs_reset() const { return false; }
-  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset()). Fails on a
+  /// More launches without a reset change the result, and are timed all the same.
+  virtual bool accumulates() const { return false; }
+  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset() or accumulates()). Fails on a
   /// poisoned output and on one wrong element anywhere.
   virtual Verification verify(int slot) = 0;
   /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.

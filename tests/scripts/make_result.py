@@ -25,7 +25,7 @@ TITLES = {
     "l3": "L3 cache", "stream_launch": "launches, stream", "graph_launch": "launches, graph node",
     "fp16_tensor": "fp16 tensor, fp32 accumulate", "fp16_tensor_fp16": "fp16 tensor, fp16 accumulate",
     "fp64_fma_one_core": "fp64 FMA, one core", "fp32_fma_one_core": "fp32 FMA, one core",
-    "nvlink": "NVLink, one direction, a GPU", "network": "network, one direction, a node",
+    "nvlink": "NVLink, one way, a GPU", "network": "network, one way, a node",
 }
 FOLLOW_CLOCK = {name for name in UNITS if name not in ("dram", "nvlink", "network", "stream_launch", "graph_launch")}
 

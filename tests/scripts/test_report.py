@@ -342,7 +342,7 @@ def test_a_team_has_a_section_with_every_record(cluster):
 def test_bus_bandwidth_is_drawn_with_the_links_that_bind(cluster):
     figure = communication.busbw(cluster)
     shown = [t for t in figure["data"] if t["visible"]]
-    assert [t["name"].partition(":")[0] for t in shown if "meta" not in t] == ["NVLink, one direction, a GPU"] * 2 + ["network, one direction, a node"]
+    assert [t["name"].partition(":")[0] for t in shown if "meta" not in t] == ["NVLink, one way, a GPU"] * 2 + ["network, one way, a node"]
     assert {t["name"] for t in shown if "meta" in t} >= {"all_reduce", "all_reduce, in place", "broadcast", "send_recv"}
     assert sum(len(t["x"]) for t in figure["data"] if "meta" in t) == sum(map(communication.is_collective, cluster["benchmarks"]))
     buttons = [button["label"] for button in figure["layout"]["updatemenus"][0]["buttons"]]
