@@ -19,6 +19,8 @@ namespace roofmark {
 namespace {
 
 constexpr double kDeviations = 5;
+// One size alone may be a neighbour's noise: named is who is slow at a third of them, and at two where there are as many.
+constexpr int kSlowSizes = 2;
 constexpr double kSlow = 1.1;      ///< times the median
 constexpr double kSlowPair = 1.2;  ///< times what its ranks' scores explain
 constexpr double kSlowCases = 0.05;
@@ -62,7 +64,7 @@ std::optional<LatencyFit> fit(std::string series, const std::map<std::size_t, do
     y.push_back(time);
     weights.push_back(1 / (time * time));
   }
-  const auto line = fit_line(x, y, weights);
+  const auto line = fit_line(x, y, weights, 0);  // no message arrives before it is sent
   if (!line) return std::nullopt;
   LatencyFit made{std::move(series), line->intercept, {}, {}, line->r2, static_cast<int>(seconds.size())};
   if (line->slope > 0) {
@@ -372,8 +374,11 @@ void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, st
       if (const auto deviation = stands_out(excess, all, 1)) links[pair].add({excess, deviation->mads}, where);
     }
   }
-  std::erase_if(nodes, [&](const auto& node) { return !hosts.several_on(node.first); });
-  std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(hosts.of(rank.first)); });
+  const int often = std::min(sizes, std::max(kSlowSizes, (sizes + 2) / 3));
+  const auto seldom = [&](const auto& seen) { return seen.second.times < often; };
+  std::erase_if(nodes, [&](const auto& node) { return !hosts.several_on(node.first) || seldom(node); });
+  std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(hosts.of(rank.first)) || seldom(rank); });
+  std::erase_if(links, seldom);
   const auto of_sizes = [&](const Seen& seen) {
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
   };

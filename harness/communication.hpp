@@ -25,7 +25,7 @@ std::optional<BusBandwidth> bus_bandwidth(const Record& record);
 std::optional<double> switched_share(const Record& record);
 
 /// time = latency + bytes / rate over the sizes of one series, by least squares on relative errors (weights 1 / time^2), so
-/// that a small message counts as much as a large one. Two sizes at the least.
+/// that a small message counts as much as a large one; the latency is not below 0. Two sizes at the least.
 struct LatencyFit {
   /// The records' name without its bytes; of ping_pong also without its round, and the median pair is fitted once for the
   /// pairs "within a host" and once for those "between hosts".

@@ -134,7 +134,8 @@ bool windows_agree(const std::vector<double>& a, const std::vector<double>& b, d
   return std::abs(first - second) <= tolerance * std::min(std::abs(first), std::abs(second));
 }
 
-std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights) {
+std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights,
+                             std::optional<double> least_intercept) {
   if (x.size() != y.size() || x.size() != weights.size())
     throw std::invalid_argument("a line needs as many x as y and weights");
   if (!std::all_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; })) {
@@ -158,6 +159,16 @@ std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<dou
   Line line;
   line.slope = xy / xx;
   line.intercept = mean_y - line.slope * mean_x;
+  // The best of the lines that begin no lower begins there.
+  if (least_intercept && line.intercept < *least_intercept) {
+    line.intercept = *least_intercept;
+    double xx_origin = 0, xy_origin = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      xx_origin += weights[i] * x[i] * x[i];
+      xy_origin += weights[i] * x[i] * (y[i] - line.intercept);
+    }
+    line.slope = xy_origin / xx_origin;
+  }
   double residuals = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double residual = y[i] - line.intercept - line.slope * x[i];

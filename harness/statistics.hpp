@@ -52,9 +52,10 @@ struct Line {
       r2;  ///< 1 - weighted squared residuals / weighted squares about the weighted mean; absent where all y are equal
 };
 
-/// By weighted least squares. Absent for fewer than two different x. Throws std::invalid_argument for lists of different
-/// lengths and for a weight that is not above 0.
-std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights);
+/// By weighted least squares; `least_intercept`, where it is given, bounds the intercept from below. Absent for fewer than two
+/// different x. Throws std::invalid_argument for lists of different lengths and for a weight that is not above 0.
+std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights,
+                             std::optional<double> least_intercept = {});
 
 /// How many times faster the numerator's case is: median seconds of the denominator / median seconds of the numerator, and a
 /// 95 % interval of it; absent with fewer than two common blocks.

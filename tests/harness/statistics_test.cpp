@@ -231,6 +231,16 @@ TEST(FitLine, WeighsThePoints) {
   EXPECT_NEAR(line->r2.value(), 1 / (2.75 * 2), 1e-12);
 }
 
+TEST(FitLine, BeginsNoLowerThanItMay) {
+  // Free, the line through (1, 1) and (2, 4) begins at -2; from 0 on, (1 + 8) / (1 + 4) is the best slope.
+  const auto line = fit_line({1, 2}, {1, 4}, {1, 1}, 0);
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->intercept, 0);
+  EXPECT_DOUBLE_EQ(line->slope, 1.8);
+  EXPECT_NEAR(line->r2.value(), 1 - (0.8 * 0.8 + 0.4 * 0.4) / 4.5, 1e-12);
+  EXPECT_DOUBLE_EQ(fit_line({1, 2}, {3, 4}, {1, 1}, 0)->intercept, 2);
+}
+
 TEST(FitLine, WhatIsNoLineHasNone) {
   EXPECT_FALSE(fit_line({}, {}, {}));
   EXPECT_FALSE(fit_line({1}, {1}, {1}));
