@@ -218,6 +218,13 @@ TEST(Guilty, OfThreeHostsTheOneWithTheSlowLinkAlone) {
                                             HasSubstr("MAD is 0"), HasSubstr("slow at 2 of 2 sizes")));
 }
 
+TEST(Guilty, NobodyForOneSizeAloneOfMany) {
+  const auto records = ping_pong(3, {8, 1000, 1'000'000}, [](int, int b, std::size_t bytes) {
+    return (b == 2 && bytes == 1000 ? 10.0 : 1.0) * (1e-5 + double(bytes) / 1e9);
+  });
+  EXPECT_THAT(analyze_communication(records, members({"A", "B", "C"})).findings, IsEmpty());
+}
+
 /// 1 %, never the same.
 double noise(int a, int b) { return 1 + 0.01 * std::sin(12.9898 * a + 78.233 * b); }
 
