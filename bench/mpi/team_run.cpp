@@ -184,7 +184,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
 }
 
 Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabric, const Selection& selection) {
-  const Plan plan = together(team, [&] {
+  Plan plan = together(team, [&] {
     if (job == TeamJob::devices) return roofmark::plan(crew.info, selection, &fabric);
     Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
     std::vector<Group> suite = collectives(listing);

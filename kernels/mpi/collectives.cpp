@@ -56,7 +56,6 @@ class MpiCommunicator final : public Communicator {
   int in_place_offset(Collective op) const override {
     switch (op) {
       case Collective::all_gather:
-        return rank_;
       case Collective::gather:
       case Collective::scatter:
         return rank_;
