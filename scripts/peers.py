@@ -7,9 +7,11 @@ import json
 import math
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import tempfile
+from typing import NamedTuple
 
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom from 1.
 STUDENT_T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -28,6 +30,125 @@ def ratio_interval(numerators, denominators):
         return math.exp(mean), None
     half = STUDENT_T_95[len(logs) - 2] * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), (math.exp(mean - half), math.exp(mean + half))
+
+
+def difference_interval(ours, theirs):
+    """The mean of the pairs' differences, and its 95 % interval; None for the interval of a single pair."""
+    differences = [a - b for a, b in zip(ours, theirs)]
+    mean = statistics.fmean(differences)
+    if len(differences) < 2:
+        return mean, None
+    half = STUDENT_T_95[len(differences) - 2] * statistics.stdev(differences) / math.sqrt(len(differences))
+    return mean, (mean - half, mean + half)
+
+
+class Tolerance(NamedTuple):
+    """Within which two programs that time the same collective agree: relative from a size on, in seconds below it."""
+
+    from_bytes: int
+    share: float
+    seconds: float
+
+    def judge(self, size, ours, theirs):
+        """within, outside or, where the rounds spread too far to say, unclear."""
+        if size >= self.from_bytes:
+            value, interval = ratio_interval(ours, theirs)
+            least, most = 1 - self.share, 1 + self.share
+        else:
+            value, interval = difference_interval(ours, theirs)
+            least, most = -self.seconds, self.seconds
+        low, high = interval or (value, value)
+        if least <= low and high <= most:
+            return "within"
+        return "outside" if high < least or most < low else "unclear"
+
+
+class Agreement(NamedTuple):
+    """A row of the table: seconds a round of both programs, for one size; `label` tells rows of a size apart."""
+
+    label: str
+    size: int
+    ours: list
+    theirs: list
+
+
+def agreement_table(rows, peer, tolerance):
+    """Both programs' times by size, and the verdicts of the rows."""
+    lines = [f"{'':12} {'bytes':>12} {peer + ' us':>16} {'roofmark us':>12} {'ratio':>7}  {'95 % interval':16}  "
+             f"{'difference us':>13}  {'95 % interval':19}  verdict"]
+    verdicts = []
+    for row in rows:
+        ratio, ratios = ratio_interval(row.ours, row.theirs)
+        difference, differences = difference_interval(row.ours, row.theirs)
+        verdicts.append(tolerance.judge(row.size, row.ours, row.theirs))
+        spans = [f"{ratios[0]:.3f} .. {ratios[1]:.3f}", f"{differences[0] * 1e6:+.2f} .. {differences[1] * 1e6:+.2f}"] if ratios else \
+            ["one round: none"] * 2
+        lines.append(f"{row.label:12} {row.size:12} {statistics.median(row.theirs) * 1e6:16.2f} "
+                     f"{statistics.median(row.ours) * 1e6:12.2f} {ratio:7.3f}  {spans[0]:16}  {difference * 1e6:+13.2f}  "
+                     f"{spans[1]:19}  {verdicts[-1]}")
+    return "\n".join(lines), verdicts
+
+
+def agreement_status(verdicts):
+    """The exit status: 1 where one is outside, else 3 where the rounds did not settle one, else 0."""
+    return 1 if "outside" in verdicts else 3 if "unclear" in verdicts else 0
+
+
+def count_argument(text):
+    """The type of a number of iterations."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("from 1")
+    return value
+
+
+def seconds_argument(text):
+    """The type of a time for one case."""
+    value = float(text)
+    if not 0.001 <= value <= 3600:
+        raise argparse.ArgumentTypeError("from 0.001 to 3600")
+    return value
+
+
+def words_argument(text):
+    """The type of an argument that is a command: split as a shell does it."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if not words:
+        raise argparse.ArgumentTypeError("a command")
+    return words
+
+
+def sizes_argument(text):
+    """The type of --sizes: LEAST:MOST in bytes."""
+    match = re.fullmatch(r"(\d{1,15}):(\d{1,15})", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise argparse.ArgumentTypeError("LEAST:MOST in bytes")
+    return int(match[1]), int(match[2])
+
+
+def messages(result, place):
+    """The records of a result that were measured over all ranks, in place or out of place, by size."""
+    found = {}
+    for entry in result["benchmarks"]:
+        message = entry["roofmark"].get("message")
+        if message and message.get("place") == place and "groups" not in message:
+            found[message["bytes"]] = entry["roofmark"]
+    return dict(sorted(found.items()))
+
+
+def listed_collective(launcher, roofmark, device, collective, element, sizes, place="in|out"):
+    """The sizes, LEAST to MOST, at which roofmark-mpi has a collective over all ranks, and an expression that finds them."""
+    listed = run([*launcher, roofmark, "list", "--suite", "baseline", "--device", device, "--filter", f"^{collective}/"])
+    cases = re.findall(rf"^{collective}/(\w+)/{element}/bytes:(\d+)/ranks:(\d+)/(?:op:sum/)?place:(?:{place})(?=\s|$)", listed,
+                       re.MULTILINE)
+    ranks = max((int(ranks) for _, _, ranks in cases), default=0)
+    found = sorted({int(size) for _, size, of in cases if int(of) == ranks and sizes[0] <= int(size) <= sizes[1]})
+    if not found:
+        raise CannotCompare(f"roofmark-mpi lists no {collective} in {element} of {sizes[0]} to {sizes[1]} bytes")
+    return found, ranks, f"^{collective}/\\w+/{element}/bytes:({'|'.join(map(str, found))})/ranks:{ranks}/(op:sum/)?place:({place})$"
 
 
 def rounds_argument(text):
@@ -66,11 +187,11 @@ def listed_names(roofmark, device, suite):
     return [case["name"] for case in json.loads(run([roofmark, "list", "--suite", suite, "--device", device, "--json"]))]
 
 
-def roofmark_result(roofmark, device, suite, pattern):
+def roofmark_result(roofmark, device, suite, pattern, command=("run",), launcher=()):
     """The result file of a run of the suite's cases that a regular expression finds."""
     with tempfile.TemporaryDirectory() as folder:
         # A case that is wrong or not measured makes these statuses; the cases wanted are judged by their records.
-        run([roofmark, "run", "--suite", suite, "--device", device, "--quiet", "--out", folder, "--filter", pattern],
+        run([*launcher, roofmark, *command, "--suite", suite, "--device", device, "--quiet", "--out", folder, "--filter", pattern],
             accepted=(0, 1, 3))
         try:
             with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:

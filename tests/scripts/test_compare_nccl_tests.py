@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/compare_nccl_tests on lines in nccl-tests' format and small programs."""
+import pytest
+from peer_programs import calls, executable, load, roofmark_mpi, run_script
+
+compare = load("compare_nccl_tests")
+
+HEAD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 2097152 step: 4(factor) warmup iters: 20 iters: 100 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   4711 on      node1 device  0 [0000:19:00] NVIDIA H200
+#  Rank  1 Group  0 Pid   4712 on      node1 device  1 [0000:3b:00] NVIDIA H200
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+"""
+SMALL = "           8             2     float     sum      -1    10.50    0.00    0.00      0    10.25    0.00    0.00      0\n"
+LARGE = "     2097152        524288     float     sum      -1    100.0   20.97   20.97      0    200.0   10.49   10.49      0\n"
+FOOT = """# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 12.3456
+#
+"""
+
+
+def test_the_table_is_read():
+    small, large = compare.parse_nccl_tests(HEAD + SMALL + LARGE + FOOT)
+    assert (small.size, small.wrong) == (8, {"out": 0, "in": 0})
+    assert small.seconds == pytest.approx({"out": 10.5e-6, "in": 10.25e-6})
+    assert large.seconds == pytest.approx({"out": 100e-6, "in": 200e-6})
+
+
+def test_elements_that_were_not_checked_are_not_wrong():
+    [row] = compare.parse_nccl_tests(HEAD + SMALL.replace("0.00      0\n", "0.00    N/A\n"))
+    assert row.wrong == {"out": 0, "in": None}
+
+
+@pytest.mark.parametrize("text", ["", SMALL, HEAD.replace("algbw", "bandwidth") + SMALL, HEAD + SMALL.replace("10.50", "fast!")],
+                         ids=["nothing", "no head", "other columns", "no number"])
+def test_what_is_no_such_table_is_refused(text):
+    with pytest.raises(compare.CannotCompare):
+        compare.parse_nccl_tests(text)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """nccl-tests' folder, whose all_reduce_perf prints `text`."""
+
+    def make(text=HEAD + SMALL + LARGE + FOOT, name="all_reduce_perf"):
+        (tmp_path / "table").write_text(text, encoding="utf-8")
+        executable(tmp_path / name, f"#!/bin/bash\necho \"{name} $*\" >>{tmp_path}/calls\ncat {tmp_path}/table\n")
+        return tmp_path
+
+    return make
+
+
+def times(small_out=10e-6, large_in=200e-6):
+    return {(8, "out"): [small_out], (8, "in"): [10e-6], (2097152, "out"): [99e-6, 101e-6, 103e-6], (2097152, "in"): [large_in]}
+
+
+def script(folder, roofmark, *arguments):
+    return run_script("compare_nccl_tests", "--launcher", "env A=b", "--rounds", 2, *arguments, folder, roofmark)
+
+
+def test_the_programs_take_turns_and_both_places_are_judged(folder, tmp_path):
+    done = script(folder(), roofmark_mpi(tmp_path, times(), how="nccl"))
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [row[:5] for row in rows] == [["out-of-place", "8", "10.50", "10.00", "0.952"],
+                                         ["out-of-place", "2097152", "100.00", "101.00", "1.010"],
+                                         ["in-place", "8", "10.25", "10.00", "0.976"],
+                                         ["in-place", "2097152", "200.00", "200.00", "1.000"]]
+    assert {row[-1] for row in rows} == {"within"}
+    logged = calls(tmp_path)
+    assert [call[:2] for call in logged] == [["roofmark-mpi", "list"]] + 2 * [["all_reduce_perf", "-b"],
+                                                                              ["roofmark-mpi", "collectives"]]
+    assert logged[1] == ("all_reduce_perf -b 8 -e 2097152 -f 4 -g 1 -a 3 -c 1 -d float -o sum -n 100 -w 20").split()
+    assert "^all_reduce/\\w+/fp32/bytes:(8|2097152)/ranks:2/(op:sum/)?place:(in|out)$" in logged[2]
+
+
+@pytest.mark.parametrize("change, verdicts", [
+    ({"small_out": 11.6e-6}, ["outside", "within", "within", "within"]),
+    ({"large_in": 205e-6}, ["within", "within", "within", "outside"]),
+    ({"large_in": 195e-6}, ["within", "within", "within", "outside"]),
+])
+def test_a_difference_is_found(folder, tmp_path, change, verdicts):
+    done = script(folder(), roofmark_mpi(tmp_path, times(**change), how="nccl"))
+    assert done.returncode == 1
+    assert [line.split()[-1] for line in done.stdout.splitlines()[1:]] == verdicts
+
+
+def test_wrong_elements_are_no_success(folder, tmp_path):
+    text = HEAD + SMALL + LARGE.replace("20.97      0", "20.97      7") + FOOT
+    done = script(folder(text), roofmark_mpi(tmp_path, times(), how="nccl"))
+    assert done.returncode == 1
+    assert "wrong elements at 2097152 bytes, out of place" in done.stderr
+
+
+def test_a_size_that_one_of_them_lacks_is_named_and_no_success(folder, tmp_path):
+    done = script(folder(HEAD + SMALL + FOOT), roofmark_mpi(tmp_path, times(), how="nccl"))
+    assert done.returncode == 3
+    assert done.stdout.count("within") == 2
+    assert "not measured by both: 2097152 bytes" in done.stderr
+
+
+def test_another_collective_and_type(folder, tmp_path):
+    roofmark = roofmark_mpi(tmp_path, {(8, "out"): [1e-6]}, collective="all_to_all", how="nccl")
+    table = HEAD + SMALL.replace("sum", "none").replace("10.50", " 1.00").replace("0.00      0\n", "0.00    N/A\n")
+    done = script(folder(table, "alltoall_perf"), roofmark, "--collective", "all_to_all")
+    assert done.returncode == 0, done.stderr
+    assert script(tmp_path, roofmark, "--collective", "all_to_all", "--type", "bf16").returncode == 3
+
+
+def test_what_cannot_be_compared_ends_with_3_or_is_bad_usage(folder, tmp_path):
+    roofmark = roofmark_mpi(tmp_path, times(), how="nccl")
+    done = script(tmp_path / "nowhere", roofmark)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "all_reduce_perf" in done.stderr
+    assert script(folder("no table"), roofmark).returncode == 3
+    for arguments in [["--rounds", "0"], ["--sizes", "8-16"], ["--type", "fp8"], ["--iterations", "0"]]:
+        assert run_script("compare_nccl_tests", *arguments, folder(), roofmark).returncode == 2
