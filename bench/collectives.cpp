@@ -311,7 +311,8 @@ Case collective_case(const Listing& listing, const Point& point) {
   c.work = work_of(listing, point, static_cast<double>(bytes));
   // As in nccl-tests the same buffers are used again and again.
   c.protocol.cache = Cache::warm;
-  c.protocol.issue = point.issue;
+  // Enqueued one after the other, again as there: behind a closed gate the library could wait for room in its own queues.
+  c.protocol.issue = point.issue == Issue::automatic ? Issue::stream : point.issue;
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t chunks = counts_total(point.op) ? (point.op == Collective::all_to_all ? 2 * n : n + 1) : 2;
   c.slot_bytes = chunks * chunk * size_of(point.type) + 512;
@@ -669,6 +670,7 @@ std::vector<Group> overlap(const Listing& listing) {
   Listing warm = listing;
   warm.cache = Cache::warm;
   Case product = gemm_case(warm, type, side, side, side);
+  product.protocol.issue = Issue::stream;
   Point point{Collective::all_reduce, type, Reduction::sum, bytes, false, everyone(fabric).colours, {}, {}, {}, -1};
   Case collective = collective_case(listing, point);
   const std::string length = std::to_string(side);

@@ -250,24 +250,14 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   const bool first = team.rank() == 0;
   const RunOptions& run = options.run;
   Crew crew = assemble_crew(team, options);
-  if (first && !run.quiet) fmt::print("{}\n", members_table(crew.members));
-  const Fabric made = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
-  Fabric fabric = made;
+  if (first && !run.quiet) {
+    fmt::print("{}\n", members_table(crew.members));
+    std::fflush(stdout);
+  }
 
-  const Plan cases = team_plan(team, job, crew, fabric, run.selection);
-  const Origin origin = origin_of(crew, job, fabric);
-  const auto session = together(team, [&]() -> std::unique_ptr<Session> {
-    if (!first) return nullptr;
-    const auto folder = make_folder(run.out);
-    if (!run.out_file.empty()) check_writable(run.out_file);
-    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
-    return std::make_unique<Session>(*crew.device, run, folder, cases, origin);
-  });
-
+  // From here on nobody waits for ever.
   Runner runner(*crew.device, team, settings_of(run));
-  TerminalStyle style = terminal_style(stdout);
-  if (!run.color.empty()) style.colour = run.color == "yes";
-  Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
+  std::unique_ptr<Session> session;  // on rank 0
   std::string under_way;
   Arrivals::Setup setup;
   setup.rank = team.rank();
@@ -284,7 +274,23 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   setup.leave = [] { std::_Exit(kNotMeasured); };
   const auto arrivals = meet(team, setup);
   team.on_step([&] { arrivals->step(); });
+  arrivals->doing("listing the cases");
+
+  Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
   fabric.step = [&] { arrivals->step(); };
+  const Plan cases = team_plan(team, job, crew, fabric, run.selection);
+  const Origin origin = origin_of(crew, job, fabric);
+  session = together(team, [&]() -> std::unique_ptr<Session> {
+    if (!first) return nullptr;
+    const auto folder = make_folder(run.out);
+    if (!run.out_file.empty()) check_writable(run.out_file);
+    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
+    return std::make_unique<Session>(*crew.device, run, folder, cases, origin);
+  });
+
+  TerminalStyle style = terminal_style(stdout);
+  if (!run.color.empty()) style.colour = run.color == "yes";
+  Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
 
   take_signals();
   const bool complete = measure(runner, cases,
