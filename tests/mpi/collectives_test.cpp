@@ -59,9 +59,10 @@ class MpiCollectives : public testing::Test {
     const std::size_t before = device_->allocated_bytes();
     const std::unique_ptr<Prepared> prepared = c.prepare(setup);
     EXPECT_LE(device_->allocated_bytes() - before, 2 * c.slot_bytes + c.shared_bytes) << "takes more memory than it says";
-    // In place a rank alone has its result before it begins.
-    const bool given = c.message && c.message->place == "in" && team_.size() == 1;
-    EXPECT_EQ(passes(*prepared, 0), given) << "before a launch";
+    // In place a rank alone has its result before it begins, and of a few elements all may be right by chance.
+    const bool in_place = c.message && c.message->place == "in";
+    const bool passed = passes(*prepared, 0);
+    EXPECT_FALSE(passed && !(in_place && (team_.size() == 1 || c.message->count < 100))) << "before a launch";
     launch(*prepared, 0);
     const Verification once = prepared->verify(0);
     EXPECT_NE(once.status, Verified::failed) << once.detail;
