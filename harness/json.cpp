@@ -93,7 +93,6 @@ Json to_json(const Measurement& m) {
   json["stopped_by"] = at(kStops, m.stopped_by);
   json["void_samples"] = m.void_samples;
   put(json, "clock_hz", m.clock_hz);
-  Json& samples = json["samples"];
   if (!m.ranks.empty()) {
     Json& ranks = json["ranks"] = Json::array();
     for (const RankTimes& times : m.ranks) {
@@ -103,6 +102,8 @@ Json to_json(const Measurement& m) {
       ranks.push_back(std::move(entry));
     }
   }
+  // Objects keep their order in a vector: a reference into one holds only until its next member is added.
+  Json& samples = json["samples"];
   for (const char* key : {"start", "seconds", "host_seconds", "block", "throttled"}) samples[key] = Json::array();
   for (const Sample& sample : m.samples) {
     samples["start"].push_back(sample.start_seconds);

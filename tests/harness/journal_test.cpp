@@ -181,6 +181,27 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(read.verification_after->wrong, 17U);
 }
 
+// Whatever else a measurement has or lacks.
+TEST_F(JournalFile, NoSampleIsLostBesideTheRanks) {
+  for (int optional = 0; optional < 32; ++optional) {
+    Record record = collective("all_reduce", 1024, 2, 1, 1e-3);
+    Measurement& measurement = *record.measurement;
+    measurement.summary = {};
+    if (optional & 1) measurement.summary.p5 = measurement.summary.p95 = 1e-3;
+    if (optional & 2) measurement.summary.p99 = 1e-3;
+    if (optional & 4) measurement.summary.cv = 0.1;
+    if (optional & 8) measurement.summary.interval_low = measurement.summary.interval_high = 1e-3;
+    if (optional & 16) measurement.clock_hz = 1e9;
+    measurement.samples = {{0, 1e-3, 1e-3, 0, false}};
+    measurement.ranks = {{1e-3, 1e-3, {}, {}}, {1e-3, 1e-3, {}, {}}};
+    const Json written = to_json(record);
+    const Json& samples = written.at("measurement").at("samples");
+    ASSERT_TRUE(samples.is_object()) << written.dump();
+    EXPECT_EQ(samples.at("seconds").size(), 1U);
+    EXPECT_EQ(written.at("measurement").at("ranks").size(), 2U);
+  }
+}
+
 TEST_F(JournalFile, ARecoveredFileSaysWhoOfATeamIsGuilty) {
   Json team = Json::array();
   for (const Member& member : members({"A", "B", "C"})) team.push_back(to_json(member));
