@@ -84,7 +84,7 @@ class PreparedNodeAllReduce final : public Prepared {
       fill(d, slots_.at(static_cast<std::size_t>(slot)).out[static_cast<std::size_t>(d)]);
     }
   }
-  bool needs_reset() const override { return problem_.in_place; }
+  bool accumulates() const override { return problem_.in_place; }
 
   Verification verify(int slot) override {
     node_->all_reduce().check_health();

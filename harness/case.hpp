@@ -65,8 +65,8 @@ class Prepared {
   virtual bool needs_reset() const { return false; }
   /// More launches without a reset change the result, and are timed all the same.
   virtual bool accumulates() const { return false; }
-  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset() or accumulates()). Fails on a
-  /// poisoned output and on one wrong element anywhere.
+  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset() or
+  /// accumulates()). Fails on a poisoned output and on one wrong element anywhere.
   virtual Verification verify(int slot) = 0;
   /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.
   virtual std::vector<Output> outputs(int /*slot*/) { return {}; }
