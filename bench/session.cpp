@@ -29,13 +29,17 @@ constexpr double kOneSignalSeconds = 1;
 std::atomic<bool> was_interrupted{false};
 std::atomic<double> interrupted_at{0};
 
+void note_interruption(double now) {
+  interrupted_at = now;
+  was_interrupted = true;
+}
+
 // A second signal ends the process at once: the journal has what was finished. What comes within a second is the first one by
 // another way: a terminal or a scheduler signals every process, and --device all passes it on to its children.
 void on_signal(int signal) {
   const double now = steady_seconds();
   if (!was_interrupted) {
-    interrupted_at = now;
-    was_interrupted = true;
+    note_interruption(now);
   } else if (now - interrupted_at > kOneSignalSeconds) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
@@ -219,6 +223,7 @@ Json Session::footer(bool complete, const WallTime& wall, const Json& findings) 
 }
 
 void Session::add_unreached(const std::string& lost_case, const std::string& reason) {
+  bool found_lost = false;  // what would be measured again later is not lost a second time
   const auto reached = [&](const Case& c, int pass) {
     return std::any_of(log_.records.begin(), log_.records.end(),
                        [&, name = c.name()](const Record& record) { return record.name == name && record.pass == pass; });
@@ -228,7 +233,8 @@ void Session::add_unreached(const std::string& lost_case, const std::string& rea
       for (const Case& c : group.cases) {
         if (reached(c, pass)) continue;
         Record record = blank_record(c, pass);
-        const bool lost = record.name == lost_case;
+        const bool lost = !found_lost && record.name == lost_case;
+        found_lost |= lost;
         record.status = !c.unsupported.empty() ? Status::unsupported : lost ? Status::failed : Status::not_run;
         record.reason = !c.unsupported.empty()      ? c.unsupported
                         : lost || lost_case.empty() ? reason
@@ -302,6 +308,7 @@ bool measure(Runner& runner, const Plan& plan, const Observer& observer) {
     measure_all(plan.suite, 1);
     measure_all(plan.ceilings, 2);
   } catch (const Interrupted&) {
+    if (!was_interrupted) note_interruption(steady_seconds());  // the signal was another rank's
     return false;
   }
   return true;

@@ -300,7 +300,8 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
                                    progress.show(case_name, stage);
                                  },
                                  [&](const Group& group, const std::vector<Record>& records, int pass) {
-                                   if (session) session->add(records, group.comparisons, pass);
+                                   if (!session) return;
+                                   session->add(records, group.comparisons, pass);
                                    for (const Record& record : records) progress.done(record);
                                  }});
   arrivals->rest();
