@@ -1,0 +1,305 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""roofmark-mpi as its users call it, and what it does when a rank is killed, stopped, late, wrong, or not what it should be."""
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+import ranks
+from conftest import need
+
+need("jsonschema")
+ROOFMARK = os.environ.get("ROOFMARK")
+FAULT = os.environ.get("ROOFMARK_MPI_FAULT")
+HOST = platform.node()
+
+pytestmark = ranks.needs_mpi
+
+# Two sizes beside the links, which are always measured: three sizes, first and last.
+COLLECTIVES = ["collectives", "--device", "cpu", "--suite", "quick", "--max-seconds", "0.005"]
+SMALL = [*COLLECTIVES, "--filter", "^all_reduce/.*/bytes:(8|1024)/.*place:out"]
+LINKS, CASES = 3, 8
+BROKEN = "all_reduce/mpi/fp32/bytes:1024/ranks:{}/op:sum/place:out"
+
+
+def fault(**words):
+    """Breaks the all-reduce of 1024 bytes."""
+    words = {"call": "MPI_Allreduce", "count": 256, **words}
+    return ["env", f"LD_PRELOAD={FAULT}", "ROOFMARK_FAULT=" + " ".join(f"{key}={value}" for key, value in words.items())]
+
+
+def others_of(result, status):
+    return {entry["name"]: entry["roofmark"] for entry in result["unmeasured"] if entry["roofmark"]["status"] == status}
+
+
+def nobody_left(folder):
+    ranks.wait_until(lambda: all(ranks.of_rank(folder, rank) is None for rank in range(4)), 20)
+
+
+def said(done):
+    """The program's own lines on stderr, without mpirun's."""
+    return [line for line in done.stderr.splitlines() if re.match(r"roofmark-mpi: |rank \d|no progress|wrong|failed", line)]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory):
+    out = tmp_path_factory.mktemp("clean") / "out"
+    done = ranks.run(4, *SMALL, "--out", out, "--label", "site=lab 3")
+    assert done.returncode == 0, done.stderr
+    return done, ranks.load(out), out
+
+
+def test_a_run_says_first_how_many_ranks_there_are_and_who_they_are(clean):
+    lines = clean[0].stdout.splitlines()
+    assert lines[0] == "4 ranks"
+    assert lines[1].split()[:3] == ["rank", "host", "local"]
+    for rank in range(4):
+        assert lines[2 + rank].split()[:3] == [str(rank), HOST, str(rank)]
+
+
+def test_a_run_fills_its_file(clean):
+    result = clean[1]
+    assert result["complete"] and not result["interrupted"] and result["labels"] == {"site": "lab 3"}
+    assert not result["unmeasured"] and len(result["benchmarks"]) == CASES
+    assert [(member["rank"], member["host"], member["local_rank"]) for member in result["team"]] == [
+        (rank, HOST, rank) for rank in range(4)
+    ]
+    for entry in result["benchmarks"]:
+        measured = entry["roofmark"]["measurement"]
+        slowest = max(times["maximum"] for times in measured["ranks"])
+        assert len(measured["ranks"]) == 4
+        assert slowest == pytest.approx(max(measured["samples"]["seconds"])), entry["name"]
+    [fit] = result["communication"]["fits"]
+    assert fit["points"] == 2
+
+
+@pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+def test_the_journal_of_a_team_gives_the_same_file(clean, tmp_path):
+    shutil.copy(clean[2] / "result.jsonl", tmp_path)
+    subprocess.run([ROOFMARK, "recover", tmp_path], check=True, capture_output=True)
+    assert ranks.load(tmp_path) == clean[1]
+
+
+def test_the_suite_of_one_device_runs_on_every_rank_at_once(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(2, "run", "--device", "cpu", "--suite", "quick", "--filter", "^transpose/", "--max-seconds", "0.005",
+                     "--out", out)
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert done.stdout.startswith("2 ranks\n") and len(result["team"]) == 2 and not result["unmeasured"]
+    assert any(entry["name"].startswith("transpose/") for entry in result["benchmarks"])
+    for entry in result["benchmarks"]:
+        assert len(entry["roofmark"]["measurement"]["ranks"]) == 2
+    fingerprints = [entry["roofmark"]["fingerprint"] for entry in result["benchmarks"] if "fingerprint" in entry["roofmark"]]
+    assert fingerprints and not any(fingerprint.get("differing_ranks") for fingerprint in fingerprints)
+
+
+def test_info_and_list(clean):
+    done = ranks.run(2, "info", "--device", "cpu")
+    assert done.returncode == 0 and done.stdout.startswith("2 ranks\nrank ")
+    done = ranks.run(4, "list", *SMALL[1:5], *SMALL[7:])
+    listed = [line.split()[0] for line in done.stdout.splitlines() if "/mpi/" in line or line.startswith("ceilings/")]
+    assert done.returncode == 0
+    assert listed == list(dict.fromkeys(entry["name"] for entry in clean[1]["benchmarks"]))
+
+
+# From the first on, or only once it was verified and has been timed.
+@pytest.mark.parametrize("first", [1, 5])
+def test_a_wrong_element_is_named_and_its_row_has_no_bandwidth(tmp_path, first):
+    out, name = tmp_path / "out", BROKEN.format(2)
+    done = ranks.run(2, *SMALL, "--out", out, wrapper=fault(rank=1, do="corrupt", index=77, **{"from": first}))
+    assert done.returncode == 1, done.stderr
+    result = ranks.load(out)
+    wrong = others_of(result, "wrong")
+    assert list(wrong) == [name] and len(result["benchmarks"]) == CASES - 1 and result["complete"]
+    assert re.search(rf"rank 1 \({HOST}\): wrong result: .*\(1 of 256 elements are wrong; "
+                     r"element 77 of its output is \S+ and should be \S+\)", wrong[name]["reason"])
+    assert "measurement" not in wrong[name] and "placement" not in wrong[name]
+    assert sum(line.startswith(f"wrong {name}: ") for line in said(done)) == 1, done.stderr
+
+
+def test_what_fails_on_one_rank_fails_on_all_with_its_reason(tmp_path):
+    out, name = tmp_path / "out", BROKEN.format(2)
+    done = ranks.run(2, *SMALL, "--out", out, wrapper=fault(rank=1, do="fail"))
+    assert done.returncode == 3, done.stderr
+    result = ranks.load(out)
+    failed = others_of(result, "failed")
+    assert list(failed) == [name] and len(result["benchmarks"]) == CASES - 1 and result["complete"]
+    assert f"rank 1 ({HOST}): " in failed[name]["reason"] and "MPI_ERR_OTHER" in failed[name]["reason"]
+    assert sum(line.startswith(f"failed {name}: ") for line in said(done)) == 1, done.stderr
+
+
+def assert_stood(done, out, name, reason):
+    """The case failed for this reason, what came before it is in the file, and what comes after it was not run."""
+    assert done.returncode == 3, done.stderr
+    result = ranks.load(out)
+    assert not result["complete"] and not result["interrupted"] and "finished_utc" in result
+    assert len(result["benchmarks"]) == LINKS + 1 and len(result["unmeasured"]) == CASES - LINKS - 1
+    assert {name: record["reason"] for name, record in others_of(result, "failed").items()} == {name: reason}
+    assert {record["reason"] for record in others_of(result, "not_run").values()} == {f"device lost to {name}"}
+    nobody_left(out)
+
+
+def test_a_rank_that_is_stopped_is_named_and_each_that_waits_says_in_what(tmp_path):
+    out, name = tmp_path / "out", BROKEN.format(3)
+    done = ranks.run(3, *SMALL, "--out", out, "--timeout", "4", wrapper=fault(rank=1, do="stop"))
+    for rank in (0, 2):
+        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
+    assert_stood(done, out, name, f"no progress for 4 s: rank 1 ({HOST}) does not answer: stopped, or the host or the network "
+                                  "to it is gone")
+
+
+def test_a_late_rank_is_one_that_never_arrived(tmp_path):
+    out, name = tmp_path / "out", BROKEN.format(3)
+    done = ranks.run(3, *SMALL, "--out", out, "--timeout", "4", wrapper=fault(rank=2, do="late", seconds=600))
+    for rank in (0, 1):
+        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
+    assert f"rank 2 ({HOST}) has not arrived where the others wait: " in done.stderr
+    assert_stood(done, out, name, f"no progress for 4 s: rank 2 ({HOST}) never arrived")
+
+
+def test_the_first_rank_stopped_does_not_keep_the_others(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(2, *SMALL, "--out", out, "--timeout", "4", wrapper=fault(rank=0, do="stop"))
+    assert done.returncode == 3, done.stderr
+    assert f"rank 1 ({HOST}) leaves: rank 0 ({HOST}) does not answer: stopped" in done.stderr
+    assert ranks.load(out)["benchmarks"]
+    nobody_left(out)
+
+
+# The timeout is as it comes: nobody waits for it.
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_rank_leaves_nobody_waiting(tmp_path, killed):
+    out = tmp_path / "out"
+    done = ranks.finish(ranks.start(3, *SMALL, "--out", out, wrapper=fault(rank=killed, do="kill")), 100)
+    assert done.returncode not in (0, 1, 2, 130), done.stderr
+    assert f"rank {killed} ({HOST}) ended without a word" in done.stderr
+    nobody_left(out)
+    if killed == 0:
+        # Nobody completed the file; the journal has what was measured.
+        subprocess.run([ROOFMARK, "recover", out], check=True, capture_output=True)
+    result = ranks.load(out)
+    assert len(result["benchmarks"]) == LINKS + 1 and not result["complete"]
+    if killed == 1:
+        assert [record["reason"] for record in others_of(result, "failed").values()] == [f"rank 1 ({HOST}) ended without a word"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("to", ["the launcher", "a rank"])
+def test_a_signal_ends_the_team_and_completes_the_file(tmp_path, number, to):
+    out = tmp_path / "out"
+    process = ranks.start(2, "collectives", "--device", "cpu", "--suite", "full", "--out", out)
+    ranks.wait_until(lambda: (out / "result.json").exists())
+    os.kill(process.pid if to == "the launcher" else ranks.of_rank(out, 1), number)
+    done = ranks.finish(process, 60)
+    # The launcher has a status of its own.
+    assert done.returncode == 130 if to == "a rank" else done.returncode != 0, done.stderr
+    result = ranks.load(out)
+    assert result["interrupted"] and not result["complete"] and result["benchmarks"]
+    assert {record["reason"] for record in others_of(result, "not_run").values()} == {"interrupted"}
+    nobody_left(out)
+
+
+def other_version(folder):
+    """A copy of the program that says that it was built from another commit."""
+    version = subprocess.run([ranks.PROGRAM, "--version"], capture_output=True, text=True, check=True,
+                             env=ranks.ENVIRONMENT).stdout
+    commit = re.search(r"\((\w+)", version).group(1).encode()
+    changed = commit[:-1] + (b"0" if commit[-1:] != b"0" else b"1")
+    copy = folder / "other"
+    copy.write_bytes(Path(ranks.PROGRAM).read_bytes().replace(commit + b"\0", changed + b"\0"))
+    copy.chmod(copy.stat().st_mode | stat.S_IXUSR)
+    return copy, commit.decode(), changed.decode()
+
+
+def test_another_version_on_a_rank_is_named(tmp_path):
+    copy, commit, changed = other_version(tmp_path)
+    out = tmp_path / "out"
+    done = ranks.run(1, *SMALL, "--out", out, ":", "-np", 1, copy, *SMALL, "--out", out)
+    assert done.returncode == 3, done.stderr
+    [line] = said(done)
+    assert re.search(rf"roofmark differ: rank 0 \({HOST}\) has \S+ \S+ {commit}.*, rank 1 \({HOST}\) has \S+ \S+ {changed}", line)
+    assert not out.exists()
+
+
+def test_a_rank_that_cannot_start_is_named_and_all_end(tmp_path):
+    out = tmp_path / "out"
+    # It asks for a GPU and sees none.
+    gpu = [word if word != "cpu" else "cuda" for word in SMALL]
+    done = ranks.run(1, *SMALL, "--out", out, ":", "-np", 1, "env", "CUDA_VISIBLE_DEVICES=", ranks.PROGRAM, *gpu, "--out", out)
+    assert done.returncode == 3, done.stderr
+    [line] = said(done)
+    assert line.startswith(f"roofmark-mpi: rank 1 ({HOST}): ")
+    assert not out.exists()
+    nobody_left(out)
+
+
+def test_a_folder_that_cannot_be_made_ends_all(tmp_path):
+    (tmp_path / "file").touch()
+    done = ranks.run(2, *SMALL, "--out", tmp_path / "file" / "out")
+    assert done.returncode == 3
+    [line] = said(done)
+    assert f"rank 0 ({HOST}): cannot create {tmp_path}/file/out" in line
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
+def test_another_count_than_the_launchers_is_refused(tmp_path, variable):
+    out = tmp_path / "out"
+    done = ranks.run(2, *SMALL, "--out", out, wrapper=["env", f"{variable}=4"])
+    assert done.returncode == 2
+    [line] = said(done)
+    assert line.startswith(f"roofmark-mpi: MPI says 2 ranks, and the launcher 4 ({variable}): ")
+    assert not out.exists()
+
+
+def test_a_program_that_believes_to_be_alone_is_refused(tmp_path):
+    out = tmp_path / "out"
+    done = subprocess.run([ranks.PROGRAM, *SMALL, "--out", out], capture_output=True, text=True, timeout=60,
+                          env={**ranks.ENVIRONMENT, "PMI_SIZE": "2", "PMI_RANK": "1"})
+    assert done.returncode == 2
+    assert said(done)[0].startswith("roofmark-mpi: MPI says 1 rank, and the launcher 2 (PMI_SIZE): ")
+    assert not out.exists()
+
+
+def test_the_count_of_a_whole_allocation_is_not_the_launchers():
+    done = ranks.run(2, "info", "--device", "cpu", wrapper=["env", "SLURM_NTASKS=4"])
+    assert done.returncode == 0 and done.stdout.startswith("2 ranks\n")
+
+
+def test_another_count_than_expected_is_refused(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(3, *SMALL, "--out", out, "--expect-ranks", 4)
+    assert (done.returncode, said(done)) == (2, ["roofmark-mpi: --expect-ranks 4, and there are 3"])
+    assert not out.exists()
+    done = ranks.run(2, "info", "--device", "cpu", "--expect-ranks", 2)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["measure"],
+        ["collectives", "--suite", "huge"],
+        ["collectives", "--device", "cuda:0"],
+        ["collectives", "--expect-ranks", "0"],
+        ["collectives", "--timeout", "soon"],
+        ["collectives", "--device", "cpu", "--filter", "["],
+        ["collectives", "--device", "cpu", "--filter", "^nothing$"],
+        ["list", "--device", "cpu", "--filter", "["],
+        ["info", "--device", "tpu"],
+        ["run", "--data", "ones"],
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_is_said_once_and_not_by_every_rank(arguments):
+    done = ranks.run(3, *arguments)
+    assert done.returncode == 2, done.stderr
+    assert len(said(done)) == 1, done.stderr
