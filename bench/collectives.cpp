@@ -323,7 +323,8 @@ Case collective_case(const Listing& listing, const Point& point) {
   } else {
     message.place = point.in_place ? "in" : "out";
   }
-  if (groups.size() != 1 || groups.front().size() != fabric.members.size()) message.groups = groups;
+  const bool everyone = groups.size() == 1 && groups.front().size() == fabric.members.size();
+  if (point.op == Collective::ping_pong || !everyone) message.groups = groups;  // two ranks are a pair too
   if (point.op == Collective::all_reduce && listing.device.backend == Backend::cuda &&
       listing.device.compute_capability >= 90 && ranks > 2 && ranks_by_host(fabric.members).size() == 1) {
     // Reduced in the switch a rank sends its data once, reads its share of the result and sends that: S + S / n.
