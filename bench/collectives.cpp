@@ -70,7 +70,11 @@ class PreparedCollective final : public Prepared {
     const std::vector<int> all(point.colours.size(), 0);
     communicator_ = fabric.split(point.op == Collective::ping_pong ? all : point.colours);
     const auto own = static_cast<std::size_t>(fabric.rank);
-    if (point.colours[own] < 0) communicator_ = nullptr;
+    if (point.colours[own] < 0) {
+      communicator_ = nullptr;
+    } else if (!communicator_) {
+      throw DeviceError("this rank's communicator could not be made", false);
+    }
     if (!communicator_) return;
     if (point.op == Collective::ping_pong) {
       for (std::size_t other = 0; other < point.colours.size(); ++other) {
@@ -105,9 +109,11 @@ class PreparedCollective final : public Prepared {
     communicator_->enqueue_beside(call(slot), stream, work);
   }
 
-  // In place the inputs are what a launch overwrites.
+  // In place the inputs are what a launch overwrites; else nothing of an earlier result may stand in for that of a launch which
+  // does nothing.
   void reset(int slot) override {
-    if (!communicator_ || !point_.in_place) return;
+    if (!communicator_) return;
+    if (!point_.in_place) return device_.poison(out(slot), out_bytes());
     if (out_chunks_ > in_chunks_) device_.poison(base(slot), slot_bytes_);
     fill(slot);
   }
@@ -457,7 +463,7 @@ std::vector<Group> contract(const Listing& listing) {
 
 Traffic traffic(Collective op, double bytes, const std::vector<std::vector<int>>& groups, const std::vector<int>& hosts) {
   Traffic all;
-  std::map<int, double> network;
+  std::map<int, double> network, sent, received;
   const auto host = [&](int rank) { return hosts[static_cast<std::size_t>(rank)]; };
   for (const std::vector<int>& group : groups) {
     std::map<int, int> ranks;  // by host
@@ -505,13 +511,16 @@ Traffic traffic(Collective op, double bytes, const std::vector<std::vector<int>>
       if (from == to) {
         inside = bytes;
       } else {
-        network[from] += bytes;
-        if (op == Collective::ping_pong) network[to] += bytes;  // on its way back
+        // On the way back what came in goes out: each way is as busy.
+        (op == Collective::ping_pong ? sent[from] : network[from]) += bytes;
+        if (op == Collective::ping_pong) received[to] += bytes;
       }
     }
     all.inside = std::max(all.inside, inside);
   }
-  for (const auto& [at, amount] : network) all.network = std::max(all.network, amount);
+  for (const auto* amounts : {&network, &sent, &received}) {
+    for (const auto& [at, amount] : *amounts) all.network = std::max(all.network, amount);
+  }
   return all;
 }
 

@@ -49,7 +49,7 @@ namespace {
 //   welcome TOKEN
 //   ask ROUND
 //   wait SECONDS                         there is progress: complain again after that time
-//   say STEPS                            a standstill; the most steps that a rank has made
+//   say STEPS                            a standstill; who has made no more steps than these is late
 //   leave
 //   bye
 
@@ -336,9 +336,10 @@ struct Peer {
 };
 
 /// What the answers say: a standstill, or how long there is still to wait.
+constexpr std::int64_t kNobody = -1;
 struct Finding {
   std::optional<Standstill> standstill;
-  std::int64_t most_steps = 0;
+  std::int64_t late_steps = kNobody;  ///< who has made no more than these is late
   double wait_seconds = 0;
 };
 
@@ -352,15 +353,16 @@ std::string name_all(const std::vector<int>& ranks, const std::function<std::str
 Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
   Finding found;
   std::vector<int> killed, away, behind, silent;
+  std::int64_t most_steps = 0, fewest = std::numeric_limits<std::int64_t>::max();
   for (const Peer& peer : peers) {
     if (peer.answered || peer.state == Peer::State::left) {
-      found.most_steps = std::max(found.most_steps, peer.arrival.steps);
+      most_steps = std::max(most_steps, peer.arrival.steps);
     }
   }
   double longest = 0, least = setup.timeout_seconds;
   for (int rank = 0; rank < setup.size; ++rank) {
     const Peer& peer = peers[static_cast<std::size_t>(rank)];
-    const bool last = peer.arrival.steps == found.most_steps;
+    const bool last = peer.arrival.steps == most_steps;
     if (peer.state == Peer::State::ended) {
       killed.push_back(rank);
     } else if (peer.state == Peer::State::left) {
@@ -372,6 +374,7 @@ Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
       if (!last) least = 0;
     } else {
       if (!last) behind.push_back(rank);
+      fewest = std::min(fewest, peer.arrival.steps);
       longest = std::max(longest, peer.arrival.waiting_seconds);
       least = std::min(least, peer.arrival.waiting_seconds);
     }
@@ -381,6 +384,14 @@ Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
   if (killed.empty() && !stands) {
     found.wait_seconds = setup.timeout_seconds - least;
     return found;
+  }
+
+  // Some may be behind because they wait for one that is further behind, or that says nothing: the others did not take part.
+  if (silent.empty() && killed.empty()) {
+    std::erase_if(behind, [&](int rank) { return peers[static_cast<std::size_t>(rank)].arrival.steps != fewest; });
+    if (!behind.empty()) found.late_steps = fewest;
+  } else {
+    behind.clear();
   }
 
   Standstill& standstill = found.standstill.emplace();
@@ -429,7 +440,11 @@ class Arrivals::Channel {
   // Whoever sees the step sees its time too.
   void step() {
     since_.store(ticks(Clock::now()), std::memory_order_relaxed);
-    steps_.fetch_add(1, std::memory_order_release);
+    steps_.store(((steps_.load(std::memory_order_relaxed) >> kPartBits) + 1) << kPartBits, std::memory_order_release);
+  }
+  void part() {
+    since_.store(ticks(Clock::now()), std::memory_order_relaxed);
+    steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   void rest() { since_.store(kResting, std::memory_order_relaxed); }
   void doing(std::string what) {
@@ -492,15 +507,15 @@ class Arrivals::Channel {
   Time woken() const { return woken_; }
 
   /// On stderr: where this rank is.
-  void say_where(std::int64_t most_steps) {
+  void say_where(std::int64_t late_steps) {
     const Arrival now = arrival();
     if (now.rests) return;
     const std::string what = now.doing.empty() ? "" : " in " + now.doing;
     const double seconds = now.waiting_seconds;
     const std::string duration = seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
     const std::string who = setup_.describe(setup_.rank);
-    print(now.steps < most_steps ? fmt::format("{} has not arrived where the others wait: {}{}", who, duration, what)
-                                 : fmt::format("{} has waited for {}{}", who, duration, what));
+    print(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: {}{}", who, duration, what)
+                                  : fmt::format("{} has waited for {}{}", who, duration, what));
   }
 
   const Setup setup_;
@@ -508,6 +523,7 @@ class Arrivals::Channel {
 
  private:
   static constexpr std::int64_t kResting = -1;
+  static constexpr int kPartBits = 32;  // of a step's parts
   std::int64_t ticks(Time now) const { return (now - began_).count(); }
   Time time(std::int64_t ticks) const { return began_ + Clock::duration(ticks); }
 
@@ -563,7 +579,7 @@ class Arrivals::Leader final : public Channel {
       if (ending()) break;
       if (deserted_) {
         const std::string reason = setup_.describe(0) + " did not answer in time, and the others have left";
-        return stand({reason, {}, {0}, {}}, 0);
+        return stand({reason, {}, {0}, {}}, kNobody);
       }
       if (!asking_ && (killed_ || !complained_.empty() || woken() >= complaint_due())) ask();
       if (asking_ && (answered() || woken() >= answers_due_)) {
@@ -571,7 +587,7 @@ class Arrivals::Leader final : public Channel {
         peers_[0].answered = true;
         peers_[0].arrival = arrival();
         const Finding found = judge(peers_, setup_);
-        if (found.standstill) return stand(*found.standstill, found.most_steps);
+        if (found.standstill) return stand(*found.standstill, found.late_steps);
         be_patient(found.wait_seconds);
         for (const int rank : complained_) peer(rank).connection.write(fmt::format("wait {}", found.wait_seconds));
         complained_.clear();
@@ -615,9 +631,9 @@ class Arrivals::Leader final : public Channel {
     while (!awaited_.empty() && Clock::now() < due) exchange(due);
   }
 
-  void stand(const Standstill& standstill, std::int64_t most_steps) {
-    say_where(most_steps);
-    tell_all(fmt::format("say {}", most_steps));
+  void stand(const Standstill& standstill, std::int64_t late_steps) {
+    say_where(late_steps);
+    tell_all(fmt::format("say {}", late_steps));
     for (const int rank : standstill.silent) awaited_.erase(rank);
     await(setup_.answer_seconds);
     print(standstill.reason);
@@ -754,7 +770,7 @@ class Arrivals::Follower final : public Channel {
     while (true) {
       exchange(complained_ ? given_up_at_ : complaint_due());
       if (ending()) break;
-      if (most_steps_) return stand();
+      if (late_steps_) return stand();
       if (leader_.open() && leader_.ended()) return desert(" ended without a word");
       if (complained_ && woken() >= given_up_at_)
         return desert(" does not answer: stopped, or its host or the network to it is gone");
@@ -776,7 +792,7 @@ class Arrivals::Follower final : public Channel {
   void give_time() { given_up_at_ = after(3 * setup_.answer_seconds); }
 
   void stand() {
-    say_where(*most_steps_);
+    say_where(*late_steps_);
     leader_.write("said");
     const Time due = after(kFilesSeconds);
     while (!leave_ && !leader_.ended() && Clock::now() < due) exchange(due);
@@ -813,8 +829,8 @@ class Arrivals::Follower final : public Channel {
         complained_ = false;
         be_patient(seconds);
       } else if (word == "say") {
-        most_steps_ = 0;
-        words >> *most_steps_;
+        late_steps_ = kNobody;
+        words >> *late_steps_;
       } else if (word == "leave") {
         leave_ = true;
       } else if (word == "bye") {
@@ -827,7 +843,7 @@ class Arrivals::Follower final : public Channel {
   Connection leader_;  ///< closed once it has said that it ends
   bool complained_ = false, leave_ = false;
   Time given_up_at_{};
-  std::optional<std::int64_t> most_steps_;  ///< once there is a standstill
+  std::optional<std::int64_t> late_steps_;  ///< once there is a standstill
 };
 
 Arrivals::Arrivals(Setup setup, const std::string& address) {
@@ -841,6 +857,7 @@ Arrivals::~Arrivals() = default;
 
 const std::string& Arrivals::address() const { return channel_->address(); }
 void Arrivals::step() { channel_->step(); }
+void Arrivals::part() { channel_->part(); }
 void Arrivals::doing(std::string what) { channel_->doing(std::move(what)); }
 void Arrivals::rest() { channel_->rest(); }
 

@@ -47,6 +47,9 @@ class Arrivals {
 
   /// This rank is about to do the next thing that all do together. Cheap: called before every sample.
   void step();
+  /// This rank is about to do a part of that which others may have no share in. Fewer parts are late only beside those of the
+  /// same step.
+  void part();
   /// What it is doing from now on.
   void doing(std::string what);
   /// Nothing that another could wait for is under way: the timeout rests until the next step. A rank that rests is not accused,

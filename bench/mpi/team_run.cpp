@@ -151,9 +151,9 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
   const auto made = std::make_shared<Made>();
   const auto once = [made](const auto& make) {
     return [made, make](const std::vector<int>& colours) {
-      const auto [place, fresh] = made->try_emplace(colours);
-      if (fresh) place->second = make(colours);
-      return place->second;
+      if (const auto found = made->find(colours); found != made->end()) return found->second;
+      // What failed is made anew by the next case that asks for it, and fails there again.
+      return made->emplace(colours, make(colours)).first->second;
     };
   };
   if (crew.info.backend == Backend::cpu) {
@@ -229,21 +229,22 @@ std::unique_ptr<Arrivals> meet(MpiTeam& team, const Arrivals::Setup& setup) {
   return channel ? std::move(channel) : std::move(others);
 }
 
+/// Where what precedes the result goes: not to stdout where a format is asked for.
+std::FILE* said_beside(const RunOptions& options) { return options.format.empty() ? stdout : stderr; }
+
 }  // namespace
 
 void check_world(const TeamOptions& options, int size, int rank) {
-  for (const LauncherCount& launcher : launcher_counts()) {
-    if (launcher.ranks != size) {
-      throw UsageError(
-          fmt::format("MPI says {} rank{}, and the launcher {} ({}): this program was built with another MPI than "
-                      "the one that started it, so that each process believes to be alone",
-                      size, size == 1 ? "" : "s", launcher.ranks, launcher.variable));
-    }
+  if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
+    throw UsageError(
+        fmt::format("MPI says {} rank{}, and the launcher {} ({}): this program was built with another MPI than "
+                    "the one that started it, so that each process believes to be alone",
+                    size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
   }
   if (options.expect_ranks && *options.expect_ranks != size) {
     throw UsageError(fmt::format("--expect-ranks {}, and there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
   }
-  if (rank == 0 && !options.run.quiet) fmt::print("{} rank{}\n", size, size == 1 ? "" : "s");
+  if (rank == 0 && !options.run.quiet) fmt::print(said_beside(options.run), "{} rank{}\n", size, size == 1 ? "" : "s");
 }
 
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
@@ -251,8 +252,8 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   const RunOptions& run = options.run;
   Crew crew = assemble_crew(team, options);
   if (first && !run.quiet) {
-    fmt::print("{}\n", members_table(crew.members));
-    std::fflush(stdout);
+    fmt::print(said_beside(run), "{}\n", members_table(crew.members));
+    std::fflush(said_beside(run));
   }
 
   // From here on nobody waits for ever.
@@ -277,7 +278,7 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   arrivals->doing("listing the cases");
 
   Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
-  fabric.step = [&] { arrivals->step(); };
+  fabric.step = [&] { arrivals->part(); };
   const Plan cases = team_plan(team, job, crew, fabric, run.selection);
   const Origin origin = origin_of(crew, job, fabric);
   session = together(team, [&]() -> std::unique_ptr<Session> {
@@ -312,8 +313,12 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
     session->present(run, style);
     session->write_google_benchmark_file(run);
   }
-  if (interrupted() || !complete) return kInterrupted;
-  return static_cast<int>(team.decide(status));
+  if (!complete) return kInterrupted;
+  try {
+    return static_cast<int>(team.decide(status));
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
 }
 
 int team_info(MpiTeam& team, const TeamOptions& options) {

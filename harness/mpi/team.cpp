@@ -33,12 +33,11 @@ MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() == 0) MPI_Finalize();
 }
 
-std::vector<LauncherCount> launcher_counts() {
-  std::vector<LauncherCount> counts;
+std::optional<LauncherCount> launcher_count() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    if (const char* value = std::getenv(variable)) counts.push_back({variable, std::atoi(value)});
+    if (const char* value = std::getenv(variable)) return LauncherCount{variable, std::atoi(value)};
   }
-  return counts;
+  return std::nullopt;
 }
 
 MpiTeam::MpiTeam(const std::atomic<bool>* interrupted, std::function<void()> on_step)

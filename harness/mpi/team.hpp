@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,14 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
 };
 
-/// The world's ranks that the launcher says it started, by its variable (OMPI_COMM_WORLD_SIZE, PMI_SIZE, or
-/// SLURM_STEP_NUM_TASKS, which unlike SLURM_NTASKS is of this step); absent without one.
+/// The world's ranks that the launcher says it started, by its variable: OMPI_COMM_WORLD_SIZE, else PMI_SIZE, else
+/// SLURM_STEP_NUM_TASKS, which unlike SLURM_NTASKS is of this step. An mpirun inside of a Slurm step inherits the step's, so
+/// that the first of them is the one that counts. Absent without one.
 struct LauncherCount {
   std::string variable;
   int ranks = 0;
 };
-std::vector<LauncherCount> launcher_counts();
+std::optional<LauncherCount> launcher_count();
 
 /// The team of all ranks of the world. Before anything else each call lets the ranks exchange whether one has failed or was
 /// interrupted, in one reduction of a few bits, which is also the barrier.

@@ -68,7 +68,9 @@ TEST_F(MpiTeamTest, ARankIsDescribedWithItsHost) { EXPECT_THAT(team.describe(0),
 TEST(LauncherCounts, OpenMpisVariableAgreesWithTheWorld) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  for (const LauncherCount& count : launcher_counts()) EXPECT_EQ(count.ranks, size) << count.variable;
+  const std::optional<LauncherCount> count = launcher_count();
+  ASSERT_TRUE(count) << "MPI's own launcher starts this test";
+  EXPECT_EQ(count->ranks, size) << count->variable;
 }
 
 }  // namespace
