@@ -252,7 +252,7 @@ def test_a_folder_that_cannot_be_made_ends_all(tmp_path):
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
 def test_another_count_than_the_launchers_is_refused(tmp_path, variable):
     out = tmp_path / "out"
-    done = ranks.run(2, *SMALL, "--out", out, wrapper=["env", f"{variable}=4"])
+    done = ranks.run(2, *SMALL, "--out", out, wrapper=["env", "--unset=OMPI_COMM_WORLD_SIZE", f"{variable}=4"])
     assert done.returncode == 2
     [line] = said(done)
     assert line.startswith(f"roofmark-mpi: MPI says 2 ranks, and the launcher 4 ({variable}): ")
@@ -268,8 +268,10 @@ def test_a_program_that_believes_to_be_alone_is_refused(tmp_path):
     assert not out.exists()
 
 
-def test_the_count_of_a_whole_allocation_is_not_the_launchers():
-    done = ranks.run(2, "info", "--device", "cpu", wrapper=["env", "SLURM_NTASKS=4"])
+# The first is of the allocation; the second is inherited by an mpirun that a step of Slurm's started.
+@pytest.mark.parametrize("variable", ["SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"])
+def test_the_count_of_what_is_around_the_launcher_is_not_its_own(variable):
+    done = ranks.run(2, "info", "--device", "cpu", wrapper=["env", f"{variable}=4"])
     assert done.returncode == 0 and done.stdout.startswith("2 ranks\n")
 
 
