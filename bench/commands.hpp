@@ -54,7 +54,7 @@ struct Plan {
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
 /// A line a case: memory, and what it must do at the least; or a JSON array.
-void print_plan(const Plan& plan, bool json);
+void print_plan(const Plan& cases, bool json);
 
 // Each returns an exit status.
 int run(const RunOptions& options);
