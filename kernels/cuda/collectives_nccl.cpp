@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -47,13 +45,11 @@ class NcclCommunicator final : public Communicator {
     std::memcpy(&id, unique_id.data(), sizeof(id));
     int device = 0;
     check(cudaGetDevice(&device));
-    {
-      const NcclTrace trace;
+    choices_.connecting([&] {
       ncclComm_t comm = nullptr;
       check(nccl_.comm_init_rank(&comm, size, id, rank));
       comm_ = std::make_shared<NcclRank>(comm, device);
-      transports_ = parse_nccl_log(trace.text()).transports;
-    }
+    });
     side_ = make_side_stream();
     fork_ = make_order_event();
     join_ = make_order_event();
@@ -85,7 +81,7 @@ class NcclCommunicator final : public Communicator {
 
   void enqueue(const CollectiveCall& call, Stream stream) override {
     const OnDevice here(comm_->device());
-    traced(call, [&] { issue(call, stream); });
+    call_nccl(call, stream);
   }
 
   void enqueue_beside(const CollectiveCall& call, Stream stream, const std::function<void()>& work) override {
@@ -94,7 +90,7 @@ class NcclCommunicator final : public Communicator {
     check(cudaStreamWaitEvent(side_.get(), fork_.get(), 0));
     // Joined also when `work` fails, or a capture could not be ended.
     try {
-      traced(call, [&] { issue(call, side_.get()); });
+      call_nccl(call, side_.get());
       work();
     } catch (...) {
       cudaEventRecord(join_.get(), side_.get());
@@ -142,10 +138,7 @@ class NcclCommunicator final : public Communicator {
   }
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
-    if (!last_) return {};
-    NcclChoice choice = choices_.at(*last_);
-    choice.transports = transports_;
-    auto notes = describe(choice);
+    auto notes = choices_.notes();
     if (!calls_.empty()) notes.emplace_back("calls", calls_);
     return notes;
   }
@@ -204,20 +197,8 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
-  /// The first call of a kind, which is never a timed one, is done with NCCL's log on.
-  template <class Calls>
-  void traced(const CollectiveCall& call, Calls calls) {
-    const Kind kind = kind_of(call);
-    if ((last_ && *last_ == kind) || choices_.contains(kind)) {
-      attempt(calls);
-    } else {
-      const NcclTrace trace;
-      attempt(calls);
-      NcclChoice choice = parse_nccl_log(trace.text());
-      transports_.merge(choice.transports);
-      choices_[kind] = std::move(choice);
-    }
-    last_ = kind;
+  void call_nccl(const CollectiveCall& call, Stream stream) {
+    choices_.calling(kind_of(call), [&] { attempt([&] { issue(call, stream); }); });
   }
 
   void issue(const CollectiveCall& call, Stream stream) {
@@ -310,9 +291,7 @@ class NcclCommunicator final : public Communicator {
   OrderEvent fork_, join_;
   int least_capability_ = 0;
   std::shared_ptr<Ranges> ranges_ = std::make_shared<Ranges>();
-  std::map<Kind, NcclChoice> choices_;
-  std::optional<Kind> last_;
-  std::set<std::string> transports_;
+  NcclChoices<Kind> choices_;
   std::string calls_;  ///< of the last call, where they are not one of the collective's name
 };
 

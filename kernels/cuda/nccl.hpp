@@ -5,7 +5,10 @@
 #include <nccl.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,6 +141,47 @@ bool nccl_reduces(DataType type, Reduction reduction, int ranks, int capability)
 
 /// Pairs for a record.
 std::vector<std::pair<std::string, std::string>> describe(const NcclChoice& choice);
+
+/// How NCCL does the calls of each kind, a kind being all that its choice depends on.
+template <class Kind>
+class NcclChoices {
+ public:
+  /// `connect` makes the communicators, by whatever transports.
+  template <class Connect>
+  void connecting(Connect connect) {
+    const NcclTrace trace;
+    connect();
+    transports_ = parse_nccl_log(trace.text()).transports;
+  }
+
+  /// The first call of a kind, which is never a timed one, is done with NCCL's log on.
+  template <class Calls>
+  void calling(const Kind& kind, Calls calls) {
+    if (last_ == kind || choices_.contains(kind)) {
+      calls();
+    } else {
+      const NcclTrace trace;
+      calls();
+      NcclChoice choice = parse_nccl_log(trace.text());
+      transports_.merge(choice.transports);
+      choices_[kind] = std::move(choice);
+    }
+    last_ = kind;
+  }
+
+  /// Of the last call; empty before the first.
+  std::vector<std::pair<std::string, std::string>> notes() const {
+    if (!last_) return {};
+    NcclChoice choice = choices_.at(*last_);
+    choice.transports = transports_;
+    return describe(choice);
+  }
+
+ private:
+  std::map<Kind, NcclChoice> choices_;
+  std::optional<Kind> last_;
+  std::set<std::string> transports_;
+};
 
 struct DestroyStream {
   using pointer = cudaStream_t;

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <tuple>
 
 #include "kernels/cuda/nccl.hpp"
@@ -25,13 +23,11 @@ class NcclNodeAllReduce final : public NodeAllReduce {
     for (const int device : devices) {
       least_capability_ = std::min(least_capability_, capability_of(device));
     }
-    {
-      const NcclTrace trace;
+    choices_.connecting([&] {
       std::vector<ncclComm_t> comms(devices.size());
       check(nccl_.comm_init_all(comms.data(), static_cast<int>(devices.size()), devices.data()));
       for (std::size_t d = 0; d < devices.size(); ++d) ranks_.push_back(std::make_unique<NcclRank>(comms[d], devices[d]));
-      transports_ = parse_nccl_log(trace.text()).transports;
-    }
+    });
     for (const int device : devices) {
       const OnDevice there(device);
       streams_.push_back(make_side_stream());
@@ -47,13 +43,15 @@ class NcclNodeAllReduce final : public NodeAllReduce {
       const OnDevice there(ranks_[d]->device());
       check(cudaStreamWaitEvent(streams_[d].get(), events_[0].get(), 0));
     }
-    traced({type, reduction, count, in[0] == out[0]}, [&] {
-      NcclGroup group;
-      for (std::size_t d = 0; d < ranks_.size(); ++d) {
-        check(nccl_.all_reduce(in[d], out[d], count, nccl_type(type), nccl_operator(reduction), ranks_[d]->get(),
-                               d == 0 ? stream : streams_[d].get()));
-      }
-      group.end();
+    choices_.calling({type, reduction, count, in[0] == out[0]}, [&] {
+      attempt([&] {
+        NcclGroup group;
+        for (std::size_t d = 0; d < ranks_.size(); ++d) {
+          check(nccl_.all_reduce(in[d], out[d], count, nccl_type(type), nccl_operator(reduction), ranks_[d]->get(),
+                                 d == 0 ? stream : streams_[d].get()));
+        }
+        group.end();
+      });
     });
     for (std::size_t d = 1; d < ranks_.size(); ++d) {
       const OnDevice there(ranks_[d]->device());
@@ -66,12 +64,7 @@ class NcclNodeAllReduce final : public NodeAllReduce {
     return nccl_reduces(type, reduction, static_cast<int>(ranks_.size()), least_capability_);
   }
 
-  std::vector<std::pair<std::string, std::string>> notes() const override {
-    if (!last_) return {};
-    NcclChoice choice = choices_.at(*last_);
-    choice.transports = transports_;
-    return describe(choice);
-  }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return choices_.notes(); }
 
   void check_health() override {
     attempt([&] {
@@ -96,29 +89,12 @@ class NcclNodeAllReduce final : public NodeAllReduce {
     }
   }
 
-  /// The first call of a kind, which is never a timed one, is done with NCCL's log on.
-  template <class Calls>
-  void traced(const Kind& kind, Calls calls) {
-    if (last_ == kind || choices_.contains(kind)) {
-      attempt(calls);
-    } else {
-      const NcclTrace trace;
-      attempt(calls);
-      NcclChoice choice = parse_nccl_log(trace.text());
-      transports_.merge(choice.transports);
-      choices_[kind] = std::move(choice);
-    }
-    last_ = kind;
-  }
-
   const Nccl& nccl_ = Nccl::loaded();
   int least_capability_ = 1 << 30;
   std::vector<std::unique_ptr<NcclRank>> ranks_;
   std::vector<SideStream> streams_;  ///< the first device's is the caller's: its own is idle
   std::vector<OrderEvent> events_;   ///< of the first device the fork, of the others the joins
-  std::map<Kind, NcclChoice> choices_;
-  std::optional<Kind> last_;
-  std::set<std::string> transports_;
+  NcclChoices<Kind> choices_;
 };
 
 std::unique_ptr<NodeAllReduce> all_reduce(const std::vector<int>& devices) {
