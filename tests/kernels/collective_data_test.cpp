@@ -20,7 +20,6 @@ namespace {
 constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16,
                                DataType::fp8,  DataType::int8, DataType::int32};
 constexpr int kTeams[] = {1, 2, 3, 6, 7, 8, 40, 41, 85, 86, 421, 422, 1000};
-constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::avg};
 
 double rounded(DataType type, double value) {
   return with_type(type, [=]<DataType kType>() -> double { return Element<kType>::value(Element<kType>::rounded(value)); });
