@@ -99,6 +99,8 @@ class PreparedCollective final : public Prepared {
     }
   }
 
+  bool takes_part() const override { return communicator_ != nullptr; }
+
   void launch(Stream stream, int slot) override {
     if (!communicator_) return;
     fabric_.step();
@@ -461,11 +463,17 @@ std::vector<Group> contract(const Listing& listing) {
 
 }  // namespace
 
-Traffic traffic(Collective op, double bytes, const std::vector<std::vector<int>>& groups, const std::vector<int>& hosts) {
+Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups,
+                const std::vector<int>& hosts) {
   Traffic all;
   std::map<int, double> network, sent, received;
   const auto host = [&](int rank) { return hosts[static_cast<std::size_t>(rank)]; };
+  std::size_t largest = 1;
+  for (const std::vector<int>& group : groups) largest = std::max(largest, group.size());
   for (const std::vector<int>& group : groups) {
+    // A rank's part is the same in all groups, so that a smaller one's total is smaller.
+    const double bytes =
+        counts_total(op) ? largest_bytes * static_cast<double>(group.size()) / static_cast<double>(largest) : largest_bytes;
     std::map<int, int> ranks;  // by host
     for (const int rank : group) ++ranks[host(rank)];
     const double n = static_cast<double>(group.size()), k = static_cast<double>(ranks.size());

@@ -25,8 +25,10 @@ struct Traffic {
   double network = 0;  ///< of the busiest host, all its groups together
 };
 
-/// `groups` are the ranks of each communicator, all at work at once; `hosts` the host of every rank.
-Traffic traffic(Collective op, double bytes, const std::vector<std::vector<int>>& groups, const std::vector<int>& hosts);
+/// `groups` are the ranks of each communicator, all at work at once; `hosts` the host of every rank; `largest_bytes` the size
+/// of the largest group's, of which each other group's ranks have the same part where the size counts all ranks' parts.
+Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups,
+                const std::vector<int>& hosts);
 
 /// Probes of what links the ranks: neighbours in a ring inside of each host, and over the network with all ranks of each host.
 std::vector<Group> link_ceilings(const Listing& listing);

@@ -172,9 +172,9 @@ bool parse(CLI::App& app, std::vector<std::string> words, bool speak) {
   return false;
 }
 
-int guarded_main(const std::string& program, const std::function<int()>& command, const std::function<bool()>& speak) {
+int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker) {
   const auto fail = [&](const std::exception& error, int status) {
-    if (speak()) fmt::print(stderr, "{}: {}\n", program, error.what());
+    if (const std::string who = speaker(error); !who.empty()) fmt::print(stderr, "{}: {}\n", who, error.what());
     return status;
   };
   try {

@@ -32,7 +32,7 @@ std::string version_text(const std::string& program);
 bool parse(CLI::App& app, std::vector<std::string> words, bool speak = true);
 
 /// Runs a program's command and gives its exit status: 2 for a usage error, 3 for what could not be measured or written, said
-/// on stderr where `speak` says so.
-int guarded_main(const std::string& program, const std::function<int()>& command, const std::function<bool()>& speak);
+/// on stderr by whom `speaker` names; by nobody where it gives "".
+int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker);
 
 }  // namespace roofmark

@@ -30,6 +30,7 @@ struct Selection {
   std::string filter;  ///< ECMAScript regular expression searched for in case names; empty: all
   std::optional<Cache> cache;
   double memory_fraction = 0.9;
+  bool only_device = false;
 };
 
 struct RunOptions {

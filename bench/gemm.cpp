@@ -96,21 +96,12 @@ class PreparedGemm final : public Prepared {
 
   void tune(const Setup& setup) {
     const auto count = static_cast<int>(plan_->algorithms().size());
-    std::vector<double> seconds;
-    std::exception_ptr refused;
-    for (int i = 0; i < count; ++i) {
-      try {
-        seconds.push_back(setup.time([this, i](Stream stream, int slot) { run(i, stream, slot); }));
-      } catch (const DeviceError& error) {
-        // A library may propose what it then cannot run; the others still can.
-        if (error.sticky()) throw;
-        refused = std::current_exception();
-        seconds.push_back(std::numeric_limits<double>::infinity());
-      }
-    }
+    std::vector<Launch> launches;
+    for (int i = 0; i < count; ++i) launches.emplace_back([this, i](Stream stream, int slot) { run(i, stream, slot); });
+    // A library may propose what it then cannot run; the others still can.
+    const std::vector<double> seconds = setup.time(launches);
     algorithm_ = static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
     const double best = seconds[static_cast<std::size_t>(algorithm_)];
-    if (!std::isfinite(best)) std::rethrow_exception(refused);
     tuning_ = fmt::format("number {} of {} proposed", algorithm_ + 1, count);
     if (std::isfinite(seconds.front())) {
       tuning_ += fmt::format("; when chosen {:.3f} times as fast as the first", seconds.front() / best);

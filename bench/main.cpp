@@ -22,10 +22,15 @@ int main_command(int argc, char** argv) {
   add_selection(*run_command, options.selection, "auto, cpu, cuda:N, or all (every GPU: one after another, then at once)");
   std::vector<std::string> labels;
   add_run_options(*run_command, options, labels);
+  const auto add_only_device = [&](CLI::App& command) {
+    command.add_flag("--only-device", options.selection.only_device, "leave out what uses the other GPUs of this node too");
+  };
+  add_only_device(*run_command);
 
   bool json = false;
   CLI::App* list_command = app.add_subcommand("list", "The cases of a suite, with what each must do at the least");
   add_selection(*list_command, options.selection, "auto, cpu or cuda:N");
+  add_only_device(*list_command);
   list_command->add_flag("--json", json, "as a JSON array");
 
   CLI::App* info_command =
@@ -50,6 +55,5 @@ int main_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace roofmark;
-  return guarded_main(
-      "roofmark", [&] { return main_command(argc, argv); }, [] { return true; });
+  return guarded_main([&] { return main_command(argc, argv); }, [](const std::exception&) { return "roofmark"; });
 }

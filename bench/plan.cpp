@@ -25,7 +25,7 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::
 }
 
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
-  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric};
+  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric, selection.only_device};
   std::vector<Group> ceilings, suite;
   for (const NamedFamily& family : families()) {
     std::vector<Group>& groups = family.name == families().front().name ? ceilings : suite;

@@ -28,7 +28,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   const fs::path folder = make_folder(options.out);
   if (!options.out_file.empty()) check_writable(options.out_file);
   if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
-  Session session(*device, options, folder, cases, origin_of(device->info()));
+  Session session(device->info(), options, folder, cases, origin_of(device->info()));
 
   SoloTeam team(&interrupted());
   Runner runner(*device, team, settings_of(options));
@@ -36,13 +36,12 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   TerminalStyle style = terminal_style(stdout);
   if (!options.color.empty()) style.colour = options.color == "yes";
   Progress progress(terminal_style(stderr), options.quiet || !options.format.empty(), count_cases(cases));
-  std::string under_way;
   Watchdog watchdog(options.timeout, [&](const std::string& what) {
     const std::string reason = fmt::format("no progress for {} while {}", format_duration(options.timeout), what);
     int status = kNotMeasured;
     try {
-      fmt::print(stderr, "\nroofmark: {}: {}\n", under_way, reason);
-      status = session.finish(false, runner.wall_time(), under_way, reason);
+      fmt::print(stderr, "\nroofmark: {}: {}\n", session.under_way(), reason);
+      status = session.abandon(reason);
     } catch (const std::exception& error) {
       fmt::print(stderr, "roofmark: {}\n", error.what());
     }
@@ -51,7 +50,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   take_signals();
   const bool complete = measure(runner, cases,
                                 {[&](const std::string& case_name, std::string_view stage) {
-                                   under_way = case_name;
+                                   session.doing(case_name, runner.wall_time());
                                    watchdog.watch(std::string(stage));
                                    progress.show(case_name, stage);
                                  },
@@ -62,7 +61,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
                                  }});
   watchdog.rest();
   progress.clear();
-  const int status = session.finish(complete, runner.wall_time(), {}, "interrupted");
+  const int status = session.finish(complete, runner.wall_time());
   session.present(options, style);
   session.write_google_benchmark_file(options);
   return interrupted() ? kInterrupted : status;
@@ -143,6 +142,7 @@ int run_on_all(const std::vector<std::string>& ids, const RunOptions& options) {
   say(fmt::format("{} at once", fmt::join(ids, ", ")));
   RunOptions quiet = options;
   quiet.arguments.emplace_back("--quiet");
+  quiet.arguments.emplace_back("--only-device");  // what uses the others would disturb them, and they it
   std::vector<pid_t> children;
   for (const std::string& id : ids) children.push_back(spawn(quiet, id, place("together", id)));
   wait(children);

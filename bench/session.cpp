@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "harness/host.hpp"
 #include "harness/member.hpp"
@@ -121,11 +122,11 @@ Origin origin_of(const DeviceInfo& device) {
   return origin;
 }
 
-Session::Session(Device& device, const RunOptions& options, fs::path folder, const Plan& plan, const Origin& origin)
+Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path folder, Plan plan, const Origin& origin)
     : folder_(std::move(folder)),
       started_(steady_seconds()),
-      device_(device.info()),
-      plan_(plan),
+      device_(device),
+      plan_(std::move(plan)),
       journal_(folder_ / "result.jsonl") {
   // Other ranks of a team are no strangers.
   if (device_.backend == Backend::cpu && origin.team.is_null()) cpu_time_ = cpu_time("/");
@@ -150,8 +151,21 @@ Session::Session(Device& device, const RunOptions& options, fs::path folder, con
   journal_.header(header);
 }
 
+void Session::doing(const std::string& case_name, const WallTime& spent) {
+  const std::lock_guard lock(mutex_);
+  if (finished_) return;
+  under_way_ = case_name;
+  spent_ = spent;
+}
+
+std::string Session::under_way() const {
+  const std::lock_guard lock(mutex_);
+  return under_way_;
+}
+
 void Session::add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass) {
   const std::lock_guard lock(mutex_);
+  if (finished_) return;
   const double start = steady_seconds();
   for (const Record& record : records) {
     journal_.record(record);
@@ -166,19 +180,29 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
   writing_ += steady_seconds() - start;
 }
 
-int Session::finish(bool complete, WallTime wall, const std::string& lost_case, const std::string& reason) {
+int Session::finish(bool complete, const WallTime& spent) {
   const std::lock_guard lock(mutex_);
+  return complete_files(complete, spent, {}, "interrupted");
+}
+
+int Session::abandon(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  return complete_files(false, spent_, under_way_, reason);
+}
+
+int Session::complete_files(bool complete, WallTime spent, const std::string& lost_case, const std::string& reason) {
+  if (std::exchange(finished_, true)) return roofmark::exit_status(log_.records);
   add_unreached(lost_case, reason);
   const double start = steady_seconds();
   Analysis analysis;
   const Json findings = final_findings();
-  log_.footer = footer(complete, wall, findings);
+  log_.footer = footer(complete, spent, findings);
   assemble(log_, &analysis, &communication_);  // the verdicts are final from here on
-  wall.writing = writing_ + steady_seconds() - start;
-  log_.footer = footer(complete, wall, findings);
+  spent.writing = writing_ + steady_seconds() - start;
+  log_.footer = footer(complete, spent, findings);
   journal_.footer(*log_.footer);
   write();
-  wall_ = wall;
+  spent_ = spent;
   analysis_ = std::move(analysis);
   return roofmark::exit_status(log_.records);
 }
@@ -270,8 +294,9 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
   const Json& device = log_.header.at("device");
   std::vector<Member> members;
   for (const Json& member : log_.header.value("team", Json::array())) members.push_back(member_from_json(member));
-  const std::string where =
-      members.empty() ? host_name() : fmt::format("{} ranks, {} first", members.size(), members.front().host);
+  const std::string where = members.empty() ? host_name()
+                                            : fmt::format("{} rank{}, {} first", members.size(), members.size() == 1 ? "" : "s",
+                                                          members.front().host);
   fmt::print("\n{} on {}: {} suite, {} data, seed {}\n\n", device.at("name").get<std::string>(), where,
              log_.header.at("suite").get<std::string>(), name(options.data), options.seed);
   const std::string communication = members.empty() ? "" : communication_tables(log_.records, communication_, members, style);
@@ -288,7 +313,7 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
     std::replace(word.begin(), word.end(), '_', ' ');
     verdict += fmt::format("{}{} {}", verdict.empty() ? "" : ", ", count, word);
   }
-  fmt::print("{}\n{}{}\n", verdict, wall_time_text(wall_, steady_seconds() - started_), (folder_ / "result.json").string());
+  fmt::print("{}\n{}{}\n", verdict, wall_time_text(spent_, steady_seconds() - started_), (folder_ / "result.json").string());
 }
 
 void Session::write_google_benchmark_file(const RunOptions& options) const {

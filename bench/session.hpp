@@ -39,16 +39,21 @@ struct Origin {
 };
 Origin origin_of(const DeviceInfo& device);
 
-/// One run: what has been measured, and the files that say so. Safe for use from a watchdog's thread.
+/// One run: what has been measured, and the files that say so. A watchdog's thread may abandon it at any time.
 class Session {
  public:
-  Session(Device& device, const RunOptions& options, std::filesystem::path folder, const Plan& plan, const Origin& origin);
+  Session(const DeviceInfo& device, const RunOptions& options, std::filesystem::path folder, Plan plan, const Origin& origin);
 
+  /// The case that is under way from now on, and what was spent until then.
+  void doing(const std::string& case_name, const WallTime& spent);
+  std::string under_way() const;
   void add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass);
 
-  /// Completes the files: `lost_case`, if any, failed with `reason`, and what was not reached is not run. Gives the exit
-  /// status.
-  int finish(bool complete, WallTime wall, const std::string& lost_case, const std::string& reason);
+  // Both complete the files: what was not reached is not run. They give the exit status. Once one was called the files stay as
+  // they are.
+  int finish(bool complete, const WallTime& spent);
+  /// From a watchdog's thread: the case under way failed with `reason`.
+  int abandon(const std::string& reason);
 
   /// Of a run that was finished: the tables, or its records in Google Benchmark's formats.
   void present(const RunOptions& options, const TerminalStyle& style) const;
@@ -58,20 +63,23 @@ class Session {
   Json final_findings() const;
   Json footer(bool complete, const WallTime& wall, const Json& findings) const;
   void add_unreached(const std::string& lost_case, const std::string& reason);
+  int complete_files(bool complete, WallTime spent, const std::string& lost_case, const std::string& reason);
   void write();
   std::vector<Finding> findings() const;
 
   std::filesystem::path folder_;
   double started_, written_ = 0, writing_ = 0;
-  const DeviceInfo& device_;
+  const DeviceInfo device_;
   std::optional<CpuTime> cpu_time_;  ///< at the start, where the CPU is the device
-  const Plan& plan_;
+  const Plan plan_;
   Journal journal_;
   RunLog log_;
   Analysis analysis_;
   Communication communication_;
-  WallTime wall_;
-  std::mutex mutex_;
+  WallTime spent_;
+  std::string under_way_;
+  bool finished_ = false;
+  mutable std::mutex mutex_;
 };
 
 /// What a run tells while it goes on.

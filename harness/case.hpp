@@ -63,6 +63,8 @@ class Prepared {
   /// needs_reset() says so, before each sample.
   virtual void reset(int /*slot*/) {}
   virtual bool needs_reset() const { return false; }
+  /// False where this rank's launches do nothing, and other ranks of the team measure: it has no times of its own.
+  virtual bool takes_part() const { return true; }
   /// More launches without a reset change the result, and are timed all the same.
   virtual bool accumulates() const { return false; }
   /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset() or
@@ -82,8 +84,9 @@ struct Setup {
   int slots = 1;
   Distribution data = Distribution::normal;
   std::uint64_t seed = 0;
-  /// Seconds a launch, by a short run of the measuring loop: for choosing among algorithms.
-  std::function<double(const Launch&)> time;
+  /// Seconds a launch of each, by a short run of the measuring loop: for choosing among algorithms. All ranks of a team must
+  /// call it alike. One that some rank cannot do takes for ever (infinity) on all; throws DeviceError where none is left.
+  std::function<std::vector<double>(const std::vector<Launch>&)> time;
 };
 
 using Shape = std::vector<std::pair<std::string, std::string>>;
@@ -151,6 +154,7 @@ struct Listing {
   std::optional<Cache> cache;      ///< --cache, where the case offers both
   double memory_fraction = 0.9;    ///< of the free memory, the most that a case may take
   const Fabric* fabric = nullptr;  ///< what connects this rank to others, where there are any
+  bool only_device = false;        ///< without what uses other devices of this process too
 };
 
 /// A family's cases for a device and a suite, in the order they run.

@@ -82,13 +82,14 @@ PairTimes pair_times(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (record.family != "ping_pong" || !bus_bandwidth(record)) continue;
     const Message& message = *record.message;
-    const std::vector<RankTimes>& ranks = record.measurement->ranks;
-    const auto time = [&](int rank) { return ranks[static_cast<std::size_t>(rank)].median; };
+    const std::vector<std::optional<RankTimes>>& ranks = record.measurement->ranks;
     for (const std::vector<int>& pair : message.groups) {
       if (pair.size() != 2) continue;
       const auto [a, b] = std::minmax(pair[0], pair[1]);
       if (a < 0 || static_cast<std::size_t>(b) >= ranks.size()) continue;
-      const double seconds = std::max(time(a), time(b)) / message.trips;
+      const auto &one = ranks[static_cast<std::size_t>(a)], &other = ranks[static_cast<std::size_t>(b)];
+      if (!one || !other) continue;
+      const double seconds = std::max(one->median, other->median) / message.trips;
       if (!(seconds > 0)) continue;
       const auto [place, fresh] = times[message.bytes].emplace(std::pair(a, b), seconds);
       if (!fresh) place->second = std::min(place->second, seconds);  // the better of two ways
@@ -412,8 +413,9 @@ void find_slow_in_suite(const std::vector<Record>& records, const Hosts& hosts, 
     std::map<int, double> medians;
     std::map<std::string, std::vector<double>> of_nodes;
     for (std::size_t i = 0; i < record.measurement->ranks.size(); ++i) {
+      if (!record.measurement->ranks[i]) continue;
       const int rank = static_cast<int>(i);
-      medians[rank] = record.measurement->ranks[i].median;
+      medians[rank] = record.measurement->ranks[i]->median;
       of_nodes[hosts.of(rank)].push_back(medians[rank]);
     }
     std::map<std::string, double> node_medians;

@@ -95,11 +95,12 @@ Json to_json(const Measurement& m) {
   put(json, "clock_hz", m.clock_hz);
   if (!m.ranks.empty()) {
     Json& ranks = json["ranks"] = Json::array();
-    for (const RankTimes& times : m.ranks) {
-      Json entry = {{"median", times.median}, {"maximum", times.maximum}};
-      put(entry, "p95", times.p95);
-      put(entry, "p99", times.p99);
-      ranks.push_back(std::move(entry));
+    for (const std::optional<RankTimes>& times : m.ranks) {
+      Json& entry = ranks.emplace_back();
+      if (!times) continue;
+      entry = {{"median", times->median}, {"maximum", times->maximum}};
+      put(entry, "p95", times->p95);
+      put(entry, "p99", times->p99);
     }
   }
   // Objects keep their order in a vector: a reference into one holds only until its next member is added.
@@ -145,10 +146,14 @@ Measurement measurement_from_json(const Json& json) {
   m.void_samples = json.at("void_samples").get<int>();
   get(json, "clock_hz", m.clock_hz);
   for (const Json& entry : json.value("ranks", Json::array())) {
+    if (entry.is_null()) {
+      m.ranks.emplace_back();
+      continue;
+    }
     RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}};
     get(entry, "p95", times.p95);
     get(entry, "p99", times.p99);
-    m.ranks.push_back(times);
+    m.ranks.emplace_back(times);
   }
   const Json& samples = json.at("samples");
   for (std::size_t i = 0; i < samples.at("seconds").size(); ++i) {

@@ -190,7 +190,7 @@ void Runner::prepare(Member& member, std::size_t limit_bytes) {
   if (least > limit_bytes) throw OutOfMemory(least, limit_bytes);
   const SlotPlan slots = plan_slots(c, device_.info().last_level_cache_bytes(), limit_bytes);
   Setup setup{device_, slots.slots, settings_.data, settings_.seed,
-              [&](const Launch& launch) { return time(launch, c.protocol, slots.slots); }};
+              [&](const std::vector<Launch>& launches) { return time(launches, c.protocol, slots.slots); }};
   const std::size_t before = device_.allocated_bytes();
   member.prepared = c.prepare(setup);
   member.record.memory_bytes = device_.allocated_bytes() - before;
@@ -410,12 +410,12 @@ void Runner::time_block(Member& member, int block) {
       ++measurement.void_samples;
       continue;
     }
-    member.own_seconds.push_back(timings[i].device_seconds / launches);
+    if (member.prepared->takes_part()) member.own_seconds.push_back(timings[i].device_seconds / launches);
     measurement.samples.push_back({timings[i].start_seconds, slowest[i], timings[i].host_seconds / launches, block, throttled});
   }
 }
 
-// As one line of text a rank: the statistics in a fixed order, absent ones empty.
+// As one line of text a rank: the statistics in a fixed order, absent ones 0; empty for one that takes no part.
 void Runner::gather_ranks(Member& member) {
   const std::vector<double>& own = member.own_seconds;
   std::vector<Sample> samples;
@@ -426,44 +426,68 @@ void Runner::gather_ranks(Member& member) {
     line = fmt::format("{} {} {} {}", summary.median, summary.maximum, summary.p95.value_or(0), summary.p99.value_or(0));
   }
   for (const std::string& text : team_.gather(line)) {
+    std::optional<RankTimes>& place = member.record.measurement->ranks.emplace_back();
+    if (text.empty()) continue;
     RankTimes times;
     double p95 = 0, p99 = 0;
     std::istringstream(text) >> times.median >> times.maximum >> p95 >> p99;
     if (p95 > 0) times.p95 = p95;
     if (p99 > 0) times.p99 = p99;
-    member.record.measurement->ranks.push_back(times);
+    place = times;
   }
 }
 
-double Runner::time(const Launch& launch, const Protocol& protocol, int slots) {
+std::vector<double> Runner::time(const std::vector<Launch>& launches, const Protocol& protocol, int slots) {
+  std::vector<double> seconds;
+  std::exception_ptr refused;
+  // A library may propose other ways on another rank: what only some can do none takes.
+  const auto most = static_cast<std::size_t>(team_.max({static_cast<double>(launches.size())}).front());
+  for (std::size_t i = 0; i < most; ++i) {
+    const double taken = time_one(i < launches.size() ? &launches[i] : nullptr, protocol, slots, refused);
+    if (i < launches.size()) seconds.push_back(taken);
+  }
+  if (std::any_of(seconds.begin(), seconds.end(), [](double taken) { return taken < kVoid; })) return seconds;
+  if (refused) std::rethrow_exception(refused);
+  throw DeviceError("nothing that every rank can do was proposed", false);
+}
+
+// Whoever cannot do it goes through the same steps as the others, so that all come to the same next one; only a device that is
+// lost ends them, as in every stage.
+double Runner::time_one(const Launch* launch, const Protocol& protocol, int slots, std::exception_ptr& refused) {
   BatchPlan plan;
   plan.path = protocol.issue;
   plan.slots = slots;
   plan.launches = 1;
-  auto batch = device_.batch(plan, launch);
-  // A launch that one rank cannot do counts for none, so that all go on to the same next one.
-  double once = 0;
-  std::exception_ptr thrown;
-  try {
-    batch->run();
-    once = batch->run().device_seconds;
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  const bool all = team_.agree(!thrown);
-  if (thrown) std::rethrow_exception(thrown);
-  if (!all) throw DeviceError("failed on another rank", false);
-  plan.launches = launches_for(team_.max({once}).front(), settings_.effort);
-  if (plan.launches > 1) batch = device_.batch(plan, launch);
+  std::unique_ptr<Batch> batch;
+  const auto run = [&]() -> std::optional<Timing> {
+    if (!launch) return std::nullopt;
+    try {
+      if (!batch) batch = device_.batch(plan, *launch);
+      return batch->run();
+    } catch (const DeviceError& error) {
+      if (error.sticky()) throw;
+      refused = std::current_exception();
+      launch = nullptr;
+      return std::nullopt;
+    }
+  };
+  run();
+  const auto one = run();
+  const double once = team_.max({one ? one->device_seconds : kVoid}).front();
+  if (once == kVoid) return kVoid;
+  plan.launches = launches_for(once, settings_.effort);
+  if (plan.launches > 1) batch.reset();
   const double started = settings_.clock();
   std::vector<double> seconds;
   do {
     team_.barrier();
-    const Timing timing = batch->run();
-    if (timing.valid) seconds.push_back(timing.device_seconds / plan.launches);
-  } while (team_.decide(settings_.clock() - started < settings_.effort.window_seconds / 2 && seconds.size() < 50));
-  if (seconds.empty()) throw DeviceError("no valid sample: the gate had to open by itself each time", false);
-  return team_.max({median(seconds)}).front();
+    const auto timing = run();
+    if (timing && timing->valid) seconds.push_back(timing->device_seconds / plan.launches);
+  } while (team_.decide(launch && settings_.clock() - started < settings_.effort.window_seconds / 2 && seconds.size() < 50));
+  if (launch && seconds.empty()) {
+    refused = std::make_exception_ptr(DeviceError("no valid sample: the gate had to open by itself each time", false));
+  }
+  return team_.max({launch && !seconds.empty() ? median(seconds) : kVoid}).front();
 }
 
 std::vector<Record> Runner::run(const Group& group, int pass) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -60,8 +61,8 @@ class Runner {
   /// all ceilings. Sets device_lost() after a sticky error. Throws Interrupted.
   std::vector<Record> run(const Group& group, int pass);
 
-  /// Samples of a launch that is not a case of its own, timed as cases are: seconds a launch, the median of a short run.
-  double time(const Launch& launch, const Protocol& protocol, int slots);
+  /// Launches that are no cases of their own, timed as cases are: as Setup::time.
+  std::vector<double> time(const std::vector<Launch>& launches, const Protocol& protocol, int slots);
 
   bool device_lost() const { return !lost_to_.empty(); }
   const WallTime& wall_time() const { return wall_; }
@@ -82,6 +83,7 @@ class Runner {
   void guarded(Member& member, const std::function<void()>& stage);
   void settle(Member& member, Status status, const std::string& reason);
   void stage(const Member& member, std::string_view name);
+  double time_one(const Launch* launch, const Protocol& protocol, int slots, std::exception_ptr& refused);
   void gather_ranks(Member& member);
   void compare_fingerprints(Member& member);
 

@@ -22,6 +22,12 @@ class PeerFailed : public std::runtime_error {
   PeerFailed() : std::runtime_error("failed on another rank") {}
 };
 
+/// Thrown by every rank of a team alike, after they agreed on it.
+class TeamError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// The ranks that measure together. Every rank calls the same functions in the same order; only agree(false) may stand where
 /// the others call another one, which then throws PeerFailed there. Every function throws Interrupted, on all ranks at once,
 /// when one of them was.

@@ -5,15 +5,22 @@
 
 #include "bench/command_line.hpp"
 #include "bench/mpi/team_run.hpp"
+#include "bench/mpi/together.hpp"
 #include "bench/session.hpp"
 
 namespace roofmark {
 namespace {
 
-int main_command(int argc, char** argv, int& rank) {
+/// Known once MPI has begun.
+struct Self {
+  int rank = 0;
+  std::string description;
+};
+
+int main_command(int argc, char** argv, Self& self) {
   MpiSession mpi(&argc, &argv);
   MpiTeam team(&interrupted(), [] {});
-  rank = team.rank();
+  self = {team.rank(), team.describe(team.rank())};
 
   std::vector<std::string> words(argv + 1, argv + argc);
   TeamOptions options;
@@ -46,9 +53,13 @@ int main_command(int argc, char** argv, int& rank) {
   CLI::App* info_command = add("info", "The map of the ranks: host, device, NUMA node, network; measures nothing");
   info_command->add_option("--device", options.run.selection.device, devices)->capture_default_str();
 
-  if (parse(app, std::move(words), rank == 0)) return kOk;
-  take_labels(labels, options.run);
-  check_world(options, team.size(), rank);
+  const bool answered = together(team, [&] {
+    if (parse(app, words, self.rank == 0)) return true;
+    take_labels(labels, options.run);
+    return false;
+  });
+  if (answered) return kOk;
+  check_world(options, team);
   if (*list_command || list_tests) return list_team(team, TeamJob::collectives, options);
   if (*info_command) return team_info(team, options);
   return run_team(team, *run_command ? TeamJob::devices : TeamJob::collectives, options);
@@ -59,7 +70,12 @@ int main_command(int argc, char** argv, int& rank) {
 
 int main(int argc, char** argv) {
   using namespace roofmark;
-  int rank = 0;
-  return guarded_main(
-      "roofmark-mpi", [&] { return main_command(argc, argv, rank); }, [&] { return rank == 0; });
+  Self self;
+  // What all ranks throw alike rank 0 says for them; for what happened to one alone it speaks itself.
+  const auto speaker = [&](const std::exception& error) -> std::string {
+    const bool common = dynamic_cast<const UsageError*>(&error) || dynamic_cast<const TeamError*>(&error);
+    if (common) return self.rank == 0 ? "roofmark-mpi" : "";
+    return self.description.empty() ? "roofmark-mpi" : "roofmark-mpi: " + self.description;
+  };
+  return guarded_main([&] { return main_command(argc, argv, self); }, speaker);
 }

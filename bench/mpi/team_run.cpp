@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <memory>
 
 #include "bench/collectives.hpp"
 #include "bench/fabric.hpp"
+#include "bench/mpi/together.hpp"
 #include "bench/session.hpp"
 #include "harness/arrivals.hpp"
 #include "harness/cpu/facts.hpp"
@@ -23,37 +25,6 @@
 namespace roofmark {
 
 namespace {
-
-/// Does on every rank what may fail on any; then all throw the same error, which names the ranks that failed and why.
-template <class Do>
-auto together(MpiTeam& team, const Do& work) {
-  constexpr char kUsageMark = 'u', kOtherMark = 'e';
-  std::optional<decltype(work())> result;
-  std::string said;
-  try {
-    result = work();
-  } catch (const UsageError& error) {
-    said = kUsageMark + std::string(error.what());
-  } catch (const std::invalid_argument& error) {
-    said = kUsageMark + std::string(error.what());
-  } catch (const std::exception& error) {
-    said = kOtherMark + std::string(error.what());
-  }
-  const std::vector<std::string> all = team.gather(said);
-  const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
-  if (first == all.end()) return std::move(*result);
-  std::string text;
-  if (first->front() == kUsageMark || std::count(all.begin(), all.end(), *first) == team.size()) {
-    text = first->substr(1);
-  } else {
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      if (all[rank].empty()) continue;
-      text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", team.describe(static_cast<int>(rank)), all[rank].substr(1));
-    }
-  }
-  if (first->front() == kUsageMark) throw UsageError(text);
-  throw std::runtime_error(text);
-}
 
 /// Ranks of the same host, in their order.
 int local_rank(const std::vector<std::string>& hosts, int rank) {
@@ -92,14 +63,6 @@ struct Crew {
   std::string note;
 };
 
-std::string mpi_library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  const std::string whole(text, static_cast<std::size_t>(length));
-  return whole.substr(0, whole.find_first_of(",\n"));
-}
-
 /// The ranks of a host that may use the same cores share them out, in turn where there are fewer cores than ranks.
 void share_cores(MpiTeam& team, const std::vector<std::string>& hosts) {
   const std::vector<int> cores = read_cpu_facts("/", allowed_cpus()).cores;
@@ -129,14 +92,14 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   Member member = describe_member(crew.info);
   member.rank = team.rank();
   member.local_rank = local;
-  member.versions = {{"roofmark", build_key()}, {"MPI", mpi_library()}};
+  member.versions = {{"roofmark", build_key()}, {"MPI", mpi::library()}};
   if (crew.info.backend == Backend::cuda && &cuda::nccl) {
     member.versions.emplace_back("NCCL", together(team, [] { return std::to_string(cuda::nccl.version()); }));
   }
   for (const std::string& text : team.gather(to_json(member).dump())) {
     crew.members.push_back(member_from_json(Json::parse(text)));
   }
-  if (const std::string reason = mismatch(crew.members); !reason.empty()) throw std::runtime_error(reason);
+  if (const std::string reason = mismatch(crew.members); !reason.empty()) throw TeamError(reason);
   // Every rank lists the same cases: sizes are bounded by the least memory, and ranks of a host share the host's.
   if (crew.info.backend == Backend::cpu) crew.info.free_bytes /= static_cast<std::size_t>(beside);
   crew.info.free_bytes = static_cast<std::size_t>(team.min(static_cast<double>(crew.info.free_bytes)));
@@ -200,8 +163,8 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
   const std::vector<std::string> all = team.gather(std::to_string(std::hash<std::string>()(names)));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] != all.front()) {
-      throw std::runtime_error(fmt::format("{} would measure other cases than {}: their devices differ",
-                                           team.describe(static_cast<int>(rank)), team.describe(0)));
+      throw TeamError(fmt::format("{} would measure other cases than {}: their devices differ",
+                                  team.describe(static_cast<int>(rank)), team.describe(0)));
     }
   }
   return plan;
@@ -219,14 +182,47 @@ Origin origin_of(const Crew& crew, TeamJob job, const Fabric& fabric) {
   return origin;
 }
 
-/// The channel beside MPI; rank 0 says over MPI where it listens.
-std::unique_ptr<Arrivals> meet(MpiTeam& team, const Arrivals::Setup& setup) {
+/// The team's steps go through its channel for as long as this lives.
+class Watched {
+ public:
+  Watched(MpiTeam& team, std::unique_ptr<Arrivals> channel) : team_(team), channel_(std::move(channel)) {
+    team.on_step([&arrivals = *channel_] { arrivals.step(); });
+  }
+  ~Watched() { team_.on_step({}); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  Arrivals* operator->() const { return channel_.get(); }
+
+ private:
+  MpiTeam& team_;
+  std::unique_ptr<Arrivals> channel_;
+};
+
+/// The channel beside MPI, which every step of the team goes through from here on, so that nobody waits for ever; rank 0 says
+/// over MPI where it listens. `on_standstill` as in Arrivals, with the reason.
+Watched meet(MpiTeam& team, double timeout, const std::function<void(const std::string&)>& on_standstill = {}) {
+  Arrivals::Setup setup;
+  setup.rank = team.rank();
+  setup.size = team.size();
+  setup.timeout_seconds = timeout;
+  setup.describe = [&team](int rank) { return team.describe(rank); };
+  setup.on_standstill = [on_standstill](const Standstill& standstill) {
+    try {
+      if (on_standstill) on_standstill(standstill.reason);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "roofmark-mpi: {}\n", error.what());
+    }
+  };
+  setup.leave = [] { std::_Exit(kNotMeasured); };
   std::unique_ptr<Arrivals> channel = together(
       team, [&] { return team.rank() == 0 ? std::make_unique<Arrivals>(setup, std::string()) : std::unique_ptr<Arrivals>(); });
   const std::string address = team.gather(channel ? channel->address() : std::string()).front();
   std::unique_ptr<Arrivals> others = together(
       team, [&] { return team.rank() == 0 ? std::unique_ptr<Arrivals>() : std::make_unique<Arrivals>(setup, address); });
-  return channel ? std::move(channel) : std::move(others);
+  if (!channel) channel = std::move(others);
+  channel->doing("opening the devices");
+  return {team, std::move(channel)};
 }
 
 /// Where what precedes the result goes: not to stdout where a format is asked for.
@@ -234,49 +230,39 @@ std::FILE* said_beside(const RunOptions& options) { return options.format.empty(
 
 }  // namespace
 
-void check_world(const TeamOptions& options, int size, int rank) {
-  if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
-    throw UsageError(
-        fmt::format("MPI says {} rank{}, and the launcher {} ({}): this program was built with another MPI than "
-                    "the one that started it, so that each process believes to be alone",
-                    size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
-  }
-  if (options.expect_ranks && *options.expect_ranks != size) {
-    throw UsageError(fmt::format("--expect-ranks {}, and there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
-  }
-  if (rank == 0 && !options.run.quiet) fmt::print(said_beside(options.run), "{} rank{}\n", size, size == 1 ? "" : "s");
+void check_world(const TeamOptions& options, MpiTeam& team) {
+  const int size = team.size();
+  together(team, [&] {
+    if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
+      throw UsageError(
+          fmt::format("MPI says {} rank{}, and the launcher {} ({}): this program was built with another MPI than "
+                      "the one that started it, so that each process believes to be alone",
+                      size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
+    }
+    if (options.expect_ranks && *options.expect_ranks != size) {
+      throw UsageError(
+          fmt::format("--expect-ranks {}, and there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
+    }
+    return true;
+  });
+  if (team.rank() == 0 && !options.run.quiet) fmt::print(said_beside(options.run), "{} rank{}\n", size, size == 1 ? "" : "s");
 }
 
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   const bool first = team.rank() == 0;
   const RunOptions& run = options.run;
+  std::unique_ptr<Session> session;       // on rank 0
+  std::atomic<Session*> files = nullptr;  // the same, for the channel's thread
+  const Watched arrivals = meet(team, run.timeout, [&](const std::string& reason) {
+    if (Session* written = files) written->abandon(reason);
+  });
   Crew crew = assemble_crew(team, options);
   if (first && !run.quiet) {
-    fmt::print(said_beside(run), "{}\n", members_table(crew.members));
+    fmt::print(said_beside(run), "{}", members_table(crew.members));
     std::fflush(said_beside(run));
   }
 
-  // From here on nobody waits for ever.
-  Runner runner(*crew.device, team, settings_of(run));
-  std::unique_ptr<Session> session;  // on rank 0
-  std::string under_way;
-  Arrivals::Setup setup;
-  setup.rank = team.rank();
-  setup.size = team.size();
-  setup.timeout_seconds = run.timeout;
-  setup.describe = [&](int rank) { return team.describe(rank); };
-  setup.on_standstill = [&](const Standstill& standstill) {
-    try {
-      if (session) session->finish(false, runner.wall_time(), under_way, standstill.reason);
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "roofmark-mpi: {}\n", error.what());
-    }
-  };
-  setup.leave = [] { std::_Exit(kNotMeasured); };
-  const auto arrivals = meet(team, setup);
-  team.on_step([&] { arrivals->step(); });
   arrivals->doing("listing the cases");
-
   Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
   fabric.step = [&] { arrivals->part(); };
   const Plan cases = team_plan(team, job, crew, fabric, run.selection);
@@ -286,17 +272,21 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
     const auto folder = make_folder(run.out);
     if (!run.out_file.empty()) check_writable(run.out_file);
     if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
-    return std::make_unique<Session>(*crew.device, run, folder, cases, origin);
+    return std::make_unique<Session>(crew.device->info(), run, folder, cases, origin);
   });
 
-  TerminalStyle style = terminal_style(stdout);
+  files = session.get();
+  Runner runner(*crew.device, team, settings_of(run));
+
+  // A launcher may give its ranks a terminal whatever its own output goes to.
+  TerminalStyle style = launcher_count() ? TerminalStyle() : terminal_style(stdout);
   if (!run.color.empty()) style.colour = run.color == "yes";
   Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
 
   take_signals();
   const bool complete = measure(runner, cases,
                                 {[&](const std::string& case_name, std::string_view stage) {
-                                   under_way = case_name;
+                                   if (session) session->doing(case_name, runner.wall_time());
                                    arrivals->doing(fmt::format("{} ({})", case_name, stage));
                                    progress.show(case_name, stage);
                                  },
@@ -309,11 +299,15 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   progress.clear();
   int status = kOk;
   if (session) {
-    status = session->finish(complete, runner.wall_time(), {}, "interrupted");
+    status = session->finish(complete, runner.wall_time());
     session->present(run, style);
     session->write_google_benchmark_file(run);
   }
-  if (!complete) return kInterrupted;
+  arrivals->doing("ending");
+  if (!complete) {
+    arrivals->step();
+    return kInterrupted;
+  }
   try {
     return static_cast<int>(team.decide(status));
   } catch (const Interrupted&) {
@@ -322,6 +316,7 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
 }
 
 int team_info(MpiTeam& team, const TeamOptions& options) {
+  const Watched arrivals = meet(team, options.run.timeout);
   const Crew crew = assemble_crew(team, options);
   if (team.rank() != 0) return kOk;
   if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
@@ -335,6 +330,7 @@ int team_info(MpiTeam& team, const TeamOptions& options) {
 }
 
 int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
+  const Watched arrivals = meet(team, options.run.timeout);
   const Crew crew = assemble_crew(team, options);
   const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
   const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);

@@ -21,9 +21,9 @@ enum class TeamJob {
   devices       ///< the suite of a single device, on every rank's at once
 };
 
-/// Throws UsageError when the world has another size than the launcher says, or than is expected: programs that each believe
-/// to be alone. Says first, on rank 0, how many ranks there are.
-void check_world(const TeamOptions& options, int size, int rank);
+/// Throws UsageError, on every rank, when the world has another size than the launcher says, or than is expected: programs that
+/// each believe to be alone. Says first, on rank 0, how many ranks there are.
+void check_world(const TeamOptions& options, MpiTeam& team);
 
 /// Each gives an exit status, the same on every rank, or throws on every rank.
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options);

@@ -13,14 +13,6 @@
 
 namespace roofmark {
 
-namespace {
-
-void check_mpi(int code, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  check(MpiStatus{code}, file, line);
-}
-
-}  // namespace
-
 MpiSession::MpiSession(int* argc, char*** argv) {
   int provided = 0;
   // Only one thread calls MPI; others (OpenMP's, the channel's) exist beside it.

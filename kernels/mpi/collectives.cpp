@@ -12,10 +12,6 @@ namespace roofmark::mpi {
 
 namespace {
 
-void check_mpi(int code, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  check(MpiStatus{code}, file, line);
-}
-
 MPI_Datatype mpi_type(DataType type) {
   switch (type) {
     case DataType::fp64:
@@ -116,13 +112,7 @@ class MpiCommunicator final : public Communicator {
     throw Unsupported("MPI has no " + std::string(name(buffer)) + " buffers");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override { return {{"library", library()}}; }
-  std::string library() const override {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    const std::string whole(text, static_cast<std::size_t>(length));
-    return whole.substr(0, whole.find_first_of(",\n"));
-  }
+  std::string library() const override { return mpi::library(); }
 
  private:
   static constexpr int kTag = 1;
@@ -161,6 +151,14 @@ class MpiCommunicator final : public Communicator {
 };
 
 }  // namespace
+
+std::string library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length));
+  const std::string whole(text, static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find_first_of(",\n"));
+}
 
 std::shared_ptr<Communicator> communicator(MPI_Comm parent, int colour) {
   MPI_Comm comm = MPI_COMM_NULL;

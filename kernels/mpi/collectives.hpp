@@ -4,9 +4,14 @@
 
 #include <mpi.h>
 
+#include <string>
+
 #include "kernels/collectives.hpp"
 
 namespace roofmark::mpi {
+
+/// "Open MPI v4.1.4": the first words of what the library calls itself.
+std::string library();
 
 /// The ranks of `parent` with this colour, in their order there, over host buffers; null for a negative colour. Called by all
 /// ranks of `parent` together. Reduces fp64, fp32 and int32 by sum and max, and moves any type; a call of more than 2^31 - 1

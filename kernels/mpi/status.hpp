@@ -21,4 +21,8 @@ inline StatusText describe_status(MpiStatus status) {
   return {false, false, "MPI: " + std::string(text, static_cast<std::size_t>(length))};
 }
 
+inline void check_mpi(int code, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  check(MpiStatus{code}, file, line);
+}
+
 }  // namespace roofmark

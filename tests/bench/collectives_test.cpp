@@ -62,6 +62,15 @@ TEST(CollectiveTraffic, PairsAreCountedOneWay) {
   expect_traffic(traffic(Collective::ping_pong, 8, {{0, 2}, {1, 3}}, kHosts), 0, 16);
 }
 
+TEST(CollectiveTraffic, OfGroupsThatAreNotEquallyLargeTheSmallerMovesLess) {
+  // 100 a rank: 400 of ranks 0 to 3, 200 of the pair.
+  const std::vector<std::vector<int>> groups = {{0, 1, 2, 3}, {4, 5}};
+  const std::vector<int> hosts = {0, 0, 1, 1, 2, 2};
+  expect_traffic(traffic(Collective::all_to_all, 400, groups, hosts), 100, 400);
+  expect_traffic(traffic(Collective::all_gather, 400, groups, hosts), 200, 200);
+  expect_traffic(traffic(Collective::all_reduce, 400, groups, hosts), 400, 400);
+}
+
 /// Offers everything and is never asked to move anything.
 class SilentCommunicator final : public Communicator {
  public:

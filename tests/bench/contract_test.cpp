@@ -61,7 +61,8 @@ class Contract : public testing::TestWithParam<DeviceAndFamily> {
 
   void check(const Case& c) {
     SCOPED_TRACE(c.name());
-    roofmark::Setup setup{*device_, 2, Distribution::normal, 42, [](const Launch&) { return 1.0; }};
+    roofmark::Setup setup{*device_, 2, Distribution::normal, 42,
+                          [](const std::vector<Launch>& launches) { return std::vector<double>(launches.size(), 1.0); }};
     const std::size_t allocated = device_->allocated_bytes();
     std::unique_ptr<Prepared> prepared;
     try {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -156,11 +157,14 @@ void expect_contract(Device& device, DataType type, GemmLayout layout, std::int6
   if (!made.unsupported.empty()) return;
   const int slots = 2;
   // Every algorithm runs once, and the last is chosen.
-  double seconds = 1;
-  const auto once = [&](const Launch& launch) {
-    launch(device.stream(), 0);
-    device.synchronize();
-    return seconds /= 2;
+  const auto once = [&](const std::vector<Launch>& launches) {
+    std::vector<double> seconds;
+    for (const Launch& launch : launches) {
+      launch(device.stream(), 0);
+      device.synchronize();
+      seconds.push_back(std::ldexp(1, -static_cast<int>(seconds.size())));
+    }
+    return seconds;
   };
   std::unique_ptr<Prepared> prepared;
   try {

@@ -161,7 +161,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.message->trips = 2;
   record.message->switched_bytes = 5120;
   record.message->groups = {{0, 1}, {2, 3}};
-  record.measurement->ranks = {{1e-5, 2e-5, 1.5e-5, {}}, {2e-5, 3e-5, {}, 2.5e-5}};
+  record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5}};
   record.fingerprint = Fingerprint{"h", "k", true, {1, 3}};
   record.verification_after = Verification::within(3, 0, "");
   record.verification_after->wrong = 17;
@@ -175,8 +175,8 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(read.message->groups, record.message->groups);
   EXPECT_EQ(read.message->place, "in");
   EXPECT_EQ(read.message->switched_bytes, 5120);
-  EXPECT_EQ(read.measurement->ranks[1].p99, 2.5e-5);
-  EXPECT_EQ(read.measurement->ranks[1].p95, std::nullopt);
+  EXPECT_EQ(read.measurement->ranks[2]->p99, 2.5e-5);
+  EXPECT_EQ(read.measurement->ranks[2]->p95, std::nullopt);
   EXPECT_EQ(read.fingerprint->differing_ranks, (std::vector<int>{1, 3}));
   EXPECT_EQ(read.verification_after->wrong, 17U);
 }
@@ -193,7 +193,7 @@ TEST_F(JournalFile, NoSampleIsLostBesideTheRanks) {
     if (optional & 8) measurement.summary.interval_low = measurement.summary.interval_high = 1e-3;
     if (optional & 16) measurement.clock_hz = 1e9;
     measurement.samples = {{0, 1e-3, 1e-3, 0, false}};
-    measurement.ranks = {{1e-3, 1e-3, {}, {}}, {1e-3, 1e-3, {}, {}}};
+    measurement.ranks = {RankTimes{1e-3, 1e-3, {}, {}}, RankTimes{1e-3, 1e-3, {}, {}}};
     const Json written = to_json(record);
     const Json& samples = written.at("measurement").at("samples");
     ASSERT_TRUE(samples.is_object()) << written.dump();

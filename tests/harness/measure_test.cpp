@@ -249,6 +249,29 @@ TEST_F(Measure, OperandsAreRestoredBeforeEachSampleWhereTheyAreOverwritten) {
   EXPECT_EQ(device.restores, device.batches);
 }
 
+TEST_F(Measure, OfSeveralLaunchesEachIsTimedAndOneThatFailsTakesForEver) {
+  double now = 0;
+  device.seconds = [&](int) { return now; };
+  const Launch slow = [&](Stream, int) { now = 2e-3; };
+  const Launch fast = [&](Stream, int) { now = 1e-6; };
+  int made = 0;
+  const Launch failing = [&](Stream, int) {
+    if (++made == 5) throw DeviceError("no such algorithm", false);
+  };
+  const std::vector<double> seconds = runner().time({slow, failing, fast}, {}, 1);
+  ASSERT_EQ(seconds.size(), 3U);
+  EXPECT_NEAR(seconds[0], 2e-3, 1e-12);
+  EXPECT_TRUE(std::isinf(seconds[1]));
+  EXPECT_NEAR(seconds[2], 1e-6, 1e-12);
+
+  made = 0;
+  EXPECT_THROW(runner().time({failing}, {}, 1), DeviceError);
+  const Launch losing = [](Stream, int) { throw DeviceError("lost", true); };
+  EXPECT_THROW(runner().time({fast, losing}, {}, 1), DeviceError);
+  device.valid = [](int) { return false; };
+  EXPECT_THROW(runner().time({fast}, {}, 1), DeviceError);
+}
+
 TEST_F(Measure, AnInterruptLeavesTheLoop) {
   std::atomic<bool> stop{false};
   SoloTeam stopped(&stop);
@@ -288,7 +311,8 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
   EXPECT_DOUBLE_EQ(record.measurement->summary.median, 2e-3);
   EXPECT_GE(slow.barriers, static_cast<int>(record.measurement->samples.size()));
   ASSERT_EQ(record.measurement->ranks.size(), 2U);
-  EXPECT_DOUBLE_EQ(record.measurement->ranks[0].median, 1e-3);  // of the samples, this rank's own part
+  ASSERT_TRUE(record.measurement->ranks[0]);
+  EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->median, 1e-3);  // of the samples, this rank's own part
 }
 
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {

@@ -50,7 +50,7 @@ inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& 
       record.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}, {"round", std::to_string(round + 1)}};
       record.name = case_name(record.family, record.how, record.type, record.shape);
       record.message->trips = 2;
-      record.measurement->ranks.resize(static_cast<std::size_t>(ranks), {123, 123, {}, {}});
+      record.measurement->ranks.resize(static_cast<std::size_t>(ranks));
       double slowest = 0;
       for (int i = 0; i < places / 2; ++i) {
         // The circle method: the last place stands, the others turn.
@@ -59,8 +59,8 @@ inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& 
         if (a >= ranks || b >= ranks) continue;
         const double once = seconds(std::min(a, b), std::max(a, b), bytes);
         slowest = std::max(slowest, once);
-        record.measurement->ranks[std::size_t(a)].median = 2 * once;
-        record.measurement->ranks[std::size_t(b)].median = 1.9 * once;  // the slower of the two counts
+        record.measurement->ranks[std::size_t(a)] = {2 * once, 2 * once, {}, {}};
+        record.measurement->ranks[std::size_t(b)] = {1.9 * once, 1.9 * once, {}, {}};  // the slower of the two counts
         record.message->groups.push_back({a, b});
       }
       record.measurement->summary.median = 2 * slowest;

@@ -55,7 +55,8 @@ class MpiCollectives : public testing::Test {
   void check(const Case& c) {
     SCOPED_TRACE(c.name());
     ASSERT_TRUE(c.unsupported.empty()) << c.unsupported;
-    roofmark::Setup setup{*device_, 2, Distribution::normal, 42, [](const Launch&) { return 1.0; }};
+    roofmark::Setup setup{*device_, 2, Distribution::normal, 42,
+                          [](const std::vector<Launch>& launches) { return std::vector<double>(launches.size(), 1.0); }};
     const std::size_t before = device_->allocated_bytes();
     const std::unique_ptr<Prepared> prepared = c.prepare(setup);
     EXPECT_LE(device_->allocated_bytes() - before, 2 * c.slot_bytes + c.shared_bytes) << "takes more memory than it says";

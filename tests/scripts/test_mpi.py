@@ -64,6 +64,10 @@ def test_a_run_says_first_how_many_ranks_there_are_and_who_they_are(clean):
         assert lines[2 + rank].split()[:3] == [str(rank), HOST, str(rank)]
 
 
+def test_a_file_gets_no_colours_from_the_terminal_that_a_launcher_gives(clean):
+    assert "\x1b" not in clean[0].stdout
+
+
 def test_a_run_fills_its_file(clean):
     result = clean[1]
     assert result["complete"] and not result["interrupted"] and result["labels"] == {"site": "lab 3"}
@@ -73,8 +77,8 @@ def test_a_run_fills_its_file(clean):
     ]
     for entry in result["benchmarks"]:
         measured = entry["roofmark"]["measurement"]
+        assert len(measured["ranks"]) == 4 and all(measured["ranks"])
         slowest = max(times["maximum"] for times in measured["ranks"])
-        assert len(measured["ranks"]) == 4
         assert slowest == pytest.approx(max(measured["samples"]["seconds"])), entry["name"]
     [fit] = [fit for fit in result["communication"]["fits"] if fit["series"].startswith("all_reduce/")]
     assert fit["points"] == 2
@@ -134,6 +138,23 @@ def test_what_fails_on_one_rank_fails_on_all_with_its_reason(tmp_path):
     assert list(failed) == [name] and len(result["benchmarks"]) == CASES - 1 and result["complete"]
     assert f"rank 1 ({HOST}): " in failed[name]["reason"] and "MPI_ERR_OTHER" in failed[name]["reason"]
     assert sum(line.startswith(f"failed {name}: ") for line in said(done)) == 1, done.stderr
+
+
+def test_a_rank_that_fails_between_the_cases_says_so_itself(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(2, *SMALL, "--out", out, wrapper=fault(rank=1, do="fail", count=1, **{"from": 40}))
+    assert done.returncode not in (0, 1, 2, 130), done.stderr
+    assert re.search(rf"^roofmark-mpi: rank 1 \({HOST}\): .*MPI_ERR_OTHER", done.stderr, re.M), done.stderr
+    nobody_left(out)
+
+
+# Before anything is measured: the ranks have met and open their devices.
+def test_a_rank_that_stops_at_the_start_is_named(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(3, *SMALL, "--out", out, "--timeout", "2", wrapper=fault(rank=1, do="stop", count=1, **{"from": 8}))
+    assert done.returncode == 3, done.stderr
+    assert f"rank 1 ({HOST}) does not answer" in done.stderr and "in opening the devices" in done.stderr, done.stderr
+    nobody_left(out)
 
 
 def assert_stood(done, out, name, reason):
@@ -247,6 +268,13 @@ def test_a_folder_that_cannot_be_made_ends_all(tmp_path):
     assert done.returncode == 3
     [line] = said(done)
     assert f"rank 0 ({HOST}): cannot create {tmp_path}/file/out" in line
+
+
+def test_bad_usage_on_one_rank_alone_is_said_with_its_name(tmp_path):
+    done = ranks.run(1, *SMALL, ":", "-np", 1, ranks.PROGRAM, *SMALL, "--seed", "x")
+    assert done.returncode == 2, done.stderr
+    [line] = said(done)
+    assert line.startswith(f"roofmark-mpi: rank 1 ({HOST}): --seed"), line
 
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])

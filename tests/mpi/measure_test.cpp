@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "harness/mpi/team.hpp"
+#include "tests/harness/fake_device.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::HasSubstr;
+
+/// Every rank has a device whose time is made up; whatever one of them meets, all must come to the same next call.
+class MpiMeasureTest : public testing::Test {
+ protected:
+  bool last() const { return team.rank() == team.size() - 1; }
+  Runner runner() {
+    Settings settings;
+    settings.clock = [this] { return device.clock; };
+    settings.effort.gap_seconds = 0;
+    return Runner(device, team, settings);
+  }
+  // They are together again.
+  void TearDown() override { EXPECT_TRUE(team.agree(true)); }
+
+  MpiTeam team{nullptr, [] {}};
+  FakeDevice device;
+};
+
+TEST_F(MpiMeasureTest, WhatOneRankCannotDoTakesForEverOnAll) {
+  for (const int fails_at : {1, 2, 3, 7}) {
+    int made = 0;
+    const Launch once = [](Stream, int) {};
+    const Launch fragile = [&](Stream, int) {
+      if (++made == fails_at && last()) throw DeviceError("refused", false);
+    };
+    const std::vector<double> seconds = runner().time({fragile, once}, {}, 1);
+    ASSERT_EQ(seconds.size(), 2U);
+    EXPECT_TRUE(std::isinf(seconds[0])) << fails_at;
+    EXPECT_NEAR(seconds[1], 1e-3, 1e-9);
+  }
+}
+
+TEST_F(MpiMeasureTest, WhatIsProposedOnSomeRanksOnlyIsTakenByNone) {
+  const std::vector<Launch> launches(last() ? 1 : 3, [](Stream, int) {});
+  const std::vector<double> seconds = runner().time(launches, {}, 1);
+  ASSERT_EQ(seconds.size(), launches.size());
+  EXPECT_NEAR(seconds[0], 1e-3, 1e-9);
+  for (std::size_t i = 1; i < seconds.size(); ++i) EXPECT_EQ(std::isinf(seconds[i]), team.size() > 1);
+  if (team.size() == 1) return;
+  EXPECT_THROW(runner().time(std::vector<Launch>(last() ? 0 : 1, launches[0]), {}, 1), DeviceError);
+}
+
+TEST_F(MpiMeasureTest, ARankWhoseDeviceIsLostWhileOthersChooseEndsTheCaseOnAll) {
+  Runner r = runner();
+  Case c;
+  c.family = "test";
+  c.how = "fake";
+  c.slot_bytes = 50;
+  c.prepare = [this](const roofmark::Setup& setup) {
+    int made = 0;
+    const Launch launch = [&](Stream, int) {
+      if (++made == 4 && last()) throw DeviceError("lost", true);
+    };
+    setup.time({launch, launch});
+    return std::make_unique<FakePrepared>();
+  };
+  const Record record = r.run({{c}, {}}, 1).front();
+  EXPECT_EQ(record.status, Status::failed);
+  EXPECT_THAT(record.reason, HasSubstr("lost"));
+  EXPECT_EQ(r.device_lost(), last());
+}
+
+TEST_F(MpiMeasureTest, OfARankThatTakesNoPartNoTimesAreKept) {
+  class Idle final : public Prepared {
+   public:
+    explicit Idle(bool idle) : idle_(idle) {}
+    bool takes_part() const override { return !idle_; }
+    void launch(Stream, int) override {}
+    Verification verify(int) override { return Verification::nothing("a test"); }
+
+   private:
+    bool idle_;
+  };
+  Case c;
+  c.family = "test";
+  c.how = "fake";
+  c.slot_bytes = 50;
+  c.prepare = [this](const roofmark::Setup&) { return std::make_unique<Idle>(team.size() > 1 && last()); };
+  const Record record = runner().run({{c}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  if (team.size() == 1) return;
+  ASSERT_EQ(record.measurement->ranks.size(), static_cast<std::size_t>(team.size()));
+  for (int rank = 0; rank < team.size(); ++rank) {
+    EXPECT_EQ(record.measurement->ranks[static_cast<std::size_t>(rank)].has_value(), rank != team.size() - 1);
+  }
+}
+
+}  // namespace
+}  // namespace roofmark
