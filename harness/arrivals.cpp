@@ -44,6 +44,7 @@ namespace {
 //   answer ROUND STEPS SECONDS REST WHAT
 //   said                                 its line is on stderr
 //   bye STEPS                            ends well
+//   failed                               ends by an error of its own
 //   left                                 gave rank 0 up
 // From rank 0:
 //   welcome TOKEN
@@ -52,6 +53,7 @@ namespace {
 //   say STEPS                            a standstill; who has made no more steps than these is late
 //   leave
 //   bye
+//   failed                               rank 0 ends by an error of its own
 
 // The monotonic clock: it stands while the machine sleeps.
 using Clock = std::chrono::steady_clock;
@@ -73,7 +75,7 @@ Time after(double seconds) {
 }
 double seconds_between(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
 
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+[[noreturn]] void throw_errno(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 class Descriptor {
  public:
@@ -183,8 +185,8 @@ Descriptor begin_to_connect(const std::string& address) {
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.open()) fail("socket");
-  if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) fail("connect");
+  if (!socket.open()) throw_errno("socket");
+  if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) throw_errno("connect");
   return socket;
 }
 
@@ -274,7 +276,7 @@ std::string numeric(const sockaddr* address, socklen_t length) {
 /// link alone.
 std::vector<std::string> own_addresses(bool& ipv6) {
   ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) fail("getifaddrs");
+  if (::getifaddrs(&first) != 0) throw_errno("getifaddrs");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, ::freeifaddrs);
   std::vector<std::string> four, six;
   for (const ifaddrs* entry = first; entry; entry = entry->ifa_next) {
@@ -328,7 +330,7 @@ std::string to_line(int round, const Arrival& arrival) {
 }
 
 struct Peer {
-  enum class State { absent, joined, ended, left };  ///< ended: without a word; left: after a bye
+  enum class State { absent, joined, ended, failed, left };  ///< ended: without a word; left: after a bye
   State state = State::absent;
   Connection connection;
   bool answered = false;
@@ -352,7 +354,7 @@ std::string name_all(const std::vector<int>& ranks, const std::function<std::str
 
 Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
   Finding found;
-  std::vector<int> killed, away, behind, silent;
+  std::vector<int> killed, failed, away, behind, silent;
   std::int64_t most_steps = 0, fewest = std::numeric_limits<std::int64_t>::max();
   for (const Peer& peer : peers) {
     if (peer.answered || peer.state == Peer::State::left) {
@@ -365,6 +367,8 @@ Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
     const bool last = peer.arrival.steps == most_steps;
     if (peer.state == Peer::State::ended) {
       killed.push_back(rank);
+    } else if (peer.state == Peer::State::failed) {
+      failed.push_back(rank);
     } else if (peer.state == Peer::State::left) {
       if (!last) away.push_back(rank);
     } else if (!peer.answered) {
@@ -381,13 +385,13 @@ Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
   }
   // A rank that made a step lately lets the others go on soon; complaints about the same step come within a moment.
   const bool stands = longest >= 0.9 * setup.timeout_seconds && least >= 0.9 * setup.timeout_seconds;
-  if (killed.empty() && !stands) {
+  if (killed.empty() && failed.empty() && !stands) {
     found.wait_seconds = setup.timeout_seconds - least;
     return found;
   }
 
   // Some may be behind because they wait for one that is further behind, or that says nothing: the others did not take part.
-  if (silent.empty() && killed.empty()) {
+  if (silent.empty() && killed.empty() && failed.empty()) {
     std::erase_if(behind, [&](int rank) { return peers[static_cast<std::size_t>(rank)].arrival.steps != fewest; });
     if (!behind.empty()) found.late_steps = fewest;
   } else {
@@ -400,21 +404,23 @@ Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
     if (!ranks.empty()) parts.push_back(name_all(ranks, setup.describe) + what);
   };
   add(killed, " ended without a word");
+  add(failed, " failed");
   add(silent,
       fmt::format(" {} not answer: stopped, or the host or the network to it is gone", silent.size() == 1 ? "does" : "do"));
   standstill.ended = killed;
+  standstill.ended.insert(standstill.ended.end(), failed.begin(), failed.end());
   standstill.silent = silent;
   if (stands) {
     add(away, " ended before the others");
     add(behind, " never arrived");
     standstill.ended.insert(standstill.ended.end(), away.begin(), away.end());
-    std::sort(standstill.ended.begin(), standstill.ended.end());
     standstill.never_arrived = behind;
     standstill.reason = fmt::format("no progress for {:g} s", setup.timeout_seconds);
     if (parts.empty() && setup.size > 1) {
       parts.emplace_back("all ranks arrived and none goes on: the network or a link between them is to blame");
     }
   }
+  std::sort(standstill.ended.begin(), standstill.ended.end());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     standstill.reason += (i > 0 ? "; " : standstill.reason.empty() ? "" : ": ") + parts[i];
   }
@@ -429,7 +435,7 @@ class Arrivals::Channel {
  public:
   explicit Channel(Setup setup)
       : setup_(std::move(setup)), began_(Clock::now()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), woken_(began_) {
-    if (!wake_.open()) fail("eventfd");
+    if (!wake_.open()) throw_errno("eventfd");
     since_ = ticks(began_);
   }
   virtual ~Channel() = default;
@@ -447,6 +453,7 @@ class Arrivals::Channel {
     steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   void rest() { since_.store(kResting, std::memory_order_relaxed); }
+  void fail() { failed_ = true; }
   void doing(std::string what) {
     std::replace(what.begin(), what.end(), '\n', ' ');
     if (what.size() > kLongestLine / 2) what.resize(kLongestLine / 2);
@@ -465,6 +472,7 @@ class Arrivals::Channel {
     thread_.join();
   }
   bool ending() const { return ending_; }
+  bool failed() const { return failed_; }
 
   Arrival arrival() {
     Arrival now;
@@ -531,7 +539,7 @@ class Arrivals::Channel {
   std::atomic<std::int64_t> steps_{0}, since_{0};
   std::mutex mutex_;
   std::string doing_;
-  std::atomic<bool> ending_{false};
+  std::atomic<bool> ending_{false}, failed_{false};
   Descriptor wake_;
   std::thread thread_;
   // Of the thread alone.
@@ -546,16 +554,16 @@ class Arrivals::Leader final : public Channel {
     bool ipv6 = false;
     std::vector<std::string> addresses = own_addresses(ipv6);
     listener_ = Descriptor(::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!listener_.open()) fail("socket");
+    if (!listener_.open()) throw_errno("socket");
     sockaddr_storage any{};
     any.ss_family = ipv6 ? AF_INET6 : AF_INET;
     socklen_t length = ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
     auto* address = reinterpret_cast<sockaddr*>(&any);
     const int off = 0;
     if (ipv6) ::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    if (::bind(listener_.get(), address, length) != 0) fail("bind");
-    if (::listen(listener_.get(), SOMAXCONN) != 0) fail("listen");
-    if (::getsockname(listener_.get(), address, &length) != 0) fail("getsockname");
+    if (::bind(listener_.get(), address, length) != 0) throw_errno("bind");
+    if (::listen(listener_.get(), SOMAXCONN) != 0) throw_errno("listen");
+    if (::getsockname(listener_.get(), address, &length) != 0) throw_errno("getsockname");
     const int port = ntohs(ipv6 ? reinterpret_cast<const sockaddr_in6*>(&any)->sin6_port
                                 : reinterpret_cast<const sockaddr_in*>(&any)->sin_port);
     token_ = make_token();
@@ -581,7 +589,7 @@ class Arrivals::Leader final : public Channel {
         const std::string reason = setup_.describe(0) + " did not answer in time, and the others have left";
         return stand({reason, {}, {0}, {}}, kNobody);
       }
-      if (!asking_ && (killed_ || !complained_.empty() || woken() >= complaint_due())) ask();
+      if (!asking_ && (broken_ || !complained_.empty() || woken() >= complaint_due())) ask();
       if (asking_ && (answered() || woken() >= answers_due_)) {
         asking_ = false;
         peers_[0].answered = true;
@@ -597,7 +605,7 @@ class Arrivals::Leader final : public Channel {
     for (Stranger& stranger : strangers_) {
       if (stranger.rank != 0) admit(stranger);
     }
-    tell_all("bye");
+    tell_all(failed() ? "failed" : "bye");
     await(setup_.answer_seconds);
   }
 
@@ -614,7 +622,7 @@ class Arrivals::Leader final : public Channel {
   }
   bool answered() const {
     return std::all_of(peers_.begin() + 1, peers_.end(), [](const Peer& peer) {
-      return peer.answered || peer.state == Peer::State::ended || peer.state == Peer::State::left;
+      return peer.answered || (peer.state != Peer::State::absent && peer.state != Peer::State::joined);
     });
   }
   /// To all that there are; `awaited` are then those of which an answer can be expected.
@@ -729,6 +737,9 @@ class Arrivals::Leader final : public Channel {
         }
       } else if (word == "said") {
         awaited_.erase(rank);
+      } else if (word == "failed") {
+        peer.state = Peer::State::failed;
+        broken_ = true;
       } else if (word == "bye" || word == "left") {
         words >> peer.arrival.steps;
         deserted_ |= word == "left";
@@ -737,7 +748,7 @@ class Arrivals::Leader final : public Channel {
     }
     if (peer.state == Peer::State::joined && peer.connection.ended()) {
       peer.state = Peer::State::ended;
-      killed_ = true;
+      broken_ = true;
     }
     if (peer.state != Peer::State::joined) {
       peer.connection.close();
@@ -752,7 +763,7 @@ class Arrivals::Leader final : public Channel {
   std::string token_;
   Time accept_from_{}, answers_due_{};
   int round_ = 0;
-  bool asking_ = false, killed_ = false, deserted_ = false;
+  bool asking_ = false, broken_ = false, deserted_ = false;
   std::set<int> complained_, awaited_;
 };
 
@@ -771,6 +782,7 @@ class Arrivals::Follower final : public Channel {
       exchange(complained_ ? given_up_at_ : complaint_due());
       if (ending()) break;
       if (late_steps_) return stand();
+      if (leader_failed_) return desert(" failed");
       if (leader_.open() && leader_.ended()) return desert(" ended without a word");
       if (complained_ && woken() >= given_up_at_)
         return desert(" does not answer: stopped, or its host or the network to it is gone");
@@ -782,7 +794,7 @@ class Arrivals::Follower final : public Channel {
       }
     }
     // What has been said arrives for certain only once the other side has read it and closes.
-    leader_.write(fmt::format("bye {}", arrival().steps));
+    leader_.write(failed() ? "failed" : fmt::format("bye {}", arrival().steps));
     leader_.finish_writing();
     const Time due = after(setup_.answer_seconds);
     while (leader_.open() && !leader_.ended() && Clock::now() < due) exchange(due);
@@ -833,6 +845,8 @@ class Arrivals::Follower final : public Channel {
         words >> *late_steps_;
       } else if (word == "leave") {
         leave_ = true;
+      } else if (word == "failed") {
+        leader_failed_ = true;
       } else if (word == "bye") {
         complained_ = false;
         leader_.close();
@@ -841,7 +855,7 @@ class Arrivals::Follower final : public Channel {
   }
 
   Connection leader_;  ///< closed once it has said that it ends
-  bool complained_ = false, leave_ = false;
+  bool complained_ = false, leave_ = false, leader_failed_ = false;
   Time given_up_at_{};
   std::optional<std::int64_t> late_steps_;  ///< once there is a standstill
 };
@@ -860,5 +874,6 @@ void Arrivals::step() { channel_->step(); }
 void Arrivals::part() { channel_->part(); }
 void Arrivals::doing(std::string what) { channel_->doing(std::move(what)); }
 void Arrivals::rest() { channel_->rest(); }
+void Arrivals::fail() { channel_->fail(); }
 
 }  // namespace roofmark

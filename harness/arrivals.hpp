@@ -55,6 +55,8 @@ class Arrivals {
   /// Nothing that another could wait for is under way: the timeout rests until the next step. A rank that rests is not accused,
   /// and who has to wait for it does so for as long as it rests: only for what ends by itself, as the writing of a file.
   void rest();
+  /// This rank fails alone: the end of this says so, and nobody waits for it in vain.
+  void fail();
 
  private:
   class Channel;

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,12 @@ struct Self {
 };
 
 int main_command(int argc, char** argv, Self& self) {
-  MpiSession mpi(&argc, &argv);
   MpiTeam team(&interrupted(), [] {});
   self = {team.rank(), team.describe(team.rank())};
 
   std::vector<std::string> words(argv + 1, argv + argc);
   TeamOptions options;
   options.run.arguments.assign(argv, argv + argc);
-  const bool list_tests = take_benchmark_flags(words, options.run);
 
   CLI::App app(
       "roofmark-mpi measures what connects the ranks that mpirun or srun started, one a GPU, and which of them is slow.",
@@ -53,7 +52,9 @@ int main_command(int argc, char** argv, Self& self) {
   CLI::App* info_command = add("info", "The map of the ranks: host, device, NUMA node, network; measures nothing");
   info_command->add_option("--device", options.run.selection.device, devices)->capture_default_str();
 
+  bool list_tests = false;
   const bool answered = together(team, [&] {
+    list_tests = take_benchmark_flags(words, options.run);
     if (parse(app, words, self.rank == 0)) return true;
     take_labels(labels, options.run);
     return false;
@@ -71,11 +72,20 @@ int main_command(int argc, char** argv, Self& self) {
 int main(int argc, char** argv) {
   using namespace roofmark;
   Self self;
+  bool alone = false;
   // What all ranks throw alike rank 0 says for them; for what happened to one alone it speaks itself.
   const auto speaker = [&](const std::exception& error) -> std::string {
-    const bool common = dynamic_cast<const UsageError*>(&error) || dynamic_cast<const TeamError*>(&error);
-    if (common) return self.rank == 0 ? "roofmark-mpi" : "";
+    alone = !dynamic_cast<const UsageError*>(&error) && !dynamic_cast<const TeamError*>(&error);
+    if (!alone) return self.rank == 0 ? "roofmark-mpi" : "";
     return self.description.empty() ? "roofmark-mpi" : "roofmark-mpi: " + self.description;
   };
-  return guarded_main([&] { return main_command(argc, argv, self); }, speaker);
+  std::optional<MpiSession> mpi;
+  const auto command = [&] {
+    mpi.emplace(&argc, &argv);
+    return main_command(argc, argv, self);
+  };
+  const int status = guarded_main(command, speaker);
+  // Rank 0 learns of it by the channel, completes its files and ends all; unless they have not met yet.
+  if (alone) end_all_ranks(status, 10);
+  return status;
 }

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "bench/collectives.hpp"
 #include "bench/fabric.hpp"
@@ -182,51 +184,149 @@ Origin origin_of(const Crew& crew, TeamJob job, const Fabric& fabric) {
   return origin;
 }
 
-/// The team's steps go through its channel for as long as this lives.
-class Watched {
+/// Rank 0's session, which the channel's thread may complete; empty on the others.
+class Files {
  public:
-  Watched(MpiTeam& team, std::unique_ptr<Arrivals> channel) : team_(team), channel_(std::move(channel)) {
-    team.on_step([&arrivals = *channel_] { arrivals.step(); });
+  Session* open(std::unique_ptr<Session> session) {
+    session_ = std::move(session);
+    shared_ = session_.get();
+    return session_.get();
   }
-  ~Watched() { team_.on_step({}); }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-
-  Arrivals* operator->() const { return channel_.get(); }
+  void abandon(const std::string& reason) {
+    if (Session* session = shared_) session->abandon(reason);
+  }
 
  private:
-  MpiTeam& team_;
-  std::unique_ptr<Arrivals> channel_;
+  std::unique_ptr<Session> session_;
+  std::atomic<Session*> shared_ = nullptr;
 };
 
-/// The channel beside MPI, which every step of the team goes through from here on, so that nobody waits for ever; rank 0 says
-/// over MPI where it listens. `on_standstill` as in Arrivals, with the reason.
-Watched meet(MpiTeam& team, double timeout, const std::function<void(const std::string&)>& on_standstill = {}) {
-  Arrivals::Setup setup;
-  setup.rank = team.rank();
-  setup.size = team.size();
-  setup.timeout_seconds = timeout;
-  setup.describe = [&team](int rank) { return team.describe(rank); };
-  setup.on_standstill = [on_standstill](const Standstill& standstill) {
-    try {
-      if (on_standstill) on_standstill(standstill.reason);
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "roofmark-mpi: {}\n", error.what());
-    }
-  };
-  setup.leave = [] { std::_Exit(kNotMeasured); };
+/// The channel beside MPI; rank 0 says over MPI where it listens.
+std::unique_ptr<Arrivals> meet(MpiTeam& team, const Arrivals::Setup& setup) {
   std::unique_ptr<Arrivals> channel = together(
       team, [&] { return team.rank() == 0 ? std::make_unique<Arrivals>(setup, std::string()) : std::unique_ptr<Arrivals>(); });
   const std::string address = team.gather(channel ? channel->address() : std::string()).front();
   std::unique_ptr<Arrivals> others = together(
       team, [&] { return team.rank() == 0 ? std::unique_ptr<Arrivals>() : std::make_unique<Arrivals>(setup, address); });
-  if (!channel) channel = std::move(others);
-  channel->doing("opening the devices");
-  return {team, std::move(channel)};
+  return channel ? std::move(channel) : std::move(others);
 }
+
+/// For as long as this lives every step of the team goes through its channel, and nobody waits for ever.
+class Watched {
+ public:
+  /// `abandon` completes what is being written, from the channel's thread, with the reason.
+  Watched(
+      MpiTeam& team, double timeout, std::function<void(const std::string&)> abandon = [](const std::string&) {})
+      : team_(team), abandon_(std::move(abandon)) {
+    Arrivals::Setup setup;
+    setup.rank = team.rank();
+    setup.size = team.size();
+    setup.timeout_seconds = timeout;
+    setup.describe = [&team](int rank) { return team.describe(rank); };
+    setup.on_standstill = [this](const Standstill& standstill) { complete(standstill.reason); };
+    // Time for the others that wait to say so too.
+    setup.leave = [] { end_all_ranks(kNotMeasured, 1); };
+    channel_ = meet(team, setup);
+    channel_->doing("opening the devices");
+    team.on_step([this] { channel_->step(); });
+  }
+  ~Watched() { team_.on_step({}); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  template <class Work>
+  int during(const Work& work) const {
+    try {
+      return work(*channel_);
+    } catch (const UsageError&) {
+      throw;
+    } catch (const TeamError&) {
+      throw;
+    } catch (const std::exception& error) {
+      channel_->fail();
+      // The cause may be a rank that was killed: then the channel knows, completes the files, and does not come back.
+      if (team_.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+      complete(error.what());
+      throw;
+    }
+  }
+
+ private:
+  void complete(const std::string& reason) const {
+    try {
+      abandon_(reason);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "roofmark-mpi: {}\n", error.what());
+    }
+  }
+
+  MpiTeam& team_;
+  std::function<void(const std::string&)> abandon_;
+  std::unique_ptr<Arrivals> channel_;
+};
 
 /// Where what precedes the result goes: not to stdout where a format is asked for.
 std::FILE* said_beside(const RunOptions& options) { return options.format.empty() ? stdout : stderr; }
+
+int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrivals& arrivals, Files& files) {
+  const bool first = team.rank() == 0;
+  const RunOptions& run = options.run;
+  Crew crew = assemble_crew(team, options);
+  if (first && !run.quiet) {
+    fmt::print(said_beside(run), "{}", members_table(crew.members));
+    std::fflush(said_beside(run));
+  }
+
+  arrivals.doing("listing the cases");
+  Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
+  fabric.step = [&] { arrivals.part(); };
+  const Plan cases = team_plan(team, job, crew, fabric, run.selection);
+  const Origin origin = origin_of(crew, job, fabric);
+  Session* session = files.open(together(team, [&]() -> std::unique_ptr<Session> {
+    if (!first) return nullptr;
+    const auto folder = make_folder(run.out);
+    if (!run.out_file.empty()) check_writable(run.out_file);
+    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
+    return std::make_unique<Session>(crew.device->info(), run, folder, cases, origin);
+  }));
+  Runner runner(*crew.device, team, settings_of(run));
+
+  // A launcher may give its ranks a terminal whatever its own output goes to.
+  TerminalStyle style = launcher_count() ? TerminalStyle() : terminal_style(stdout);
+  if (!run.color.empty()) style.colour = run.color == "yes";
+  Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
+
+  take_signals();
+  const bool complete = measure(runner, cases,
+                                {[&](const std::string& case_name, std::string_view stage) {
+                                   if (session) session->doing(case_name, runner.wall_time());
+                                   arrivals.doing(fmt::format("{} ({})", case_name, stage));
+                                   progress.show(case_name, stage);
+                                 },
+                                 [&](const Group& group, const std::vector<Record>& records, int pass) {
+                                   if (!session) return;
+                                   session->add(records, group.comparisons, pass);
+                                   for (const Record& record : records) progress.done(record);
+                                 }});
+  arrivals.rest();
+  progress.clear();
+  int status = kOk;
+  if (session) {
+    status = session->finish(complete, runner.wall_time());
+    session->present(run, style);
+    session->write_google_benchmark_file(run);
+  }
+  arrivals.doing("ending");
+  if (!complete) {
+    arrivals.step();
+    return kInterrupted;
+  }
+  try {
+    return static_cast<int>(team.decide(status));
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
+}
 
 }  // namespace
 
@@ -249,74 +349,13 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
 }
 
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
-  const bool first = team.rank() == 0;
-  const RunOptions& run = options.run;
-  std::unique_ptr<Session> session;       // on rank 0
-  std::atomic<Session*> files = nullptr;  // the same, for the channel's thread
-  const Watched arrivals = meet(team, run.timeout, [&](const std::string& reason) {
-    if (Session* written = files) written->abandon(reason);
-  });
-  Crew crew = assemble_crew(team, options);
-  if (first && !run.quiet) {
-    fmt::print(said_beside(run), "{}", members_table(crew.members));
-    std::fflush(said_beside(run));
-  }
-
-  arrivals->doing("listing the cases");
-  Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
-  fabric.step = [&] { arrivals->part(); };
-  const Plan cases = team_plan(team, job, crew, fabric, run.selection);
-  const Origin origin = origin_of(crew, job, fabric);
-  session = together(team, [&]() -> std::unique_ptr<Session> {
-    if (!first) return nullptr;
-    const auto folder = make_folder(run.out);
-    if (!run.out_file.empty()) check_writable(run.out_file);
-    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
-    return std::make_unique<Session>(crew.device->info(), run, folder, cases, origin);
-  });
-
-  files = session.get();
-  Runner runner(*crew.device, team, settings_of(run));
-
-  // A launcher may give its ranks a terminal whatever its own output goes to.
-  TerminalStyle style = launcher_count() ? TerminalStyle() : terminal_style(stdout);
-  if (!run.color.empty()) style.colour = run.color == "yes";
-  Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
-
-  take_signals();
-  const bool complete = measure(runner, cases,
-                                {[&](const std::string& case_name, std::string_view stage) {
-                                   if (session) session->doing(case_name, runner.wall_time());
-                                   arrivals->doing(fmt::format("{} ({})", case_name, stage));
-                                   progress.show(case_name, stage);
-                                 },
-                                 [&](const Group& group, const std::vector<Record>& records, int pass) {
-                                   if (!session) return;
-                                   session->add(records, group.comparisons, pass);
-                                   for (const Record& record : records) progress.done(record);
-                                 }});
-  arrivals->rest();
-  progress.clear();
-  int status = kOk;
-  if (session) {
-    status = session->finish(complete, runner.wall_time());
-    session->present(run, style);
-    session->write_google_benchmark_file(run);
-  }
-  arrivals->doing("ending");
-  if (!complete) {
-    arrivals->step();
-    return kInterrupted;
-  }
-  try {
-    return static_cast<int>(team.decide(status));
-  } catch (const Interrupted&) {
-    return kInterrupted;
-  }
+  Files files;
+  const Watched watched(team, options.run.timeout, [&](const std::string& reason) { files.abandon(reason); });
+  return watched.during([&](Arrivals& arrivals) { return measure_team(team, job, options, arrivals, files); });
 }
 
 int team_info(MpiTeam& team, const TeamOptions& options) {
-  const Watched arrivals = meet(team, options.run.timeout);
+  const Watched watched(team, options.run.timeout);
   const Crew crew = assemble_crew(team, options);
   if (team.rank() != 0) return kOk;
   if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
@@ -330,7 +369,7 @@ int team_info(MpiTeam& team, const TeamOptions& options) {
 }
 
 int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
-  const Watched arrivals = meet(team, options.run.timeout);
+  const Watched watched(team, options.run.timeout);
   const Crew crew = assemble_crew(team, options);
   const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
   const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "harness/host.hpp"
@@ -23,6 +25,23 @@ MpiSession::MpiSession(int* argc, char*** argv) {
 
 MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() == 0) MPI_Finalize();
+}
+
+void end_all_ranks(int status, double grace_seconds) {
+  const auto sleep = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
+  int begun = 0, ended = 0;
+  MPI_Initialized(&begun);
+  MPI_Finalized(&ended);
+  if (begun && !ended) {
+    sleep(grace_seconds);
+    // Where another thread is inside of MPI, to abort may never come back.
+    std::thread([status, sleep] {
+      sleep(5);
+      std::_Exit(status);
+    }).detach();
+    MPI_Abort(MPI_COMM_WORLD, status);
+  }
+  std::_Exit(status);
 }
 
 std::optional<LauncherCount> launcher_count() {

@@ -26,6 +26,11 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
 };
 
+/// Ends the processes of all ranks, with this status wherever the launcher passes it on: for a rank that fails alone, or that
+/// waits for one that does not come. Some launchers drop what the other ranks still have to say or to write, so there is some
+/// time for that before. From any thread.
+[[noreturn]] void end_all_ranks(int status, double grace_seconds);
+
 /// The world's ranks that the launcher says it started, by its variable: OMPI_COMM_WORLD_SIZE, else PMI_SIZE, else
 /// SLURM_STEP_NUM_TASKS, which unlike SLURM_NTASKS is of this step. An mpirun inside of a Slurm step inherits the step's, so
 /// that the first of them is the one that counts. Absent without one.

@@ -396,6 +396,34 @@ TEST(Arrivals, OneThatEndsBeforeTheOthersIsNamedByThoseWhoWaitForIt) {
   EXPECT_EQ(team.end(1).status, kLeft);
 }
 
+TEST(Arrivals, OneThatFailsIsNamedAtOnce) {
+  for (const int failing : {0, 2}) {
+    Processes team(3, kNever, 2);
+    team.start([failing](int rank) -> Script {
+      if (rank != failing) return comes_to(5);
+      return [](Arrivals& arrivals, Turns turns) {
+        make(arrivals, 4);
+        turns.reached();
+        turns.wait();
+        arrivals.fail();
+      };
+    });
+    for (const int rank : {0, 1, 2}) team.await(rank);
+    for (const int rank : {0, 1, 2}) team.go(rank);
+    EXPECT_EQ(team.end(failing).status, 0);
+    if (failing == 0) {
+      for (const int rank : {1, 2}) {
+        const auto end = team.end(rank);
+        EXPECT_THAT(end.said, HasSubstr("leaves: rank 0 (node0) failed"));
+        EXPECT_EQ(end.status, kLeft);
+      }
+    } else {
+      EXPECT_THAT(team.end(0).said, HasSubstr(found("rank 2 (node2) failed", "never [] silent [] ended [2]")));
+      EXPECT_EQ(team.end(1).status, kLeft);
+    }
+  }
+}
+
 TEST(Arrivals, WithoutRank0EachWatchesItself) {
   Processes team(2, 0.3, 2);
   team.start([](int rank) -> Script {

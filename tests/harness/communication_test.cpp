@@ -276,7 +276,7 @@ TEST(Guilty, NobodyWithinTenPercentHoweverLittleTheOthersSpread) {
 
 Record alone(const std::string& how, const std::vector<double>& medians) {
   Record record = ok_record("stream", how, {}, 1);
-  for (const double median : medians) record.measurement->ranks.push_back(RankTimes{median, median, {}, {}});
+  for (const double median : medians) record.measurement->ranks.emplace_back(RankTimes{median, median, {}, {}});
   return record;
 }
 

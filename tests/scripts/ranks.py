@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 """roofmark-mpi on several ranks, and what it leaves."""
+import functools
 import json
 import os
 import subprocess
@@ -25,6 +26,11 @@ ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMP_WAIT_POLICY": "passive",
 }
+
+
+@functools.cache
+def launcher_is(name):
+    return name in subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
 
 
 def start(ranks, *arguments, wrapper=(), launcher=()):

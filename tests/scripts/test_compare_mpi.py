@@ -11,6 +11,7 @@ compare_mpi = load("compare_mpi")
 peers = load("peers.py")
 
 PROGRAM, PLAIN_LOOP = os.environ.get("ROOFMARK_MPI"), os.environ.get("ROOFMARK_PLAIN_LOOP")
+MPIRUN = os.environ.get("ROOFMARK_MPIRUN", "mpirun")
 
 # As a program of theirs prints it with -f.
 OSU = """
@@ -136,9 +137,9 @@ def test_what_cannot_be_compared_ends_with_3(tmp_path, plain):
         assert run_script("compare_mpi", *arguments, plain(), roofmark).returncode == 2
 
 
-@pytest.mark.skipif(not PROGRAM or not PLAIN_LOOP or not shutil.which("mpirun"), reason="no roofmark-mpi, plain loop or mpirun")
+@pytest.mark.skipif(not PROGRAM or not PLAIN_LOOP or not shutil.which(MPIRUN), reason="no roofmark-mpi, plain loop or mpirun")
 def test_the_real_programs_are_compared_whatever_the_verdict():
     done = run_script("compare_mpi", "--rounds", 1, "--sizes", "8:32", "--max-seconds", 0.005, "--collective", "all_gather",
-                      PLAIN_LOOP, PROGRAM)
+                      "--launcher", f"{MPIRUN} -np 2", PLAIN_LOOP, PROGRAM)
     assert done.returncode in (0, 1), done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[2:]] == ["8", "32"]

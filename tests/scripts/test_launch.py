@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of how roofmark-mpi is started: mpirun for real, where there is one; Hydra and Slurm played by small scripts."""
+"""The examples of how roofmark-mpi is started: mpirun for real, where there is one; the other launchers played by small
+scripts."""
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import pytest
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 LAUNCH = SCRIPTS / "mpirun_hosts"
 PROGRAM = os.environ.get("ROOFMARK_MPI")
+MPIRUN = os.environ.get("ROOFMARK_MPIRUN", "mpirun")
 # Says what it was called with, and ends as it is told to.
 RECORD = """#!/bin/bash
 printf '%s\\n' "$@" >>"$CALLS"
@@ -59,21 +61,21 @@ def words(path):
     return path.read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.skipif(not PROGRAM or not shutil.which("mpirun"), reason="no roofmark-mpi (ROOFMARK_MPI) or no mpirun")
+@pytest.mark.skipif(not PROGRAM or not shutil.which(MPIRUN), reason="no roofmark-mpi (ROOFMARK_MPI) or no mpirun")
 def test_two_ranks_of_this_host_are_really_started(tmp_path):
     hostfile = tmp_path / "hostfile"
     hostfile.write_text("# this one\n  localhost slots=64\n", encoding="utf-8")
     out = tmp_path / "out"
     done = subprocess.run([LAUNCH, "--hostfile", hostfile, "--gpus", "2", "--out", out, "--program", PROGRAM, "collectives",
                            "--device", "cpu", "--suite", "quick", "--filter", "bytes:(8|65536)/.*place:out", "--max-seconds",
-                           "0.01"], capture_output=True, text=True, timeout=120, check=False)
+                           "0.01"], env={**os.environ, "MPIRUN": MPIRUN}, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 ranks\n")
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert [member["rank"] for member in result["team"]] == [0, 1]
     assert {entry["name"] for entry in result["benchmarks"]} >= {
         f"all_reduce/mpi/fp32/bytes:{size}/ranks:2/op:sum/place:out" for size in (8, 65536)}
-    assert (out / "hosts").read_text(encoding="utf-8") == "localhost slots=2\n"
+    assert (out / "hosts").read_text(encoding="utf-8") in ("localhost slots=2\n", "localhost:2\n")
     assert f"result: {out}/result.json" in done.stdout
 
 

@@ -26,6 +26,8 @@ pytestmark = ranks.needs_mpi
 COLLECTIVES = ["collectives", "--device", "cpu", "--suite", "quick", "--max-seconds", "0.005"]
 SMALL = [*COLLECTIVES, "--filter", "^all_reduce/.*/bytes:(8|1024)/.*place:out"]
 LINKS, CASES = 3, 8
+# As Open MPI and MPICH say it.
+OTHER = re.compile("MPI_ERR_OTHER|Other MPI error")
 BROKEN = "all_reduce/mpi/fp32/bytes:1024/ranks:{}/op:sum/place:out"
 
 
@@ -136,7 +138,7 @@ def test_what_fails_on_one_rank_fails_on_all_with_its_reason(tmp_path):
     result = ranks.load(out)
     failed = others_of(result, "failed")
     assert list(failed) == [name] and len(result["benchmarks"]) == CASES - 1 and result["complete"]
-    assert f"rank 1 ({HOST}): " in failed[name]["reason"] and "MPI_ERR_OTHER" in failed[name]["reason"]
+    assert f"rank 1 ({HOST}): " in failed[name]["reason"] and OTHER.search(failed[name]["reason"])
     assert sum(line.startswith(f"failed {name}: ") for line in said(done)) == 1, done.stderr
 
 
@@ -144,7 +146,7 @@ def test_a_rank_that_fails_between_the_cases_says_so_itself(tmp_path):
     out = tmp_path / "out"
     done = ranks.run(2, *SMALL, "--out", out, wrapper=fault(rank=1, do="fail", count=1, **{"from": 40}))
     assert done.returncode not in (0, 1, 2, 130), done.stderr
-    assert re.search(rf"^roofmark-mpi: rank 1 \({HOST}\): .*MPI_ERR_OTHER", done.stderr, re.M), done.stderr
+    assert re.search(rf"^roofmark-mpi: rank 1 \({HOST}\): .*({OTHER.pattern})", done.stderr, re.M), done.stderr
     nobody_left(out)
 
 
@@ -201,14 +203,16 @@ def test_a_killed_rank_leaves_nobody_waiting(tmp_path, killed):
     out = tmp_path / "out"
     done = ranks.finish(ranks.start(3, *SMALL, "--out", out, wrapper=fault(rank=killed, do="kill")), 100)
     assert done.returncode not in (0, 1, 2, 130), done.stderr
-    assert f"rank {killed} ({HOST}) ended without a word" in done.stderr
     nobody_left(out)
-    if killed == 0:
+    # MPICH's launcher ends all at once and says itself which process on which host was the first.
+    named = not ranks.launcher_is("HYDRA")
+    assert not named or f"rank {killed} ({HOST}) ended without a word" in done.stderr
+    if killed == 0 or not named:
         # Nobody completed the file; the journal has what was measured.
         subprocess.run([ROOFMARK, "recover", out], check=True, capture_output=True)
     result = ranks.load(out)
     assert len(result["benchmarks"]) == LINKS + 1 and not result["complete"]
-    if killed == 1:
+    if killed == 1 and named:
         assert [record["reason"] for record in others_of(result, "failed").values()] == [f"rank 1 ({HOST}) ended without a word"]
 
 
@@ -220,8 +224,8 @@ def test_a_signal_ends_the_team_and_completes_the_file(tmp_path, number, to):
     ranks.wait_until(lambda: (out / "result.json").exists())
     os.kill(process.pid if to == "the launcher" else ranks.of_rank(out, 1), number)
     done = ranks.finish(process, 60)
-    # The launcher has a status of its own.
-    assert done.returncode == 130 if to == "a rank" else done.returncode != 0, done.stderr
+    # The launcher has a status of its own; MPICH's may be 0.
+    assert done.returncode == 130 if to == "a rank" else done.returncode != 0 or ranks.launcher_is("HYDRA"), done.stderr
     result = ranks.load(out)
     assert result["interrupted"] and not result["complete"] and result["benchmarks"]
     assert {record["reason"] for record in others_of(result, "not_run").values()} == {"interrupted"}
@@ -279,6 +283,8 @@ def test_bad_usage_on_one_rank_alone_is_said_with_its_name(tmp_path):
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
 def test_another_count_than_the_launchers_is_refused(tmp_path, variable):
+    if ranks.launcher_is("HYDRA") and variable != "OMPI_COMM_WORLD_SIZE":
+        pytest.skip("MPICH itself goes by PMI_SIZE")
     out = tmp_path / "out"
     done = ranks.run(2, *SMALL, "--out", out, wrapper=["env", "--unset=OMPI_COMM_WORLD_SIZE", f"{variable}=4"])
     assert done.returncode == 2
