@@ -129,12 +129,12 @@ def sizes_argument(text):
     return int(match[1]), int(match[2])
 
 
-def messages(result, place):
-    """The records of a result that were measured over all ranks, in place or out of place, by size."""
+def messages(result, pattern, place):
+    """The records of a result whose names the expression finds, in place or out of place, by size: ceilings have a size too."""
     found = {}
     for entry in result["benchmarks"]:
-        message = entry["roofmark"].get("message")
-        if message and message.get("place") == place and "groups" not in message:
+        message = entry["roofmark"].get("message", {})
+        if re.search(pattern, entry["name"]) and message.get("place") == place:
             found[message["bytes"]] = entry["roofmark"]
     return dict(sorted(found.items()))
 
