@@ -140,7 +140,8 @@ def messages(result, pattern, place):
 
 
 def listed_collective(launcher, roofmark, device, collective, element, sizes, place="in|out"):
-    """The sizes, LEAST to MOST, at which roofmark-mpi has a collective over all ranks, and an expression that finds them."""
+    """The sizes, LEAST to MOST, at which roofmark-mpi has a collective over all ranks, their number, and what makes an expression
+    that finds the cases of some of these sizes."""
     listed = run([*launcher, roofmark, "list", "--suite", "baseline", "--device", device, "--filter", f"^{collective}/"])
     cases = re.findall(rf"^{collective}/(\w+)/{element}/bytes:(\d+)/ranks:(\d+)/(?:op:sum/)?place:(?:{place})(?=\s|$)", listed,
                        re.MULTILINE)
@@ -148,7 +149,8 @@ def listed_collective(launcher, roofmark, device, collective, element, sizes, pl
     found = sorted({int(size) for _, size, of in cases if int(of) == ranks and sizes[0] <= int(size) <= sizes[1]})
     if not found:
         raise CannotCompare(f"roofmark-mpi lists no {collective} in {element} of {sizes[0]} to {sizes[1]} bytes")
-    return found, ranks, f"^{collective}/\\w+/{element}/bytes:({'|'.join(map(str, found))})/ranks:{ranks}/(op:sum/)?place:({place})$"
+    return found, ranks, lambda those: (f"^{collective}/\\w+/{element}/bytes:({'|'.join(map(str, those))})/ranks:{ranks}/"
+                                        f"(op:sum/)?place:({place})$")
 
 
 def rounds_argument(text):

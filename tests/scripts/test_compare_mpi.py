@@ -91,12 +91,14 @@ def test_the_programs_take_turns_and_the_rows_are_judged(tmp_path, plain):
     assert small.split() == ["8", "1.00", "1.50", "1.500", "1.500", "..", "1.500", "+0.50", "+0.50", "..", "+0.50", "within"]
     assert large.split()[:4] == ["131072", "10.00", "10.10", "1.010"] and large.split()[-1] == "within"
     logged = calls(tmp_path)
-    assert [call[:2] for call in logged] == [["roofmark-mpi", "list"]] + 2 * (
-        [["roofmark-mpi", "collectives"]] + 2 * [["mpi_plain_loop", "-m"]])
-    assert "^all_reduce/\\w+/fp32/bytes:(8|131072)/ranks:2/(op:sum/)?place:(out)$" in logged[1]
+    # Of each size both directly after one another, each as often first.
+    ours, theirs = ["roofmark-mpi", "collectives"], ["mpi_plain_loop", "-m"]
+    assert [call[:2] for call in logged] == [["roofmark-mpi", "list"], ours, theirs, ours, theirs, theirs, ours, theirs, ours]
+    assert "^all_reduce/\\w+/fp32/bytes:(8)/ranks:2/(op:sum/)?place:(out)$" in logged[1]
+    assert "^all_reduce/\\w+/fp32/bytes:(131072)/ranks:2/(op:sum/)?place:(out)$" in logged[3]
     # 0.3 s of 1.5 us are more than the most, and of 10.1 us within the bounds; a tenth of them to warm up.
     assert logged[2][2:] == ["8:8", "-i", "10000", "-x", "1000", "-f", "all_reduce"]
-    assert logged[3][2:] == ["131072:131072", "-i", "10000", "-x", "1000", "-f", "all_reduce"]
+    assert logged[4][2:] == ["131072:131072", "-i", "10000", "-x", "1000", "-f", "all_reduce"]
 
 
 def test_a_loop_that_is_slower_is_found(tmp_path, plain):
