@@ -166,6 +166,7 @@ std::string Session::under_way() const {
 void Session::add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass) {
   const std::lock_guard lock(mutex_);
   if (finished_) return;
+  under_way_.clear();
   const double start = steady_seconds();
   for (const Record& record : records) {
     journal_.record(record);

@@ -404,7 +404,8 @@ Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
     if (!ranks.empty()) parts.push_back(name_all(ranks, setup.describe) + what);
   };
   add(killed, " ended without a word");
-  add(failed, " failed");
+  // Where one was killed, what MPI tells the others of it makes them fail too.
+  if (killed.empty()) add(failed, " failed");
   add(silent,
       fmt::format(" {} not answer: stopped, or the host or the network to it is gone", silent.size() == 1 ? "does" : "do"));
   standstill.ended = killed;

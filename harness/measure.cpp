@@ -144,6 +144,8 @@ void Runner::guarded(Member& member, const std::function<void()>& stage) {
       reason = member.record.reason;
     } catch (const Interrupted&) {
       throw;
+    } catch (const TeamBroken&) {
+      throw;
     } catch (const PeerFailed&) {
       agreed = true;
     } catch (const OutOfMemory& error) {
@@ -447,7 +449,17 @@ std::vector<double> Runner::time(const std::vector<Launch>& launches, const Prot
     if (i < launches.size()) seconds.push_back(taken);
   }
   if (std::any_of(seconds.begin(), seconds.end(), [](double taken) { return taken < kVoid; })) return seconds;
-  if (refused) std::rethrow_exception(refused);
+  std::string why;
+  try {
+    if (refused) std::rethrow_exception(refused);
+  } catch (const DeviceError& error) {
+    why = error.what();
+  }
+  if (team_.size() == 1 && !why.empty()) throw DeviceError(why, false);
+  const std::vector<std::string> reasons = team_.gather(why);
+  for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
+    if (!reasons[rank].empty()) throw DeviceError(team_.describe(static_cast<int>(rank)) + ": " + reasons[rank], false);
+  }
   throw DeviceError("nothing that every rank can do was proposed", false);
 }
 

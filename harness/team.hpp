@@ -28,6 +28,12 @@ class TeamError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Thrown where the ranks' own communication fails: they are no longer in step, and nothing of the team may be called any more.
+class TeamBroken : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// The ranks that measure together. Every rank calls the same functions in the same order; only agree(false) may stand where
 /// the others call another one, which then throws PeerFailed there. Every function throws Interrupted, on all ranks at once,
 /// when one of them was.

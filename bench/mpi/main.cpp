@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,13 +15,13 @@ namespace {
 
 /// Known once MPI has begun.
 struct Self {
-  int rank = 0;
+  int rank = 0, size = 1;
   std::string description;
 };
 
 int main_command(int argc, char** argv, Self& self) {
   MpiTeam team(&interrupted(), [] {});
-  self = {team.rank(), team.describe(team.rank())};
+  self = {team.rank(), team.size(), team.describe(team.rank())};
 
   std::vector<std::string> words(argv + 1, argv + argc);
   TeamOptions options;
@@ -59,7 +60,9 @@ int main_command(int argc, char** argv, Self& self) {
     take_labels(labels, options.run);
     return false;
   });
+  const bool measuring = team.agree(!answered);
   if (answered) return kOk;
+  if (!measuring) throw TeamError("the ranks were started with different commands");
   check_world(options, team);
   if (*list_command || list_tests) return list_team(team, TeamJob::collectives, options);
   if (*info_command) return team_info(team, options);
@@ -86,6 +89,9 @@ int main(int argc, char** argv) {
   };
   const int status = guarded_main(command, speaker);
   // Rank 0 learns of it by the channel, completes its files and ends all; unless they have not met yet.
-  if (alone) end_all_ranks(status, 10);
+  if (alone) {
+    std::fflush(stdout);
+    end_all_ranks(status, self.size > 1 ? 60 : 0);
+  }
   return status;
 }

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <functional>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <thread>
@@ -114,11 +116,21 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
   fabric.rank = team.rank();
   using Made = std::map<std::vector<int>, std::shared_ptr<Communicator>>;
   const auto made = std::make_shared<Made>();
-  const auto once = [made](const auto& make) {
-    return [made, make](const std::vector<int>& colours) {
+  const auto once = [&team, made](const auto& make) {
+    return [&team, made, make](const std::vector<int>& colours) {
       if (const auto found = made->find(colours); found != made->end()) return found->second;
-      // What failed is made anew by the next case that asks for it, and fails there again.
-      return made->emplace(colours, make(colours)).first->second;
+      std::shared_ptr<Communicator> communicator;
+      std::exception_ptr thrown;
+      try {
+        communicator = make(colours);
+      } catch (const DeviceError&) {
+        thrown = std::current_exception();
+      }
+      // What failed on one rank is made anew on all by the next case that asks for it.
+      const bool failed = team.max({thrown ? 1.0 : 0.0}).front() > 0;
+      if (thrown) std::rethrow_exception(thrown);
+      if (failed) throw DeviceError("another rank's communicator could not be made", false);
+      return made->emplace(colours, std::move(communicator)).first->second;
     };
   };
   if (crew.info.backend == Backend::cpu) {
@@ -139,8 +151,18 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
     const int own = colours[rank];
     // The first rank of each group makes the identity that its group meets by.
     const auto first = static_cast<std::size_t>(std::find(colours.begin(), colours.end(), own) - colours.begin());
-    const std::vector<std::string> identities = team.gather(own >= 0 && first == rank ? cuda::nccl.unique_id() : std::string());
+    std::string identity;
+    std::exception_ptr thrown;
+    try {
+      if (own >= 0 && first == rank) identity = cuda::nccl.unique_id();
+    } catch (const DeviceError&) {
+      thrown = std::current_exception();
+    }
+    const std::vector<std::string> identities = team.gather(identity);
+    if (thrown) std::rethrow_exception(thrown);
     if (own < 0) return nullptr;
+    if (identities[first].empty())
+      throw DeviceError(team.describe(static_cast<int>(first)) + " has no identity to meet by", false);
     const auto size = static_cast<int>(std::count(colours.begin(), colours.end(), own));
     const auto place = static_cast<int>(std::count(colours.begin(), colours.begin() + team.rank(), own));
     return cuda::nccl.create(identities[first], size, place);
@@ -224,8 +246,8 @@ class Watched {
     setup.timeout_seconds = timeout;
     setup.describe = [&team](int rank) { return team.describe(rank); };
     setup.on_standstill = [this](const Standstill& standstill) { complete(standstill.reason); };
-    // Time for the others that wait to say so too.
-    setup.leave = [] { end_all_ranks(kNotMeasured, 1); };
+    // Time for the others that wait to say so too, and for a rank 0 that fails to wait for their answers.
+    setup.leave = [] { end_all_ranks(kNotMeasured, 3); };
     channel_ = meet(team, setup);
     channel_->doing("opening the devices");
     team.on_step([this] { channel_->step(); });
@@ -243,9 +265,9 @@ class Watched {
     } catch (const TeamError&) {
       throw;
     } catch (const std::exception& error) {
+      // The cause may be a rank that was killed: then the channel knows, ends all, and does not come back.
+      if (team_.size() > 1) std::this_thread::sleep_for(std::chrono::seconds(1));
       channel_->fail();
-      // The cause may be a rank that was killed: then the channel knows, completes the files, and does not come back.
-      if (team_.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
       complete(error.what());
       throw;
     }
@@ -315,6 +337,9 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrival
     status = session->finish(complete, runner.wall_time());
     session->present(run, style);
     session->write_google_benchmark_file(run);
+    // All ends without a flush where another rank now fails.
+    std::cout.flush();
+    std::fflush(stdout);
   }
   arrivals.doing("ending");
   if (!complete) {
@@ -356,25 +381,29 @@ int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
 
 int team_info(MpiTeam& team, const TeamOptions& options) {
   const Watched watched(team, options.run.timeout);
-  const Crew crew = assemble_crew(team, options);
-  if (team.rank() != 0) return kOk;
-  if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
-  fmt::print("{}\n", members_table(crew.members));
-  const Roofline links = theoretical_links(crew.members);
-  if (const std::string table = ceilings_table(links); !table.empty()) fmt::print("{}\n", table);
-  for (const Ceiling& ceiling : links.ceilings()) {
-    if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
-  }
-  return kOk;
+  return watched.during([&](Arrivals&) {
+    const Crew crew = assemble_crew(team, options);
+    if (team.rank() != 0) return kOk;
+    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
+    fmt::print("{}\n", members_table(crew.members));
+    const Roofline links = theoretical_links(crew.members);
+    if (const std::string table = ceilings_table(links); !table.empty()) fmt::print("{}\n", table);
+    for (const Ceiling& ceiling : links.ceilings()) {
+      if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
+    }
+    return kOk;
+  });
 }
 
 int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   const Watched watched(team, options.run.timeout);
-  const Crew crew = assemble_crew(team, options);
-  const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
-  const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);
-  if (team.rank() == 0) print_plan(cases, false);
-  return kOk;
+  return watched.during([&](Arrivals&) {
+    const Crew crew = assemble_crew(team, options);
+    const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
+    const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);
+    if (team.rank() == 0) print_plan(cases, false);
+    return kOk;
+  });
 }
 
 }  // namespace roofmark

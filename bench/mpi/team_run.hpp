@@ -25,7 +25,8 @@ enum class TeamJob {
 /// each believe to be alone. Says first, on rank 0, how many ranks there are.
 void check_world(const TeamOptions& options, MpiTeam& team);
 
-/// Each gives an exit status, the same on every rank, or throws on every rank.
+/// Each gives an exit status, the same on every rank, or throws: a UsageError or TeamError on every rank, anything else on one
+/// alone.
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options);
 /// The map of the ranks and what links them, measuring nothing.
 int team_info(MpiTeam& team, const TeamOptions& options);

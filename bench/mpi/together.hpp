@@ -26,6 +26,8 @@ auto together(Team& team, const Do& work) {
   std::string said;
   try {
     result = work();
+  } catch (const TeamBroken&) {
+    throw;
   } catch (const UsageError& error) {
     said = kUsageMark + std::string(error.what());
   } catch (const std::invalid_argument& error) {

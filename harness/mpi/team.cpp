@@ -15,6 +15,19 @@
 
 namespace roofmark {
 
+namespace {
+
+/// Of a call that all ranks make.
+void in_step(int code) {
+  try {
+    check_mpi(code);
+  } catch (const DeviceError& error) {
+    throw TeamBroken(error.what());
+  }
+}
+
+}  // namespace
+
 MpiSession::MpiSession(int* argc, char*** argv) {
   int provided = 0;
   // Only one thread calls MPI; others (OpenMP's, the channel's) exist beside it.
@@ -68,7 +81,7 @@ bool MpiTeam::exchange(bool ok) {
   constexpr unsigned kFailed = 1, kInterrupted = 2;
   if (on_step_) on_step_();
   unsigned bits = (ok ? 0 : kFailed) | (interrupted_ && interrupted_->load() ? kInterrupted : 0);
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &bits, 1, MPI_UNSIGNED, MPI_BOR, world_));
+  in_step(MPI_Allreduce(MPI_IN_PLACE, &bits, 1, MPI_UNSIGNED, MPI_BOR, world_));
   if (bits & kInterrupted) throw Interrupted();
   return !(bits & kFailed);
 }
@@ -81,13 +94,13 @@ bool MpiTeam::agree(bool ok) { return exchange(ok); }
 
 std::int64_t MpiTeam::decide(std::int64_t value) {
   barrier();
-  check_mpi(MPI_Bcast(&value, 1, MPI_INT64_T, 0, world_));
+  in_step(MPI_Bcast(&value, 1, MPI_INT64_T, 0, world_));
   return value;
 }
 
 std::vector<double> MpiTeam::max(std::vector<double> values) {
   barrier();
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX, world_));
+  in_step(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX, world_));
   return values;
 }
 
@@ -100,7 +113,7 @@ std::vector<std::string> MpiTeam::gather_unchecked(const std::string& text) {
   const auto ranks = static_cast<std::size_t>(size_);
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(ranks), starts(ranks);
-  check_mpi(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, world_));
+  in_step(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, world_));
   std::int64_t total = 0;
   for (std::size_t r = 0; r < ranks; ++r) {
     starts[r] = static_cast<int>(total);
@@ -108,7 +121,7 @@ std::vector<std::string> MpiTeam::gather_unchecked(const std::string& text) {
     if (total > INT_MAX) throw std::length_error("more text from the ranks than MPI can count");
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  check_mpi(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, world_));
+  in_step(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, world_));
   std::vector<std::string> texts;
   for (std::size_t r = 0; r < ranks; ++r) {
     texts.push_back(all.substr(static_cast<std::size_t>(starts[r]), static_cast<std::size_t>(lengths[r])));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <initializer_list>
 #include <stdexcept>
@@ -172,7 +173,9 @@ NcclRank::~NcclRank() {
   const Nccl& nccl = Nccl::loaded();
   const OnDevice here(device_);
   ncclResult_t state = ncclSuccess;
-  const bool well = !given_up_ && nccl.comm_async_error(comm_, &state) == ncclSuccess && state == ncclSuccess;
+  // On the way out of an exception the peers may be anywhere, and to destroy may wait for them.
+  const bool well = !given_up_ && std::uncaught_exceptions() == 0 && nccl.comm_async_error(comm_, &state) == ncclSuccess &&
+                    state == ncclSuccess;
   // Destroying finalizes too, and knows of several ranks in one process.
   well ? nccl.comm_destroy(comm_) : nccl.comm_abort(comm_);
 }

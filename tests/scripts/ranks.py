@@ -18,7 +18,7 @@ needs_mpi = pytest.mark.skipif(not PROGRAM, reason="ROOFMARK_MPI names no progra
 
 # Ranks that wait give way to others: there are more of them than cores. Open MPI asks root twice.
 ENVIRONMENT = {
-    **os.environ,
+    **{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",

@@ -142,12 +142,16 @@ def test_what_fails_on_one_rank_fails_on_all_with_its_reason(tmp_path):
     assert sum(line.startswith(f"failed {name}: ") for line in said(done)) == 1, done.stderr
 
 
-def test_a_rank_that_fails_between_the_cases_says_so_itself(tmp_path):
+# In the first case, by a call of the team's own.
+def test_a_rank_that_leaves_the_team_by_an_error_says_so_itself(tmp_path):
     out = tmp_path / "out"
     done = ranks.run(2, *SMALL, "--out", out, wrapper=fault(rank=1, do="fail", count=1, **{"from": 40}))
     assert done.returncode not in (0, 1, 2, 130), done.stderr
     assert re.search(rf"^roofmark-mpi: rank 1 \({HOST}\): .*({OTHER.pattern})", done.stderr, re.M), done.stderr
     nobody_left(out)
+    result = ranks.load(out)
+    assert not result["complete"]
+    assert [record["reason"] for record in others_of(result, "failed").values()] == [f"rank 1 ({HOST}) failed"]
 
 
 # Before anything is measured: the ranks have met and open their devices.

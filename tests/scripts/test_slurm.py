@@ -69,23 +69,24 @@ PartitionName=all Nodes=ALL Default=YES
         ["slurmd", "-D", "-N", host],
     ]
     started = []
+
+    def is_idle():
+        states = subprocess.run(["sinfo", "--noheader", "--format=%T"], env=environment, capture_output=True, text=True)
+        return states.stdout.strip() == "idle"
+
     try:
-        for command in commands:
-            with open(folder / f"{command[0]}.out", "wb") as out:
-                started.append(subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True))
-            if command[0] == "munged":
-                ranks.wait_until((folder / "munge").exists)
-
-        def is_idle():
-            states = subprocess.run(["sinfo", "--noheader", "--format=%T"], env=environment, capture_output=True, text=True)
-            return states.stdout.strip() == "idle"
-
         try:
-            ranks.wait_until(is_idle)
+            for command in commands:
+                with open(folder / f"{command[0]}.out", "wb") as out:
+                    started.append(subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True))
+                ranks.wait_until(is_idle if command[0] == "slurmd" else (folder / "munge").exists)
         except AssertionError:
-            pytest.skip("Slurm does not come up here: " + (folder / "slurmctld.out").read_text()[-500:])
+            said = "".join((folder / f"{command[0]}.out").read_text()[-300:] for command in commands[: len(started)])
+            pytest.skip("Slurm does not come up here: " + said)
         yield environment
     finally:
+        if len(started) == len(commands):
+            subprocess.run(["scancel", "--full", "--user=root"], env=environment, timeout=20)
         for process in reversed(started):
             process.send_signal(signal.SIGTERM)
             try:
