@@ -441,7 +441,7 @@ void Runner::gather_ranks(Member& member) {
 
 std::vector<double> Runner::time(const std::vector<Launch>& launches, const Protocol& protocol, int slots) {
   std::vector<double> seconds;
-  std::exception_ptr refused;
+  std::string refused;
   // A library may propose other ways on another rank: what only some can do none takes.
   const auto most = static_cast<std::size_t>(team_.max({static_cast<double>(launches.size())}).front());
   for (std::size_t i = 0; i < most; ++i) {
@@ -449,14 +449,8 @@ std::vector<double> Runner::time(const std::vector<Launch>& launches, const Prot
     if (i < launches.size()) seconds.push_back(taken);
   }
   if (std::any_of(seconds.begin(), seconds.end(), [](double taken) { return taken < kVoid; })) return seconds;
-  std::string why;
-  try {
-    if (refused) std::rethrow_exception(refused);
-  } catch (const DeviceError& error) {
-    why = error.what();
-  }
-  if (team_.size() == 1 && !why.empty()) throw DeviceError(why, false);
-  const std::vector<std::string> reasons = team_.gather(why);
+  if (team_.size() == 1 && !refused.empty()) throw DeviceError(refused, false);
+  const std::vector<std::string> reasons = team_.gather(refused);
   for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
     if (!reasons[rank].empty()) throw DeviceError(team_.describe(static_cast<int>(rank)) + ": " + reasons[rank], false);
   }
@@ -465,7 +459,7 @@ std::vector<double> Runner::time(const std::vector<Launch>& launches, const Prot
 
 // Whoever cannot do it goes through the same steps as the others, so that all come to the same next one; only a device that is
 // lost ends them, as in every stage.
-double Runner::time_one(const Launch* launch, const Protocol& protocol, int slots, std::exception_ptr& refused) {
+double Runner::time_one(const Launch* launch, const Protocol& protocol, int slots, std::string& refused) {
   BatchPlan plan;
   plan.path = protocol.issue;
   plan.slots = slots;
@@ -478,7 +472,7 @@ double Runner::time_one(const Launch* launch, const Protocol& protocol, int slot
       return batch->run();
     } catch (const DeviceError& error) {
       if (error.sticky()) throw;
-      refused = std::current_exception();
+      refused = error.what();
       launch = nullptr;
       return std::nullopt;
     }
@@ -497,7 +491,7 @@ double Runner::time_one(const Launch* launch, const Protocol& protocol, int slot
     if (timing && timing->valid) seconds.push_back(timing->device_seconds / plan.launches);
   } while (team_.decide(launch && settings_.clock() - started < settings_.effort.window_seconds / 2 && seconds.size() < 50));
   if (launch && seconds.empty()) {
-    refused = std::make_exception_ptr(DeviceError("no valid sample: the gate had to open by itself each time", false));
+    refused = "no valid sample: the gate had to open by itself each time";
   }
   return team_.max({launch && !seconds.empty() ? median(seconds) : kVoid}).front();
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -83,7 +82,7 @@ class Runner {
   void guarded(Member& member, const std::function<void()>& stage);
   void settle(Member& member, Status status, const std::string& reason);
   void stage(const Member& member, std::string_view name);
-  double time_one(const Launch* launch, const Protocol& protocol, int slots, std::exception_ptr& refused);
+  double time_one(const Launch* launch, const Protocol& protocol, int slots, std::string& refused);
   void gather_ranks(Member& member);
   void compare_fingerprints(Member& member);
 
