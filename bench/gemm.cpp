@@ -107,7 +107,7 @@ class PreparedGemm final : public Prepared {
       tuning_ += fmt::format("; when chosen {:.3f} times as fast as the first", seconds.front() / best);
     }
     const auto failed = std::count(seconds.begin(), seconds.end(), std::numeric_limits<double>::infinity());
-    if (failed > 0) tuning_ += fmt::format("; {} could not be run", failed);
+    if (failed > 0) tuning_ += fmt::format("; {} unusable", failed);
   }
 
   const std::string& algorithm() const { return plan_->algorithms()[static_cast<std::size_t>(algorithm_)]; }

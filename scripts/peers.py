@@ -13,33 +13,36 @@ import subprocess
 import tempfile
 from typing import NamedTuple
 
-# Two-sided 95 % quantiles of Student's t, by degrees of freedom from 1.
-STUDENT_T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-                2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
-
 
 class CannotCompare(Exception):
     """What a program did, or lacks, that leaves nothing to compare."""
 
 
+def median_interval(values):
+    """The median, and an interval that holds that of the distribution in 95 % of all cases, whatever the distribution: from the
+    k-th least to the k-th greatest value, where of as many throws of a coin fewer than k give heads in at most 2.5 % of all cases
+    (David and Nagaraja, Order Statistics, 7.1). None for the interval of fewer than six values."""
+    values, n = sorted(values), len(values)
+    k, tail = 0, 2.0 ** -n
+    while tail <= 0.025:
+        k += 1
+        tail += math.comb(n, k) * 2.0 ** -n
+    return statistics.median(values), (values[k - 1], values[n - k]) if k > 0 else None
+
+
 def ratio_interval(numerators, denominators):
-    """The geometric mean of the pairs' ratios, and its 95 % interval; None for the interval of a single pair."""
-    logs = [math.log(a / b) for a, b in zip(numerators, denominators)]
-    mean = statistics.fmean(logs)
-    if len(logs) < 2:
-        return math.exp(mean), None
-    half = STUDENT_T_95[len(logs) - 2] * statistics.stdev(logs) / math.sqrt(len(logs))
-    return math.exp(mean), (math.exp(mean - half), math.exp(mean + half))
+    """The median of the pairs' ratios, and its 95 % interval."""
+    return median_interval([a / b for a, b in zip(numerators, denominators)])
 
 
 def difference_interval(ours, theirs):
-    """The mean of the pairs' differences, and its 95 % interval; None for the interval of a single pair."""
-    differences = [a - b for a, b in zip(ours, theirs)]
-    mean = statistics.fmean(differences)
-    if len(differences) < 2:
-        return mean, None
-    half = STUDENT_T_95[len(differences) - 2] * statistics.stdev(differences) / math.sqrt(len(differences))
-    return mean, (mean - half, mean + half)
+    """The median of the pairs' differences, and its 95 % interval."""
+    return median_interval([a - b for a, b in zip(ours, theirs)])
+
+
+def show_interval(interval, form):
+    """As a column of a table; `form` is of its ends."""
+    return f"{interval[0]:{form}} .. {interval[1]:{form}}" if interval else "none under 6"
 
 
 class Tolerance(NamedTuple):
@@ -52,12 +55,14 @@ class Tolerance(NamedTuple):
     def judge(self, size, ours, theirs):
         """within, outside or, where the rounds spread too far to say, unclear."""
         if size >= self.from_bytes:
-            value, interval = ratio_interval(ours, theirs)
+            _, interval = ratio_interval(ours, theirs)
             least, most = 1 - self.share, 1 + self.share
         else:
-            value, interval = difference_interval(ours, theirs)
+            _, interval = difference_interval(ours, theirs)
             least, most = -self.seconds, self.seconds
-        low, high = interval or (value, value)
+        if not interval:
+            return "unclear"
+        low, high = interval
         if least <= low and high <= most:
             return "within"
         return "outside" if high < least or most < low else "unclear"
@@ -81,8 +86,7 @@ def agreement_table(rows, peer, tolerance):
         ratio, ratios = ratio_interval(row.ours, row.theirs)
         difference, differences = difference_interval(row.ours, row.theirs)
         verdicts.append(tolerance.judge(row.size, row.ours, row.theirs))
-        spans = [f"{ratios[0]:.3f} .. {ratios[1]:.3f}", f"{differences[0] * 1e6:+.2f} .. {differences[1] * 1e6:+.2f}"] if ratios else \
-            ["one round: none"] * 2
+        spans = [show_interval(ratios, ".3f"), show_interval(differences and [end * 1e6 for end in differences], "+.2f")]
         lines.append(f"{row.label:12} {row.size:12} {statistics.median(row.theirs) * 1e6:16.2f} "
                      f"{statistics.median(row.ours) * 1e6:12.2f} {ratio:7.3f}  {spans[0]:16}  {difference * 1e6:+13.2f}  "
                      f"{spans[1]:19}  {verdicts[-1]}")
@@ -95,7 +99,7 @@ def agreement_status(verdicts):
 
 
 def count_argument(text):
-    """The type of a number of iterations."""
+    """The type of a number of rounds or iterations."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("from 1")
@@ -151,14 +155,6 @@ def listed_collective(launcher, roofmark, device, collective, element, sizes, pl
         raise CannotCompare(f"roofmark-mpi lists no {collective} in {element} of {sizes[0]} to {sizes[1]} bytes")
     return found, ranks, lambda those: (f"^{collective}/\\w+/{element}/bytes:({'|'.join(map(str, those))})/ranks:{ranks}/"
                                         f"(op:sum/)?place:({place})$")
-
-
-def rounds_argument(text):
-    """The type of --rounds: as many as there are quantiles for."""
-    value = int(text)
-    if not 1 <= value <= len(STUDENT_T_95) + 1:
-        raise argparse.ArgumentTypeError(f"from 1 to {len(STUDENT_T_95) + 1}")
-    return value
 
 
 def device_argument(*others):

@@ -5,9 +5,8 @@
 #include <gmock/gmock.h>
 
 #include "harness/host.hpp"
-#include "harness/mpi/team.hpp"
 #include "kernels/check.hpp"
-#include "kernels/mpi/collectives.hpp"
+#include "tests/mpi/one_host.hpp"
 
 namespace roofmark {
 namespace {
@@ -20,18 +19,7 @@ class MpiCollectives : public testing::Test {
  protected:
   void SetUp() override {
     device_ = open_device("cpu");
-    fabric_.how = "mpi";
-    fabric_.rank = team_.rank();
-    fabric_.types = {DataType::fp32, DataType::fp64};
-    for (int rank = 0; rank < team_.size(); ++rank) {
-      Member member;
-      member.rank = member.local_rank = rank;
-      member.host = "host";
-      fabric_.members.push_back(member);
-    }
-    fabric_.split = [this](const std::vector<int>& colours) {
-      return mpi::communicator(team_.world(), colours[static_cast<std::size_t>(team_.rank())]);
-    };
+    fabric_ = one_host(team_, {DataType::fp32, DataType::fp64});
   }
 
   Listing contract() const { return {device_->info(), SuiteName::contract, {}, 0.5, &fabric_}; }

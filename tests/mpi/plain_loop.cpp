@@ -1,157 +1,228 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The plainest loop that times an MPI collective, as the OSU micro-benchmarks define it, with their flags and their table: what
-// the program's own loop is compared with. Every iteration is timed alone on every rank, and followed by a barrier that is not.
-#include <mpi.h>
-#include <sys/mman.h>
-
+// Times MPI collectives by roofmark's loop and by the plainest one, in blocks that alternate, on the same arrays of the same
+// ranks: what scripts/compare_mpi judges. Two programs would differ by more than their loops: at each start the arrays lie
+// elsewhere in the caches, and a machine may change its speed between two.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <map>
-#include <memory>
-#include <new>
-#include <string>
-#include <vector>
+#include <utility>
 
+#include "bench/collectives.hpp"
+#include "harness/host.hpp"
+#include "harness/json.hpp"
+#include "harness/measure.hpp"
+#include "harness/statistics.hpp"
+#include "kernels/check.hpp"
+#include "tests/mpi/one_host.hpp"
+
+namespace roofmark {
 namespace {
 
-// Their size is of one rank's part, in bytes.
-using Run = std::function<void(const float* in, float* out, int count)>;
+/// A communicator that passes every call on, and remembers the last one.
+class Overheard final : public Communicator {
+ public:
+  Overheard(std::shared_ptr<Communicator> inner, CollectiveCall& last) : inner_(std::move(inner)), last_(last) {}
+  int size() const override { return inner_->size(); }
+  int rank() const override { return inner_->rank(); }
+  bool supports(Collective op, DataType type, Reduction reduction) const override {
+    return inner_->supports(op, type, reduction);
+  }
+  bool out_of_place(Collective op) const override { return inner_->out_of_place(op); }
+  int in_place_offset(Collective op) const override { return inner_->in_place_offset(op); }
+  void enqueue(const CollectiveCall& call, Stream stream) override {
+    last_ = call;
+    inner_->enqueue(call, stream);
+  }
+  void enqueue_beside(const CollectiveCall& call, Stream stream, const std::function<void()>& work) override {
+    inner_->enqueue_beside(call, stream, work);
+  }
+  std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) override {
+    return inner_->allocate(bytes, buffer);
+  }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return inner_->notes(); }
+  std::string library() const override { return inner_->library(); }
 
-std::map<std::string, Run> operations(int rank, int size) {
-  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
-  return {
-      {"all_reduce", [](const float* in, float* out, int n) { MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }},
-      {"all_gather",
-       [](const float* in, float* out, int n) { MPI_Allgather(in, n, MPI_FLOAT, out, n, MPI_FLOAT, MPI_COMM_WORLD); }},
-      {"reduce_scatter",
-       [](const float* in, float* out, int n) { MPI_Reduce_scatter_block(in, out, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }},
-      {"broadcast", [](const float*, float* out, int n) { MPI_Bcast(out, n, MPI_FLOAT, 0, MPI_COMM_WORLD); }},
-      {"reduce", [](const float* in, float* out, int n) { MPI_Reduce(in, out, n, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD); }},
-      {"all_to_all",
-       [](const float* in, float* out, int n) { MPI_Alltoall(in, n, MPI_FLOAT, out, n, MPI_FLOAT, MPI_COMM_WORLD); }},
-      {"gather",
-       [](const float* in, float* out, int n) { MPI_Gather(in, n, MPI_FLOAT, out, n, MPI_FLOAT, 0, MPI_COMM_WORLD); }},
-      {"scatter",
-       [](const float* in, float* out, int n) { MPI_Scatter(in, n, MPI_FLOAT, out, n, MPI_FLOAT, 0, MPI_COMM_WORLD); }},
-      {"send_recv",
-       [=](const float* in, float* out, int n) {
-         MPI_Sendrecv(in, n, MPI_FLOAT, next, 0, out, n, MPI_FLOAT, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-       }},
-  };
+ private:
+  std::shared_ptr<Communicator> inner_;
+  CollectiveCall& last_;
+};
+
+/// The call as a program would write it: fp32, sum, all ranks of the world, root 0.
+void call_mpi(const CollectiveCall& call, int rank, int size) {
+  const int n = static_cast<int>(call.chunk), next = (rank + 1) % size, before = (rank + size - 1) % size;
+  const MPI_Comm world = MPI_COMM_WORLD;
+  switch (call.op) {
+    case Collective::all_reduce:
+      MPI_Allreduce(call.in, call.out, n, MPI_FLOAT, MPI_SUM, world);
+      break;
+    case Collective::all_gather:
+      MPI_Allgather(call.in, n, MPI_FLOAT, call.out, n, MPI_FLOAT, world);
+      break;
+    case Collective::reduce_scatter:
+      MPI_Reduce_scatter_block(call.in, call.out, n, MPI_FLOAT, MPI_SUM, world);
+      break;
+    case Collective::broadcast:
+      MPI_Bcast(call.out, n, MPI_FLOAT, 0, world);
+      break;
+    case Collective::reduce:
+      MPI_Reduce(call.in, call.out, n, MPI_FLOAT, MPI_SUM, 0, world);
+      break;
+    case Collective::all_to_all:
+      MPI_Alltoall(call.in, n, MPI_FLOAT, call.out, n, MPI_FLOAT, world);
+      break;
+    case Collective::gather:
+      MPI_Gather(call.in, n, MPI_FLOAT, call.out, n, MPI_FLOAT, 0, world);
+      break;
+    case Collective::scatter:
+      MPI_Scatter(call.in, n, MPI_FLOAT, call.out, n, MPI_FLOAT, 0, world);
+      break;
+    case Collective::send_recv:
+      MPI_Sendrecv(call.in, n, MPI_FLOAT, next, 0, call.out, n, MPI_FLOAT, before, 0, world, MPI_STATUS_IGNORE);
+      break;
+    case Collective::ping_pong:
+      throw Unsupported("ping_pong is none of MPI's collectives");
+  }
+}
+
+/// This rank's seconds an iteration, by block; kept while a block is being timed.
+struct Blocks {
+  std::vector<std::vector<double>> seconds;
+  bool timing = false;
+};
+
+/// A case whose launch is a stretch of the loop of the OSU micro-benchmarks: each iteration is timed alone, on every rank, and
+/// followed by a barrier that is not. It uses the arrays of the other case's last call.
+class PlainLoop final : public Prepared {
+ public:
+  PlainLoop(const CollectiveCall& call, const Team& team, Blocks& blocks)
+      : call_(call), rank_(team.rank()), size_(team.size()), blocks_(blocks) {}
+
+  void launch(Stream, int) override {
+    for (int i = 0; i < kIterations; ++i) {
+      const double begin = MPI_Wtime();
+      call_mpi(call_, rank_, size_);
+      const double end = MPI_Wtime();
+      if (blocks_.timing) blocks_.seconds.back().push_back(end - begin);
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  }
+  Verification verify(int) override { return Verification::nothing("the other case verifies these arrays"); }
+
+  static constexpr int kIterations = 8;
+
+ private:
+  const CollectiveCall& call_;
+  int rank_, size_;
+  Blocks& blocks_;
+};
+
+/// Seconds of the slowest rank, the median of each block.
+struct Times {
+  std::vector<double> roofmark, plain;
+};
+
+Times measure(Device& device, Team& team, const Case& listed, const CollectiveCall& last, const Effort& effort) {
+  Settings settings;
+  settings.effort = effort;
+  Runner runner(device, team, settings);
+  Blocks blocks;
+  Case loop = listed;
+  loop.how = "plain_loop";
+  loop.slot_bytes = 1;
+  loop.protocol.launches = 1;
+  loop.prepare = [&](const Setup&) { return std::make_unique<PlainLoop>(last, team, blocks); };
+  runner.on_stage([&](const std::string& name, std::string_view stage) {
+    blocks.timing = name == loop.name() && stage == "timing";
+    if (blocks.timing) blocks.seconds.emplace_back();
+  });
+  const std::vector<Record> records = runner.run({{listed, loop}, {}}, 1);
+  for (const Record& record : records) {
+    if (record.status != Status::ok) throw TeamError(record.name + ": " + record.reason);
+  }
+  Times times;
+  for (std::size_t block = 0; block < blocks.seconds.size(); ++block) {
+    std::vector<double> samples, iterations = team.max(blocks.seconds[block]);
+    for (const Sample& sample : records.front().measurement->samples) {
+      if (sample.block == static_cast<int>(block)) samples.push_back(sample.seconds);
+    }
+    // Where the time allows one of them fewer blocks.
+    if (samples.empty()) break;
+    // Each block begins with a batch that does not count.
+    iterations.erase(iterations.begin(), iterations.begin() + PlainLoop::kIterations);
+    times.roofmark.push_back(median(samples));
+    times.plain.push_back(median(iterations));
+  }
+  return times;
 }
 
 struct Options {
-  std::string operation;
-  std::size_t least = 8, most = std::size_t{1} << 20;
-  int iterations = 0, warm_up = 0;  // 0: 1000 and 100 up to 8 KiB, 100 and 10 above
+  std::string collective;
+  std::size_t least = 8, most = std::size_t{8} << 20;
+  int blocks = 40;
+  double max_seconds = 3;
 };
 
-bool parse(int argc, char** argv, Options& options) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "-f") continue;  // their flag for all columns, which this always prints
-    if (word.size() == 2 && word[0] == '-') {
-      if (++i == argc) return false;
-      char* end = nullptr;
-      const unsigned long long value = std::strtoull(argv[i], &end, 10);
-      if (word == "-m" && *end == ':') {
-        options.least = value;
-        options.most = std::strtoull(end + 1, &end, 10);
-      } else if (word == "-i") {
-        options.iterations = static_cast<int>(value);
-      } else if (word == "-x") {
-        options.warm_up = static_cast<int>(value);
-      } else {
-        return false;
-      }
-      if (*end != '\0') return false;
-    } else {
-      options.operation = word;
-    }
-  }
-  return options.least >= sizeof(float) && options.least <= options.most;
-}
-
-/// Of huge pages where the system gives them on request, as the CPU device's memory is.
-class Array {
- public:
-  Array(std::size_t count, float value) {
-    const std::size_t bytes = count * sizeof(float), page = bytes >= kHugePage / 2 ? kHugePage : kPage;
-    const std::size_t length = (bytes + page - 1) / page * page;
-    data_.reset(static_cast<float*>(std::aligned_alloc(page, length)));
-    if (!data_) throw std::bad_alloc();
-    if (page == kHugePage) madvise(data_.get(), length, MADV_HUGEPAGE);
-    std::fill_n(data_.get(), count, value);
-  }
-  float* get() const { return data_.get(); }
-
- private:
-  static constexpr std::size_t kPage = 4096, kHugePage = std::size_t{2} << 20;
-  struct Free {
-    void operator()(float* data) const { std::free(data); }
+/// Prints a line a size: JSON.
+void measure_all(MpiTeam& team, const Options& options) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  CollectiveCall last;
+  Fabric fabric = one_host(team, {DataType::fp32});
+  fabric.split = [split = fabric.split, &last](const std::vector<int>& colours) -> std::shared_ptr<Communicator> {
+    std::shared_ptr<Communicator> inner = split(colours);
+    return inner ? std::make_shared<Overheard>(std::move(inner), last) : nullptr;
   };
-  std::unique_ptr<float, Free> data_;
-};
-
-void measure(const Run& run, std::size_t bytes, const Options& options, int rank, int size) {
-  const bool small = bytes <= 8192;
-  const int iterations = options.iterations > 0 ? options.iterations : small ? 1000 : 100;
-  const int warm_up = options.warm_up > 0 ? options.warm_up : small ? 100 : 10;
-  const std::size_t count = bytes / sizeof(float), total = count * static_cast<std::size_t>(size);
-  const Array in(total, 1), out(total, 0);
-  double sum = 0;
-  std::vector<double> slowest;
-  MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = -warm_up; i < iterations; ++i) {
-    const double begin = MPI_Wtime();
-    run(in.get(), out.get(), static_cast<int>(count));
-    const double end = MPI_Wtime();
-    if (i >= 0) {
-      sum += end - begin;
-      slowest.push_back(end - begin);
+  Effort effort;
+  effort.max_seconds = options.max_seconds;
+  effort.blocks = options.blocks;
+  effort.gap_seconds = 0;
+  effort.warm_up_seconds = 0.5;
+  // As many samples as the time allows.
+  effort.interval_half_width = 1e-9;
+  effort.most_samples = 1 << 24;
+  for (const Group& group : collectives({device->info(), SuiteName::baseline, {}, 0.5, &fabric})) {
+    for (const Case& c : group.cases) {
+      const std::string_view place = options.collective == name(Collective::broadcast) ? "in" : "out";
+      const Message& message = *c.message;
+      if (c.family != options.collective || message.ranks != team.size() || message.place != place) continue;
+      if (message.bytes < options.least || message.bytes > options.most) continue;
+      const Times times = measure(*device, team, c, last, effort);
+      if (team.rank() != 0) continue;
+      const Json line = {{"name", c.name()},
+                         {"ranks", team.size()},
+                         {"place", place},
+                         {"bytes", message.bytes},
+                         {"roofmark", times.roofmark},
+                         {"plain", times.plain}};
+      std::printf("%s\n", line.dump().c_str());
+      std::fflush(stdout);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
   }
-  const double mean = sum / iterations;
-  double average = 0, least = 0, most = 0;
-  MPI_Reduce(&mean, &average, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  MPI_Reduce(&mean, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
-  MPI_Reduce(&mean, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  // Beyond theirs: the median over the iterations of the slowest rank's time.
-  MPI_Reduce(rank == 0 ? MPI_IN_PLACE : slowest.data(), slowest.data(), iterations, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  if (rank != 0) return;
-  std::sort(slowest.begin(), slowest.end());
-  std::printf("%-12zu %18.3f %18.3f %18.3f %12d %18.3f\n", bytes, average / size * 1e6, least * 1e6, most * 1e6, iterations,
-              slowest[slowest.size() / 2] * 1e6);
-  std::fflush(stdout);
 }
 
 }  // namespace
+}  // namespace roofmark
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, size = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  using namespace roofmark;
+  MpiSession mpi(&argc, &argv);
+  MpiTeam team(nullptr, [] {});
   Options options;
-  const auto known = operations(rank, size);
-  const bool good = parse(argc, argv, options);
-  const auto found = known.find(options.operation);
-  if (!good || found == known.end()) {
-    if (rank == 0) std::fprintf(stderr, "usage: mpi_plain_loop [-m LEAST:MOST] [-i ITERATIONS] [-x WARM_UP] [-f] COLLECTIVE\n");
-    MPI_Finalize();
-    return 2;
+  CLI::App app{"Time an MPI collective by roofmark's loop and by a plain one, in blocks that alternate; a line of JSON a size"};
+  app.add_option("collective", options.collective, "all_reduce, broadcast, ...")->required();
+  app.add_option("--least", options.least, "bytes, as roofmark counts them")->capture_default_str();
+  app.add_option("--most", options.most, "bytes")->capture_default_str();
+  app.add_option("--blocks", options.blocks, "of each loop, a size")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--max-seconds", options.max_seconds, "of timing, a loop and size")->capture_default_str()->check(CLI::PositiveNumber);
+  try {
+    app.parse(argc, argv);
+    measure_all(team, options);
+  } catch (const CLI::ParseError& error) {
+    return team.rank() == 0 ? app.exit(error) : error.get_exit_code();
+  } catch (const TeamError& error) {
+    if (team.rank() == 0) std::fprintf(stderr, "mpi_plain_loop: %s\n", error.what());
+    return 3;
   }
-  if (rank == 0) {
-    std::printf("# %s, %d ranks, fp32\n", options.operation.c_str(), size);
-    std::printf("%-12s %18s %18s %18s %12s %18s\n", "# Size", "Avg Latency(us)", "Min Latency(us)", "Max Latency(us)",
-                "Iterations", "P50 slowest(us)");
-  }
-  for (std::size_t bytes = options.least; bytes <= options.most; bytes *= 2) measure(found->second, bytes, options, rank, size);
-  MPI_Finalize();
   return 0;
 }

@@ -60,7 +60,7 @@ def times(small_out=10e-6, large_in=200e-6):
 
 
 def script(folder, roofmark, *arguments):
-    return run_script("compare_nccl_tests", "--launcher", "env A=b", "--rounds", 2, *arguments, folder, roofmark)
+    return run_script("compare_nccl_tests", "--launcher", "env A=b", "--rounds", 6, *arguments, folder, roofmark)
 
 
 def test_the_programs_take_turns_and_both_places_are_judged(folder, tmp_path):
@@ -73,7 +73,7 @@ def test_the_programs_take_turns_and_both_places_are_judged(folder, tmp_path):
                                          ["in-place", "2097152", "200.00", "200.00", "1.000"]]
     assert {row[-1] for row in rows} == {"within"}
     logged = calls(tmp_path)
-    assert [call[:2] for call in logged] == [["roofmark-mpi", "list"]] + 2 * [["all_reduce_perf", "-b"],
+    assert [call[:2] for call in logged] == [["roofmark-mpi", "list"]] + 6 * [["all_reduce_perf", "-b"],
                                                                               ["roofmark-mpi", "collectives"]]
     assert logged[1] == ("all_reduce_perf -b 8 -e 2097152 -f 4 -g 1 -a 3 -c 1 -d float -o sum -n 100 -w 20").split()
     assert "^all_reduce/\\w+/fp32/bytes:(8|2097152)/ranks:2/(op:sum/)?place:(in|out)$" in logged[2]

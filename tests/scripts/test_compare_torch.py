@@ -161,7 +161,7 @@ def test_copies_exceed_four_times_the_cache():
 
 
 def test_a_row_gives_rates_and_how_many_times_faster():
-    line, ratio, upper = compare.row(case_of(product("bf16", 1000, 1000, 1000)), "torch.mm", [4e-3, 4e-3], [2e-3, 2e-3])
+    line, ratio, upper = compare.row(case_of(product("bf16", 1000, 1000, 1000)), "torch.mm", 6 * [4e-3], 6 * [2e-3])
     assert line.split() == ["bf16/m:1000/n:1000/k:1000", "torch.mm", "0.50", "1.00", "2.000", "2.000", "..", "2.000"]
     assert (ratio, upper) == (pytest.approx(2), pytest.approx(2))
     line, _, _ = compare.row(case_of(rows("softmax", 1000, 1000)), "torch.compile", [4e-6], [2e-6])
@@ -192,7 +192,7 @@ cp "{tmp_path}/result.json" "$2/"
         roofmark.chmod(0o755)
         (tmp_path / "torch.py").write_text(torch, encoding="utf-8")
         environment = dict(os.environ, PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1")
-        return subprocess.run([sys.executable, str(SCRIPT), "--rounds", "2", "--seconds", "0.01", *arguments, str(roofmark)],
+        return subprocess.run([sys.executable, str(SCRIPT), "--rounds", "6", "--seconds", "0.01", *arguments, str(roofmark)],
                               capture_output=True, text=True, check=False, env=environment)
 
     return run, tmp_path / "log"
@@ -209,10 +209,10 @@ def test_the_whole_script_takes_turns(stage):
     assert [line.split()[4:] for line in lines] == [["2.000", "2.000", "..", "2.000"]] * 2
     assert verdict.startswith("torch.mm: geometric mean 2.000; no shape falls short")
     turns = [line.split(": ")[1].split(",")[0] for line in done.stderr.splitlines()]
-    assert turns == ["torch.mm", "torch.mm", "roofmark"] * 2
+    assert turns == ["torch.mm", "torch.mm", "roofmark"] * 6
     calls = log.read_text(encoding="utf-8").splitlines()
     assert calls[0].startswith("list --suite full --device cuda:0")
-    assert [call.startswith("run --suite full --device cuda:0") for call in calls[1:]] == [True, True]
+    assert [call.startswith("run --suite full --device cuda:0") for call in calls[1:]] == 6 * [True]
     assert all(call.endswith(f"--filter ^({names[0]}|{names[1]})$") for call in calls[1:])
 
 
