@@ -189,12 +189,8 @@ void measure_all(MpiTeam& team, const Options& options) {
       if (message.bytes < options.least || message.bytes > options.most) continue;
       const Times times = measure(*device, team, c, last, effort);
       if (team.rank() != 0) continue;
-      const Json line = {{"name", c.name()},
-                         {"ranks", team.size()},
-                         {"place", place},
-                         {"bytes", message.bytes},
-                         {"roofmark", times.roofmark},
-                         {"plain", times.plain}};
+      const Json line = {{"name", c.name()},       {"ranks", team.size()},       {"place", place},
+                         {"bytes", message.bytes}, {"roofmark", times.roofmark}, {"plain", times.plain}};
       std::printf("%s\n", line.dump().c_str());
       std::fflush(stdout);
     }
@@ -214,7 +210,9 @@ int main(int argc, char** argv) {
   app.add_option("--least", options.least, "bytes, as roofmark counts them")->capture_default_str();
   app.add_option("--most", options.most, "bytes")->capture_default_str();
   app.add_option("--blocks", options.blocks, "of each loop, a size")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--max-seconds", options.max_seconds, "of timing, a loop and size")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--max-seconds", options.max_seconds, "of timing, a loop and size")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
     measure_all(team, options);
