@@ -442,18 +442,20 @@ void find_fingerprints(const std::vector<Record>& records, const Hosts& hosts, s
   constexpr std::size_t shown = 3;
   std::map<int, std::vector<std::string>> cases;
   int compared = 0;
+  bool majority = true;
   for (const Record& record : records) {
-    if (!record.fingerprint || !record.fingerprint->deterministic) continue;
-    ++compared;
-    for (const int rank : record.fingerprint->differing_ranks) cases[rank].push_back(record.name);
+    if (!record.fingerprint) continue;
+    const std::vector<int>& differing = record.fingerprint->differing_ranks;
+    if (record.fingerprint->deterministic || !differing.empty()) ++compared;
+    majority = majority && 2 * differing.size() < hosts.names.size();
+    for (const int rank : differing) cases[rank].push_back(record.name);
   }
   for (const auto& [rank, names] : cases) {
     const std::size_t listed = std::min(names.size(), shown);
     const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed));
     findings.push_back({"fingerprint",
                         fmt::format("{}: other bits than {} in {} of {} cases, which points at silent data corruption: {}{}",
-                                    hosts.describe(rank),
-                                    hosts.names.size() == 2 ? "the other rank (either may be the wrong one)" : "most ranks",
+                                    hosts.describe(rank), majority ? "most ranks" : "others (any of them may be the wrong one)",
                                     names.size(), compared, fmt::join(first, ", "), names.size() > listed ? ", ..." : ""),
                         {}});
   }

@@ -4,10 +4,12 @@
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <map>
@@ -169,16 +171,37 @@ void Runner::guarded(Member& member, const std::function<void()>& stage) {
 }
 
 void Runner::settle(Member& member, Status status, const std::string& reason) {
-  if (team_.size() > 1) {
-    const std::vector<std::string> said = team_.gather(std::string(1, kWorstLetters[badness(status)]) + reason);
-    const auto worst = std::min_element(said.begin(), said.end(),
-                                        [](const std::string& a, const std::string& b) { return a.front() < b.front(); });
-    member.record.status = kWorstFirst[worst->front() - kWorstLetters.front()];
-    member.record.reason = team_.describe(static_cast<int>(worst - said.begin())) + ": " + worst->substr(1);
-  } else {
-    member.record.status = status;
-    member.record.reason = reason;
+  Record& record = member.record;
+  record.status = status;
+  record.reason = reason;
+  if (team_.size() == 1) return;
+  std::optional<Verification>& found = record.verification_after ? record.verification_after : record.verification_before;
+  const Verification own = found.value_or(Verification{});
+  // A line of the verdict and of what verifying found, then the reason.
+  const std::vector<std::string> said =
+      team_.gather(fmt::format("{}{} {} {}\n{}", kWorstLetters[badness(status)], own.wrong, own.error, own.bound, reason));
+  const auto letter = [&](std::size_t rank) { return said[rank].front(); };
+  std::size_t worst = 0;
+  for (std::size_t rank = 1; rank < said.size(); ++rank) {
+    if (letter(rank) < letter(worst)) worst = rank;
   }
+  record.status = kWorstFirst[letter(worst) - kWorstLetters.front()];
+  record.reason = team_.describe(static_cast<int>(worst)) + ": " + said[worst].substr(said[worst].find('\n') + 1);
+  if (record.status != Status::wrong) return;
+  std::size_t wrong = 0;
+  std::vector<std::string> others;
+  for (std::size_t rank = worst; rank < said.size(); ++rank) {
+    if (letter(rank) != letter(worst)) continue;
+    wrong += std::strtoull(said[rank].c_str() + 1, nullptr, 10);
+    if (rank != worst) others.push_back(team_.describe(static_cast<int>(rank)));
+  }
+  if (!others.empty()) record.reason += fmt::format("; wrong too: {}", fmt::join(others, ", "));
+  if (!found) return;
+  // The record is of the team, and so is what verifying found.
+  char* next = nullptr;
+  std::strtoull(said[worst].c_str() + 1, &next, 10);
+  const double error = std::strtod(next, &next), bound = std::strtod(next, &next);
+  found = Verification{Verification::Status::failed, error, bound, record.reason, wrong};
 }
 
 void Runner::prepare(Member& member, std::size_t limit_bytes) {
@@ -271,11 +294,11 @@ void Runner::take_fingerprint(Member& member) {
   if (team_.size() > 1) compare_fingerprints(member);
 }
 
-// Devices that are alike must come to the same bits; which of them do not, most of the others say.
+// Devices that are alike must come to the same bits; which of them do not, most of the others say, and where there is no most
+// all are named. One whose own launches differ stands for a result of its own.
 void Runner::compare_fingerprints(Member& member) {
   std::optional<Fingerprint>& own = member.record.fingerprint;
-  const auto line = own && own->deterministic ? own->key + "\n" + own->hash : std::string();
-  const std::vector<std::string> lines = team_.gather(line);
+  const std::vector<std::string> lines = team_.gather(own ? own->key + "\n" + own->hash : std::string());
   std::map<std::string, std::map<std::string, std::vector<int>>> ranks;  // by key, by hash
   for (std::size_t rank = 0; rank < lines.size(); ++rank) {
     const auto end = lines[rank].find('\n');
@@ -283,15 +306,20 @@ void Runner::compare_fingerprints(Member& member) {
       ranks[lines[rank].substr(0, end)][lines[rank].substr(end + 1)].push_back(static_cast<int>(rank));
   }
   if (!own) return;
+  std::vector<int>& differing = own->differing_ranks;
   for (const auto& [key, hashes] : ranks) {
-    const auto most = std::max_element(hashes.begin(), hashes.end(),
-                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    std::size_t most = 0;
+    for (const auto& [hash, same] : hashes) most = std::max(most, same.size());
+    const auto with_most =
+        std::count_if(hashes.begin(), hashes.end(), [&](const auto& group) { return group.second.size() == most; });
+    const auto unsteady = hashes.find(std::string());
+    if (unsteady != hashes.end() && unsteady->second.size() == most) continue;  // the operation may be so
     for (const auto& [hash, same] : hashes) {
-      if (hash == most->first) continue;
-      own->differing_ranks.insert(own->differing_ranks.end(), same.begin(), same.end());
+      if (hashes.size() == 1 || (same.size() == most && with_most == 1)) continue;
+      differing.insert(differing.end(), same.begin(), same.end());
     }
   }
-  std::sort(own->differing_ranks.begin(), own->differing_ranks.end());
+  std::sort(differing.begin(), differing.end());
 }
 
 // Finds the launches a sample and the path, warms up until two windows agree, and decides from the last window's spread how
@@ -351,7 +379,8 @@ void Runner::warm_up(Member& member) {
   } while (team_.decide(!measurement.settled && settings_.clock() - started < effort.warm_up_seconds));
   if (window.empty()) throw DeviceError("no valid sample: the gate had to open by itself each time", false);
 
-  const double sample_cost = std::max(median(elapsed), 1e-9);
+  // A rank that takes no part spends next to nothing.
+  const double sample_cost = std::max(team_.max({median(elapsed)}).front(), 1e-9);
   const double affordable = std::max(1.0, effort.max_seconds / sample_cost);
   // A pilot of one sample knows no spread: then the budget decides.
   const auto needed = samples_needed(window, effort.interval_half_width, effort.blocks);

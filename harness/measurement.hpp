@@ -67,7 +67,7 @@ struct Fingerprint {
   std::string hash;  ///< of the output's bits; empty when the launches differed
   std::string key;   ///< build, library, architecture, SM count, algorithm, data and seed: only equal keys are compared
   bool deterministic = true;
-  /// Ranks whose bits differ from those of most ranks with the same key.
+  /// Ranks whose bits differ from those of most ranks with the same key; where no bits are those of most, all of them.
   std::vector<int> differing_ranks;
 };
 

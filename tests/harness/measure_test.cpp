@@ -318,7 +318,7 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
   SlowTeam slow;
   slow.other_ok = false;
-  slow.other_says = [](const std::string&) { return "bno such device"; };
+  slow.other_says = [](const std::string&) { return "b0 0 0\nno such device"; };
   Settings settings;
   settings.clock = [this] { return device.clock; };
   const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
@@ -326,14 +326,14 @@ TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
   EXPECT_EQ(record.reason, "rank 1: no such device");
 }
 
-TEST_F(Measure, TheRankWhoseBitsDifferIsNamed) {
+TEST_F(Measure, OfTwoRanksWhoseBitsDifferBothAreNamed) {
   SlowTeam slow;
   slow.other_says = [](const std::string& text) { return text.find('|') == std::string::npos ? text : text + "0"; };
   Settings settings;
   settings.clock = [this] { return device.clock; };
   const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
   ASSERT_TRUE(record.fingerprint);
-  EXPECT_EQ(record.fingerprint->differing_ranks.size(), 1U);
+  EXPECT_EQ(record.fingerprint->differing_ranks, (std::vector<int>{0, 1}));
 }
 
 }  // namespace

@@ -100,5 +100,70 @@ TEST_F(MpiMeasureTest, OfARankThatTakesNoPartNoTimesAreKept) {
   }
 }
 
+TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
+  // The first rank takes no part; of the others no two samples agree.
+  device.overhead = 1e-6;
+  device.seconds = [this](int launch) { return team.rank() == 0 ? 1e-6 : launch % 2 ? 1e-3 : 2e-3; };
+  Settings settings;
+  settings.clock = [this] { return device.clock; };
+  settings.effort.gap_seconds = 0;
+  settings.effort.window_seconds = settings.effort.warm_up_seconds = 1e-3;
+  settings.effort.max_seconds = 0.1;
+  Case c;
+  c.family = "test";
+  c.how = "fake";
+  c.slot_bytes = 50;
+  c.protocol.launches = 1;
+  c.prepare = [](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); };
+  const Record record = Runner(device, team, settings).run({{c}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  if (team.size() == 1) return;
+  EXPECT_EQ(record.measurement->stopped_by, StopReason::budget);
+  EXPECT_LE(record.measurement->samples.size(), 100U);
+}
+
+TEST_F(MpiMeasureTest, WrongElementsAreCountedOnAllRanksAndAllOfThemNamed) {
+  Case c;
+  c.family = "test";
+  c.how = "fake";
+  c.slot_bytes = 50;
+  c.prepare = [this](const roofmark::Setup&) {
+    auto prepared = std::make_unique<FakePrepared>();
+    prepared->on_verify = [this](int) {
+      Verification found = Verification::within(team.rank(), 0, "elements");
+      found.wrong = static_cast<std::size_t>(team.rank());
+      return found;
+    };
+    return prepared;
+  };
+  const Record record = runner().run({{c}, {}}, 1).front();
+  if (team.size() == 1) return;
+  EXPECT_EQ(record.status, Status::wrong);
+  ASSERT_TRUE(record.verification_before);
+  EXPECT_EQ(record.verification_before->status, Verification::Status::failed);
+  EXPECT_EQ(record.verification_before->error, 1);
+  EXPECT_EQ(record.verification_before->wrong, static_cast<std::size_t>(team.size() * (team.size() - 1) / 2));
+  EXPECT_THAT(record.reason, testing::StartsWith(team.describe(1) + ": wrong result"));
+  for (int rank = 2; rank < team.size(); ++rank) EXPECT_THAT(record.reason, HasSubstr(team.describe(rank)));
+}
+
+TEST_F(MpiMeasureTest, TheRankThatDiffersFromMostIsNamedAlsoWhereItDiffersFromItself) {
+  for (const bool unsteady : {false, true}) {
+    int made = 0;
+    device.hash_value = [&] { return last() ? 7U + (unsteady ? ++made : 0) : 1U; };
+    Case c;
+    c.family = "test";
+    c.how = "fake";
+    c.slot_bytes = 50;
+    c.prepare = [](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); };
+    const Record record = runner().run({{c}, {}}, 1).front();
+    ASSERT_TRUE(record.fingerprint);
+    std::vector<int> differing;
+    if (team.size() > 2) differing = {team.size() - 1};
+    if (team.size() == 2 && !unsteady) differing = {0, 1};  // nobody can tell
+    EXPECT_EQ(record.fingerprint->differing_ranks, differing) << unsteady;
+  }
+}
+
 }  // namespace
 }  // namespace roofmark
