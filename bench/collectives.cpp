@@ -21,6 +21,7 @@ namespace {
 
 // Expected values are made, and compared, in pieces of so many elements.
 constexpr std::size_t kPiece = std::size_t{1} << 22;
+constexpr int kRoot = 0;
 
 /// What tells one case from another; the communicators follow from `colours`, one for each rank.
 struct Point {
@@ -164,7 +165,6 @@ class PreparedCollective final : public Prepared {
   }
 
  private:
-  static constexpr int kRoot = 0;
   static std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
   int rank() const { return communicator_->rank(); }
@@ -324,7 +324,12 @@ Case collective_case(const Listing& listing, const Point& point) {
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t chunks = counts_total(point.op) ? (point.op == Collective::all_to_all ? 2 * n : n + 1) : 2;
   c.slot_bytes = chunks * chunk * size_of(point.type) + 512;
-  Message message{ranks, bytes, count_of(point), bus_factor(point.op, ranks), 1, {}, {}, {}, {}};
+  Message message;
+  message.ranks = ranks;
+  message.bytes = bytes;
+  message.count = chunk;
+  message.bus_factor = bus_factor(point.op, ranks);
+  if (has_root(point.op)) message.root = kRoot;
   if (reduces(point.op)) message.reduction = name(point.reduction);
   if (point.op == Collective::ping_pong) {
     message.trips = 2;
@@ -414,6 +419,7 @@ class List {
   void add(const Point& point) {
     if (ranks_of(point) == 0 || !communicator_->supports(point.op, point.type, point.reduction)) return;
     if (point.in_place ? communicator_->in_place_offset(point.op) < 0 : !communicator_->out_of_place(point.op)) return;
+    if (chunk_of(point) > communicator_->most_elements()) return;
     Case c = collective_case(listing_, point);
     // Beside the buffers verification takes two pieces of doubles.
     const double room = listing_.memory_fraction * static_cast<double>(listing_.device.free_bytes);
@@ -576,12 +582,12 @@ std::vector<Group> collectives(const Listing& listing) {
     return std::move(list).groups();
   }
 
-  // Where nothing is computed the type makes no difference to the bytes: there `full` takes fp32 alone.
-  const std::vector<std::size_t> all = sizes(8, gpu ? 16 * kGi : full ? kGi : 64 * kMi, full ? 2 : 4);
+  // Memory bounds them, and MPI's counts: a call of more elements is left out.
+  const std::vector<std::size_t> all = sizes(8, gpu || full ? 16 * kGi : 64 * kMi, full ? 2 : 4);
   const std::vector<DataType> baseline = gpu ? std::vector{DataType::fp32, DataType::bf16} : fabric.types;
   for (const Collective op : kCollectives) {
     if (op == Collective::ping_pong) continue;
-    for (const DataType type : !full ? baseline : reduces(op) ? fabric.types : std::vector{DataType::fp32}) {
+    for (const DataType type : full ? fabric.types : baseline) {
       for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::avg}) {
         if (reduction != Reduction::sum && (!full || !reduces(op))) continue;
         for (const std::size_t bytes : all) {
@@ -682,7 +688,7 @@ std::vector<Group> overlap(const Listing& listing) {
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // The product takes longer than the all-reduce, so that all of it could be hidden.
   const std::int64_t side = small ? 65 : gpu ? 8192 : 1024;
-  const std::size_t bytes = small ? 4 * 1001 : gpu ? 256 * kMi : 2 * kMi;
+  const std::size_t bytes = small ? 4 * 1001 : gpu ? 256 * kMi : 32 * kMi;
   const DataType type = gpu ? DataType::bf16 : DataType::fp32;
   const CollectiveDataKernels* kernels = select(listing.device.backend, &cuda::collective_data, &cpu::collective_data);
   Listing warm = listing;

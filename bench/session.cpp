@@ -263,7 +263,7 @@ void Session::add_unreached(const std::string& lost_case, const std::string& rea
         record.status = !c.unsupported.empty() ? Status::unsupported : lost ? Status::failed : Status::not_run;
         record.reason = !c.unsupported.empty()      ? c.unsupported
                         : lost || lost_case.empty() ? reason
-                                                    : "device lost to " + lost_case;
+                                                    : "the run ended in " + lost_case;
         journal_.record(record);
         log_.records.push_back(std::move(record));
       }

@@ -418,7 +418,9 @@ Finding judge(const std::vector<Peer>& peers, const Arrivals::Setup& setup) {
     standstill.never_arrived = behind;
     standstill.reason = fmt::format("no progress for {:g} s", setup.timeout_seconds);
     if (parts.empty() && setup.size > 1) {
-      parts.emplace_back("all ranks arrived and none goes on: the network or a link between them is to blame");
+      parts.emplace_back(
+          "all ranks arrived and none goes on: the network or a link between them is to blame, or this takes longer than "
+          "--timeout");
     }
   }
   std::sort(standstill.ended.begin(), standstill.ended.end());

@@ -98,9 +98,10 @@ std::string case_name(const std::string& family, const std::string& how, DataTyp
 struct Message {
   int ranks = 1;          ///< of one communicator; several may be at it at once
   std::size_t bytes = 0;  ///< size: algbw = bytes / time
-  std::size_t count = 0;  ///< elements in `bytes`
+  std::size_t count = 0;  ///< elements that are given to one call: of one part where `bytes` are of all ranks' parts
   double bus_factor = 1;  ///< busbw / algbw
   int trips = 1;          ///< messages that follow one another in one launch: size and time are of one of them
+  int root = -1;          ///< -1: none
   std::string reduction;  ///< sum, max, avg, or empty
   std::string place;      ///< in, out
   /// Where the network itself reduces (NVLS): the bytes that are left on the wire, a rank and direction.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -21,10 +22,14 @@ namespace {
 constexpr double kDeviations = 5;
 // One size alone may be a neighbour's noise: named is who is slow at a third of them, and at two where there are as many.
 constexpr int kSlowSizes = 2;
-constexpr double kSlow = 1.1;      ///< times the median
+constexpr double kSlow = 1.1;  ///< times the median
+// Of fewer, the deviation is itself too uncertain: of equal ones with 10 % of noise it would name somebody in every third run.
+constexpr std::size_t kMany = 7;
+constexpr double kSlowOfFew = 1.25;
 constexpr double kSlowPair = 1.2;  ///< times what its ranks' scores explain
 constexpr double kSlowCases = 0.05;
 constexpr double kSameSize = 0.02;
+constexpr int kFitRounds = 20;
 
 using Records = std::vector<const Record*>;
 using Groups = std::vector<std::vector<int>>;
@@ -58,19 +63,30 @@ std::vector<std::pair<std::string, Records>> series_of(const std::vector<Record>
 }
 
 std::optional<LatencyFit> fit(std::string series, const std::map<std::size_t, double>& seconds, double bus_factor) {
-  std::vector<double> x, y, weights;
+  std::vector<double> x, y;
   for (const auto& [bytes, time] : seconds) {
     x.push_back(static_cast<double>(bytes));
     y.push_back(time);
-    weights.push_back(1 / (time * time));
   }
-  const auto line = fit_line(x, y, weights, 0);  // no message arrives before it is sent
-  if (!line) return std::nullopt;
-  LatencyFit made{std::move(series), line->intercept, {}, {}, line->r2, static_cast<int>(seconds.size())};
+  std::vector<double> fitted = y;
+  std::optional<Line> line;
+  for (int round = 0; round < kFitRounds; ++round) {
+    std::vector<double> weights;
+    for (const double time : fitted) weights.push_back(1 / (time * time));
+    line = fit_line(x, y, weights, 0);  // no message arrives before it is sent
+    if (!line) return std::nullopt;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double time = line->intercept + line->slope * x[i];
+      fitted[i] = time > 0 ? time : y[i];
+    }
+  }
+  LatencyFit made{std::move(series), {}, {}, {}, {}, static_cast<int>(seconds.size())};
+  if (line->intercept > 0) made.latency_seconds = line->intercept;
   if (line->slope > 0) {
     made.bytes_per_second = 1 / line->slope;
     if (bus_factor > 0) made.bus_bytes_per_second = bus_factor / line->slope;
   }
+  if (seconds.size() > 2) made.r2 = line->r2;
   return made;
 }
 
@@ -257,21 +273,34 @@ std::vector<ScalingRow> scaling_of(const std::string& series, const Records& rec
 
 std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
   std::vector<std::string> order;
-  std::map<std::string, std::map<std::string, double>> seconds;
+  std::map<std::string, std::map<std::string, const Summary*>> found;
   for (const Record& record : records) {
     if (record.family != "overlap" || record.status != Status::ok) continue;
     const std::string name = name_without(record, {});
     const std::string series = record.family + name.substr(record.family.size() + 1 + record.how.size());
-    if (!seconds.contains(series)) order.push_back(series);
-    seconds[series][record.how] = record.measurement->summary.median;
+    if (!found.contains(series)) order.push_back(series);
+    found[series][record.how] = &record.measurement->summary;
   }
   std::vector<Overlap> overlaps;
   for (const std::string& series : order) {
-    const auto& found = seconds[series];
-    if (!found.contains("gemm") || !found.contains("all_reduce") || !found.contains("both")) continue;
-    Overlap overlap{series, found.at("gemm"), found.at("all_reduce"), found.at("both"), 0, {}};
+    const auto& parts = found[series];
+    if (!parts.contains("gemm") || !parts.contains("all_reduce") || !parts.contains("both")) continue;
+    Overlap overlap;
+    overlap.series = series;
+    overlap.work_seconds = parts.at("gemm")->median;
+    overlap.communication_seconds = parts.at("all_reduce")->median;
+    overlap.together_seconds = parts.at("both")->median;
     overlap.hidden =
         (overlap.work_seconds + overlap.communication_seconds - overlap.together_seconds) / overlap.communication_seconds;
+    double square = 0;
+    bool known = true;
+    for (const auto& [how, summary] : parts) {
+      known = known && summary->interval_low && summary->interval_high;
+      if (!known) break;
+      const double half = (*summary->interval_high - *summary->interval_low) / 2;
+      square += half * half;
+    }
+    if (known) overlap.hidden_half_width = std::sqrt(square) / overlap.communication_seconds;
     if (overlap.work_seconds >= overlap.communication_seconds) {
       overlap.slow_down = overlap.together_seconds / overlap.work_seconds - 1;
     }
@@ -287,6 +316,8 @@ struct Deviation {
 };
 
 std::optional<Deviation> stands_out(double value, const std::vector<double>& all, double least_times) {
+  if (all.size() < 3) return std::nullopt;
+  if (all.size() < kMany) least_times = std::max(least_times, kSlowOfFew);
   const double centre = median(all), spread = scaled_median_absolute_deviation(all);
   if (!(centre > 0) || !(value > least_times * centre)) return std::nullopt;
   if (spread == 0) return Deviation{value / centre, {}};
@@ -295,7 +326,7 @@ std::optional<Deviation> stands_out(double value, const std::vector<double>& all
 }
 
 std::string words(const Deviation& deviation) {
-  return deviation.mads ? fmt::format("{:.0f} MADs", *deviation.mads) : "their MAD is 0: at least half of them agree exactly";
+  return deviation.mads ? fmt::format(", {:.0f} MADs above it", *deviation.mads) : std::string();
 }
 
 /// How often something stood out, and where by most.
@@ -342,7 +373,62 @@ void keep_least(std::map<Key, double>& values, const Key& key, double value) {
   if (!fresh) place->second = std::min(place->second, value);
 }
 
-void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, std::vector<Finding>& findings) {
+/// What each took over the median of all, at one size or in one case after another.
+template <class Key>
+class Ratios {
+ public:
+  void add(const std::map<Key, double>& values) {
+    if (values.size() < 2) return;
+    const double centre = median(values_of(values));
+    if (!(centre > 0)) return;
+    for (const auto& [key, value] : values) {
+      if (!(value > 0)) continue;
+      Sum& sum = sums_[key];
+      sum.logs += std::log(value / centre);
+      ++sum.count;
+    }
+  }
+
+  std::optional<Slowest> slowest(std::string of, const std::function<std::string(const Key&)>& describe) const {
+    std::map<Key, double> means;
+    for (const auto& [key, sum] : sums_) means[key] = std::exp(sum.logs / sum.count);
+    if (means.size() < 2) return std::nullopt;
+    const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const auto [fastest, worst] = std::minmax_element(means.begin(), means.end(), less);
+    const std::vector<double> all = values_of(means);
+    const double centre = median(all), spread = scaled_median_absolute_deviation(all);
+    Slowest made{std::move(of),          describe(worst->first),          static_cast<int>(means.size()),
+                 worst->second / centre, worst->second / fastest->second, {}};
+    if (spread > 0) made.mads = (worst->second - centre) / spread;
+    return made;
+  }
+
+ private:
+  struct Sum {
+    double logs = 0;
+    int count = 0;
+  };
+  std::map<Key, Sum> sums_;
+};
+
+/// The slowest rank and, where hosts have several ranks, the slowest host.
+void add_slowest(const Ratios<int>& ranks, const Ratios<std::string>& nodes, const Hosts& hosts, const std::string& how,
+                 std::vector<Slowest>& slowest) {
+  const auto several =
+      std::any_of(hosts.ranks.begin(), hosts.ranks.end(), [](const auto& host) { return host.second.size() > 1; });
+  if (several) {
+    if (auto found = nodes.slowest("hosts, " + how, [](const std::string& node) { return node; })) slowest.push_back(*found);
+  }
+  if (auto found = ranks.slowest("ranks, " + how, [&](const int& rank) { return hosts.describe(rank); })) {
+    slowest.push_back(*found);
+  }
+}
+
+void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, Communication& made) {
+  std::vector<Finding>& findings = made.findings;
+  Ratios<int> rank_ratios;
+  Ratios<std::string> node_ratios;
+  std::size_t judged = 0;  // of the ranks, the most at any size
   std::map<int, Seen> ranks;
   std::map<std::string, Seen> nodes;
   std::map<std::pair<int, int>, Seen> links;
@@ -362,6 +448,9 @@ void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, st
     const std::string where = format_bytes(static_cast<double>(bytes));
     note_slow(rank_scores, kSlow, where, ranks);
     note_slow(node_scores, kSlow, where, nodes);
+    judged = std::max(judged, rank_scores.size());
+    rank_ratios.add(rank_scores);
+    if (!within) node_ratios.add(node_scores);
     std::map<std::pair<int, int>, double> excesses;
     for (const auto& [pair, seconds] : pairs) {
       if (hosts.same(pair) == within) {
@@ -375,7 +464,10 @@ void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, st
       if (const auto deviation = stands_out(excess, all, 1)) links[pair].add({excess, deviation->mads}, where);
     }
   }
-  const int often = std::min(sizes, std::max(kSlowSizes, (sizes + 2) / 3));
+  // Two ranks have one pair: it is neither's.
+  if (judged > 2)
+    add_slowest(rank_ratios, node_ratios, hosts, fmt::format("by the best pair {}", kKinds[within]), made.slowest);
+  const int often = judged < kMany ? (sizes + 1) / 2 : std::min(sizes, std::max(kSlowSizes, (sizes + 2) / 3));
   const auto seldom = [&](const auto& seen) { return seen.second.times < often; };
   std::erase_if(nodes, [&](const auto& node) { return !hosts.several_on(node.first) || seldom(node); });
   std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(hosts.of(rank.first)) || seldom(rank); });
@@ -385,13 +477,13 @@ void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, st
   };
   for (const auto& [node, seen] : worst_first(nodes)) {
     findings.push_back({"slow_node",
-                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the hosts, {} ({})", node,
+                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the hosts{} ({})", node,
                                     kKinds[within], seen.worst.times, words(seen.worst), of_sizes(seen)),
                         {}});
   }
   for (const auto& [rank, seen] : worst_first(ranks)) {
     findings.push_back({"slow_rank",
-                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the ranks, {} ({})",
+                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the ranks{} ({})",
                                     hosts.describe(rank), kKinds[within], seen.worst.times, words(seen.worst), of_sizes(seen)),
                         {}});
   }
@@ -403,7 +495,10 @@ void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, st
   }
 }
 
-void find_slow_in_suite(const std::vector<Record>& records, const Hosts& hosts, std::vector<Finding>& findings) {
+void find_slow_in_suite(const std::vector<Record>& records, const Hosts& hosts, Communication& made) {
+  std::vector<Finding>& findings = made.findings;
+  Ratios<int> rank_ratios;
+  Ratios<std::string> node_ratios;
   std::map<int, Seen> ranks;
   std::map<std::string, Seen> nodes;
   int cases = 0;
@@ -422,7 +517,10 @@ void find_slow_in_suite(const std::vector<Record>& records, const Hosts& hosts, 
     for (auto& [node, values] : of_nodes) node_medians[node] = median(std::move(values));
     note_slow(medians, kSlow, record.name, ranks);
     note_slow(node_medians, kSlow, record.name, nodes);
+    rank_ratios.add(medians);
+    node_ratios.add(node_medians);
   }
+  add_slowest(rank_ratios, node_ratios, hosts, "each alone", made.slowest);
   const auto seldom = [&](const auto& seen) { return seen.second.times < kSlowCases * cases; };
   std::erase_if(nodes, [&](const auto& node) { return !hosts.several_on(node.first) || seldom(node); });
   std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(hosts.of(rank.first)) || seldom(rank); });
@@ -430,7 +528,7 @@ void find_slow_in_suite(const std::vector<Record>& records, const Hosts& hosts, 
     findings.push_back(
         {kind,
          fmt::format("{}: slower than the median of the {} in {} of {} cases that every rank ran alone; the worst "
-                     "takes {:.2f} times as long, {}: {}",
+                     "takes {:.2f} times the median{}: {}",
                      who, whom, seen.times, cases, seen.worst.times, words(seen.worst), seen.where),
          {}});
   };
@@ -504,7 +602,7 @@ Communication analyze_communication(const std::vector<Record>& records, const st
     const auto link = steps ? rings.of(record) : std::nullopt;
     if (!link) continue;
     RingPrediction ring{record.name, 0, 0};
-    ring.seconds = steps * link->latency_seconds +
+    ring.seconds = steps * link->latency_seconds.value_or(0) +
                    static_cast<double>(record.message->bytes) * record.message->bus_factor / *link->bytes_per_second;
     if (!(ring.seconds > 0)) continue;
     ring.ratio = ring.seconds / bus_bandwidth(record)->seconds;
@@ -517,8 +615,8 @@ Communication analyze_communication(const std::vector<Record>& records, const st
     for (ScalingRow& row : scaling_of(name, same)) made.scaling.push_back(std::move(row));
   }
   made.overlaps = overlaps_of(records);
-  find_slow_in_suite(records, hosts, made.findings);
-  for (const bool within : {true, false}) find_slow_pairs(times, hosts, within, made.findings);
+  find_slow_in_suite(records, hosts, made);
+  for (const bool within : {true, false}) find_slow_pairs(times, hosts, within, made);
   find_fingerprints(records, hosts, made.findings);
   return made;
 }
@@ -527,7 +625,8 @@ Json to_json(const Communication& communication) {
   Json json;
   Json& fits = json["fits"] = Json::array();
   for (const LatencyFit& fit : communication.fits) {
-    Json entry = {{"series", fit.series}, {"latency_seconds", fit.latency_seconds}};
+    Json entry = {{"series", fit.series}};
+    put(entry, "latency_seconds", fit.latency_seconds);
     put(entry, "bytes_per_second", fit.bytes_per_second);
     put(entry, "bus_bytes_per_second", fit.bus_bytes_per_second);
     put(entry, "r2", fit.r2);
@@ -557,8 +656,19 @@ Json to_json(const Communication& communication) {
                   {"communication_seconds", overlap.communication_seconds},
                   {"together_seconds", overlap.together_seconds},
                   {"hidden", overlap.hidden}};
+    put(entry, "hidden_half_width", overlap.hidden_half_width);
     put(entry, "slow_down", overlap.slow_down);
     overlaps.push_back(std::move(entry));
+  }
+  Json& slowest = json["slowest"] = Json::array();
+  for (const Slowest& one : communication.slowest) {
+    Json entry = {{"of", one.of},
+                  {"who", one.who},
+                  {"among", one.among},
+                  {"times_median", one.times_median},
+                  {"times_fastest", one.times_fastest}};
+    put(entry, "mads", one.mads);
+    slowest.push_back(std::move(entry));
   }
   return json;
 }

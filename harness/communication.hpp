@@ -24,16 +24,17 @@ std::optional<BusBandwidth> bus_bandwidth(const Record& record);
 /// left on the wire (Message::switched_bytes). Absent where there are none, or where no link binds.
 std::optional<double> switched_share(const Record& record);
 
-/// time = latency + bytes / rate over the sizes of one series, by least squares on relative errors (weights 1 / time^2), so
-/// that a small message counts as much as a large one; the latency is not below 0. Two sizes at the least.
+/// time = latency + bytes / rate over the sizes of one series, by least squares on relative errors, so that a small message
+/// counts as much as a large one: weights 1 / fitted time^2, found by iterating (by 1 / measured time^2, what was quick by
+/// chance would count most). Two sizes at the least.
 struct LatencyFit {
   /// The records' name without its bytes; of ping_pong also without its round, and the median pair is fitted once for the
   /// pairs "within a host" and once for those "between hosts".
   std::string series;
-  double latency_seconds = 0;                  ///< not clamped: below 0 the times are no line
+  std::optional<double> latency_seconds;       ///< absent where the line begins at no time, the least that there is
   std::optional<double> bytes_per_second;      ///< absent where the time does not grow with the size
   std::optional<double> bus_bytes_per_second;  ///< x bus factor; absent where that is 0: one rank
-  std::optional<double> r2;                    ///< of the same weighted fit; absent where all times are equal
+  std::optional<double> r2;                    ///< of the same weighted fit; absent of two sizes, and where all times are equal
   int points = 0;                              ///< sizes
 };
 
@@ -70,8 +71,20 @@ struct ScalingRow {
 struct Overlap {
   std::string series;  ///< overlap/type/shape
   double work_seconds = 0, communication_seconds = 0, together_seconds = 0;
-  double hidden = 0;                ///< (work + communication - together) / communication; not clamped
-  std::optional<double> slow_down;  ///< together / work - 1, where the work is the longer of the two
+  double hidden = 0;                        ///< (work + communication - together) / communication; not clamped
+  std::optional<double> hidden_half_width;  ///< of its 95 % interval, by those of the three medians
+  /// together / work - 1, where the work is the longer of the two: it ends last, so this is what it pays.
+  std::optional<double> slow_down;
+};
+
+/// Who is slowest, and by how much, whether that says something or not.
+struct Slowest {
+  std::string of;              ///< "ranks, each alone", "hosts, each alone", "ranks, by their best pair within a host", ...
+  std::string who;             ///< "rank 3 (node1)", "node1"
+  int among = 0;               ///< as many are compared
+  double times_median = 1;     ///< geometric means over the cases or sizes of what each took over the median of all
+  double times_fastest = 1;    ///< the same, over the fastest one's
+  std::optional<double> mads;  ///< above the median, in scaled median absolute deviations; absent where that is 0
 };
 
 struct Communication {
@@ -80,6 +93,7 @@ struct Communication {
   std::vector<PairTime> pairs;
   std::vector<ScalingRow> scaling;
   std::vector<Overlap> overlaps;
+  std::vector<Slowest> slowest;
   /// Who is guilty; the worst first in each kind.
   ///
   /// All ranks of a collective take nearly the same time, the slowest one's, so pairs tell: by kind of pair (of one host,
@@ -88,6 +102,9 @@ struct Communication {
   /// than 5 scaled median absolute deviations and by more than 10 % is a slow_rank or, of a host with several ranks, a
   /// slow_node (whose ranks are then not named each). A slow_link is a pair that takes over 1.2 times the worse of its ranks'
   /// scores, and whose ratio to it stands out by as many deviations (else every pair across two sockets would be one).
+  ///
+  /// Of two nobody can say which is slow. Of up to six the deviations say little (of three ranks the two of the best pair
+  /// always agree exactly), so there it takes 25 % and half of the sizes.
   ///
   /// In the single-device suite, which every rank runs alone but at once, the ranks' medians of each case are judged by the
   /// same rule; named is who is slow in at least one case of 20. `fingerprint`: a rank that came to other bits than most.

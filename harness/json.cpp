@@ -195,6 +195,7 @@ Json to_json(const Message& message) {
   Json json = {
       {"ranks", message.ranks}, {"bytes", message.bytes}, {"count", message.count}, {"bus_factor", message.bus_factor}};
   if (message.trips != 1) json["trips"] = message.trips;
+  if (message.root >= 0) json["root"] = message.root;
   put(json, "reduction", message.reduction);
   put(json, "place", message.place);
   put(json, "switched_bytes", message.switched_bytes);
@@ -209,6 +210,7 @@ Message message_from_json(const Json& json) {
   message.count = json.at("count").get<std::size_t>();
   message.bus_factor = json.at("bus_factor").get<double>();
   message.trips = json.value("trips", 1);
+  message.root = json.value("root", -1);
   get(json, "reduction", message.reduction);
   get(json, "place", message.place);
   get(json, "switched_bytes", message.switched_bytes);

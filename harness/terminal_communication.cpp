@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "harness/units.hpp"
 
@@ -21,6 +22,7 @@ using Row = std::vector<std::string>;
 
 constexpr int kLargestMatrix = 16;
 constexpr std::size_t kWorstPairs = 10;
+constexpr double kLine = 0.9;  // the least r2 of times that are called a line
 
 std::string bold(const TerminalStyle& style, const std::string& text) {
   return style.colour ? fmt::format("\033[1m{}\033[0m", text) : text;
@@ -43,16 +45,9 @@ struct Line {
   const Record* in = nullptr;
 };
 
-std::string value_of(const Record& record, std::string_view key, const char* otherwise) {
-  for (const auto& [name, value] : record.shape) {
-    if (name == key) return value;
-  }
-  return otherwise;
-}
-
 /// What tells a record from others of its family and type beside nccl-tests' columns: group:node issue:graph.
 std::string variant(const Record& record) {
-  static const std::set<std::string> columns = {"bytes", "ranks", "op", "place", "root"};
+  static const std::set<std::string> columns = {"bytes", "ranks", "op", "place"};
   std::string words;
   for (const auto& [key, value] : record.shape) {
     if (!columns.contains(key)) words += fmt::format("{}{}:{}", words.empty() ? "" : " ", key, value);
@@ -88,7 +83,7 @@ Row table_row(const Line& line, const std::map<std::string, double>& ring_ratios
              std::to_string(message.count),
              std::string(name(record.type)),
              message.reduction.empty() ? "none" : message.reduction,
-             value_of(record, "root", "-1"),
+             std::to_string(message.root),
              std::to_string(message.ranks),
              variant(record)};
   add_place(row, line.out);
@@ -157,16 +152,18 @@ std::string collective_table(const std::string& title, const std::vector<Line>& 
   return text;
 }
 
-/// The teams in the order in which they were measured, the sizes of each together.
+/// The teams in the order in which they were measured, the reductions and sizes of each together.
 void gather_teams(std::vector<Line>& lines) {
-  std::map<std::pair<int, std::string>, std::size_t> order;
-  const auto team = [](const Line& line) {
-    const Record& record = line.out ? *line.out : *line.in;
-    return std::pair(record.message->ranks, variant(record));
+  using Team = std::tuple<int, std::string, std::string>;
+  std::map<Team, std::size_t> order;
+  const auto record = [](const Line& line) -> const Record& { return line.out ? *line.out : *line.in; };
+  const auto team = [&](const Line& line) {
+    const Message& message = *record(line).message;
+    return Team(message.ranks, variant(record(line)), message.reduction);
   };
   for (const Line& line : lines) order.emplace(team(line), order.size());
-  std::stable_sort(lines.begin(), lines.end(),
-                   [&](const Line& a, const Line& b) { return order.at(team(a)) < order.at(team(b)); });
+  const auto place = [&](const Line& line) { return std::pair(order.at(team(line)), record(line).message->bytes); };
+  std::stable_sort(lines.begin(), lines.end(), [&](const Line& a, const Line& b) { return place(a) < place(b); });
 }
 
 std::string collective_tables(const std::vector<Record>& records, const Communication& communication,
@@ -210,33 +207,36 @@ std::string rate_or_dash(std::optional<double> rate) { return rate ? format_rate
 std::string fits_table(const std::vector<LatencyFit>& fits, const TerminalStyle& style) {
   std::vector<Row> rows = {{"time = latency + bytes / rate", "latency", "rate", "as busbw", "r2", "sizes"}};
   for (const LatencyFit& fit : fits) {
-    const bool negative = fit.latency_seconds < 0;
-    rows.push_back({fit.series, (negative ? "-" : "") + format_seconds(std::abs(fit.latency_seconds)),
+    rows.push_back({fit.series, fit.latency_seconds ? format_seconds(*fit.latency_seconds) : "-",
                     rate_or_dash(fit.bytes_per_second), rate_or_dash(fit.bus_bytes_per_second),
-                    fit.r2 ? fmt::format("{:.4f}", *fit.r2) : "-", std::to_string(fit.points)});
+                    fit.r2 ? fmt::format("{:.4f}{}", *fit.r2, *fit.r2 < kLine ? " (no line)" : "") : "-",
+                    std::to_string(fit.points)});
   }
   return titled(rows, style);
 }
 
-/// Of each series the largest size that all its teams measured.
+/// Of each series the largest size that all its teams measured, and of each team the largest that has a smaller team's with as
+/// much a rank.
 std::string scaling_table(const std::vector<ScalingRow>& scaling, const TerminalStyle& style) {
-  std::map<std::string, std::set<int>> teams;
   std::map<std::string, std::map<std::size_t, std::set<int>>> sizes;
+  std::map<std::string, std::map<int, std::size_t>> weak;
   for (const ScalingRow& row : scaling) {
-    teams[row.series].insert(row.ranks);
     sizes[row.series][row.bytes].insert(row.ranks);
+    if (!row.weak_efficiency) continue;
+    std::size_t& largest = weak[row.series][row.ranks];
+    largest = std::max(largest, row.bytes);
   }
   std::vector<Row> rows = {{"scaling", "size", "ranks", "time", "busbw", "strong", "weak"}};
   for (const ScalingRow& row : scaling) {
-    std::size_t largest = 0;
-    std::size_t most = 0;
+    std::size_t largest = 0, most = 0;
     for (const auto& [bytes, measured] : sizes[row.series]) {
       if (measured.size() >= most) {
         most = measured.size();
         largest = bytes;
       }
     }
-    if (row.bytes != largest) continue;
+    const auto grown = weak[row.series].find(row.ranks);
+    if (row.bytes != largest && (grown == weak[row.series].end() || row.bytes != grown->second)) continue;
     rows.push_back({row.series, format_bytes(static_cast<double>(row.bytes)), std::to_string(row.ranks),
                     format_seconds(row.seconds), format_rate(row.busbw, Unit::byte), format_share(row.strong_efficiency),
                     format_share(row.weak_efficiency)});
@@ -319,10 +319,20 @@ std::string pairs_text(const std::vector<PairTime>& pairs, const std::vector<Mem
 }
 
 std::string overlap_table(const std::vector<Overlap>& overlaps, const TerminalStyle& style) {
-  std::vector<Row> rows = {{"overlap", "product", "all-reduce", "both at once", "hidden", "product slower by"}};
+  std::vector<Row> rows = {{"overlap", "product", "all-reduce", "both at once", "hidden", "+- 95 %", "product slower by"}};
   for (const Overlap& overlap : overlaps) {
     rows.push_back({overlap.series, format_seconds(overlap.work_seconds), format_seconds(overlap.communication_seconds),
-                    format_seconds(overlap.together_seconds), format_share(overlap.hidden), format_share(overlap.slow_down)});
+                    format_seconds(overlap.together_seconds), format_share(overlap.hidden),
+                    format_share(overlap.hidden_half_width), format_share(overlap.slow_down)});
+  }
+  return titled(rows, style);
+}
+
+std::string slowest_table(const std::vector<Slowest>& slowest, const TerminalStyle& style) {
+  std::vector<Row> rows = {{"slowest of", "", "among", "x median", "MADs above", "x fastest"}};
+  for (const Slowest& one : slowest) {
+    rows.push_back({one.of, one.who, std::to_string(one.among), fmt::format("{:.3f}", one.times_median),
+                    one.mads ? fmt::format("{:.1f}", *one.mads) : "-", fmt::format("{:.3f}", one.times_fastest)});
   }
   return titled(rows, style);
 }
@@ -334,14 +344,16 @@ std::string communication_tables(const std::vector<Record>& records, const Commu
   std::string text;
   for (const std::string& part : {collective_tables(records, communication, style), fits_table(communication.fits, style),
                                   scaling_table(communication.scaling, style), pairs_text(communication.pairs, members, style),
-                                  overlap_table(communication.overlaps, style), findings_text(communication.findings, style)}) {
+                                  overlap_table(communication.overlaps, style), slowest_table(communication.slowest, style),
+                                  findings_text(communication.findings, style)}) {
     if (!part.empty()) text += (text.empty() ? "" : "\n") + part;
   }
   const bool judged = !communication.pairs.empty() || std::any_of(records.begin(), records.end(), [](const Record& record) {
     return !record.message && record.measurement && record.measurement->ranks.size() > 1;
   });
-  if (judged && communication.findings.empty()) text += "\nno rank, host or pair stands out\n";
-  return text;
+  if (!judged || !communication.findings.empty()) return text;
+  // Of two, one is always the slower.
+  return text + (members.size() > 2 ? "\nno rank, host or pair stands out\n" : "\nof two nobody can say whether one is slow\n");
 }
 
 }  // namespace roofmark

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -138,6 +139,8 @@ class Communicator {
 
   /// The library does it with this type; every rank gets the same answer.
   virtual bool supports(Collective op, DataType type, Reduction reduction) const = 0;
+  /// Of a chunk; enqueue throws Unsupported for more.
+  virtual std::size_t most_elements() const { return std::numeric_limits<std::size_t>::max(); }
   /// The library has a call whose in and out are two arrays.
   virtual bool out_of_place(Collective op) const = 0;
   /// In place, the one of `in` and `out` that is a chunk begins so many chunks into the one that is the total (0 where neither

@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -18,6 +21,16 @@ struct Self {
   int rank = 0, size = 1;
   std::string description;
 };
+
+/// Of several command lines each rank would do what its own says: as if data had been lost, or never to meet.
+void check_alike(const std::vector<std::string>& words, MpiTeam& team) {
+  const std::vector<std::string> all = team.gather(fmt::format("{}", fmt::join(words, " ")));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == all.front()) continue;
+    throw UsageError(fmt::format("all ranks need the same arguments: those of {} are '{}', those of {} '{}'", team.describe(0),
+                                 all.front(), team.describe(static_cast<int>(rank)), all[rank]));
+  }
+}
 
 int main_command(int argc, char** argv, Self& self) {
   MpiTeam team(&interrupted(), [] {});
@@ -48,11 +61,15 @@ int main_command(int argc, char** argv, Self& self) {
     add_selection(*command, options.run.selection, devices);
     add_run_options(*command, options.run, labels);
   }
+  // What collectives carry is fixed, and as in nccl-tests they use the same buffers again and again.
+  collectives_command->remove_option(collectives_command->get_option("--data"));
   CLI::App* list_command = add("list", "The cases of `collectives`, with what each must do at the least");
   add_selection(*list_command, options.run.selection, devices);
+  for (CLI::App* command : {collectives_command, list_command}) command->remove_option(command->get_option("--cache"));
   CLI::App* info_command = add("info", "The map of the ranks: host, device, NUMA node, network; measures nothing");
   info_command->add_option("--device", options.run.selection.device, devices)->capture_default_str();
 
+  check_alike(words, team);
   bool list_tests = false;
   const bool answered = together(team, [&] {
     list_tests = take_benchmark_flags(words, options.run);
@@ -60,9 +77,7 @@ int main_command(int argc, char** argv, Self& self) {
     take_labels(labels, options.run);
     return false;
   });
-  const bool measuring = team.agree(!answered);
   if (answered) return kOk;
-  if (!measuring) throw TeamError("the ranks were started with different commands");
   check_world(options, team);
   if (*list_command || list_tests) return list_team(team, TeamJob::collectives, options);
   if (*info_command) return team_info(team, options);

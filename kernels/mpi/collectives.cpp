@@ -45,6 +45,7 @@ class MpiCommunicator final : public Communicator {
   int size() const override { return size_; }
   int rank() const override { return rank_; }
 
+  std::size_t most_elements() const override { return INT_MAX; }
   bool supports(Collective op, DataType type, Reduction reduction) const override {
     return has_type(type) && (!reduces(op) || reduction != Reduction::avg);
   }

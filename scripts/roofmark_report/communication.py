@@ -10,7 +10,8 @@ LINKS = ("nvlink", "pcie", "interprocess", "network")
 PAIRS = "ping_pong"
 OVERLAP = "overlap"
 # Which the columns of a table say; all else in a name is a variant.
-COLUMNS = ("bytes", "ranks", "op", "place", "root")
+COLUMNS = ("bytes", "ranks", "op", "place")
+LINE = 0.9  # the least r2 of times that are called a line
 GUILTY = ("slow_node", "slow_rank", "slow_link", "fingerprint")
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 
@@ -197,16 +198,18 @@ def largest_common(rows):
 
 
 def scaling(result):
-    """Efficiency over the ranks at the largest size: strong full, weak dashed."""
-    series = {name: [r for r in rows if "strong_efficiency" in r or "weak_efficiency" in r]
-              for name, rows in largest_common(result["communication"]["scaling"]).items()}
-    series = {name: sorted(rows, key=lambda r: r["ranks"]) for name, rows in series.items() if rows}
-    if not series:
-        return None
+    """Efficiency over the ranks: strong at the largest size that the teams share, weak at each team's largest."""
+    every = result["communication"]["scaling"]
+    common, grown = largest_common(every), {}
+    for row in every:
+        if "weak_efficiency" in row:
+            largest = grown.setdefault(row["series"], {}).setdefault(row["ranks"], row)
+            grown[row["series"]][row["ranks"]] = max(largest, row, key=lambda r: r["bytes"])
     traces = []
-    for i, (name, rows) in enumerate(series.items()):
-        for key, word, dash in (("strong_efficiency", "strong", "solid"), ("weak_efficiency", "weak", "dash")):
-            points = [r for r in rows if key in r]
+    for i, name in enumerate(common):
+        for key, word, dash, rows in (("strong_efficiency", "strong", "solid", common[name]),
+                                      ("weak_efficiency", "weak", "dash", grown.get(name, {}).values())):
+            points = sorted((r for r in rows if key in r), key=lambda r: r["ranks"])
             if not points:
                 continue
             traces.append({
@@ -214,6 +217,8 @@ def scaling(result):
                 "y": [100 * r[key] for r in points], "line": {"color": plots.COLOURS[i % len(plots.COLOURS)], "dash": dash, "width": 1.8},
                 "text": [f"{plots.text(name)}<br>{r['ranks']} ranks, {units.size(r['bytes'])}: busbw {units.rate(r['busbw'], 'B')}<br>"
                          f"{word} efficiency {units.share(r[key])}" for r in points], "hovertemplate": "%{text}<extra></extra>"})
+    if not traces:
+        return None
     ranks = sorted({x for trace in traces for x in trace["x"]})
     x = plots.axis("ranks", tickvals=ranks, ticktext=[str(n) for n in ranks], range=plots.decades(ranks, 1.15, 1.15))
     y = plots.axis("busbw against the smallest team", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
@@ -289,7 +294,7 @@ def collectives(result):
         lines = tables.setdefault(f"{record['family']}/{record['how']}/{record['type']}", {})
         lines.setdefault(call, {})["in" if record["message"].get("place") == "in" else "out"] = entry
     columns = [
-        ("size, B", "nccl-tests' size", True), ("count", "Elements", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
+        ("size, B", "nccl-tests' size", True), ("count", "Elements given to one call, as nccl-tests has it", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
         ("variant", "", False), ("time, µs", "Out of place: of the slowest rank, the median", True), ("algbw, GB/s", "size / time", True),
         ("busbw, GB/s", "algbw x the factor of the operation", True), ("#wrong", "Elements", True), ("in place: time, µs", "", True),
         ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
@@ -317,7 +322,7 @@ def collectives(result):
             ring = rings.get(entry["name"])
             rows.append([
                 (str(message["bytes"]), message["bytes"], ""), str(message["count"]), message.get("reduction", ""),
-                record["shape"].get("root", ""), str(message["ranks"]), variant(record), *place_cells(places.get("out")),
+                str(message.get("root", -1)), str(message["ranks"]), variant(record), *place_cells(places.get("out")),
                 *place_cells(places.get("in")), placement.get("bound_by", ""), share(placement.get("of_empirical")),
                 share(placement.get("of_theoretical")), share(on_the_wire(record) if placement else None),
                 ("" if ring is None else f"{ring:.2f}", "" if ring is None else ring, ""),
@@ -332,12 +337,12 @@ def share(value):
 
 def fits(result):
     columns = [("time = latency + size / rate", "The cases' name without its size", False), ("Latency", "", True), ("Rate", "algbw", True),
-               ("as busbw", "", True), ("r²", "Of the same weighted fit", True), ("Sizes", "", True)]
+               ("as busbw", "", True), ("r²", "Of the same weighted fit, from three sizes", True), ("Sizes", "", True)]
     return columns, [[
-        f["series"], ("-" if f["latency_seconds"] < 0 else "") + units.seconds(abs(f["latency_seconds"])),
+        f["series"], (units.seconds(f.get("latency_seconds")), f.get("latency_seconds", ""), ""),
         (units.rate(f.get("bytes_per_second"), "B"), f.get("bytes_per_second", ""), ""),
         (units.rate(f.get("bus_bytes_per_second"), "B"), f.get("bus_bytes_per_second", ""), ""),
-        f"{f['r2']:.4f}" if "r2" in f else "", str(f["points"])] for f in result["communication"]["fits"]]
+        f"{f['r2']:.4f}{' (no line)' if f['r2'] < LINE else ''}" if "r2" in f else "", str(f["points"])] for f in result["communication"]["fits"]]
 
 
 def scaling_rows(result):
@@ -351,10 +356,18 @@ def scaling_rows(result):
 
 def overlap_rows(result):
     columns = [("Case", "", False), ("Product", "", True), ("All-reduce", "", True), ("Both at once", "", True),
-               ("Hidden", "Of the all-reduce: (product + all-reduce - both) / all-reduce", True),
+               ("Hidden", "Of the all-reduce: (product + all-reduce - both) / all-reduce", True), ("± 95 %", "By the intervals of the three times", True),
                ("Product slower by", "Where it is the longer of the two", True)]
     return columns, [[o["series"], *((units.seconds(o[key]), o[key], "") for key in ("work_seconds", "communication_seconds", "together_seconds")),
-                      share(o["hidden"]), share(o.get("slow_down"))] for o in result["communication"]["overlaps"]]
+                      share(o["hidden"]), share(o.get("hidden_half_width")), share(o.get("slow_down"))] for o in result["communication"]["overlaps"]]
+
+
+def slowest(result):
+    columns = [("Slowest of", "", False), ("", "", False), ("Among", "", True), ("× median", "Geometric mean over the cases or sizes", True),
+               ("MADs above", "Scaled median absolute deviations", True), ("× fastest", "", True)]
+    return columns, [[s["of"], s["who"], str(s["among"]), (f"{s['times_median']:.3f}", s["times_median"], ""),
+                      f"{s['mads']:.1f}" if "mads" in s else "", (f"{s['times_fastest']:.3f}", s["times_fastest"], "")]
+                     for s in result["communication"]["slowest"]]
 
 
 def guilty(result):

@@ -41,6 +41,11 @@ def fingerprints(a, b):
     return "equal" if one["hash"] == other["hash"] else "differ"
 
 
+def groups_of(record):
+    """The ranks of each communicator; None for all."""
+    return record.get("message", {}).get("groups")
+
+
 def name_of(key):
     return printable(key[0]) + (" (after the suite)" if key[1] == 2 else "")
 
@@ -49,7 +54,7 @@ def compare(a, b):
     """Rows of text, and the lines that sum them up."""
     runs = [{key_of(entry): entry["roofmark"] for entry in run["benchmarks"] + run["unmeasured"]} for run in (a, b)]
     rows, differences, bits = [], [], {"": 0, "equal": 0, "differ": 0}
-    changed = []
+    changed, elsewhere = [], 0
     for key in runs[0].keys() & runs[1].keys():
         records = [run[key] for run in runs]
         if records[0]["status"] != records[1]["status"]:
@@ -57,6 +62,9 @@ def compare(a, b):
     for key, one in runs[0].items():
         other = runs[1].get(key)
         if not other or one["status"] != "ok" or other["status"] != "ok":
+            continue
+        if groups_of(one) != groups_of(other):
+            elsewhere += 1
             continue
         ratio, low, high = ratio_of(one["measurement"], other["measurement"])
         same = fingerprints(one, other)
@@ -69,6 +77,8 @@ def compare(a, b):
             "" if not known or low <= 1 <= high else "faster" if low > 1 else "slower", same])
     lines = [f"{len(rows)} cases measured in both, {len(runs[0].keys() - runs[1].keys())} listed in A alone, "
              f"{len(runs[1].keys() - runs[0].keys())} in B alone"]
+    if elsewhere:
+        lines.append(f"{elsewhere} cases have other ranks in B, as rounds of pairs in another team: not compared")
     if differences:
         lines.append(f"|ratio - 1|: median {100 * statistics.median(differences):.2f} %, "
                      f"95th percentile {100 * percentile(differences, 0.95):.2f} %, greatest {100 * max(differences):.2f} %")
@@ -81,7 +91,7 @@ def compare(a, b):
 def differences_of_setting(a, b):
     """What the two runs did not share, so that nobody takes its effect for noise."""
     said = {
-        "device": lambda r: r["device"]["name"], "host": lambda r: r["host"]["name"], "data": lambda r: r["data"],
+        "ranks": lambda r: str(len(r.get("team", [])) or 1), "device": lambda r: r["device"]["name"], "host": lambda r: r["host"]["name"], "data": lambda r: r["data"],
         "seed": lambda r: str(r["seed"]), "roofmark": lambda r: f"{r['build']['version']} {r['build']['commit'][:12]}",
         "driver": lambda r: str(r["device"]["details"].get("driver_version", "unknown"))}
     return [f"{what}: {printable(one)} in A, {printable(other)} in B" for what, of in said.items() if (one := of(a)) != (other := of(b))]

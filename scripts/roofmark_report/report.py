@@ -377,7 +377,7 @@ def team_section(result, figure, titles):
         made[name] = figure(plot) if plot else None
     made["matrices"] = [figure(plot) for plot in communication.matrices(result)]
     for name, parts in (("fits", communication.fits(result)), ("scaling_rows", communication.scaling_rows(result)),
-                        ("overlap_rows", communication.overlap_rows(result))):
+                        ("overlap_rows", communication.overlap_rows(result)), ("slowest", communication.slowest(result))):
         made[name] = table(name, *parts, empty=False) if parts[1] else None
     made["collectives"] = [(title, table(f"collective-{i}", columns, rows, empty=False))
                            for i, (title, columns, rows) in enumerate(communication.collectives(result))]

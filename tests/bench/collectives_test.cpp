@@ -72,7 +72,7 @@ TEST(CollectiveTraffic, OfGroupsThatAreNotEquallyLargeTheSmallerMovesLess) {
 }
 
 /// Offers everything and is never asked to move anything.
-class SilentCommunicator final : public Communicator {
+class SilentCommunicator : public Communicator {
  public:
   int size() const override { return 1; }
   int rank() const override { return 0; }
@@ -139,6 +139,13 @@ TEST_F(CollectiveSuites, FullHasEveryCollectiveTypeReductionAndSize) {
     seen.insert(c.family + " " + std::string(name(c.type)) + " " + c.message->reduction + " " + c.message->place);
     if (c.message->groups.empty()) sizes[c.family].insert(c.message->bytes);
   }
+  for (const char* family : {"all_gather", "all_to_all", "gather", "scatter"}) {
+    for (const char* type : {"fp32", "fp16", "bf16", "fp8"}) {
+      for (const char* place : {"in", "out"}) {
+        EXPECT_THAT(seen, Contains(std::string(family) + " " + type + "  " + place));
+      }
+    }
+  }
   for (const char* family : {"all_reduce", "reduce_scatter", "reduce"}) {
     for (const char* type : {"fp32", "fp16", "bf16", "fp8"}) {
       for (const char* reduction : {"sum", "max", "avg"}) {
@@ -172,6 +179,35 @@ TEST_F(CollectiveSuites, ScalingGroupsPairsAndWaysToCallAreInTheBaseline) {
   }
   EXPECT_THAT(ranks, testing::IsSupersetOf({1, 2, 4, 8}));
   EXPECT_EQ(pairs.size(), 28U);  // of 8 ranks every two
+}
+
+TEST_F(CollectiveSuites, CountsAndRootsAreThoseOfNcclTests) {
+  make(1, 4, Backend::cuda);
+  std::set<std::string> rooted;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    const Message& message = *c.message;
+    // all_gather.cu and the like print paramcount, which is of one rank's part.
+    const bool of_parts = c.family == "all_gather" || c.family == "reduce_scatter" || c.family == "all_to_all" ||
+                          c.family == "gather" || c.family == "scatter";
+    EXPECT_EQ(message.count * size_of(c.type) * static_cast<std::size_t>(of_parts ? message.ranks : 1), message.bytes)
+        << c.name();
+    if (message.root >= 0) rooted.insert(c.family);
+  }
+  EXPECT_THAT(rooted, testing::ElementsAre("broadcast", "gather", "reduce", "scatter"));
+}
+
+TEST_F(CollectiveSuites, MoreElementsThanTheLibraryCountsAreLeftOut) {
+  make(1, 2, Backend::cpu);
+  fabric.split = [](const std::vector<int>&) {
+    class Counting final : public SilentCommunicator {
+      std::size_t most_elements() const override { return 1000; }
+    };
+    return std::make_shared<Counting>();
+  };
+  std::size_t most = 0;
+  for (const Case& c : cases(SuiteName::full)) most = std::max(most, c.message->count);
+  EXPECT_LE(most, 1000U);
+  EXPECT_GE(most, 512U);
 }
 
 TEST_F(CollectiveSuites, NothingIsListedTwice) {

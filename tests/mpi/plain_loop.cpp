@@ -29,6 +29,7 @@ class Overheard final : public Communicator {
   bool supports(Collective op, DataType type, Reduction reduction) const override {
     return inner_->supports(op, type, reduction);
   }
+  std::size_t most_elements() const override { return inner_->most_elements(); }
   bool out_of_place(Collective op) const override { return inner_->out_of_place(op); }
   int in_place_offset(Collective op) const override { return inner_->in_place_offset(op); }
   void enqueue(const CollectiveCall& call, Stream stream) override {

@@ -435,12 +435,12 @@ class Cluster(Maker):
         """Takes latency + bytes x factor / busbw; a team of all ranks is bound by the network, a smaller one by NVLink."""
         factor = self.FACTOR.get(op, lambda n: (n - 1) / n)(ranks)
         shape = {"bytes": size, "ranks": ranks} | ({"op": "sum"} if op in ("all_reduce", "reduce_scatter") else {})
-        shape |= {"root": 0} if op == "broadcast" else {}
         shape |= {"place": place} | ({"group": group} if group else {})
         # What the network reduces does not all pass the wire.
         inside = [("nvlink", size * factor, size * max(0, factor - 1 - 1 / ranks)) if switched else ("nvlink", size * factor)]
         across = [("network", size * (2 if op == "all_reduce" else 1) * (self.NODES - 1) / self.NODES)] if ranks > self.LOCAL else []
         message = {"ranks": ranks, "bytes": size, "count": size // SIZE_OF[kind], "bus_factor": factor, "place": place}
+        message |= {"root": 0} if op == "broadcast" else {}
         message |= {"reduction": "sum"} if "op" in shape else {}
         message |= {"switched_bytes": float(size * (1 + 1 / ranks))} if switched else {}
         message |= {"groups": groups} if groups else {}
@@ -524,7 +524,9 @@ class Cluster(Maker):
         return {"fits": fits, "rings": rings, "pairs": sorted(pairs, key=lambda p: (p["bytes"], p["a"], p["b"])), "scaling": table,
                 "overlaps": [{"series": series, "work_seconds": t["gemm"], "communication_seconds": t["all_reduce"],
                               "together_seconds": t["both"], "hidden": (t["gemm"] + t["all_reduce"] - t["both"]) / t["all_reduce"],
-                              "slow_down": t["both"] / t["gemm"] - 1} for series, t in overlaps.items()]}
+                              "hidden_half_width": 0.02, "slow_down": t["both"] / t["gemm"] - 1} for series, t in overlaps.items()],
+                "slowest": [{"of": "ranks, by the best pair between hosts", "who": "rank 11 (node02)", "among": self.RANKS,
+                             "times_median": 1.8, "times_fastest": 1.9, "mads": 40.0}]}
 
 
 def cluster(noise_seed=0):

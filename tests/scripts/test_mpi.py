@@ -170,7 +170,7 @@ def assert_stood(done, out, name, reason):
     assert not result["complete"] and not result["interrupted"] and "finished_utc" in result
     assert len(result["benchmarks"]) == LINKS + 1 and len(result["unmeasured"]) == CASES - LINKS - 1
     assert {name: record["reason"] for name, record in others_of(result, "failed").items()} == {name: reason}
-    assert {record["reason"] for record in others_of(result, "not_run").values()} == {f"device lost to {name}"}
+    assert {record["reason"] for record in others_of(result, "not_run").values()} == {f"the run ended in {name}"}
     nobody_left(out)
 
 
@@ -260,12 +260,12 @@ def test_another_version_on_a_rank_is_named(tmp_path):
 
 def test_a_rank_that_cannot_start_is_named_and_all_end(tmp_path):
     out = tmp_path / "out"
-    # It asks for a GPU and sees none.
+    # It sees no GPU; without any the other one cannot start either.
     gpu = [word if word != "cpu" else "cuda" for word in SMALL]
-    done = ranks.run(1, *SMALL, "--out", out, ":", "-np", 1, "env", "CUDA_VISIBLE_DEVICES=", ranks.PROGRAM, *gpu, "--out", out)
+    done = ranks.run(1, *gpu, "--out", out, ":", "-np", 1, "env", "CUDA_VISIBLE_DEVICES=", ranks.PROGRAM, *gpu, "--out", out)
     assert done.returncode == 3, done.stderr
     [line] = said(done)
-    assert line.startswith(f"roofmark-mpi: rank 1 ({HOST}): ")
+    assert re.match(rf"roofmark-mpi: (rank 1 \({HOST}\): .*CUDA|this build has no GPU part|.*driver)", line), line
     assert not out.exists()
     nobody_left(out)
 
@@ -278,11 +278,17 @@ def test_a_folder_that_cannot_be_made_ends_all(tmp_path):
     assert f"rank 0 ({HOST}): cannot create {tmp_path}/file/out" in line
 
 
-def test_bad_usage_on_one_rank_alone_is_said_with_its_name(tmp_path):
-    done = ranks.run(1, *SMALL, ":", "-np", 1, ranks.PROGRAM, *SMALL, "--seed", "x")
+def test_other_arguments_on_a_rank_are_refused_and_named():
+    done = ranks.run(1, *SMALL, ":", "-np", 1, ranks.PROGRAM, *SMALL, "--seed", "7")
     assert done.returncode == 2, done.stderr
     [line] = said(done)
-    assert line.startswith(f"roofmark-mpi: rank 1 ({HOST}): --seed"), line
+    assert line.startswith("roofmark-mpi: all ranks need the same arguments: ") and f"rank 1 ({HOST})" in line, line
+    assert line.endswith("--seed 7'")
+
+
+@pytest.mark.parametrize("words", [["--data", "zeros"], ["--cache", "cold"]])
+def test_what_collectives_have_no_choice_of_is_bad_usage(words):
+    assert ranks.run(1, *SMALL, *words).returncode == 2
 
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
