@@ -36,6 +36,23 @@ std::string field(const char* path, std::string_view key, char separator) {
   return {};
 }
 
+Json read_rate_environment() {
+  Json variables = Json::object();
+  constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_", "CUBLAS_", "NCCL_", "OMP_", "GOMP_", "OPENBLAS_"};
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view variable = *entry;
+    for (const std::string_view prefix : prefixes) {
+      if (variable.substr(0, prefix.size()) != prefix) continue;
+      const auto at = variable.find('=');
+      variables[std::string(variable.substr(0, at))] = std::string(variable.substr(at + 1));
+    }
+  }
+  return variables;
+}
+
+// Before main: NCCL's log is asked for by variables that the program sets for itself.
+const Json started_with = read_rate_environment();
+
 }  // namespace
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
@@ -63,19 +80,7 @@ Json describe_host() {
   return host;
 }
 
-Json rate_environment() {
-  Json variables = Json::object();
-  constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_", "CUBLAS_", "NCCL_", "OMP_", "GOMP_", "OPENBLAS_"};
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view variable = *entry;
-    for (const std::string_view prefix : prefixes) {
-      if (variable.substr(0, prefix.size()) != prefix) continue;
-      const auto at = variable.find('=');
-      variables[std::string(variable.substr(0, at))] = std::string(variable.substr(at + 1));
-    }
-  }
-  return variables;
-}
+Json rate_environment() { return started_with; }
 
 Json describe_build() {
   Json build = {{"version", build_info::version},

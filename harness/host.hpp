@@ -15,7 +15,8 @@ std::string host_name();
 /// Name, system, kernel, CPU, cores and memory of the host, and as `details` what else bears on results (governor, SMT, NUMA,
 /// limits of the container, load); what cannot be read is absent.
 Json describe_host();
-/// The variables that change rates: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*, GOMP_*, OPENBLAS_*.
+/// The variables that change rates, as the program was started with them: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*, GOMP_*,
+/// OPENBLAS_*.
 Json rate_environment();
 /// Version, commit, compiler and toolkit that this program was built with.
 Json describe_build();
