@@ -662,6 +662,10 @@ class PreparedOverlap final : public Prepared {
   void launch(Stream stream, int slot) override {
     collective_->launch_beside(stream, slot, [&] { product_->launch(stream, slot); });
   }
+  void reset(int slot) override {
+    product_->reset(slot);
+    collective_->reset(slot);
+  }
   Verification verify(int slot) override {
     const Verification product = product_->verify(slot);
     return product.status == Verification::Status::passed ? collective_->verify(slot) : product;

@@ -100,6 +100,23 @@ TEST_F(MpiCollectives, TheProbesOfTheLinksHoldTheirPromises) {
   EXPECT_EQ(checked_ > 0, team_.size() > 1);
 }
 
+TEST_F(MpiCollectives, BesideAProductNoEarlierResultIsTakenForANewOne) {
+  for (const Group& group : overlap(contract())) {
+    const Case& both = group.cases.back();
+    SCOPED_TRACE(both.name());
+    ASSERT_TRUE(both.unsupported.empty()) << both.unsupported;
+    const std::unique_ptr<Prepared> prepared =
+        both.prepare({*device_, 1, Distribution::normal, 42,
+                      [](const std::vector<Launch>& launches) { return std::vector<double>(launches.size(), 1.0); }});
+    launch(*prepared, 0);
+    EXPECT_TRUE(passes(*prepared, 0));
+    prepared->reset(0);
+    EXPECT_FALSE(passes(*prepared, 0)) << "after a reset";
+    ++checked_;
+  }
+  EXPECT_EQ(checked_ > 0, team_.size() > 1);
+}
+
 TEST_F(MpiCollectives, AllRanksListTheSame) {
   std::string names;
   for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
