@@ -274,11 +274,13 @@ class PreparedCollective final : public Prepared {
   Memory memory_;
 };
 
-const Resource& inside_resource(const Fabric& fabric, Backend backend) {
-  if (backend == Backend::cpu) return resource::interprocess;
+/// Null where ranks share a GPU.
+const Resource* inside_resource(const Fabric& fabric, Backend backend) {
+  if (backend == Backend::cpu) return &resource::interprocess;
+  if (share_gpu(fabric.members)) return nullptr;
   const bool nvlink = std::all_of(fabric.members.begin(), fabric.members.end(),
                                   [](const Member& member) { return member.nvlink_bytes_per_second.has_value(); });
-  return nvlink ? resource::nvlink : resource::pcie;
+  return nvlink ? &resource::nvlink : &resource::pcie;
 }
 
 std::vector<int> hosts_of(const Fabric& fabric) {
@@ -292,8 +294,9 @@ std::vector<int> hosts_of(const Fabric& fabric) {
 
 Work work_of(const Listing& listing, const Point& point, double bytes) {
   const Traffic moved = traffic(point.op, bytes, groups_of(point.colours), hosts_of(*listing.fabric));
+  const Resource* inside = inside_resource(*listing.fabric, listing.device.backend);
   Phase phase;
-  if (moved.inside > 0) phase.push_back({inside_resource(*listing.fabric, listing.device.backend), moved.inside});
+  if (inside && moved.inside > 0) phase.push_back({*inside, moved.inside});
   if (moved.network > 0) phase.push_back({resource::network, moved.network});
   if (phase.empty()) return {};
   return {std::vector<Phase>(point.op == Collective::ping_pong ? 2 : 1, phase)};
@@ -339,7 +342,8 @@ Case collective_case(const Listing& listing, const Point& point) {
   const bool everyone = groups.size() == 1 && groups.front().size() == fabric.members.size();
   if (point.op == Collective::ping_pong || !everyone) message.groups = groups;  // two ranks are a pair too
   if (point.op == Collective::all_reduce && listing.device.backend == Backend::cuda &&
-      listing.device.compute_capability >= 90 && ranks > 2 && ranks_by_host(fabric.members).size() == 1) {
+      listing.device.compute_capability >= 90 && ranks > 2 && ranks_by_host(fabric.members).size() == 1 &&
+      !share_gpu(fabric.members)) {
     // Reduced in the switch a rank sends its data once, reads its share of the result and sends that: S + S / n.
     // What a ring must carry beyond that is avoidable, and no rate impossible for its sake.
     message.switched_bytes = static_cast<double>(bytes) * (1 + 1.0 / ranks);
@@ -548,8 +552,7 @@ std::vector<Group> link_ceilings(const Listing& listing) {
   for (const auto& [name, colours] : {std::pair<std::string, std::vector<int>>{"inside", hosts}, {"network", rails}}) {
     for (const std::size_t bytes : small ? sizes(kKi, kKi, 4) : gpu ? sizes(64 * kMi, kGi, 4) : sizes(kMi, 16 * kMi, 4)) {
       Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
-      const Traffic moved = traffic(point.op, static_cast<double>(bytes), groups_of(colours), hosts);
-      if ((name == "network" ? moved.network : moved.inside) > 0) list.add(point);
+      if (!work_of(listing, point, static_cast<double>(bytes)).phases.empty()) list.add(point);
     }
   }
   std::vector<Group> groups = std::move(list).groups();
@@ -708,8 +711,9 @@ std::vector<Group> overlap(const Listing& listing) {
                        {"bytes", std::to_string(count_of(point) * size_of(type))},
                        {"ranks", std::to_string(ranks)}};
   Case both = product;
-  both.work.phases.front().insert(both.work.phases.front().end(), collective.work.phases.front().begin(),
-                                  collective.work.phases.front().end());
+  for (const Phase& phase : collective.work.phases) {
+    both.work.phases.front().insert(both.work.phases.front().end(), phase.begin(), phase.end());
+  }
   both.slot_bytes += collective.slot_bytes;
   both.unsupported = product.unsupported.empty() ? collective.unsupported : product.unsupported;
   both.prepare = [&fabric, kernels, point, prepare = product.prepare](const Setup& setup) -> std::unique_ptr<Prepared> {

@@ -276,6 +276,19 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<Member>& members) 
   return groups;
 }
 
+int ranks_on_gpu(const std::vector<Member>& members, int rank) {
+  const auto own = std::find_if(members.begin(), members.end(), [&](const Member& member) { return member.rank == rank; });
+  if (own == members.end() || own->uuid.empty()) return 1;
+  return static_cast<int>(
+      std::count_if(members.begin(), members.end(), [&](const Member& member) { return member.uuid == own->uuid; }));
+}
+
+bool share_gpu(const std::vector<Member>& members) {
+  std::set<std::string> seen;
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Member& member) { return !member.uuid.empty() && !seen.insert(member.uuid).second; });
+}
+
 std::string members_table(const std::vector<Member>& members) {
   constexpr std::size_t kNamed = 4;
   const bool gpus = std::any_of(members.begin(), members.end(), [](const Member& member) { return !member.uuid.empty(); });
@@ -310,7 +323,7 @@ Roofline theoretical_links(const std::vector<Member>& members) {
     ceiling.theoretical_source = slowest->*source + ", " + describe(*slowest);
     return true;
   };
-  if (!add(resource::nvlink, &Member::nvlink_bytes_per_second, &Member::nvlink_source)) {
+  if (!share_gpu(members) && !add(resource::nvlink, &Member::nvlink_bytes_per_second, &Member::nvlink_source)) {
     add(resource::pcie, &Member::pcie_bytes_per_second, &Member::pcie_source);
   }
 

@@ -55,13 +55,18 @@ Member member_from_json(const Json& json);
 
 /// Groups of ranks by host, hosts in the order of their lowest rank.
 std::vector<std::vector<int>> ranks_by_host(const std::vector<Member>& members);
+/// How many of them have this rank's GPU, itself included; 1 where it has none.
+int ranks_on_gpu(const std::vector<Member>& members, int rank);
+/// Two have the same GPU: what these exchange crosses neither NVLink nor PCIe, and the others wait for them.
+bool share_gpu(const std::vector<Member>& members);
 
 /// The table that is printed first: rank, host, local rank, device, UUID or cores, NUMA node, the NICs of that node (all of the
 /// host's where either is unknown).
 std::string members_table(const std::vector<Member>& members);
 
-/// What the links of a team allow in theory: NVLink of the slowest rank, or PCIe where not all have NVLink; of several hosts,
-/// the network ports of the slowest together. What is unknown of one rank or port leaves its ceiling unknown.
+/// What the links of a team allow in theory: NVLink of the slowest rank, or PCIe where not all have NVLink, or neither where
+/// ranks share a GPU; of several hosts, the network ports of the slowest together. What is unknown of one rank or port leaves
+/// its ceiling unknown.
 Roofline theoretical_links(const std::vector<Member>& members);
 
 /// Why these ranks cannot measure together, naming host and rank: two on one GPU where NCCL refuses that, another version.

@@ -104,8 +104,9 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
     crew.members.push_back(member_from_json(Json::parse(text)));
   }
   if (const std::string reason = mismatch(crew.members); !reason.empty()) throw TeamError(reason);
-  // Every rank lists the same cases: sizes are bounded by the least memory, and ranks of a host share the host's.
-  if (crew.info.backend == Backend::cpu) crew.info.free_bytes /= static_cast<std::size_t>(beside);
+  // Every rank lists the same cases: sizes are bounded by the least memory, and ranks of a host or of a GPU share its.
+  const auto sharing = crew.info.backend == Backend::cpu ? beside : ranks_on_gpu(crew.members, team.rank());
+  crew.info.free_bytes /= static_cast<std::size_t>(sharing);
   crew.info.free_bytes = static_cast<std::size_t>(team.min(static_cast<double>(crew.info.free_bytes)));
   return crew;
 }

@@ -103,6 +103,7 @@ class CollectiveSuites : public testing::Test {
       member.rank = rank;
       member.local_rank = rank % ranks_a_host;
       member.host = "host" + std::to_string(rank / ranks_a_host);
+      if (backend == Backend::cuda) member.uuid = "GPU-" + std::to_string(rank);
       member.nvlink_bytes_per_second = 450e9;
       fabric.members.push_back(member);
     }
@@ -235,6 +236,33 @@ TEST_F(CollectiveSuites, ReducedInTheSwitchLessIsOnTheWire) {
     ASSERT_TRUE(c.message->switched_bytes);
     EXPECT_DOUBLE_EQ(*c.message->switched_bytes, static_cast<double>(c.message->bytes) * 1.125);
     EXPECT_DOUBLE_EQ(c.work.total(resource::nvlink), static_cast<double>(c.message->bytes) * 1.75);
+  }
+}
+
+TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
+  make(1, 4, Backend::cuda);
+  const auto probes = [&] { return link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric}).size(); };
+  EXPECT_GT(probes(), 0U);
+  fabric.members[3].uuid = fabric.members[1].uuid;
+  EXPECT_EQ(probes(), 0U);
+  for (const Case& c : cases(SuiteName::baseline)) {
+    EXPECT_TRUE(c.work.phases.empty()) << c.name();
+    EXPECT_FALSE(c.message->switched_bytes) << c.name();
+  }
+  const std::vector<Group> beside = overlap({info, SuiteName::baseline, {}, 0.9, &fabric});
+  ASSERT_EQ(beside.size(), 1U);
+  EXPECT_EQ(beside.front().cases.back().work.total(resource::nvlink), 0);
+}
+
+TEST_F(CollectiveSuites, RanksThatShareAGpuSpeakToOtherHostsOverTheNetwork) {
+  make(2, 2, Backend::cuda);
+  fabric.members[1].uuid = fabric.members[0].uuid;
+  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+    EXPECT_EQ(group.cases.front().how, resource::network.id);
+  }
+  for (const Case& c : cases(SuiteName::quick)) {
+    EXPECT_DOUBLE_EQ(c.work.total(resource::network), static_cast<double>(c.message->bytes));
+    EXPECT_EQ(c.work.total(resource::nvlink), 0);
   }
 }
 

@@ -295,6 +295,21 @@ TEST(Members, AreGroupedByHostInTheOrderOfTheLowestRank) {
   EXPECT_THAT(ranks_by_host({}), IsEmpty());
 }
 
+TEST(Members, WhoSharesAGpuIsCounted) {
+  Member first = rank_on(0, "a"), second = rank_on(1, "a"), third = rank_on(2, "a");
+  EXPECT_FALSE(share_gpu({first, second, third}));
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 1), 1);
+  third.uuid = first.uuid;
+  third.nccl_host_id = "other";
+  EXPECT_TRUE(share_gpu({first, second, third}));
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 0), 2);
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 1), 1);
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 2), 2);
+  first.uuid = second.uuid = third.uuid = "";
+  EXPECT_FALSE(share_gpu({first, second, third}));
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 0), 1);
+}
+
 TEST(Members, TheTableNamesTheNicsThatAreNear) {
   Member gpu = rank_on(1, "node7");
   gpu.numa_node = 1;
@@ -339,6 +354,15 @@ TEST(Members, TheLinksAreThoseOfTheSlowest) {
   EXPECT_FALSE(theoretical_links({fast, slow}).find(resource::network));
   EXPECT_FALSE(theoretical_links({fast}).find(resource::network));
   EXPECT_TRUE(theoretical_links({}).ceilings().empty());
+}
+
+TEST(Members, NoLinkIsBetweenRanksThatShareAGpu) {
+  Member first = rank_on(0, "a"), second = rank_on(1, "a");
+  first.nvlink_bytes_per_second = second.nvlink_bytes_per_second = 450e9;
+  first.pcie_bytes_per_second = second.pcie_bytes_per_second = 63e9;
+  EXPECT_TRUE(theoretical_links({first, second}).find(resource::nvlink));
+  second.uuid = first.uuid;
+  EXPECT_TRUE(theoretical_links({first, second}).ceilings().empty());
 }
 
 TEST(Members, TwoRanksOnOneGpuOfOneNcclHostDoNotMatch) {
