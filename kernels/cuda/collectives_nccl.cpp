@@ -26,12 +26,12 @@ struct Kind {
   Collective op;
   DataType type;
   Reduction reduction;
-  int root;
+  int root, peer;
   std::size_t chunk;
   bool in_place;
   Buffer in, out;
 
-  auto key() const { return std::tie(op, type, reduction, root, chunk, in_place, in, out); }
+  auto key() const { return std::tie(op, type, reduction, root, peer, chunk, in_place, in, out); }
   friend bool operator==(const Kind& a, const Kind& b) { return a.key() == b.key(); }
   friend bool operator<(const Kind& a, const Kind& b) { return a.key() < b.key(); }
 };
@@ -183,7 +183,7 @@ class NcclCommunicator final : public Communicator {
     const bool is_root = rank_ == call.root;
     const bool in_place = in && out && in < out + chunk_bytes * static_cast<std::size_t>(chunks_out(call.op, size_, is_root)) &&
                           out < in + chunk_bytes * static_cast<std::size_t>(chunks_in(call.op, size_, is_root));
-    return {call.op, call.type, call.reduction, call.root, call.chunk, in_place, buffer_of(in), buffer_of(out)};
+    return {call.op, call.type, call.reduction, call.root, call.peer, call.chunk, in_place, buffer_of(in), buffer_of(out)};
   }
 
   /// After what fails here the communicator is of no use any more.
