@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <stdexcept>
 #include <tuple>
 
@@ -53,6 +54,11 @@ class NcclCommunicator final : public Communicator {
     side_ = make_side_stream();
     fork_ = make_order_event();
     join_ = make_order_event();
+    if (size > 1) {
+      void* flag = nullptr;
+      check(cudaMalloc(&flag, sizeof(int)));
+      agreed_.reset(flag);
+    }
     least_capability_ = least_capability();
   }
 
@@ -106,25 +112,27 @@ class NcclCommunicator final : public Communicator {
     if (buffer == Buffer::symmetric && !nccl_.window_register) throw Unsupported(nccl_.name() + " has no symmetric windows");
     const OnDevice here(comm_->device());
     bytes = std::max<std::size_t>(bytes, 1);
-    std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total));
-    if (bytes > free) throw OutOfMemory(bytes, free);
-    void* data = nullptr;
-    void* handle = nullptr;
-    check(nccl_.mem_alloc(&data, bytes));
+    Allocated data(nullptr, nccl_.mem_free);
+    std::exception_ptr thrown;
     try {
-      attempt([&] {
-        check(buffer == Buffer::registered ? nccl_.comm_register(comm_->get(), data, bytes, &handle)
-                                           : nccl_.window_register(comm_->get(), data, bytes, &handle, kSymmetricWindow));
-      });
-      if (!handle) throw Unsupported(nccl_.name() + " registers no memory between these GPUs");
+      data = take(bytes);
     } catch (...) {
-      nccl_.mem_free(data);
-      throw;
+      thrown = std::current_exception();
     }
-    (*ranges_)[static_cast<const char*>(data)] = {bytes, buffer};
+    // To register a window waits for all ranks: where one has no memory for it, none begins.
+    const bool all_have = buffer == Buffer::registered || least(thrown ? 0 : 1) == 1;
+    if (thrown) std::rethrow_exception(thrown);
+    // The mildest of refusals: of a team's the worst is told, and that rank knows the reason.
+    if (!all_have) throw Unsupported("another rank has no memory for its part of the window");
+    void* handle = nullptr;
+    attempt([&] {
+      check(buffer == Buffer::registered ? nccl_.comm_register(comm_->get(), data.get(), bytes, &handle)
+                                         : nccl_.window_register(comm_->get(), data.get(), bytes, &handle, kSymmetricWindow));
+    });
+    if (!handle) throw Unsupported(nccl_.name() + " registers no memory between these GPUs");
+    (*ranges_)[static_cast<const char*>(data.get())] = {bytes, buffer};
     // Holds what it needs to be freed with, should it outlive the communicator.
-    return {data, [comm = comm_, ranges = ranges_, handle, buffer](void* given) {
+    return {data.release(), [comm = comm_, ranges = ranges_, handle, buffer](void* given) {
               const Nccl& nccl = Nccl::loaded();
               const OnDevice there(comm->device());
               ranges->erase(static_cast<const char*>(given));
@@ -156,16 +164,27 @@ class NcclCommunicator final : public Communicator {
     const int device = comm_->device();
     check(cudaDeviceGetAttribute(&capability[0], cudaDevAttrComputeCapabilityMajor, device));
     check(cudaDeviceGetAttribute(&capability[1], cudaDevAttrComputeCapabilityMinor, device));
-    int least = 10 * capability[0] + capability[1];
-    if (size_ == 1) return least;
-    void* allocated = nullptr;
-    check(cudaMalloc(&allocated, sizeof(least)));
-    const std::unique_ptr<void, decltype(&cudaFree)> on_device(allocated, cudaFree);
-    check(cudaMemcpyAsync(allocated, &least, sizeof(least), cudaMemcpyHostToDevice, side_.get()));
-    attempt([&] { check(nccl_.all_reduce(allocated, allocated, 1, ncclInt32, ncclMin, comm_->get(), side_.get())); });
-    check(cudaMemcpyAsync(&least, allocated, sizeof(least), cudaMemcpyDeviceToHost, side_.get()));
+    return least(10 * capability[0] + capability[1]);
+  }
+
+  /// Of all ranks' values; waits for them.
+  int least(int value) {
+    if (size_ == 1) return value;
+    check(cudaMemcpyAsync(agreed_.get(), &value, sizeof(value), cudaMemcpyHostToDevice, side_.get()));
+    attempt([&] { check(nccl_.all_reduce(agreed_.get(), agreed_.get(), 1, ncclInt32, ncclMin, comm_->get(), side_.get())); });
+    check(cudaMemcpyAsync(&value, agreed_.get(), sizeof(value), cudaMemcpyDeviceToHost, side_.get()));
     check(cudaStreamSynchronize(side_.get()));
-    return least;
+    return value;
+  }
+
+  using Allocated = std::unique_ptr<void, ncclResult_t (*)(void*)>;
+  Allocated take(std::size_t bytes) const {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total));
+    if (bytes > free) throw OutOfMemory(bytes, free);
+    void* data = nullptr;
+    check(nccl_.mem_alloc(&data, bytes));
+    return {data, nccl_.mem_free};
   }
 
   Buffer buffer_of(const void* data) const {
@@ -286,6 +305,8 @@ class NcclCommunicator final : public Communicator {
 
   const Nccl& nccl_ = Nccl::loaded();
   int size_, rank_;
+  /// Outlives the communicator: to free memory waits for what the GPU does, which may be a collective that never ends.
+  std::unique_ptr<void, decltype(&cudaFree)> agreed_{nullptr, cudaFree};
   std::shared_ptr<NcclRank> comm_;
   SideStream side_;
   OrderEvent fork_, join_;
