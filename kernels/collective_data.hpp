@@ -11,7 +11,7 @@
 namespace roofmark {
 
 /// Units of u(type) x scale that an average may be off, whether by rounding 1/n and the scaled terms, or the sum and its
-/// quotient. With a power of two all of that is exact.
+/// quotient. With a power of two all of that is exact, in fp8 up to 512 ranks: 1/1024 is 0 there.
 constexpr double average_bound(int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 4; }
 
 /// What rank r of n brings at place i, with q = (r - start(i)) mod n, its place in the order that begins at a random rank:

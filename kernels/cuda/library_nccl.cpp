@@ -216,8 +216,10 @@ ncclRedOp_t nccl_operator(Reduction reduction) {
 bool nccl_reduces(DataType type, Reduction reduction, int ranks, int capability) {
   if (type == DataType::tf32) return false;
   if (type != DataType::fp8) return true;
-  // One rank scales its own terms by a kernel that NCCL (seen in 2.28) has not for fp8.
-  return Nccl::loaded().version >= 22400 && capability >= 90 && (reduction != Reduction::avg || ranks > 1);
+  if (Nccl::loaded().version < 22400 || capability < 90) return false;
+  // One rank scales its own terms by a kernel that NCCL (seen in 2.28) has not for fp8. Of many it scales them by 1/n in fp8,
+  // which from n = 1024 on is 0.
+  return reduction != Reduction::avg || (ranks > 1 && ranks < 1024);
 }
 
 std::vector<std::pair<std::string, std::string>> describe(const NcclChoice& choice) {

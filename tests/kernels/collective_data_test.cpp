@@ -210,7 +210,7 @@ TEST(CollectiveData, AnHonestAverageIsWithinItsBoundAndOneWithoutARankIsNot) {
   constexpr std::size_t kCount = 200;
   std::mt19937 random(2);
   for (DataType type : {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16, DataType::fp8}) {
-    for (int n : {1, 2, 3, 5, 7, 8, 12, 24, 48, 64, 100, 300}) {
+    for (int n : {1, 2, 3, 5, 7, 8, 12, 24, 48, 64, 100, 300, 512}) {
       SCOPED_TRACE(std::string(name(type)) + " ranks " + std::to_string(n));
       const CollectiveData data{9, n};
       const auto ranks = everything(type, data, kCount);

@@ -78,6 +78,9 @@ TEST_F(NcclLibrary, ReducesWhatTheVersionAndTheGpuCan) {
   EXPECT_EQ(cuda::nccl_reduces(DataType::fp8, Reduction::sum, 2, 90), fp8);
   EXPECT_EQ(cuda::nccl_reduces(DataType::fp8, Reduction::avg, 2, 90), fp8);
   EXPECT_FALSE(cuda::nccl_reduces(DataType::fp8, Reduction::avg, 1, 90));
+  EXPECT_EQ(cuda::nccl_reduces(DataType::fp8, Reduction::avg, 1023, 90), fp8);
+  EXPECT_FALSE(cuda::nccl_reduces(DataType::fp8, Reduction::avg, 1024, 90));
+  EXPECT_EQ(cuda::nccl_reduces(DataType::fp8, Reduction::sum, 1024, 90), fp8);
   EXPECT_FALSE(cuda::nccl_reduces(DataType::fp8, Reduction::sum, 2, 89));
 }
 
