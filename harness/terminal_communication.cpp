@@ -348,9 +348,7 @@ std::string communication_tables(const std::vector<Record>& records, const Commu
                                   findings_text(communication.findings, style)}) {
     if (!part.empty()) text += (text.empty() ? "" : "\n") + part;
   }
-  const bool judged = !communication.pairs.empty() || std::any_of(records.begin(), records.end(), [](const Record& record) {
-    return !record.message && record.measurement && record.measurement->ranks.size() > 1;
-  });
+  const bool judged = !communication.pairs.empty() || !communication.slowest.empty();
   if (!judged || !communication.findings.empty()) return text;
   // Of two, one is always the slower.
   return text + (members.size() > 2 ? "\nno rank, host or pair stands out\n" : "\nof two nobody can say whether one is slow\n");

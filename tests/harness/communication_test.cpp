@@ -323,6 +323,12 @@ TEST(Guilty, OfFewOneMustBeSlowerByAQuarter) {
   }
 }
 
+TEST(Guilty, NobodyByWhatTheRanksDoTogether) {
+  Record record = ok_record("overlap", "both", {}, 1);
+  record.measurement->ranks = {RankTimes{1, 1, {}, {}}, RankTimes{3, 3, {}, {}}};
+  EXPECT_THAT(analyze_communication({record}, members({"a", "b"})).slowest, IsEmpty());
+}
+
 TEST(Guilty, NobodyOfTwoButByHowMuchTheyDiffer) {
   const auto pairs = ping_pong(2, {8, 64}, [](int, int, std::size_t) { return 1e-6; });
   EXPECT_THAT(analyze_communication(pairs, members({"a", "b"})).slowest, IsEmpty());

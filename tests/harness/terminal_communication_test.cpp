@@ -120,6 +120,8 @@ TEST(CommunicationTables, TheMatrixHasBordersBetweenHosts) {
   EXPECT_THAT(text, HasSubstr("one way, 1.00 MB, GB/s"));
   EXPECT_THAT(text, HasSubstr("within a host"));
   EXPECT_THAT(text, HasSubstr("no rank, host or pair stands out"));
+  EXPECT_THAT(tables(ping_pong(2, {8}, pair_seconds), members({"a", "b"})), HasSubstr("of two nobody can say"));
+  EXPECT_THAT(text, ContainsRegex("ranks, by the best pair between hosts +rank [0-3] \\([ab]\\) +4 +1.000 +- +1.000\n"));
   EXPECT_THAT(text, Not(HasSubstr("#wrong")));  // rounds that went well are in the matrix
 }
 
@@ -140,6 +142,7 @@ TEST(CommunicationTables, FitScalingAndOverlap) {
           collective("all_reduce", bytes, ranks, 2.0 * (ranks - 1) / ranks, 1e-5 + double(bytes) / (ranks == 2 ? 8e9 : 4e9)));
     }
   }
+  records.push_back(collective("all_reduce", 2'097'152, 4, 1.5, 1e-5 + 2'097'152 / 4e9));
   for (const auto& [how, seconds] :
        std::vector<std::pair<std::string, double>>{{"gemm", 10e-3}, {"all_reduce", 4e-3}, {"both", 11e-3}}) {
     records.push_back(ok_record("overlap", how, {}, seconds));
@@ -147,10 +150,12 @@ TEST(CommunicationTables, FitScalingAndOverlap) {
   const std::string text = tables(records, members({"a", "a", "a", "a"}));
   EXPECT_THAT(
       words_of(text, "all_reduce/mpi/fp32/ranks:4/"),
-      ElementsAre("all_reduce/mpi/fp32/ranks:4/op:sum/place:out", "10.0", "us", "4.00", "GB/s", "6.00", "GB/s", "1.0000", "2"));
+      ElementsAre("all_reduce/mpi/fp32/ranks:4/op:sum/place:out", "10.0", "us", "4.00", "GB/s", "6.00", "GB/s", "1.0000", "3"));
   EXPECT_THAT(text, ContainsRegex("all_reduce/mpi/fp32/op:sum/place:out +1.05 MB +4 .* 77.8 % +-\n"));
+  // As much a rank is another size.
+  EXPECT_THAT(text, ContainsRegex("all_reduce/mpi/fp32/op:sum/place:out +2.10 MB +4 .* - +[0-9.]+ %\n"));
   EXPECT_THAT(text, Not(ContainsRegex("1.02 kB +4")));
-  EXPECT_THAT(text, ContainsRegex("overlap/fp32/n:1 +10.0 ms +4.00 ms +11.0 ms +75.0 % +10.0 %\n"));
+  EXPECT_THAT(text, ContainsRegex("overlap/fp32/n:1 +10.0 ms +4.00 ms +11.0 ms +75.0 % +- +10.0 %\n"));
   EXPECT_THAT(text, Not(HasSubstr("stands out")));  // nothing told who would
 }
 

@@ -93,6 +93,16 @@ def test_cases_of_one_run_alone_and_other_verdicts(small):
     assert f"other verdict: {wrong['name']}: ok, then wrong" in lines
 
 
+def test_rounds_of_other_pairs_are_not_compared(small):
+    other = copy.deepcopy(small)
+    small["benchmarks"][0]["roofmark"]["message"] = {"groups": [[0, 1]]}
+    other["benchmarks"][0]["roofmark"]["message"] = {"groups": [[1, 2]]}
+    rows, lines = compare.compare(small, other)
+    assert len(rows) == len(small["benchmarks"]) - 1 and any(line.startswith("1 cases have other ranks in B") for line in lines)
+    other["benchmarks"][0]["roofmark"]["message"] = {"groups": [[0, 1]]}
+    assert len(compare.compare(small, other)[0]) == len(rows) + 1
+
+
 def test_other_settings_are_said(small):
     other = copy.deepcopy(small) | {"data": "zeros"}
     other["device"]["name"] = "another\x1b[31m"
