@@ -399,7 +399,7 @@ class Ratios {
     const double centre = median(all), spread = scaled_median_absolute_deviation(all);
     Slowest made{std::move(of),          describe(worst->first),          static_cast<int>(means.size()),
                  worst->second / centre, worst->second / fastest->second, {}};
-    if (spread > 0) made.mads = (worst->second - centre) / spread;
+    if (spread > 0 && all.size() > 2) made.mads = (worst->second - centre) / spread;
     return made;
   }
 

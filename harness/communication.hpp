@@ -84,7 +84,7 @@ struct Slowest {
   int among = 0;               ///< as many are compared
   double times_median = 1;     ///< geometric means over the cases or sizes of what each took over the median of all
   double times_fastest = 1;    ///< the same, over the fastest one's
-  std::optional<double> mads;  ///< above the median, in scaled median absolute deviations; absent where that is 0
+  std::optional<double> mads;  ///< above the median, in scaled median absolute deviations; absent of two, and where it is 0
 };
 
 struct Communication {

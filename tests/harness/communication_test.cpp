@@ -341,6 +341,7 @@ TEST(Guilty, NobodyOfTwoButByHowMuchTheyDiffer) {
   EXPECT_EQ(found.slowest[0].who, "rank 1 (b)");
   EXPECT_DOUBLE_EQ(found.slowest[0].times_median, 1.5);
   EXPECT_DOUBLE_EQ(found.slowest[0].times_fastest, 3);
+  EXPECT_FALSE(found.slowest[0].mads);
 }
 
 Record alone(const std::string& how, const std::vector<double>& medians) {

@@ -128,6 +128,8 @@ def test_a_wrong_element_is_named_and_its_row_has_no_bandwidth(tmp_path, first):
     assert re.search(rf"rank 1 \({HOST}\): wrong result: .*\(1 of 256 elements are wrong; "
                      r"element 77 of its output is \S+ and should be \S+\)", wrong[name]["reason"])
     assert "measurement" not in wrong[name] and "placement" not in wrong[name]
+    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("1024 "))
+    assert row[:10] == ["1024", "256", "fp32", "sum", "-1", "2", "-", "-", "-", "1"]
     assert sum(line.startswith(f"wrong {name}: ") for line in said(done)) == 1, done.stderr
 
 
