@@ -23,7 +23,7 @@ constexpr double kDeviations = 5;
 // One size alone may be a neighbour's noise: named is who is slow at a third of them, and at two where there are as many.
 constexpr int kSlowSizes = 2;
 constexpr double kSlow = 1.1;  ///< times the median
-// Of fewer, the deviation is itself too uncertain: of equal ones with 10 % of noise it would name somebody in every third run.
+// Of fewer, the deviation is itself too uncertain to name anybody by it.
 constexpr std::size_t kMany = 7;
 constexpr double kSlowOfFew = 1.25;
 constexpr double kSlowPair = 1.2;  ///< times what its ranks' scores explain

@@ -79,7 +79,7 @@ struct Overlap {
 
 /// Who is slowest, and by how much, whether that says something or not.
 struct Slowest {
-  std::string of;              ///< "ranks, each alone", "hosts, each alone", "ranks, by their best pair within a host", ...
+  std::string of;              ///< "ranks, each alone", "hosts, each alone", "ranks, by the best pair within a host", ...
   std::string who;             ///< "rank 3 (node1)", "node1"
   int among = 0;               ///< as many are compared
   double times_median = 1;     ///< geometric means over the cases or sizes of what each took over the median of all
