@@ -50,6 +50,16 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(ROOFMARK_HAVE_CUDA ON)
 message(STATUS "CUDA: toolkit ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 
+# The model GPU interprets PTX, which nvcc would compress, and has an NCCL and an NVML but no cuDNN.
+if(ROOFMARK_GPU_MODEL)
+  set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+  string(APPEND CMAKE_CUDA_FLAGS " --no-compress")
+  list(PREPEND CMAKE_BUILD_RPATH ${CMAKE_BINARY_DIR}/tests/gpu_model)
+  set(CUDNN_INCLUDE_DIR "")
+  set(CUDNN_LIBRARY "")
+  set(NCCL_LIBRARY "")
+endif()
+
 # cuDNN is optional. The build needs its headers alone: the library is loaded when it is first used, by the loader's ways and,
 # in the build tree, from where it is found here. This header came with version 9.
 set(cudnn_places ${CUDNN_ROOT} $ENV{CUDNN_ROOT} $ENV{CUDNN_PATH} ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_TARGET_DIR})
