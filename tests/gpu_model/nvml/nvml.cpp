@@ -132,7 +132,9 @@ int nvmlDeviceGetNvLinkState(void* handle, unsigned link, int* to) {
 int nvmlDeviceGetCudaComputeCapability(void* handle, int* major, int* minor) {
   Reading reading;
   if (const int status = read(handle, reading)) return status;
-  *major = 9, *minor = 0;
+  auto* ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "gpumodel_compute_capability"));
+  if (!ask) return kNotSupported;
+  *major = ask() / 10, *minor = ask() % 10;
   return kSuccess;
 }
 struct ProcessInfo {

@@ -213,7 +213,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   if (!p) return fail(cudaErrorInvalidValue);
   if (!exists(device)) return fail(cudaErrorInvalidDevice);
   std::memset(p, 0, sizeof *p);
-  std::strcpy(p->name, "NVIDIA H200");
+  std::strcpy(p->name, settings().model->name);
   const unsigned char uuid[16] = {0x60, 0xde, 0x1a, 0x90, 0x20, 0x26, 0x11, 0x22,
                                   0x9a, 0x5c, 0,    0,    0,    0,    0,    static_cast<unsigned char>(device)};
   std::memcpy(p->uuid.bytes, uuid, 16);
@@ -228,8 +228,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   p->maxGridSize[0] = 2147483647;
   p->maxGridSize[1] = p->maxGridSize[2] = 65535;
   p->totalConstMem = 65536;
-  p->major = 9;
-  p->minor = 0;
+  p->major = settings().model->compute_capability / 10;
+  p->minor = settings().model->compute_capability % 10;
   p->textureAlignment = 512;
   p->texturePitchAlignment = 32;
   p->multiProcessorCount = settings().multiprocessors;
@@ -240,21 +240,21 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   p->pciDeviceID = 0;
   p->asyncEngineCount = 3;
   p->unifiedAddressing = 1;
-  p->memoryBusWidth = 6144;
+  p->memoryBusWidth = settings().model->memory_bus_bits;
   p->l2CacheSize = static_cast<int>(settings().l2_bytes);
   p->maxThreadsPerMultiProcessor = 2048;
   p->streamPrioritiesSupported = 1;
   p->globalL1CacheSupported = p->localL1CacheSupported = 1;
-  p->sharedMemPerMultiprocessor = 228 * 1024;
+  p->sharedMemPerMultiprocessor = settings().model->shared_per_multiprocessor;
   p->managedMemory = 1;
   p->computePreemptionSupported = 1;
   p->canUseHostPointerForRegisteredMem = 1;
   p->cooperativeLaunch = 1;
-  p->sharedMemPerBlockOptin = 227 * 1024;
+  p->sharedMemPerBlockOptin = settings().model->shared_optin;
   p->maxBlocksPerMultiProcessor = 32;
   p->reservedSharedMemPerBlock = 1024;
   p->memoryPoolsSupported = 1;
-  p->clusterLaunch = 1;
+  p->clusterLaunch = settings().model->clusters;
   return cudaSuccess;
 }
 
@@ -276,7 +276,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
       *value = 65536;
       break;
     case cudaDevAttrClockRate:
-      *value = 1980000;
+      *value = settings().model->clock_mhz * 1000;
       break;
     case cudaDevAttrMultiProcessorCount:
       *value = settings().multiprocessors;
@@ -288,10 +288,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
       *value = cudaComputeModeDefault;
       break;
     case cudaDevAttrMemoryClockRate:
-      *value = 3201000;
+      *value = settings().model->memory_clock_mhz * 1000;
       break;
     case cudaDevAttrGlobalMemoryBusWidth:
-      *value = 6144;
+      *value = settings().model->memory_bus_bits;
       break;
     case cudaDevAttrL2CacheSize:
       *value = static_cast<int>(settings().l2_bytes);
@@ -300,19 +300,19 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
       *value = 2048;
       break;
     case cudaDevAttrComputeCapabilityMajor:
-      *value = 9;
+      *value = settings().model->compute_capability / 10;
       break;
     case cudaDevAttrComputeCapabilityMinor:
-      *value = 0;
+      *value = settings().model->compute_capability % 10;
       break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = 228 * 1024;
+      *value = static_cast<int>(settings().model->shared_per_multiprocessor);
       break;
     case cudaDevAttrMaxRegistersPerMultiprocessor:
       *value = 65536;
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = 227 * 1024;
+      *value = static_cast<int>(settings().model->shared_optin);
       break;
     case cudaDevAttrMaxBlocksPerMultiprocessor:
       *value = 32;
@@ -321,7 +321,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
       *value = 1024;
       break;
     case cudaDevAttrClusterLaunch:
-      *value = 1;
+      *value = settings().model->clusters;
       break;
     case cudaDevAttrCooperativeLaunch:
       *value = 1;
@@ -390,5 +390,7 @@ bool gpumodel_telemetry(int device, double* values, unsigned long long* reasons)
   return true;
 }
 int gpumodel_devices() { return static_cast<int>(state().devices.size()); }
+/// 90 for 9.0.
+int gpumodel_compute_capability() { return settings().model->compute_capability; }
 
 }  // extern "C"

@@ -669,9 +669,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
         const double waves = std::ceil(tiles / sms) / (tiles / sms) * 132 / sms;
         const double scale = device.clock_mhz(start, 1) / 1755;
         double time = flops / rate(p.d, p.a) * std::min(waves, 2640.0) / scale;
-        time = std::max(time, bytes / (bytes > 0.7 * double(settings().l2_bytes) ? kDramBytesPerNs : kL2BytesPerNs));
+        time = std::max(time, bytes / (bytes > 0.7 * double(settings().l2_bytes) ? settings().model->dram_bytes_per_ns
+                                                                                 : settings().model->l2_bytes_per_ns));
         double slow = 1;
-        if (!planted(settings().slow, "cublaslt_matmul", &slow, false)) slow = 1;
+        if (!planted(settings().slow, "cublaslt_matmul", device.ordinal, &slow, false)) slow = 1;
         const double end = start + (overhead + (time + 1200) * slow) * device.noise();
         device.was_busy(start, end, 1);
         GPUMODEL_TRACE("matmul %lld x %lld x %lld x %d: model %.2f us", static_cast<long long>(p.shape.m),

@@ -45,8 +45,6 @@ struct Kernel {
 
 namespace {
 
-constexpr std::size_t kSharedOptin = 227 * 1024;
-
 struct FatWrapper {
   std::int32_t magic, version;
   const void* data;
@@ -68,7 +66,7 @@ struct FatEntry {
   std::uint64_t zero, uncompressed_size;
 };
 
-/// The newest PTX of a fat binary, or an explanation in `why`.
+/// The newest PTX of a fat binary that the device can run, or an explanation in `why`.
 std::string ptx_of(const void* image, std::string& why) {
   const auto* wrapper = static_cast<const FatWrapper*>(image);
   if (wrapper->magic != 0x466243b1) return why = "no fat binary", "";
@@ -78,10 +76,11 @@ std::string ptx_of(const void* image, std::string& why) {
   const char* end = at + header->size;
   std::string best;
   std::uint32_t best_arch = 0;
-  why = "no PTX in it";
+  why = "no PTX in it for compute capability " + std::to_string(settings().model->compute_capability);
   while (at + sizeof(FatEntry) <= end) {
     const auto* entry = reinterpret_cast<const FatEntry*>(at);
-    if (entry->kind == 1 && entry->arch >= best_arch) {
+    if (entry->kind == 1 && entry->arch >= best_arch &&
+        entry->arch <= static_cast<std::uint32_t>(settings().model->compute_capability)) {
       const char* text = at + entry->header_size;
       if (entry->compressed_size != 0 || std::strncmp(text, "//", 2) != 0) {
         if (std::string(text, std::min<std::size_t>(entry->size, 4096)).find(".version") == std::string::npos) {
@@ -296,9 +295,10 @@ double kernel_ns(Device& device, const Launch& launch, const Counters& c, double
   const double scale = device.clock_mhz(start, load) / 1755;  // the tables' rates are at 1755 MHz
   const double bytes = static_cast<double>(c.global_load_bytes + c.global_store_bytes + c.tma_bytes);
   const double l2 = static_cast<double>(settings().l2_bytes);
-  double time = bytes / (kL2BytesPerNs * std::max(share, 0.02));
+  double time = bytes / (settings().model->l2_bytes_per_ns * std::max(share, 0.02));
   if (launch.footprint > 0.7 * l2)
-    time = std::max(time, std::min(bytes, 2 * launch.footprint) / (kDramBytesPerNs * std::min(1.0, 2 * share)));
+    time = std::max(time,
+                    std::min(bytes, 2 * launch.footprint) / (settings().model->dram_bytes_per_ns * std::min(1.0, 2 * share)));
   double compute = mma / (kernel.tensor_flops_per_ns * (kernel.has_mma_sync ? 0.64 : 0.9));
   compute = std::max(compute, double(c.fma_flops[0]) / 118e3);
   compute = std::max(compute, double(c.fma_flops[1]) / 58e3);
@@ -339,11 +339,11 @@ std::string short_name(const std::string& mangled) { return mangled.size() > 160
 double run_launch(const std::shared_ptr<Launch>& launch, Device& device, double start, double overhead) {
   Kernel& kernel = *launch->kernel;
   Settings& s = settings();
-  if (planted(s.hang, kernel.name)) {
+  if (planted(s.hang, kernel.name, device.ordinal)) {
     say("planted: %s never ends", kernel.name.c_str());
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
   }
-  if (planted(s.sticky, kernel.name)) {
+  if (planted(s.sticky, kernel.name, device.ordinal)) {
     say("planted: %s ends with an illegal address", kernel.name.c_str());
     set_sticky(device, cudaErrorIllegalAddress);
     return start + overhead;
@@ -360,7 +360,7 @@ double run_launch(const std::shared_ptr<Launch>& launch, Device& device, double 
   for (std::size_t offset : launch->offsets) parameters.push_back(launch->bytes.data() + offset);
 
   double byte = 0;
-  const bool flips = planted(s.flip, kernel.name, &byte);
+  const bool flips = planted(s.flip, kernel.name, device.ordinal, &byte);
   std::vector<std::pair<Allocation, std::vector<char>>> before;
   if (flips) {
     for (std::size_t i = 0; i + 8 <= launch->bytes.size(); i += 8) {
@@ -376,7 +376,7 @@ double run_launch(const std::shared_ptr<Launch>& launch, Device& device, double 
   const double wall_before = host_now_ns();
   const double threads =
       double(launch->grid.x) * launch->grid.y * launch->grid.z * launch->block.x * launch->block.y * launch->block.z;
-  const bool skipped = planted(s.skip, kernel.name, nullptr, false);
+  const bool skipped = planted(s.skip, kernel.name, device.ordinal, nullptr, false);
   if (skipped) {
     GPUMODEL_TRACE("skipped: %s (GPUMODEL_SKIP)", short_name(kernel.name).c_str());
     counters.global_load_bytes = 1 << 28;
@@ -407,7 +407,7 @@ double run_launch(const std::shared_ptr<Launch>& launch, Device& device, double 
     end = std::max(from, wall_after);
   } else {
     double slow = 1;
-    if (!planted(s.slow, kernel.name, &slow, false)) slow = 1;
+    if (!planted(s.slow, kernel.name, device.ordinal, &slow, false)) slow = 1;
     double took = kernel_ns(device, *launch, counters, start);
     // A kernel that reads the timer itself took as long as it saw.
     if (kernel.reads_timer) took = std::max(took, double(time.globaltimer_ns) - double(timer_ns(from)));
@@ -479,7 +479,7 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** a
     return refuse(cudaErrorInvalidValue, std::to_string(dynamic) + " bytes of dynamic shared memory, " +
                                              std::to_string(kernel->dynamic_limit) +
                                              " were asked for with cudaFuncSetAttribute");
-  if (dynamic + about->static_shared > kSharedOptin)
+  if (dynamic + about->static_shared > settings().model->shared_optin)
     return refuse(cudaErrorInvalidValue, "more shared memory than a block can have");
   const int* required = about->required_cluster;
   if (required[0]) {
@@ -489,6 +489,7 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** a
     cluster = fixed;
   }
   if (cluster.x) {
+    if (!settings().model->clusters) return refuse(cudaErrorNotSupported, "clusters need compute capability 9.0");
     const auto size = std::uint64_t{cluster.x} * cluster.y * cluster.z;
     if (!size || grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
       return refuse(cudaErrorInvalidClusterSize, "a grid that is no multiple of its cluster");
@@ -646,8 +647,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* function) 
   to->localSizeBytes = about.local_bytes;
   to->maxThreadsPerBlock = about.max_threads;
   to->numRegs = registers_of(*kernel, about);
-  to->ptxVersion = 90;
-  to->binaryVersion = 90;
+  to->ptxVersion = to->binaryVersion = settings().model->compute_capability;
   to->maxDynamicSharedSizeBytes =
       static_cast<int>(kernel->dynamic_limit > 48 * 1024 ? kernel->dynamic_limit : 48 * 1024 - about.static_shared);
   to->preferredShmemCarveout = -1;
@@ -667,7 +667,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   const std::size_t fixed = kernel->function ? gpu_model::info(kernel->function).static_shared : 0;
   switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
-      if (value < 0 || static_cast<std::size_t>(value) + fixed > kSharedOptin)
+      if (value < 0 || static_cast<std::size_t>(value) + fixed > settings().model->shared_optin)
         return failed(cudaErrorInvalidValue,
                       ("cudaFuncSetAttribute: more shared memory than a block can have: " + std::to_string(value)).c_str());
       kernel->dynamic_limit = static_cast<std::size_t>(value);

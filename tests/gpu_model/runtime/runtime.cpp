@@ -34,7 +34,24 @@ std::size_t bytes_of(const char* name, std::size_t otherwise) {
   if (*end == 'g' || *end == 'G') value *= 1 << 30;
   return static_cast<std::size_t>(value);
 }
-/// "part:n" or "part:n:value"; several with commas. The part may itself have ':' (it is read from the end).
+constexpr DeviceModel kModels[] = {
+    // A100-SXM4-80GB.
+    {80, "roofmark model GPU (sm_80)", 108, 163 << 10, 164 << 10, std::size_t{40} << 20, std::size_t{81251} << 20, 1410, 1380,
+     1593, 5120, 1780, 3900, false},
+    // H200.
+    {90, "roofmark model GPU (sm_90)", 132, 227 << 10, 228 << 10, std::size_t{60} << 20, std::size_t{143771} << 20, 1980, 1755,
+     3201, 6144, 4200, 6500, true},
+};
+const DeviceModel& model_of(const char* arch) {
+  const std::string wanted = arch && *arch ? arch : "90";
+  for (const DeviceModel& model : kModels) {
+    if (std::to_string(model.compute_capability) == wanted) return model;
+  }
+  say("GPUMODEL_ARCH=%s: 80 and 90 can be modelled", wanted.c_str());
+  std::_Exit(2);
+}
+/// "part:n" or "part:n:value", "@device" behind it; several with commas. The part may itself have ':' (it is read from the
+/// end).
 std::vector<Planted> planted_by(const char* name, int numbers) {
   std::vector<Planted> all;
   const char* text = std::getenv(name);
@@ -44,6 +61,16 @@ std::vector<Planted> planted_by(const char* name, int numbers) {
     const std::size_t comma = rest.find(',');
     std::string one = rest.substr(0, comma);
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    Planted p;
+    if (const std::size_t at = one.rfind('@'); at != std::string::npos) {
+      char* end = nullptr;
+      p.device = static_cast<int>(std::strtol(one.c_str() + at + 1, &end, 10));
+      if (end == one.c_str() + at + 1 || *end || p.device < 0) {
+        say("%s=%s: a number of a device is expected behind '@'", name, text);
+        std::_Exit(2);
+      }
+      one.resize(at);
+    }
     std::vector<double> values;
     for (int i = 0; i < numbers; ++i) {
       const std::size_t colon = one.rfind(':');
@@ -51,7 +78,6 @@ std::vector<Planted> planted_by(const char* name, int numbers) {
       values.insert(values.begin(), std::strtod(one.c_str() + colon + 1, nullptr));
       one.resize(colon);
     }
-    Planted p;
     p.part = one;
     if (numbers == 1 && !values.empty()) p.n = static_cast<long>(values[0]), p.value = values[0];
     if (numbers == 2 && values.size() == 2) p.n = static_cast<long>(values[0]), p.value = values[1];
@@ -62,12 +88,14 @@ std::vector<Planted> planted_by(const char* name, int numbers) {
 
 Settings read_settings() {
   Settings s;
+  s.model = &model_of(std::getenv("GPUMODEL_ARCH"));
   s.devices = static_cast<int>(number("GPUMODEL_DEVICES", 1));
-  s.multiprocessors = std::clamp(static_cast<int>(number("GPUMODEL_SMS", 132)), 1, 132);
+  s.multiprocessors =
+      std::clamp(static_cast<int>(number("GPUMODEL_SMS", s.model->multiprocessors)), 1, s.model->multiprocessors);
   s.memory = bytes_of("GPUMODEL_MEMORY", s.memory);
-  s.total = bytes_of("GPUMODEL_TOTAL", std::size_t{143771} << 20);
+  s.total = bytes_of("GPUMODEL_TOTAL", s.model->memory_bytes);
   s.oom_after = bytes_of("GPUMODEL_OOM_AFTER", 0);
-  s.l2_bytes = bytes_of("GPUMODEL_L2", s.l2_bytes);
+  s.l2_bytes = bytes_of("GPUMODEL_L2", s.model->l2_bytes);
   s.clock_mhz = number("GPUMODEL_CLOCK_MHZ", 0);
   s.noise = number("GPUMODEL_NOISE", s.noise);
   s.seed = static_cast<std::uint64_t>(number("GPUMODEL_SEED", 1));
@@ -134,11 +162,11 @@ void say(const char* format, ...) {
 double host_now_ns() { return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - g_start).count(); }
 std::uint64_t timer_ns(double model_ns) { return g_epoch_ns + static_cast<std::uint64_t>(model_ns < 0 ? 0 : model_ns); }
 
-bool planted(std::vector<Planted>& all, const std::string& name, double* value, bool count) {
+bool planted(std::vector<Planted>& all, const std::string& name, int device, double* value, bool count) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   for (Planted& p : all) {
-    if (name.find(p.part) == std::string::npos) continue;
+    if (name.find(p.part) == std::string::npos || (p.device >= 0 && p.device != device)) continue;
     if (value) *value = p.value;
     if (!count) return true;
     ++p.seen;
@@ -220,7 +248,7 @@ double Device::clock_mhz(double at_ns, double load) {
   const Settings& s = settings();
   if (s.throttle_after_s >= 0 && at_ns * 1e-9 >= s.throttle_after_s) return s.throttle_mhz;
   if (s.clock_mhz > 0) return s.clock_mhz;
-  return 1980 - (1980 - 1755) * std::clamp(load, 0.0, 1.0);
+  return s.model->clock_mhz - (s.model->clock_mhz - s.model->loaded_clock_mhz) * std::clamp(load, 0.0, 1.0);
 }
 
 void Device::was_busy(double from, double to, double load) {
@@ -242,7 +270,8 @@ Telemetry Device::telemetry() {
   }
   Telemetry t;
   const bool throttled = settings().throttle_after_s >= 0 && now * 1e-9 >= settings().throttle_after_s;
-  t.sm_mhz = busy || throttled ? clock_mhz(now, load) : 1980;
+  t.sm_mhz = busy || throttled ? clock_mhz(now, load) : settings().model->clock_mhz;
+  t.memory_mhz = settings().model->memory_clock_mhz;
   t.power_watts = busy ? 250 + 400 * load : 115;
   t.celsius = std::min(31 + 20 * total, busy ? 65.0 : 45.0);
   t.reasons = throttled ? 0x20 : busy ? 0 : 1;
@@ -495,7 +524,8 @@ bool capturing(CUstream_st* stream) {
 
 double copy_rate(Place to, Place from, double bytes) {
   const bool pageable = to == Place::pageable || from == Place::pageable;
-  if (to == Place::device && from == Place::device) return 2 * bytes > 40e6 ? kDramBytesPerNs / 2 : kL2BytesPerNs / 2;
+  if (to == Place::device && from == Place::device)
+    return 2 * bytes > 40e6 ? settings().model->dram_bytes_per_ns / 2 : settings().model->l2_bytes_per_ns / 2;
   return pageable ? 12 : 55;
 }
 
@@ -570,7 +600,8 @@ cudaError_t set(void* to, int value, std::size_t bytes, cudaStream_t stream, Don
       stream, "memset",
       [=](Device& device, double start, double overhead) {
         std::memset(to, value, bytes);
-        const double rate = static_cast<double>(bytes) > 40e6 ? kDramBytesPerNs : kL2BytesPerNs;
+        const double rate =
+            static_cast<double>(bytes) > 40e6 ? settings().model->dram_bytes_per_ns : settings().model->l2_bytes_per_ns;
         const double end = start + (overhead + static_cast<double>(bytes) / rate) * device.noise();
         device.was_busy(start, end, 0.1);
         return end;

@@ -23,16 +23,30 @@
 namespace gpu_model::runtime {
 
 // ---- what the environment says --------------------------------------------------------------------------------------
-struct Planted {  // "<substring of kernel>:<n>[:<byte>]", n counted from 1; n = 0: every launch
+struct Planted {  // "<substring of kernel>:<n>[:<byte>][@<device>]", n counted from 1; n = 0: every launch
   std::string part;
+  int device = -1;  // -1: any
   long n = 1;
   double value = 0;
   long seen = 0;
 };
+/// What the two devices that can be modelled differ in.
+struct DeviceModel {
+  int compute_capability = 90;
+  const char* name = "";
+  int multiprocessors = 0;
+  std::size_t shared_optin = 0, shared_per_multiprocessor = 0;  // bytes; the first per block
+  std::size_t l2_bytes = 0, memory_bytes = 0;
+  int clock_mhz = 0, loaded_clock_mhz = 0;  // boost, and what the tensor cores' power leaves of it
+  int memory_clock_mhz = 0, memory_bus_bits = 0;
+  double dram_bytes_per_ns = 0, l2_bytes_per_ns = 0;
+  bool clusters = false;
+};
 struct Settings {
-  int devices = 1, multiprocessors = 132;
+  const DeviceModel* model = nullptr;
+  int devices = 1, multiprocessors = 0;
   std::size_t memory = std::size_t{4} << 30, total = 0, oom_after = 0;
-  std::size_t l2_bytes = 60u << 20;
+  std::size_t l2_bytes = 0;
   double clock_mhz = 0;  // 0: the model's own
   double throttle_after_s = -1, throttle_mhz = 0;
   double noise = 0.003;
@@ -155,11 +169,9 @@ cudaError_t check_stream(cudaStream_t, CUstream_st** found);  // resolves 0, cud
 
 cudaError_t cublas_stream_device(cudaStream_t, int* device);
 
-// Rates of an H200, by public tables.
-inline constexpr double kDramBytesPerNs = 4200, kL2BytesPerNs = 6500;
 inline constexpr double kStreamOverheadNs = 2000, kGraphOverheadNs = 1200;
 
-bool planted(std::vector<Planted>&, const std::string& name, double* value = nullptr, bool count = true);
+bool planted(std::vector<Planted>&, const std::string& name, int device, double* value = nullptr, bool count = true);
 
 }  // namespace gpu_model::runtime
 
