@@ -194,6 +194,22 @@ TEST_F(CudaAttention, ScoresFarApart) {
   });
 }
 
+// Equal weights of 1 and -1 cancel exactly; a score that is off by its last bit shows at 100.
+TEST_F(CudaAttention, EqualScoresWeighEqually) {
+  for (const DataType type : {DataType::bf16, DataType::fp16}) {
+    Operands operands = make({1, 1, 1, 40, 150, 64, type, false});
+    for (std::size_t i = 0; i < operands.q_count; ++i) set(operands.q, type, i, 1);
+    for (std::size_t i = 0; i < operands.k_count; ++i) {
+      set(operands.k, type, i, 12.5);
+      set(operands.v, type, i, i / 64 % 2 == 0 ? 1 : -1);
+    }
+    for_each_way([&](const AttentionKernels& kernels) {
+      const std::vector<double> got = run(kernels, operands);
+      for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 0) << i;
+    });
+  }
+}
+
 TEST_F(CudaAttention, NaNReachesWhatSeesItAndNoMore) {
   const AttentionProblem p = {1, 1, 1, 100, 100, 64, DataType::bf16, true};
   for (bool in_key : {false, true}) {
