@@ -85,6 +85,21 @@ class CudaAttention : public testing::Test {
     }
     return found;
   }
+  /// In float64 on the host, where the reference is held to plain numbers elsewhere.
+  Expected host_reference(const Operands& operands, bool rounds_scores) {
+    const AttentionProblem& p = operands.problem;
+    std::vector<std::uint16_t> q(operands.q_count), k(operands.k_count), v(operands.k_count);
+    device_->to_host(q.data(), operands.q.get(), 2 * q.size());
+    device_->to_host(k.data(), operands.k.get(), 2 * k.size());
+    device_->to_host(v.data(), operands.v.get(), 2 * v.size());
+    Expected found = {std::vector<double>(q.size()), std::vector<double>(q.size())};
+    for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+      const std::int64_t at = batch * p.queries * p.heads * p.head_dim;
+      cpu::attention_reference.exact(p, {q.data(), k.data(), v.data(), nullptr}, rounds_scores, batch, 0, p.queries,
+                                     found.value.data() + at, found.scale.data() + at, nullptr);
+    }
+    return found;
+  }
 
   template <class Check>
   void for_each_way(Check check) {
@@ -103,24 +118,14 @@ const AttentionProblem kProblems[] = {{2, 4, 2, 70, 130, 64, DataType::bf16, tru
                                       {1, 2, 2, 65, 1, 256, DataType::bf16, false},
                                       {1, 1, 1, 100, 1000, 128, DataType::fp16, false}};
 
-// The host's reference is held to plain numbers elsewhere.
 TEST_F(CudaAttention, ReferencesAgreeWithTheHosts) {
   for (const AttentionProblem& p : kProblems) {
     const Operands operands = make(p);
-    std::vector<std::uint16_t> q(operands.q_count), k(operands.k_count), v(operands.k_count);
-    device_->to_host(q.data(), operands.q.get(), 2 * q.size());
-    device_->to_host(k.data(), operands.k.get(), 2 * k.size());
-    device_->to_host(v.data(), operands.v.get(), 2 * v.size());
     for (bool rounds_scores : {false, true}) {
-      Expected host = {std::vector<double>(q.size()), std::vector<double>(q.size())};
-      for (std::int64_t batch = 0; batch < p.batch; ++batch) {
-        const std::int64_t at = batch * p.queries * p.heads * p.head_dim;
-        cpu::attention_reference.exact(p, {q.data(), k.data(), v.data(), nullptr}, rounds_scores, batch, 0, p.queries,
-                                       host.value.data() + at, host.scale.data() + at, nullptr);
-      }
+      const Expected host = host_reference(operands, rounds_scores);
       const Expected exact = reference(cuda::attention_reference.exact, operands, rounds_scores);
       const Expected fast = reference(cuda::attention_reference.fast, operands, rounds_scores);
-      for (std::size_t i = 0; i < q.size(); ++i) {
+      for (std::size_t i = 0; i < operands.q_count; ++i) {
         ASSERT_NEAR(exact.value[i], host.value[i], 1e-13 * host.scale[i]) << i;
         ASSERT_NEAR(exact.scale[i], host.scale[i], 1e-13 * host.scale[i]) << i;
         ASSERT_NEAR(fast.value[i], host.value[i], 3e-5 * host.scale[i]) << i;
@@ -129,6 +134,39 @@ TEST_F(CudaAttention, ReferencesAgreeWithTheHosts) {
     }
   }
 }
+
+class CudaAttentionWay : public CudaAttention, public testing::WithParamInterface<const AttentionKernels*> {
+ protected:
+  void SetUp() override {
+    CudaAttention::SetUp();
+    if (IsSkipped()) return;
+    if (const std::string why = GetParam()->unsupported(device_->info().compute_capability); !why.empty()) GTEST_SKIP() << why;
+  }
+
+  void expect_right(const AttentionProblem& p) {
+    SCOPED_TRACE(std::to_string(p.queries) + " x " + std::to_string(p.keys) + ", d " + std::to_string(p.head_dim));
+    const Operands operands = make(p);
+    const std::vector<double> got = run(*GetParam(), operands);
+    const auto [value, scale] = host_reference(operands, GetParam()->plan(p)->rounds_scores());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_LE(std::fabs(got[i] - value[i]), 1.1 * unit_roundoff(p.type) * scale[i]) << i;
+    }
+  }
+};
+
+TEST_P(CudaAttentionWay, IsRightAtAwkwardShapes) {
+  for (const AttentionProblem& p : kProblems) expect_right(p);
+  expect_right({1, 2, 1, 300, 300, 64, DataType::fp16, true});
+  expect_right({1, 1, 1, 140, 200, 256, DataType::fp16, true});
+}
+
+// A length for each of the softmax kernels of the unfused way.
+TEST_P(CudaAttentionWay, IsRightAtEveryLengthOfRow) {
+  for (const std::int64_t keys : {512, 513, 2049, 8193, 16385}) expect_right({1, 1, 1, 3, keys, 64, DataType::bf16, true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, CudaAttentionWay, testing::ValuesIn(kWays),
+                         [](const auto& named) { return std::string(named.param->how); });
 
 TEST_F(CudaAttention, RowsThatSeeNothingAreZero) {
   const AttentionProblem p = {1, 2, 1, 200, 65, 64, DataType::bf16, true};
@@ -154,6 +192,22 @@ TEST_F(CudaAttention, ScoresFarApart) {
     const std::vector<double> got = run(kernels, operands);
     for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], expected[i]) << i;
   });
+}
+
+// Equal weights of 1 and -1 cancel exactly; a score that is off by its last bit shows at 100.
+TEST_F(CudaAttention, EqualScoresWeighEqually) {
+  for (const DataType type : {DataType::bf16, DataType::fp16}) {
+    Operands operands = make({1, 1, 1, 40, 150, 64, type, false});
+    for (std::size_t i = 0; i < operands.q_count; ++i) set(operands.q, type, i, 1);
+    for (std::size_t i = 0; i < operands.k_count; ++i) {
+      set(operands.k, type, i, 12.5);
+      set(operands.v, type, i, i / 64 % 2 == 0 ? 1 : -1);
+    }
+    for_each_way([&](const AttentionKernels& kernels) {
+      const std::vector<double> got = run(kernels, operands);
+      for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 0) << i;
+    });
+  }
 }
 
 TEST_F(CudaAttention, NaNReachesWhatSeesItAndNoMore) {
