@@ -1,422 +1,190 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in NCCL (libnccl.so.2) for the ranks of one process: links with the stand-in runtime. Data go as NCCL says they do;
-// ranks of other processes cannot be reached. No log is written.
+// The stand-in NCCL (libnccl.so.2): its entry points, over the stand-in runtime. Ranks may be devices of one process, or
+// processes of one host; the real NCCL's refusals and waits are kept.
 #include <nccl.h>
+#include <unistd.h>
 
-#include <bit>
 #include <chrono>
-#include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "../runtime/runtime.hpp"
+#include "communicator.hpp"
+#include "fault.hpp"
+#include "log.hpp"
+#include "numbers.hpp"
 
-using namespace gpu_model::runtime;
+using namespace gpu_model;
+using nccl::Action;
+using nccl::Call;
+using nccl::Communicator;
 
-namespace {
-
-struct Team;
-}  // namespace
-
+/// Stays where it is once destroyed, so that its later use is refused.
 struct ncclComm {
-  std::shared_ptr<Team> team;
-  int rank = 0, device = 0;
-  unsigned long long executed = 0;
-  bool gone = false;
+  std::shared_ptr<Communicator> rank;
 };
 
 namespace {
 
-enum class What { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter, send, receive };
-struct Call {
-  What what{};
-  const void* in = nullptr;
-  void* out = nullptr;
-  std::size_t count = 0;
-  ncclDataType_t type{};
-  ncclRedOp_t op{};
-  int root = 0;
-  ncclComm_t comm = nullptr;
+struct Enqueued {
+  std::shared_ptr<Communicator> rank;
   cudaStream_t stream = nullptr;
-  std::shared_ptr<std::vector<Call>> joined;  // sends and receives of a group
+  Call call;
 };
-struct Meeting {
-  std::vector<const Call*> calls;
-  int come = 0, left = 0;
-  double start = 0;
-  bool over = false;
-};
-struct Team {
-  int size = 0;
-  int joined = 0;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::map<unsigned long long, Meeting> meetings;
-  bool aborted = false;
-  double noise_seed = 0;
-};
-std::mutex g_mutex;
-std::map<std::string, std::shared_ptr<Team>> g_teams;
-thread_local int t_depth = 0;
-thread_local std::vector<Call> t_calls;
-thread_local std::string t_reason;
+
+thread_local int group_depth = 0;
+thread_local std::vector<Enqueued> group_calls;
+/// What waits for other ranks, and so for the end of the group: they may be this thread's own.
+thread_local std::vector<std::function<ncclResult_t()>> group_waits;
+thread_local std::string reason;
 
 ncclResult_t refuse(ncclResult_t status, const std::string& why) {
-  t_reason = why;
-  say("NCCL: %s: %s", ncclGetErrorString(status), why.c_str());
+  reason = why;
+  runtime::say("NCCL: %s: %s", ncclGetErrorString(status), why.c_str());
   return status;
 }
 
-std::size_t width(ncclDataType_t type) {
-  switch (static_cast<int>(type)) {
-    case 0:
-    case 1:
-    case 10:
-    case 11:
-      return 1;
-    case 6:
-    case 9:
-      return 2;
-    case 2:
-    case 3:
-    case 7:
-      return 4;
-    case 4:
-    case 5:
-    case 8:
-      return 8;
-    default:
-      return 0;
-  }
-}
-float half_value(std::uint16_t h) {
-  const int e = h >> 10 & 31, m = h & 1023;
-  const float v = e == 31 ? (m ? NAN : INFINITY) : e ? std::ldexp(1024.0f + m, e - 25) : std::ldexp(float(m), -24);
-  return h & 0x8000 ? -v : v;
-}
-double load(ncclDataType_t type, const void* p, std::size_t i) {
-  switch (static_cast<int>(type)) {
-    case 0:
-      return static_cast<const std::int8_t*>(p)[i];
-    case 1:
-      return static_cast<const std::uint8_t*>(p)[i];
-    case 2:
-      return static_cast<const std::int32_t*>(p)[i];
-    case 3:
-      return static_cast<const std::uint32_t*>(p)[i];
-    case 6:
-      return half_value(static_cast<const std::uint16_t*>(p)[i]);
-    case 7:
-      return static_cast<const float*>(p)[i];
-    case 8:
-      return static_cast<const double*>(p)[i];
-    case 9:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(static_cast<const std::uint16_t*>(p)[i]) << 16);
-    case 10: {
-      const int v = static_cast<const std::uint8_t*>(p)[i], e = v >> 3 & 15, m = v & 7;
-      const double s = (v & 127) == 127 ? NAN : e ? std::ldexp(8.0 + m, e - 10) : std::ldexp(double(m), -9);
-      return v & 128 ? -s : s;
-    }
-    default:
-      return 0;
-  }
-}
-/// Rounds to nearest even at `bits` of significand, with the least exponent of a subnormal's last place.
-double rounded(double v, int bits, int least) {
-  if (v == 0 || !std::isfinite(v)) return v;
-  int e;
-  std::frexp(v, &e);
-  const int place = std::max(e - bits, least);
-  return std::ldexp(std::nearbyint(std::ldexp(v, -place)), place);
-}
-void store(ncclDataType_t type, void* p, std::size_t i, double v) {
-  switch (static_cast<int>(type)) {
-    case 0:
-      static_cast<std::int8_t*>(p)[i] = static_cast<std::int8_t>(static_cast<std::int64_t>(v));
-      break;
-    case 1:
-      static_cast<std::uint8_t*>(p)[i] = static_cast<std::uint8_t>(static_cast<std::int64_t>(v));
-      break;
-    case 2:
-      static_cast<std::int32_t*>(p)[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(v));
-      break;
-    case 3:
-      static_cast<std::uint32_t*>(p)[i] = static_cast<std::uint32_t>(static_cast<std::int64_t>(v));
-      break;
-    case 6: {
-      const double r = rounded(v, 11, -24), a = std::fabs(r);
-      std::uint16_t h;
-      if (std::isnan(r))
-        h = 0x7fff;
-      else if (a >= 65520)
-        h = 0x7c00;
-      else if (a < std::ldexp(1, -14))
-        h = static_cast<std::uint16_t>(std::ldexp(a, 24));
-      else {
-        int e;
-        const double f = std::frexp(a, &e);
-        h = static_cast<std::uint16_t>((e + 14) << 10 | (static_cast<int>(std::ldexp(f, 11)) & 1023));
-      }
-      static_cast<std::uint16_t*>(p)[i] = static_cast<std::uint16_t>(h | (std::signbit(v) ? 0x8000 : 0));
-      break;
-    }
-    case 7:
-      static_cast<float*>(p)[i] = static_cast<float>(v);
-      break;
-    case 8:
-      static_cast<double*>(p)[i] = v;
-      break;
-    case 9: {
-      const auto f = std::bit_cast<std::uint32_t>(static_cast<float>(rounded(v, 8, -133)));
-      static_cast<std::uint16_t*>(p)[i] = std::isnan(v) ? 0x7fff : static_cast<std::uint16_t>(f >> 16);
-      break;
-    }
-    case 10: {
-      const double r = rounded(v, 4, -9), a = std::min(std::fabs(r), 448.0);
-      std::uint8_t h;
-      if (std::isnan(r))
-        h = 0x7f;
-      else if (a < std::ldexp(1, -6))
-        h = static_cast<std::uint8_t>(std::ldexp(a, 9));
-      else {
-        int e;
-        const double f = std::frexp(a, &e);
-        h = static_cast<std::uint8_t>((e + 6) << 3 | (static_cast<int>(std::ldexp(f, 4)) & 7));
-      }
-      static_cast<std::uint8_t*>(p)[i] = static_cast<std::uint8_t>(h | (std::signbit(v) ? 0x80 : 0));
-      break;
-    }
-    default:
-      break;
-  }
-}
-/// The sum (or what it is) of one element of all ranks, rounded to the type at every step as a ring does.
-void reduce_into(std::vector<char>& to, const Meeting& m, std::size_t first, std::size_t count) {
-  const Call& call = *m.calls[0];
-  const bool whole = static_cast<int>(call.type) <= 5;
-  const double n = static_cast<double>(m.calls.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    double sum = 0;
-    for (std::size_t r = 0; r < m.calls.size(); ++r) {
-      double v = load(call.type, m.calls[r]->in, first + i);
-      if (call.op == ncclAvg && !whole) {
-        store(call.type, to.data(), i, v / n);
-        v = load(call.type, to.data(), i);
-      }
-      sum = r == 0                ? v
-            : call.op == ncclMax  ? std::fmax(sum, v)
-            : call.op == ncclMin  ? std::fmin(sum, v)
-            : call.op == ncclProd ? sum * v
-                                  : sum + v;
-      store(call.type, to.data(), i, sum);
-      sum = load(call.type, to.data(), i);
-    }
-    if (call.op == ncclAvg && whole) store(call.type, to.data(), i, std::trunc(sum / n));
+/// The status of what may throw.
+template <class Work>
+ncclResult_t guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const std::invalid_argument& error) {
+    return refuse(ncclInvalidArgument, error.what());
+  } catch (const std::logic_error& error) {
+    return refuse(ncclInvalidUsage, error.what());
+  } catch (const std::exception& error) {
+    return refuse(ncclSystemError, error.what());
   }
 }
 
-void perform(Meeting& m) {
-  const std::size_t n = m.calls.size();
-  const Call& one = *m.calls[0];
-  const std::size_t bytes = one.count * width(one.type);
-  const auto at = [&](const void* p, std::size_t i) { return static_cast<const char*>(p) + i * bytes; };
-  const auto to = [&](void* p, std::size_t i) { return static_cast<char*>(p) + i * bytes; };
-  std::vector<std::vector<char>> made(n);
-  switch (one.what) {
-    case What::all_reduce:
-    case What::reduce: {
-      std::vector<char> sum(bytes);
-      reduce_into(sum, m, 0, one.count);
-      for (std::size_t r = 0; r < n; ++r) {
-        if (one.what == What::all_reduce || static_cast<int>(r) == one.root) std::memcpy(m.calls[r]->out, sum.data(), bytes);
-      }
-      break;
-    }
-    case What::reduce_scatter:
-      for (std::size_t r = 0; r < n; ++r) {
-        made[r].resize(bytes);
-        reduce_into(made[r], m, r * one.count, one.count);
-      }
-      for (std::size_t r = 0; r < n; ++r) std::memcpy(m.calls[r]->out, made[r].data(), bytes);
-      break;
-    case What::all_gather:
-    case What::gather:
-      for (std::size_t r = 0; r < n; ++r) made[r].assign(at(m.calls[r]->in, 0), at(m.calls[r]->in, 1));
-      for (std::size_t r = 0; r < n; ++r) {
-        if (one.what == What::gather && static_cast<int>(r) != one.root) continue;
-        for (std::size_t s = 0; s < n; ++s) std::memcpy(to(m.calls[r]->out, s), made[s].data(), bytes);
-      }
-      break;
-    case What::broadcast: {
-      const auto root = static_cast<std::size_t>(one.root);
-      made[0].assign(at(m.calls[root]->in, 0), at(m.calls[root]->in, 1));
-      for (std::size_t r = 0; r < n; ++r) std::memcpy(m.calls[r]->out, made[0].data(), bytes);
-      break;
-    }
-    case What::scatter: {
-      const auto root = static_cast<std::size_t>(one.root);
-      made[0].assign(at(m.calls[root]->in, 0), at(m.calls[root]->in, n));
-      for (std::size_t r = 0; r < n; ++r) std::memcpy(m.calls[r]->out, made[0].data() + r * bytes, bytes);
-      break;
-    }
-    case What::all_to_all:
-      for (std::size_t r = 0; r < n; ++r) made[r].assign(at(m.calls[r]->in, 0), at(m.calls[r]->in, n));
-      for (std::size_t r = 0; r < n; ++r) {
-        for (std::size_t s = 0; s < n; ++s) std::memcpy(to(m.calls[r]->out, s), made[s].data() + r * bytes, bytes);
-      }
-      break;
-    case What::send:
-    case What::receive: {  // a group of them: in order between each pair
-      std::vector<std::pair<const Call*, std::vector<char>>> sent;
-      for (const Call* rank : m.calls) {
-        for (const Call& c : *rank->joined) {
-          if (c.what == What::send)
-            sent.emplace_back(&c, std::vector<char>(static_cast<const char*>(c.in),
-                                                    static_cast<const char*>(c.in) + c.count * width(c.type)));
-        }
-      }
-      for (const Call* rank : m.calls) {
-        for (const Call& c : *rank->joined) {
-          if (c.what != What::receive) continue;
-          bool found = false;
-          for (auto& [s, data] : sent) {
-            if (!s || s->comm->rank != c.root || s->root != c.comm->rank) continue;
-            if (data.size() != c.count * width(c.type)) say("NCCL: a receive of another size than its send");
-            std::memcpy(c.out, data.data(), std::min(data.size(), c.count * width(c.type)));
-            s = nullptr;
-            found = true;
-            break;
-          }
-          if (!found) say("NCCL: a receive by rank %d from %d without a send: the real one would hang", c.comm->rank, c.root);
-        }
-      }
-      for (auto& [s, data] : sent) {
-        if (s) say("NCCL: a send by rank %d to %d without a receive: the real one would hang", s->comm->rank, s->root);
-      }
-      break;
-    }
-  }
-}
+bool is_live(ncclComm_t comm) { return comm && comm->rank && !comm->rank->aborted(); }
 
-double seconds_ns(const Call& call, std::size_t ranks) {
-  double bytes = double(call.count) * double(width(call.type));
-  if (call.joined) {
-    bytes = 0;
-    for (const Call& c : *call.joined) bytes += double(c.count) * double(width(c.type));
-  }
-  const double n = double(ranks);
-  double traffic = bytes;
-  if (call.what == What::all_reduce) traffic = 2 * bytes * (n - 1) / n;
-  if (call.what == What::all_gather || call.what == What::reduce_scatter || call.what == What::all_to_all)
-    traffic = bytes * (n - 1);
-  return 6000 + 1500 * (n - 1) + traffic / 360;  // 360 GB/s of a link's 450
-}
-
-/// One rank's part, on its stream's thread.
-double take_part(const Call& call, Device& device, double start, double overhead) {
-  ncclComm& comm = *call.comm;
-  Team& team = *comm.team;
-  std::unique_lock lock(team.mutex);
-  const unsigned long long turn = comm.executed++;
-  Meeting& m = team.meetings[turn];
-  m.calls.resize(static_cast<std::size_t>(team.size));
-  m.calls[static_cast<std::size_t>(comm.rank)] = &call;
-  m.start = std::max(m.start, start);
-  if (++m.come == team.size) {
-    for (const Call* other : m.calls) {
-      if (other->joined || other->what == call.what) {
-        if (other->count != call.count || other->type != call.type || other->op != call.op || other->root != call.root) {
-          if (!call.joined) say("NCCL: ranks call the same collective with other arguments: undefined");
-        }
-      } else {
-        say("NCCL: ranks call different collectives: the real one would hang");
-      }
-    }
-    perform(m);
-    m.over = true;
-    team.changed.notify_all();
-  } else {
-    team.changed.wait(lock, [&] { return m.over || team.aborted; });
-  }
-  const double end = m.start + (overhead + seconds_ns(call, static_cast<std::size_t>(team.size))) * device.noise();
-  if (++m.left == team.size) team.meetings.erase(turn);
-  device.was_busy(start, end, 0.3);
-  return end;
-}
-
-ncclResult_t submit_call(Call call) {
-  const auto made = std::make_shared<const Call>(std::move(call));
-  const cudaError_t status = submit(made->stream, "nccl", [made](Device& device, double start, double overhead) {
-    return take_part(*made, device, start, overhead);
-  });
+ncclResult_t submit(Enqueued enqueued) {
+  log_choice(*enqueued.rank, enqueued.call);
+  const auto rank = std::move(enqueued.rank);
+  const auto call = std::make_shared<const Call>(std::move(enqueued.call));
+  const auto work = [rank, call](runtime::Device& device, double start, double overhead) {
+    if (!rank->perform(*call, start)) return start;
+    const double end = start + (overhead + duration_ns(*call, rank->size())) * device.noise();
+    device.was_busy(start, end, 0.3);
+    return end;
+  };
+  const cudaError_t status = runtime::submit(enqueued.stream, "nccl", work);
   return status == cudaSuccess ? ncclSuccess : refuse(ncclUnhandledCudaError, cudaGetErrorString(status));
 }
 
-ncclResult_t flush() {
-  std::vector<Call> calls = std::move(t_calls);
-  t_calls.clear();
-  // The sends and receives of a rank are one operation.
-  std::map<ncclComm_t, std::shared_ptr<std::vector<Call>>> joined;
-  std::vector<Call> all;
-  for (Call& call : calls) {
-    if (call.what != What::send && call.what != What::receive) {
-      all.push_back(call);
-      continue;
+ncclResult_t end_group() {
+  // The messages of a rank are one call, which takes the place of the first.
+  std::vector<Enqueued> calls;
+  std::map<Communicator*, std::size_t> messages;
+  for (Enqueued& enqueued : std::exchange(group_calls, {})) {
+    if (enqueued.call.action == Action::messages) {
+      const auto [first, is_first] = messages.try_emplace(enqueued.rank.get(), calls.size());
+      if (!is_first) {
+        calls[first->second].call.messages.push_back(enqueued.call.messages.front());
+        continue;
+      }
     }
-    auto& list = joined[call.comm];
-    if (!list) {
-      list = std::make_shared<std::vector<Call>>();
-      Call whole;
-      whole.what = What::send;
-      whole.comm = call.comm;
-      whole.stream = call.stream;
-      whole.joined = list;
-      all.push_back(whole);
-    }
-    list->push_back(call);
+    calls.push_back(std::move(enqueued));
   }
-  for (Call& call : all) {
-    if (const ncclResult_t status = submit_call(std::move(call)); status != ncclSuccess) return status;
+  ncclResult_t first_status = ncclSuccess;
+  for (const auto& wait : std::exchange(group_waits, {})) {
+    if (const ncclResult_t status = wait(); first_status == ncclSuccess) first_status = status;
   }
-  return ncclSuccess;
+  for (Enqueued& enqueued : calls) {
+    if (first_status != ncclSuccess) break;
+    first_status = submit(std::move(enqueued));
+  }
+  return first_status;
 }
 
-ncclResult_t enqueue(Call call) {
-  if (!call.comm || call.comm->gone) return refuse(ncclInvalidArgument, "no communicator");
-  if (!width(call.type)) return refuse(ncclInvalidArgument, "an unknown type");
+/// At once, or at the end of the group.
+ncclResult_t at_end_of_group(std::function<ncclResult_t()> wait) {
+  group_waits.push_back(std::move(wait));
+  return group_depth ? ncclSuccess : end_group();
+}
+
+ncclResult_t check_stream(const Communicator& rank, cudaStream_t stream) {
   int device = -1;
-  if (cublas_stream_device(call.stream, &device) != cudaSuccess) return refuse(ncclUnhandledCudaError, "an unknown stream");
-  if (device != call.comm->device) return refuse(ncclInvalidUsage, "a stream of another device than the communicator's");
-  const std::size_t n = static_cast<std::size_t>(call.comm->team->size), bytes = call.count * width(call.type);
-  const auto fits = [&](const void* p, std::size_t times) {
-    int where = -1;
-    return bytes == 0 || (place_of(p, times * bytes, &where) == Place::device && where == call.comm->device);
-  };
-  const bool in_n = call.what == What::reduce_scatter || call.what == What::all_to_all ||
-                    (call.what == What::scatter && call.comm->rank == call.root);
-  const bool out_n = call.what == What::all_gather || call.what == What::all_to_all ||
-                     (call.what == What::gather && call.comm->rank == call.root);
-  const bool no_in = call.what == What::receive ||
-                     ((call.what == What::scatter || call.what == What::broadcast) && call.comm->rank != call.root);
-  const bool no_out =
-      call.what == What::send || ((call.what == What::gather || call.what == What::reduce) && call.comm->rank != call.root);
-  if (!no_in && !fits(call.in, in_n ? n : 1))
-    return refuse(ncclInvalidArgument, "the input is not within one allocation of the rank's device");
-  if (!no_out && !fits(call.out, out_n ? n : 1))
-    return refuse(ncclInvalidArgument, "the output is not within one allocation of the rank's device");
-  if (static_cast<int>(call.type) == 10 && call.op == ncclAvg && n == 1)
-    return refuse(ncclInvalidUsage, "fp8 average of one rank");
-  t_calls.push_back(call);
-  return t_depth ? ncclSuccess : flush();
+  if (runtime::cublas_stream_device(stream, &device) != cudaSuccess) return refuse(ncclUnhandledCudaError, "an unknown stream");
+  if (device != rank.device()) return refuse(ncclInvalidUsage, "a stream of another device than the communicator's");
+  return ncclSuccess;
 }
 
-ncclResult_t make(ncclComm_t* to, std::shared_ptr<Team> team, int rank, int device) {
-  auto* comm = new ncclComm;
-  comm->team = std::move(team);
-  comm->rank = rank;
-  comm->device = device;
-  *to = comm;
-  return ncclSuccess;
+/// Within one allocation of the rank's device.
+bool fits(const Communicator& rank, const void* data, std::size_t bytes) {
+  int device = -1;
+  return bytes == 0 || (runtime::place_of(data, bytes, &device) == runtime::Place::device && device == rank.device());
+}
+
+ncclResult_t add_to_group(ncclComm_t comm, cudaStream_t stream, Call call) {
+  group_calls.push_back({comm->rank, stream, std::move(call)});
+  return group_depth ? ncclSuccess : end_group();
+}
+
+ncclResult_t enqueue(Action action, const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                     ncclComm_t comm, cudaStream_t stream) {
+  if (!is_live(comm)) return refuse(ncclInvalidArgument, "no communicator");
+  const Communicator& rank = *comm->rank;
+  if (nccl::width(type) == 0) return refuse(ncclInvalidArgument, "an unknown type");
+  if (op < ncclSum || op > ncclAvg) return refuse(ncclInvalidArgument, "an unknown reduction");
+  if (root < 0 || root >= rank.size()) return refuse(ncclInvalidArgument, "an invalid root");
+  if (const ncclResult_t status = check_stream(rank, stream); status != ncclSuccess) return status;
+  const std::size_t parts = static_cast<std::size_t>(rank.size()), bytes = count * nccl::width(type);
+  const bool is_root = rank.rank() == root;
+  std::size_t parts_in = 1, parts_out = 1;
+  if (action == Action::reduce_scatter || action == Action::all_to_all) parts_in = parts;
+  if (action == Action::scatter) parts_in = is_root ? parts : 0;
+  if (action == Action::broadcast) parts_in = is_root ? 1 : 0;
+  if (action == Action::all_gather || action == Action::all_to_all) parts_out = parts;
+  if (action == Action::gather) parts_out = is_root ? parts : 0;
+  if (action == Action::reduce) parts_out = is_root ? 1 : 0;
+  if (!fits(rank, in, parts_in * bytes)) {
+    return refuse(ncclInvalidArgument, "the input is not within one allocation of the rank's device");
+  }
+  if (!fits(rank, out, parts_out * bytes)) {
+    return refuse(ncclInvalidArgument, "the output is not within one allocation of the rank's device");
+  }
+  // One rank alone scales by a kernel that NCCL has not for fp8.
+  if (type == ncclFloat8e4m3 && op == ncclAvg && parts == 1) return refuse(ncclInvalidUsage, "fp8 average of one rank");
+  return add_to_group(comm, stream, {action, static_cast<const char*>(in), static_cast<char*>(out), count, type, op, root, {}});
+}
+
+ncclResult_t enqueue_message(bool is_send, void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                             cudaStream_t stream) {
+  if (!is_live(comm)) return refuse(ncclInvalidArgument, "no communicator");
+  const Communicator& rank = *comm->rank;
+  if (nccl::width(type) == 0) return refuse(ncclInvalidArgument, "an unknown type");
+  if (peer < 0 || peer >= rank.size()) return refuse(ncclInvalidArgument, "an invalid peer");
+  if (const ncclResult_t status = check_stream(rank, stream); status != ncclSuccess) return status;
+  const std::size_t bytes = count * nccl::width(type);
+  if (!fits(rank, data, bytes))
+    return refuse(ncclInvalidArgument, "a message is not within one allocation of the rank's device");
+  Call call;
+  call.action = Action::messages;
+  call.messages = {{peer, is_send, static_cast<char*>(data), bytes}};
+  return add_to_group(comm, stream, std::move(call));
+}
+
+ncclResult_t meet(const std::shared_ptr<Communicator>& rank) {
+  return guarded([&] {
+    if (!rank->meet()) return ncclInvalidUsage;
+    log_connections(*rank);
+    return ncclSuccess;
+  });
 }
 
 }  // namespace
@@ -424,6 +192,7 @@ ncclResult_t make(ncclComm_t* to, std::shared_ptr<Team> team, int rank, int devi
 extern "C" {
 
 ncclResult_t ncclGetVersion(int* version) { return *version = NCCL_VERSION_CODE, ncclSuccess; }
+
 const char* ncclGetErrorString(ncclResult_t status) {
   switch (status) {
     case ncclSuccess:
@@ -446,121 +215,154 @@ const char* ncclGetErrorString(ncclResult_t status) {
       return "unknown result code";
   }
 }
-const char* ncclGetLastError(ncclComm_t) { return t_reason.c_str(); }
+
+const char* ncclGetLastError(ncclComm_t) { return reason.c_str(); }
+
+/// Not in NCCL's header.
+void ncclResetDebugInitInternal() { nccl::reset_log(); }
+
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  static int count = 0;
-  std::memset(id, 0, sizeof *id);
-  const std::lock_guard lock(g_mutex);
-  std::snprintf(id->internal, sizeof id->internal, "gpumodel %d", ++count);
-  return ncclSuccess;
+  return guarded([&] {
+    std::memset(id, 0, sizeof *id);
+    std::snprintf(id->internal, sizeof id->internal, "%s", nccl::Endpoint::create().c_str());
+    nccl::log_unique_id();
+    return ncclSuccess;
+  });
 }
+
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
-  if (!comm || size < 1 || rank < 0 || rank >= size) return refuse(ncclInvalidArgument, "ranks");
-  std::shared_ptr<Team> team;
-  {
-    const std::lock_guard lock(g_mutex);
-    auto& known = g_teams[std::string(id.internal, sizeof id.internal)];
-    if (!known) known = std::make_shared<Team>(), known->size = size;
-    team = known;
-  }
-  std::unique_lock lock(team->mutex);
-  ++team->joined;
-  team->changed.notify_all();
-  if (t_depth == 0 && !team->changed.wait_for(lock, std::chrono::seconds(20), [&] { return team->joined >= size; }))
-    return refuse(ncclSystemError, "the other ranks did not come: the stand-in reaches those of this process alone");
-  lock.unlock();
-  return make(comm, team, rank, current_device().ordinal);
+  if (!comm) return refuse(ncclInvalidArgument, "no place for a communicator");
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return refuse(ncclUnhandledCudaError, "no device");
+  // There is no communicator yet that could be aborted.
+  while (nccl::planted_fault(rank, "init", 0) == nccl::Fault::hang) std::this_thread::sleep_for(std::chrono::hours(1));
+  const std::string text(id.internal, strnlen(id.internal, sizeof id.internal));
+  return guarded([&] {
+    const auto made = std::make_shared<Communicator>(text, size, rank, device);
+    *comm = new ncclComm{made};
+    return at_end_of_group([made] { return meet(made); });
+  });
 }
+
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   int there = 0;
   if (cudaGetDeviceCount(&there) != cudaSuccess) return refuse(ncclUnhandledCudaError, "no device");
-  auto team = std::make_shared<Team>();
-  team->size = team->joined = count;
   std::set<int> seen;
   for (int i = 0; i < count; ++i) {
     const int device = devices ? devices[i] : i;
     if (device < 0 || device >= there) return refuse(ncclUnhandledCudaError, "invalid device ordinal");
     if (!seen.insert(device).second) return refuse(ncclInvalidUsage, "a device twice");
-    make(&comms[i], team, i, device);
+  }
+  return guarded([&] {
+    const std::string id = nccl::Endpoint::create();
+    for (int i = 0; i < count; ++i) {
+      comms[i] = new ncclComm{std::make_shared<Communicator>(id, count, i, devices ? devices[i] : i)};
+    }
+    for (int i = 0; i < count; ++i) {
+      if (const ncclResult_t status = meet(comms[i]->rank); status != ncclSuccess) return status;
+    }
+    return ncclSuccess;
+  });
+}
+
+/// Waits for calls in flight, and for graphs that have captured calls, as NCCL does.
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  if (!comm || !comm->rank) return refuse(ncclInvalidArgument, "no communicator");
+  const std::shared_ptr<Communicator> rank = std::move(comm->rank);
+  for (int waited = 0; !rank->aborted() && rank.use_count() > 1; ++waited) {
+    if (waited == 10'000)
+      runtime::say("NCCL: ncclCommDestroy waits for a call in flight, or for a graph that has captured one");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (const std::size_t bytes = rank->unread_bytes(); bytes != 0 && !rank->aborted()) {
+    runtime::say("NCCL: rank %d is destroyed and never received %zu bytes that were sent to it", rank->rank(), bytes);
   }
   return ncclSuccess;
 }
-ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  if (!comm || comm->gone) return refuse(ncclInvalidArgument, "no communicator");
-  comm->gone = true;  // left where it is: what is enqueued refers to it
-  return ncclSuccess;
-}
+
 ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   if (!comm) return ncclInvalidArgument;
-  const std::lock_guard lock(comm->team->mutex);
-  comm->gone = comm->team->aborted = true;
-  comm->team->changed.notify_all();
+  if (const std::shared_ptr<Communicator> rank = std::move(comm->rank)) rank->abort();
   return ncclSuccess;
 }
+
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
-  if (!comm) return ncclInvalidArgument;
-  return *state = comm->team->aborted ? ncclRemoteError : ncclSuccess, ncclSuccess;
+  if (!comm || !comm->rank) return ncclInvalidArgument;
+  return *state = comm->rank->state(), ncclSuccess;
 }
-ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) { return *count = comm->team->size, ncclSuccess; }
-ncclResult_t ncclGroupStart() { return ++t_depth, ncclSuccess; }
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
+  if (!is_live(comm)) return ncclInvalidArgument;
+  return *count = comm->rank->size(), ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart() { return ++group_depth, ncclSuccess; }
 ncclResult_t ncclGroupEnd() {
-  if (t_depth == 0) return refuse(ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
-  return --t_depth ? ncclSuccess : flush();
+  if (group_depth == 0) return refuse(ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
+  return --group_depth ? ncclSuccess : end_group();
 }
+
 ncclResult_t ncclAllReduce(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                            cudaStream_t stream) {
-  return enqueue({What::all_reduce, in, out, count, type, op, 0, comm, stream, {}});
+  return enqueue(Action::all_reduce, in, out, count, type, op, 0, comm, stream);
 }
 ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return enqueue({What::all_gather, in, out, count, type, ncclSum, 0, comm, stream, {}});
+  return enqueue(Action::all_gather, in, out, count, type, ncclSum, 0, comm, stream);
 }
 ncclResult_t ncclReduceScatter(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                cudaStream_t stream) {
-  return enqueue({What::reduce_scatter, in, out, count, type, op, 0, comm, stream, {}});
+  return enqueue(Action::reduce_scatter, in, out, count, type, op, 0, comm, stream);
 }
 ncclResult_t ncclBroadcast(const void* in, void* out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                            cudaStream_t stream) {
-  return enqueue({What::broadcast, in, out, count, type, ncclSum, root, comm, stream, {}});
+  return enqueue(Action::broadcast, in, out, count, type, ncclSum, root, comm, stream);
 }
 ncclResult_t ncclReduce(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
                         cudaStream_t stream) {
-  return enqueue({What::reduce, in, out, count, type, op, root, comm, stream, {}});
+  return enqueue(Action::reduce, in, out, count, type, op, root, comm, stream);
 }
 ncclResult_t ncclAlltoAll(const void* in, void* out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return enqueue({What::all_to_all, in, out, count, type, ncclSum, 0, comm, stream, {}});
+  return enqueue(Action::all_to_all, in, out, count, type, ncclSum, 0, comm, stream);
 }
 ncclResult_t ncclGather(const void* in, void* out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                         cudaStream_t stream) {
-  return enqueue({What::gather, in, out, count, type, ncclSum, root, comm, stream, {}});
+  return enqueue(Action::gather, in, out, count, type, ncclSum, root, comm, stream);
 }
 ncclResult_t ncclScatter(const void* in, void* out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                          cudaStream_t stream) {
-  return enqueue({What::scatter, in, out, count, type, ncclSum, root, comm, stream, {}});
+  return enqueue(Action::scatter, in, out, count, type, ncclSum, root, comm, stream);
 }
 ncclResult_t ncclSend(const void* in, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
-  return enqueue({What::send, in, nullptr, count, type, ncclSum, peer, comm, stream, {}});
+  return enqueue_message(true, const_cast<void*>(in), count, type, peer, comm, stream);
 }
 ncclResult_t ncclRecv(void* out, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
-  return enqueue({What::receive, nullptr, out, count, type, ncclSum, peer, comm, stream, {}});
+  return enqueue_message(false, out, count, type, peer, comm, stream);
 }
+
 ncclResult_t ncclMemAlloc(void** to, size_t bytes) {
   return cudaMalloc(to, bytes) == cudaSuccess ? ncclSuccess : refuse(ncclUnhandledCudaError, "out of memory");
 }
 ncclResult_t ncclMemFree(void* pointer) {
   return cudaFree(pointer) == cudaSuccess ? ncclSuccess : refuse(ncclUnhandledCudaError, "invalid pointer");
 }
+
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t bytes, void** handle) {
-  if (!comm || comm->gone || place_of(buffer, bytes) != Place::device)
-    return refuse(ncclInvalidArgument, "a buffer to register");
+  if (!is_live(comm) || !fits(*comm->rank, buffer, bytes)) return refuse(ncclInvalidArgument, "a buffer to register");
   *handle = buffer;
   return ncclSuccess;
 }
 ncclResult_t ncclCommDeregister(const ncclComm_t, void*) { return ncclSuccess; }
+
+/// Waits for all ranks.
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int) {
-  if (!comm || comm->gone || place_of(buffer, bytes) != Place::device) return refuse(ncclInvalidArgument, "a window");
+  if (!is_live(comm) || !fits(*comm->rank, buffer, bytes)) return refuse(ncclInvalidArgument, "a window");
   *window = reinterpret_cast<ncclWindow_t>(buffer);
-  return ncclSuccess;
+  const std::shared_ptr<Communicator> rank = comm->rank;
+  const std::uint64_t barrier = rank->arrive();
+  return at_end_of_group(
+      [rank, barrier] { return rank->wait_for(barrier, "ncclCommWindowRegister") ? ncclSuccess : ncclInvalidUsage; });
 }
 ncclResult_t ncclCommWindowDeregister(ncclComm_t, ncclWindow_t) { return ncclSuccess; }
 

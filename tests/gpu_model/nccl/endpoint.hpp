@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gpu_model::nccl {
+
+/// What a rank tells the others of its GPU when they meet.
+struct Location {
+  std::uint64_t host = 0;  ///< hash of the host's name, or of NCCL_HOSTID
+  char bus_id[16] = {};    ///< of the PCI bus, ends in 0
+};
+
+/// Bytes of one message to or from a peer.
+struct Part {
+  int peer = 0;
+  char* data = nullptr;
+  std::size_t bytes = 0;
+  std::function<bool()> arrived = {};  ///< receives only: called when all bytes are there; false ends the exchange
+};
+
+/// One rank's end of the shared memory in which the ranks of a communicator meet. Ranks may be threads of one process,
+/// processes of one host, or both: each maps the memory itself. Between each two ranks there is one pipe per direction. The
+/// memory has no name in a file system. It lives in the process that made the unique id until all ranks have joined, and in
+/// their mappings from then on, so nothing is left behind by a rank that dies.
+class Endpoint {
+ public:
+  static constexpr int most_ranks = 64;
+
+  /// Text of at most 127 characters. Throws std::system_error.
+  static std::string create();
+
+  /// Joins without waiting. Throws std::invalid_argument for a bad id, a rank that is taken, or a size that is not that of the
+  /// other ranks, and std::system_error when the memory cannot be reached.
+  Endpoint(const std::string& id, int size, int rank, const Location& location);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  int size() const { return size_; }
+  int rank() const { return rank_; }
+
+  /// Arrives at the next barrier, and gives its number. To join is to arrive at barrier 1.
+  std::uint64_t arrive();
+  /// Waits until every rank has arrived at the barrier; false after abort().
+  bool wait_for(std::uint64_t barrier, std::string_view what);
+  /// Of a rank that has joined.
+  const Location& location(int rank) const;
+  /// All have joined: the process that made the id keeps the memory no longer for others.
+  void close_door();
+
+  /// Sends and receives all parts, those of one peer in their order; one thread at a time. Sends are buffered: the peer need
+  /// not have received them on return. False after abort(), or when a receive was not what it was meant to be.
+  bool exchange(std::vector<Part> sends, std::vector<Part> receives, std::string_view what);
+  /// Bytes that other ranks have sent and this one has not received.
+  std::size_t unread() const;
+
+  void wait_for_abort();
+  /// Ends all waits of this rank, now and later. The other ranks are not told.
+  void abort();
+  bool aborted() const { return aborted_; }
+
+ private:
+  struct Member;
+  struct Header;
+  struct Pipe;
+  class Patience;
+
+  Header& header() const;
+  Member& member(int rank) const;
+  Pipe& pipe(int from, int to) const;
+  void ring(int rank) const;
+  void sleep(std::uint32_t bell) const;
+  bool push(std::vector<Part>& sends) const;
+  bool pull(std::vector<Part>& receives, bool& as_meant) const;
+
+  std::string id_;
+  int size_, rank_;
+  char* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::atomic<bool> aborted_ = false;
+};
+
+}  // namespace gpu_model::nccl
