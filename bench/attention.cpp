@@ -237,8 +237,8 @@ void list_cpu(Groups& groups) {
   }
 }
 
-/// One element, primes, a tile and one more, other numbers of queries than of keys, rows that see nothing, grouped heads, and
-/// for each SM of the largest GPU more than one tile.
+/// One element, primes, a tile and one more, other numbers of queries than of keys, rows that see nothing, grouped heads, more
+/// than a tile per SM, enough keys to go several times around the stages of a pipeline, and rows that no block holds.
 void list_contract(Groups& groups) {
   const bool gpu = groups.on_gpu();
   const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
@@ -250,12 +250,12 @@ void list_contract(Groups& groups) {
       add(groups, {1, 2, 1, 129, 129, d, type, false}, hows);
       add(groups, {1, 2, 2, 33, 200, d, type, true}, hows);
       add(groups, {1, 3, 1, 200, 33, d, type, true}, hows);
-      if (gpu) add(groups, {1, 144, 18, 200, 300, d, type, true}, {kMma, kWgmma});
+      if (!gpu) continue;
+      const std::int64_t kv_heads = groups.listing().device.multiprocessors / 8 + 1;
+      add(groups, {1, 8 * kv_heads, kv_heads, 200, 150, d, type, true}, {kMma, kWgmma});
+      add(groups, {1, 1, 1, 70, 1000, d, type, true}, {kMma, kWgmma});
     }
-    if (!gpu) continue;
-    add(groups, {1, 2, 1, 1000, 1000, 128, type, true}, hows);
-    add(groups, {1, 2, 2, 4097, 4097, 64, type, true}, hows);
-    add(groups, {2, 2, 1, 1, 4097, 128, type, false}, hows);
+    if (gpu) add(groups, {2, 2, 1, 3, 4097, 128, type, false}, hows);
   }
 }
 

@@ -363,7 +363,7 @@ constexpr std::int64_t kVocabulary = 128256, kHead = 128;
 // One element, less than a packet, ends that fill none, and more than a block.
 void list_contract(Groups& groups) {
   for (const DataType type : kTypes) {
-    for (const std::int64_t elements : {1, 7, 4099, 40000}) {
+    for (const std::int64_t elements : {1, 7, 4099, 9000}) {
       for (const Op op : kFlatOps) add_flat(groups, op, type, elements);
       if (type != DataType::fp16) add_flat(groups, Op::adamw, type, elements);
     }
@@ -377,7 +377,7 @@ void list_contract(Groups& groups) {
     add_rope(groups, type, 9, 8, 128);
   }
   for (const auto& [type, to] : kCasts) {
-    for (const std::int64_t elements : {1, 7, 4099, 40000}) add_cast(groups, type, to, elements);
+    for (const std::int64_t elements : {1, 7, 4099, 9000}) add_cast(groups, type, to, elements);
   }
 }
 

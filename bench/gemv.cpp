@@ -233,17 +233,17 @@ void list_cpu(Groups& groups) {
   add(groups, DataType::fp16, matrix, kQuantised);
 }
 
-/// One element, primes, rows that a block goes over once and several times, to their end and short of it; on a GPU so many
-/// rows that a block takes several tiles of them.
+/// One element, primes, rows that a block goes over once and several times, to their end and short of it; on a GPU also enough
+/// rows for a block to take several tiles of them.
 void list_contract(Groups& groups) {
   std::vector<DataType> types = {DataType::bf16, DataType::fp16};
   if (!groups.on_gpu()) types.push_back(DataType::fp32);
   for (const DataType type : types) {
-    for (const std::int64_t m : {1, 7, 129}) {
+    for (const std::int64_t m : {1, 7, 37}) {
       for (const std::int64_t k : {128, 384, 4352}) add(groups, type, {m, k}, kQuantised);
       for (const std::int64_t k : {1, 1000, 1003, 2056}) add(groups, type, {m, k}, {});
     }
-    if (groups.on_gpu()) add(groups, type, {60001, 128}, kQuantised);
+    if (groups.on_gpu()) add(groups, type, {400 * groups.listing().device.multiprocessors + 1, 128}, kQuantised);
   }
 }
 

@@ -259,7 +259,8 @@ void add_all(Groups& groups, DataType type, std::int64_t rows, std::int64_t colu
 
 constexpr DataType kTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
 
-// Rows for a warp, a block and clusters of 2, 4 and 8, whole packets and not, and past what a cluster holds.
+// Rows for a warp, a block and clusters of 2, 4 and 8, whole packets and not; then, as costly as they are, one row per
+// operation of what a cluster's threads hold twice as much of, and of what no cluster holds.
 void list_contract(Groups& groups) {
   struct Shape {
     std::int64_t rows, columns;
@@ -267,11 +268,16 @@ void list_contract(Groups& groups) {
   std::vector<Shape> shapes = {{1, 1}, {3, 7}, {67, 129}, {9, 1000}, {5, 1032}, {2, 4097}};
   const bool gpu = groups.on_gpu();
   if (gpu) {
-    const Shape more[] = {{3, 16384}, {2, 20008}, {3, 33001}, {2, 65544}, {2, 140000}, {2, 140001}, {1, 262144}, {2, 300000}};
+    const Shape more[] = {{2, 8200}, {2, 16392}, {1, 33001}, {1, 65544}};
     shapes.insert(shapes.end(), std::begin(more), std::end(more));
   }
   for (const DataType type : kTypes) {
     for (const auto& [rows, columns] : shapes) add_all(groups, type, rows, columns);
+  }
+  if (!gpu) return;
+  std::size_t turn = 0;
+  for (const std::int64_t columns : {131080, 131073, 262152}) {
+    for (const ReductionOp op : kReductionOps) add(groups, op, kTypes[turn++ % std::size(kTypes)], 1, columns);
   }
 }
 

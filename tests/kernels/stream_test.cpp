@@ -108,8 +108,10 @@ TEST_P(StreamTest, IsRightAtEveryLengthAndAlignment) {
 
 // Sets around the size of the caches take other paths than small ones.
 TEST_P(StreamTest, IsRightFromCachesToMemory) {
-  const std::vector<std::size_t> sizes =
-      on_gpu() ? std::vector<std::size_t>{3 << 20, 12 << 20, 20 << 20, 200 << 20} : std::vector<std::size_t>{1 << 20, 40 << 20};
+  // Of an array: far under the cache, within it, all arrays within it together, and far over it.
+  const std::size_t cache = device_->info().last_level_cache_bytes();
+  const std::vector<std::size_t> sizes = on_gpu() ? std::vector<std::size_t>{cache / 20, cache / 5, cache / 3, 10 * cache / 3}
+                                                  : std::vector<std::size_t>{1 << 20, 40 << 20};
   for (std::size_t bytes : sizes) {
     for (DataType type : kTypes) {
       if (!kernels_->supports(type)) continue;
