@@ -199,6 +199,16 @@ TEST_P(GemvTest, NaNReachesItsRowAndNoOther) {
   }
 }
 
+// Past a row's end a load finds the next row, whose NaN no 0 of x takes away.
+TEST_P(GemvTest, RowEndsBeforeTheNextOnesNaN) {
+  for (std::int64_t k = 8; k <= 264; k += 8) {
+    Operands operands = random_operands({17, k, DataType::bf16, GemvWeights::plain});
+    store(DataType::bf16, operands.w.data(), static_cast<std::size_t>(9 * k), std::nan(""));
+    const std::vector<double> got = run(operands);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i == 9) << k << ", row " << i;
+  }
+}
+
 TEST_P(GemvTest, HasTheSameBitsEveryTime) {
   const Operands operands = random_operands({500, 4096, DataType::bf16, GemvWeights::int4});
   const std::vector<double> first = run(operands);

@@ -57,7 +57,8 @@ def test_finds_a_fault_by_a_failed_test_or_a_report_of_the_model(plant):
     assert done.stdout.splitlines()[-1].split() == ["all", "2", "2", "0"]
 
 
-def test_plants_what_the_entry_says_after_a_run_without(plant, tmp_path):
+def test_plants_what_the_entry_says_after_a_run_without(plant, tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUMODEL_EDIT", "add=>crash")
     settings = "place = 3\nenvironment = {GPUMODEL_RACE = '1'}\n"
     plant(entry("one", "assertion", more=settings) + entry("two", "assertion", more=settings), "--jobs", "1")
     planted = "add=>assertion|sum_kernel|3|1|--gtest_filter=Sum.Adds"
