@@ -238,7 +238,7 @@ void list_cpu(Groups& groups) {
 }
 
 /// One element, primes, a tile and one more, other numbers of queries than of keys, rows that see nothing, grouped heads, more
-/// than a tile per SM, enough keys to go several times around the stages of a pipeline, and rows that no block holds.
+/// than a tile per SM, enough keys to go several times around the stages of a pipeline, and rows of scores that no block holds.
 void list_contract(Groups& groups) {
   const bool gpu = groups.on_gpu();
   const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
@@ -246,16 +246,16 @@ void list_contract(Groups& groups) {
   for (DataType type : types) {
     for (std::int64_t d : {64, 128, 256}) {
       add(groups, {1, 1, 1, 1, 1, d, type, false}, hows);
-      add(groups, {2, 4, 2, 127, 127, d, type, true}, hows);
+      add(groups, {2, 2, 1, 127, 127, d, type, true}, hows);
       add(groups, {1, 2, 1, 129, 129, d, type, false}, hows);
       add(groups, {1, 2, 2, 33, 200, d, type, true}, hows);
       add(groups, {1, 3, 1, 200, 33, d, type, true}, hows);
       if (!gpu) continue;
       const std::int64_t kv_heads = groups.listing().device.multiprocessors / 8 + 1;
-      add(groups, {1, 8 * kv_heads, kv_heads, 200, 150, d, type, true}, {kMma, kWgmma});
-      add(groups, {1, 1, 1, 70, 1000, d, type, true}, {kMma, kWgmma});
+      add(groups, {1, 8 * kv_heads, kv_heads, 200, 70, d, type, true}, {kMma, kWgmma});
+      add(groups, {1, 1, 1, 20, 600, d, type, true}, {kMma, kWgmma});
     }
-    if (gpu) add(groups, {2, 2, 1, 3, 4097, 128, type, false}, hows);
+    if (gpu) add(groups, {2, 2, 1, 3, 4097, 128, type, false}, {kNaive, kUnfused});
   }
 }
 
