@@ -10,6 +10,8 @@
 #include <set>
 
 #include "harness/random.hpp"
+#include "harness/theory.hpp"
+#include "kernels/check.hpp"
 
 namespace roofmark {
 
@@ -294,6 +296,34 @@ TEST_P(Checks, TakeRightResultsAndNoOthers) {
 
 INSTANTIATE_TEST_SUITE_P(Data, Checks, ::testing::Values(Distribution::normal, Distribution::uniform, Distribution::zeros),
                          [](const auto& test) { return label(test.param); });
+
+class ProbeRates : public ::testing::TestWithParam<const char*> {};
+
+// A probe that leaves out some of the work that it counts seems faster than the chip. A short launch can only seem slower.
+TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
+  std::unique_ptr<Device> device;
+  try {
+    device = open_device(GetParam());
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Roofline roofline = theoretical_roofline(device->info());
+  int measured = 0;
+  for (const Group& group : ceilings(Listing{device->info(), SuiteName::contract, {}})) {
+    const Case& c = group.cases.front();
+    const Ceiling* const ceiling = c.raises ? roofline.find(*c.raises) : nullptr;
+    if (!c.unsupported.empty() || !ceiling || !ceiling->theoretical) continue;
+    if (c.how.starts_with("dram") || c.how.starts_with("cublas")) continue;
+    SCOPED_TRACE(c.name());
+    const auto prepared = c.prepare({*device, 1, Distribution::normal, 7, {}});
+    const auto batch = device->batch({.path = Issue::gate}, [&](Stream stream, int slot) { prepared->launch(stream, slot); });
+    EXPECT_LT(c.work.total(*c.raises) / batch->run().device_seconds, 1.05 * *ceiling->theoretical);
+    ++measured;
+  }
+  if (measured == 0) GTEST_SKIP() << "no rates are known of " << device->info().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, ProbeRates, ::testing::Values("cuda:0"), [](const auto&) { return "cuda"; });
 
 }  // namespace
 }  // namespace roofmark

@@ -70,7 +70,8 @@ TEST_P(StreamTest, IsRightAtEveryLengthAndAlignment) {
   constexpr Offsets kOffsets[] = {{0, 0, 0}, {3, 3, 3}, {1, 0, 2}};
   for (DataType type : kTypes) {
     if (!kernels_->supports(type)) continue;
-    for (std::int64_t n : {0, 1, 7, 1001, 70001}) {
+    // Two packets less than the smallest tile, for each element size; enough blocks for two partial sums per thread.
+    for (std::int64_t n : {0, 1, 7, 1001, 1020, 2040, 4080, 300'007}) {
       const auto count = static_cast<std::size_t>(n);
       for (const Offsets& offsets : kOffsets) {
         Array x(*device_, type, n, offsets.x), y(*device_, type, n, offsets.y);

@@ -119,6 +119,23 @@ TEST_F(CudaDeviceTest, FillsWithTheBitsOfTheHost) {
   }
 }
 
+TEST_F(CudaDeviceTest, FillsNothingBeyondTheEnd) {
+  constexpr std::size_t kCount = 1023;  // one less than whole blocks of threads
+  for (DataType type : kDataTypes) {
+    for (Distribution distribution : {Distribution::normal, Distribution::uniform, Distribution::zeros}) {
+      HostArray expected(type, kCount + 64);
+      const std::size_t bytes = (kCount + 64) * size_of(type);
+      std::memset(expected.data(), 0xff, bytes);
+      for (std::size_t i = 0; i < kCount; ++i) expected.set(i, generate(distribution, type, 8, 4, i));
+      const Memory data = device_->allocate(bytes);
+      device_->poison(data.get(), bytes);
+      device_->fill(data.get(), type, kCount, {distribution, 8, 4});
+      const auto got = read<unsigned char>(data.get(), bytes);
+      EXPECT_EQ(std::memcmp(got.data(), expected.data(), bytes), 0) << name(type) << " " << static_cast<int>(distribution);
+    }
+  }
+}
+
 TEST_F(CudaDeviceTest, HashesAsTheHostDoes) {
   std::vector<unsigned char> bytes(5'000'003);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(random_bits(1, 2, i));
@@ -161,12 +178,17 @@ TEST_F(CudaDeviceTest, ComparesAndFindsTheOneWrongElement) {
 TEST_F(CudaDeviceTest, ComparesWithAConstantAndPrefersNaNAndTheFirst) {
   std::vector<float> values(1000, 1.5F);
   values[800] = static_cast<float>(kInfinity);
-  values[700] = values[900] = static_cast<float>(kNaN);
-  const Memory data = write(values);
-  const ElementwiseError error = device_->compare_linear(DataType::fp32, data.get(), 1000, 0, nullptr, 0, nullptr, 1.5);
-  EXPECT_TRUE(std::isnan(error.worst));
-  EXPECT_EQ(error.index, 700u);
-  EXPECT_EQ(device_->compare_linear(DataType::fp32, data.get(), 700, 0, nullptr, 0, nullptr, 1.5).worst, 0);
+  const auto compared = [&](const Memory& data, std::size_t count) {
+    return device_->compare_linear(DataType::fp32, data.get(), count, 0, nullptr, 0, nullptr, 1.5);
+  };
+  // Equal errors of different blocks, and of a block's threads in either order of their merging.
+  for (std::size_t i : {700, 701, 702, 900}) values[i] = static_cast<float>(kNaN);
+  const ElementwiseError first = compared(write(values), 1000);
+  EXPECT_TRUE(std::isnan(first.worst));
+  EXPECT_EQ(first.index, 700u);
+  values[700] = 1.5F;
+  EXPECT_EQ(compared(write(values), 1000).index, 701u);
+  EXPECT_EQ(compared(write(values), 700).worst, 0);
 }
 
 TEST_F(CudaDeviceTest, ComparesWithAnExpectedValueAndAScaleForEachElement) {
@@ -396,6 +418,16 @@ TEST_F(BatchTest, RestoresEverySlotBeforeEachSampleAndFlushes) {
   EXPECT_THAT(restored, ElementsAre(0, 1, 2));
   EXPECT_TRUE(batch->run().valid);
   EXPECT_THAT(restored, ElementsAre(0, 1, 2, 0, 1, 2));
+}
+
+TEST_F(BatchTest, AGateHoldsWhileItsLaunchesAreEnqueued) {
+  const auto batch = device_->batch({.path = Issue::gate, .launches = 2}, [&](Stream stream, int slot) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    mark()(stream, slot);
+  });
+  EXPECT_TRUE(batch->run().valid);
+  EXPECT_TRUE(batch->run().valid);
+  EXPECT_EQ(batch->path(), Issue::gate);
 }
 
 TEST_F(BatchTest, AGateThatOpensByItselfVoidsTheSampleAndIsGivenUpTheSecondTime) {
