@@ -300,7 +300,7 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
                                                           members.front().host);
   fmt::print("\n{} on {}: {} suite, {} data, seed {}\n\n", device.at("name").get<std::string>(), where,
              log_.header.at("suite").get<std::string>(), name(options.data), options.seed);
-  const std::string communication = members.empty() ? "" : communication_tables(log_.records, communication_, members, style);
+  const std::string communication = communication_tables(log_.records, communication_, members, style);
   for (const std::string& part : {ceilings_table(analysis_.roofline), communication, records_table(log_.records, style),
                                   comparisons_table(analysis_.comparisons),
                                   roofline_plot(analysis_.roofline, log_.records, style), findings_text(findings(), style)}) {

@@ -32,12 +32,18 @@ void raise_ceilings(Roofline& roofline, const std::vector<Record>& records) {
   }
 }
 
+/// The clock is observed after the block. Where throttling began within it, its samples ran at the clock of before.
+std::optional<double> highest_clock(const Block& block) {
+  const bool throttled = !block.after.throttle_reasons.empty();
+  return block.clock_hz && throttled ? std::max(block.clock_hz, block.before.sm_clock_hz) : block.clock_hz;
+}
+
 void place_records(const Roofline& roofline, std::vector<Record>& records) {
   for (Record& record : records) {
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
     std::optional<double> highest_clock_hz;
-    for (const Block& block : measurement.blocks) highest_clock_hz = std::max(highest_clock_hz, block.clock_hz);
+    for (const Block& block : measurement.blocks) highest_clock_hz = std::max(highest_clock_hz, highest_clock(block));
     Placement placement =
         place(record.work, roofline, measurement.summary.median, measurement.path, measurement.clock_hz, highest_clock_hz);
     if (placement.impossible.empty()) {

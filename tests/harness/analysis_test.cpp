@@ -76,6 +76,23 @@ TEST(Analysis, AnImpossibleRateIsWrongAndRaisesNothing) {
   EXPECT_FALSE(analysis.roofline.find(resource::dram)->empirical());
 }
 
+TEST(Analysis, ARateOfBeforeTheClockFellIsNotImpossible) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).theoretical = 1e15;
+  theoretical.at(resource::fp32_fma).theoretical_clock_hz = 2e9;
+  Record record = ok_record("gemm", "x", {{{{resource::fp32_fma, 0.9e12}}}}, 1e-3);
+  Block& block = record.measurement->blocks.emplace_back();
+  block.clock_hz = 1e9;  // after it fell
+  block.before.sm_clock_hz = 1.98e9;
+  std::vector<Record> records = {record};
+  analyze(theoretical, records, {});
+  EXPECT_EQ(records[0].status, Status::wrong) << "the driver names no throttling: the observed clock counts";
+  block.after.throttle_reasons = {"thermal"};
+  records = {record};
+  analyze(theoretical, records, {});
+  EXPECT_EQ(records[0].status, Status::ok);
+}
+
 TEST(Analysis, OnlyOkRecordsArePlaced) {
   std::vector<Record> records = {probe(1e-3, 1), ok_record("stream", "copy", bytes(1e9), 2e-3)};
   records[1].status = Status::failed;

@@ -276,7 +276,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
       *value = 65536;
       break;
     case cudaDevAttrClockRate:
-      *value = settings().model->clock_mhz * 1000;
+      *value = static_cast<int>(settings().model->clock_mhz * 1000);
       break;
     case cudaDevAttrMultiProcessorCount:
       *value = settings().multiprocessors;

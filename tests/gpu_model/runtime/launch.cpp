@@ -41,6 +41,8 @@ struct Kernel {
   double tensor_flops_per_ns = 989e3;
   bool reads_timer = false, has_mma_sync = false;
   int min_blocks = 1;
+  // What a planted flip would have met in the last launch that changed anything: a launch that repeats another changes nothing.
+  std::uintptr_t changed = 0;
 };
 
 namespace {
@@ -360,9 +362,10 @@ double run_launch(const std::shared_ptr<Launch>& launch, Device& device, double 
   for (std::size_t offset : launch->offsets) parameters.push_back(launch->bytes.data() + offset);
 
   double byte = 0;
-  const bool flips = planted(s.flip, kernel.name, device.ordinal, &byte);
+  const bool watched = planted(s.flip, kernel.name, device.ordinal, &byte, false);
+  const bool flips = planted(s.flip, kernel.name, device.ordinal);
   std::vector<std::pair<Allocation, std::vector<char>>> before;
-  if (flips) {
+  if (watched) {
     for (std::size_t i = 0; i + 8 <= launch->bytes.size(); i += 8) {
       void* pointer;
       std::memcpy(&pointer, launch->bytes.data() + i, 8);
@@ -413,24 +416,22 @@ double run_launch(const std::shared_ptr<Launch>& launch, Device& device, double 
     if (kernel.reads_timer) took = std::max(took, double(time.globaltimer_ns) - double(timer_ns(from)));
     end = start + (overhead + took * slow) * device.noise();
   }
-  if (flips) {
-    std::size_t left = static_cast<std::size_t>(byte);
-    bool flipped = false;
-    std::uintptr_t last = 0;
-    for (auto& [allocation, old] : before) {
-      auto* data = reinterpret_cast<char*>(allocation.base);
-      for (std::size_t i = 0; i < old.size() && !flipped; ++i) {
+  if (watched) {
+    auto left = static_cast<std::size_t>(byte) + 1;
+    bool there = false;
+    for (const auto& [allocation, old] : before) {
+      const auto* data = reinterpret_cast<const char*>(allocation.base);
+      for (std::size_t i = 0; i < old.size() && left; ++i) {
         if (data[i] == old[i]) continue;
-        last = allocation.base + i;
-        if (left-- == 0) {
-          data[i] ^= 0x10;
-          flipped = true;
-        }
+        kernel.changed = allocation.base + i;
+        --left;
       }
+      there = there || (kernel.changed >= allocation.base && kernel.changed < allocation.base + allocation.bytes);
     }
-    if (!flipped && last) *reinterpret_cast<char*>(last) ^= 0x10, flipped = true;
-    say("planted: a bit of what %s stored %s", short_name(kernel.name).c_str(),
-        flipped ? "was flipped" : "could not be flipped: nothing changed");
+    if (flips && there) *reinterpret_cast<char*>(kernel.changed) ^= 0x10;
+    if (flips)
+      say("planted: a bit of what %s stored %s", short_name(kernel.name).c_str(),
+          there ? "was flipped" : "could not be flipped: nothing changed");
   }
   device.was_busy(start, end, counters.mma_flops ? 1 : 0.2);
   if (counters.uninitialised_shared_reads)

@@ -37,7 +37,7 @@ struct DeviceModel {
   int multiprocessors = 0;
   std::size_t shared_optin = 0, shared_per_multiprocessor = 0;  // bytes; the first per block
   std::size_t l2_bytes = 0, memory_bytes = 0;
-  int clock_mhz = 0, loaded_clock_mhz = 0;  // boost, and what the tensor cores' power leaves of it
+  double clock_mhz = 0, loaded_clock_mhz = 0;  // boost, and what the tensor cores' power leaves of it
   int memory_clock_mhz = 0, memory_bus_bits = 0;
   double dram_bytes_per_ns = 0, l2_bytes_per_ns = 0;
   bool clusters = false;

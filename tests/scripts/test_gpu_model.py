@@ -1,0 +1,425 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""The program on the model GPU, from end to end: what a healthy GPU gives, and what is said of one with a fault."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, need
+
+need("jsonschema", "jinja2", "plotly")
+from roofmark_report import result as reader  # noqa: E402
+
+ROOFMARK = os.environ.get("ROOFMARK")
+MODEL = "roofmark model GPU"
+
+# A GPU that is small and slow enough to be interpreted: a run takes about three seconds of one core.
+GPU = {
+    "GPUMODEL_SMS": "1",  # the ceilings' probes fill every SM
+    # A probe lasts 2 ms by the clock that the GPU states: 4,000 cycles, where an H200 has 4 million.
+    "GPUMODEL_BOOST_MHZ": "2",
+    "GPUMODEL_CLOCK_MHZ": "2",  # fixed: tensor cores do not lower it, so a healthy run has no finding of the clock
+    "GPUMODEL_L2": "256K",  # cold operands take four times as much
+    # The DRAM probes take most of the memory: 3 MiB.
+    "GPUMODEL_MEMORY": "4608K",
+    "GPUMODEL_TOTAL": "4608K",  # all of it: what is larger is unsupported, not out of memory
+    "GPUMODEL_NOISE": "0.0005",  # below what counts as drift
+    "OMP_WAIT_POLICY": "passive",  # other tests run beside this one
+}
+TRIAD = "stream/triad/fp64/bytes:65536/cache:warm"
+# Its kernel, which no ceiling uses, by its mangled name.
+KERNEL = "stream_kernelILNS_8StreamOpE5Ed"
+
+
+def environment(gpu):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GPUMODEL_")}
+    return kept | GPU | gpu
+
+
+def roofmark(*arguments, **gpu):
+    return subprocess.run([ROOFMARK, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment(gpu))
+
+
+def has_model():
+    if not ROOFMARK:
+        return False
+    done = roofmark("info", "--device", "cuda:0", "--json")
+    return done.returncode == 0 and json.loads(done.stdout)["device"]["name"].startswith(MODEL)
+
+
+pytestmark = pytest.mark.skipif(not has_model(), reason="ROOFMARK names no program that was built for the model GPU")
+
+
+class Run:
+    """A finished run: its process, its result (which fits the schema), and its folder."""
+
+    def __init__(self, done, out):
+        self.status, self.stdout, self.stderr, self.out = done.returncode, done.stdout, done.stderr, out
+        self.result = reader.load(out / "result.json")[0]
+        self.entries = self.result["benchmarks"] + self.result["unmeasured"]
+
+    def record(self, name, number=1):
+        return next(e["roofmark"] for e in self.entries if e["name"] == name and e["roofmark"]["pass"] == number)
+
+    def counts(self):
+        return Counter(entry["roofmark"]["status"] for entry in self.entries)
+
+    def findings(self, kind):
+        return [finding for finding in self.result["findings"] if finding["kind"] == kind]
+
+    def roofs(self):
+        return {ceiling["resource"]: ceiling for ceiling in self.result["ceilings"]}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the triad beside the ceilings, on a GPU with these planted faults."""
+
+    def measure(*arguments, **gpu):
+        return run_to(tmp_path / "out", *arguments, **gpu)
+
+    return measure
+
+
+def run_to(out, *arguments, cases=TRIAD, suite="quick", **gpu):
+    done = roofmark("run", "--device", "cuda:0", "--suite", suite, "--filter", cases, "--max-seconds", "0.001", "--out", out,
+                    *arguments, **gpu)
+    return Run(done, out)
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """The run that every planted fault is compared with. Its trace tells the launches."""
+    return run_to(tmp_path_factory.mktemp("healthy") / "out", GPUMODEL_TRACE="1")
+
+
+def test_a_healthy_gpu(healthy):
+    assert healthy.status == 0, healthy.stderr
+    assert healthy.result["complete"] and not healthy.result["interrupted"]
+    assert set(healthy.counts()) == {"ok", "unsupported"}
+    # One sample or two is too little to settle; nothing else is to be said.
+    assert {finding["kind"] for finding in healthy.result["findings"]} == {"unknown_device", "unsettled"}
+    record = healthy.record(TRIAD)
+    assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
+    assert record["fingerprint"]["deterministic"]
+    assert record["measurement"]["clock_hz"] == pytest.approx(2e6, rel=0.02)
+
+
+def test_what_is_unsupported_says_why(healthy):
+    reasons = [e["roofmark"]["reason"] for e in healthy.entries if e["roofmark"]["status"] == "unsupported"]
+    # Twice: before and after the suite.
+    assert Counter(reason.split()[0] for reason in reasons) == {"compute": 2, "takes": 12}
+    assert "compute capability 9.0 has no mma on fp8" in reasons
+    assert all("the device has 4718592" in reason for reason in reasons if reason.startswith("takes"))
+
+
+def test_every_ceiling_is_measured_twice_and_below_its_theory(healthy):
+    roofs = healthy.roofs()
+    assert {"fp64_fma", "fp32_fma", "fp16_fma", "bf16_fma", "fp64_tensor", "tf32_tensor", "fp16_tensor", "bf16_tensor",
+            "fp8_tensor", "int8_tensor", "exp", "shared", "l2", "dram", "stream_launch", "graph_launch"} <= set(roofs)
+    for name, roof in roofs.items():
+        if name == "l1":
+            continue  # no probe on a GPU
+        assert roof["drift"] == pytest.approx(0, abs=0.02)
+        assert roof["empirical"] <= 1.02 * roof.get("theoretical", float("inf"))
+
+
+def test_the_times_of_a_model_are_not_taken_for_measurements(healthy, tmp_path):
+    name = healthy.result["device"]["name"]
+    assert name == f"{MODEL} (sm_90)" and not healthy.result["device"]["known"]
+    assert healthy.stdout.lstrip().startswith(f"{name} on ")
+    page = report_of(healthy, tmp_path)
+    assert f"<h1>{name}</h1>" in page and re.search(f"<title>[^<]*{re.escape(name)}", page)
+    assert name in roofmark("info", "--device", "cuda:0").stdout
+
+
+def report_of(run, folder):
+    script(0, "report", run.out / "result.json", "-o", folder / "report.html")
+    return (folder / "report.html").read_text()
+
+
+def script(status, name, *arguments):
+    done = subprocess.run([sys.executable, ROOT / "scripts" / name, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def test_every_family_that_has_a_small_case(tmp_path):
+    """Not attention and the reductions, whose smallest cases of a suite take minutes: the contract test has those."""
+    families = {
+        "stream": r"(copy|memcpy|write|memset)/fp64/bytes:16384|(dot|read)/fp16/bytes:16384",
+        "gemm": "cublaslt/(bf16|int8)/m:256/n:256/k:256/layout:tn/algo:tuned",
+        "gemv": "own/bf16/weights:int4/m:6144",
+        "decode_attention": "split/bf16/batch:1/heads:64/kv_heads:8/keys:1024/d:128",
+        "transpose": "tiled/.*/rows:256/columns:256",
+        "elementwise": "(add|relu)/bf16/elements:1048576",
+    }
+    # 36 MiB have room for the library's workspace of 32 MiB.
+    found = run_to(tmp_path / "out", "--memory-fraction", "0.95", suite="full",
+                   cases="|".join(f"^{family}/({names})" for family, names in families.items()),
+                   GPUMODEL_MEMORY="36M", GPUMODEL_TOTAL="36M")
+    assert found.status == 0, found.stderr
+    assert {e["roofmark"]["status"] for e in found.entries if not e["name"].startswith("ceilings/")} == {"ok"}
+    assert {e["roofmark"]["family"] for e in found.result["benchmarks"]} == {"ceilings", *families}
+    page = report_of(found, tmp_path)
+    for family in families:
+        assert re.search(rf"^{family} +median ", found.stdout, re.MULTILINE), found.stdout
+        assert family in page
+
+
+def test_a_gpu_of_another_architecture(run):
+    # Its results are judged and its times are not: the model may be faster than an A100 could be.
+    found = run(GPUMODEL_ARCH="80")
+    assert found.result["device"]["name"] == f"{MODEL} (sm_80)"
+    verified = [e["roofmark"]["verification"] for e in found.entries if e["roofmark"]["status"] != "unsupported"]
+    assert len(verified) == 41
+    assert {one[when]["status"] for one in verified for when in ("before", "after")} == {"passed", "nothing_to_verify"}
+    reasons = {e["roofmark"]["how"]: e["roofmark"]["reason"] for e in found.result["unmeasured"]}
+    assert reasons["wgmma"].startswith("compute capability 8.0 has no wgmma on ")
+    assert found.record(TRIAD)["fingerprint"]["key"].split("|")[1:3] == [f"{MODEL} (sm_80)", "cc80"]
+
+
+def test_recovering_a_journal_gives_the_same_result(healthy, tmp_path):
+    (tmp_path / "result.jsonl").write_bytes((healthy.out / "result.jsonl").read_bytes())
+    done = roofmark("recover", tmp_path)
+    assert done.returncode == 0 and "a whole run" in done.stdout
+    assert reader.load(tmp_path / "result.json")[0] == healthy.result
+
+
+def test_list_has_the_work_of_what_a_run_measures(healthy):
+    done = roofmark("list", "--device", "cuda:0", "--suite", "quick", "--filter", TRIAD, "--json")
+    assert done.returncode == 0
+    listed = {case["name"]: case for case in json.loads(done.stdout)}
+    assert set(listed) == {entry["name"] for entry in healthy.entries}
+    for entry in healthy.result["benchmarks"]:
+        work = listed[entry["name"]]["work"]
+        assert entry["roofmark"]["work"] == work
+
+
+def test_throttling_from_the_start(healthy, run):
+    found = run(GPUMODEL_THROTTLE="0:1")
+    assert found.status == 0, found.stderr
+    # Every record and no ceiling: all of them were measured on the slower GPU.
+    assert len(found.findings("throttle")) == len(found.result["benchmarks"])
+    text = found.findings("throttle")[0]["text"]
+    assert re.fullmatch(r"the clock fell by 50 % to 1 MHz under: thermal \(in (\d) of \1 blocks\)", text)
+    assert not found.findings("drift") and not found.findings("clock")
+    record = found.record(TRIAD)
+    assert set(record["measurement"]["samples"]["throttled"]) == {True}
+    assert record["measurement"]["clock_hz"] == pytest.approx(1e6, rel=0.02)
+    assert ratio(found, healthy, TRIAD) == pytest.approx(2, rel=0.1)
+    assert "throttle  " in found.stdout and not healthy.findings("throttle")
+    assert not any(healthy.record(TRIAD)["measurement"]["samples"]["throttled"])
+
+
+def test_throttling_that_begins_during_a_run_moves_the_ceilings(healthy, run):
+    # A second is enough for the first ceiling, and never for the whole run.
+    found = run(GPUMODEL_THROTTLE="1:1")
+    assert found.status == 0, found.stderr
+    assert "the fp64 FMA ceiling moved by -50" in found.findings("drift")[0]["text"]
+    assert found.roofs()["fp64_fma"]["drift"] == pytest.approx(-0.5, abs=0.02)
+    assert len(found.findings("throttle")) < len(found.result["benchmarks"])
+    assert "drift  the fp64 FMA ceiling moved by" in found.stdout
+    assert not healthy.findings("drift")
+
+
+def test_a_slow_clock_without_a_reason(healthy, run):
+    found = run(GPUMODEL_CLOCK_MHZ="1.5")
+    assert found.status == 0, found.stderr
+    assert len(found.findings("clock")) == len(found.result["benchmarks"])
+    text = found.findings("clock")[0]["text"]
+    assert text == "the clock fell by 25 % to 2 MHz, and the driver names no reason"
+    assert not found.findings("throttle") and not healthy.findings("clock")
+
+
+def ratio(a, b, name):
+    """Seconds of a case in a, over those in b."""
+    return a.record(name)["measurement"]["median"] / b.record(name)["measurement"]["median"]
+
+
+def compare(a, b):
+    """What scripts/compare prints, and the ratio of the seconds in a and in b for each case of the first pass."""
+    lines = script(0, "compare", a / "result.json", b / "result.json").splitlines()
+    words = [line.split() for line in lines[1:] if "/" in line.split(" ")[0] and "(after the suite)" not in line]
+    return lines, {word[0]: float(word[5]) for word in words}
+
+
+def test_a_slow_kernel_is_slower_than_in_another_run(healthy, run):
+    found = run(GPUMODEL_SLOW=f"{KERNEL}:3")
+    assert found.status == 0, found.stderr
+    assert ratio(found, healthy, TRIAD) == pytest.approx(3, rel=0.1)
+    assert found.record(TRIAD)["placement"]["of_empirical"] < 0.4 * healthy.record(TRIAD)["placement"]["of_empirical"]
+    lines, ratios = compare(healthy.out, found.out)
+    assert ratios.pop(TRIAD) == pytest.approx(1 / 3, rel=0.1)
+    assert all(one == pytest.approx(1, rel=0.1) for one in ratios.values())
+    assert any(line.startswith("fingerprints with equal keys:") and line.endswith(" 0 different") for line in lines)
+
+
+def test_a_rate_above_the_measured_roof_is_a_finding(healthy, run):
+    found = run(GPUMODEL_SLOW=f"{KERNEL}:0.2")
+    assert found.status == 0, found.stderr
+    assert [finding["case"] for finding in found.findings("above_roof")] == [TRIAD]
+    assert "of the empirical L2 cache roof" in found.stdout
+    assert found.record(TRIAD)["placement"]["of_empirical"] > 1.02
+    assert not healthy.findings("above_roof")
+
+
+def test_a_wrong_result_is_no_number(healthy, run):
+    found = run(GPUMODEL_FLIP=f"{KERNEL}:1:5")
+    assert found.status == 1
+    record = found.record(TRIAD)
+    assert record["status"] == "wrong" and "measurement" not in record and "placement" not in record
+    assert record["reason"].startswith("wrong result: error ")
+    assert record["verification"]["before"]["status"] == "failed" and "after" not in record["verification"]
+    assert found.result["complete"] and TRIAD not in [entry["name"] for entry in found.result["benchmarks"]]
+    # All else is as on the healthy GPU.
+    assert found.counts() == healthy.counts() + Counter(wrong=1) - Counter(ok=1)
+    assert f"wrong {TRIAD}: {record['reason']}" in found.stderr and " 1 wrong" in found.stdout
+    assert '<section class="verdict bad"' in report_of(found, found.out)
+
+
+def test_bits_that_change_from_launch_to_launch_are_nondeterministic(healthy, run):
+    # The first launch is verified, the next three are for the fingerprint.
+    found = run(GPUMODEL_FLIP=f"{KERNEL}:3:5")
+    assert found.status == 0, found.stderr
+    assert [finding["case"] for finding in found.findings("nondeterministic")] == [TRIAD]
+    fingerprint = found.record(TRIAD)["fingerprint"]
+    assert not fingerprint["deterministic"] and not fingerprint["hash"]
+    assert "nondeterministic  " in found.stdout and not healthy.findings("nondeterministic")
+
+
+DRAM = "ceilings/dram_triad/fp32/bytes:3145728/cache:cold"
+DRAM_KERNEL = "stream_kernelILNS_8StreamOpE5Ef"
+
+
+def launches(healthy, kernel):
+    return sum(f"{kernel}" in line and " wall " in line for line in healthy.stderr.splitlines())
+
+
+def test_a_bit_that_flips_after_timing_is_found_by_the_last_verification(healthy, run):
+    # A launch takes longer than warm-up and timing may: their number is the same in every run, and the same in both passes.
+    last = launches(healthy, DRAM_KERNEL) // 2
+    found = run(GPUMODEL_FLIP=f"{DRAM_KERNEL}:{last}:1000005")
+    assert found.status == 1
+    record = found.record(DRAM)
+    assert record["status"] == "wrong" and "measurement" not in record
+    assert record["verification"]["before"]["status"] == "passed"
+    assert record["verification"]["after"]["status"] == "failed"
+    assert f"wrong {DRAM}: wrong result: error " in found.stderr
+    assert healthy.record(DRAM)["verification"]["after"]["status"] == "passed"
+
+
+def test_a_wrong_probe_raises_no_ceiling(healthy, run):
+    # The fastest of the DRAM probes, and a byte of the last third of its array.
+    by = healthy.roofs()["dram"]["first_by"]
+    assert by.startswith("ceilings/dram_copy/")
+    found = run(GPUMODEL_FLIP="stream_kernelILNS_8StreamOpE2Ef:0:1400001")
+    assert found.status == 1
+    assert found.record(by)["status"] == found.record(by, 2)["status"] == "wrong"
+    assert found.roofs()["dram"]["first_by"] != by
+    assert found.roofs()["dram"]["empirical"] < healthy.roofs()["dram"]["empirical"]
+
+
+def test_a_sticky_error_loses_the_device(healthy, run):
+    found = run(GPUMODEL_STICKY=f"{KERNEL}:5")
+    assert found.status == 3
+    record = found.record(TRIAD)
+    assert record["status"] == "failed" and "cudaErrorIllegalAddress" in record["reason"]
+    # What was measured before stands; nothing after it is tried.
+    before = Counter(e["roofmark"]["status"] for e in found.entries if e["roofmark"]["pass"] == 1 and e["name"] != TRIAD)
+    assert set(before) == {"ok", "unsupported"}
+    lost = [e["roofmark"]["reason"] for e in found.entries if e["roofmark"]["status"] == "not_run"]
+    assert set(lost) == {f"device lost to {TRIAD}"}
+    assert found.counts() == Counter(failed=1, not_run=len(lost), ok=healthy.counts()["ok"] - 1 - len(lost),
+                                     unsupported=healthy.counts()["unsupported"])
+    assert found.result["complete"]
+    assert f"failed {TRIAD}: " in found.stderr and f"{len(lost)} not run" in found.stdout
+
+
+def test_a_hang_ends_after_the_timeout(healthy, run):
+    # Other tests may keep the cores; every stage of a healthy run takes a fraction of a second.
+    start = time.monotonic()
+    found = run("--timeout", "8", GPUMODEL_HANG=f"{KERNEL}:1")
+    assert found.status == 3 and time.monotonic() - start > 8
+    reason = "no progress for 8 s while verifying"
+    assert f"roofmark: {TRIAD}: {reason}" in found.stderr
+    assert found.record(TRIAD)["status"] == "failed" and found.record(TRIAD)["reason"] == reason
+    lost = [e["roofmark"]["reason"] for e in found.entries if e["roofmark"]["status"] == "not_run"]
+    assert set(lost) == {f"the run ended in {TRIAD}"}
+    assert not found.result["complete"] and not found.result["interrupted"]
+    assert len(found.entries) == len(healthy.entries)
+    done = roofmark("recover", found.out)
+    assert done.returncode == 0
+    assert reader.load(found.out / "result.json")[0] == found.result
+
+
+def test_out_of_memory_is_not_run_and_the_rest_is(healthy, run):
+    found = run(GPUMODEL_OOM_AFTER="3M")
+    assert found.status == 3
+    refused = {e["name"]: e["roofmark"] for e in found.entries if e["roofmark"]["status"] == "not_run"}
+    assert refused and all(name.startswith("ceilings/dram_") for name in refused)
+    assert all(re.fullmatch(r"out of memory: \d+ bytes wanted, \d+ free", record["reason"]) for record in refused.values())
+    assert found.record(TRIAD)["status"] == "ok" and found.result["complete"]
+    assert "empirical" not in found.roofs()["dram"] and "empirical" in healthy.roofs()["dram"]
+    assert "not run" in found.stdout
+
+
+def test_another_process_on_the_gpu_is_a_finding(healthy, run):
+    found = run(GPUMODEL_FOREIGN="2")
+    assert found.status == 0, found.stderr
+    texts = [finding["text"] for finding in found.findings("foreign_process")]
+    assert len(texts) == 1 and texts[0].startswith("2 other processes use this GPU: ")
+    assert texts[0] in found.stdout
+    assert "the roofs are in doubt" in report_of(found, found.out)
+    assert not healthy.findings("foreign_process")
+
+
+@pytest.mark.parametrize("gpu, what, state", [
+    ({"GPUMODEL_ECC": "0"}, "ECC", ("off", "errors of the memory pass unseen")),
+    ({"GPUMODEL_FOREIGN": "1"}, "other processes", ("4000001 model", "their work is in every number")),
+], ids=["ecc", "processes"])
+def test_info_says_what_is_not_healthy(gpu, what, state):
+    def line(**gpu):
+        done = roofmark("info", "--device", "cuda:0", **gpu)
+        assert done.returncode == 0, done.stderr
+        return re.search(rf"^  {what}  +(.*)$", done.stdout, re.MULTILINE)[1]
+
+    assert line() in ("on", "none")
+    found, advice = line(**gpu).split(": ", 1)
+    assert found == state[0] and advice.startswith(state[1])
+
+
+def test_two_gpus_of_which_one_has_faults(tmp_path):
+    """A wrong triad and a slow copy on the second GPU; the first one and what both do together are healthy."""
+    copy = "stream_kernelILNS_8StreamOpE2Ef"
+    done = roofmark("run", "--device", "all", "--suite", "quick", "--max-seconds", "0.001", "--out", tmp_path / "out",
+                    "--filter", f"{TRIAD}|^all_reduce/nccl/fp32/bytes:(8|32768)/", GPUMODEL_DEVICES="2",
+                    GPUMODEL_FLIP=f"{KERNEL}:0:5@1", GPUMODEL_SLOW=f"{copy}:2@1")
+    assert done.returncode == 1, done.stderr
+    files = tmp_path.glob("out/*/*/result.json")
+    runs = {path.parent.relative_to(tmp_path / "out").as_posix(): reader.load(path)[0] for path in files}
+    assert set(runs) == {"alone/cuda-0", "alone/cuda-1", "together/cuda-0", "together/cuda-1"}
+
+    def status(run, name):
+        return [e["roofmark"]["status"] for e in run["benchmarks"] + run["unmeasured"] if e["name"].startswith(name)]
+
+    for place, run in runs.items():
+        assert run["complete"] and run["device"]["name"].startswith(MODEL)
+        assert status(run, TRIAD) == (["wrong"] if place.endswith("1") else ["ok"])
+        # It takes both GPUs: once, on the first one, and not while the other one is measured.
+        assert status(run, "all_reduce/") == (["ok", "ok"] if place == "alone/cuda-0" else [])
+    assert runs["alone/cuda-0"]["device"]["details"]["uuid"] != runs["alone/cuda-1"]["device"]["details"]["uuid"]
+    for said in ("cuda:0 alone", "cuda:1 alone", "cuda:0, cuda:1 at once", "all_reduce/nccl/fp32"):
+        assert re.search(rf"^{said}", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE), "each is as fast beside the other as alone"
+    lines, ratios = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)))
+    assert f"other verdict: {TRIAD}: ok, then wrong" in lines
+    assert ratios.pop("ceilings/dram_copy/fp32/bytes:3145728/cache:cold") == pytest.approx(0.5, rel=0.02)
+    assert all(one == pytest.approx(1, rel=0.02) for name, one in ratios.items() if name.startswith("ceilings/dram_"))
