@@ -96,12 +96,12 @@ Module::~Module() {
   for (const auto& [name, symbol] : impl->symbols)
     if (symbol.where == Symbol::global && symbol.bytes) forbid_range(symbol.host);
 }
-const Function* Module::find(const std::string& mangled) const {
-  const auto found = impl->by_name.find(mangled);
+const Function* Module::find(const std::string& name) const {
+  const auto found = impl->by_name.find(name);
   return found == impl->by_name.end() ? nullptr : found->second;
 }
-void* Module::global(const std::string& mangled, std::size_t* bytes) const {
-  const auto found = impl->symbols.find(mangled);
+void* Module::global(const std::string& name, std::size_t* bytes) const {
+  const auto found = impl->symbols.find(name);
   if (found == impl->symbols.end() || found->second.where != Symbol::global) return nullptr;
   if (bytes) *bytes = found->second.bytes;
   return found->second.host;

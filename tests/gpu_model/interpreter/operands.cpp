@@ -90,8 +90,9 @@ Type Mnemonic::type(int from_end) const {
 }
 
 void decode_operands(Builder& b, const std::vector<Operand>& operands, Instruction& ins, std::initializer_list<Type> sources) {
-  if (operands.size() != sources.size() + 1)
-    throw DecodeError("its operands are more or fewer than " + std::to_string(sources.size() + 1));
+  const std::size_t count = sources.size() + 1;
+  if (operands.size() != count)
+    throw DecodeError(std::to_string(operands.size()) + " operands instead of " + std::to_string(count));
   ins.d = b.dest(operands[0], &ins.ds);
   u32* rows[] = {&ins.a, &ins.b, &ins.c, &ins.e};
   u8 size_of_e = 0;
