@@ -118,7 +118,7 @@ double perform(Launch& launch, Device& device, double start_ns, double overhead_
   if (!launch.waits_for_host) {
     double took_ns = kernel_ns(kernel.traits, launch.shape, counters, clock_mhz);
     // A kernel that reads the timer takes at least as long as the timer told it.
-    if (kernel.traits.reads_timer) took_ns = std::max(took_ns, static_cast<double>(time.globaltimer_ns) - timer_ns(from_ns));
+    if (kernel.traits.reads_timer) took_ns = std::max(took_ns, static_cast<double>(time.globaltimer_ns - timer_ns(from_ns)));
     end_ns = start_ns + (overhead_ns + took_ns * slowdown(kernel.name, device)) * device.noise();
   }
   flip.apply();

@@ -63,7 +63,7 @@ std::size_t bytes(const char* variable, std::size_t otherwise) {
     text->pop_back();
   }
   const auto value = parse_number(*text);
-  if (!value || *value < 0) refuse(variable, "a number of bytes, with K, M or G behind it or nothing");
+  if (!value || *value < 0) refuse(variable, "bytes, with or without K, M or G");
   return static_cast<std::size_t>(*value * unit);
 }
 
