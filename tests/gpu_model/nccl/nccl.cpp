@@ -119,7 +119,7 @@ ncclResult_t at_end_of_group(std::function<ncclResult_t()> wait) {
 
 ncclResult_t check_stream(const Communicator& rank, cudaStream_t stream) {
   int device = -1;
-  if (runtime::cublas_stream_device(stream, &device) != cudaSuccess) return refuse(ncclUnhandledCudaError, "an unknown stream");
+  if (runtime::device_of_stream(stream, &device) != cudaSuccess) return refuse(ncclUnhandledCudaError, "an unknown stream");
   if (device != rank.device()) return refuse(ncclInvalidUsage, "a stream of another device than the communicator's");
   return ncclSuccess;
 }

@@ -400,7 +400,7 @@ const char* cublasLtGetStatusString(cublasStatus_t status) {
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
   if (enter() != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
-  *handle = new cublasLtContext{current_device().ordinal};
+  *handle = new cublasLtContext{current_device().ordinal()};
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
@@ -671,8 +671,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
         double time = flops / rate(p.d, p.a) * std::min(waves, 2640.0) / scale;
         time = std::max(time, bytes / (bytes > 0.7 * double(settings().l2_bytes) ? settings().model->dram_bytes_per_ns
                                                                                  : settings().model->l2_bytes_per_ns));
-        double slow = 1;
-        if (!planted(settings().slow, "cublaslt_matmul", device.ordinal, &slow, false)) slow = 1;
+        const double slow = slowdown("cublaslt_matmul", device);
         const double end = start + (overhead + (time + 1200) * slow) * device.noise();
         device.was_busy(start, end, 1);
         GPUMODEL_TRACE("matmul %lld x %lld x %lld x %d: model %.2f us", static_cast<long long>(p.shape.m),

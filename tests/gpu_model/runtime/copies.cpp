@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills.
+#include <cstring>
+
+#include "operations.hpp"
+#include "state.hpp"
+
+namespace gpu_model::runtime {
+namespace {
+
+constexpr double pageable_bytes_per_ns = 12, pinned_bytes_per_ns = 55;
+constexpr double beyond_l2_bytes = 40e6;         // traffic that goes to DRAM
+constexpr std::size_t staged_bytes = 64 * 1024;  // the largest pageable copy that does not wait for its stream
+
+double memory_bytes_per_ns(double traffic_bytes) {
+  const DeviceModel& model = *settings().model;
+  return traffic_bytes > beyond_l2_bytes ? model.dram_bytes_per_ns : model.l2_bytes_per_ns;
+}
+
+double copy_ns(Place to, Place from, double bytes) {
+  if (to == Place::device && from == Place::device) return 2 * bytes / memory_bytes_per_ns(2 * bytes);
+  return bytes / (to == Place::pageable || from == Place::pageable ? pageable_bytes_per_ns : pinned_bytes_per_ns);
+}
+
+cudaError_t check_direction(cudaMemcpyKind kind, bool to_device, bool from_device) {
+  const auto expect = [&](bool to, bool from, const char* name) {
+    return to_device == to && from_device == from
+               ? cudaSuccess
+               : fail(cudaErrorInvalidValue, std::string("the pointers do not fit the direction ") + name);
+  };
+  switch (kind) {
+    case cudaMemcpyHostToHost:
+      return expect(false, false, "host to host");
+    case cudaMemcpyHostToDevice:
+      return expect(true, false, "host to device");
+    case cudaMemcpyDeviceToHost:
+      return expect(false, true, "device to host");
+    case cudaMemcpyDeviceToDevice:
+      return expect(true, true, "device to device");
+    case cudaMemcpyDefault:
+      return cudaSuccess;
+    default:
+      return fail(cudaErrorInvalidMemcpyDirection);
+  }
+}
+
+bool is_captured(const CUstream_st& stream) {
+  const std::lock_guard lock(state().mutex);
+  return stream.capture != nullptr;
+}
+
+cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t given, CompletionRef* done) {
+  if (!to || !from) return fail(cudaErrorInvalidValue, "a copy from or to null");
+  CUstream_st* stream = nullptr;
+  GPUMODEL_CHECK(find_stream(given, &stream));
+  const Place target = place_of(to, bytes), source = place_of(from, bytes);
+  if (target == Place::broken || source == Place::broken)
+    return fail(cudaErrorInvalidValue, "a copy extends beyond its allocation");
+  const bool to_device = target == Place::device, from_device = source == Place::device;
+  GPUMODEL_CHECK(check_direction(kind, to_device, from_device));
+  if (static_cast<const char*>(from) < static_cast<char*>(to) + bytes &&
+      static_cast<char*>(to) < static_cast<const char*>(from) + bytes) {
+    say("a copy of %zu bytes overlaps itself: undefined", bytes);
+  }
+  std::shared_ptr<std::vector<char>> staged;
+  if (source == Place::pageable && to_device && !is_captured(*stream)) {
+    // The caller may change the source as soon as the call returns.
+    if (bytes > staged_bytes) synchronize(*stream);
+    staged = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+  }
+  const double ns = copy_ns(target, source, static_cast<double>(bytes));
+  GPUMODEL_CHECK(submit(
+      given, "copy",
+      [=](Device& device, double start, double overhead) {
+        std::memmove(to, staged ? staged->data() : from, bytes);
+        const double end = start + (overhead + ns) * device.noise();
+        device.was_busy(start, end, 0);
+        return end;
+      },
+      done));
+  if (*done && target == Place::pageable && from_device) {
+    (*done)->wait();
+    return enter();
+  }
+  return cudaSuccess;
+}
+
+cudaError_t fill(void* to, int value, std::size_t bytes, cudaStream_t stream, CompletionRef* done) {
+  const Place place = place_of(to, bytes);
+  if (place == Place::broken) return fail(cudaErrorInvalidValue, "a memset extends beyond its allocation");
+  if (place == Place::pageable) return fail(cudaErrorInvalidValue, "a memset of pageable memory");
+  const double ns = static_cast<double>(bytes) / memory_bytes_per_ns(static_cast<double>(bytes));
+  return submit(
+      stream, "memset",
+      [=](Device& device, double start, double overhead) {
+        std::memset(to, value, bytes);
+        const double end = start + (overhead + ns) * device.noise();
+        device.was_busy(start, end, 0.1);
+        return end;
+      },
+      done);
+}
+
+}  // namespace
+}  // namespace gpu_model::runtime
+
+using namespace gpu_model::runtime;
+
+extern "C" {
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  GPUMODEL_CHECK(enter());
+  if (bytes == 0) return cudaSuccess;
+  CompletionRef done;
+  GPUMODEL_CHECK(copy(to, from, bytes, kind, stream, &done));
+  return wait_if_blocking(done);
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  GPUMODEL_CHECK(enter());
+  if (bytes == 0) return cudaSuccess;
+  CompletionRef done;
+  GPUMODEL_CHECK(copy(to, from, bytes, kind, nullptr, &done));
+  done->wait();  // the legacy stream is never captured
+  return enter();
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  GPUMODEL_CHECK(enter());
+  if (bytes == 0) return cudaSuccess;
+  CompletionRef done;
+  GPUMODEL_CHECK(fill(to, value, bytes, stream, &done));
+  return wait_if_blocking(done);
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, nullptr); }
+
+}  // extern "C"

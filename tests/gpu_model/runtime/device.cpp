@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "settings.hpp"
+
+namespace gpu_model::runtime {
+namespace {
+
+using Nanoseconds = std::chrono::duration<double, std::nano>;
+
+const auto start = std::chrono::steady_clock::now();
+const auto epoch_ns = static_cast<std::uint64_t>(
+    std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+
+// NVML's clocks event reasons.
+constexpr unsigned long long gpu_idle = 0x1, software_thermal_slowdown = 0x20;
+
+}  // namespace
+
+double host_now_ns() { return Nanoseconds(std::chrono::steady_clock::now() - start).count(); }
+std::uint64_t timer_ns(double model_ns) { return epoch_ns + static_cast<std::uint64_t>(std::max(model_ns, 0.0)); }
+
+Device::Device(int ordinal, int physical)
+    : ordinal_(ordinal), physical_(physical), random_(settings().seed * 1000003 + static_cast<std::uint64_t>(physical)) {}
+
+double Device::noise() {
+  const double deviation = settings().noise;
+  const std::lock_guard lock(mutex_);
+  const double factor = std::normal_distribution<double>(1, deviation)(random_);
+  const bool late = std::uniform_real_distribution<double>(0, 1)(random_) < 0.01;
+  return std::max(factor, 1 - 2 * deviation) + (late ? 10 * deviation : 0);
+}
+
+bool Device::throttled(double at_ns) const {
+  const Settings& s = settings();
+  return s.throttle_mhz > 0 && at_ns * 1e-9 >= s.throttle_after_seconds &&
+         (s.throttled_device == any_device || s.throttled_device == physical_);
+}
+
+double Device::clock_mhz(double at_ns, double load) const {
+  const Settings& s = settings();
+  if (throttled(at_ns)) return s.throttle_mhz;
+  if (s.clock_mhz > 0) return s.clock_mhz;
+  return s.model->clock_mhz - (s.model->clock_mhz - s.model->loaded_clock_mhz) * std::clamp(load, 0.0, 1.0);
+}
+
+void Device::was_busy(double from_ns, double to_ns, double load) {
+  const std::lock_guard lock(mutex_);
+  busy_until_ns_ = std::max(busy_until_ns_, to_ns);
+  busy_total_ns_ += to_ns - from_ns;
+  last_load_ = load;
+}
+
+Telemetry Device::telemetry() const {
+  const DeviceModel& model = *settings().model;
+  const double now_ns = host_now_ns();
+  const std::lock_guard lock(mutex_);
+  const bool busy = now_ns - busy_until_ns_ < 50e6, slow = throttled(now_ns);
+  Telemetry t;
+  t.sm_mhz = busy || slow ? clock_mhz(now_ns, last_load_) : model.clock_mhz;
+  t.memory_mhz = model.memory_clock_mhz;
+  t.power_watts = model.power_limit_watts * (busy ? 0.35 + 0.57 * last_load_ : 0.16);
+  t.celsius = std::min(31 + 20 * busy_total_ns_ * 1e-9, busy ? 65.0 : 45.0);
+  t.reasons = slow ? software_thermal_slowdown : busy ? 0 : gpu_idle;
+  return t;
+}
+
+}  // namespace gpu_model::runtime

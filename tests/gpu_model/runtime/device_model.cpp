@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "device_model.hpp"
+
+#include <string>
+
+namespace gpu_model::runtime {
+namespace {
+
+constexpr std::size_t mebibytes(std::size_t count) { return count << 20; }
+
+constexpr DeviceModel models[] = {
+    // As an A100 SXM4 80GB.
+    {.compute_capability = 80,
+     .name = "roofmark model GPU (sm_80)",
+     .multiprocessors = 108,
+     .shared_per_block_opt_in = 163 * 1024,
+     .shared_per_multiprocessor = 164 * 1024,
+     .l2_bytes = mebibytes(40),
+     .memory_bytes = mebibytes(81251),
+     .clock_mhz = 1410,
+     .loaded_clock_mhz = 1380,
+     .memory_clock_mhz = 1593,
+     .memory_bus_bits = 5120,
+     .dram_bytes_per_ns = 1780,
+     .l2_bytes_per_ns = 3900,
+     .fma_flops = {512, 128, 64},
+     .tensor_flops = {.fp64 = 128, .tf32 = 1024, .sixteen_bit = 2048, .eight_bit = 4096},
+     .mma_sync_share = 0.9,
+     .clusters = false,
+     .power_limit_watts = 400,
+     .nvlinks = 12,
+     .pcie_generation = 4},
+    // As an H200.
+    {.compute_capability = 90,
+     .name = "roofmark model GPU (sm_90)",
+     .multiprocessors = 132,
+     .shared_per_block_opt_in = 227 * 1024,
+     .shared_per_multiprocessor = 228 * 1024,
+     .l2_bytes = mebibytes(60),
+     .memory_bytes = mebibytes(143771),
+     .clock_mhz = 1980,
+     .loaded_clock_mhz = 1755,
+     .memory_clock_mhz = 3201,
+     .memory_bus_bits = 6144,
+     .dram_bytes_per_ns = 4200,
+     .l2_bytes_per_ns = 6500,
+     .fma_flops = {512, 256, 128},
+     .tensor_flops = {.fp64 = 256, .tf32 = 2048, .sixteen_bit = 4096, .eight_bit = 8192},
+     .mma_sync_share = 0.64,
+     .clusters = true,
+     .power_limit_watts = 700,
+     .nvlinks = 18,
+     .pcie_generation = 5},
+};
+
+}  // namespace
+
+const DeviceModel* find_device_model(std::string_view compute_capability) {
+  for (const DeviceModel& model : models) {
+    if (std::to_string(model.compute_capability) == compute_capability) return &model;
+  }
+  return nullptr;
+}
+
+}  // namespace gpu_model::runtime

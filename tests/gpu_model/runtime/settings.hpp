@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+// What the environment sets, read at the first call of the CUDA runtime. A value that cannot be read ends the process with
+// status 2. Bytes may end in K, M or G (powers of 1024).
+//
+// clang-format off
+// | variable                | value [default]      | effect                                                                   |
+// | ----------------------- | -------------------- | ------------------------------------------------------------------------ |
+// | GPUMODEL_ARCH           | 80 or 90 [90]        | compute capability: attributes of an A100 or an H200, and which PTX runs |
+// | GPUMODEL_DEVICES        | 0 to 16 [1]          | number of GPUs                                                           |
+// | GPUMODEL_SMS            | count [all]          | number of SMs                                                            |
+// | GPUMODEL_L2             | bytes [all]          | size of the L2 cache                                                     |
+// | GPUMODEL_MEMORY         | bytes [4G]           | memory that can be allocated                                             |
+// | GPUMODEL_TOTAL          | bytes [all]          | memory in the device's properties; GPUMODEL_MEMORY where that is more    |
+// | GPUMODEL_ECC            | 0 or 1 [1]           | whether ECC is on                                                        |
+// | GPUMODEL_BOOST_MHZ      | 1 to 10000 [model's] | maximum clock; a low one gives timed loops fewer steps to interpret      |
+// | GPUMODEL_CLOCK_MHZ      | MHz                  | a fixed SM clock; without it the clock follows the load                  |
+// | GPUMODEL_NOISE          | fraction [0.003]     | standard deviation of the times of operations                            |
+// | GPUMODEL_SEED           | number [1]           | seed of that noise                                                       |
+//
+// Faults. `part` is a part of a kernel's mangled name. `n` counts its launches from 1 (the default); 0 means every launch.
+// `device` is a number among the installed GPUs; without it the fault is on all of them. SLOW, FLIP, STICKY and HANG take
+// several entries, separated by commas.
+//
+// | GPUMODEL_THROTTLE       | seconds:mhz[@device] | the SM clock falls after that time, and NVML tells a reason              |
+// | GPUMODEL_SLOW           | part:factor[@device] | the kernel takes longer ("cublaslt_matmul": products of cuBLASLt)        |
+// | GPUMODEL_FLIP           | part:n:byte[@device] | a bit flips in one byte (0 [0], 1, ...) of those that the launch changed |
+// | GPUMODEL_STICKY         | part:n[@device]      | the launch ends with an illegal address                                  |
+// | GPUMODEL_HANG           | part:n[@device]      | the launch never ends                                                    |
+// | GPUMODEL_OOM_AFTER      | bytes                | cudaMalloc fails beyond this, though cudaMemGetInfo tells of more        |
+//
+// What takes too long to interpret can be left out. Its results are then garbage.
+//
+// | GPUMODEL_SKIP           | part,...             | kernels                                                                  |
+// | GPUMODEL_SKIP_OVER      | threads              | launches of more threads                                                 |
+// | GPUMODEL_BLAS_LIMIT     | FLOPs                | products of cuBLASLt with more FLOPs                                     |
+//
+// Diagnosis.
+//
+// | GPUMODEL_DEADLOCK_HANGS | 0 or 1 [0]           | a deadlock hangs, as on a GPU, and is not made an error                  |
+// | GPUMODEL_TRACE          | 0 or 1 [0]           | a line on stderr for each operation                                      |
+// | GPUMODEL_DUMP           | folder               | writes the PTX of each kernel that is loaded                             |
+// clang-format on
+//
+// CUDA_VISIBLE_DEVICES (numbers, no UUIDs) and CUDA_LAUNCH_BLOCKING do what CUDA documents.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device_model.hpp"
+
+namespace gpu_model::runtime {
+
+inline constexpr int any_device = -1;
+
+/// One entry of GPUMODEL_SLOW, GPUMODEL_FLIP, GPUMODEL_STICKY or GPUMODEL_HANG.
+struct PlantedFault {
+  std::string part;  ///< of the kernel's mangled name
+  std::vector<double> numbers;
+  int device = any_device;
+};
+
+struct Settings {
+  const DeviceModel* model = nullptr;  ///< at the clock of GPUMODEL_BOOST_MHZ
+  int installed_devices = 1;
+  std::vector<int> visible_devices;  ///< by CUDA_VISIBLE_DEVICES; the position is the ordinal
+  int multiprocessors = 0;
+  std::size_t l2_bytes = 0, memory_bytes = 0, total_memory_bytes = 0;
+  std::size_t out_of_memory_after = 0;                  ///< bytes; 0: never before memory_bytes
+  double clock_mhz = 0;                                 ///< 0: the model's own
+  double throttle_after_seconds = 0, throttle_mhz = 0;  ///< throttle_mhz 0: never
+  int throttled_device = any_device;
+  double noise = 0;
+  std::uint64_t seed = 0;
+  bool ecc = true, trace = false, blocking = false, deadlock_hangs = false;
+  std::vector<PlantedFault> slow, flip, sticky, hang;
+  std::vector<std::string> skip;
+  double skip_over_threads = 0, blas_limit = 0;  ///< 0: none
+  std::string dump_folder;
+};
+
+const Settings& settings();
+
+}  // namespace gpu_model::runtime
