@@ -1,16 +1,10 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// A kernel after decoding.
 #pragma once
-#include <atomic>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -24,43 +18,54 @@ struct Block;
 struct Cluster;
 struct Launch;
 struct Instruction;
+
+/// A lane function: runs an instruction for the lanes in `mask`.
 using Handler = void (*)(Warp&, const Instruction&, u32 mask);
 
-// How the scheduler treats an instruction.
+/// How the scheduler treats an instruction.
 enum class Kind : u8 {
   normal,
-  bra,  // imm = target
+  bra,  // imm is the target's index
   exit,
-  sync,     // a lane mask operand in row `e` (or all-ones where e is 0) must have arrived
+  sync,     // the lanes named by the mask in row e (all lanes if e is 0) must have arrived
   aligned,  // every live lane of the warp must have arrived
-  bar,      // bar.sync / bar.arrive / bar.red: aligned, then through the block's barriers
-  cluster,  // barrier.cluster.arrive / wait
+  bar,      // bar.sync, bar.arrive: aligned, then through the block's barriers
+  cluster,  // barrier.cluster.arrive, barrier.cluster.wait
 };
 
 enum class Space : u8 { generic, global, shared, cluster, local, param, constant };
 
+/// What the launch's FLOP counters count an instruction as.
+namespace flop_class {
+constexpr u8 none = 0, fp16 = 1, fp32 = 2, fp64 = 3, special = 4;
+}
+
+/// Operands are rows of the warp's register file, as byte offsets: row 0 is the sink, and constants lie behind the registers. A
+/// row holds one value per lane, a predicate's row one bit per lane.
 struct Instruction {
   Handler fn = nullptr;
-  Handler fn2 = nullptr;                  // what a wrapper (rounding mode, ftz) calls
-  u32 d = 0, a = 0, b = 0, c = 0, e = 0;  // rows in the register file (byte offsets); 0 is the sink
-  u8 ds = 0, as = 0, bs = 0, cs = 0;      // bytes a lane in these rows
-  u32 pred = 0;                           // row of the guard, 0 = none
+  Handler fn2 = nullptr;  // what fn wraps, where fn sets a rounding mode or saturates
+  u32 d = 0, a = 0, b = 0, c = 0, e = 0;
+  u8 ds = 0, as = 0, bs = 0, cs = 0;  // bytes per lane in these rows
+  u32 pred = 0;                       // row of the guard predicate, 0 for none
   bool pred_not = false;
-  bool source_not = false;    // the predicate source c is negated
-  bool list_written = false;  // list operands are destinations
+  bool source_not = false;    // the predicate source is negated
+  bool list_written = false;  // the list operands are destinations
   bool is_wgmma = false;
   bool d_source = false;  // row d is read, not written (st)
   Kind kind = Kind::normal;
   Space space = Space::generic;
-  u8 n = 0;                      // vector length
-  u8 msize = 0;                  // bytes of one memory element
-  u8 flop_class = 0, flops = 0;  // 0 none, 1 half, 2 float, 3 double, 4 special
-  u16 aux = 0;
-  u32 list = 0, list_n = 0;  // rows in Body::lists
+  u8 n = 0;                      // vector length; barriers: whether aligned
+  u8 msize = 0;                  // bytes of one memory element, or of one part of a packed value
+  u8 flop_class = 0, flops = 0;  // flops per lane
+  u16 aux = 0;                   // the variant, as the lane function defines it
+  u32 list = 0, list_n = 0;      // rows in Body::lists
   s64 imm = 0, imm2 = 0, imm3 = 0;
-  u32 line = 0, loc = 0;  // PTX line, index of Body::locs
+  u32 line = 0;  // in the PTX
+  u32 loc = 0;   // index of Body::locs
 };
 
+/// Special registers that are constant for a thread.
 enum class Special : u8 {
   none,
   tid_x,
@@ -102,19 +107,20 @@ enum class Special : u8 {
   is_explicit_cluster,
   dynamic_smem_size,
   total_smem_size,
-  gridid_,
-  envreg
+  gridid
 };
 
+/// A variable or a parameter.
 struct Symbol {
   enum Where : u8 { global, shared, local, param } where = global;
-  u64 offset = 0;  // in its space; global: the host address
+  u8* host = nullptr;  // of a global variable
+  u64 offset = 0;      // in its space; of a global variable its host address
   u64 bytes = 0;
   u32 align = 1;
   bool dynamic = false;  // extern .shared
-  int owner = -1;        // function that declares it, -1: the module
 };
 
+/// A source line, as .loc gives it.
 struct Loc {
   u32 file = 0, line = 0;
 };
@@ -124,23 +130,24 @@ struct Body {
   const Module::Impl* module = nullptr;
   std::vector<Instruction> code;
   std::vector<u32> lists;
-  std::vector<Loc> locs;
-  u32 reg_bytes = 0;      // rows of registers
-  std::vector<u8> image;  // constants, copied behind the registers for every warp
+  std::vector<Loc> locs;  // the first one stands for "unknown"
+  u32 reg_bytes = 0;      // of the registers' rows
+  std::vector<u8> image;  // constants, copied behind the registers of every warp
   struct SpecialRow {
-    u32 row;
+    u32 row;  // in the image
     Special what;
   };
   std::vector<SpecialRow> specials;
   struct SharedUse {
+    static constexpr u64 dynamic = u64(1) << 63;
     u32 image_offset;
     bool is64;
-    u64 add;
+    u64 add;  // offset from the base; with `dynamic` set, from the start of dynamic shared memory
   };
-  std::vector<SharedUse> dynamic_uses;  // constant rows that hold the address of dynamic shared memory
-  u64 static_shared = 0;                // end of static variables, counted from the base
+  std::vector<SharedUse> dynamic_uses;  // constant rows that hold an address in shared memory, which the launch completes
+  u64 static_shared = 0;                // end of the static variables, counted from the base
   u32 dynamic_align = 16;
-  u64 local_bytes = 0;
+  u64 local_bytes = 0;  // per thread
   u64 param_bytes = 0;
   bool has_wgmma = false;
   bool async_proxy = false;  // has wgmma or bulk copies: writes of the generic proxy are tracked
@@ -154,10 +161,10 @@ class Function {
 struct Module::Impl {
   std::vector<std::unique_ptr<Function>> functions;
   std::unordered_map<std::string, Function*> by_name;
-  std::unordered_map<std::string, Symbol> symbols;  // module scope
+  std::unordered_map<std::string, Symbol> symbols;  // of module scope
   std::vector<std::unique_ptr<u8[]>> storage;
   std::map<u32, std::string> files;
-  std::vector<std::string> unknown;  // opcodes that it cannot run, with their first line
+  std::vector<std::string> unknown;  // instructions that the model lacks: opcode, reason, line
 };
 
 }  // namespace gpu_model

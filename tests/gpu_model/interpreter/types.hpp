@@ -1,18 +1,9 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <atomic>
 #include <bit>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <deque>
-#include <map>
-#include <memory>
-#include <string>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
 
 namespace gpu_model {
 
@@ -25,19 +16,20 @@ using s16 = std::int16_t;
 using s32 = std::int32_t;
 using s64 = std::int64_t;
 
-enum class Type : u8 {
+/// PTX's fundamental types, and the types that only instructions name (tf32, packed pairs, fp8).
+enum class Type : std::uint8_t {
   none,
-  u8_,
-  s8_,
+  u8,
+  s8,
   b8,
-  u16_,
-  s16_,
+  u16,
+  s16,
   b16,
-  u32_,
-  s32_,
+  u32,
+  s32,
   b32,
-  u64_,
-  s64_,
+  u64,
+  s64,
   b64,
   f16,
   f16x2,
@@ -51,22 +43,34 @@ enum class Type : u8 {
   e4m3,
   e5m2,
   tf32,
-  b128
+  b128,
+  u8_ = u8,
+  s8_ = s8,
+  u16_ = u16,
+  s16_ = s16,
+  u32_ = u32,
+  s32_ = s32,
+  u64_ = u64,
+  s64_ = s64
 };
+/// Bytes per element; 0 for pred and none.
 int size_of(Type);
+/// False for single e4m3 and e5m2: they occur only as element types of matrix instructions.
 bool is_float(Type);
 bool is_signed(Type);
-Type type_of(std::string_view name);  // "u32" -> Type::u32_; none where it is no type
+/// "u32" -> Type::u32; none if `name` is no type.
+Type type_of(std::string_view name);
 
-// ---- numbers ----
+// Encodings. Conversions round to nearest even. A NaN becomes the canonical NaN of the format that has one (0x7fff, 0x7f).
 float half_to_float(u16);
-u16 float_to_half(float, bool saturate = false);
+u16 float_to_half(float);
 u16 double_to_half(double);
-inline float bf16_to_float(u16 h) { return std::bit_cast<float>(static_cast<u32>(h) << 16); }
+inline float bf16_to_float(u16 value) { return std::bit_cast<float>(static_cast<u32>(value) << 16); }
 u16 float_to_bf16(float);
 u16 double_to_bf16(double);
 float e4m3_to_float(u8);
 float e5m2_to_float(u8);
+/// As .satfinite: values beyond the largest finite one, infinity too, become that one.
 u8 float_to_e4m3(float);
 u8 float_to_e5m2(float);
 
