@@ -74,7 +74,15 @@ Decoder decode_setp, decode_selp, decode_cvt, decode_mov;
 Decoder decode_shfl, decode_vote, decode_activemask, decode_match, decode_elect, decode_redux;
 Decoder decode_bra, decode_exit, decode_nothing, decode_trap, decode_nanosleep, decode_setmaxnreg;
 Decoder decode_bar, decode_bar_warp, decode_barrier_cluster, decode_fence_proxy_async;
-Decoder decode_memory, decode_mma;
+
+Decoder decode_ld, decode_st, decode_atom, decode_red;
+Decoder decode_cvta, decode_mapa, decode_isspacep, decode_createpolicy, decode_prefetch;
+Decoder decode_cp_async, decode_cp_async_commit_group, decode_cp_async_wait_group, decode_cp_async_wait_all;
+Decoder decode_cp_async_bulk, decode_cp_async_bulk_tensor, decode_st_async;
+Decoder decode_mbarrier_init, decode_mbarrier_inval, decode_mbarrier_arrive, decode_mbarrier_arrive_drop;
+Decoder decode_mbarrier_expect_tx, decode_mbarrier_wait;
+Decoder decode_mma, decode_ldmatrix, decode_stmatrix, decode_movmatrix;
+Decoder decode_wgmma_mma_async, decode_wgmma_commit_group, decode_wgmma_wait_group, decode_wgmma_fence;
 
 /// One row of the table of opcodes.
 struct Opcode {

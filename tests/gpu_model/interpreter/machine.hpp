@@ -1,216 +1,218 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// The state of a running grid: warps, blocks, one cluster at a time.
 #pragma once
-#include <atomic>
+#include <array>
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "instruction.hpp"
 
 namespace gpu_model {
 
-struct Group {
-  u32 pc = 0, mask = 0;
-  enum St : u8 { run, sync_wait, blocked, yielded } st = run;
+/// Vector clock of the race detector: one entry per warp of the cluster. Empty where the detector is off.
+using Clocks = std::vector<u32>;
+
+/// What a synchronisation object hands from those who arrive to those who wait, per phase.
+struct PhaseClocks {
+  Clocks arriving;   // joined by each arrival
+  Clocks completed;  // `arriving` as the last phase completed; joined by each successful wait
 };
 
+/// Lanes of a warp that stand at the same instruction.
+struct LaneGroup {
+  enum State : u8 { ready, waits_for_lanes, at_barrier, yielded };
+  u32 pc = 0;  // index of the next instruction
+  u32 mask = 0;
+  State state = ready;
+};
+
+/// One lane's cp.async that has not been performed.
 struct CpAsync {
-  u32 lane, group;
-  u32 dst;
-  u64 src;
-  u8 bytes, src_bytes;
-  u32 line;
+  u32 lane = 0;
+  u32 group = 0;        // its number among the lane's commit groups
+  u32 destination = 0;  // shared memory address
+  u64 source = 0;       // global address
+  u8 bytes = 0;         // cp-size
+  u8 source_bytes = 0;  // bytes read; the rest of cp-size becomes zero
 };
 
-struct WgmmaOp {
-  const Instruction* ins;
-  u64 desc_a, desc_b;
-  bool scale_d;
-  bool committed;
+/// One wgmma.mma_async that has not been performed; the end of a committed group where `instruction` is null.
+struct WgmmaOperation {
+  const Instruction* instruction = nullptr;
+  u64 a_descriptor = 0, b_descriptor = 0;
+  bool scale_d = false;
 };
 
 struct Warp {
-  u8* rf = nullptr;
+  u8* registers = nullptr;  // rows of 32 lanes, then the constants of the body's image
   const Body* body = nullptr;
-  Block* cta = nullptr;
-  Cluster* cl = nullptr;
+  Block* block = nullptr;
+  Cluster* cluster = nullptr;
   Launch* launch = nullptr;
-  u32 id = 0, live = 0;
-  std::vector<Group> groups;
-  int cur = -1;
-  bool yield = false;               // set by handlers: give way after this instruction
-  bool spun = false;                // ... because something waited for is not there
-  const Instruction* at = nullptr;  // instruction being run
-  const char* waits_for = "";
-  // cp.async
-  std::vector<CpAsync> copies;
-  u32 copy_groups[32] = {};
-  // wgmma
-  std::deque<WgmmaOp> wgmmas;  // in order; a committed group ends with an op of ins == nullptr
-  u32 wgmma_groups = 0;
-  std::vector<u8> in_flight;  // a byte per 64 bytes of register file: 1 accumulator, 2 A fragment
-  u64 wgmma_issued = 0;
-  // clusters
-  u32 cluster_phase[32] = {};
-  u32 proxy_epoch = 1;
-  u64 instructions = 0;
-  // GPUMODEL_RACE: vector clocks of all warps of the cluster
-  std::vector<u32> vc;
-  u32 gw = 0;
-  // wgmma.fence: when a register row was last written by another instruction
-  std::vector<u32> written_at;
-  u32 fence_epoch = 1;
+  u32 id = 0;    // within the block
+  u32 live = 0;  // mask of the lanes that have not exited
+  std::vector<LaneGroup> groups;
+  bool yield = false;               // set by an instruction: let other warps run after it
+  bool spun = false;                // set with `yield`: what it polls for has not happened
+  const Instruction* at = nullptr;  // the instruction being run
+  const char* waits_for = "";       // for the report of a deadlock
+
+  std::vector<CpAsync> copies;  // oldest first
+  u32 copy_groups[32] = {};     // cp.async.commit_group executed, per lane
+  u32 cluster_phase[32] = {};   // phase of the cluster barrier in which the lane arrived last
+  u32 proxy_epoch = 1;          // grows with each fence.proxy.async of this warp
+
+  std::deque<WgmmaOperation> wgmmas;  // oldest first
+  u32 wgmma_groups = 0;               // committed and not performed
+  enum InFlight : u8 { accumulator = 1, fragment_of_a = 2 };
+  std::vector<u8> in_flight;    // per 64 bytes of registers: InFlight of the wgmma not performed; empty before the first
+  std::vector<u32> written_at;  // per 64 bytes of registers: fence_epoch of the last write by another instruction than wgmma
+  u32 fence_epoch = 1;          // grows with each wgmma.fence
+
+  Clocks clocks;
+  u32 index_in_cluster = 0;  // of this warp's own entry in `clocks`
+
   template <class T>
-  T* row(u32 off) const {
-    return reinterpret_cast<T*>(rf + off);
+  T* row(u32 offset) const {
+    return reinterpret_cast<T*>(registers + offset);
   }
-  u32 first_lane(u32 mask) const { return static_cast<u32>(std::countr_zero(mask)); }
-  u64 scalar(u32 off, u8 size, u32 lane) const {
-    u64 v = 0;
-    std::memcpy(&v, rf + off + lane * size, size);
-    return v;
+  static u32 first_lane(u32 mask) { return static_cast<u32>(std::countr_zero(mask)); }
+  /// One lane's value of `bytes` bytes, zero-extended.
+  u64 scalar(u32 row, u8 bytes, u32 lane) const {
+    u64 value = 0;
+    std::memcpy(&value, registers + row + lane * bytes, bytes);
+    return value;
   }
 };
 
+/// One of a block's 16 barriers (bar.sync, bar.arrive).
 struct Barrier {
-  u32 arrived = 0, expected = 0;
-  bool implied = false;
+  u32 arrived = 0, expected = 0;  // threads
+  bool whole_block = false;       // no thread count was given: it expects the block's live warps
   std::vector<Warp*> waiting;
-  std::vector<u32> vc;
+  Clocks clocks;
+  void reset() {
+    arrived = expected = 0;
+    whole_block = false;
+    waiting.clear();
+    clocks.clear();
+  }
 };
-struct RaceCell {
-  u32 clock = 0;
-  u16 warp = 0xffff;
-};  // the last write; 0xffff: none yet
-struct SyncClock {
-  std::vector<u32> acc, done;
+
+/// Race detector: the last write of a cell of shared memory.
+struct LastWrite {
+  static constexpr u16 none = 0xffff;
+  u32 clock = 0;    // of the writer, as it wrote
+  u16 warp = none;  // its index in the cluster
+};
+
+/// The last write of 16 bytes of shared memory by the generic proxy.
+struct GenericWrite {
+  u32 writer : 6 = 0;  // warp in the block + 1; 0: nothing to fence
+  u32 epoch : 26 = 0;  // the writer's proxy_epoch, as it wrote
 };
 
 struct Block {
-  Cluster* cl = nullptr;
+  Cluster* cluster = nullptr;
   Dim3 ctaid, cluster_ctaid;
-  u32 rank = 0, sm = 0;
-  std::vector<u8> smem;            // starts at address `shared_base`
-  std::vector<u8> local;           // per thread depots
-  std::vector<u32> generic_write;  // per 16 bytes: (warp + 1) << 20 | epoch, of the last write by the generic proxy
-  std::vector<RaceCell> cells;     // GPUMODEL_RACE: per 2 bytes
-  std::vector<u32> reads;          // per cell and warp of the cluster: clock of its last read
-  std::unordered_map<u32, SyncClock> mbar_clocks;
+  u32 rank = 0;  // %cluster_ctarank
+  u32 sm = 0;
+  std::vector<u8> shared;                    // shared memory, from address Launch::shared_base
+  std::vector<u8> local;                     // local memory of all threads, Body::local_bytes each
+  std::vector<GenericWrite> generic_writes;  // per 16 bytes of `shared`; empty where the kernel has no use of the async proxy
+  // Race detector; empty where it is off.
+  std::vector<LastWrite> last_writes;                    // per cell of `shared`
+  std::vector<u32> last_reads;                           // per cell of `shared` and warp of the cluster: clock of its last read
+  std::unordered_map<u32, PhaseClocks> mbarrier_clocks;  // by offset in `shared`
   u32 live_warps = 0;
   Barrier barriers[16];
   std::vector<Warp*> warps;
 };
 
-struct Pending {  // an operation of the async proxy that has not happened yet
-  enum What : u8 { tensor_load, bulk_load, st_async, tensor_store, bulk_store, remote_copy } what;
-  TensorMap map;
-  u64 map_address = 0;
-  s32 coord[5] = {};
-  u64 global = 0;
-  u32 dst = 0, mbar = 0;  // shared::cluster addresses (with rank bits resolved)
-  u32 bytes = 0;
-  u16 multicast = 0;
-  bool is_multicast = false;
-  u8 data[16] = {};
-  Block* cta = nullptr;  // issuer
-  Warp* warp = nullptr;
-  const Instruction* ins = nullptr;
-  u32 lane = 0;
-  std::vector<u32> vc;  // the issuer's clocks
+/// A copy of the async proxy that has not been performed.
+struct AsyncCopy {
+  enum Kind : u8 { tensor_load, bulk_load, st_async };
+  Kind kind = st_async;
+  Warp* warp = nullptr;  // who issued it
+  const Instruction* instruction = nullptr;
+  int lane = 0;
+  u32 destination = 0, mbarrier = 0;  // shared::cluster addresses
+  u32 bytes = 0;                      // that it writes, per destination block
+  u64 source = 0;                     // bulk_load: global address
+  std::array<u8, 16> value = {};      // st_async
+  TensorMap map;                      // tensor_load
+  s32 coordinates[5] = {};
+  bool multicast = false;
+  u16 destination_blocks = 0;  // multicast: mask of ranks
+  Clocks clocks;               // the issuer's, as of the issue
 };
 
 struct Cluster {
   Launch* launch = nullptr;
-  std::vector<std::unique_ptr<Block>> ctas;
-  std::vector<std::unique_ptr<Warp>> warps;
-  std::deque<Pending> pending;
-  u32 live_warps = 0;
-  u32 live_threads = 0, arrived = 0, phase = 1;
-  SyncClock clock;
+  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<std::unique_ptr<Warp>> warps;  // of all blocks
+  std::deque<AsyncCopy> copies;              // issued and not performed, oldest first
+  u32 live_warps = 0, live_threads = 0;
+  u32 arrived = 0, phase = 1;  // barrier.cluster: threads that have arrived in this phase
+  PhaseClocks barrier_clocks;
 };
 
+/// Global memory that kernels may access: [base, end).
 struct Range {
-  u64 base, end;
-  bool device;
+  u64 base = 1, end = 0;
+  bool contains(u64 first, u64 past) const { return first >= base && past <= end; }
 };
-std::vector<Range> ranges_now(u64& version);
-extern std::atomic<u64> ranges_version;
 
+/// When asynchronous operations are performed: with their issue, as late as the program allows, or at random.
 enum class Completion : u8 { early, late, random };
 
 struct Launch {
   const Body* body = nullptr;
   Dim3 grid, block, cluster;
   std::size_t dynamic_shared = 0;
-  u64 shared_base = 1024, shared_bytes = 0, dynamic_offset = 0;
-  std::vector<u8> param_store;
-  u8* params = nullptr;
+  u64 shared_base = 1024;  // address of a block's first byte of shared memory
+  u64 shared_bytes = 0;    // static and dynamic, per block
+  u64 dynamic_offset = 0;  // of dynamic shared memory, from shared_base
+  std::vector<u8> parameter_storage;
+  u8* params = nullptr;  // within parameter_storage, aligned
   Time* time = nullptr;
   Counters* counters = nullptr;
   int sm_count = 132;
+  // Allowed ranges of global memory as of ranges_seen, and those that accesses have hit last.
   std::vector<Range> ranges;
   u64 ranges_seen = 0;
-  u64 hot_base = 1, hot_end = 0;  // the range of the last hit
-  std::pair<u64, u64> hot[4] = {
-      {1, 0}, {1, 0}, {1, 0}, {1, 0}};  // ... and of some before, valid for ranges_version == hot_seen
-  u64 hot_seen = 0;
-  u32 hot_next = 0;
-  u64 phases = 0;   // mbarrier phases that an asynchronous operation has completed
-  u64 effects = 0;  // grows with every store, arrival, ...
-  double cycle_fraction = 0;
+  Range last_range;
+  std::array<Range, 4> recent_ranges;  // valid as of recent_seen
+  u64 recent_seen = 0;
+  u32 recent_next = 0;
+  u64 phases_completed = 0;     // mbarrier phases that an asynchronous operation has completed
+  u64 effects = 0;              // grows with each store, arrival, exit: what another warp could wait for
+  double nanoseconds_left = 0;  // fraction of a nanosecond that %globaltimer has not counted yet
   Completion async_mode = Completion::late, wgmma_mode = Completion::late;
   bool race = false;
-  u64 seed = 1;
-  u64 flop[8] = {};
-  u64 executed = 0, timed = 0, thread_instructions = 0;
   bool quiet = false;
-  std::vector<std::pair<u32, std::string>> warned;
-  u64 wall_base = 0;
+  u64 seed = 1;
+  u64 flops[5] = {};  // by Instruction::flop_class
+  u64 executed = 0;   // warp instructions
+  u64 timed = 0;      // ... that the clocks have counted
+  u64 thread_instructions = 0;
+  std::vector<std::pair<u32, std::string>> warned;  // PTX line and text
 };
 
-// generic addresses of the spaces that are not host memory
-constexpr u64 shared_window = 0x7fe0000000000000ull;  // + 32-bit shared::cluster address
-constexpr u64 local_window = 0x7ff0000000000000ull;   // + offset in the thread's local memory
-constexpr u32 rank_shift = 24;  // shared::cluster address = (rank + 1) << 24 | offset; 0 there: the own block
-
+/// Throws a Fault that names the kernel, the block, the thread (the warp where `lane` is -1) and the PTX line.
 [[noreturn]] void fault(Fault::Kind, const Warp&, const Instruction&, int lane, const std::string& text);
-void check_global(Warp&, const Instruction&, int lane, u64 address, u64 bytes, bool write);
-u8* shared_pointer(Warp&, const Instruction&, int lane, u32 address, u32 bytes,
-                   Block** owner = nullptr);  // shared::cta or shared::cluster
-void mbarrier_complete_tx(Warp&, const Instruction&, u8* at, s64 bytes, const std::vector<u32>& vc);
-void perform(Cluster&, Pending&);
-void perform_copies(Warp&, u32 mask, u32 keep, bool all);
-void perform_wgmma(Warp&, u32 keep_groups);
-void note_generic_write(Warp&, Block&, u32 offset, u32 bytes);
-void check_async_read(Warp&, Block&, u32 offset, u32 bytes, const Instruction&);
-void resolve(Warp&, const Instruction&, u32 mask, u64* addresses, u32 bytes,
-             bool write);  // addresses of all lanes -> host pointers, checked
-void gather(const Warp&, u32 row, u8 size, s64 imm, u64* out);
-void issue(Warp&, Pending&&);
-Block& cta_of(Warp&, const Instruction&, int lane, u32 address);
-// the race detector; all do nothing unless it is on. Offsets count from the block's base.
-void race_access(Warp&, const Instruction&, int lane, Block& owner, u32 offset, u32 bytes, bool write);
-void race_start(Launch&, Cluster&);
-void race_join(std::vector<u32>& into, const std::vector<u32>& from);
-inline void race_release(Warp& w, std::vector<u32>& into) {
-  if (!w.vc.empty()) {
-    race_join(into, w.vc);
-    ++w.vc[w.gw];
-  }
-}
-u8* shared_lane(Warp&, const Instruction&, int lane, u64 address, u32 bytes,
-                bool write);  // shared_pointer with all checks of an access
+[[noreturn]] void fault_misaligned(const Warp&, const Instruction&, int lane, u64 address, u32 alignment);
+/// Counts a warning and prints it on stderr, once per PTX line and kind of text.
 void warn_once(Warp&, const Instruction&, const std::string& text);
-void advance_time(Launch&, u64 instructions);
-u64 random_next(u64&);
+/// Lets %clock64 and %globaltimer catch up with the instructions executed.
+void advance_time(Launch&);
+u64 random_next(u64& seed);
 
 }  // namespace gpu_model

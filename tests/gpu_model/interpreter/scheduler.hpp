@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "machine.hpp"
+
+namespace gpu_model {
+
+/// Runs a cluster until its blocks have exited. Throws a Fault of kind deadlock where none can go on, or where they execute
+/// `spin_limit` warp instructions without any effect (not with Time::wall: the host may end the wait).
+void run_cluster(Cluster&, u64 spin_limit);
+
+}  // namespace gpu_model
