@@ -1,126 +1,305 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// Holds the stand-in runtime to what CUDA documents, without kernels of its own: capture, errors, order, time.
 #include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstring>
 #include <thread>
 #include <vector>
 
-static int g_failures = 0;
-#define EXPECT(expression, expected)                                                                                \
-  do {                                                                                                              \
-    const auto got = (expression);                                                                                  \
-    if (got != (expected)) {                                                                                        \
-      std::printf("line %d: %s is %d (%s)\n", __LINE__, #expression, int(got), cudaGetErrorName(cudaError_t(got))); \
-      ++g_failures;                                                                                                 \
-    }                                                                                                               \
-  } while (0)
+namespace gpu_model {
+namespace {
 
-int main() {
-  cudaStream_t a, b, blocking;
-  EXPECT(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking), cudaSuccess);
-  EXPECT(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking), cudaSuccess);
-  EXPECT(cudaStreamCreate(&blocking), cudaSuccess);
-  char* d = nullptr;
-  char* e = nullptr;
-  EXPECT(cudaMalloc(reinterpret_cast<void**>(&d), 1000), cudaSuccess);
-  EXPECT(cudaMalloc(reinterpret_cast<void**>(&e), 1 << 20), cudaSuccess);
-  std::vector<char> host(1 << 20, 7), back(1 << 20);
-  // Errors of copies.
-  EXPECT(cudaMemcpyAsync(d, host.data(), 1001, cudaMemcpyHostToDevice, a), cudaErrorInvalidValue);
-  EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
-  EXPECT(cudaGetLastError(), cudaSuccess);
-  EXPECT(cudaMemcpyAsync(host.data(), back.data(), 8, cudaMemcpyHostToDevice, a), cudaErrorInvalidValue);
-  EXPECT(cudaMemcpyAsync(d, host.data(), 1000, cudaMemcpyHostToDevice, a), cudaSuccess);
-  host[0] = 9;  // after the call the source is the caller's
-  EXPECT(cudaMemcpyAsync(back.data(), d, 1000, cudaMemcpyDeviceToHost, a), cudaSuccess);
-  EXPECT(int(back[0]), 7);
-  void* wide = nullptr;
-  EXPECT(cudaMalloc(&wide, std::size_t{1} << 60), cudaErrorMemoryAllocation);
-  EXPECT(cudaFree(host.data()), cudaErrorInvalidValue);
-  cudaGetLastError();
-  // Events.
-  cudaEvent_t x, y, order;
-  EXPECT(cudaEventCreate(&x), cudaSuccess);
-  EXPECT(cudaEventCreate(&y), cudaSuccess);
-  EXPECT(cudaEventCreateWithFlags(&order, cudaEventDisableTiming), cudaSuccess);
-  float ms = 0;
-  EXPECT(cudaEventElapsedTime(&ms, x, y), cudaErrorInvalidResourceHandle);
-  EXPECT(cudaEventSynchronize(x), cudaSuccess);
-  EXPECT(cudaEventRecord(x, a), cudaSuccess);
-  for (int i = 0; i < 10; ++i) EXPECT(cudaMemsetAsync(e, i, 1 << 20, a), cudaSuccess);
-  EXPECT(cudaEventRecord(y, a), cudaSuccess);
-  EXPECT(cudaEventSynchronize(y), cudaSuccess);
-  EXPECT(cudaEventElapsedTime(&ms, x, y), cudaSuccess);
-  EXPECT(ms > 0.02f, true);
-  EXPECT(cudaEventRecord(order, a), cudaSuccess);
-  EXPECT(cudaEventSynchronize(order), cudaSuccess);
-  EXPECT(cudaEventElapsedTime(&ms, x, order), cudaErrorInvalidResourceHandle);
-  // A capture with a fork and a join.
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t exec = nullptr;
-  EXPECT(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal), cudaErrorStreamCaptureUnsupported);
-  EXPECT(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e, 1, 1 << 20, a), cudaSuccess);
-  EXPECT(cudaEventRecord(order, a), cudaSuccess);
-  EXPECT(cudaEventSynchronize(order) != cudaSuccess, true);  // and this ends the capture
-  EXPECT(cudaMemsetAsync(e, 1, 1 << 20, a), cudaErrorStreamCaptureInvalidated);
-  EXPECT(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
-  EXPECT(graph == nullptr, true);
-  EXPECT(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e, 1, 1 << 19, a), cudaSuccess);
-  EXPECT(cudaEventRecord(order, a), cudaSuccess);
-  EXPECT(cudaStreamWaitEvent(b, order, 0), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e + (1 << 19), 2, 1 << 19, b), cudaSuccess);
-  EXPECT(cudaEventRecord(x, b), cudaSuccess);
-  EXPECT(cudaStreamWaitEvent(a, x, 0), cudaSuccess);
-  EXPECT(cudaStreamEndCapture(b, &graph), cudaErrorStreamCaptureUnmatched);
-  EXPECT(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
-  EXPECT(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e, 1, 1 << 19, a), cudaSuccess);
-  EXPECT(cudaEventRecord(order, a), cudaSuccess);
-  EXPECT(cudaStreamWaitEvent(b, order, 0), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e + (1 << 19), 2, 1 << 19, b), cudaSuccess);
-  EXPECT(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureUnjoined);
-  EXPECT(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e, 1, 1 << 19, a), cudaSuccess);
-  EXPECT(cudaEventRecord(order, a), cudaSuccess);
-  EXPECT(cudaStreamWaitEvent(b, order, 0), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e + (1 << 19), 2, 1 << 19, b), cudaSuccess);
-  EXPECT(cudaEventRecord(x, b), cudaSuccess);
-  EXPECT(cudaStreamWaitEvent(a, x, 0), cudaSuccess);
-  void* more = nullptr;
-  EXPECT(cudaStreamEndCapture(a, &graph), cudaSuccess);
-  EXPECT(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
-  EXPECT(cudaGraphUpload(exec, a), cudaSuccess);
-  EXPECT(cudaGraphLaunch(exec, a), cudaSuccess);
-  EXPECT(cudaMemcpyAsync(back.data(), e, 1 << 20, cudaMemcpyDeviceToHost, a), cudaSuccess);
-  EXPECT(int(back[0]) * 10 + int(back[1 << 19]), 12);
-  EXPECT(cudaGraphExecDestroy(exec), cudaSuccess);
-  EXPECT(cudaGraphDestroy(graph), cudaSuccess);
-  // What may not be called meanwhile.
-  EXPECT(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  std::thread([&] { EXPECT(cudaMalloc(&more, 8), cudaSuccess); }).join();  // another thread may
-  EXPECT(cudaMalloc(&more, 8), cudaErrorStreamCaptureUnsupported);
-  EXPECT(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
-  EXPECT(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e, 1, 8, nullptr), cudaErrorStreamCaptureImplicit);
-  EXPECT(cudaStreamEndCapture(blocking, &graph), cudaErrorStreamCaptureInvalidated);
-  EXPECT(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT(cudaMemsetAsync(e, 1, 8, nullptr), cudaSuccess);  // a does not wait for the legacy stream
-  EXPECT(cudaStreamSynchronize(a), cudaErrorStreamCaptureUnsupported);
-  EXPECT(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
-  EXPECT(cudaEventRecord(y, b), cudaSuccess);
-  EXPECT(cudaStreamBeginCapture(a, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT(cudaStreamWaitEvent(a, y, 0), cudaErrorStreamCaptureIsolation);
-  EXPECT(cudaStreamEndCapture(a, &graph), cudaErrorStreamCaptureInvalidated);
-  EXPECT(cudaStreamDestroy(b), cudaSuccess);
-  EXPECT(cudaStreamDestroy(b), cudaErrorInvalidResourceHandle);
-  EXPECT(cudaFree(d), cudaSuccess);
-  EXPECT(cudaFree(d), cudaErrorInvalidValue);
-  EXPECT(cudaSetDevice(7), cudaErrorInvalidDevice);
-  std::printf("%d failures\n", g_failures);
-  return g_failures != 0;
+constexpr std::size_t small_bytes = 1000, bytes = 1 << 20, half = bytes / 2;
+
+/// Streams that do not wait for the legacy stream and one that does, and two allocations.
+class Runtime : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaStreamCreateWithFlags(&other_, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaStreamCreate(&blocking_), cudaSuccess);
+    ASSERT_EQ(cudaMalloc(&small_, small_bytes), cudaSuccess);
+    ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&memory_), bytes), cudaSuccess);
+    ASSERT_EQ(cudaEventCreate(&begin_), cudaSuccess);
+    ASSERT_EQ(cudaEventCreate(&end_), cudaSuccess);
+    ASSERT_EQ(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming), cudaSuccess);
+  }
+  void TearDown() override {
+    for (cudaEvent_t event : {begin_, end_, order_}) EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+    EXPECT_EQ(cudaFree(small_), cudaSuccess);
+    EXPECT_EQ(cudaFree(memory_), cudaSuccess);
+    for (cudaStream_t stream : {stream_, other_, blocking_}) EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    cudaGetLastError();
+  }
+
+  void begin_capture(cudaStream_t stream) {
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  }
+  void expect_invalidated(cudaStream_t stream) {
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+    EXPECT_EQ(graph, nullptr);
+  }
+  /// A fill of the first half in stream_, then one of the second half in other_; joined or not.
+  void capture_fork(bool join) {
+    begin_capture(stream_);
+    EXPECT_EQ(cudaMemsetAsync(memory_, 1, half, stream_), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(order_, stream_), cudaSuccess);
+    EXPECT_EQ(cudaStreamWaitEvent(other_, order_, 0), cudaSuccess);
+    EXPECT_EQ(cudaMemsetAsync(memory_ + half, 2, half, other_), cudaSuccess);
+    if (!join) return;
+    EXPECT_EQ(cudaEventRecord(begin_, other_), cudaSuccess);
+    EXPECT_EQ(cudaStreamWaitEvent(stream_, begin_, 0), cudaSuccess);
+  }
+
+  cudaStream_t stream_ = nullptr, other_ = nullptr, blocking_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr, order_ = nullptr;
+  void* small_ = nullptr;
+  char* memory_ = nullptr;
+  std::vector<char> host_ = std::vector<char>(bytes, 7), back_ = std::vector<char>(bytes);
+};
+
+TEST_F(Runtime, CopiesBeyondAnAllocationAreRefused) {
+  EXPECT_EQ(cudaMemcpyAsync(small_, host_.data(), small_bytes + 1, cudaMemcpyHostToDevice, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(small_, host_.data(), small_bytes, cudaMemcpyHostToDevice, stream_), cudaSuccess);
 }
+
+TEST_F(Runtime, CopiesInAnotherDirectionThanTheirKindAreRefused) {
+  EXPECT_EQ(cudaMemcpyAsync(host_.data(), back_.data(), 8, cudaMemcpyHostToDevice, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(small_, host_.data(), 8, cudaMemcpyDeviceToHost, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(small_, host_.data(), 8, cudaMemcpyDefault, stream_), cudaSuccess);
+}
+
+TEST_F(Runtime, TheLastErrorIsKeptUntilItIsRead) {
+  EXPECT_EQ(cudaMemcpyAsync(small_, host_.data(), small_bytes + 1, cudaMemcpyHostToDevice, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
+  std::thread([] { EXPECT_EQ(cudaGetLastError(), cudaSuccess); }).join();
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(Runtime, APageableSourceIsTheCallersAfterTheCall) {
+  EXPECT_EQ(cudaMemcpyAsync(small_, host_.data(), small_bytes, cudaMemcpyHostToDevice, stream_), cudaSuccess);
+  host_[0] = 9;
+  EXPECT_EQ(cudaMemcpyAsync(back_.data(), small_, small_bytes, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+  EXPECT_EQ(back_[0], 7);
+}
+
+TEST_F(Runtime, NewMemoryIsNotZero) {
+  EXPECT_EQ(cudaMemcpy(back_.data(), memory_, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_NE(back_[0], 0);
+  EXPECT_NE(back_[bytes - 1], 0);
+}
+
+TEST_F(Runtime, AnAllocationThatDoesNotFitFails) {
+  void* pointer = small_;
+  EXPECT_EQ(cudaMalloc(&pointer, std::size_t{1} << 60), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaMalloc(&pointer, 0), cudaSuccess);
+  EXPECT_EQ(pointer, nullptr);
+}
+
+TEST_F(Runtime, OnlyWhatWasAllocatedCanBeFreedAndOnce) {
+  EXPECT_EQ(cudaFree(host_.data()), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(memory_ + 16), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(nullptr), cudaSuccess);
+  void* pointer = nullptr;
+  EXPECT_EQ(cudaMalloc(&pointer, 8), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(pointer), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(pointer), cudaSuccess);
+  EXPECT_EQ(cudaFree(pointer), cudaErrorInvalidValue);
+}
+
+TEST_F(Runtime, FreedMemoryIsFreeAgain) {
+  std::size_t before = 0, with = 0, after = 0, total = 0;
+  EXPECT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+  void* pointer = nullptr;
+  EXPECT_EQ(cudaMalloc(&pointer, 10 * bytes), cudaSuccess);
+  EXPECT_EQ(cudaMemGetInfo(&with, &total), cudaSuccess);
+  EXPECT_LE(with + 10 * bytes, before);
+  EXPECT_EQ(cudaFree(pointer), cudaSuccess);
+  EXPECT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(Runtime, PinnedMemoryHasADeviceAddress) {
+  void *pinned = nullptr, *device = nullptr;
+  EXPECT_EQ(cudaHostAlloc(&pinned, 64, cudaHostAllocMapped), cudaSuccess);
+  EXPECT_EQ(cudaHostGetDevicePointer(&device, pinned, 0), cudaSuccess);
+  EXPECT_NE(device, nullptr);
+  EXPECT_EQ(cudaHostGetDevicePointer(&device, host_.data(), 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
+TEST_F(Runtime, EventsMeasureModelTime) {
+  float milliseconds = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin_, end_), cudaErrorInvalidResourceHandle) << "never recorded";
+  EXPECT_EQ(cudaEventSynchronize(begin_), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(begin_, stream_), cudaSuccess);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(cudaMemsetAsync(memory_, i, bytes, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(end_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(end_), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin_, end_), cudaSuccess);
+  EXPECT_GT(milliseconds, 0.02f) << "2 us at least for each fill";
+}
+
+TEST_F(Runtime, EventsWithoutTimingHaveNoTime) {
+  float milliseconds = 0;
+  EXPECT_EQ(cudaEventRecord(begin_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(order_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(order_), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin_, order_), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(Runtime, AStreamWaitsForAnEventOfAnother) {
+  EXPECT_EQ(cudaMemsetAsync(memory_, 1, bytes, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(order_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(other_, order_, 0), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(back_.data(), memory_, bytes, cudaMemcpyDeviceToHost, other_), cudaSuccess);
+  EXPECT_EQ(back_, std::vector<char>(bytes, 1));
+}
+
+TEST_F(Runtime, TheLegacyStreamOrdersBlockingStreams) {
+  EXPECT_EQ(cudaMemsetAsync(memory_, 1, bytes, blocking_), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(memory_, 2, bytes, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(back_.data(), memory_, bytes, cudaMemcpyDeviceToHost, blocking_), cudaSuccess);
+  EXPECT_EQ(back_, std::vector<char>(bytes, 2));
+}
+
+TEST_F(Runtime, ADestroyedStreamIsUnknown) {
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(Runtime, DevicesThatAreNotThereAreRefused) {
+  EXPECT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaSetDevice(-1), cudaErrorInvalidDevice);
+  int value = 0;
+  EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 7), cudaErrorInvalidDevice);
+}
+
+TEST_F(Runtime, ErrorsHaveNamesAndTexts) {
+  EXPECT_STREQ(cudaGetErrorName(cudaErrorIllegalAddress), "cudaErrorIllegalAddress");
+  EXPECT_STREQ(cudaGetErrorString(cudaErrorIllegalAddress), "an illegal memory access was encountered");
+  EXPECT_STREQ(cudaGetErrorName(static_cast<cudaError_t>(98765)), "unrecognized error code");
+}
+
+using Capture = Runtime;
+
+TEST_F(Capture, OfTheLegacyStreamIsRefused) {
+  EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal), cudaErrorStreamCaptureUnsupported);
+}
+
+TEST_F(Capture, OfACapturedStreamIsRefused) {
+  begin_capture(stream_);
+  EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaErrorIllegalState);
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorIllegalState);
+}
+
+TEST_F(Capture, AWaitForACapturedEventEndsIt) {
+  begin_capture(stream_);
+  EXPECT_EQ(cudaMemsetAsync(memory_, 1, bytes, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(order_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(order_), cudaErrorCapturedEvent);
+  EXPECT_EQ(cudaMemsetAsync(memory_, 1, bytes, stream_), cudaErrorStreamCaptureInvalidated);
+  expect_invalidated(stream_);
+}
+
+TEST_F(Capture, AWaitForTheStreamEndsIt) {
+  begin_capture(stream_);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaErrorStreamCaptureUnsupported);
+  expect_invalidated(stream_);
+}
+
+TEST_F(Capture, MustEndInTheStreamWhereItBegan) {
+  capture_fork(true);
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(other_, &graph), cudaErrorStreamCaptureUnmatched);
+  expect_invalidated(stream_);
+}
+
+TEST_F(Capture, MustJoinTheStreamsThatItForked) {
+  capture_fork(false);
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureUnjoined);
+}
+
+TEST_F(Capture, AForkAndItsJoinRunWithTheGraph) {
+  EXPECT_EQ(cudaMemsetAsync(memory_, 0, bytes, stream_), cudaSuccess);
+  capture_fork(true);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphUpload(executable, stream_), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(back_.data(), memory_, bytes, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+  EXPECT_EQ(back_, std::vector<char>(bytes, 0)) << "the capture itself ran something";
+  EXPECT_EQ(cudaGraphLaunch(executable, stream_), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(back_.data(), memory_, bytes, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+  EXPECT_EQ(std::vector<char>(back_.begin(), back_.begin() + half), std::vector<char>(half, 1));
+  EXPECT_EQ(std::vector<char>(back_.begin() + half, back_.end()), std::vector<char>(half, 2));
+  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST_F(Capture, AllocationsOfItsThreadEndIt) {
+  begin_capture(stream_);
+  void* pointer = nullptr;
+  std::thread([&] {
+    EXPECT_EQ(cudaMalloc(&pointer, 8), cudaSuccess);
+    EXPECT_EQ(cudaFree(pointer), cudaSuccess);
+  }).join();
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  EXPECT_EQ(cudaStreamIsCapturing(stream_, &status), cudaSuccess);
+  EXPECT_EQ(status, cudaStreamCaptureStatusActive);
+  EXPECT_EQ(cudaMalloc(&pointer, 8), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamIsCapturing(stream_, &status), cudaSuccess);
+  EXPECT_EQ(status, cudaStreamCaptureStatusInvalidated);
+  expect_invalidated(stream_);
+}
+
+TEST_F(Capture, TheLegacyStreamEndsThatOfABlockingStream) {
+  begin_capture(blocking_);
+  EXPECT_EQ(cudaMemsetAsync(memory_, 1, 8, nullptr), cudaErrorStreamCaptureImplicit);
+  expect_invalidated(blocking_);
+  begin_capture(stream_);
+  EXPECT_EQ(cudaMemsetAsync(memory_, 1, 8, nullptr), cudaSuccess) << "stream_ does not wait for the legacy stream";
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST_F(Capture, AnEventFromOutsideEndsIt) {
+  EXPECT_EQ(cudaEventRecord(end_, other_), cudaSuccess);
+  begin_capture(stream_);
+  EXPECT_EQ(cudaStreamWaitEvent(stream_, end_, 0), cudaErrorStreamCaptureIsolation);
+  expect_invalidated(stream_);
+}
+
+TEST_F(Capture, OfTwoStreamsCannotMerge) {
+  begin_capture(stream_);
+  begin_capture(other_);
+  EXPECT_EQ(cudaEventRecord(order_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(other_, order_, 0), cudaErrorStreamCaptureMerge);
+  expect_invalidated(stream_);
+  expect_invalidated(other_);
+}
+
+TEST_F(Capture, EndsOnlyInItsOwnThread) {
+  begin_capture(stream_);
+  std::thread([&] {
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureWrongThread);
+  }).join();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace gpu_model

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "cublaslt.hpp"
+
+extern "C" {
+void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda,
+                 const float* b, int ldb, float beta, float* c, int ldc);
+void cblas_dgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha, const double* a, int lda,
+                 const double* b, int ldb, double beta, double* c, int ldc);
+}
+
+namespace gpu_model::runtime::cublaslt {
+namespace {
+
+// Of cblas.h.
+constexpr int column_major = 102, no_transpose = 111, transpose = 112;
+
+/// Calls function(T{}) with the C++ type that stores a type's elements.
+template <class Function>
+void with_element(cudaDataType_t type, Function function) {
+  switch (type) {
+    case CUDA_R_64F:
+      return function(double{});
+    case CUDA_R_32F:
+      return function(float{});
+    case CUDA_R_16F:
+      return function(__half{});
+    case CUDA_R_16BF:
+      return function(__nv_bfloat16{});
+    case CUDA_R_8F_E4M3:
+      return function(__nv_fp8_e4m3{});
+    case CUDA_R_8F_E5M2:
+      return function(__nv_fp8_e5m2{});
+    case CUDA_R_8I:
+      return function(std::int8_t{});
+    case CUDA_R_32I:
+      return function(std::int32_t{});
+    default:
+      return;
+  }
+}
+
+template <class Sum, class T>
+Sum value_of(T element) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<Sum>(element);
+  } else {
+    return static_cast<Sum>(static_cast<float>(element));
+  }
+}
+
+/// Floats are rounded to nearest even, int8 to the nearest in its range; sums of int32 wrap around.
+template <class T, class Sum>
+T rounded(Sum value) {
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    return static_cast<T>(std::clamp(std::nearbyint(value), Sum{-128}, Sum{127}));
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::int64_t>(value));
+  } else {
+    return static_cast<T>(static_cast<std::conditional_t<std::is_arithmetic_v<T>, T, float>>(value));
+  }
+}
+
+/// The fp32 value with the 10 mantissa bits that the tensor cores read, rounded to nearest even.
+float to_tf32(float value) {
+  if (!std::isfinite(value)) return value;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);
+}
+
+/// One matrix without the gaps between its columns.
+template <class Sum>
+std::vector<Sum> read(const void* from, const Matrix& matrix) {
+  std::vector<Sum> values(matrix.rows * matrix.columns);
+  with_element(matrix.type, [&]<class T>(T) {
+    for (std::uint64_t column = 0; column < matrix.columns; ++column) {
+      const T* const first = static_cast<const T*>(from) + column * static_cast<std::uint64_t>(matrix.leading_dimension);
+      std::transform(first, first + matrix.rows, values.data() + column * matrix.rows, value_of<Sum, T>);
+    }
+  });
+  return values;
+}
+template <class Sum>
+void write(const std::vector<Sum>& values, void* to, const Matrix& matrix) {
+  with_element(matrix.type, [&]<class T>(T) {
+    for (std::uint64_t column = 0; column < matrix.columns; ++column) {
+      const Sum* const first = values.data() + column * matrix.rows;
+      std::transform(first, first + matrix.rows,
+                     static_cast<T*>(to) + column * static_cast<std::uint64_t>(matrix.leading_dimension), rounded<T, Sum>);
+    }
+  });
+}
+
+template <class Sum>
+void multiply_as(const Problem& p, const Arrays& arrays) {
+  const auto m = static_cast<int>(p.m()), n = static_cast<int>(p.n()), k = static_cast<int>(p.k());
+  const auto lda = static_cast<int>(p.a.rows), ldb = static_cast<int>(p.b.rows);
+  const int transpose_a = p.operation.transpose_a == CUBLAS_OP_N ? no_transpose : transpose;
+  const int transpose_b = p.operation.transpose_b == CUBLAS_OP_N ? no_transpose : transpose;
+  for (int batch = 0; batch < p.d.batches; ++batch) {
+    const auto offset = [&](const Matrix& matrix) {
+      return static_cast<std::int64_t>(element_bytes(matrix.type)) * matrix.batch_stride * batch;
+    };
+    std::vector<Sum> a = read<Sum>(static_cast<const char*>(arrays.a) + offset(p.a), p.a);
+    std::vector<Sum> b = read<Sum>(static_cast<const char*>(arrays.b) + offset(p.b), p.b);
+    std::vector<Sum> d(p.d.rows * p.d.columns);
+    if (arrays.beta != 0) d = read<Sum>(static_cast<const char*>(arrays.c) + offset(p.c), p.c);
+    if constexpr (std::is_same_v<Sum, double>) {
+      cblas_dgemm(column_major, transpose_a, transpose_b, m, n, k, arrays.alpha, a.data(), lda, b.data(), ldb, arrays.beta,
+                  d.data(), m);
+    } else {
+      if (p.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
+        for (std::vector<float>* operand : {&a, &b})
+          std::transform(operand->begin(), operand->end(), operand->begin(), to_tf32);
+      }
+      cblas_sgemm(column_major, transpose_a, transpose_b, m, n, k, static_cast<float>(arrays.alpha), a.data(), lda, b.data(),
+                  ldb, static_cast<float>(arrays.beta), d.data(), m);
+    }
+    write(d, static_cast<char*>(arrays.d) + offset(p.d), p.d);
+  }
+}
+
+}  // namespace
+
+double read_scalar(cudaDataType_t type, const void* scalar) {
+  double value = 0;
+  with_element(type, [&]<class T>(T) { value = value_of<double>(*static_cast<const T*>(scalar)); });
+  return value;
+}
+
+void multiply(const Problem& problem, const Arrays& arrays) {
+  if (problem.a.type == CUDA_R_64F || problem.a.type == CUDA_R_8I) {
+    multiply_as<double>(problem, arrays);
+  } else {
+    multiply_as<float>(problem, arrays);
+  }
+}
+
+}  // namespace gpu_model::runtime::cublaslt

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cublaslt.hpp"
+#include "runtime.hpp"
+
+namespace gpu_model::runtime::cublaslt {
+namespace {
+
+/// A row of the tables of types in the documentation of cublasLtMatmul().
+struct Types {
+  cublasComputeType_t compute;
+  cudaDataType_t scale, a, b, c, d;
+};
+constexpr Types types_with_c_as_d(cublasComputeType_t compute, cudaDataType_t scale, cudaDataType_t ab, cudaDataType_t cd) {
+  return {compute, scale, ab, ab, cd, cd};
+}
+constexpr Types supported_types[] = {
+    types_with_c_as_d(CUBLAS_COMPUTE_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F),
+    types_with_c_as_d(CUBLAS_COMPUTE_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32I, CUDA_R_32I, CUDA_R_8I, CUDA_R_32I),
+    types_with_c_as_d(CUBLAS_COMPUTE_32I, CUDA_R_32F, CUDA_R_8I, CUDA_R_8I),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F_FAST_16F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F_FAST_16BF, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16F, CUDA_R_16F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16F, CUDA_R_32F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16BF, CUDA_R_16BF),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16BF, CUDA_R_32F),
+    types_with_c_as_d(CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_8I, CUDA_R_32F),
+};
+
+bool is_fp8(cudaDataType_t type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
+
+/// The table of fp8: one of A and B at least is e4m3; an output of fp8 has its C in 16 bits, and is e5m2 only if A or B is.
+bool fp8_types_are_supported(const Problem& p) {
+  if (p.operation.compute != CUBLAS_COMPUTE_32F || p.operation.scale != CUDA_R_32F) return false;
+  if (!is_fp8(p.a.type) || !is_fp8(p.b.type)) return false;
+  if (p.a.type == CUDA_R_8F_E5M2 && p.b.type == CUDA_R_8F_E5M2) return false;
+  if (!is_fp8(p.d.type)) {
+    return p.c.type == p.d.type && (p.d.type == CUDA_R_16BF || p.d.type == CUDA_R_16F || p.d.type == CUDA_R_32F);
+  }
+  return (p.c.type == CUDA_R_16BF || p.c.type == CUDA_R_16F) &&
+         (p.d.type == CUDA_R_8F_E4M3 || p.a.type == CUDA_R_8F_E5M2 || p.b.type == CUDA_R_8F_E5M2);
+}
+
+cublasComputeType_t without_pedantic(cublasComputeType_t compute) {
+  switch (compute) {
+    case CUBLAS_COMPUTE_16F_PEDANTIC:
+      return CUBLAS_COMPUTE_16F;
+    case CUBLAS_COMPUTE_32F_PEDANTIC:
+      return CUBLAS_COMPUTE_32F;
+    case CUBLAS_COMPUTE_64F_PEDANTIC:
+      return CUBLAS_COMPUTE_64F;
+    case CUBLAS_COMPUTE_32I_PEDANTIC:
+      return CUBLAS_COMPUTE_32I;
+    default:
+      return compute;
+  }
+}
+
+bool types_are_supported(const Problem& p) {
+  if (is_fp8(p.a.type) || is_fp8(p.b.type)) return fp8_types_are_supported(p);
+  const cublasComputeType_t compute = without_pedantic(p.operation.compute);
+  return std::any_of(std::begin(supported_types), std::end(supported_types), [&](const Types& row) {
+    return row.compute == compute && row.scale == p.operation.scale && row.a == p.a.type && row.b == p.b.type &&
+           row.c == p.c.type && row.d == p.d.type;
+  });
+}
+
+/// INVALID_VALUE or SUCCESS.
+cublasStatus_t examine_shapes(const Problem& p) {
+  const auto invalid = [](const char* why) { return refuse(CUBLAS_STATUS_INVALID_VALUE, why); };
+  for (const Matrix* matrix : {&p.a, &p.b, &p.c, &p.d}) {
+    if (matrix->rows == 0 || matrix->columns == 0) return invalid("an empty matrix");
+    if (matrix->leading_dimension < static_cast<std::int64_t>(matrix->rows)) {
+      return invalid("a leading dimension smaller than the number of rows");
+    }
+    if (matrix->batches < 1) return invalid("a batch count below 1");
+    if (matrix->batches != p.d.batches) return invalid("different batch counts");
+  }
+  const bool a_as_stored = p.operation.transpose_a == CUBLAS_OP_N, b_as_stored = p.operation.transpose_b == CUBLAS_OP_N;
+  const std::uint64_t rows_a = a_as_stored ? p.a.rows : p.a.columns, columns_a = a_as_stored ? p.a.columns : p.a.rows;
+  const std::uint64_t rows_b = b_as_stored ? p.b.rows : p.b.columns, columns_b = b_as_stored ? p.b.columns : p.b.rows;
+  if (rows_a != p.d.rows || columns_b != p.d.columns || columns_a != rows_b || p.c.rows != p.d.rows ||
+      p.c.columns != p.d.columns) {
+    return invalid("shapes that do not fit");
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// What the 8-bit types need, or nullptr.
+const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment) {
+  const bool tn = p.operation.transpose_a != CUBLAS_OP_N && p.operation.transpose_b == CUBLAS_OP_N;
+  const auto multiples = [](std::int64_t unit, auto... values) { return ((values % unit == 0) && ...); };
+  if (is_fp8(p.a.type)) {
+    if (settings().model->compute_capability < 89) return "fp8 needs compute capability 8.9 or newer";
+    if (!tn) return "fp8 needs A transposed and B not (TN)";
+    const auto bytes_d = p.d.leading_dimension * static_cast<std::int64_t>(element_bytes(p.d.type));
+    if (!multiples(16, p.m(), p.n(), p.k())) return "fp8 needs m, n and k that are multiples of 16";
+    if (!multiples(16, p.a.leading_dimension, p.b.leading_dimension, bytes_d)) {
+      return "fp8 needs leading dimensions of whole 16 bytes";
+    }
+    if (alignment < 16) return "fp8 needs pointers aligned to 16 bytes";
+  } else if (without_pedantic(p.operation.compute) == CUBLAS_COMPUTE_32I) {
+    if (!tn) return "int8 needs A transposed and B not (TN)";
+    if (!multiples(4, p.m(), p.k(), p.a.leading_dimension, p.b.leading_dimension, p.d.leading_dimension)) {
+      return "int8 needs m, k and leading dimensions that are multiples of 4";
+    }
+    if (alignment < 4) return "int8 needs pointers aligned to 4 bytes";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+cublasStatus_t refuse(cublasStatus_t status, const char* why) {
+  say("cuBLASLt: %s: %s", cublasLtGetStatusName(status), why);
+  return status;
+}
+
+std::size_t element_bytes(cudaDataType_t type) {
+  switch (type) {
+    case CUDA_R_64F:
+      return 8;
+    case CUDA_R_32F:
+    case CUDA_R_32I:
+      return 4;
+    case CUDA_R_16F:
+    case CUDA_R_16BF:
+      return 2;
+    case CUDA_R_8I:
+    case CUDA_R_8F_E4M3:
+    case CUDA_R_8F_E5M2:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+std::size_t extent_bytes(const Matrix& matrix) {
+  const std::int64_t one =
+      (static_cast<std::int64_t>(matrix.columns) - 1) * matrix.leading_dimension + static_cast<std::int64_t>(matrix.rows);
+  return static_cast<std::size_t>(one + (matrix.batches - 1) * matrix.batch_stride) * element_bytes(matrix.type);
+}
+
+cublasStatus_t examine(const Problem& problem, std::uint32_t alignment) {
+  if (const cublasStatus_t status = examine_shapes(problem); status != CUBLAS_STATUS_SUCCESS) return status;
+  const auto unsupported = [](const char* why) { return refuse(CUBLAS_STATUS_NOT_SUPPORTED, why); };
+  const Matmul& operation = problem.operation;
+  for (const Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d}) {
+    if (matrix->order != CUBLASLT_ORDER_COL) return unsupported("the model has column-major matrices only");
+  }
+  if (operation.transpose_c != CUBLAS_OP_N || operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT ||
+      operation.pointer_mode != CUBLASLT_POINTER_MODE_HOST) {
+    return unsupported("the model has the default epilogue, scalars in host memory and C as it is stored only");
+  }
+  if (!types_are_supported(problem)) return unsupported("no row of the table of types has this combination");
+  const char* const unmet = unmet_need_of_8_bit_types(problem, alignment);
+  return unmet ? unsupported(unmet) : CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace gpu_model::runtime::cublaslt

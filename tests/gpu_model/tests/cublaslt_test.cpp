@@ -1,0 +1,448 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/cublaslt.hpp"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "kernels/element.hpp"
+#include "tests/gpu_model/tests/new_process.hpp"
+
+namespace gpu_model {
+namespace {
+
+using roofmark::DataType;
+using roofmark::load_as_double;
+using roofmark::store;
+namespace library = roofmark::cuda::cublaslt;
+
+/// How the elements of A and B, and of C and D, are stored, and how they are multiplied.
+struct Types {
+  DataType ab, cd;
+  cublasComputeType_t compute;
+  cudaDataType_t scale;
+  bool tn_only = false;
+};
+constexpr Types fp32 = {DataType::fp32, DataType::fp32, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+constexpr Types fp8 = {DataType::fp8, DataType::bf16, CUBLAS_COMPUTE_32F, CUDA_R_32F, true};
+constexpr Types int8 = {DataType::int8, DataType::int32, CUBLAS_COMPUTE_32I, CUDA_R_32I, true};
+constexpr Types all_types[] = {
+    fp32,
+    fp8,
+    int8,
+    {DataType::fp64, DataType::fp64, CUBLAS_COMPUTE_64F, CUDA_R_64F},
+    {DataType::tf32, DataType::fp32, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F},
+    {DataType::fp16, DataType::fp16, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+    {DataType::fp16, DataType::fp32, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+    {DataType::fp16, DataType::fp16, CUBLAS_COMPUTE_16F, CUDA_R_16F},
+    {DataType::bf16, DataType::bf16, CUBLAS_COMPUTE_32F_PEDANTIC, CUDA_R_32F},
+    {DataType::bf16, DataType::fp32, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+    {DataType::int8, DataType::int8, CUBLAS_COMPUTE_32I, CUDA_R_32F, true},
+    {DataType::int8, DataType::fp32, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+};
+
+/// Stored matrices of one batch: `rows` x `columns` with `padding` elements behind each column and `gap` behind each matrix.
+struct Stored {
+  DataType type;
+  std::int64_t rows, columns, padding = 0, gap = 0;
+  int batches = 1;
+  std::int64_t pitch() const { return rows + padding; }
+  std::int64_t stride() const { return pitch() * columns + gap; }
+  std::size_t count() const { return static_cast<std::size_t>(stride() * batches); }
+  std::size_t index(int batch, std::int64_t row, std::int64_t column) const {
+    return static_cast<std::size_t>(batch * stride() + column * pitch() + row);
+  }
+};
+
+/// Elements on the device.
+class Array {
+ public:
+  explicit Array(const Stored& stored) : stored_(stored), bytes_(stored.count() * size_of(stored.type)) {
+    EXPECT_EQ(cudaMalloc(&memory_, bytes_), cudaSuccess);
+  }
+  ~Array() { cudaFree(memory_); }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  void* data() const { return memory_; }
+  /// Small multiples of 1/4 (of 1 for integers), different everywhere.
+  void fill(std::uint32_t seed) {
+    const double unit = stored_.type == DataType::int8 || stored_.type == DataType::int32 ? 1 : 0.25;
+    std::vector<char> host(bytes_);
+    for (std::size_t i = 0; i < stored_.count(); ++i) {
+      seed = seed * 1664525 + 1013904223;
+      store(stored_.type, host.data(), i, unit * (static_cast<int>(seed >> 24) % 9 - 4));
+    }
+    EXPECT_EQ(cudaMemcpy(memory_, host.data(), bytes_, cudaMemcpyHostToDevice), cudaSuccess);
+  }
+  std::vector<double> values() const {
+    std::vector<char> host(bytes_);
+    EXPECT_EQ(cudaMemcpy(host.data(), memory_, bytes_, cudaMemcpyDeviceToHost), cudaSuccess);
+    std::vector<double> values(stored_.count());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = load_as_double(stored_.type, host.data(), i);
+    return values;
+  }
+
+ private:
+  Stored stored_;
+  std::size_t bytes_;
+  void* memory_ = nullptr;
+};
+
+/// One problem: D = alpha op(A) op(B) + beta C.
+struct Product {
+  Types types = fp32;
+  bool transpose_a = true, transpose_b = false;
+  std::int64_t m = 48, n = 32, k = 64, padding = 0, gap = 0;
+  int batches = 1;
+
+  Stored a() const { return {types.ab, transpose_a ? k : m, transpose_a ? m : k, padding, gap, batches}; }
+  Stored b() const { return {types.ab, transpose_b ? n : k, transpose_b ? k : n, padding, gap, batches}; }
+  Stored d() const { return {types.cd, m, n, padding, gap, batches}; }
+};
+
+library::Matrix layout(const Stored& stored) {
+  return library::make_matrix(stored.type, stored.rows, stored.columns, stored.pitch(), stored.batches, stored.stride());
+}
+
+class CublasLt : public testing::Test {
+ protected:
+  CublasLt() : handle_(library::make_handle()) {
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&workspace_, workspace_bytes), cudaSuccess);
+  }
+  ~CublasLt() override {
+    cudaStreamDestroy(stream_);
+    cudaFree(workspace_);
+  }
+
+  /// What the heuristic says; its first algorithm is in algorithm_.
+  cublasStatus_t propose(const library::Operation& operation, const library::Matrix& a, const library::Matrix& b,
+                         const library::Matrix& d, std::size_t workspace = workspace_bytes, std::uint32_t alignment = 256) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    EXPECT_EQ(cublasLtMatmulPreferenceCreate(&preference), CUBLAS_STATUS_SUCCESS);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      EXPECT_EQ(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), CUBLAS_STATUS_SUCCESS);
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace});
+    for (auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      prefer(attribute, alignment);
+    }
+    cublasLtMatmulHeuristicResult_t results[8];
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation.get(), a.get(), b.get(), d.get(),
+                                                                 d.get(), preference, 8, results, &found_);
+    for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found_; ++i) {
+      EXPECT_EQ(results[i].state, CUBLAS_STATUS_SUCCESS);
+      EXPECT_LE(results[i].workspaceSize, workspace);
+    }
+    algorithm_ = results[0].algo;
+    used_workspace_bytes_ = results[0].workspaceSize;
+    EXPECT_EQ(cublasLtMatmulPreferenceDestroy(preference), CUBLAS_STATUS_SUCCESS);
+    return status;
+  }
+  cublasStatus_t propose(const Product& p, std::size_t workspace = workspace_bytes, std::uint32_t alignment = 256) {
+    const auto operation = library::make_operation(p.types.compute, p.types.scale, p.transpose_a, p.transpose_b);
+    return propose(operation, layout(p.a()), layout(p.b()), layout(p.d()), workspace, alignment);
+  }
+
+  /// Enqueues the product by the algorithm proposed last.
+  cublasStatus_t multiply(const Product& p, const void* a, const void* b, const void* c, void* d, double alpha = 1,
+                          double beta = 0, std::optional<std::size_t> workspace = {}) {
+    const auto operation = library::make_operation(p.types.compute, p.types.scale, p.transpose_a, p.transpose_b);
+    const DataType scale = p.types.scale == CUDA_R_64F   ? DataType::fp64
+                           : p.types.scale == CUDA_R_32I ? DataType::int32
+                           : p.types.scale == CUDA_R_16F ? DataType::fp16
+                                                         : DataType::fp32;
+    double scalars[2] = {};
+    store(scale, &scalars[0], 0, alpha);
+    store(scale, &scalars[1], 0, beta);
+    const auto layout_d = layout(p.d());
+    return cublasLtMatmul(handle_.get(), operation.get(), &scalars[0], a, layout(p.a()).get(), b, layout(p.b()).get(),
+                          &scalars[1], c, layout_d.get(), d, layout_d.get(), &algorithm_, workspace_,
+                          workspace.value_or(workspace_bytes), stream_);
+  }
+
+  /// Every element of D is the exact sum, rounded once, and what lies between columns and matrices is untouched.
+  void expect_right(const Product& p, double alpha = 1, double beta = 0) {
+    SCOPED_TRACE(testing::Message() << name(p.types.ab) << " -> " << name(p.types.cd) << (p.transpose_a ? " t" : " n")
+                                    << (p.transpose_b ? 't' : 'n'));
+    Array a(p.a()), b(p.b()), c(p.d()), d(p.d());
+    a.fill(1);
+    b.fill(2);
+    c.fill(3);
+    d.fill(4);
+    const std::vector<double> of_a = a.values(), of_b = b.values(), of_c = c.values(), before = d.values();
+    ASSERT_EQ(propose(p), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(multiply(p, a.data(), b.data(), c.data(), d.data(), alpha, beta), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    std::vector<double> expected = before;
+    for (int batch = 0; batch < p.batches; ++batch) {
+      for (std::int64_t row = 0; row < p.m; ++row) {
+        for (std::int64_t column = 0; column < p.n; ++column) {
+          double sum = 0;
+          for (std::int64_t i = 0; i < p.k; ++i) {
+            sum += of_a[p.transpose_a ? p.a().index(batch, i, row) : p.a().index(batch, row, i)] *
+                   of_b[p.transpose_b ? p.b().index(batch, column, i) : p.b().index(batch, i, column)];
+          }
+          const std::size_t at = p.d().index(batch, row, column);
+          double stored = 0;
+          store(p.types.cd, &stored, 0, alpha * sum + beta * of_c[at]);
+          expected[at] = load_as_double(p.types.cd, &stored, 0);
+        }
+      }
+    }
+    EXPECT_EQ(d.values(), expected);
+  }
+
+  static constexpr std::size_t workspace_bytes = 1 << 20;
+  library::Handle handle_;
+  cudaStream_t stream_ = nullptr;
+  void* workspace_ = nullptr;
+  cublasLtMatmulAlgo_t algorithm_{};
+  std::size_t used_workspace_bytes_ = 0;
+  int found_ = 0;
+};
+
+TEST_F(CublasLt, MultipliesEveryTypeInEveryLayout) {
+  for (const Types& types : all_types) {
+    for (const bool transpose_a : {true, false}) {
+      for (const bool transpose_b : {false, true}) {
+        const Product product{.types = types, .transpose_a = transpose_a, .transpose_b = transpose_b};
+        if (types.tn_only && !(transpose_a && !transpose_b)) {
+          EXPECT_EQ(propose(product), CUBLAS_STATUS_NOT_SUPPORTED);
+        } else {
+          expect_right(product);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CublasLt, LeavesPaddingAndGapsAlone) {
+  for (const Types& types : {fp32, fp8, int8}) {
+    expect_right({.types = types, .m = 32, .n = 16, .k = 48, .padding = 16, .gap = 64, .batches = 3});
+  }
+}
+
+TEST_F(CublasLt, OddSizesOfTypesWithoutNeeds) {
+  expect_right({.m = 7, .n = 5, .k = 3});
+  expect_right({.types = {DataType::bf16, DataType::bf16, CUBLAS_COMPUTE_32F, CUDA_R_32F}, .m = 1, .n = 9, .k = 1});
+}
+
+TEST_F(CublasLt, AppliesAlphaAndBetaOfTheScaleType) {
+  for (const Types& types : all_types) {
+    const bool integers = types.scale == CUDA_R_32I;
+    expect_right({.types = types, .m = 16, .n = 16, .k = 16}, integers ? -3 : 0.5, integers ? 2 : -0.25);
+  }
+}
+
+TEST_F(CublasLt, Tf32RoundsItsOperandsAndFp32DoesNot) {
+  for (const bool rounds : {false, true}) {
+    const Types types{DataType::fp32, DataType::fp32, rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
+    const Product one{.types = types, .m = 1, .n = 1, .k = 1};
+    Array a(one.a()), b(one.b()), d(one.d());
+    const float operands[] = {1 + 0x1p-11f, 1};
+    EXPECT_EQ(cudaMemcpy(a.data(), &operands[0], 4, cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(b.data(), &operands[1], 4, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_EQ(propose(one), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(multiply(one, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    EXPECT_EQ(d.values()[0], rounds ? 1 : 1 + 0x1p-11) << "ties go to even";
+  }
+}
+
+TEST_F(CublasLt, RefusesTypesOutsideOfItsTable) {
+  const Types outside[] = {
+      {DataType::fp16, DataType::bf16, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+      {DataType::fp32, DataType::fp16, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+      {DataType::fp32, DataType::fp32, CUBLAS_COMPUTE_32F, CUDA_R_64F},
+      {DataType::fp32, DataType::fp32, CUBLAS_COMPUTE_64F, CUDA_R_64F},
+      {DataType::fp16, DataType::fp32, CUBLAS_COMPUTE_16F, CUDA_R_16F},
+      {DataType::bf16, DataType::bf16, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F},
+      {DataType::int8, DataType::int32, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+      {DataType::int8, DataType::int32, CUBLAS_COMPUTE_32I, CUDA_R_32F},
+      {DataType::fp8, DataType::fp8, CUBLAS_COMPUTE_32F, CUDA_R_32F},
+      {DataType::fp8, DataType::bf16, CUBLAS_COMPUTE_16F, CUDA_R_16F},
+  };
+  for (const Types& types : outside) {
+    EXPECT_EQ(propose({.types = types}), CUBLAS_STATUS_NOT_SUPPORTED) << name(types.ab) << " -> " << name(types.cd);
+  }
+}
+
+TEST_F(CublasLt, EightBitTypesNeedTheirMultiplesAndAlignments) {
+  EXPECT_EQ(propose({.types = fp8, .m = 40}), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = fp8, .n = 24}), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = fp8, .k = 72, .padding = 8}), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = fp8, .padding = 4}), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = fp8}, workspace_bytes, 8), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = fp8}, workspace_bytes, 16), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(propose({.types = int8, .m = 46}), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = int8, .k = 66}), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = int8, .padding = 2}), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = int8}, workspace_bytes, 2), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(propose({.types = int8, .n = 31}, workspace_bytes, 4), CUBLAS_STATUS_SUCCESS);
+}
+
+TEST_F(CublasLt, RefusesShapesThatDoNotFit) {
+  const auto operation = library::make_operation(CUBLAS_COMPUTE_32F, CUDA_R_32F, false, false);
+  const auto of = [](std::int64_t rows, std::int64_t columns, std::int64_t pitch, int batches = 1) {
+    return library::make_matrix(DataType::fp32, rows, columns, pitch, batches, rows * columns);
+  };
+  EXPECT_EQ(propose(operation, of(4, 6, 4), of(6, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(propose(operation, of(4, 6, 4), of(7, 5, 7), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "k";
+  EXPECT_EQ(propose(operation, of(4, 6, 4), of(6, 5, 6), of(5, 5, 5)), CUBLAS_STATUS_INVALID_VALUE) << "m";
+  EXPECT_EQ(propose(operation, of(4, 6, 4), of(6, 5, 6), of(4, 6, 4)), CUBLAS_STATUS_INVALID_VALUE) << "n";
+  EXPECT_EQ(propose(operation, of(4, 6, 3), of(6, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "leading dimension";
+  EXPECT_EQ(propose(operation, of(4, 0, 4), of(0, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "empty";
+  EXPECT_EQ(propose(operation, of(4, 6, 4, 2), of(6, 5, 6, 2), of(4, 5, 4, 3)), CUBLAS_STATUS_INVALID_VALUE) << "batches";
+}
+
+TEST_F(CublasLt, KeepsToTheWorkspaceOfThePreference) {
+  ASSERT_EQ(propose(Product{}), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(found_, 3);
+  ASSERT_EQ(propose(Product{}, 1024), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(found_, 2);
+  ASSERT_EQ(propose(Product{}, 0), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(found_, 1);
+}
+
+TEST_F(CublasLt, UsesItsWorkspace) {
+  const Product product;
+  Array a(product.a()), b(product.b()), d(product.d());
+  ASSERT_EQ(propose(product), CUBLAS_STATUS_SUCCESS);
+  ASSERT_GT(used_workspace_bytes_, 0u);
+  EXPECT_EQ(multiply(product, a.data(), b.data(), d.data(), d.data(), 1, 0, used_workspace_bytes_ - 1),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cudaMemsetAsync(workspace_, 1, used_workspace_bytes_, stream_), cudaSuccess);
+  EXPECT_EQ(multiply(product, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  std::vector<char> after(used_workspace_bytes_);
+  EXPECT_EQ(cudaMemcpy(after.data(), workspace_, after.size(), cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_NE(after, std::vector<char>(used_workspace_bytes_, 1));
+}
+
+TEST_F(CublasLt, RefusesWhatTheAlgorithmWasNotProposedFor) {
+  const Product product, other{.types = all_types[3]};
+  Array a(other.a()), b(other.b()), d(other.d());
+  ASSERT_EQ(propose(product), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(multiply(other, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_INVALID_VALUE) << "types";
+  auto* const shifted = static_cast<char*>(a.data()) + 16;
+  EXPECT_EQ(multiply(product, shifted, b.data(), d.data(), d.data()), CUBLAS_STATUS_INVALID_VALUE) << "alignment";
+  ASSERT_EQ(propose(product, workspace_bytes, 16), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(multiply(product, shifted, b.data(), d.data(), d.data()), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(multiply(product, a.data(), b.data(), nullptr, d.data()), CUBLAS_STATUS_SUCCESS) << "beta is 0";
+  EXPECT_EQ(multiply(product, a.data(), b.data(), nullptr, d.data(), 1, 1), CUBLAS_STATUS_INVALID_VALUE) << "no C";
+  algorithm_ = {};
+  EXPECT_EQ(multiply(product, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_INVALID_VALUE) << "no algorithm";
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+}
+
+TEST_F(CublasLt, RefusesAttributesOfAnotherSizeAndObjectsOfAnotherKind) {
+  const auto operation = library::make_operation(CUBLAS_COMPUTE_32F, CUDA_R_32F, false, false);
+  const std::int64_t wide = CUBLAS_OP_T;
+  EXPECT_EQ(cublasLtMatmulDescSetAttribute(operation.get(), CUBLASLT_MATMUL_DESC_TRANSA, &wide, sizeof wide),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(reinterpret_cast<cublasLtMatrixLayout_t>(operation.get()),
+                                             CUBLASLT_MATRIX_LAYOUT_LD, &wide, sizeof wide),
+            CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST_F(CublasLt, IsCapturedAndRunsWithTheGraph) {
+  const Product product{.m = 1, .n = 1, .k = 1};
+  Array a(product.a()), b(product.b()), d(product.d());
+  const float three = 3, zero = 0;
+  for (const Array* operand : {&a, &b}) EXPECT_EQ(cudaMemcpy(operand->data(), &three, 4, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(d.data(), &zero, 4, cudaMemcpyHostToDevice), cudaSuccess);
+  ASSERT_EQ(propose(product), CUBLAS_STATUS_SUCCESS);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  EXPECT_EQ(multiply(product, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(d.values()[0], 0);
+  EXPECT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(executable, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  EXPECT_EQ(d.values()[0], 9);
+  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+using CublasLtProcess = CublasLt;
+
+TEST_F(CublasLtProcess, AMatrixThatLeavesItsMemoryIsAnIllegalAddress) {
+  for (const std::size_t operand : {0, 1, 2, 3}) {
+    in_new_process(
+        {},
+        [&] {
+          const Product product;
+          Array a(product.a()), b(product.b()), c(product.d()), d(product.d());
+          void* pointers[] = {a.data(), b.data(), c.data(), d.data()};
+          pointers[operand] = static_cast<char*>(pointers[operand]) + 256;
+          ASSERT_EQ(propose(product), CUBLAS_STATUS_SUCCESS);
+          EXPECT_EQ(multiply(product, pointers[0], pointers[1], pointers[2], pointers[3], 1, 1), CUBLAS_STATUS_SUCCESS);
+          EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+          EXPECT_EQ(multiply(product, a.data(), b.data(), c.data(), d.data()), CUBLAS_STATUS_EXECUTION_FAILED);
+        },
+        "not within one allocation");
+  }
+}
+
+TEST_F(CublasLtProcess, ProductsBeyondTheLimitAreNotComputed) {
+  in_new_process({{"GPUMODEL_BLAS_LIMIT", "1000"}}, [&] {
+    const Product large;
+    Array a(large.a()), b(large.b()), d(large.d());
+    for (Array* array : {&a, &b, &d}) array->fill(5);
+    const std::vector<double> before = d.values();
+    ASSERT_EQ(propose(large), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(multiply(large, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(d.values(), before);
+    expect_right({.m = 8, .n = 8, .k = 7});
+  });
+}
+
+TEST_F(CublasLtProcess, ProductsCanBeMadeSlow) {
+  in_new_process({{"GPUMODEL_SLOW", "cublaslt_matmul:1e8"}}, [&] {
+    const Product product;
+    Array a(product.a()), b(product.b()), d(product.d());
+    cudaEvent_t begin, end;
+    EXPECT_EQ(cudaEventCreate(&begin), cudaSuccess);
+    EXPECT_EQ(cudaEventCreate(&end), cudaSuccess);
+    ASSERT_EQ(propose(product), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaEventRecord(begin, stream_), cudaSuccess);
+    EXPECT_EQ(multiply(product, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaEventRecord(end, stream_), cudaSuccess);
+    EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
+    float milliseconds = 0;
+    EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin, end), cudaSuccess);
+    EXPECT_GT(milliseconds, 60'000.0f);
+  });
+}
+
+TEST_F(CublasLtProcess, AHandleIsOfOneDevice) {
+  in_new_process({{"GPUMODEL_DEVICES", "2"}}, [&] {
+    const Product product;
+    Array a(product.a()), b(product.b()), d(product.d());
+    ASSERT_EQ(propose(product), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreate(&stream_), cudaSuccess);
+    EXPECT_EQ(multiply(product, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_EXECUTION_FAILED);
+  });
+}
+
+TEST_F(CublasLtProcess, ComputeCapability80HasNoFp8) {
+  in_new_process({{"GPUMODEL_ARCH", "80"}}, [&] {
+    EXPECT_EQ(propose({.types = fp8}), CUBLAS_STATUS_NOT_SUPPORTED);
+    expect_right({.types = int8});
+  });
+}
+
+}  // namespace
+}  // namespace gpu_model

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/gpu_model/tests/launched_kernels.hpp"
+
+namespace gpu_model {
+namespace {
+
+__global__ void add_one_kernel(float* x, int n) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n) x[i] += 1;
+}
+__global__ void add_two_kernel(float* x, int n) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n) x[i] += 2;
+}
+__global__ void deadlock_kernel() { asm volatile("bar.sync 1, 64;"); }
+__global__ void misaligned_kernel(float* x) { *reinterpret_cast<float*>(reinterpret_cast<char*>(x) + 1) = 1; }
+__global__ __launch_bounds__(64) void narrow_kernel() {}
+__global__ void shared_kernel() {}
+
+}  // namespace
+
+cudaError_t add_one(float* x, int n, cudaStream_t stream) {
+  add_one_kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, n);
+  return cudaGetLastError();
+}
+cudaError_t add_two(float* x, int n, cudaStream_t stream) {
+  add_two_kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, n);
+  return cudaGetLastError();
+}
+cudaError_t deadlock(cudaStream_t stream) {
+  deadlock_kernel<<<1, 32, 0, stream>>>();
+  return cudaGetLastError();
+}
+cudaError_t misalign(float* x, cudaStream_t stream) {
+  misaligned_kernel<<<1, 1, 0, stream>>>(x);
+  return cudaGetLastError();
+}
+cudaError_t launch_too_wide(cudaStream_t stream) {
+  narrow_kernel<<<1, 96, 0, stream>>>();
+  return cudaGetLastError();
+}
+cudaError_t use_shared_memory(int bytes, int granted, cudaStream_t stream) {
+  if (granted > 0) {
+    const cudaError_t status = cudaFuncSetAttribute(shared_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, granted);
+    if (status != cudaSuccess) return status;
+  }
+  shared_kernel<<<1, 32, bytes, stream>>>();
+  return cudaGetLastError();
+}
+cudaError_t launch_cluster(int blocks, cudaStream_t stream) {
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = static_cast<unsigned>(blocks);
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = dim3(static_cast<unsigned>(blocks));
+  configuration.blockDim = dim3(32);
+  configuration.stream = stream;
+  configuration.attrs = &cluster;
+  configuration.numAttrs = 1;
+  return cudaLaunchKernelEx(&configuration, shared_kernel);
+}
+
+}  // namespace gpu_model

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace gpu_model {
+
+// Kernels that are launched through the runtime. Each returns what the launch did.
+
+/// x[i] += 1, as the kernel add_one_kernel.
+cudaError_t add_one(float* x, int n, cudaStream_t stream);
+/// x[i] += 2, as the kernel add_two_kernel.
+cudaError_t add_two(float* x, int n, cudaStream_t stream);
+/// Threads wait at a barrier for others that never come.
+cudaError_t deadlock(cudaStream_t stream);
+/// An odd address.
+cudaError_t misalign(float* x, cudaStream_t stream);
+/// A block of more threads than __launch_bounds__ allows.
+cudaError_t launch_too_wide(cudaStream_t stream);
+/// With that many bytes of dynamic shared memory, after asking for `granted` of them.
+cudaError_t use_shared_memory(int bytes, int granted, cudaStream_t stream);
+/// A cluster of that many blocks.
+cudaError_t launch_cluster(int blocks, cudaStream_t stream);
+
+}  // namespace gpu_model

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "tests/gpu_model/tests/new_process.hpp"
+
+namespace gpu_model {
+namespace {
+
+constexpr int success = 0, uninitialized = 1, invalid_argument = 2, not_found = 6, insufficient_size = 7;
+
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+
+/// Calls a function of the library that a program finds by NVML's name.
+template <class... Arguments>
+int call(const char* symbol, Arguments... arguments) {
+  static void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  void* const found = library ? dlsym(library, symbol) : nullptr;
+  if (!found) {
+    ADD_FAILURE() << symbol << ": " << dlerror();
+    return -1;
+  }
+  return reinterpret_cast<int (*)(Arguments...)>(found)(arguments...);
+}
+
+template <class T>
+T value_of(const char* symbol, void* device) {
+  T value{};
+  EXPECT_EQ(call(symbol, device, &value), success) << symbol;
+  return value;
+}
+
+void* device_on_bus(int device) {
+  char bus_id[32];
+  EXPECT_EQ(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device), cudaSuccess);
+  void* handle = nullptr;
+  EXPECT_EQ(call("nvmlDeviceGetHandleByPciBusId_v2", static_cast<const char*>(bus_id), &handle), success) << bus_id;
+  return handle;
+}
+
+class Nvml : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(call("nvmlInit_v2"), success); }
+};
+
+TEST_F(Nvml, SaysNothingBeforeItIsInitialised) {
+  void* const device = device_on_bus(0);
+  EXPECT_EQ(call("nvmlShutdown"), success);
+  unsigned value = 0;
+  void* handle = nullptr;
+  EXPECT_EQ(call("nvmlDeviceGetCount_v2", &value), uninitialized);
+  EXPECT_EQ(call("nvmlDeviceGetPowerUsage", device, &value), uninitialized);
+  EXPECT_EQ(call("nvmlDeviceGetHandleByPciBusId_v2", "0000:18:00.0", &handle), uninitialized);
+}
+
+TEST_F(Nvml, FindsADeviceByTheUuidAndBusThatCudaTells) {
+  cudaDeviceProp properties{};
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  std::string uuid = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) uuid += '-';
+    constexpr char digits[] = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
+    uuid += digits[byte >> 4];
+    uuid += digits[byte & 15];
+  }
+  void* handle = nullptr;
+  EXPECT_EQ(call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &handle), success) << uuid;
+  EXPECT_EQ(handle, device_on_bus(0));
+  EXPECT_EQ(call("nvmlDeviceGetHandleByUUID", "GPU-1", &handle), not_found);
+  EXPECT_EQ(call("nvmlDeviceGetHandleByPciBusId_v2", "0000:FF:00.0", &handle), not_found);
+  EXPECT_EQ(value_of<unsigned>("nvmlDeviceGetMaxPcieLinkWidth", handle), 16u);
+}
+
+TEST_F(Nvml, TellsNameAndCapabilityOfTheDevice) {
+  cudaDeviceProp properties{};
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  void* const device = device_on_bus(0);
+  int major = 0, minor = -1;
+  EXPECT_EQ(call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor), success);
+  EXPECT_EQ(major, properties.major);
+  EXPECT_EQ(minor, properties.minor);
+  char name[128];
+  EXPECT_EQ(call("nvmlDeviceGetName", device, static_cast<char*>(name), 128u), success);
+  EXPECT_STREQ(name, properties.name);
+  EXPECT_EQ(call("nvmlDeviceGetName", device, static_cast<char*>(name), static_cast<unsigned>(std::strlen(properties.name))),
+            insufficient_size);
+}
+
+TEST_F(Nvml, AnIdleDeviceRunsAtItsMaximumClock) {
+  void* const device = device_on_bus(0);
+  unsigned now = 0, maximum = 0;
+  for (int domain : {1, 2}) {
+    EXPECT_EQ(call("nvmlDeviceGetClockInfo", device, domain, &now), success);
+    EXPECT_EQ(call("nvmlDeviceGetMaxClockInfo", device, domain, &maximum), success);
+    EXPECT_EQ(now, maximum);
+    EXPECT_GT(now, 1000u);
+  }
+  EXPECT_EQ(call("nvmlDeviceGetClockInfo", device, 9, &now), invalid_argument);
+  EXPECT_LT(value_of<unsigned>("nvmlDeviceGetPowerUsage", device),
+            value_of<unsigned>("nvmlDeviceGetEnforcedPowerLimit", device));
+  unsigned celsius = 0;
+  EXPECT_EQ(call("nvmlDeviceGetTemperature", device, 0, &celsius), success);
+  EXPECT_LT(celsius, 60u);
+  EXPECT_EQ(call("nvmlDeviceGetTemperature", device, 1, &celsius), invalid_argument);
+  EXPECT_EQ(value_of<unsigned long long>("nvmlDeviceGetCurrentClocksEventReasons", device), 1u) << "idle";
+}
+
+TEST_F(Nvml, HasTheLinksOfItsArchitecture) {
+  const auto links = [](void* device) {
+    unsigned up = 0;
+    int state = 0;
+    while (call("nvmlDeviceGetNvLinkState", device, up, &state) == success && state == 1) ++up;
+    return up;
+  };
+  in_new_process({{"GPUMODEL_ARCH", "90"}}, [&] {
+    EXPECT_EQ(call("nvmlInit_v2"), success);
+    EXPECT_EQ(links(device_on_bus(0)), 18u);
+  });
+  in_new_process({{"GPUMODEL_ARCH", "80"}}, [&] {
+    EXPECT_EQ(call("nvmlInit_v2"), success);
+    void* const device = device_on_bus(0);
+    EXPECT_EQ(links(device), 12u);
+    int major = 0, minor = -1;
+    EXPECT_EQ(call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor), success);
+    EXPECT_EQ(major * 10 + minor, 80);
+    EXPECT_EQ(value_of<unsigned>("nvmlDeviceGetMaxPcieLinkGeneration", device), 4u);
+  });
+}
+
+TEST_F(Nvml, RefusesWhatIsNoDevice) {
+  unsigned value = 0;
+  int elsewhere = 0;
+  EXPECT_EQ(call("nvmlDeviceGetPowerUsage", static_cast<void*>(nullptr), &value), invalid_argument);
+  EXPECT_EQ(call("nvmlDeviceGetPowerUsage", static_cast<void*>(&elsewhere), &value), invalid_argument);
+  EXPECT_EQ(call("nvmlDeviceGetPowerUsage", device_on_bus(0), static_cast<unsigned*>(nullptr)), invalid_argument);
+}
+
+TEST_F(Nvml, ListsThisProcessAndForeignOnes) {
+  void* const device = device_on_bus(0);
+  ProcessInfo processes[4] = {};
+  unsigned found = 4;
+  EXPECT_EQ(call("nvmlDeviceGetComputeRunningProcesses_v3", device, &found, processes), success);
+  ASSERT_EQ(found, 1u);
+  EXPECT_EQ(processes[0].pid, static_cast<unsigned>(getpid()));
+  setenv("GPUMODEL_FOREIGN", "2", 1);
+  found = 4;
+  EXPECT_EQ(call("nvmlDeviceGetComputeRunningProcesses_v3", device, &found, processes), success);
+  EXPECT_EQ(found, 3u);
+  EXPECT_NE(processes[1].pid, processes[2].pid);
+  EXPECT_NE(processes[1].pid, processes[0].pid);
+  found = 2;
+  EXPECT_EQ(call("nvmlDeviceGetComputeRunningProcesses_v3", device, &found, processes), insufficient_size);
+  EXPECT_EQ(found, 3u);
+  unsetenv("GPUMODEL_FOREIGN");
+}
+
+TEST_F(Nvml, AThrottledDeviceSaysWhy) {
+  in_new_process({{"GPUMODEL_THROTTLE", "0:900"}}, [] {
+    EXPECT_EQ(call("nvmlInit_v2"), success);
+    void* const device = device_on_bus(0);
+    unsigned megahertz = 0;
+    EXPECT_EQ(call("nvmlDeviceGetClockInfo", device, 1, &megahertz), success);
+    EXPECT_EQ(megahertz, 900u);
+    EXPECT_EQ(value_of<unsigned long long>("nvmlDeviceGetCurrentClocksEventReasons", device), 0x20u) << "thermal";
+  });
+}
+
+TEST_F(Nvml, NumbersTheGpusOfTheMachine) {
+  in_new_process({{"GPUMODEL_DEVICES", "2"}}, [] {
+    EXPECT_EQ(call("nvmlInit_v2"), success);
+    unsigned devices = 0;
+    EXPECT_EQ(call("nvmlDeviceGetCount_v2", &devices), success);
+    EXPECT_EQ(devices, 2u);
+    EXPECT_NE(device_on_bus(0), device_on_bus(1));
+  });
+}
+
+}  // namespace
+}  // namespace gpu_model
