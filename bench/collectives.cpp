@@ -152,7 +152,10 @@ class PreparedCollective final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override {
-    if (!communicator_ || out_chunks_ == 0) return {};
+    if (!communicator_) return {};
+    // Bits may be as they were although the library has failed since.
+    communicator_->check_health();
+    if (out_chunks_ == 0) return {};
     return {{out(slot), point_.type, out_chunks_ * chunk_}};
   }
 

@@ -119,6 +119,7 @@ class PreparedNodeAllReduce final : public Prepared {
   std::vector<Output> outputs(int slot) override {
     return {{slots_.at(static_cast<std::size_t>(slot)).out[0], problem_.type, problem_.count}};
   }
+  bool outputs_are_all() const override { return false; }
   std::string fingerprint_key() const override { return node_->all_reduce().library(); }
   std::vector<std::pair<std::string, std::string>> notes() const override {
     auto notes = node_->all_reduce().notes();

@@ -72,6 +72,8 @@ class Prepared {
   virtual Verification verify(int slot) = 0;
   /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.
   virtual std::vector<Output> outputs(int /*slot*/) { return {}; }
+  /// False where verify() looks at more than outputs(): then the same bits there do not stand for a result that was verified.
+  virtual bool outputs_are_all() const { return true; }
   /// What else decides the output's bits (a library's version and algorithm), for the fingerprint's key.
   virtual std::string fingerprint_key() const { return {}; }
   /// What a reader of the result wants to know of how it was done (algorithm chosen, workspace); kept in the record.

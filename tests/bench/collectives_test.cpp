@@ -8,6 +8,9 @@
 #include <map>
 #include <set>
 
+#include "harness/cpu_device.hpp"
+#include "kernels/check.hpp"
+
 namespace roofmark {
 namespace {
 
@@ -207,6 +210,26 @@ TEST_F(CollectiveSuites, MoreElementsThanTheLibraryCountsAreLeftOut) {
   for (const Case& c : cases(SuiteName::full)) most = std::max(most, c.message->count);
   EXPECT_LE(most, 1000U);
   EXPECT_GE(most, 512U);
+}
+
+TEST_F(CollectiveSuites, WhatTheLibraryReportsAfterACallIsSeenWithoutVerifyingAnew) {
+  class Failing final : public SilentCommunicator {
+   public:
+    void enqueue(const CollectiveCall&, Stream) override { failed_ = true; }
+    void check_health() override {
+      if (failed_) throw DeviceError("a peer is gone", true);
+    }
+
+   private:
+    bool failed_ = false;
+  };
+  make(1, 1, Backend::cpu);
+  fabric.split = [](const std::vector<int>&) { return std::make_shared<Failing>(); };
+  const auto device = open_cpu_device();
+  const auto prepared = cases(SuiteName::quick).front().prepare({*device, 1, Distribution::normal, 1, {}});
+  EXPECT_EQ(prepared->outputs(0).size(), 1U);
+  prepared->launch(device->stream(), 0);
+  EXPECT_THROW(prepared->outputs(0), DeviceError);
 }
 
 TEST_F(CollectiveSuites, NothingIsListedTwice) {

@@ -107,12 +107,14 @@ class FakePrepared final : public Prepared {
   Memory memory;
   int resets = 0;
   bool resetting = false;
+  bool outputs_all = true;
 
   void launch(Stream, int slot) override { on_launch(slot); }
   void reset(int) override { ++resets; }
   bool needs_reset() const override { return resetting; }
   Verification verify(int slot) override { return on_verify(slot); }
   std::vector<Output> outputs(int) override { return {{&value_, DataType::fp32, 1}}; }
+  bool outputs_are_all() const override { return outputs_all; }
 
  private:
   float value_ = 0;

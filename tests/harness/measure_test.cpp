@@ -153,6 +153,16 @@ TEST_F(Measure, BitsThatWereVerifiedNeedNoSecondLook) {
   EXPECT_EQ(record.verification_after->error, 0.5);
 }
 
+TEST_F(Measure, BitsOfAPartOfTheResultStandForThatPartAlone) {
+  auto calls = std::make_shared<int>(0);
+  const Record record = measure(make_case([calls](FakePrepared& p) {
+    p.outputs_all = false;
+    p.on_verify = [calls](int) { return Verification::within(++*calls > 1 ? 2 : 0.5, 1, "u"); };
+  }));
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_EQ(*calls, 2);
+}
+
 TEST_F(Measure, TheLastSlotIsVerifiedAfterwards) {
   device.hash_value = [bits = std::uint64_t{0}]() mutable { return ++bits; };
   auto slots = std::make_shared<std::vector<int>>();

@@ -21,7 +21,7 @@
 
 namespace gpu_model::nccl {
 
-/// Goes ahead of the data, so that ranks see whether they call the same.
+/// Goes ahead of the data and tells the receiver what the sender has called.
 struct Communicator::Notice {
   Action action{};
   std::uint64_t bytes = 0;
@@ -34,7 +34,7 @@ namespace {
 /// Bytes that a rank sends to each other rank before it reduces what it has received.
 constexpr std::size_t reduced_bytes = 64 * 1024;
 
-/// Model time of the runtime counts from the start of each process: this is the start, by the clock that processes share.
+/// The runtime's model time starts at 0 in each process. This is when that was, by the clock that processes share.
 double model_epoch_ns() {
   using std::chrono::duration;
   static const double epoch =
@@ -58,7 +58,7 @@ bool reduces(Action action) {
 
 char* bytes_of(auto& value) { return reinterpret_cast<char*>(&value); }
 
-/// Of a collective's output, or of the first message that is received.
+/// Flips a bit in a collective's output, or in the first message that is received.
 void flip(const Call& call) {
   char* out = call.out;
   std::size_t bytes = call.bytes();
@@ -206,7 +206,7 @@ bool Communicator::reduce_parts(const Call& call) {
       }
       if (receives_all) receives.push_back({other, terms[place].data(), bytes});
     }
-    // In place, the reduction overwrites what has been sent by then.
+    // In place, the reduction overwrites the input. By now that part of it has been sent.
     if (!endpoint_.exchange(std::move(sends), std::move(receives), name(call.action))) return false;
     if (receives_all) reduce(call.type, call.op, in_order, call.out + first * size_of_one, count);
   }
@@ -218,7 +218,7 @@ bool Communicator::exchange_messages(const Call& call, double& start_ns) {
   Notice own{Action::messages, 0, 0, 0, 0, epoch + start_ns};
   std::vector<Notice> expected(call.messages.size(), own), notices(call.messages.size());
   std::vector<Part> sends, receives;
-  // The peer that is not meant to send this, or another size of it.
+  // The first receive whose peer sent something else.
   std::optional<std::size_t> wrong;
   for (std::size_t i = 0; i < call.messages.size(); ++i) {
     const Message& message = call.messages[i];

@@ -63,8 +63,8 @@ class Communicator {
   void abort() { endpoint_.abort(); }
   bool aborted() const { return endpoint_.aborted(); }
 
-  /// Does this rank's part, on its stream's thread. `start_ns`, the time of the runtime's model, becomes that of the last rank.
-  /// False after abort(). Ranks that disagree about the call wait for abort(), as they may hang on a GPU.
+  /// Does this rank's part, on its stream's thread. `start_ns` is model time; it becomes the start of the last rank.
+  /// False after abort(). Ranks that disagree about the call wait for abort(): on GPUs they may hang.
   bool perform(const Call& call, double& start_ns);
   /// Messages for this rank that it never received.
   std::size_t unread_bytes() const { return endpoint_.unread(); }
@@ -81,11 +81,11 @@ class Communicator {
 
   Endpoint endpoint_;
   int device_;
-  std::mutex turn_;  ///< calls of several streams take turns
+  std::mutex turn_;  ///< held during a call: two streams may not exchange at once
   std::atomic<ncclResult_t> state_ = ncclSuccess;
 };
 
-/// Nanoseconds that a call takes once all ranks have entered: a model of NVLink with one hop.
+/// Nanoseconds from the start of the last rank to the end of the call, by a model of NVLink through one switch.
 double duration_ns(const Call& call, int ranks);
 
 }  // namespace gpu_model::nccl

@@ -27,10 +27,10 @@
 
 namespace gpu_model::nccl {
 
-/// All zero when the memory is made, which is how every rank finds it that joins.
+/// Starts as zeros, as new memory does.
 struct Endpoint::Member {
   std::atomic<std::uint32_t> taken;
-  std::atomic<std::uint32_t> bell;      ///< a futex: counts what has happened that this rank may wait for
+  std::atomic<std::uint32_t> bell;      ///< a futex: counts events that this rank may wait for
   std::atomic<std::uint32_t> sleepers;  ///< threads of this rank that wait for the bell
   std::atomic<std::uint64_t> barriers;  ///< at which this rank has arrived
   Location location;
@@ -54,7 +54,7 @@ namespace {
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// A sleeper looks again by itself after this time, for the sake of abort() and of its patience.
+/// A sleeper looks again after this time, whatever happens.
 constexpr long longest_sleep_ns = 100'000'000;
 constexpr double patience_seconds = 10;
 
@@ -97,7 +97,7 @@ std::size_t rounded_to_page(std::size_t bytes) { return (bytes + 4095) / 4096 * 
 
 }  // namespace
 
-/// Says once that a rank has waited for long, and for whom.
+/// Says once that a rank has waited for long, and for which ranks.
 class Endpoint::Patience {
  public:
   Patience(const Endpoint& endpoint, std::string_view what) : endpoint_(endpoint), what_(what) {}
@@ -159,7 +159,7 @@ Endpoint::Endpoint(const std::string& id, int size, int rank, const Location& lo
   }
   const auto pipes = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
   bytes_ = rounded_to_page(sizeof(Header)) + pipes * sizeof(Pipe);
-  // Every rank gives it the same size; which is checked first, as a smaller one would cut off the others' pipes.
+  // Checked before any rank sets the size of the memory: a smaller one would cut off the others' pipes.
   memory_ = map(memory.get(), sizeof(Header));
   std::uint32_t agreed = 0;
   const bool same = header().size.compare_exchange_strong(agreed, static_cast<std::uint32_t>(size)) ||
@@ -282,7 +282,8 @@ bool Endpoint::exchange(std::vector<Part> sends, std::vector<Part> receives, std
   Patience patience(*this, what);
   for (bool as_meant = true; !aborted_;) {
     const std::uint32_t bell = member(rank_).bell;
-    const bool moved = push(sends) | pull(receives, as_meant);
+    const bool sent = push(sends);
+    const bool moved = pull(receives, as_meant) || sent;
     if (!as_meant) return false;
     if (sends.empty() && receives.empty()) return true;
     if (moved) {

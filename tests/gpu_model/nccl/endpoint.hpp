@@ -27,9 +27,9 @@ struct Part {
 };
 
 /// One rank's end of the shared memory in which the ranks of a communicator meet. Ranks may be threads of one process,
-/// processes of one host, or both: each maps the memory itself. Between each two ranks there is one pipe per direction. The
-/// memory has no name in a file system. It lives in the process that made the unique id until all ranks have joined, and in
-/// their mappings from then on, so nothing is left behind by a rank that dies.
+/// processes of one host, or both: each maps the memory itself. Each pair of ranks has one pipe per direction. The memory has
+/// no name in a file system. The process that made the unique id holds it until all ranks have joined; then their mappings do.
+/// So a rank that dies leaves nothing behind.
 class Endpoint {
  public:
   static constexpr int most_ranks = 64;
@@ -53,17 +53,17 @@ class Endpoint {
   bool wait_for(std::uint64_t barrier, std::string_view what);
   /// Of a rank that has joined.
   const Location& location(int rank) const;
-  /// All have joined: the process that made the id keeps the memory no longer for others.
+  /// To be called once all have joined: the process that made the id stops holding the memory for others.
   void close_door();
 
-  /// Sends and receives all parts, those of one peer in their order; one thread at a time. Sends are buffered: the peer need
-  /// not have received them on return. False after abort(), or when a receive was not what it was meant to be.
+  /// Sends and receives all parts, those of one peer in their order. One thread at a time. Sends are buffered: on return the
+  /// peer may not have received them. False after abort(), or when Part::arrived returned false.
   bool exchange(std::vector<Part> sends, std::vector<Part> receives, std::string_view what);
   /// Bytes that other ranks have sent and this one has not received.
   std::size_t unread() const;
 
   void wait_for_abort();
-  /// Ends all waits of this rank, now and later. The other ranks are not told.
+  /// Ends this rank's waits, now and later. The other ranks do not learn of it.
   void abort();
   bool aborted() const { return aborted_; }
 

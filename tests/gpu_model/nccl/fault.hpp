@@ -9,16 +9,16 @@
 
 namespace gpu_model::nccl {
 
-/// A fault that is planted in one rank's calls. GPUMODEL_NCCL_FAULT describes it, in words of the form key=value:
+/// A fault that is planted in one rank's calls. GPUMODEL_NCCL_FAULT describes it, as words of the form key=value:
 ///   rank     in the communicator
-///   call     all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter, messages (the sends and
-///            receives of a group, or one alone), or init; without it any call but init
-///   bytes    of count elements, or of all messages of a group; without it any size
-///   from     the first of these calls to break, from 1; all later ones are broken too
+///   call     all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter, messages (sends and
+///            receives, a group of them counts once), or init (hang only); default: all but init
+///   bytes    size of `count` elements, or of all messages of the group; default: any size
+///   from     number of the first call to break, counted from 1 among those that match; all later ones are broken too
 ///   do       hang   the rank never enters the call
-///            kill   raises SIGKILL once all ranks have entered
-///            flip   changes byte `byte` of what the rank gets, where it is so long
-///            error  the call is done, but the communicator then reports that a peer is gone
+///            kill   the process raises SIGKILL; in a collective, once all ranks have entered
+///            flip   flips a bit in byte `byte` (default 0) of what the rank receives
+///            error  the call completes, then the communicator reports that a peer is gone
 enum class Fault { hang, kill, flip, error };
 
 /// The fault of this call, if there is one; counts the call.

@@ -6,11 +6,11 @@
 
 namespace gpu_model::nccl {
 
-/// NCCL's log, as far as it goes by NCCL_DEBUG=INFO, NCCL_DEBUG_FILE (%h and %p stand for host and process) and
-/// NCCL_DEBUG_SUBSYS: how ranks are connected (INIT) and how rank 0 chooses to do a collective (TUNING), in NCCL's own words.
-/// The choices are made up.
+/// Two kinds of lines of NCCL's log, in NCCL's own words: how ranks are connected (subsystem INIT), and which algorithm rank 0
+/// chooses for a collective (TUNING). The choices are made up. Written with NCCL_DEBUG=INFO to NCCL_DEBUG_FILE or stdout, for
+/// the subsystems in NCCL_DEBUG_SUBSYS.
 
-/// The environment is read anew.
+/// Reads the environment again before the next line.
 void reset_log();
 void log_unique_id();
 void log_connections(const Communicator& communicator);

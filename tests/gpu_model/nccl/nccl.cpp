@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in NCCL (libnccl.so.2): its entry points, over the stand-in runtime. Ranks may be devices of one process, or
-// processes of one host; the real NCCL's refusals and waits are kept.
+// The entry points of the stand-in NCCL (libnccl.so.2), over the stand-in runtime. Ranks are GPUs of one process, or processes
+// of one host. Calls are refused, and wait, where NCCL's do.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ using nccl::Action;
 using nccl::Call;
 using nccl::Communicator;
 
-/// Stays where it is once destroyed, so that its later use is refused.
+/// Is not freed when it is destroyed, so that a later use of it is refused.
 struct ncclComm {
   std::shared_ptr<Communicator> rank;
 };
@@ -46,7 +46,7 @@ struct Enqueued {
 
 thread_local int group_depth = 0;
 thread_local std::vector<Enqueued> group_calls;
-/// What waits for other ranks, and so for the end of the group: they may be this thread's own.
+/// Waits for other ranks. Those may be this thread's own, so it waits at the end of the group.
 thread_local std::vector<std::function<ncclResult_t()>> group_waits;
 thread_local std::string reason;
 
@@ -56,7 +56,7 @@ ncclResult_t refuse(ncclResult_t status, const std::string& why) {
   return status;
 }
 
-/// The status of what may throw.
+/// Turns exceptions into NCCL's statuses.
 template <class Work>
 ncclResult_t guarded(const Work& work) {
   try {
@@ -158,7 +158,7 @@ ncclResult_t enqueue(Action action, const void* in, void* out, std::size_t count
   if (!fits(rank, out, parts_out * bytes)) {
     return refuse(ncclInvalidArgument, "the output is not within one allocation of the rank's device");
   }
-  // One rank alone scales by a kernel that NCCL has not for fp8.
+  // A single rank scales by a kernel of its own, which NCCL lacks for fp8.
   if (type == ncclFloat8e4m3 && op == ncclAvg && parts == 1) return refuse(ncclInvalidUsage, "fp8 average of one rank");
   return add_to_group(comm, stream, {action, static_cast<const char*>(in), static_cast<char*>(out), count, type, op, root, {}});
 }
@@ -219,6 +219,7 @@ const char* ncclGetErrorString(ncclResult_t status) {
 const char* ncclGetLastError(ncclComm_t) { return reason.c_str(); }
 
 /// Not in NCCL's header.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void ncclResetDebugInitInternal() { nccl::reset_log(); }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {

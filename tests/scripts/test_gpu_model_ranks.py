@@ -1,0 +1,250 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""roofmark-mpi over NCCL between model GPUs: every collective is verified, and what it says when a rank's GPU hangs, lies, has no
+memory, or its process dies."""
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import ranks
+from conftest import need
+
+need("jsonschema")
+ROOFMARK = os.environ.get("ROOFMARK")
+HOST = platform.node()
+MODEL = "roofmark model GPU (sm_90)"
+
+pytestmark = [
+    ranks.needs_mpi,
+    pytest.mark.skipif(
+        not ranks.PROGRAM or b"libgpu_model.so" not in Path(ranks.PROGRAM).read_bytes(), reason="not built against the model GPU"
+    ),
+]
+
+# Small GPUs, with room for the verification's doubles and not for the cases of 64 MiB; times without noise.
+GPU = {
+    "GPUMODEL_SMS": "2",
+    "GPUMODEL_L2": "1M",
+    "GPUMODEL_MEMORY": "160M",
+    "GPUMODEL_TOTAL": "160M",
+    "GPUMODEL_NOISE": "0",
+    "OMP_NUM_THREADS": "1",
+}
+COLLECTIVES = {
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter", "send_recv",
+    "ping_pong",
+}  # fmt: skip
+CASE = "all_reduce/nccl/fp32/bytes:2048/ranks:{}/op:sum/place:out"
+FIRST, LAST = CASE.replace("2048", "512"), CASE.replace("2048", "8192")
+
+
+def with_gpus(count, **variables):
+    """A wrapper of the program that sets its environment."""
+    words = {**GPU, "GPUMODEL_DEVICES": count, **variables}
+    return ["env", *(f"{name}={value}" for name, value in words.items())]
+
+
+def fault(**words):
+    """Planted in the all-reduce of 2048 bytes on rank 1."""
+    words = {"rank": 1, "call": "all_reduce", "bytes": 2048, **words}
+    return {"GPUMODEL_NCCL_FAULT": " ".join(f"{key}={value}" for key, value in words.items())}
+
+
+def collectives(suite, cases, *words):
+    return ["collectives", "--device", "cuda", "--suite", suite, "--max-seconds", "0.001", "--filter", cases, *words]
+
+
+def three_sizes(count, out, *words):
+    """The all-reduce of 512, 2048 and 8192 bytes."""
+    return collectives("baseline", rf"^all_reduce/.*/fp32/bytes:(512|2048|8192)/ranks:{count}/op:sum/place:out$", "--out", out,
+                       *words)
+
+
+def unmeasured(result):
+    return {entry["name"]: (entry["roofmark"]["status"], entry["roofmark"]["reason"]) for entry in result["unmeasured"]}
+
+
+def measured(result):
+    return [entry["name"] for entry in result["benchmarks"]]
+
+
+def assert_verified(result):
+    assert result["complete"] and not result["unmeasured"]
+    for entry in result["benchmarks"]:
+        verification = entry["roofmark"]["verification"]
+        # Rank 0 writes the file; in a round of pairs that it sits out it has nothing to verify.
+        sits_out = entry["name"].startswith("ping_pong") and 0 not in sum(entry["roofmark"]["message"]["groups"], [])
+        status = "nothing_to_verify" if sits_out else "passed"
+        assert [verification[when]["status"] for when in ("before", "after")] == [status, status], entry["name"]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_every_collective_is_verified(tmp_path, count):
+    out = tmp_path / "out"
+    done = ranks.run(count, *collectives("baseline", "/fp32/bytes:20../.*place|ping_pong.*bytes:(8|65536)/", "--out", out),
+                     wrapper=with_gpus(count))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert {entry["roofmark"]["family"] for entry in result["benchmarks"]} == COLLECTIVES
+    assert_verified(result)
+    assert [member["device_name"] for member in result["team"]] == [MODEL] * count
+    assert [member["device_id"] for member in result["team"]] == [f"cuda:{rank}" for rank in range(count)]
+    assert len({member["uuid"] for member in result["team"]}) == count
+    assert result["libraries"]["nccl"] == "NCCL 2.28.9"
+    [all_reduce] = [entry for entry in result["benchmarks"] if entry["name"] == CASE.format(count)]
+    assert all_reduce["roofmark"]["notes"] == {
+        "algorithm": "RING", "protocol": "LL", "channels": "1", "transport": "P2P/CUMEM"
+    }  # fmt: skip
+    pairs = [entry for entry in result["benchmarks"] if entry["name"].startswith("ping_pong")]
+    assert len(pairs) == 2 * (1 if count == 2 else 3)
+    rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\d+ +\d+ +fp32 ", line)]
+    assert rows and all(row[9] == "0" for row in rows), "#wrong"
+
+
+def test_every_type_and_operation_is_reduced(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(3, *collectives("full", "^(all_reduce|reduce_scatter)/.*/bytes:5(04|10|12)/.*place:out$",
+                                     "--out", out), wrapper=with_gpus(3))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert_verified(result)
+    seen = {(entry["roofmark"]["type"], entry["roofmark"]["shape"]["op"]) for entry in result["benchmarks"]}
+    assert seen == {(type_, op) for type_ in ("fp32", "fp16", "bf16", "fp8") for op in ("sum", "max", "avg")}
+
+
+def test_graphs_and_registered_buffers(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(2, *collectives("baseline", "/bytes:512/.*(issue:graph|buffer:)", "--out", out), wrapper=with_gpus(2))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert_verified(result)
+    assert {name.rsplit("/", 1)[1] for name in measured(result)} == {"issue:graph", "buffer:registered", "buffer:symmetric"}
+
+
+def test_info_maps_each_rank_to_a_gpu():
+    done = ranks.run(2, "info", wrapper=with_gpus(2))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("2 ranks\n") and all(f"cuda:{rank} {MODEL}" in done.stdout for rank in range(2))
+
+
+# From its first launch on, or once it was verified and has been timed.
+@pytest.mark.parametrize("first", [1, 6])
+def test_a_wrong_element_on_one_rank_is_named(tmp_path, first):
+    out, name = tmp_path / "out", CASE.format(3)
+    wrong = fault(do="flip", byte=303, **{"from": first})
+    done = ranks.run(3, *three_sizes(3, out), wrapper=with_gpus(3, **wrong))
+    assert done.returncode == 1, done.stderr
+    result = ranks.load(out)
+    assert result["complete"] and measured(result) == [FIRST.format(3), LAST.format(3)]
+    [(status, reason)] = [unmeasured(result)[name]]
+    assert status == "wrong"
+    assert re.search(rf"^rank 1 \({HOST}\): wrong result: .*\(1 of 512 elements are wrong; element 75 of its output is ", reason)
+    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("2048 "))
+    assert row[6:10] == ["-", "-", "-", "1"]
+
+
+def assert_ended(done, out, name, reason):
+    """The case failed for this reason; what came before it is in the file, and what comes after it was not run."""
+    result = ranks.load(out)
+    assert not result["complete"] and not result["interrupted"]
+    assert measured(result) == [FIRST.format(3)]
+    assert unmeasured(result) == {
+        name: ("failed", reason), LAST.format(3): ("not_run", f"the run ended in {name}")
+    }  # fmt: skip
+    ranks.wait_until(lambda: all(ranks.of_rank(out, rank) is None for rank in range(3)), 20)
+
+
+# While it is verified, or while it warms up.
+@pytest.mark.parametrize("first, stage", [(1, "verifying"), (5, "warming up")])
+def test_a_gpu_that_never_enters_a_collective(tmp_path, first, stage):
+    out, name = tmp_path / "out", CASE.format(3)
+    hang = fault(do="hang", **{"from": first})
+    done = ranks.run(3, *three_sizes(3, out, "--timeout", "3"), wrapper=with_gpus(3, **hang))
+    assert done.returncode == 3, done.stderr
+    for rank in range(3):
+        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \S+ s in {re.escape(name)} \({stage}\)$", done.stderr, re.M)
+    # Every host has enqueued the collective and waits for its GPU: nobody can tell which of them does not take part.
+    assert_ended(done, out, name, "no progress for 3 s: all ranks arrived and none goes on: the network or a link between them "
+                                  "is to blame, or this takes longer than --timeout")
+
+
+def test_a_rank_that_never_joins_its_communicator(tmp_path):
+    out = tmp_path / "out"
+    hang = fault(do="hang", call="init", bytes=0)
+    done = ranks.run(3, *three_sizes(3, out, "--timeout", "3"), wrapper=with_gpus(3, **hang))
+    assert done.returncode == 3, done.stderr
+    for rank in range(3):
+        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \S+ s in listing the cases$", done.stderr, re.M), done.stderr
+    assert not out.exists()
+
+
+# The timeout is as it comes: nobody waits for it.
+def test_a_rank_killed_inside_a_collective_leaves_nobody_waiting(tmp_path):
+    out, name = tmp_path / "out", CASE.format(3)
+    kill = fault(do="kill", **{"from": 3})
+    done = ranks.finish(ranks.start(3, *three_sizes(3, out), wrapper=with_gpus(3, **kill)), 60)
+    assert done.returncode not in (0, 1, 2, 3, 130), done.stderr
+    if ranks.launcher_is("HYDRA"):
+        # MPICH's launcher ends all at once, and nobody completes the file.
+        subprocess.run([ROOFMARK, "recover", out], check=True, capture_output=True)
+        assert measured(ranks.load(out)) == [FIRST.format(3)]
+        return
+    assert re.search(rf"^rank 1 \({HOST}\) ended without a word$", done.stderr, re.M), done.stderr
+    assert_ended(done, out, name, f"rank 1 ({HOST}) ended without a word")
+
+
+def test_an_error_that_nccl_reports_later_fails_the_case_that_it_came_in(tmp_path):
+    out, name = tmp_path / "out", CASE.format(3)
+    error = fault(do="error", **{"from": 6})
+    done = ranks.run(3, *three_sizes(3, out), wrapper=with_gpus(3, **error))
+    assert done.returncode == 3, done.stderr
+    result = ranks.load(out)
+    assert measured(result) == [FIRST.format(3)]
+    status, reason = unmeasured(result)[name]
+    assert status == "failed"
+    assert reason == f"rank 1 ({HOST}): NCCL 2.28.9: remote process exited or there was a network error"
+    assert unmeasured(result)[LAST.format(3)][0] == "not_run"
+
+
+def test_a_gpu_without_memory_is_named_and_smaller_cases_are_measured(tmp_path):
+    out = tmp_path / "out"
+    words = collectives("baseline", "^all_reduce/.*/fp32/bytes:(2048|2097152)/ranks:3/op:sum/place:out$", "--out", out)
+    poor = with_gpus(3, GPUMODEL_OOM_AFTER="3M")
+    done = ranks.run(1, *words, ":", "-np", 1, *poor, ranks.PROGRAM, *words, ":", "-np", 1, *with_gpus(3), ranks.PROGRAM,
+                     *words, wrapper=with_gpus(3))
+    assert done.returncode == 3, done.stderr
+    result = ranks.load(out)
+    assert result["complete"] and measured(result) == [CASE.format(3)]
+    [(status, reason)] = unmeasured(result).values()
+    assert status == "not_run" and reason.startswith(f"rank 1 ({HOST}): out of memory: 4194304 bytes wanted, "), reason
+
+
+def test_two_ranks_on_one_gpu_are_refused_unless_nccl_takes_them_for_two_hosts(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(2, *three_sizes(2, out), wrapper=with_gpus(1))
+    assert done.returncode == 3
+    assert f"rank 0 ({HOST}) and rank 1 ({HOST}) have the same GPU (GPU-" in done.stderr, done.stderr
+    assert not out.exists()
+    own_host = ["sh", "-c", 'NCCL_HOSTID=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec "$@"', "--"]
+    done = ranks.run(2, *three_sizes(2, out), wrapper=[*with_gpus(1), *own_host])
+    assert done.returncode == 0, done.stderr
+    assert len(measured(ranks.load(out))) == 3
+
+
+@pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+def test_a_gpu_of_a_node_that_turns_wrong_while_it_is_timed_is_seen(tmp_path):
+    out = tmp_path / "out"
+    ceilings = "mma_kernel,wgmma_kernel,fma_kernel,exp2_kernel,shared_read,cache_read,stream_kernel"
+    variables = {**GPU, "GPUMODEL_DEVICES": "2", "GPUMODEL_MEMORY": "20M", "GPUMODEL_SKIP": ceilings,
+                 "GPUMODEL_BLAS_LIMIT": "1e6", **fault(bytes=1024, do="flip", **{"from": 9})}
+    done = subprocess.run(
+        list(map(str, [ROOFMARK, "run", "--device", "cuda:0", "--suite", "quick", "--filter", "^all_reduce/.*bytes:1024/",
+                       "--max-seconds", "0.001", "--out", out])),
+        env={**ranks.ENVIRONMENT, **variables}, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    status, reason = unmeasured(ranks.load(out))["all_reduce/nccl/fp32/bytes:1024/ranks:2/op:sum/place:out"]
+    assert status == "wrong" and reason.endswith("of cuda:1)"), reason
