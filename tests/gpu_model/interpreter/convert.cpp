@@ -14,13 +14,13 @@ namespace {
 template <class S>
 S load(const Warp& w, const Instruction& i, u32 lane) {
   S value;
-  std::memcpy(&value, w.rf + i.a + lane * i.as, sizeof value);
+  std::memcpy(&value, w.registers + i.a + lane * i.as, sizeof value);
   return value;
 }
 template <class D>
 void store(Warp& w, const Instruction& i, u32 lane, D value) {
   const u64 extended = std::is_signed_v<D> ? static_cast<u64>(static_cast<s64>(value)) : static_cast<u64>(value);
-  std::memcpy(w.rf + i.d + lane * i.ds, &extended, i.ds);
+  std::memcpy(w.registers + i.d + lane * i.ds, &extended, i.ds);
 }
 
 /// As for_integer, without the bits types and with 8 bits.

@@ -21,8 +21,8 @@ void run_mov_vector(Warp& w, const Instruction& i, u32 mask) {
   const u32* parts = w.body->lists.data() + i.list;
   for (u32 k = 0; k < i.list_n; ++k)
     for (const u32 lane : Lanes(mask)) {
-      u8* whole = w.rf + (pack ? i.d + lane * i.ds : i.a + lane * i.as) + k * i.msize;
-      u8* part = w.rf + parts[k] + lane * i.msize;
+      u8* whole = w.registers + (pack ? i.d + lane * i.ds : i.a + lane * i.as) + k * i.msize;
+      u8* part = w.registers + parts[k] + lane * i.msize;
       std::memcpy(pack ? whole : part, pack ? part : whole, i.msize);
     }
 }
@@ -42,9 +42,9 @@ u64 read_clock(const Time& time, Clock clock) {
 // aux is the Clock. In wall time the warp gives way: it probably spins until a time has passed.
 void run_mov_clock(Warp& w, const Instruction& i, u32 mask) {
   Launch& launch = *w.launch;
-  advance_time(launch, 0);
+  advance_time(launch);
   const u64 value = read_clock(*launch.time, static_cast<Clock>(i.aux));
-  for (const u32 lane : Lanes(mask)) std::memcpy(w.rf + i.d + lane * i.ds, &value, i.ds);
+  for (const u32 lane : Lanes(mask)) std::memcpy(w.registers + i.d + lane * i.ds, &value, i.ds);
   if (launch.time->wall) w.yield = true;
 }
 
