@@ -81,7 +81,7 @@ void resolve_global(Warp& w, const Instruction& i, u32 mask, const u64* addresse
                     u64 highest) {
   Launch& launch = *w.launch;
   if (recently_hit(launch, lowest, highest + bytes)) return;
-  const int first = w.first_lane(mask);
+  const int first = first_lane(mask);
   check_global(w, i, first, addresses[first], bytes, write);
   remember_last_range(launch);
   if (launch.last_range.contains(lowest, highest + bytes)) return;
@@ -92,7 +92,7 @@ void resolve_global(Warp& w, const Instruction& i, u32 mask, const u64* addresse
 template <class PointerOf>
 void resolve_each(u32 mask, u64* addresses, PointerOf pointer_of) {
   for (const u32 lane : Lanes(mask)) addresses[lane] = pointer_of(lane);
-  for (const u32 lane : Lanes(~mask)) addresses[lane] = addresses[Warp::first_lane(mask)];
+  for (const u32 lane : Lanes(~mask)) addresses[lane] = addresses[first_lane(mask)];
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ void gather(const Warp& w, u32 row, u8 size, s64 offset, u64* out) {
 
 void resolve(Warp& w, const Instruction& i, u32 mask, u64* addresses, u32 bytes, bool write) {
   const Launch& launch = *w.launch;
-  const int first = w.first_lane(mask);
+  const int first = first_lane(mask);
   for (const u32 lane : Lanes(~mask)) addresses[lane] = addresses[first];
   u64 lowest = addresses[0], highest = addresses[0], bits = 0;
   for (u32 lane = 0; lane < 32; ++lane) {

@@ -6,6 +6,11 @@
 
 namespace gpu_model {
 
+/// Device pointers are host pointers. All of the interpreter's casts from an address are this one.
+inline u8* host_pointer(u64 address) {
+  return reinterpret_cast<u8*>(address);  // NOLINT(performance-no-int-to-ptr): kernels compute addresses as integers
+}
+
 // Generic addresses: global memory has host addresses, the other spaces lie in windows that no host address reaches.
 constexpr u64 shared_window = 0x7fe0000000000000ull;  // + shared::cluster address
 constexpr u64 local_window = 0x7ff0000000000000ull;   // + offset in the thread's local memory

@@ -153,7 +153,7 @@ void perform(Cluster& cluster, const AsyncCopy& copy) {
       return;
     case AsyncCopy::bulk_load:
       check_global(*copy.warp, *copy.instruction, copy.lane, copy.source, copy.bytes, false);
-      write_bytes(copy, reinterpret_cast<const void*>(copy.source));
+      write_bytes(copy, host_pointer(copy.source));
       complete(copy, copy.mbarrier);
       return;
     case AsyncCopy::tensor_load:

@@ -51,12 +51,20 @@ void atom(Warp& w, const Instruction& i, u32 mask) {
   w.launch->counters->global_store_bytes += bytes;
   for (const u32 lane : Lanes(mask)) {
     const T b = w.row<T>(i.b)[lane], c = operation == Operation::cas ? w.row<T>(i.c)[lane] : T{};
-    Bits* memory = reinterpret_cast<Bits*>(pointers[lane]);
+    Bits* memory = reinterpret_cast<Bits*>(host_pointer(pointers[lane]));
     Bits old = __atomic_load_n(memory, __ATOMIC_SEQ_CST), desired;
     do desired = std::bit_cast<Bits>(apply<T, operation>(std::bit_cast<T>(old), b, c));
     while (!__atomic_compare_exchange_n(memory, &old, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
     if (i.d) w.row<Bits>(i.d)[lane] = old;
   }
+}
+
+template <bool modelled, class T, Operation operation>
+Handler atom_if() {
+  if constexpr (modelled)
+    return atom<T, operation>;
+  else
+    return nullptr;
 }
 
 template <Operation operation>
@@ -79,14 +87,11 @@ Handler atom_of(Type type) {
       case Type::s64:
         return atom<s64, operation>;
       case Type::b16:
-        if constexpr (exchanges) return atom<u16, operation>;
-        return nullptr;
+        return atom_if<exchanges, u16, operation>();
       case Type::f32:
-        if constexpr (of_floats) return atom<float, operation>;
-        return nullptr;
+        return atom_if<of_floats, float, operation>();
       case Type::f64:
-        if constexpr (of_floats) return atom<double, operation>;
-        return nullptr;
+        return atom_if<of_floats, double, operation>();
       default:
         return nullptr;
     }

@@ -15,7 +15,7 @@ void run_nanosleep(Warp& w, const Instruction&, u32) {
   w.waits_for = "nanosleep";
 }
 void run_trap(Warp& w, const Instruction& i, u32 mask) {
-  fault(Fault::Kind::trap, w, i, static_cast<int>(w.first_lane(mask)), "trap");
+  fault(Fault::Kind::trap, w, i, static_cast<int>(first_lane(mask)), "trap");
 }
 
 }  // namespace

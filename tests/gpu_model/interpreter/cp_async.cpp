@@ -10,7 +10,7 @@ namespace {
 
 void perform(Warp& w, const Instruction& i, const CpAsync& copy) {
   u8* to = shared_pointer(w, i, copy.lane, copy.destination, copy.bytes);
-  if (copy.source_bytes) std::memcpy(to, reinterpret_cast<const void*>(copy.source), copy.source_bytes);
+  if (copy.source_bytes) std::memcpy(to, host_pointer(copy.source), copy.source_bytes);
   std::memset(to + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
   ++w.launch->effects;
 }

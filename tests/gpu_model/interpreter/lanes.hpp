@@ -27,6 +27,8 @@ class Lanes {
   u32 mask_;
 };
 
+inline u32 first_lane(u32 mask) { return static_cast<u32>(std::countr_zero(mask)); }
+
 /// Calls f(lane) for each lane of the mask. A full warp is one loop, which the compiler turns into vector instructions.
 template <class F>
 inline void for_lanes(u32 mask, F f) {

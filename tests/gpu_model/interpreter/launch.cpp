@@ -70,7 +70,7 @@ void copy_parameters(Launch& launch, void* const* params) {
   constexpr u64 alignment = 128;  // a __grid_constant__ tensor map wants 64
   const FunctionInfo& info = launch.body->info;
   launch.parameter_storage.assign(launch.body->param_bytes + 2 * alignment, 0);
-  launch.params = reinterpret_cast<u8*>(round_up(reinterpret_cast<u64>(launch.parameter_storage.data()), alignment));
+  launch.params = host_pointer(round_up(reinterpret_cast<u64>(launch.parameter_storage.data()), alignment));
   for (std::size_t k = 0; k < info.param_sizes.size(); ++k)
     std::memcpy(launch.params + info.param_offsets[k], params[k], info.param_sizes[k]);
 }
@@ -98,7 +98,7 @@ class Machine {
     constexpr u64 row_alignment = 64;
     const u64 per_warp = round_up(body_.reg_bytes + constants.size() + row_alignment, row_alignment);
     registers_.resize(per_warp * warps_per_block_ * blocks + row_alignment);
-    u8* registers = reinterpret_cast<u8*>(round_up(reinterpret_cast<u64>(registers_.data()), row_alignment));
+    u8* registers = host_pointer(round_up(reinterpret_cast<u64>(registers_.data()), row_alignment));
     cluster_.launch = &launch;
     for (u32 rank = 0; rank < blocks; ++rank) {
       add_block(rank);

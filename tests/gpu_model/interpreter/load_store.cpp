@@ -13,14 +13,14 @@ namespace {
 
 u64 bytes_of_lanes(u32 mask, u32 bytes) { return static_cast<u64>(std::popcount(mask)) * bytes; }
 
-template <class Memory>
-Memory read(u64 pointer) {
+/// Extended to Register with the sign of Memory.
+template <class Register, class Memory>
+Register read(u64 pointer) {
   Memory value;
-  std::memcpy(&value, reinterpret_cast<const void*>(pointer), sizeof value);
-  return value;
+  std::memcpy(&value, host_pointer(pointer), sizeof value);
+  return static_cast<Register>(value);  // NOLINT(bugprone-signed-char-misuse): s8 is a number
 }
 
-/// Memory is extended to Register as its signedness says.
 template <class Memory, class Register>
 void ld(Warp& w, const Instruction& i, u32 mask) {
   u64 pointers[32];
@@ -35,16 +35,16 @@ void ld(Warp& w, const Instruction& i, u32 mask) {
   if (i.n == 1) {
     Register* out = w.row<Register>(i.d);
     if (mask == ~0u)
-      for (u32 lane = 0; lane < 32; ++lane) out[lane] = static_cast<Register>(read<Memory>(pointers[lane]));
+      for (u32 lane = 0; lane < 32; ++lane) out[lane] = read<Register, Memory>(pointers[lane]);
     else
-      for (const u32 lane : Lanes(mask)) out[lane] = static_cast<Register>(read<Memory>(pointers[lane]));
+      for (const u32 lane : Lanes(mask)) out[lane] = read<Register, Memory>(pointers[lane]);
     return;
   }
   const u32* rows = w.body->lists.data() + i.list;
   for (u32 k = 0; k < i.n; ++k) {
     if (rows[k] == 0) continue;
     Register* out = w.row<Register>(rows[k]);
-    for (const u32 lane : Lanes(mask)) out[lane] = static_cast<Register>(read<Memory>(pointers[lane] + k * sizeof(Memory)));
+    for (const u32 lane : Lanes(mask)) out[lane] = read<Register, Memory>(pointers[lane] + k * sizeof(Memory));
   }
 }
 
@@ -65,7 +65,7 @@ void st(Warp& w, const Instruction& i, u32 mask) {
     const Register* in = w.row<Register>(rows[k]);
     for (const u32 lane : Lanes(mask)) {
       const Memory value = static_cast<Memory>(in[lane]);
-      std::memcpy(reinterpret_cast<u8*>(pointers[lane]) + k * sizeof(Memory), &value, sizeof value);
+      std::memcpy(host_pointer(pointers[lane]) + k * sizeof(Memory), &value, sizeof value);
     }
   }
 }

@@ -83,7 +83,6 @@ struct Warp {
   T* row(u32 offset) const {
     return reinterpret_cast<T*>(registers + offset);
   }
-  static u32 first_lane(u32 mask) { return static_cast<u32>(std::countr_zero(mask)); }
   /// One lane's value of `bytes` bytes, zero-extended.
   u64 scalar(u32 row, u8 bytes, u32 lane) const {
     u64 value = 0;

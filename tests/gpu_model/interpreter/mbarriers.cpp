@@ -141,7 +141,7 @@ void mbarrier_wait(Warp& w, const Instruction& i, u32 mask) {
     return true;
   };
   // Lanes that ask the same are answered at once: a whole warp often polls one mbarrier.
-  const int first = w.first_lane(mask);
+  const int first = first_lane(mask);
   bool alike = true;
   for (const u32 lane : Lanes(mask))
     alike = alike && addresses[lane] == addresses[first] && w.scalar(i.b, i.bs, lane) == w.scalar(i.b, i.bs, first);

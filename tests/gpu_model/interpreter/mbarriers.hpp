@@ -8,7 +8,8 @@ namespace gpu_model {
 /// Throws a Fault where no mbarrier is initialised at `pointer`, in shared memory.
 void check_mbarrier(const Warp&, const Instruction&, int lane, const u8* pointer);
 
-/// mbarrier complete-tx: lowers the tx-count by `bytes` that an asynchronous copy has written. `clocks` are those of its issue.
-void mbarrier_complete_tx(Warp&, const Instruction&, u8* pointer, u32 bytes, const Clocks& clocks);
+/// mbarrier complete-tx: lowers the tx-count by `bytes` that an asynchronous copy has written. `issued` are the clocks of its
+/// issue.
+void mbarrier_complete_tx(Warp&, const Instruction&, u8* pointer, u32 bytes, const Clocks& issued);
 
 }  // namespace gpu_model

@@ -12,7 +12,7 @@ namespace gpu_model {
 void race_start(Cluster&);
 /// An access to [offset, offset + bytes) of the block's shared memory. Counts and warns of races and of reads of what nothing
 /// wrote.
-void race_access(Warp&, const Instruction&, int lane, Block& owner, u32 offset, u32 bytes, bool write);
+void race_access(Warp&, const Instruction&, int lane, Block&, u32 offset, u32 bytes, bool write);
 
 /// Acquire: what is ordered before `from` is ordered before what follows `into`.
 void race_join(Clocks& into, const Clocks& from);

@@ -69,7 +69,7 @@ void read_row(const AsyncCopy& copy, u64 global, std::vector<u8>& row) {
   const auto read = [&](s64 from, s64 past, s64 at) {  // elements of the tensor, first element in the row
     const u64 address = global + static_cast<u64>(from * bytes), size = static_cast<u64>((past - from) * bytes);
     check_global(*copy.warp, *copy.instruction, copy.lane, address, size, false);
-    std::memcpy(row.data() + at * bytes, reinterpret_cast<const void*>(address), size);
+    std::memcpy(row.data() + at * bytes, host_pointer(address), size);
   };
   if (step(map, 0) == 1) {
     const s64 from = std::max<s64>(0, first), past = std::min<s64>(length, first + extent(map, 0));
@@ -100,7 +100,7 @@ void write_row(const AsyncCopy& copy, Block& to, u32 address, const std::vector<
 const TensorMap& read_tensor_map(Warp& w, const Instruction& i, int lane, u64 address) {
   if (address & 63) fault_misaligned(w, i, lane, address, 64);
   check_global(w, i, lane, address, 128, false);
-  const TensorMap& map = *reinterpret_cast<const TensorMap*>(address);
+  const TensorMap& map = *reinterpret_cast<const TensorMap*>(host_pointer(address));
   if (map.magic != TensorMap{}.magic) fault(Fault::Kind::illegal_instruction, w, i, lane, "no tensor map at this address");
   return map;
 }

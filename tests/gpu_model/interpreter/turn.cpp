@@ -152,7 +152,7 @@ Turn::Next Turn::wait(LaneGroup::State state, const char* what) {
 }
 
 void Turn::require_uniform(const Instruction& i, u32 mask, const char* text) {
-  if (mask != group_->mask) fault(Fault::Kind::illegal_instruction, w_, i, w_.first_lane(mask), text);
+  if (mask != group_->mask) fault(Fault::Kind::illegal_instruction, w_, i, first_lane(mask), text);
 }
 
 inline Turn::Next Turn::run_normal(const Instruction& i, u32 mask) {
@@ -198,7 +198,7 @@ Turn::Next Turn::run_exit(u32 mask) {
 }
 
 Turn::Next Turn::run_sync(const Instruction& i, u32 mask) {
-  const u32 named = i.e ? w_.row<u32>(i.e)[w_.first_lane(mask)] : ~0u;
+  const u32 named = i.e ? w_.row<u32>(i.e)[first_lane(mask)] : ~0u;
   const u32 needed = named & w_.live;
   if ((group_->mask & needed) != needed) return wait(LaneGroup::waits_for_lanes, "lanes of a .sync mask");
   if (mask & ~named) warn_once(w_, i, "a lane runs a .sync instruction whose mask does not name it");
@@ -217,7 +217,7 @@ Turn::Next Turn::run_aligned(const Instruction& i, u32 mask) {
 Turn::Next Turn::run_barrier(const Instruction& i, u32 mask) {
   if (group_->mask != w_.live) return wait(LaneGroup::waits_for_lanes, "all lanes of the warp (bar)");
   require_uniform(i, mask, "barrier under a predicate that differs within the warp");
-  const int lane = w_.first_lane(mask);
+  const int lane = first_lane(mask);
   const u32 number = w_.row<u32>(i.a)[lane], count = i.b ? w_.row<u32>(i.b)[lane] : 0;
   const bool whole_block = i.b == 0, arrives_only = i.aux == 1;
   const auto illegal = [&](const std::string& text) { fault(Fault::Kind::illegal_instruction, w_, i, lane, text); };

@@ -43,15 +43,7 @@ enum class Type : std::uint8_t {
   e4m3,
   e5m2,
   tf32,
-  b128,
-  u8_ = u8,
-  s8_ = s8,
-  u16_ = u16,
-  s16_ = s16,
-  u32_ = u32,
-  s32_ = s32,
-  u64_ = u64,
-  s64_ = s64
+  b128
 };
 /// Bytes per element; 0 for pred and none.
 int size_of(Type);

@@ -107,7 +107,7 @@ void run_match(Warp& w, const Instruction& i, u32 mask) {
 
 // The lowest lane; the ISA leaves the choice open.
 void run_elect(Warp& w, const Instruction& i, u32 mask) {
-  const u32 leader = w.first_lane(mask);
+  const u32 leader = first_lane(mask);
   if (i.d) broadcast(w, i, mask, leader);
   put_second(w, i, mask, 1u << leader);
 }
@@ -117,7 +117,7 @@ constexpr std::string_view reduction_names[] = {"add", "min", "max", "and", "or"
 template <class T>
 void run_redux(Warp& w, const Instruction& i, u32 mask) {
   const T* a = w.row<T>(i.a);
-  T result = a[w.first_lane(mask)];
+  T result = a[first_lane(mask)];
   for (const u32 lane : Lanes(mask & (mask - 1))) {
     const T value = a[lane];
     switch (i.aux) {

@@ -171,7 +171,7 @@ WgmmaOperation operation_of(Warp& w, const Instruction& i, u32 mask) {
   const auto of = [&](int lane) {
     return WgmmaOperation{&i, a_in_registers ? 0 : w.row<u64>(i.a)[lane], w.row<u64>(i.b)[lane], (scale_d >> lane & 1) != 0};
   };
-  const WgmmaOperation first = of(w.first_lane(mask));
+  const WgmmaOperation first = of(first_lane(mask));
   for (const u32 lane : Lanes(mask)) {
     const WgmmaOperation other = of(lane);
     if (other.a_descriptor != first.a_descriptor || other.b_descriptor != first.b_descriptor || other.scale_d != first.scale_d)
