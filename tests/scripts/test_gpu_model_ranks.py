@@ -36,7 +36,7 @@ GPU = {
 COLLECTIVES = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter", "send_recv",
     "ping_pong",
-}  # fmt: skip
+}
 CASE = "all_reduce/nccl/fp32/bytes:2048/ranks:{}/op:sum/place:out"
 FIRST, LAST = CASE.replace("2048", "512"), CASE.replace("2048", "8192")
 
@@ -97,7 +97,7 @@ def test_every_collective_is_verified(tmp_path, count):
     [all_reduce] = [entry for entry in result["benchmarks"] if entry["name"] == CASE.format(count)]
     assert all_reduce["roofmark"]["notes"] == {
         "algorithm": "RING", "protocol": "LL", "channels": "1", "transport": "P2P/CUMEM"
-    }  # fmt: skip
+    }
     pairs = [entry for entry in result["benchmarks"] if entry["name"].startswith("ping_pong")]
     assert len(pairs) == 2 * (1 if count == 2 else 3)
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\d+ +\d+ +fp32 ", line)]
@@ -153,7 +153,7 @@ def assert_ended(done, out, name, reason):
     assert measured(result) == [FIRST.format(3)]
     assert unmeasured(result) == {
         name: ("failed", reason), LAST.format(3): ("not_run", f"the run ended in {name}")
-    }  # fmt: skip
+    }
     ranks.wait_until(lambda: all(ranks.of_rank(out, rank) is None for rank in range(3)), 20)
 
 
@@ -244,7 +244,7 @@ def test_a_gpu_of_a_node_that_turns_wrong_while_it_is_timed_is_seen(tmp_path):
         list(map(str, [ROOFMARK, "run", "--device", "cuda:0", "--suite", "quick", "--filter", "^all_reduce/.*bytes:1024/",
                        "--max-seconds", "0.001", "--out", out])),
         env={**ranks.ENVIRONMENT, **variables}, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
+    )
     assert done.returncode == 1, done.stderr
     status, reason = unmeasured(ranks.load(out))["all_reduce/nccl/fp32/bytes:1024/ranks:2/op:sum/place:out"]
     assert status == "wrong" and reason.endswith("of cuda:1)"), reason

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <type_traits>
 
 namespace gpu_model::nccl {
 
@@ -101,7 +103,8 @@ Value combine(ncclRedOp_t op, Value a, Value b) {
     if (op == ncclMax) return std::max(a, b);
     if (op == ncclMin) return std::min(a, b);
     // Wraps around.
-    const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+    using Unsigned = std::make_unsigned_t<Value>;
+    const auto x = static_cast<Unsigned>(a), y = static_cast<Unsigned>(b);
     return static_cast<Value>(op == ncclProd ? x * y : x + y);
   }
 }

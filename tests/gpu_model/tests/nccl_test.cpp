@@ -191,7 +191,7 @@ TEST_F(Nccl, RefusesIdsAndRanksThatDoNotFit) {
   comms.resize(2);
   ncclGroupStart();
   cudaSetDevice(0);
-  EXPECT_EQ(ncclCommInitRank(&comms[0], 2, id, 0), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRank(comms.data(), 2, id, 0), ncclSuccess);
   EXPECT_EQ(ncclCommInitRank(&comm, 3, id, 1), ncclInvalidArgument) << "another size";
   EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 0), ncclInvalidArgument) << "a rank that has joined";
   cudaSetDevice(1);
@@ -206,7 +206,7 @@ TEST_F(Nccl, RefusesTwoRanksOnOneGpu) {
   comms.resize(2);
   cudaSetDevice(0);
   ncclGroupStart();
-  EXPECT_EQ(ncclCommInitRank(&comms[0], 2, id, 0), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRank(comms.data(), 2, id, 0), ncclSuccess);
   EXPECT_EQ(ncclCommInitRank(&comms[1], 2, id, 1), ncclSuccess);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   EXPECT_THAT(ncclGetLastError(nullptr), testing::StartsWith("Duplicate GPU detected : rank 1 and rank 0"));
