@@ -68,12 +68,12 @@ TEST(Control, NamedBarriersOrderTheThreadsThatNameThem) {
 
 TEST(Control, ADeadlockNamesWhatEachWarpWaitsFor) {
   DeviceArray<int> out(1);
-  EXPECT_THAT(text_of_fault(Fault::Kind::deadlock,
-                            [&] {
-                              launch("deadlock", {{1}, {64}}, out.data());
-                            }),
-              AllOf(HasSubstr("deadlock"), HasSubstr("warp 0"), HasSubstr("warp 1"), HasSubstr("mbarrier"),
-                    HasSubstr("waits at a barrier")));
+  EXPECT_THAT(
+      text_of_fault(Fault::Kind::deadlock,
+                    [&] {
+                      launch("deadlock", {{1}, {64}}, out.data());
+                    }),
+      AllOf(HasSubstr("deadlock"), HasSubstr("warp 0"), HasSubstr("warp 1"), HasSubstr("mbarrier"), HasSubstr("at a barrier")));
   text_of_fault(Fault::Kind::deadlock, [&] { launch("barrier_without_partner", {{1}, {32}}, out.data()); });
   EXPECT_EQ(out[0], 0);
   launch("barrier_without_partner", {{1}, {64}}, out.data());
