@@ -62,6 +62,26 @@ TEST(Module, AnUnknownInstructionIsListedAndFaultsOnlyWhereItRuns) {
   EXPECT_EQ(result_of(skipped), 16);
 }
 
+TEST(Module, AnInstructionWithAModifierThatItsOpcodeLacksIsUnknown) {
+  for (const char* line : {"add.cc.s32 %r3, %r2, 1;", "mad.hi.sat.s32 %r3, %r1, %r2, %r1;",
+                           "min.xorsign.abs.f32 %r3, %r1, %r2;", "cvt.rz.relu.f16x2.f32 %r3, %r1, %r2;"}) {
+    const Module module(kernel_with(line));
+    EXPECT_EQ(module.unknown().size(), 1) << line;
+    text_of_fault(Fault::Kind::unsupported, [&] { result_of(module); });
+  }
+}
+
+TEST(Module, FtzFlushesSubnormalNumbers) {
+  const std::string subnormal = "mov.b32 %r1, 0x00400000;\nmov.b32 %r2, 0x80000001;\n";
+  constexpr int minus_zero = static_cast<int>(0x80000000);
+  EXPECT_EQ(result_of(Module(kernel_with(subnormal + "max.f32 %r3, %r1, %r2;"))), 0x00400000);
+  EXPECT_EQ(result_of(Module(kernel_with(subnormal + "max.ftz.f32 %r3, %r1, %r2;"))), 0);
+  EXPECT_EQ(result_of(Module(kernel_with(subnormal + "min.ftz.f32 %r3, %r1, %r2;"))), minus_zero);
+  EXPECT_EQ(result_of(Module(kernel_with(subnormal + "neg.ftz.f32 %r3, %r1;"))), minus_zero);
+  EXPECT_EQ(result_of(Module(kernel_with(subnormal + "abs.ftz.f32 %r3, %r2;"))), 0);
+  EXPECT_EQ(result_of(Module(kernel_with(subnormal + "add.ftz.f32 %r3, %r1, %r1;"))), 0);
+}
+
 TEST(Module, MalformedTextThrows) {
   EXPECT_THROW(Module("nonsense"), std::runtime_error);
   EXPECT_THROW(Module(".version 8.0\n.visible .entry broken(\n"), std::runtime_error);
