@@ -79,9 +79,9 @@ void copy_parameters(Launch& launch, void* const* params) {
 std::vector<u8> constants_of(const Launch& launch) {
   std::vector<u8> image = launch.body->image;
   for (const Body::SharedUse& use : launch.body->dynamic_uses) {
-    // The top bit says that the variable is dynamic shared memory, the rest is a signed offset.
-    const u64 start = launch.shared_base + (use.add >> 63 ? launch.dynamic_offset : 0);
-    const u64 address = start + static_cast<u64>(static_cast<s64>(use.add << 1) >> 1);
+    const u64 start = launch.shared_base + (use.add & Body::SharedUse::dynamic ? launch.dynamic_offset : 0);
+    const s64 offset = static_cast<s64>(use.add << 1) >> 1;  // signed, in the lower 63 bits
+    const u64 address = start + static_cast<u64>(offset);
     const u32 bytes = use.is64 ? 8 : 4;
     for (u32 lane = 0; lane < 32; ++lane) std::memcpy(image.data() + use.image_offset + lane * bytes, &address, bytes);
   }
@@ -191,8 +191,8 @@ void add_counters(Launch& launch) {
   Counters& counters = *launch.counters;
   counters.warp_instructions += launch.executed;
   counters.thread_instructions += launch.thread_instructions;
-  for (std::size_t k = 0; k < std::size(counters.fma_flops); ++k) counters.fma_flops[k] += launch.flops[k + 1];
-  counters.special += launch.flops[4];
+  for (std::size_t k = 0; k < std::size(counters.fma_flops); ++k) counters.fma_flops[k] += launch.flops[flop_class::fp16 + k];
+  counters.special += launch.flops[flop_class::special];
 }
 
 void run_clusters(Launch& launch, u64 spin_limit) {

@@ -198,9 +198,9 @@ struct Launch {
   bool race = false;
   bool quiet = false;
   u64 seed = 1;
-  u64 flops[5] = {};  // by Instruction::flop_class
-  u64 executed = 0;   // warp instructions
-  u64 timed = 0;      // ... that the clocks have counted
+  u64 flops[flop_class::special + 1] = {};  // by Instruction::flop_class
+  u64 executed = 0;                         // warp instructions
+  u64 timed = 0;                            // ... that the clocks have counted
   u64 thread_instructions = 0;
   std::vector<std::pair<u32, std::string>> warned;  // PTX line and text
 };
