@@ -211,7 +211,7 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
       for (const char* algo : {"default", "tuned"}) {
         expect_contract(*device, type, layout, 67, 131, 45, algo);
         expect_contract(*device, type, layout, 272, 1, 1040, algo);
-        expect_contract(*device, type, layout, 528, 144, 2064, algo);
+        expect_contract(*device, type, layout, 80, 48, 2064, algo);
       }
     }
   }
