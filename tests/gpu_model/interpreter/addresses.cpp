@@ -65,7 +65,8 @@ bool find_range(Launch& launch, u64 first, u64 past) {
 
 u64 local_pointer(Warp& w, const Instruction& i, int lane, u64 offset, u32 bytes) {
   const u64 per_thread = w.body->local_bytes;
-  if (offset + bytes > per_thread) fault(Fault::Kind::illegal_address, w, i, lane, "local address out of range");
+  if (offset > per_thread || bytes > per_thread - offset)
+    fault(Fault::Kind::illegal_address, w, i, lane, "local address out of range");
   return reinterpret_cast<u64>(w.block->local.data()) + (w.id * 32 + static_cast<u32>(lane)) * per_thread + offset;
 }
 
@@ -97,7 +98,7 @@ void resolve_each(u32 mask, u64* addresses, PointerOf pointer_of) {
 
 }  // namespace
 
-void allow_range(const void* base, std::size_t bytes, bool) {
+void allow_range(const void* base, std::size_t bytes) {
   const std::lock_guard lock(allowed_mutex);
   const u64 first = reinterpret_cast<u64>(base);
   allowed[first] = {first, first + bytes};
@@ -189,7 +190,7 @@ void check_global(Warp& w, const Instruction& i, int lane, u64 address, u64 byte
     if (find_range(launch, address, past)) return;
   }
   const u64 params = reinterpret_cast<u64>(launch.params);
-  if (!write && address >= params && past <= params + launch.body->param_bytes) return;
+  if (!write && Range{params, params + launch.body->param_bytes}.contains(address, past)) return;
   fault_outside(w, i, lane, address, bytes, write);
 }
 

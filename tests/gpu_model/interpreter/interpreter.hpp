@@ -35,9 +35,9 @@ struct Fault : std::runtime_error {
   Fault(Kind k, const std::string& text) : std::runtime_error(text), kind(k) {}
 };
 
-/// Lets kernels access a range of host memory (cudaMalloc'd or pinned); `device` tells the two apart. Every access to global
-/// memory is checked against the ranges. A device pointer is the host pointer. Thread-safe.
-void allow_range(const void* base, std::size_t bytes, bool device);
+/// Lets kernels access a range of host memory. Every access to global memory is checked against the ranges. A device pointer is
+/// the host pointer. Thread-safe.
+void allow_range(const void* base, std::size_t bytes);
 void forbid_range(const void* base);
 
 /// What cudaFuncGetAttributes needs. Sizes are in bytes.

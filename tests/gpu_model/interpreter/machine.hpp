@@ -166,7 +166,8 @@ struct Cluster {
 /// Global memory that kernels may access: [base, end).
 struct Range {
   u64 base = 1, end = 0;
-  bool contains(u64 first, u64 past) const { return first >= base && past <= end; }
+  /// False where the addresses wrap around (`past` below `first`).
+  bool contains(u64 first, u64 past) const { return first >= base && past <= end && first <= past; }
 };
 
 /// When asynchronous operations are performed: with their issue, as late as the program allows, or at random.

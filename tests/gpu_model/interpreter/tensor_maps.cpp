@@ -122,7 +122,7 @@ void load_tile(const AsyncCopy& copy, Block& to, u32 destination) {
     u64 global = map.address;
     for (u32 k = 1; k < map.rank; ++k) {
       const s64 coordinate = s64{copy.coordinates[k]} + s64{index[k]} * step(map, k);
-      inside = inside && coordinate >= 0 && static_cast<u64>(coordinate) < map.dims[k];
+      inside = inside && static_cast<u64>(coordinate) < map.dims[k];  // a negative one wraps around
       global += static_cast<u64>(coordinate) * map.strides[k - 1];
     }
     fill_outside(map, row);

@@ -135,7 +135,7 @@ void GlobalVariables::read() {
     addresses_.erase(addresses_.begin() + static_cast<std::ptrdiff_t>(known_addresses), addresses_.end());
     return;
   }
-  if (v.bytes) allow_range(begin, v.bytes, true);
+  if (v.bytes) allow_range(begin, v.bytes);
   module_.symbols[v.name] = {
       .where = Symbol::global, .host = begin, .offset = reinterpret_cast<u64>(begin), .bytes = v.bytes, .align = v.align};
   module_.storage.push_back(std::move(storage));

@@ -59,7 +59,7 @@ cudaError_t allocate(void** to, std::size_t bytes, int device) {
     const std::lock_guard lock(s.mutex);
     s.allocations[base] = {base, bytes, device, map, map_bytes};
   }
-  allow_range(base, bytes, device != host);
+  allow_range(base, bytes);
   *to = base;
   return cudaSuccess;
 }

@@ -28,6 +28,23 @@ __global__ void cp_async_pipeline(const float4* x, float* out, int tiles, int wa
   out[t] = sum;
 }
 
+/// Two groups of one copy each. out: both stages after wait_group 1, then the second one after wait_group 0.
+__global__ void cp_async_two_groups(const int* x, int* out) {
+  __shared__ int stages[2][32];
+  const int t = static_cast<int>(threadIdx.x);
+  for (int group = 0; group < 2; ++group) {
+    stages[group][t] = -1;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(&stages[group][t])), "l"(x + group * 32 + t)
+                 : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
+  out[t] = stages[0][t];
+  out[32 + t] = stages[1][t];
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  out[64 + t] = stages[1][t];
+}
+
 /// Copies `bytes` of 16 bytes per thread; the rest becomes zero.
 __global__ void cp_async_partial(const float4* x, float4* out, int bytes) {
   __shared__ __align__(16) float4 stage[32];

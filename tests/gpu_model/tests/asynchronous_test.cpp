@@ -45,6 +45,22 @@ TEST_F(Pipeline, AMissingWaitShowsWhereCopiesAreLate) {
   EXPECT_EQ(out_.values(), expected_);
 }
 
+TEST(CpAsync, AWaitLeavesTheNewestGroupsInFlight) {
+  DeviceArray<int> x(64), out(96);
+  std::iota(x.values().begin(), x.values().end(), 1);
+  const auto expect = [&](const char* completion, bool newest_has_arrived) {
+    const Setting setting("GPUMODEL_ASYNC", completion);
+    launch("cp_async_two_groups", {{1}, {32}}, x.data(), out.data());
+    for (int i = 0; i < 32; ++i) {
+      EXPECT_EQ(out[i], x[i]) << completion;
+      EXPECT_EQ(out[32 + i], newest_has_arrived ? x[32 + i] : -1) << completion;
+      EXPECT_EQ(out[64 + i], x[32 + i]) << completion;
+    }
+  };
+  expect("late", false);
+  expect("early", true);
+}
+
 TEST(CpAsync, WhatIsNotCopiedBecomesZero) {
   DeviceArray<float> x(128), out(128);
   std::iota(x.values().begin(), x.values().end(), 1.0f);

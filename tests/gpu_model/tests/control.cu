@@ -73,6 +73,17 @@ __global__ void named_barriers(int* out) {
   }
 }
 
+/// Warp `exiting` leaves before the barrier. Each of the others reads a word of the next one that stays.
+__global__ void exit_before_barrier(int* out, int exiting) {
+  __shared__ int words[128];
+  const int t = static_cast<int>(threadIdx.x);
+  if (t / 32 == exiting) return;
+  words[t] = t;
+  __syncthreads();
+  const int next = (t + 32) % 128;
+  out[t] = words[next / 32 == exiting ? (next + 32) % 128 : next];
+}
+
 /// The first warp waits for an arrival that never comes, the second for the first.
 __global__ void deadlock(int* out) {
   __shared__ __align__(8) uint64_t barrier;

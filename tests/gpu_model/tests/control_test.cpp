@@ -66,6 +66,19 @@ TEST(Control, NamedBarriersOrderTheThreadsThatNameThem) {
   }
 }
 
+TEST(Control, ABarrierDoesNotWaitForWarpsThatHaveExited) {
+  // Warps run in order: warp 3 exits when all others wait, the rest exit before some have arrived.
+  const Setting race("GPUMODEL_RACE", "1");
+  for (int exiting = 0; exiting < 4; ++exiting) {
+    DeviceArray<int> out(128, -1);
+    EXPECT_EQ(launch("exit_before_barrier", {{1}, {128}}, out.data(), exiting).races, 0u) << "warp " << exiting << " exits";
+    for (int t = 0; t < 128; ++t) {
+      const int next = (t + 32) % 128, read = next / 32 == exiting ? (next + 32) % 128 : next;
+      EXPECT_EQ(out[t], t / 32 == exiting ? -1 : read) << "warp " << exiting << " exits";
+    }
+  }
+}
+
 TEST(Control, ADeadlockNamesWhatEachWarpWaitsFor) {
   DeviceArray<int> out(1);
   EXPECT_THAT(
@@ -86,6 +99,19 @@ TEST(Control, ALoopWithoutEffectIsADeadlockAtTheSpinLimit) {
   text_of_fault(Fault::Kind::deadlock, [&] { launch("endless_loop", {{1}, {32}}, flag.data()); });
   flag[0] = 1;
   launch("endless_loop", {{1}, {32}}, flag.data());
+}
+
+TEST(Control, TheSpinLimitIsAsSet) {
+  constexpr int iterations = 100'000;
+  DeviceArray<float> out(32);
+  launch("fma_loop", {{1}, {32}}, out.data(), iterations);
+  const Setting limit("GPUMODEL_SPIN_LIMIT", "100000");
+  EXPECT_THAT(text_of_fault(Fault::Kind::deadlock,
+                            [&] {
+                              launch("fma_loop", {{1}, {32}}, out.data(), iterations);
+                            }),
+              HasSubstr("fma_loop"));
+  launch("fma_loop", {{1}, {32}}, out.data(), iterations / 10);
 }
 
 TEST(Control, ATrapEndsTheLaunch) {

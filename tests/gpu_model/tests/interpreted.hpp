@@ -30,7 +30,7 @@ template <class T>
 class DeviceArray {
  public:
   explicit DeviceArray(std::size_t count, T value = {}) : values_(count, value) {
-    allow_range(values_.data(), count * sizeof(T), true);
+    allow_range(values_.data(), count * sizeof(T));
   }
   ~DeviceArray() { forbid_range(values_.data()); }
   DeviceArray(const DeviceArray&) = delete;

@@ -81,6 +81,13 @@ __global__ void local_array(int* y, int n) {
   y[threadIdx.x] = sum;
 }
 
+__global__ void access_local(int* y, int written, int read) {
+  volatile int a[16];
+  for (int i = 0; i < 16; ++i) a[i] = i;
+  a[written] = 100;
+  y[0] = a[read];
+}
+
 __global__ void read_global(const float* x, float* y, int i) { y[0] = x[i]; }
 __global__ void write_global(float* y, int i) { y[i] = 1; }
 __global__ void read_shared(float* y, int i) {

@@ -99,6 +99,19 @@ TEST(LocalMemory, AnIndexedArray) {
   }
 }
 
+TEST(LocalMemory, AccessesOutsideOfTheThreadsAreRefused) {
+  DeviceArray<int> y(1);
+  const auto access = [&](int written, int read) { launch("access_local", {{1}, {32}}, y.data(), written, read); };
+  access(15, 15);
+  EXPECT_EQ(y[0], 100);
+  access(0, 1);
+  EXPECT_EQ(y[0], 1);
+  for (int outside : {-100, -2, -1, 16, 17, 1 << 20}) {
+    EXPECT_THAT(text_of_fault(Fault::Kind::illegal_address, [&] { access(outside, 0); }), HasSubstr("local"));
+    EXPECT_THAT(text_of_fault(Fault::Kind::illegal_address, [&] { access(0, outside); }), HasSubstr("local"));
+  }
+}
+
 TEST(GlobalMemory, AccessesOutsideOfAnAllocationNameKernelBlockAndThread) {
   DeviceArray<float> x(16), y(16);
   const LaunchShape one_thread{{1}, {1}};
@@ -107,13 +120,16 @@ TEST(GlobalMemory, AccessesOutsideOfAnAllocationNameKernelBlockAndThread) {
       AllOf(HasSubstr("read_global"), HasSubstr("block (0,0,0)"), HasSubstr("thread (0,0,0)"), HasSubstr("line")));
   text_of_fault(Fault::Kind::illegal_address, [&] { launch("write_global", one_thread, y.data(), 16); });
   text_of_fault(Fault::Kind::illegal_address, [&] { launch("write_global", one_thread, y.data(), -1); });
+  // The last four bytes of the address space.
+  text_of_fault(Fault::Kind::illegal_address,
+                [&] { launch("read_global", one_thread, static_cast<const float*>(nullptr), y.data(), -1); });
   launch("write_global", one_thread, y.data(), 15);
   EXPECT_EQ(y[15], 1.0f);
 }
 
 TEST(GlobalMemory, FreedMemoryIsOutside) {
   std::vector<float> freed(4);
-  allow_range(freed.data(), 16, true);
+  allow_range(freed.data(), 16);
   launch("write_global", {{1}, {1}}, freed.data(), 0);
   forbid_range(freed.data());
   text_of_fault(Fault::Kind::illegal_address, [&] { launch("write_global", {{1}, {1}}, freed.data(), 0); });

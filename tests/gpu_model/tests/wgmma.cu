@@ -86,20 +86,23 @@ __device__ SmallOperands stage_small_operands(const uint4* a, const uint4* b) {
   return {matrix_descriptor(shared_address(shared_a), 128, 256, 0), matrix_descriptor(shared_address(shared_b), 128, 256, 0)};
 }
 
+#define SMALL_PRODUCT(INSTRUCTION, SCALES, CONSTRAINT, D, X)                                          \
+  asm volatile(                                                                                       \
+      "{ .reg .pred accumulate; setp.ne.b32 accumulate, 0, 0;\n"                                      \
+      "wgmma.mma_async.sync.aligned." INSTRUCTION " {%0,%1,%2,%3}, %4, %5, accumulate" SCALES "; }\n" \
+      : CONSTRAINT(D[0]), CONSTRAINT(D[1]), CONSTRAINT(D[2]), CONSTRAINT(D[3])                        \
+      : "l"(X.a), "l"(X.b))
+
 // The fragment is only written, so that no register changes between the fence and wgmma.
-#define SMALL_KERNEL(NAME, INSTRUCTION, SCALES, T, CONSTRAINT)                                          \
-  __global__ __launch_bounds__(128) void NAME(const uint4* a, const uint4* b, float* out) {             \
-    const SmallOperands x = stage_small_operands(a, b);                                                 \
-    T d[4];                                                                                             \
-    wgmma_fence();                                                                                      \
-    asm volatile(                                                                                       \
-        "{ .reg .pred accumulate; setp.ne.b32 accumulate, 0, 0;\n"                                      \
-        "wgmma.mma_async.sync.aligned." INSTRUCTION " {%0,%1,%2,%3}, %4, %5, accumulate" SCALES "; }\n" \
-        : CONSTRAINT(d[0]), CONSTRAINT(d[1]), CONSTRAINT(d[2]), CONSTRAINT(d[3])                        \
-        : "l"(x.a), "l"(x.b));                                                                          \
-    wgmma_commit_group();                                                                               \
-    wgmma_wait_group_0();                                                                               \
-    store_fragment<8>(out, d);                                                                          \
+#define SMALL_KERNEL(NAME, INSTRUCTION, SCALES, T, CONSTRAINT)                              \
+  __global__ __launch_bounds__(128) void NAME(const uint4* a, const uint4* b, float* out) { \
+    const SmallOperands x = stage_small_operands(a, b);                                     \
+    T d[4];                                                                                 \
+    wgmma_fence();                                                                          \
+    SMALL_PRODUCT(INSTRUCTION, SCALES, CONSTRAINT, d, x);                                   \
+    wgmma_commit_group();                                                                   \
+    wgmma_wait_group_0();                                                                   \
+    store_fragment<8>(out, d);                                                              \
   }
 
 extern "C" {
@@ -118,6 +121,24 @@ SMALL_KERNEL(wgmma_tf32, "m64n8k8.f32.tf32.tf32", ", 1, 1", float, "=f")
 /// Subtracts: the scale of B is -1.
 SMALL_KERNEL(wgmma_e4m3_negated, "m64n8k32.f32.e4m3.e4m3", ", 1, -1", float, "=f")
 SMALL_KERNEL(wgmma_s8, "m64n8k32.s32.s8.s8", "", int, "=r")
+
+/// Two groups of one product each. One accumulator register of product `read` is read while `in_flight` groups may be in
+/// flight.
+__global__ __launch_bounds__(128) void wgmma_two_groups(const uint4* a, const uint4* b, float* out, int in_flight, int read) {
+  const SmallOperands x = stage_small_operands(a, b);
+  float first[4], second[4];
+  wgmma_fence();
+  SMALL_PRODUCT("m64n8k16.f32.bf16.bf16", ", 1, 1, 0, 0", "=f", first, x);
+  wgmma_commit_group();
+  SMALL_PRODUCT("m64n8k16.f32.bf16.bf16", ", 1, 1, 0, 0", "=f", second, x);
+  wgmma_commit_group();
+  if (in_flight == 1) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  if (in_flight == 0) wgmma_wait_group_0();
+  // A store in C++ could read both.
+  if (read == 0) asm volatile("st.f32 [%0], %1;" ::"l"(out + threadIdx.x), "f"(first[0]) : "memory");
+  if (read == 1) asm volatile("st.f32 [%0], %1;" ::"l"(out + threadIdx.x), "f"(second[0]) : "memory");
+  wgmma_wait_group_0();
+}
 
 __global__ __launch_bounds__(128) void wgmma_f16_f16(const uint4* a, const uint4* b, float* out) {
   const SmallOperands x = stage_small_operands(a, b);

@@ -97,6 +97,19 @@ TEST_F(Wgmma, AMissingWaitShows) {
   EXPECT_FALSE(right("wgmma_128", CU_TENSOR_MAP_SWIZZLE_128B, false, overwrites_operand));
 }
 
+TEST_F(Wgmma, ReadingAnAccumulatorInFlightIsCounted) {
+  const Setting quiet("GPUMODEL_QUIET", "1");
+  const auto warnings = [&](int in_flight, int read) {
+    return launch("wgmma_two_groups", {{1}, {128}}, a_.data(), b_.data(), d_.data(), in_flight, read).warnings;
+  };
+  for (int read : {0, 1}) {
+    EXPECT_EQ(warnings(2, read), 1u) << read;
+    EXPECT_EQ(warnings(0, read), 0u) << read;
+  }
+  EXPECT_EQ(warnings(1, 0), 0u) << "the older group is complete";
+  EXPECT_EQ(warnings(1, 1), 1u) << "the newer one is not";
+}
+
 TEST_F(Wgmma, EarlyOrRandomCompletionChangesNothingInACorrectKernel) {
   for (const char* completion : {"early", "random"}) {
     const Setting async("GPUMODEL_ASYNC", completion), wgmma("GPUMODEL_WGMMA", completion);
