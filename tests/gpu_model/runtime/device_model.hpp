@@ -16,7 +16,7 @@ struct TensorRates {
 struct DeviceModel {
   int compute_capability;  ///< 90 for 9.0
   const char* name;
-  int multiprocessors;
+  int multiprocessors, threads_per_multiprocessor;
   int shared_per_block_opt_in, shared_per_multiprocessor;  ///< bytes
   std::size_t l2_bytes, memory_bytes;
   double clock_mhz, loaded_clock_mhz;  ///< without and with load on the tensor cores
@@ -29,7 +29,7 @@ struct DeviceModel {
   int power_limit_watts, nvlinks, pcie_generation;
 };
 
-/// The model for "80" or "90"; nullptr for anything else.
+/// The model for "80", "86" or "90"; nullptr for anything else.
 const DeviceModel* find_device_model(std::string_view compute_capability);
 
 }  // namespace gpu_model::runtime

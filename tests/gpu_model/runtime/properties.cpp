@@ -34,7 +34,7 @@ bool find_attribute(cudaDeviceAttr which, int device, int& value) {
     case cudaDevAttrMaxRegistersPerMultiprocessor:
       return value = 65536, true;
     case cudaDevAttrMaxThreadsPerMultiProcessor:
-      return value = 2048, true;
+      return value = model.threads_per_multiprocessor, true;
     case cudaDevAttrReservedSharedMemoryPerBlock:
       return value = 1024, true;
     case cudaDevAttrClockRate:  // kHz

@@ -80,6 +80,17 @@ TEST(Settings, ArchitectureEighty) {
   });
 }
 
+TEST(Settings, ArchitectureEightySixHasLittleSharedMemoryAndRunsThePtxOfEighty) {
+  in_new_process({{"GPUMODEL_ARCH", "86"}}, [] {
+    EXPECT_EQ(properties().major * 10 + properties().minor, 86);
+    EXPECT_EQ(properties().sharedMemPerBlockOptin, 99u * 1024);
+    EXPECT_EQ(properties().maxThreadsPerMultiProcessor, 1536);
+    float* const x = zeros();
+    EXPECT_EQ(add_one(x, count, nullptr), cudaSuccess);
+    EXPECT_THAT(on_host(x), Each(1.0f));
+  });
+}
+
 TEST(Settings, AnotherArchitectureEndsTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   setenv("GPUMODEL_ARCH", "75", 1);
