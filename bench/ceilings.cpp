@@ -347,13 +347,10 @@ class Lister {
  private:
   void add(Case c) { groups_.push_back({{std::move(c)}, {}}); }
 
-  /// The contract test looks at results, not at rates: a short launch serves.
-  bool brief() const { return listing_.suite == SuiteName::contract; }
-
   /// Steps or repeats of a launch, from how many are made a clock.
   std::size_t count_for(double per_clock, std::size_t multiple = 1) const {
     const double clock_hz = device_.clock_hz.value_or(device_.backend == Backend::cuda ? 1.5e9 : 3e9);
-    const double seconds = brief() ? kLaunchSeconds / 100 : kLaunchSeconds;
+    const double seconds = listing_.short_probes ? kLaunchSeconds / 100 : kLaunchSeconds;
     const auto multiples = static_cast<std::size_t>(seconds * clock_hz * per_clock / static_cast<double>(multiple));
     return std::max<std::size_t>(multiples, 1) * multiple;
   }
@@ -400,7 +397,7 @@ class Lister {
   /// One product a type, large enough that neither its ends nor the memory show, by the best that the library proposes.
   void library_products() {
     using enum DataType;
-    const std::int64_t size = brief() ? 256 : 8192;
+    const std::int64_t size = listing_.short_probes ? 256 : 8192;
     for (DataType type : {fp64, tf32, fp16, bf16, fp8, int8}) {
       // Without tensor cores for it fp64 would be another resource's, and take a second.
       if (type == fp64 && kernels_.tensor_layout({TensorInstruction::mma, fp64, fp64}, target_).blocks == 0) continue;
@@ -485,7 +482,7 @@ class Lister {
   void dram(StreamOp op) {
     // On a GPU long enough that launching does not show.
     const std::size_t least = device_.backend == Backend::cuda ? 4096 * kMiB : 64 * kMiB;
-    const std::size_t array = brief() ? kMiB : std::max(4 * device_.last_level_cache_bytes(), least);
+    const std::size_t array = listing_.short_probes ? kMiB : std::max(4 * device_.last_level_cache_bytes(), least);
     const std::size_t wanted = array_count(op) * array;
     const auto allowed = static_cast<std::size_t>(0.9 * listing_.memory_fraction * device_.free_bytes);
     Case c = stream_case(device_, op, DataType::fp32, std::min(wanted, allowed) / kMiB * kMiB, Cache::cold);

@@ -154,10 +154,11 @@ struct Fabric;
 struct Listing {
   const DeviceInfo& device;
   SuiteName suite = SuiteName::baseline;
-  std::optional<Cache> cache;      ///< --cache, where the case offers both
-  double memory_fraction = 0.9;    ///< of the free memory, the most that a case may take
-  const Fabric* fabric = nullptr;  ///< what connects this rank to others, where there are any
-  bool only_device = false;        ///< without what uses other devices of this process too
+  std::optional<Cache> cache = {};  ///< --cache, where the case offers both
+  double memory_fraction = 0.9;     ///< of the free memory, the most that a case may take
+  const Fabric* fabric = nullptr;   ///< what connects this rank to others, where there are any
+  bool only_device = false;         ///< without what uses other devices of this process too
+  bool short_probes = false;        ///< probes of ceilings that are right but too short for a rate: tests
 };
 
 /// A family's cases for a device and a suite, in the order they run.

@@ -309,7 +309,7 @@ TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
   }
   const Roofline roofline = theoretical_roofline(device->info());
   int measured = 0;
-  for (const Group& group : ceilings(Listing{device->info(), SuiteName::contract, {}})) {
+  for (const Group& group : ceilings({.device = device->info(), .suite = SuiteName::contract, .short_probes = true})) {
     const Case& c = group.cases.front();
     const Ceiling* const ceiling = c.raises ? roofline.find(*c.raises) : nullptr;
     if (!c.unsupported.empty() || !ceiling || !ceiling->theoretical) continue;

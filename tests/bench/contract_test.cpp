@@ -108,7 +108,8 @@ class Contract : public testing::TestWithParam<DeviceAndFamily> {
 };
 
 TEST_P(Contract, HoldsForEveryCase) {
-  const std::vector<Group> groups = GetParam().family.list({device_->info(), SuiteName::contract, {}, 0.5});
+  const std::vector<Group> groups = GetParam().family.list(
+      {.device = device_->info(), .suite = SuiteName::contract, .memory_fraction = 0.5, .short_probes = true});
   if (groups.empty() && GetParam().family.name == "all_reduce") GTEST_SKIP() << "takes two GPUs";
   for (const Group& group : groups) {
     for (const Case& c : group.cases) {
