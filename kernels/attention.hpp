@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/kernel.hpp"
+#include "kernels/base/kernel.hpp"
 
 namespace roofmark {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/attention.hpp"
-#include "kernels/element.hpp"
+#include "kernels/base/element.hpp"
 
 namespace roofmark {
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "kernels/base/element.hpp"
+#include "kernels/base/mix.hpp"
 #include "kernels/collectives.hpp"
-#include "kernels/element.hpp"
-#include "kernels/mix.hpp"
 
 namespace roofmark {
 

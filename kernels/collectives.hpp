@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/data_type.hpp"
-#include "kernels/kernel.hpp"
+#include "kernels/base/data_type.hpp"
+#include "kernels/base/kernel.hpp"
 
 namespace roofmark {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/kernel.hpp"
+#include "kernels/base/kernel.hpp"
 
 namespace roofmark {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/element.hpp"
+#include "kernels/base/element.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace roofmark {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/kernel.hpp"
+#include "kernels/base/kernel.hpp"
 
 namespace roofmark {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/kernel.hpp"
+#include "kernels/base/kernel.hpp"
 
 namespace roofmark {
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "kernels/kernel.hpp"
+#include "kernels/base/kernel.hpp"
 
 namespace roofmark {
 

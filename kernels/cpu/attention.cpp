@@ -9,7 +9,7 @@
 #include <limits>
 #include <numbers>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/cpu/attention_tiles.hpp"
 
 namespace roofmark::cpu {

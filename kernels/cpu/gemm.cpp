@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 // Weak: any other BLAS lacks them, and still multiplies.
 extern "C" __attribute__((weak)) char* openblas_get_config(void);

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/activations.hpp"
-#include "kernels/element.hpp"
+#include "kernels/base/element.hpp"
 
 namespace roofmark::cpu {
 

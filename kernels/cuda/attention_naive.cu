@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "kernels/attention.hpp"
-#include "kernels/check.hpp"
-#include "kernels/cuda/status.hpp"
-#include "kernels/element.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/cuda.hpp"
+#include "kernels/base/element.hpp"
 
 namespace roofmark::cuda {
 

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "kernels/attention_reference.hpp"
-#include "kernels/check.hpp"
-#include "kernels/cuda/status.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/cuda.hpp"
 
 namespace roofmark::cuda {
 

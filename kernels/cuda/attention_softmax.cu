@@ -3,9 +3,9 @@
 #include <limits>
 #include <numbers>
 
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/attention_softmax.hpp"
-#include "kernels/cuda/mma.cuh"
-#include "kernels/cuda/status.hpp"
+#include "kernels/cuda/ptx/mma.cuh"
 
 namespace roofmark::cuda {
 

@@ -5,8 +5,8 @@
 #include <numbers>
 
 #include "kernels/attention.hpp"
-#include "kernels/cuda/mma.cuh"
-#include "kernels/cuda/status.hpp"
+#include "kernels/base/cuda.hpp"
+#include "kernels/cuda/ptx/mma.cuh"
 
 namespace roofmark::cuda {
 

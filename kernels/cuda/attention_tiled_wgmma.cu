@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "kernels/attention.hpp"
-#include "kernels/cuda/hopper.cuh"
-#include "kernels/cuda/status.hpp"
+#include "kernels/base/cuda.hpp"
+#include "kernels/cuda/ptx/hopper.cuh"
 
 // At global scope, where argument-dependent look-up finds it. The driver's own text would need a link to the driver.
 static roofmark::StatusText describe_status(CUresult status) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/ceilings_tensor.cuh"
-#include "kernels/cuda/mma.cuh"
-#include "kernels/cuda/status.hpp"
+#include "kernels/cuda/ptx/mma.cuh"
 
 namespace roofmark::cuda {
 

@@ -5,8 +5,8 @@
 
 #include <stdexcept>
 
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
-#include "kernels/cuda/status.hpp"
 
 namespace roofmark::cuda {
 

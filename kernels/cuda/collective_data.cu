@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
+#include "kernels/base/cuda.hpp"
 #include "kernels/collective_data.hpp"
-#include "kernels/cuda/status.hpp"
 
 namespace roofmark::cuda {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/check.hpp"
-#include "kernels/cuda/status.hpp"
-#include "kernels/data_type.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/cuda.hpp"
+#include "kernels/base/data_type.hpp"
 
 // At global scope, where argument-dependent look-up finds it.
 inline roofmark::StatusText describe_status(cublasStatus_t status) {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels/cuda/mma.cuh"
-#include "kernels/cuda/status.hpp"
+#include "kernels/base/cuda.hpp"
+#include "kernels/base/element.hpp"
+#include "kernels/cuda/ptx/mma.cuh"
 #include "kernels/cuda/vector.cuh"
 #include "kernels/decode_attention.hpp"
-#include "kernels/element.hpp"
 
 namespace roofmark::cuda {
 

@@ -5,9 +5,9 @@
 #include <type_traits>
 
 #include "kernels/activations.hpp"
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/convert.cuh"
 #include "kernels/cuda/elementwise_reference.hpp"
-#include "kernels/cuda/status.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace roofmark::cuda {

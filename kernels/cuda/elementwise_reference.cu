@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/elementwise_reference.hpp"
-#include "kernels/cuda/status.hpp"
 #include "kernels/elementwise_reference.hpp"
 
 namespace roofmark::cuda {

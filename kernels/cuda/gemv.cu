@@ -4,11 +4,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/base/cuda.hpp"
+#include "kernels/base/element.hpp"
 #include "kernels/cuda/convert.cuh"
-#include "kernels/cuda/mma.cuh"
-#include "kernels/cuda/status.hpp"
+#include "kernels/cuda/ptx/mma.cuh"
 #include "kernels/cuda/vector.cuh"
-#include "kernels/element.hpp"
 #include "kernels/gemv.hpp"
 
 namespace roofmark::cuda {

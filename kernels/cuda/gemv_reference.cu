@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/status.hpp"
+#include "kernels/base/cuda.hpp"
 #include "kernels/gemv_reference.hpp"
 
 namespace roofmark::cuda {

@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/cuda/cluster.cuh"
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/convert.cuh"
+#include "kernels/cuda/ptx/cluster.cuh"
 #include "kernels/cuda/reductions_reference.hpp"
-#include "kernels/cuda/status.hpp"
 #include "kernels/reductions.hpp"
 
 namespace roofmark::cuda {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/cuda/status.hpp"
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/vector.cuh"
 #include "kernels/stream.hpp"
 

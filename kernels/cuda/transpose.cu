@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
-#include "kernels/cuda/status.hpp"
+#include "kernels/base/cuda.hpp"
 #include "kernels/transpose.hpp"
 
 namespace roofmark::cuda {

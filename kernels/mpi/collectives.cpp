@@ -6,7 +6,7 @@
 #include <cstring>
 #include <exception>
 
-#include "kernels/mpi/status.hpp"
+#include "kernels/base/mpi.hpp"
 
 namespace roofmark::mpi {
 

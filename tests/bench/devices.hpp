@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/device.hpp"
+#include "harness/device/device.hpp"
 
 namespace roofmark {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "harness/case.hpp"
-#include "kernels/check.hpp"
+#include "harness/model/case.hpp"
+#include "kernels/base/check.hpp"
 
 namespace roofmark {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/measurement.hpp"
+#include "harness/model/measurement.hpp"
 
 namespace roofmark {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/member.hpp"
+#include "harness/team/rank_info.hpp"
 #include "tests/harness/records.hpp"
 
 namespace roofmark {
@@ -30,8 +30,8 @@ inline Record collective(const std::string& family, std::size_t bytes, int ranks
 }
 
 /// Ranks 0, 1, 2, ... on these hosts.
-inline std::vector<Member> members(const std::vector<std::string>& hosts) {
-  std::vector<Member> all(hosts.size());
+inline std::vector<RankInfo> members(const std::vector<std::string>& hosts) {
+  std::vector<RankInfo> all(hosts.size());
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     all[i].rank = static_cast<int>(i);
     all[i].host = hosts[i];

@@ -9,9 +9,9 @@
 #include <limits>
 #include <vector>
 
-#include "harness/random.hpp"
+#include "harness/device/random.hpp"
 #include "kernels/attention_reference.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace roofmark {
 namespace {

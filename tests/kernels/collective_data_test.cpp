@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "harness/elementwise_error.hpp"
-#include "kernels/element.hpp"
+#include "harness/device/elementwise_error.hpp"
+#include "kernels/base/element.hpp"
 
 namespace roofmark {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/random.hpp"
+#include "harness/device/random.hpp"
 #include "kernels/attention_reference.hpp"
 #include "tests/kernels/kernel_test.hpp"
 

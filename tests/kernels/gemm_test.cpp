@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "harness/random.hpp"
-#include "kernels/check.hpp"
+#include "harness/device/random.hpp"
+#include "kernels/base/check.hpp"
 
 namespace roofmark {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/device.hpp"
-#include "kernels/check.hpp"
-#include "kernels/element.hpp"
+#include "harness/device/device.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/element.hpp"
 
 namespace roofmark {
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "harness/elementwise_error.hpp"
+#include "harness/device/elementwise_error.hpp"
 #include "kernels/reductions_reference.hpp"
 #include "tests/kernels/kernel_test.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "harness/random.hpp"
+#include "harness/device/random.hpp"
 #include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {

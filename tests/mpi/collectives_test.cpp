@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/collectives.hpp"
+#include "bench/families/collectives.hpp"
 
 #include <gmock/gmock.h>
 
-#include "harness/host.hpp"
-#include "kernels/check.hpp"
+#include "bench/support/listing.hpp"
+#include "harness/machine/host.hpp"
+#include "kernels/base/check.hpp"
 #include "tests/mpi/one_host.hpp"
 
 namespace roofmark {

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure.hpp"
+#include "harness/measure/measure.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "harness/mpi/team.hpp"
+#include "harness/team/mpi/team.hpp"
 #include "tests/harness/fake_device.hpp"
 
 namespace roofmark {

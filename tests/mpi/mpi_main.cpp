@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "harness/mpi/team.hpp"
+#include "harness/team/mpi/team.hpp"
 
 // Every rank runs the same tests in the same order; a rank on which one failed makes the whole fail.
 int main(int argc, char** argv) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bench/fabric.hpp"
-#include "harness/mpi/team.hpp"
+#include "bench/support/fabric.hpp"
+#include "harness/team/mpi/team.hpp"
 #include "kernels/mpi/collectives.hpp"
 
 namespace roofmark {
@@ -15,7 +15,7 @@ inline Fabric one_host(const MpiTeam& team, std::vector<DataType> types) {
   fabric.rank = team.rank();
   fabric.types = std::move(types);
   for (int rank = 0; rank < team.size(); ++rank) {
-    Member member;
+    RankInfo member;
     member.rank = member.local_rank = rank;
     member.host = "host";
     fabric.members.push_back(member);

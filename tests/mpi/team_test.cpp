@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/mpi/team.hpp"
+#include "harness/team/mpi/team.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/compare_babelstream on canned outputs."""
+"""scripts/peers/compare_babelstream on canned outputs."""
 
 import importlib.machinery
 import importlib.util
@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "compare_babelstream"
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts/peers/compare_babelstream"
 
 
 def load_script():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/compare_mpi, and what it shares with compare_nccl_tests, on small programs; once on the real ones."""
+"""scripts/peers/compare_mpi, and what it shares with compare_nccl_tests, on small programs; once on the real ones."""
 import json
 import os
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/compare_nccl_tests on lines in nccl-tests' format and small programs."""
+"""scripts/peers/compare_nccl_tests on lines in nccl-tests' format and small programs."""
 import pytest
 from peer_programs import calls, executable, load, roofmark_mpi, run_script
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/compare_torch on canned results, with a PyTorch that only counts."""
+"""scripts/peers/compare_torch on canned results, with a PyTorch that only counts."""
 
 import importlib.machinery
 import importlib.util
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts/peers"
 SCRIPT = SCRIPTS / "compare_torch"
 
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/element.hpp"
+#include "kernels/base/element.hpp"
 #include "tests/gpu_model/tests/compiled_kernels.hpp"
 
 namespace gpu_model {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/element.hpp"
+#include "kernels/base/element.hpp"
 #include "tests/gpu_model/tests/new_process.hpp"
 
 namespace gpu_model {

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "kernels/element.hpp"
+#include "kernels/base/element.hpp"
 #include "tests/gpu_model/tests/compiled_kernels.hpp"
 
 namespace gpu_model {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "kernels/element.hpp"
+#include "kernels/base/element.hpp"
 #include "tests/gpu_model/tests/compiled_kernels.hpp"
 #include "tests/gpu_model/tests/tensor_map.hpp"
 

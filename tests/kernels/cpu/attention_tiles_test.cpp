@@ -9,7 +9,7 @@
 #include <limits>
 #include <memory>
 
-#include "harness/random.hpp"
+#include "harness/device/random.hpp"
 #include "kernels/attention_reference.hpp"
 
 namespace roofmark::cpu {

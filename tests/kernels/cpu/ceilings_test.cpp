@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "harness/random.hpp"
+#include "harness/device/random.hpp"
 
 namespace roofmark {
 namespace {

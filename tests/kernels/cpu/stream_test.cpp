@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "harness/cpu_device.hpp"
+#include "harness/device/cpu_device.hpp"
 
 namespace roofmark {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "harness/random.hpp"
+#include "harness/device/random.hpp"
 #include "kernels/ceilings.hpp"
 
 namespace roofmark::cpu {

@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
-#include "harness/device.hpp"
+#include "harness/device/device.hpp"
 #include "kernels/attention_reference.hpp"
-#include "kernels/check.hpp"
+#include "kernels/base/check.hpp"
 
 namespace roofmark {
 namespace {

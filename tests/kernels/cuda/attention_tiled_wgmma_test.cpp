@@ -7,11 +7,11 @@
 #include <limits>
 #include <vector>
 
-#include "harness/cuda_device.hpp"
-#include "harness/random.hpp"
+#include "harness/device/cuda_device.hpp"
+#include "harness/device/random.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/check.hpp"
-#include "kernels/element.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/base/element.hpp"
 
 namespace roofmark {
 namespace {

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "harness/random.hpp"
+#include "harness/device/random.hpp"
 #include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {

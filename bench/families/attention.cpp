@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "bench/support/attention_operands.hpp"
+#include "bench/support/groups.hpp"
+#include "bench/support/listing.hpp"
+#include "harness/device/random.hpp"
+
+namespace roofmark {
+namespace {
+
+class PreparedAttention final : public Prepared {
+ public:
+  PreparedAttention(const Setup& setup, const AttentionProblem& problem, const AttentionKernels& kernels,
+                    const AttentionReference& reference)
+      : device_(setup.device),
+        problem_(problem),
+        operands_(setup, problem),
+        reference_(reference),
+        seed_(setup.seed),
+        plan_(kernels.plan(problem)) {
+    const std::size_t before = device_.allocated_bytes();
+    if (const std::size_t bytes = plan_->workspace_bytes()) {
+      workspace_ = device_.allocate(bytes);
+      device_.poison(workspace_.get(), bytes);
+    }
+    workspace_bytes_ = device_.allocated_bytes() - before;
+  }
+
+  void launch(Stream stream, int slot) override { plan_->launch(operands_.at(slot), workspace_.get(), stream); }
+
+  // Every element against the reference that is fast enough for it, and where that is not float64 itself, all heads of a few
+  // queries against float64: the reference is held to it too.
+  Verification verify(int slot) override {
+    const bool rounds = plan_->rounds_scores();
+    const CheckedOutput exact = operands_.checked(slot, reference_.exact, rounds);
+    if (!reference_.fast) return check_outputs(device_, {exact});
+    Verification found = check_outputs(device_, {operands_.checked(slot, reference_.fast, rounds)});
+    for (std::int64_t row : sampled_rows()) {
+      if (found.status != Verification::Status::passed) break;
+      const ElementwiseError error = worst_error(device_, exact, row, 1);
+      if (error.worst <= found.error) continue;
+      found = Verification::within(error.worst, exact.bound,
+                                   fmt::format("query {} of O in float64, in u({}) x scale", row, name(problem_.type)));
+    }
+    return found;
+  }
+
+  std::vector<Output> outputs(int slot) override { return {operands_.output(slot)}; }
+
+  std::string fingerprint_key() const override { return plan_->algorithm(); }
+
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    std::vector<std::pair<std::string, std::string>> all = {{"workspace_bytes", std::to_string(workspace_bytes_)}};
+    if (const std::string algorithm = plan_->algorithm(); !algorithm.empty()) all.emplace_back("algorithm", algorithm);
+    return all;
+  }
+
+ private:
+  /// Of each batch the first query, the last and six drawn.
+  std::set<std::int64_t> sampled_rows() const {
+    std::set<std::int64_t> chosen;
+    for (std::int64_t batch = 0; batch < problem_.batch; ++batch) {
+      const std::int64_t first = batch * problem_.queries;
+      chosen.insert({first, first + problem_.queries - 1});
+      for (std::uint64_t i = 0; i < 6; ++i) {
+        chosen.insert(first + static_cast<std::int64_t>(random_bits(seed_, static_cast<std::uint64_t>(batch), i) %
+                                                        static_cast<std::uint64_t>(problem_.queries)));
+      }
+    }
+    return chosen;
+  }
+
+  Device& device_;
+  AttentionProblem problem_;
+  AttentionOperands operands_;
+  const AttentionReference& reference_;
+  std::uint64_t seed_;
+  std::unique_ptr<AttentionPlan> plan_;
+  Memory workspace_;
+  std::size_t workspace_bytes_ = 0;
+};
+
+/// A way by its name in the record, with its table, null where the build has none.
+struct Way {
+  std::string_view how;
+  const AttentionKernels* kernels;
+};
+
+constexpr std::string_view kNaive = "naive", kUnfused = "unfused", kMma = "tiled_mma", kWgmma = "tiled_wgmma", kCudnn = "cudnn",
+                           kTiled = "tiled";
+
+Way way(Backend backend, std::string_view how) {
+  const bool gpu = backend == Backend::cuda;
+  if (how == kNaive) return {how, select(backend, &cuda::attention_naive, &cpu::attention_naive)};
+  if (how == kTiled) return {how, gpu ? nullptr : &cpu::attention_tiled};
+  if (!gpu) return {how, nullptr};
+  if (how == kUnfused) return {how, &cuda::attention_unfused};
+  if (how == kMma) return {how, &cuda::attention_tiled_mma};
+  if (how == kWgmma) return {how, &cuda::attention_tiled_wgmma};
+  return {how, &cuda::attention_cudnn};
+}
+
+std::string why_unsupported(const Listing& listing, const Way& way, const AttentionReference* reference) {
+  if (!way.kernels) {
+    return way.how == kCudnn ? "this build has no cuDNN" : fmt::format("this build has no {} attention", way.how);
+  }
+  if (!reference) return "this build has no reference for attention";
+  return way.kernels->unsupported(listing.device.compute_capability);
+}
+
+Case make_case(const Listing& listing, const AttentionProblem& p, std::string_view how) {
+  const Backend backend = listing.device.backend;
+  const Way chosen = way(backend, how);
+  const AttentionReference* reference = select(backend, &cuda::attention_reference, &cpu::attention_reference);
+
+  Case made = attention_case(listing, p);
+  made.family = "attention";
+  made.how = how;
+  made.shape = {{"batch", std::to_string(p.batch)},       {"heads", std::to_string(p.heads)},
+                {"kv_heads", std::to_string(p.kv_heads)}, {"queries", std::to_string(p.queries)},
+                {"keys", std::to_string(p.keys)},         {"d", std::to_string(p.head_dim)},
+                {"mask", p.causal ? "causal" : "none"},   shape_entry(made.protocol.cache)};
+  if (chosen.kernels && chosen.kernels->workspace_bytes) made.shared_bytes = chosen.kernels->workspace_bytes(p);
+  made.unsupported = why_unsupported(listing, chosen, reference);
+  if (made.unsupported.empty()) {
+    made.prepare = [p, kernels = chosen.kernels, reference](const Setup& setup) -> std::unique_ptr<Prepared> {
+      return std::make_unique<PreparedAttention>(setup, p, *kernels, *reference);
+    };
+  }
+  return made;
+}
+
+/// The ways in the order of what may be left out last, each compared with the best that this device has of the tiled kernels.
+void add(Groups& groups, const AttentionProblem& problem, const std::vector<std::string_view>& hows) {
+  Group group;
+  for (std::string_view how : hows) group.cases.push_back(make_case(groups.listing(), problem, how));
+  const auto find = [&](std::string_view how) -> const Case* {
+    const auto at = std::find_if(group.cases.begin(), group.cases.end(),
+                                 [&](const Case& c) { return c.how == how && c.unsupported.empty(); });
+    return at == group.cases.end() ? nullptr : &*at;
+  };
+  const Case* tiled = nullptr;
+  for (std::string_view how : {kWgmma, kMma, kTiled}) tiled = tiled ? tiled : find(how);
+  const auto compare = [&](std::string_view what, const Case* numerator, const Case* denominator) {
+    if (numerator && denominator) group.comparisons.push_back({std::string(what), numerator->name(), denominator->name()});
+  };
+  compare("tiled against naive", tiled, find(kNaive));
+  compare("tiled against unfused", tiled, find(kUnfused));
+  compare("tiled against cudnn", tiled, find(kCudnn));
+  compare("wgmma against mma", find(kWgmma), find(kMma));
+  groups.add(std::move(group));
+}
+
+constexpr std::int64_t kHeadsTimesDim = 8192;
+
+/// Batch 1, heads x d = 8192; grouped: eight query heads to a key-value head.
+AttentionProblem self_attention(DataType type, std::int64_t head_dim, std::int64_t length, bool causal, bool grouped = true) {
+  const std::int64_t heads = kHeadsTimesDim / head_dim;
+  return {1, heads, grouped ? heads / 8 : heads, length, length, head_dim, type, causal};
+}
+
+const std::vector<std::string_view> kFused = {kMma, kWgmma, kCudnn};
+const std::vector<std::string_view> kFusedOrNot = {kMma, kWgmma, kCudnn, kUnfused};
+const std::vector<std::string_view> kAll = {kMma, kWgmma, kCudnn, kUnfused, kNaive};
+
+/// A launch of the naive way takes a good part of a second at 4096 and 16 times that at 16k, which only the headline is worth;
+/// matrices of more than 16k x 16k for 64 heads do not fit beside each other.
+constexpr std::int64_t kNaiveQuickEnough = 4096, kMatrixMost = 16384, kLongest = 65536;
+
+void list_gpu(Groups& groups) {
+  const Listing& listing = groups.listing();
+  const auto bf16 = DataType::bf16, fp16 = DataType::fp16;
+  if (listing.suite == SuiteName::quick) {
+    for (bool causal : {false, true}) add(groups, self_attention(bf16, 128, 4096, causal), kFusedOrNot);
+    return;
+  }
+  if (listing.suite == SuiteName::baseline) {
+    for (std::int64_t length : {1024, 4096, 8192, 16384}) {
+      add(groups, self_attention(bf16, 128, length, false), length <= kNaiveQuickEnough ? kAll : kFusedOrNot);
+    }
+    add(groups, self_attention(bf16, 128, 8192, true), kFusedOrNot);
+    add(groups, self_attention(bf16, 128, 16384, true), kFused);
+    add(groups, self_attention(bf16, 64, 8192, true), kFused);
+    add(groups, self_attention(bf16, 256, 8192, true), kFused);
+    add(groups, self_attention(fp16, 128, 8192, true), kFused);
+    return;
+  }
+  // bf16 has every length with every head dimension, mask and grouping of the heads; its headline, d 128 and eight query heads
+  // to a key-value head, goes on to 64k. fp16 runs through the same instructions: the headline's lengths, and one of the
+  // others.
+  for (DataType type : {bf16, fp16}) {
+    for (std::int64_t head_dim : {128, 64, 256}) {
+      for (bool grouped : {true, false}) {
+        const bool headline = head_dim == 128 && grouped, every_length = type == bf16 || headline;
+        for (bool causal : {false, true}) {
+          for (std::int64_t length = 512; length <= (type == bf16 && headline ? kLongest : kMatrixMost); length *= 2) {
+            if (!every_length && length != kNaiveQuickEnough) continue;
+            const bool naive = every_length && length <= (type == bf16 && headline ? kMatrixMost : kNaiveQuickEnough);
+            add(groups, self_attention(type, head_dim, length, causal, grouped),
+                length > kMatrixMost ? kFused
+                : naive              ? kAll
+                                     : kFusedOrNot);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Eight heads; float64 makes the check of a longer sequence longer than its measuring.
+void list_cpu(Groups& groups) {
+  const Listing& listing = groups.listing();
+  const auto problem = [](std::int64_t head_dim, std::int64_t length, bool causal, std::int64_t kv_heads = 8) {
+    return AttentionProblem{1, 8, kv_heads, length, length, head_dim, DataType::fp32, causal};
+  };
+  if (listing.suite == SuiteName::quick) {
+    add(groups, problem(128, 512, false), {kTiled, kNaive});
+    return;
+  }
+  const bool full = listing.suite == SuiteName::full;
+  for (bool causal : {false, true}) {
+    for (std::int64_t length = 512; length <= (full ? 2048 : 1024); length *= 2) {
+      std::vector<std::string_view> hows = {kTiled};
+      if (length == 512 || (full && length == 1024)) hows.push_back(kNaive);
+      add(groups, problem(128, length, causal), hows);
+    }
+    if (!full) continue;
+    for (std::int64_t head_dim : {64, 256}) add(groups, problem(head_dim, 1024, causal), {kTiled});
+    add(groups, problem(128, 1024, causal, 1), {kTiled});
+  }
+}
+
+/// One element, primes, a tile and one more, other numbers of queries than of keys, rows that see nothing, grouped heads, more
+/// than a tile per SM, enough keys to go several times around the stages of a pipeline, and rows of scores that no block holds.
+void list_contract(Groups& groups) {
+  const bool gpu = groups.on_gpu();
+  const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
+  const std::vector<std::string_view> hows = gpu ? kAll : std::vector{kTiled, kNaive};
+  for (DataType type : types) {
+    for (std::int64_t d : {64, 128, 256}) {
+      add(groups, {1, 1, 1, 1, 1, d, type, false}, hows);
+      add(groups, {2, 2, 1, 127, 127, d, type, true}, hows);
+      add(groups, {1, 2, 1, 129, 129, d, type, false}, hows);
+      add(groups, {1, 2, 2, 33, 200, d, type, true}, hows);
+      add(groups, {1, 3, 1, 200, 33, d, type, true}, hows);
+      if (!gpu) continue;
+      const std::int64_t kv_heads = groups.listing().device.multiprocessors / 8 + 1;
+      add(groups, {1, 8 * kv_heads, kv_heads, 200, 70, d, type, true}, {kMma, kWgmma});
+      add(groups, {1, 1, 1, 20, 600, d, type, true}, {kMma, kWgmma});
+    }
+    if (gpu) add(groups, {2, 2, 1, 3, 4097, 128, type, false}, {kNaive, kUnfused});
+  }
+}
+
+}  // namespace
+
+std::vector<Group> attention(const Listing& listing) { return list_groups(listing, list_contract, list_cpu, list_gpu); }
+
+}  // namespace roofmark

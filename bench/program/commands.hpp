@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/support/listing.hpp"
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+/// The user asked for something that cannot be: exit status 2, before anything is measured.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The exit statuses of every command.
+inline constexpr int kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterrupted = 130;
+
+/// What is measured on what.
+struct Selection {
+  std::string device = "auto";
+  SuiteName suite = SuiteName::baseline;
+  std::string filter;  ///< ECMAScript regular expression searched for in case names; empty: all
+  std::optional<Cache> cache;
+  double memory_fraction = 0.9;
+  bool only_device = false;
+};
+
+struct RunOptions {
+  Selection selection;
+  std::string out;  ///< folder; empty: roofmark-results/<UTC time>
+  Distribution data = Distribution::normal;
+  std::uint64_t seed = 1;
+  std::optional<double> max_seconds;  ///< of timing, a case; absent: the suite's
+  double timeout = 120;
+  std::map<std::string, std::string> labels;
+  bool quiet = false;
+  std::vector<std::string> arguments;
+  // Google Benchmark's flags that are passed on.
+  std::string format, out_file, out_format = "json", color;
+};
+
+/// A filtered suite on a device; throws UsageError when nothing matches. The ceilings come first and are never filtered.
+struct Plan {
+  std::vector<Group> ceilings;
+  std::vector<Group> suite;
+};
+Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
+Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
+/// A line a case: memory, and what it must do at the least; or a JSON array.
+void print_plan(const Plan& cases, bool json);
+
+// Each returns an exit status.
+int run(const RunOptions& options);
+int list(const Selection& selection, bool json);
+int info(const std::string& device, bool json);
+/// Throws ReadError where a journal that has been damaged since would replace the result file of a run that came to its end.
+int recover(const std::string& folder);
+
+/// The records in one of Google Benchmark's own formats: json, console or csv.
+void write_google_benchmark(std::ostream& out, const std::string& format, const std::vector<Record>& records);
+
+}  // namespace roofmark

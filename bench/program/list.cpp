@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "bench/program/commands.hpp"
+#include "harness/judge/health.hpp"
+#include "harness/judge/theory.hpp"
+#include "harness/machine/host.hpp"
+#include "harness/model/units.hpp"
+#include "harness/present/terminal.hpp"
+#include "harness/result/json.hpp"
+
+namespace roofmark {
+
+namespace {
+
+std::string amount(const Demand& demand) {
+  return format_amount(demand.amount, demand.resource.unit) + " " + std::string(demand.resource.id);
+}
+
+std::string work_in_words(const Work& work) {
+  std::string text;
+  for (const Phase& phase : work.phases) {
+    if (!text.empty()) text += ", then ";
+    for (std::size_t i = 0; i < phase.size(); ++i) text += (i ? " + " : "") + amount(phase[i]);
+  }
+  return text;
+}
+
+// A value of any kind in a line.
+std::string plain(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (!value.is_structured()) return value.dump();
+  std::string text;
+  for (const auto& [key, inner] : value.items()) {
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", value.is_object() ? key + " " : "", plain(inner));
+  }
+  return text.empty() ? "none" : text;
+}
+
+// The left column is wide and the right is prose: two left-aligned columns.
+void print_pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  if (pairs.empty()) return;
+  std::size_t width = 0;
+  for (const auto& [key, value] : pairs) width = std::max(width, key.size());
+  fmt::print("{}\n", title);
+  for (const auto& [key, value] : pairs) fmt::print("  {:<{}}  {}\n", key, width, value);
+  fmt::print("\n");
+}
+
+// `note`, where it is set, is to be said once nothing about the arguments can be wrong any more.
+std::unique_ptr<Device> open_selected(const std::string& value, std::string& note) {
+  if (value == "all") throw UsageError("--device all is for run: list and info take one device, auto, cpu or cuda:N");
+  return open_device(resolve_devices(value, note).front());
+}
+
+void say(const std::string& note) {
+  if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
+}
+
+}  // namespace
+
+int list(const Selection& selection, bool json) {
+  std::string note;
+  const auto device = open_selected(selection.device, note);
+  const Plan cases = plan(device->info(), selection);
+  say(note);
+  print_plan(cases, json);
+  return kOk;
+}
+
+void print_plan(const Plan& cases, bool json) {
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"case", "memory", "work"}};
+  for (const auto* groups : {&cases.ceilings, &cases.suite}) {
+    for (const Group& group : *groups) {
+      for (const Case& c : group.cases) {
+        Json entry = {{"name", c.name()}, {"memory_bytes", c.slot_bytes + c.shared_bytes}, {"work", to_json(c.work)}};
+        if (!c.unsupported.empty()) entry["unsupported"] = c.unsupported;
+        all.push_back(std::move(entry));
+        rows.push_back({c.name(), format_bytes(double(c.slot_bytes + c.shared_bytes)),
+                        c.unsupported.empty() ? work_in_words(c.work) : "unsupported: " + c.unsupported});
+      }
+    }
+  }
+  fmt::print("{}", json ? all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : align(rows));
+}
+
+int info(const std::string& device, bool json) {
+  std::string note;
+  const auto opened = open_selected(device, note);
+  say(note);
+  const DeviceInfo& info = opened->info();
+  std::string sku;
+  const Roofline roofline = theoretical_roofline(info, &sku);
+  const bool known = info.backend == Backend::cpu || !sku.empty();
+  const Json host = describe_host(), environment = rate_environment();
+  const std::vector<Circumstance> around = health(info, host);
+  if (json) {
+    Json circumstances = Json::array();
+    for (const Circumstance& one : around) {
+      circumstances.push_back({{"what", one.what}, {"state", one.state}});
+      if (!one.advice.empty()) circumstances.back()["advice"] = one.advice;
+    }
+    const Json all = {{"device", to_json(info, known)}, {"ceilings", to_json(roofline)},
+                      {"health", circumstances},        {"host", host},
+                      {"build", describe_build()},      {"environment", environment}};
+    fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
+    return kOk;
+  }
+  std::vector<std::pair<std::string, std::string>> typed, circumstances, details, variables;
+  typed.emplace_back("name", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs"));
+  typed.emplace_back(info.backend == Backend::cuda ? "SMs" : "cores", std::to_string(info.multiprocessors));
+  if (info.clock_hz) typed.emplace_back("highest clock", fmt::format("{:.0f} MHz", *info.clock_hz / 1e6));
+  typed.emplace_back(
+      "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
+  for (const CacheLevel& level : info.caches) {
+    typed.emplace_back(level.name, fmt::format("{} in all, {} each", format_bytes(double(level.total_bytes)),
+                                               format_bytes(double(level.instance_bytes))));
+  }
+  for (const Circumstance& one : around) {
+    circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);
+  }
+  for (const auto& [key, value] : info.details.items()) details.emplace_back(key, plain(value));
+  for (const auto& [key, value] : environment.items()) variables.emplace_back(key, plain(value));
+  print_pairs("device", typed);
+  print_pairs("health of its environment", circumstances);
+  print_pairs("all else that was read", details);
+  print_pairs("environment variables that change rates", variables);
+  if (roofline.ceilings().empty()) {
+    fmt::print("No theoretical ceilings are known for this device; `roofmark run` measures the empirical ones.\n");
+    return kOk;
+  }
+  fmt::print("{}\n", ceilings_table(roofline));
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
+  }
+  return kOk;
+}
+
+}  // namespace roofmark

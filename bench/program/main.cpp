@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "bench/program/command_line.hpp"
+
+namespace roofmark {
+namespace {
+
+int main_command(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  RunOptions options;
+  options.arguments.assign(argv, argv + argc);
+  const bool list_tests = take_benchmark_flags(words, options);
+
+  CLI::App app("roofmark measures what a GPU node delivers and says how close that is to what it could deliver.", "roofmark");
+  app.set_version_flag("--version", version_text("roofmark"));
+  app.require_subcommand(1);
+
+  CLI::App* run_command = app.add_subcommand("run", "Measure the ceilings and a suite; write a result file");
+  add_selection(*run_command, options.selection, "auto, cpu, cuda:N, or all (every GPU: one after another, then at once)");
+  std::vector<std::string> labels;
+  add_run_options(*run_command, options, labels);
+  const auto add_only_device = [&](CLI::App& command) {
+    command.add_flag("--only-device", options.selection.only_device, "leave out what uses the other GPUs of this node too");
+  };
+  add_only_device(*run_command);
+
+  bool json = false;
+  CLI::App* list_command = app.add_subcommand("list", "The cases of a suite, with what each must do at the least");
+  add_selection(*list_command, options.selection, "auto, cpu or cuda:N");
+  add_only_device(*list_command);
+  list_command->add_flag("--json", json, "as a JSON array");
+
+  CLI::App* info_command =
+      app.add_subcommand("info", "The device, the health of its environment, its theoretical ceilings and their sources");
+  info_command->add_option("--device", options.selection.device, "auto, cpu or cuda:N")->capture_default_str();
+  info_command->add_flag("--json", json, "as a JSON object");
+
+  std::string folder;
+  CLI::App* recover_command = app.add_subcommand("recover", "Make result.json from the journal of a run that was cut off");
+  recover_command->add_option("folder", folder, "the folder that holds result.jsonl")->required();
+
+  if (parse(app, std::move(words))) return kOk;
+  take_labels(labels, options);
+  if (*list_command || list_tests) return list(options.selection, json);
+  if (*info_command) return info(options.selection.device, json);
+  if (*recover_command) return recover(folder);
+  return run(options);
+}
+
+}  // namespace
+}  // namespace roofmark
+
+int main(int argc, char** argv) {
+  using namespace roofmark;
+  return guarded_main([&] { return main_command(argc, argv); }, [](const std::exception&) { return "roofmark"; });
+}

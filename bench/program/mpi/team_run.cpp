@@ -1,0 +1,413 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/mpi/team_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "bench/families/collectives.hpp"
+#include "bench/program/mpi/together.hpp"
+#include "bench/program/session.hpp"
+#include "bench/support/fabric.hpp"
+#include "bench/support/listing.hpp"
+#include "harness/device/cuda_device.hpp"
+#include "harness/machine/facts.hpp"
+#include "harness/machine/host.hpp"
+#include "harness/model/units.hpp"
+#include "harness/present/terminal_communication.hpp"
+#include "harness/result/team_json.hpp"
+#include "harness/team/arrivals.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/mpi/collectives.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// Ranks of the same host, in their order.
+int local_rank(const std::vector<std::string>& hosts, int rank) {
+  const auto own = hosts.begin() + rank;
+  return static_cast<int>(std::count(hosts.begin(), own, *own));
+}
+
+/// A GPU for each rank by its number on the host, or the CPU. `auto` takes GPUs where every host has one, the CPU where none
+/// has.
+std::string choose_device(MpiTeam& team, const std::string& value, int local, std::string& note) {
+  if (value != "auto" && value != "cuda" && value != "cpu") {
+    throw UsageError(fmt::format("--device {}: a rank's GPU is its number on the host; give auto, cuda or cpu", value));
+  }
+  const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this build has no GPU part"};
+  std::string wanted = value;
+  if (wanted == "auto") {
+    const std::vector<std::string> counts = team.gather(std::to_string(cuda.ordinals.size()));
+    const auto without = std::count(counts.begin(), counts.end(), "0");
+    if (without != 0 && without != team.size()) {
+      const auto rank = static_cast<int>(std::find(counts.begin(), counts.end(), "0") - counts.begin());
+      throw DeviceError(fmt::format("{} sees no GPU and others do: give --device cuda or cpu", team.describe(rank)), false);
+    }
+    wanted = without == 0 ? "cuda" : "cpu";
+    if (without != 0) note = fmt::format("no GPU ({}); measuring the CPUs and MPI between them", cuda.reason);
+  }
+  if (wanted == "cpu") return "cpu";
+  if (cuda.ordinals.empty()) throw DeviceError(cuda.reason, false);
+  return fmt::format("cuda:{}", cuda.ordinals[static_cast<std::size_t>(local) % cuda.ordinals.size()]);
+}
+
+/// All that the ranks know of one another before anything is measured.
+struct Crew {
+  std::unique_ptr<Device> device;
+  DeviceInfo info;  ///< the device's, with the memory that the poorest rank may take
+  std::vector<RankInfo> members;
+  std::string note;
+};
+
+/// The ranks of a host that may use the same cores share them out, in turn where there are fewer cores than ranks.
+void share_cores(MpiTeam& team, const std::vector<std::string>& hosts) {
+  const std::vector<int> cores = read_cpu_facts("/", allowed_cpus()).cores;
+  const std::vector<std::string> all =
+      team.gather(hosts[static_cast<std::size_t>(team.rank())] + fmt::format(" {}", fmt::join(cores, ",")));
+  const std::string& own = all[static_cast<std::size_t>(team.rank())];
+  const auto sharing = static_cast<std::size_t>(std::count(all.begin(), all.end(), own));
+  const auto place = static_cast<std::size_t>(std::count(all.begin(), all.begin() + team.rank(), own));
+  if (sharing == 1 || cores.empty()) return;
+  std::vector<int> share;
+  const std::size_t each = std::max<std::size_t>(1, cores.size() / sharing);
+  for (std::size_t i = 0; i < each; ++i) share.push_back(cores[(place * each + i) % cores.size()]);
+  keep_to(share);
+}
+
+Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
+  Crew crew;
+  const std::vector<std::string> hosts = team.gather(host_name());
+  const int local = local_rank(hosts, team.rank());
+  const auto beside = std::count(hosts.begin(), hosts.end(), hosts[static_cast<std::size_t>(team.rank())]);
+  std::string note;
+  const std::string id = together(team, [&] { return choose_device(team, options.run.selection.device, local, note); });
+  crew.note = note;
+  if (id == "cpu") share_cores(team, hosts);
+  crew.device = together(team, [&] { return open_device(id); });
+  crew.info = crew.device->info();
+  RankInfo member = describe_rank(crew.info);
+  member.rank = team.rank();
+  member.local_rank = local;
+  member.versions = {{"roofmark", build_key()}, {"MPI", mpi::library()}};
+  if (crew.info.backend == Backend::cuda && &cuda::nccl) {
+    member.versions.emplace_back("NCCL", together(team, [] { return std::to_string(cuda::nccl.version()); }));
+  }
+  for (const std::string& text : team.gather(to_json(member).dump())) {
+    crew.members.push_back(rank_info_from_json(Json::parse(text)));
+  }
+  if (const std::string reason = mismatch(crew.members); !reason.empty()) throw TeamError(reason);
+  // Every rank lists the same cases: sizes are bounded by the least memory, and ranks of a host or of a GPU share its.
+  const auto sharing = crew.info.backend == Backend::cpu ? beside : ranks_on_gpu(crew.members, team.rank());
+  crew.info.free_bytes /= static_cast<std::size_t>(sharing);
+  crew.info.free_bytes = static_cast<std::size_t>(team.min(static_cast<double>(crew.info.free_bytes)));
+  return crew;
+}
+
+Fabric make_fabric(MpiTeam& team, const Crew& crew) {
+  Fabric fabric;
+  fabric.members = crew.members;
+  fabric.rank = team.rank();
+  using Made = std::map<std::vector<int>, std::shared_ptr<Communicator>>;
+  const auto made = std::make_shared<Made>();
+  const auto once = [&team, made](const auto& make) {
+    return [&team, made, make](const std::vector<int>& colours) {
+      if (const auto found = made->find(colours); found != made->end()) return found->second;
+      std::shared_ptr<Communicator> communicator;
+      std::exception_ptr thrown;
+      try {
+        communicator = make(colours);
+      } catch (const DeviceError&) {
+        thrown = std::current_exception();
+      }
+      // What failed on one rank is made anew on all by the next case that asks for it.
+      const bool failed = team.max({thrown ? 1.0 : 0.0}).front() > 0;
+      if (thrown) std::rethrow_exception(thrown);
+      if (failed) throw DeviceError("another rank's communicator could not be made", false);
+      return made->emplace(colours, std::move(communicator)).first->second;
+    };
+  };
+  if (crew.info.backend == Backend::cpu) {
+    fabric.how = "mpi";
+    fabric.types = {DataType::fp32, DataType::fp64};
+    fabric.split = once([&team](const std::vector<int>& colours) {
+      return mpi::communicator(team.world(), colours[static_cast<std::size_t>(team.rank())]);
+    });
+    return fabric;
+  }
+  if (!&cuda::nccl) throw Unsupported("this build has no NCCL: collectives over GPUs need nccl.h when roofmark is built");
+  fabric.how = "nccl";
+  fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16};
+  if (crew.info.compute_capability >= 90) fabric.types.push_back(DataType::fp8);
+  fabric.buffers = {Buffer::registered, Buffer::symmetric};
+  fabric.split = once([&team](const std::vector<int>& colours) -> std::shared_ptr<Communicator> {
+    const auto rank = static_cast<std::size_t>(team.rank());
+    const int own = colours[rank];
+    // The first rank of each group makes the identity that its group meets by.
+    const auto first = static_cast<std::size_t>(std::find(colours.begin(), colours.end(), own) - colours.begin());
+    std::string identity;
+    std::exception_ptr thrown;
+    try {
+      if (own >= 0 && first == rank) identity = cuda::nccl.unique_id();
+    } catch (const DeviceError&) {
+      thrown = std::current_exception();
+    }
+    const std::vector<std::string> identities = team.gather(identity);
+    if (thrown) std::rethrow_exception(thrown);
+    if (own < 0) return nullptr;
+    if (identities[first].empty())
+      throw DeviceError(team.describe(static_cast<int>(first)) + " has no identity to meet by", false);
+    const auto size = static_cast<int>(std::count(colours.begin(), colours.end(), own));
+    const auto place = static_cast<int>(std::count(colours.begin(), colours.begin() + team.rank(), own));
+    return cuda::nccl.create(identities[first], size, place);
+  });
+  return fabric;
+}
+
+Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabric, const Selection& selection) {
+  Plan plan = together(team, [&] {
+    if (job == TeamJob::devices) return roofmark::plan(crew.info, selection, &fabric);
+    Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
+    std::vector<Group> suite = collectives(listing);
+    for (Group& group : overlap(listing)) suite.push_back(std::move(group));
+    return filtered(link_ceilings(listing), std::move(suite), selection.filter);
+  });
+  std::string names;
+  for (const std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
+    for (const Group& group : *groups) {
+      for (const Case& c : group.cases) names += c.name() + (c.unsupported.empty() ? "\n" : " unsupported\n");
+    }
+  }
+  const std::vector<std::string> all = team.gather(std::to_string(std::hash<std::string>()(names)));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] != all.front()) {
+      throw TeamError(fmt::format("{} would measure other cases than {}: their devices differ",
+                                  team.describe(static_cast<int>(rank)), team.describe(0)));
+    }
+  }
+  return plan;
+}
+
+Origin origin_of(const Crew& crew, TeamJob job, const Fabric& fabric) {
+  Origin origin = roofmark::origin_of(crew.info);
+  if (job == TeamJob::collectives) {
+    origin.theoretical = theoretical_links(crew.members);
+    const std::vector<int> all(crew.members.size(), 0);
+    origin.libraries[fabric.how] = fabric.split(all)->library();
+  }
+  origin.team = Json::array();
+  for (const RankInfo& member : crew.members) origin.team.push_back(to_json(member));
+  return origin;
+}
+
+/// Rank 0's session, which the channel's thread may complete; empty on the others.
+class Files {
+ public:
+  Session* open(std::unique_ptr<Session> session) {
+    session_ = std::move(session);
+    shared_ = session_.get();
+    return session_.get();
+  }
+  void abandon(const std::string& reason) {
+    if (Session* session = shared_) session->abandon(reason);
+  }
+
+ private:
+  std::unique_ptr<Session> session_;
+  std::atomic<Session*> shared_ = nullptr;
+};
+
+/// The channel beside MPI; rank 0 says over MPI where it listens.
+std::unique_ptr<Arrivals> meet(MpiTeam& team, const Arrivals::Setup& setup) {
+  std::unique_ptr<Arrivals> channel = together(
+      team, [&] { return team.rank() == 0 ? std::make_unique<Arrivals>(setup, std::string()) : std::unique_ptr<Arrivals>(); });
+  const std::string address = team.gather(channel ? channel->address() : std::string()).front();
+  std::unique_ptr<Arrivals> others = together(
+      team, [&] { return team.rank() == 0 ? std::unique_ptr<Arrivals>() : std::make_unique<Arrivals>(setup, address); });
+  return channel ? std::move(channel) : std::move(others);
+}
+
+/// For as long as this lives every step of the team goes through its channel, and nobody waits for ever.
+class Watched {
+ public:
+  /// `abandon` completes what is being written, from the channel's thread, with the reason.
+  Watched(
+      MpiTeam& team, double timeout, std::function<void(const std::string&)> abandon = [](const std::string&) {})
+      : team_(team), abandon_(std::move(abandon)) {
+    Arrivals::Setup setup;
+    setup.rank = team.rank();
+    setup.size = team.size();
+    setup.timeout_seconds = timeout;
+    setup.describe = [&team](int rank) { return team.describe(rank); };
+    setup.on_standstill = [this](const Standstill& standstill) { complete(standstill.reason); };
+    // Time for the others that wait to say so too, and for a rank 0 that fails to wait for their answers.
+    setup.leave = [] { end_all_ranks(kNotMeasured, 3); };
+    channel_ = meet(team, setup);
+    channel_->doing("opening the devices");
+    team.on_step([this] { channel_->step(); });
+  }
+  ~Watched() { team_.on_step({}); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  template <class Work>
+  int during(const Work& work) const {
+    try {
+      return work(*channel_);
+    } catch (const UsageError&) {
+      throw;
+    } catch (const TeamError&) {
+      throw;
+    } catch (const std::exception& error) {
+      // The cause may be a rank that was killed: then the channel knows, ends all, and does not come back.
+      if (team_.size() > 1) std::this_thread::sleep_for(std::chrono::seconds(1));
+      channel_->fail();
+      complete(error.what());
+      throw;
+    }
+  }
+
+ private:
+  void complete(const std::string& reason) const {
+    try {
+      abandon_(reason);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "roofmark-mpi: {}\n", error.what());
+    }
+  }
+
+  MpiTeam& team_;
+  std::function<void(const std::string&)> abandon_;
+  std::unique_ptr<Arrivals> channel_;
+};
+
+/// Where what precedes the result goes: not to stdout where a format is asked for.
+std::FILE* said_beside(const RunOptions& options) { return options.format.empty() ? stdout : stderr; }
+
+int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrivals& arrivals, Files& files) {
+  const bool first = team.rank() == 0;
+  const RunOptions& run = options.run;
+  Crew crew = assemble_crew(team, options);
+  if (first && !run.quiet) {
+    fmt::print(said_beside(run), "{}", ranks_table(crew.members));
+    std::fflush(said_beside(run));
+  }
+
+  arrivals.doing("listing the cases");
+  Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
+  fabric.step = [&] { arrivals.part(); };
+  const Plan cases = team_plan(team, job, crew, fabric, run.selection);
+  const Origin origin = origin_of(crew, job, fabric);
+  Session* session = files.open(together(team, [&]() -> std::unique_ptr<Session> {
+    if (!first) return nullptr;
+    const auto folder = make_folder(run.out);
+    if (!run.out_file.empty()) check_writable(run.out_file);
+    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
+    return std::make_unique<Session>(crew.device->info(), run, folder, cases, origin);
+  }));
+  Runner runner(*crew.device, team, settings_of(run));
+
+  // A launcher may give its ranks a terminal whatever its own output goes to.
+  TerminalStyle style = launcher_count() ? TerminalStyle() : terminal_style(stdout);
+  if (!run.color.empty()) style.colour = run.color == "yes";
+  Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
+
+  take_signals();
+  const bool complete = measure(runner, cases,
+                                {[&](const std::string& case_name, std::string_view stage) {
+                                   if (session) session->doing(case_name, runner.wall_time());
+                                   arrivals.doing(fmt::format("{} ({})", case_name, stage));
+                                   progress.show(case_name, stage);
+                                 },
+                                 [&](const Group& group, const std::vector<Record>& records, int pass) {
+                                   if (!session) return;
+                                   session->add(records, group.comparisons, pass);
+                                   for (const Record& record : records) progress.done(record);
+                                 }});
+  arrivals.rest();
+  progress.clear();
+  int status = kOk;
+  if (session) {
+    status = session->finish(complete, runner.wall_time());
+    session->present(run, style);
+    session->write_google_benchmark_file(run);
+    // All ends without a flush where another rank now fails.
+    std::cout.flush();
+    std::fflush(stdout);
+  }
+  arrivals.doing("ending");
+  if (!complete) {
+    arrivals.step();
+    return kInterrupted;
+  }
+  try {
+    return static_cast<int>(team.decide(status));
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
+}
+
+}  // namespace
+
+void check_world(const TeamOptions& options, MpiTeam& team) {
+  const int size = team.size();
+  together(team, [&] {
+    if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
+      throw UsageError(
+          fmt::format("MPI says {} rank{}, and the launcher {} ({}): this program was built with another MPI than "
+                      "the one that started it, so that each process believes to be alone",
+                      size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
+    }
+    if (options.expect_ranks && *options.expect_ranks != size) {
+      throw UsageError(
+          fmt::format("--expect-ranks {}, and there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
+    }
+    return true;
+  });
+  if (team.rank() == 0 && !options.run.quiet) fmt::print(said_beside(options.run), "{} rank{}\n", size, size == 1 ? "" : "s");
+}
+
+int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
+  Files files;
+  const Watched watched(team, options.run.timeout, [&](const std::string& reason) { files.abandon(reason); });
+  return watched.during([&](Arrivals& arrivals) { return measure_team(team, job, options, arrivals, files); });
+}
+
+int team_info(MpiTeam& team, const TeamOptions& options) {
+  const Watched watched(team, options.run.timeout);
+  return watched.during([&](Arrivals&) {
+    const Crew crew = assemble_crew(team, options);
+    if (team.rank() != 0) return kOk;
+    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
+    fmt::print("{}\n", ranks_table(crew.members));
+    const Roofline links = theoretical_links(crew.members);
+    if (const std::string table = ceilings_table(links); !table.empty()) fmt::print("{}\n", table);
+    for (const Ceiling& ceiling : links.ceilings()) {
+      if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
+    }
+    return kOk;
+  });
+}
+
+int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
+  const Watched watched(team, options.run.timeout);
+  return watched.during([&](Arrivals&) {
+    const Crew crew = assemble_crew(team, options);
+    const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
+    const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);
+    if (team.rank() == 0) print_plan(cases, false);
+    return kOk;
+  });
+}
+
+}  // namespace roofmark

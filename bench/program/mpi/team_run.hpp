@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bench/program/commands.hpp"
+#include "harness/team/mpi/team.hpp"
+
+namespace roofmark {
+
+struct TeamOptions {
+  RunOptions run;
+  std::optional<int> expect_ranks;
+};
+
+/// What the ranks measure together.
+enum class TeamJob {
+  collectives,  ///< what connects them
+  devices       ///< the suite of a single device, on every rank's at once
+};
+
+/// Throws UsageError, on every rank, when the world has another size than the launcher says, or than is expected: programs that
+/// each believe to be alone. Says first, on rank 0, how many ranks there are.
+void check_world(const TeamOptions& options, MpiTeam& team);
+
+/// Each gives an exit status, the same on every rank, or throws: a UsageError or TeamError on every rank, anything else on one
+/// alone.
+int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options);
+/// The map of the ranks and what links them, measuring nothing.
+int team_info(MpiTeam& team, const TeamOptions& options);
+/// The cases that a job would measure.
+int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options);
+
+}  // namespace roofmark

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <regex>
+
+#include "bench/program/commands.hpp"
+#include "bench/program/suite.hpp"
+#include "bench/support/listing.hpp"
+
+namespace roofmark {
+
+Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter) {
+  std::regex expression;
+  try {
+    expression = std::regex(filter.empty() ? "." : filter);
+  } catch (const std::regex_error& error) {
+    throw UsageError("--filter '" + filter + "' is not a regular expression: " + error.what());
+  }
+  const auto matches = [&](const Case& c) { return std::regex_search(c.name(), expression); };
+  const auto any = [&](const Group& group) { return std::any_of(group.cases.begin(), group.cases.end(), matches); };
+  const bool probes = std::any_of(ceilings.begin(), ceilings.end(), any);
+  for (Group& group : suite) std::erase_if(group.cases, [&](const Case& c) { return !matches(c); });
+  std::erase_if(suite, [](const Group& group) { return group.cases.empty(); });
+  if (suite.empty() && !probes) throw UsageError("--filter '" + filter + "' matches no case of this suite (`list` shows them)");
+  return {std::move(ceilings), std::move(suite)};
+}
+
+Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
+  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric, selection.only_device};
+  std::vector<Group> ceilings, suite;
+  for (const NamedFamily& family : families()) {
+    std::vector<Group>& groups = family.name == families().front().name ? ceilings : suite;
+    for (Group& group : family.list(listing)) groups.push_back(std::move(group));
+  }
+  return filtered(std::move(ceilings), std::move(suite), selection.filter);
+}
+
+}  // namespace roofmark

@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/support/product_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "harness/device/random.hpp"
+#include "harness/model/statistics.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// The fewer columns a checksum takes, the smaller the error that it shows; more blocks than this would cost too much.
+constexpr std::int64_t kLeastBlock = 32, kMostBlocks = 64;
+constexpr std::int64_t kSampledElements = 64;
+constexpr double kFalseAlarms = 1e-9;
+/// So many checksums tell their own spread, however wrong one of them is.
+constexpr std::size_t kAlike = 512;
+/// The median of |x| for x from N(0, 1).
+constexpr double kNormalMedian = 0.6745;
+
+double smallest_normal(DataType type) {
+  switch (type) {
+    case DataType::fp64:
+      return 0x1p-1022;
+    case DataType::fp16:
+      return 0x1p-14;
+    default:
+      return is_integer(type) ? 0 : 0x1p-126;
+  }
+}
+
+std::int64_t block_columns(std::int64_t n) { return std::max(kLeastBlock, (n + kMostBlocks - 1) / kMostBlocks); }
+
+/// `count` indices below `size`, or all: the first, the last, and others at random.
+std::vector<std::int64_t> picked(std::int64_t size, std::int64_t count, std::uint64_t seed) {
+  std::set<std::int64_t> chosen = {0, size - 1};
+  for (std::uint64_t draw = 0; static_cast<std::int64_t>(chosen.size()) < std::min(size, count); ++draw) {
+    chosen.insert(static_cast<std::int64_t>(random_bits(seed, 0, draw) % static_cast<std::uint64_t>(size)));
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+std::vector<double> fetched(Device& device, const double* data, std::int64_t count) {
+  std::vector<double> host(static_cast<std::size_t>(count));
+  device.to_host(host.data(), data, host.size() * sizeof(double));
+  return host;
+}
+
+}  // namespace
+
+void ProductCheck::Worst::see(double error, double allowed) {
+  // One huge element makes the squares, and so what is allowed, infinite: that allows nothing.
+  const double ratio = error == 0 ? 0 : std::isfinite(allowed) ? error / allowed : std::nan("");
+  if (!std::isnan(of_allowed) && !(ratio <= of_allowed)) of_allowed = ratio;
+}
+
+ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings)
+    : problem_(problem), a_(a), b_(b), output_(gemm_output_type(problem.type)) {
+  const auto k = static_cast<double>(problem.k);
+  double unit = 0, count = 0, bias = 0;
+  switch (problem.type) {
+    case DataType::fp64:
+    case DataType::fp32:
+      unit = unit_roundoff(problem.type);
+      count = 2 * k;
+      break;
+    case DataType::tf32:
+    case DataType::fp16:
+    case DataType::bf16:
+      unit = 0x1p-23;
+      count = k;
+      bias = k / 4 + 1;
+      break;
+    case DataType::fp8:
+      unit = 0x1p-13;
+      count = k;
+      bias = k / 32 + 1;
+      break;
+    case DataType::int8:
+    case DataType::int32:
+      return;
+  }
+  const double u64 = unit_roundoff(DataType::fp64), u = unit_roundoff(output_);
+  roundings_.bias = unit * bias;
+  roundings_.chance = std::sqrt(unit * unit * count + u64 * u64 * 2 * k + u * u * (output_roundings - 1));
+}
+
+void ProductCheck::reference() {
+  const auto [m, n, k, type, layout] = problem_;
+  const std::int64_t some = std::min<std::int64_t>(n, 8);
+  const std::vector<std::int64_t> rows = picked(m, (kSampledElements + some - 1) / some, a_.seed);
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::vector<std::int64_t> columns = picked(n, (kSampledElements + count - 1) / count, b_.seed + 1);
+
+  const auto line = [k = k, type = type](const Fill& fill, std::int64_t first, std::int64_t stride) {
+    std::vector<double> values(static_cast<std::size_t>(k));
+    for (std::int64_t l = 0; l < k; ++l) {
+      values[static_cast<std::size_t>(l)] =
+          generate(fill.distribution, type, fill.seed, fill.array, static_cast<std::uint64_t>(first + l * stride));
+    }
+    return values;
+  };
+  std::vector<std::vector<double>> right;
+  for (std::int64_t column : columns) {
+    right.push_back(transposes_b(layout) ? line(b_, column, n) : line(b_, column * k, 1));
+  }
+  for (std::int64_t row : rows) {
+    const std::vector<double> left = transposes_a(layout) ? line(a_, row * k, 1) : line(a_, row, m);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      Element element{row, columns[c], 0, 0, 0};
+      for (std::size_t l = 0; l < left.size(); ++l) {
+        const double term = left[l] * right[c][l];
+        element.value += term;
+        element.absolute_sum += std::fabs(term);
+        element.norm += term * term;
+      }
+      element.norm = std::sqrt(element.norm);
+      elements_.push_back(element);
+    }
+  }
+}
+
+ProductCheck::Worst ProductCheck::check_elements(Device& device, const void* d, double z, double& in_units_of_u) {
+  if (elements_.empty()) reference();
+  const double u = unit_roundoff(output_);
+  Worst worst, units;
+  for (const Element& element : elements_) {
+    double stored = 0;
+    const std::size_t size = size_of(output_);
+    const auto index = static_cast<std::size_t>(element.column * problem_.m + element.row);
+    device.to_host(&stored, static_cast<const std::byte*>(d) + index * size, size);
+    const double error = std::fabs(load_as_double(output_, &stored, 0) - element.value);
+    const double rounded = u * std::max(std::fabs(element.value), smallest_normal(output_));
+    worst.see(error, rounded + (roundings_.bias + z * roundings_.chance) * (1 + z) * element.norm);
+    units.see(error, (u > 0 ? u : 1) * element.absolute_sum);
+  }
+  in_units_of_u = units.of_allowed;
+  return worst;
+}
+
+ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, const void* b, const void* d, double z,
+                                             double& certain) {
+  const auto [m, n, k, type, layout] = problem_;
+  const MatrixView view_a{a, type, m, k, transposes_a(layout) ? k : 1, transposes_a(layout) ? 1 : m};
+  const MatrixView view_b{b, type, k, n, transposes_b(layout) ? n : 1, transposes_b(layout) ? 1 : k};
+  const MatrixView view_d{d, output_, m, n, 1, m};
+  const std::int64_t block_size = block_columns(n), blocks = (n + block_size - 1) / block_size;
+  const auto allocate = [&device](std::int64_t count) {
+    return device.allocate(static_cast<std::size_t>(count) * sizeof(double));
+  };
+  const auto doubles = [](const Memory& memory) { return static_cast<double*>(memory.get()); };
+
+  const std::uint64_t signs = random_bits(a_.seed, calls_, 0);
+  const Memory b_sums = allocate(k * blocks), b_squares = allocate(k * blocks), expected = allocate(m * blocks);
+  const Memory d_sums = allocate(m * blocks), d_squares = allocate(m * blocks), a_squares = allocate(m);
+  device.signed_block_sums(view_a, k, signs, doubles(d_sums), doubles(a_squares));
+  device.signed_block_sums(view_b, block_size, signs, doubles(b_sums), doubles(b_squares));
+  device.multiply_fp64(view_a, doubles(b_sums), blocks, doubles(expected));
+  device.signed_block_sums(view_d, block_size, signs, doubles(d_sums), doubles(d_squares));
+
+  const std::vector<double> row_norms = fetched(device, doubles(a_squares), m);
+  const std::vector<double> column_norms = fetched(device, doubles(b_squares), k * blocks);
+  const std::vector<double> right = fetched(device, doubles(expected), m * blocks);
+  const std::vector<double> got = fetched(device, doubles(d_sums), m * blocks);
+  const std::vector<double> squares = fetched(device, doubles(d_squares), m * blocks);
+
+  std::vector<double> greatest(static_cast<std::size_t>(blocks));
+  for (std::size_t i = 0; i < column_norms.size(); ++i) {
+    double& most = greatest[i % greatest.size()];
+    most = std::max(most, column_norms[i]);
+  }
+  std::vector<double> errors(got.size()), norms(got.size()), allowed(got.size());
+  double square_sum = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::size_t row = i / greatest.size(), block = i % greatest.size();
+    const auto width = static_cast<double>(std::min(block_size, n - static_cast<std::int64_t>(block) * block_size));
+    const double norm = std::sqrt(greatest[block] * row_norms[row] / width);
+    const double rounded = unit_roundoff(output_) * (std::sqrt(squares[i]) + std::sqrt(width) * smallest_normal(output_));
+    errors[i] = std::fabs(got[i] - right[i]);
+    norms[i] = std::sqrt(width) * norm;
+    allowed[i] = z * (rounded + (roundings_.bias + roundings_.chance) * (std::sqrt(width) + z) * norm);
+    square_sum += squares[i];
+  }
+  if (type == DataType::fp8 && errors.size() >= kAlike && std::isfinite(square_sum)) {
+    std::vector<double> relative;
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      if (norms[i] > 0) relative.push_back(errors[i] / norms[i]);
+    }
+    const double deviation = relative.empty() ? 0 : median(std::move(relative)) / kNormalMedian;
+    for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = std::min(allowed[i], 4 * z * deviation * norms[i]);
+  }
+  Worst worst;
+  for (std::size_t i = 0; i < errors.size(); ++i) worst.see(errors[i], allowed[i]);
+  // A wrong element must outweigh what is allowed and what the others may bring up against it.
+  const double most_allowed = *std::max_element(allowed.begin(), allowed.end());
+  certain = square_sum > 0 ? 2 * most_allowed / std::sqrt(square_sum / (static_cast<double>(m) * static_cast<double>(n))) : 0;
+  return worst;
+}
+
+Verification ProductCheck::verify(Device& device, const void* a, const void* b, const void* d) {
+  ++calls_;
+  const std::int64_t block = block_columns(problem_.n), blocks = (problem_.n + block - 1) / block;
+  const double comparisons = static_cast<double>(problem_.m) * static_cast<double>(blocks) + 2 * kSampledElements;
+  // Each comparison rests on four events, each with a chance of at most 2 exp(-z^2 / 2).
+  const double z = std::sqrt(2 * std::log(8 * comparisons / kFalseAlarms));
+  double in_units_of_u = 0, certain = 0;
+  const Worst elements = check_elements(device, d, z, in_units_of_u);
+  const Worst sums = check_sums(device, a, b, d, z, certain);
+
+  const std::string unit = is_integer(output_) ? "sum of |terms|" : fmt::format("u({}) x sum of |terms|", name(output_));
+  std::string detail = fmt::format(
+      "of the allowed error: {:.3g} at {} elements (at most {:.3g} {}), {:.3g} over {} x {} checksums of up to {} elements; an "
+      "element off by {:.2g} of the root mean square is found for certain",
+      elements.of_allowed, elements_.size(), in_units_of_u, unit, sums.of_allowed, problem_.m, blocks, block, certain);
+  Worst worst = elements;
+  worst.see(sums.of_allowed, 1);
+  return Verification::within(worst.of_allowed, 1, std::move(detail));
+}
+
+}  // namespace roofmark

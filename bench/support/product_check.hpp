@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/device/device.hpp"
+#include "harness/model/case.hpp"
+#include "kernels/gemm.hpp"
+
+namespace roofmark {
+
+/// Whether D = A x B is right, for operands that Device::fill made. Two ways, and both must hold:
+///
+/// - At least 64 elements (all where there are fewer; the corners, further ones of the outer rows and columns, and of random
+///   rows and columns) against float64 dot products that the host computes from the generator of the data alone.
+/// - All elements, on the device: D x against A (B x) in float64, where x is of random signs over a block of columns and
+///   0 elsewhere, for every block (of 32 columns; from n = 2048 on there are 64 blocks). A wrong element shifts its checksum by
+///   its error, whichever sign it drew.
+///
+/// What an element may be off. Write T for the root of the sum of the squares of its k terms. The terms' signs are random and
+/// independent, so a partial sum in whatever order is below z T in magnitude, but for a chance of 2 exp(-z^2 / 2). On the way
+/// a sum is rounded `count` times, each to within `unit` of its greatest addend, either way as often; where the hardware
+/// truncates the running sum, that error has the sum's own sign `bias` times and adds up. Then D is rounded, to within u |D|:
+///   allowed = u |D| + unit (bias + z sqrt(count)) (1 + z) T
+///   fp32, fp64    rounded to nearest: unit u, count 2 k (the product may be rounded too), no bias. A worst-case bound would
+///                 be k u x sum of |terms|; that roundings behave like chance is Higham and Mary's model (SIAM J. Sci. Comput.
+///                 41(5), 2019)
+///   tf32, 16-bit  exact products, aligned to the greatest and truncated at 24 bits or more, in groups of at least four
+///                 (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, PeerJ CS, 2021): unit 2^-23,
+///                 count k, bias k / 4 + 1
+///   fp8           the same with 13 bits behind the point and groups of 32, which is what Ada and Hopper keep without
+///                 promotion (DeepSeek-V3 Technical Report, 3.3.2: about 14 bits): unit 2^-13, count k, bias k / 32 + 1
+///   int8          exact
+/// Float64's own roundings of the reference are added, and those to D's type of an algorithm that adds parts of k in it.
+///
+/// What a checksum over w columns may be off: the signs are independent of the errors e, so it exceeds z |e| with a chance of
+/// at most 2 exp(-z^2 / 2) (Hoeffding), |e| the root of the sum of the columns' squared errors:
+///   allowed = z (u |D| + unit (bias + sqrt(count)) (sqrt(w) + z) T)
+/// with |D| over the w elements and T the root mean square of theirs, bounded by (greatest over l of sum over c of b[l, c]^2)
+/// x |a|^2 / w. z makes the chance of any false alarm in a whole check at most 1e-9. Of fp8 that allows many times what is
+/// seen, and a long sum could be wrong by more than itself; there a checksum must also keep within 4 z of the median of all,
+/// each relative to the root of w times T, taken as that of a normal distribution (the 4 for parts of D that the library
+/// sums in another way).
+class ProductCheck {
+ public:
+  /// A and B hold `a` and `b` as filled, without padding; D was rounded `output_roundings` times (GemmPlan).
+  ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings);
+
+  /// Error and bound are in units of what is allowed, the worse of the two ways; the detail tells them apart, and how wrong a
+  /// single element must be to be found for certain. Device memory: about 8 (3 m + 2 k) bytes a block. Every call draws
+  /// other signs.
+  Verification verify(Device& device, const void* a, const void* b, const void* d);
+
+ private:
+  /// Sums of roundings relative to T: those that add up and those that add like chance.
+  struct Roundings {
+    double bias = 0;
+    double chance = 0;
+  };
+  /// An element as float64 has it.
+  struct Element {
+    std::int64_t row, column;
+    double value, absolute_sum, norm;  ///< sum of terms, of |terms|, and T
+  };
+  /// The worst of many comparisons; NaN once any was NaN.
+  struct Worst {
+    double of_allowed = 0;
+    void see(double error, double allowed);
+  };
+
+  void reference();
+  Worst check_elements(Device& device, const void* d, double z, double& in_units_of_u);
+  Worst check_sums(Device& device, const void* a, const void* b, const void* d, double z, double& certain);
+
+  GemmProblem problem_;
+  Fill a_, b_;
+  DataType output_;
+  Roundings roundings_;
+  std::uint64_t calls_ = 0;
+  std::vector<Element> elements_;
+};
+
+}  // namespace roofmark

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cpu/fill.hpp"
+
+namespace roofmark {
+namespace {
+
+// An attribute that other processors do not know. Eight 64-bit products at a time make normal numbers seven times as fast.
+#if defined(__x86_64__)
+#define ROOFMARK_WIDEST_VECTORS __attribute__((target_clones("arch=x86-64-v4", "default")))
+#else
+#define ROOFMARK_WIDEST_VECTORS
+#endif
+
+template <DataType kType, Distribution kDistribution>
+ROOFMARK_WIDEST_VECTORS void fill_all(typename Element<kType>::Storage* to, std::uint64_t seed, std::uint64_t array,
+                                      std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) to[i] = generate<kType>(kDistribution, seed, array, static_cast<std::uint64_t>(i));
+}
+
+}  // namespace
+
+void fill_range(void* data, DataType type, std::int64_t begin, std::int64_t end, const Fill& fill) {
+  with_type(type, [&]<DataType kType>() {
+    auto* to = static_cast<typename Element<kType>::Storage*>(data);
+    switch (fill.distribution) {
+      case Distribution::normal:
+        return fill_all<kType, Distribution::normal>(to, fill.seed, fill.array, begin, end);
+      case Distribution::uniform:
+        return fill_all<kType, Distribution::uniform>(to, fill.seed, fill.array, begin, end);
+      case Distribution::zeros:
+        return fill_all<kType, Distribution::zeros>(to, fill.seed, fill.array, begin, end);
+    }
+  });
+}
+
+}  // namespace roofmark

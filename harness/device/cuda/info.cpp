@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/info.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "harness/device/cuda_device.hpp"
+#include "kernels/base/cuda.hpp"
+
+namespace roofmark {
+
+namespace cuda {
+
+namespace {
+
+std::optional<int> attribute(int ordinal, cudaDeviceAttr which) {
+  int value = 0;
+  if (cudaDeviceGetAttribute(&value, which, ordinal) != cudaSuccess) {
+    cudaGetLastError();
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::vector<std::string> forbidden_nodes() {
+  std::vector<std::string> nodes;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", ignored)) {
+    const std::string path = entry.path().string();
+    if (path.starts_with("/dev/nvidia") && entry.is_character_file(ignored) && access(path.c_str(), R_OK | W_OK) != 0) {
+      nodes.push_back(path);
+    }
+  }
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+/// The NUMA node a PCI device hangs on, as Linux says; -1 there means none.
+std::optional<int> numa_node(std::string bus_id) {
+  std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::ifstream file("/sys/bus/pci/devices/" + bus_id + "/numa_node");
+  int node = -1;
+  if (!(file >> node) || node < 0) return std::nullopt;
+  return node;
+}
+
+}  // namespace
+
+std::string cuda_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+std::string pci_bus_id(int ordinal) {
+  std::array<char, 32> text{};
+  check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), ordinal));
+  return text.data();
+}
+
+std::string describe(const Absence& absence) {
+  if (absence.status == cudaErrorInsufficientDriver && absence.driver_version == 0) {
+    return "no NVIDIA driver is loaded: install it (nvidia-smi must list the GPU), or pass the GPU into the container "
+           "(--gpus all, --nv)";
+  }
+  if (absence.status == cudaErrorInsufficientDriver) {
+    return fmt::format(
+        "the driver is older than the CUDA runtime of this build: it supports CUDA {}, the runtime is {}: update the driver, "
+        "or "
+        "build with a toolkit no newer than the driver",
+        cuda_version_text(absence.driver_version), cuda_version_text(absence.runtime_version));
+  }
+  const std::string said = fmt::format("{} ({})", cudaGetErrorString(absence.status), cudaGetErrorName(absence.status));
+  if (!absence.forbidden_nodes.empty()) {
+    return fmt::format(
+        "no permission to use the GPU: {} may not be opened ({}): ask for access to it (the group that owns it, "
+        "or a job that was given the GPU)",
+        fmt::join(absence.forbidden_nodes, ", "), said);
+  }
+  if (absence.status == cudaErrorNoDevice && absence.visible_devices) {
+    return fmt::format(
+        "no GPU is visible: CUDA_VISIBLE_DEVICES=\"{}\" names none: unset it, or name a GPU that nvidia-smi -L "
+        "lists",
+        *absence.visible_devices);
+  }
+  switch (absence.status) {
+    case cudaSuccess:
+    case cudaErrorNoDevice:
+      return "the driver finds no GPU: see nvidia-smi, and dmesg for errors of the NVIDIA driver";
+    case cudaErrorSystemDriverMismatch:
+      return said + ": the driver's library and its kernel module differ: reload the module or reboot";
+    case cudaErrorSystemNotReady:
+      return said + ": start nvidia-fabricmanager (or nvidia-imex), and see its log";
+    case cudaErrorCompatNotSupportedOnDevice:
+      return said + ": the forward-compatibility libraries do not support this GPU: take them off LD_LIBRARY_PATH";
+    default:
+      return said + ": see nvidia-smi, and dmesg for errors of the NVIDIA driver";
+  }
+}
+
+DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, ordinal));
+  const auto read = [ordinal](cudaDeviceAttr which) { return attribute(ordinal, which); };
+
+  DeviceInfo info;
+  info.id = "cuda:" + std::to_string(ordinal);
+  info.backend = Backend::cuda;
+  info.name = properties.name;
+  info.compute_capability = properties.major * 10 + properties.minor;
+  info.multiprocessors = properties.multiProcessorCount;
+  info.memory_bytes = properties.totalGlobalMem;
+  // Attributes in kHz; 0 where the driver does not know.
+  if (const auto kilohertz = read(cudaDevAttrClockRate).value_or(0)) info.clock_hz = kilohertz * 1e3;
+  if (const auto kilohertz = read(cudaDevAttrMemoryClockRate).value_or(0)) info.memory_clock_hz = kilohertz * 1e3;
+  if (const auto bits = read(cudaDevAttrGlobalMemoryBusWidth).value_or(0)) info.memory_bus_bits = bits;
+  if (const auto bytes = read(cudaDevAttrL2CacheSize).value_or(0)) {
+    info.caches.push_back({"l2", static_cast<std::size_t>(bytes), static_cast<std::size_t>(bytes)});
+  }
+
+  auto& details = info.details;
+  const auto add = [&details](const char* key, const auto& value) {
+    if (value) details[key] = *value;
+  };
+  const std::string bus_id = pci_bus_id(ordinal);
+  details["uuid"] = uuid_text(properties.uuid);
+  details["pci_bus_id"] = bus_id;
+  int version = 0;
+  if (cudaDriverGetVersion(&version) == cudaSuccess) details["cuda_driver_version"] = cuda_version_text(version);
+  if (cudaRuntimeGetVersion(&version) == cudaSuccess) details["cuda_runtime_version"] = cuda_version_text(version);
+  details["multiprocessors"] = info.multiprocessors;
+  add("clock_hz", info.clock_hz);
+  add("memory_clock_hz", info.memory_clock_hz);
+  add("memory_bus_bits", info.memory_bus_bits);
+  add("l2_bytes", read(cudaDevAttrL2CacheSize));
+  add("shared_memory_per_multiprocessor_bytes", read(cudaDevAttrMaxSharedMemoryPerMultiprocessor));
+  add("registers_per_multiprocessor", read(cudaDevAttrMaxRegistersPerMultiprocessor));
+  if (const auto ecc = read(cudaDevAttrEccEnabled)) details["ecc"] = *ecc != 0;
+  if (const auto mode = read(cudaDevAttrComputeMode)) {
+    details["compute_mode"] = *mode == cudaComputeModeDefault            ? "default"
+                              : *mode == cudaComputeModeProhibited       ? "prohibited"
+                              : *mode == cudaComputeModeExclusiveProcess ? "exclusive process"
+                                                                         : "exclusive";
+  }
+  add("numa_node", numa_node(bus_id));
+  nvml.describe(details);
+  add("foreign_processes", nvml.foreign_processes());
+  return info;
+}
+
+}  // namespace cuda
+
+CudaDevices cuda_devices() {
+  cuda::Absence absence;
+  int count = 0;
+  absence.status = cudaGetDeviceCount(&count);
+  CudaDevices devices;
+  if (absence.status == cudaSuccess && count > 0) {
+    devices.ordinals.resize(count);
+    std::iota(devices.ordinals.begin(), devices.ordinals.end(), 0);
+    return devices;
+  }
+  cudaGetLastError();
+  if (cudaDriverGetVersion(&absence.driver_version) != cudaSuccess) absence.driver_version = 0;
+  if (cudaRuntimeGetVersion(&absence.runtime_version) != cudaSuccess) absence.runtime_version = 0;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) absence.visible_devices = visible;
+  absence.forbidden_nodes = cuda::forbidden_nodes();
+  devices.reason = describe(absence);
+  return devices;
+}
+
+}  // namespace roofmark

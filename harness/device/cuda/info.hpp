@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/device/cuda/nvml.hpp"
+#include "harness/device/device.hpp"
+
+namespace roofmark::cuda {
+
+/// What is known where no device can be used.
+struct Absence {
+  cudaError_t status = cudaErrorNoDevice;  ///< of counting the devices
+  int driver_version = 0;                  ///< newest CUDA version that the driver supports, as 12040; 0 without a driver
+  int runtime_version = 0;
+  std::optional<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES
+  std::vector<std::string> forbidden_nodes;    ///< device files that exist and may not be opened
+};
+
+/// The reason and the way out, in one line.
+std::string describe(const Absence& absence);
+
+/// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+std::string uuid_text(const cudaUUID_t& uuid);
+/// "12.4" for 12040.
+std::string cuda_version_text(int version);
+/// "0000:3B:00.0"
+std::string pci_bus_id(int ordinal);
+
+/// All but free_bytes. Makes no context on the device.
+DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml);
+
+}  // namespace roofmark::cuda

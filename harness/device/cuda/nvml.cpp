@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/nvml.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace roofmark::cuda {
+
+namespace {
+
+// From nvml.h, whose values and layouts are a stable interface.
+constexpr int kInsufficientSize = 7;  // nvmlReturn_t
+constexpr int kSmClock = 1;           // nvmlClockType_t
+constexpr int kMemoryClock = 2;
+constexpr int kGpuSensor = 0;  // nvmlTemperatureSensors_t
+constexpr unsigned long long kNotAvailable = ~0ull;
+constexpr unsigned kTextLength = 128;
+constexpr unsigned kNvlinkMaxLinks = 18;
+/// nvmlProcessInfo_t of the functions with suffix _v2 and _v3.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+
+}  // namespace
+
+Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) { usable_ = call("nvmlInit_v2"); }
+
+const Nvml& Nvml::driver() {
+  // Never closed: the process uses it to its end.
+  static const Nvml nvml([library = dlopen("libnvidia-ml.so.1", RTLD_NOW)](const char* symbol) {
+    return library ? dlsym(library, symbol) : nullptr;
+  });
+  return nvml;
+}
+
+NvmlDevice::NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id) : nvml_(nvml) {
+  if (nvml_.call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &handle_)) return;
+  if (!nvml_.call("nvmlDeviceGetHandleByPciBusId_v2", pci_bus_id.c_str(), &handle_)) handle_ = nullptr;
+}
+
+std::optional<std::string> NvmlDevice::text(const char* symbol) const {
+  std::array<char, kTextLength> buffer{};
+  if (!handle_ || !nvml_.call(symbol, handle_, buffer.data(), kTextLength)) return std::nullopt;
+  return buffer.data();
+}
+
+std::optional<unsigned> NvmlDevice::number(const char* symbol) const {
+  unsigned value = 0;
+  if (!handle_ || !nvml_.call(symbol, handle_, &value)) return std::nullopt;
+  return value;
+}
+
+std::optional<unsigned> NvmlDevice::clock(const char* symbol, int domain) const {
+  unsigned megahertz = 0;
+  if (!handle_ || !nvml_.call(symbol, handle_, domain, &megahertz)) return std::nullopt;
+  return megahertz;
+}
+
+Telemetry NvmlDevice::telemetry() const {
+  Telemetry now;
+  if (!handle_) return now;
+  if (const auto megahertz = clock("nvmlDeviceGetClockInfo", kSmClock)) now.sm_clock_hz = *megahertz * 1e6;
+  if (const auto megahertz = clock("nvmlDeviceGetClockInfo", kMemoryClock)) now.memory_clock_hz = *megahertz * 1e6;
+  if (const auto milliwatts = number("nvmlDeviceGetPowerUsage")) now.power_watts = *milliwatts * 1e-3;
+  unsigned celsius = 0;
+  if (nvml_.call("nvmlDeviceGetTemperature", handle_, kGpuSensor, &celsius)) now.temperature_celsius = celsius;
+  unsigned long long mask = 0;
+  if (nvml_.call("nvmlDeviceGetCurrentClocksEventReasons", handle_, &mask) ||
+      nvml_.call("nvmlDeviceGetCurrentClocksThrottleReasons", handle_, &mask)) {
+    now.throttle_reasons = throttle_reasons(mask);
+  }
+  return now;
+}
+
+void NvmlDevice::describe(nlohmann::ordered_json& details) const {
+  if (!handle_) return;
+  const auto add = [&details](const char* key, const auto& value) {
+    if (value) details[key] = *value;
+  };
+  const auto scaled = [](std::optional<unsigned> value, double unit) {
+    return value ? std::optional<double>(*value * unit) : std::nullopt;
+  };
+  std::array<char, kTextLength> version{};
+  if (nvml_.call("nvmlSystemGetDriverVersion", version.data(), kTextLength)) details["driver_version"] = version.data();
+  add("serial", text("nvmlDeviceGetSerial"));
+  add("vbios", text("nvmlDeviceGetVbiosVersion"));
+  add("sm_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kSmClock), 1e6));
+  add("memory_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kMemoryClock), 1e6));
+  describe_pcie(details);
+  describe_nvlink(details);
+  add("power_limit_watts", scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3));
+  add("power_limit_default_watts", scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3));
+  if (const auto mode = number("nvmlDeviceGetPersistenceMode")) details["persistence_mode"] = *mode != 0;
+  unsigned mig = 0, mig_after_reset = 0;
+  if (nvml_.call("nvmlDeviceGetMigMode", handle_, &mig, &mig_after_reset)) details["mig_mode"] = mig != 0;
+}
+
+void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
+  constexpr const char* kQuestions[][2] = {{"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"},
+                                           {"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"},
+                                           {"pcie_generation_max", "nvmlDeviceGetMaxPcieLinkGeneration"},
+                                           {"pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth"}};
+  for (const auto& [key, symbol] : kQuestions) {
+    if (const auto value = number(symbol)) details[key] = *value;
+  }
+  // An idle link falls to a lower generation by itself and rises under load; lanes that are missing stay so.
+  if (!details.contains("pcie_generation_max") || !details.contains("pcie_width")) return;
+  struct Generation {
+    double transfers_per_second;  ///< a lane; a bit each
+    double carried;               ///< the share of data
+    const char* encoding;
+  };
+  constexpr Generation kGenerations[] = {{2.5e9, 8.0 / 10, "8b/10b"},      {5e9, 8.0 / 10, "8b/10b"},
+                                         {8e9, 128.0 / 130, "128b/130b"},  {16e9, 128.0 / 130, "128b/130b"},
+                                         {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 bytes of a flit's 256"}};
+  const unsigned generation = details.at("pcie_generation_max"), width = details.at("pcie_width");
+  if (generation == 0 || generation > std::size(kGenerations)) return;
+  const Generation& link = kGenerations[generation - 1];
+  details["pcie_bytes_per_second"] = link.transfers_per_second * width / 8 * link.carried;
+  details["pcie_source"] = fmt::format("PCIe {}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", generation, width,
+                                       link.transfers_per_second / 1e9, link.encoding);
+}
+
+void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
+  unsigned links = 0;
+  bool answered = false;
+  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
+    int enabled = 0;
+    if (!nvml_.call("nvmlDeviceGetNvLinkState", handle_, link, &enabled)) continue;
+    answered = true;
+    links += enabled == 1;
+  }
+  if (!answered) return;
+  details["nvlink_links"] = links;
+  int major = 0, minor = 0;
+  if (links == 0 || !nvml_.call("nvmlDeviceGetCudaComputeCapability", handle_, &major, &minor)) return;
+  // Of data, by what carries the links: NVML has given H100 the version of Blackwell's, and the speed it tells is the line's.
+  struct Published {
+    int major, minor;
+    double bytes_per_second;
+    const char* source;
+  };
+  constexpr Published kPublished[] = {{7, 0, 25e9, "V100: 150 GB/s over 6"},
+                                      {8, 0, 25e9, "A100: 300 GB/s over 12"},
+                                      {9, 0, 25e9, "H100, H200: 450 GB/s over 18"},
+                                      {10, 0, 50e9, "B200: 900 GB/s over 18"},
+                                      {10, 3, 50e9, "B300: 900 GB/s over 18"}};
+  for (const Published& gpu : kPublished) {
+    if (gpu.major != major || gpu.minor != minor) continue;
+    details["nvlink_bytes_per_second"] = links * gpu.bytes_per_second;
+    details["nvlink_source"] =
+        fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", links, gpu.bytes_per_second / 1e9, gpu.source);
+  }
+}
+
+std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {
+  if (!handle_) return std::nullopt;
+  std::vector<ProcessInfo> processes(64);
+  unsigned count = 0;
+  const auto ask = [&](const char* symbol) {
+    count = static_cast<unsigned>(processes.size());
+    return nvml_.status(symbol, handle_, &count, processes.data());
+  };
+  for (const char* symbol : {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}) {
+    auto status = ask(symbol);
+    if (status == kInsufficientSize) {
+      processes.resize(2 * std::size_t{count});
+      status = ask(symbol);
+    }
+    if (status != 0) continue;
+    auto found = nlohmann::ordered_json::array();
+    for (unsigned i = 0; i < count; ++i) {
+      const ProcessInfo& process = processes[i];
+      if (process.pid == static_cast<unsigned>(getpid())) continue;
+      nlohmann::ordered_json entry = {{"pid", process.pid}};
+      std::array<char, kTextLength> name{};
+      if (nvml_.call("nvmlSystemGetProcessName", process.pid, name.data(), kTextLength)) {
+        // A file name may be any bytes; JSON is UTF-8.
+        std::replace_if(
+            name.begin(), name.end(), [](char c) { return static_cast<signed char>(c) < 0; }, '?');
+        entry["name"] = name.data();
+      }
+      if (process.memory_bytes != kNotAvailable) entry["memory_bytes"] = process.memory_bytes;
+      found.push_back(std::move(entry));
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> throttle_reasons(std::uint64_t mask) {
+  // nvmlClocksEventReasons: 0x1 is idle, 0x2 the clocks an application asked for.
+  constexpr std::uint64_t kNotThrottling = 0x1 | 0x2;
+  constexpr std::pair<std::uint64_t, const char*> kReasons[] = {
+      {0x4, "power cap"},         {0x8, "hardware slowdown"}, {0x10, "sync boost"},    {0x20, "thermal"},
+      {0x40, "hardware thermal"}, {0x80, "power brake"},      {0x100, "display clock"}};
+  std::vector<std::string> names;
+  std::uint64_t rest = mask & ~kNotThrottling;
+  for (const auto& [bit, name] : kReasons) {
+    if (rest & bit) names.emplace_back(name);
+    rest &= ~bit;
+  }
+  if (rest) names.push_back(fmt::format("unknown ({:#x})", rest));
+  return names;
+}
+
+}  // namespace roofmark::cuda

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/device/device.hpp"
+
+namespace roofmark::cuda {
+
+/// The library that comes with the driver, loaded at run time: the toolkit need not have its header, and an older driver
+/// lacks some of its functions. Every question may go unanswered.
+class Nvml {
+ public:
+  /// The address of a function, or null.
+  using Resolve = std::function<void*(const char* symbol)>;
+
+  /// Initialises the library that `resolve` finds its functions in.
+  explicit Nvml(Resolve resolve);
+  /// The driver's, loaded once; knows no function where it cannot be loaded.
+  static const Nvml& driver();
+
+  /// Calls a function of NVML, all of which return 0 for success; false when it fails or is not there. The arguments' types
+  /// are those of NVML's declaration; its enumerations are ints.
+  template <class... Arguments>
+  bool call(const char* symbol, Arguments... arguments) const {
+    return status(symbol, arguments...) == 0;
+  }
+  /// The status, or nothing when the function is not there.
+  template <class... Arguments>
+  std::optional<int> status(const char* symbol, Arguments... arguments) const {
+    auto* function = reinterpret_cast<int (*)(Arguments...)>(usable_ ? resolve_(symbol) : nullptr);
+    if (!function) return std::nullopt;
+    return function(arguments...);
+  }
+
+ private:
+  Resolve resolve_;
+  bool usable_ = true;
+};
+
+/// One GPU as NVML sees it.
+class NvmlDevice {
+ public:
+  /// The device of a CUDA UUID ("GPU-..."), else of a PCI bus id: NVML's order of devices is not CUDA's. A device that is not
+  /// found answers nothing.
+  NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id);
+
+  /// The power is NVML's, which recent devices average over a second.
+  Telemetry telemetry() const;
+  /// Adds driver_version, serial, vbios, sm_clock_max_hz, memory_clock_max_hz, pcie_generation, pcie_width, their _max,
+  /// power_limit_watts, power_limit_default_watts, persistence_mode and mig_mode, each where it can be read; of the links, in
+  /// one direction, pcie_bytes_per_second, nvlink_links (that are up) and nvlink_bytes_per_second, each with its _source.
+  void describe(nlohmann::ordered_json& details) const;
+  /// The compute processes on the device but this one, as [{pid, name, memory_bytes}]; absent when NVML cannot say. In a
+  /// container this process may be listed under a number it does not know: ask before it uses the device.
+  std::optional<nlohmann::ordered_json> foreign_processes() const;
+
+ private:
+  std::optional<std::string> text(const char* symbol) const;
+  std::optional<unsigned> number(const char* symbol) const;
+  std::optional<unsigned> clock(const char* symbol, int domain) const;
+  void describe_pcie(nlohmann::ordered_json& details) const;
+  void describe_nvlink(nlohmann::ordered_json& details) const;
+
+  const Nvml& nvml_;
+  void* handle_ = nullptr;
+};
+
+/// The names of the reasons in NVML's mask that lower the clock; being idle and clocks that an application asked for do not
+/// count.
+std::vector<std::string> throttle_reasons(std::uint64_t mask);
+
+}  // namespace roofmark::cuda

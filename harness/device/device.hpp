@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/device/issue.hpp"
+#include "harness/device/matrix_view.hpp"
+#include "harness/device/random.hpp"
+#include "harness/machine/cache_level.hpp"
+#include "harness/machine/json.hpp"
+#include "kernels/base/kernel.hpp"
+
+namespace roofmark {
+
+/// What is known of a device. The typed fields are those that judge or choose; `details` is all that was read, for the file
+/// and for people. What cannot be read is absent.
+struct DeviceInfo {
+  std::string id;  ///< "cuda:0", "cpu"
+  Backend backend = Backend::cpu;
+  std::string name;
+  int compute_capability = 0;             ///< 90 for 9.0; 0 on the CPU
+  int multiprocessors = 0;                ///< SMs; on the CPU the cores this process may use
+  std::optional<double> clock_hz;         ///< the highest SM (core) clock
+  std::optional<double> memory_clock_hz;  ///< the memory clock, of which each edge moves a bit a line
+  std::optional<int> memory_bus_bits;
+  std::size_t memory_bytes = 0;
+  std::size_t free_bytes = 0;  ///< when it was opened
+  std::vector<CacheLevel> caches;
+  Json details;
+
+  /// Bytes of the last-level cache, all of it; 0 when unknown.
+  std::size_t last_level_cache_bytes() const { return caches.empty() ? 0 : caches.back().total_bytes; }
+};
+
+/// Device memory with one owner.
+using Memory = std::unique_ptr<void, std::function<void(void*)>>;
+
+/// The largest error that an elementwise comparison found, and where.
+struct ElementwiseError {
+  double worst =
+      0;  ///< |got - expected| / (u(type) * scale); NaN or infinity when an output is NaN or infinite and should not be
+  std::size_t index = 0;
+};
+
+/// A sum and the sum of the squares of its terms, in float64.
+struct TermSums {
+  double sum = 0;
+  double squares = 0;
+};
+
+/// Runs the same batch of launches again and again.
+using Launch = std::function<void(Stream, int slot)>;
+struct BatchPlan {
+  Issue path = Issue::stream;
+  int launches = 1;
+  /// Launch i of all launches ever made by this batch takes slot i modulo slots, across samples.
+  int slots = 1;
+  bool flush_before = false;                   ///< evict the caches before each sample, untimed
+  std::function<void(int slot)> restore = {};  ///< when set, called for every slot before each sample, untimed
+};
+struct Timing {
+  double start_seconds = 0;   ///< since the device was opened
+  double device_seconds = 0;  ///< of the whole batch
+  double host_seconds = 0;    ///< the host's time for enqueueing the batch
+  bool valid = true;          ///< false: the gate had to open by itself, so the time is void
+};
+class Batch {
+ public:
+  virtual ~Batch() = default;
+  virtual Timing run() = 0;
+  virtual Issue path() const = 0;  ///< the path taken: a launch that cannot be captured is gated instead
+};
+
+/// What the device says of itself at one moment; what cannot be read is absent.
+struct Telemetry {
+  std::optional<double> sm_clock_hz, memory_clock_hz, power_watts, temperature_celsius;
+  std::vector<std::string> throttle_reasons;  ///< that lower the clock now: "power cap", "thermal", ...
+};
+
+/// A device under measurement. Not safe for use from two threads. Throws DeviceError; allocate throws OutOfMemory.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+  /// Where its work is enqueued. Like all that works on the device, it makes it the calling thread's current one, which a
+  /// kernel's launch asks for where there are several.
+  virtual Stream stream() = 0;
+  virtual void synchronize() = 0;
+
+  virtual std::size_t free_bytes() = 0;
+  /// At least 256-byte aligned. Counted in allocated_bytes() until it is freed.
+  Memory allocate(std::size_t bytes) { return adopt(obtain(bytes), bytes); }
+  /// Counts memory that a library allocated for this device.
+  Memory adopt(Memory memory, std::size_t bytes) {
+    *allocated_ += bytes;
+    void* data = memory.release();
+    return {data, [free = memory.get_deleter(), counter = allocated_, bytes](void* given) {
+              free(given);
+              *counter -= bytes;
+            }};
+  }
+  /// What allocate() has handed out and has not got back: by this an operation's workspace is measured, not claimed.
+  std::size_t allocated_bytes() const { return *allocated_; }
+  virtual void to_host(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void to_device(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void zero(void* data, std::size_t bytes) = 0;
+
+  // Data and checks. All synchronise.
+  virtual void fill(void* data, DataType type, std::size_t count, const Fill& fill) = 0;
+  /// 0xFF bytes: NaN in every floating-point type but fp8 e4m3, where it is NaN too, and -1 in integers.
+  virtual void poison(void* data, std::size_t bytes) = 0;
+  /// A hash of the bytes; equal on every device for equal bytes.
+  virtual std::uint64_t hash(const void* data, std::size_t bytes) = 0;
+  /// out[i] against alpha * x[i] + beta * y[i] + constant in float64 over all elements, in units of
+  /// u(type) * (|alpha x| + |beta y| + |constant|), with the type's smallest normal as the least scale; x or y may be null.
+  virtual ElementwiseError compare_linear(DataType type, const void* out, std::size_t count, double alpha, const void* x,
+                                          double beta, const void* y, double constant) = 0;
+  /// out[i] against expected[i] (device arrays of float64) over all elements, in units of u(type) * scale[i], with the type's
+  /// smallest normal as the least scale.
+  virtual ElementwiseError compare(DataType type, const void* out, std::size_t count, const double* expected,
+                                   const double* scale) = 0;
+  /// Random signs, s(i) = +-1 by sign(seed, i) of random.hpp: sums[r * blocks + b] = sum over the columns c of block b of
+  /// view(r, c) * s(c), and squares[...] = sum of view(r, c)^2, in float64; blocks = ceil(columns / block). `sums` and
+  /// `squares` are device arrays of rows x blocks doubles; squares may be null.
+  virtual void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t seed, double* sums,
+                                 double* squares) = 0;
+  /// products = view * right in float64; right is [view.columns, n], products [view.rows, n], row-major device arrays.
+  virtual void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) = 0;
+
+  /// Over the terms x[i] * y[i], or x[i] where y is null, of all elements; each term and both sums in float64.
+  virtual TermSums sum_terms(DataType type, const void* x, const void* y, std::size_t count) = 0;
+
+  // Measuring.
+  virtual std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) = 0;
+  /// The SM (core) clock now, by a probe that runs on the device for less than a millisecond; absent when it cannot be had.
+  virtual std::optional<double> observed_clock_hz() = 0;
+  virtual Telemetry telemetry() = 0;
+
+ private:
+  virtual Memory obtain(std::size_t bytes) = 0;
+
+  std::shared_ptr<std::size_t> allocated_ = std::make_shared<std::size_t>(0);
+};
+
+/// The devices that a --device value names ("auto", "cpu", "cuda", "cuda:N", "all"), as ids; `note` is set when auto took the
+/// CPU. Throws std::invalid_argument for a value that is none of these, DeviceError with the reason and the way out when a
+/// GPU is asked for and none can be used.
+std::vector<std::string> resolve_devices(const std::string& value, std::string& note);
+std::unique_ptr<Device> open_device(const std::string& id);
+
+}  // namespace roofmark

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "harness/device/cpu_device.hpp"
+#include "harness/device/cuda_device.hpp"
+#include "harness/device/device.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark {
+namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+/// The N of "cuda:N"; absent when the text is something else.
+std::optional<int> cuda_ordinal(std::string_view text) {
+  if (!text.starts_with(kCudaPrefix)) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  int ordinal = 0;
+  const auto [stop, error] = std::from_chars(text.data() + kCudaPrefix.size(), end, ordinal);
+  if (error != std::errc() || stop != end || ordinal < 0) return std::nullopt;
+  return ordinal;
+}
+
+std::string cuda_id(int ordinal) { return std::string(kCudaPrefix) + std::to_string(ordinal); }
+
+CudaDevices cuda_devices_of_this_build() {
+  if (cuda_devices) return cuda_devices();
+  return {{}, "this roofmark was built without CUDA; install a CUDA toolkit and build again"};
+}
+
+}  // namespace
+
+std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note) {
+  const std::optional<int> wanted = value == "cuda" ? 0 : cuda_ordinal(value);
+  if (!wanted && value != "auto" && value != "cpu" && value != "all") {
+    throw std::invalid_argument("unknown device '" + value + "' (known: auto, cpu, cuda, cuda:N, all)");
+  }
+  if (value == "cpu") return {"cpu"};
+  if (cuda.ordinals.empty()) {
+    if (value != "auto") throw DeviceError("no GPU can be used: " + cuda.reason, false);
+    note = "no GPU can be used, so the CPU is measured: " + cuda.reason;
+    return {"cpu"};
+  }
+  if (value == "auto") return {cuda_id(cuda.ordinals.front())};
+  std::vector<std::string> all;
+  for (int ordinal : cuda.ordinals) all.push_back(cuda_id(ordinal));
+  if (value == "all") return all;
+  if (std::find(cuda.ordinals.begin(), cuda.ordinals.end(), *wanted) == cuda.ordinals.end()) {
+    std::string known;
+    for (const std::string& id : all) known += (known.empty() ? "" : ", ") + id;
+    throw DeviceError("there is no " + cuda_id(*wanted) + " here (there are: " + known + ")", false);
+  }
+  return {cuda_id(*wanted)};
+}
+
+std::vector<std::string> resolve_devices(const std::string& value, std::string& note) {
+  return resolve_devices(value, value == "cpu" ? CudaDevices{} : cuda_devices_of_this_build(), note);
+}
+
+std::unique_ptr<Device> open_device(const std::string& id) {
+  if (id == "cpu") return open_cpu_device();
+  const std::optional<int> ordinal = cuda_ordinal(id);
+  if (!ordinal) throw std::invalid_argument("'" + id + "' is no device (known: cpu, cuda:N)");
+  if (!open_cuda_device) throw DeviceError("no GPU can be used: " + cuda_devices_of_this_build().reason, false);
+  return open_cuda_device(*ordinal);
+}
+
+}  // namespace roofmark

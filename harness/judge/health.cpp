@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/health.hpp"
+
+#include <fmt/format.h>
+
+#include "harness/model/units.hpp"
+
+namespace roofmark {
+namespace {
+
+template <class T>
+std::optional<T> read(const Json& details, const char* key) {
+  if (!details.is_object() || !details.contains(key)) return std::nullopt;
+  return details.at(key).get<T>();
+}
+
+/// Of one side, the GPU or the host, from its details.
+class Examination {
+ public:
+  Examination(Json details, std::vector<Circumstance>& found) : details_(std::move(details)), found_(found) {}
+
+  void gpu() {
+    const Json processes = read<Json>(details_, "foreign_processes").value_or(Json());
+    std::string others;
+    for (const Json& process : processes) {
+      others += fmt::format("{}{} {}", others.empty() ? "" : ", ", process.value("pid", 0), process.value("name", ""));
+    }
+    add("other processes",
+        processes.is_null() ? "unknown"
+        : others.empty()    ? "none"
+                            : others,
+        others.empty() ? "" : "their work is in every number: end them, or wait");
+    add_switch("ecc", "ECC", true, "errors of the memory pass unseen; nvidia-smi -e 1 as root, then a reset");
+    add_switch("mig_mode", "MIG", false, "a slice is measured, the ceilings may be those of the whole GPU");
+    add_switch("persistence_mode", "persistence mode", true,
+               "the driver unloads between programs, and starts are slow; nvidia-smi -pm 1 as root");
+    const auto mode = read<std::string>(details_, "compute_mode");
+    add("compute mode", mode.value_or("unknown"));
+
+    const auto limit = read<double>(details_, "power_limit_watts"), usual = read<double>(details_, "power_limit_default_watts");
+    if (limit && usual) {
+      add("power limit", fmt::format("{:.0f} W, by default {:.0f} W", *limit, *usual),
+          *limit < *usual - 1 ? "lowered: clocks under load are lower than this GPU is sold for" : "");
+    } else {
+      add("power limit", "unknown");
+    }
+    const auto generation = read<int>(details_, "pcie_generation"), width = read<int>(details_, "pcie_width");
+    const auto best_generation = read<int>(details_, "pcie_generation_max"), widest = read<int>(details_, "pcie_width_max");
+    if (generation && width && best_generation && widest) {
+      // An idle link falls to a lower generation by itself; lanes are lost by contact or by wiring.
+      add("PCIe link", fmt::format("generation {} of {}, {} lanes of {}", *generation, *best_generation, *width, *widest),
+          *width < *widest ? "lanes are missing: transfers are slower; see the slot and the riser" : "");
+    } else {
+      add("PCIe link", "unknown");
+    }
+    if (const auto node = read<int>(details_, "numa_node")) add("NUMA node of the GPU", std::to_string(*node));
+    if (const auto gate = read<std::string>(details_, "gate")) add("launch gate", *gate, "short launches show the host's time");
+  }
+
+  void host() {
+    const auto cpus = read<int>(details_, "logical_cpus").value_or(1);
+    if (const auto load = read<double>(details_, "load_average")) {
+      add("load", fmt::format("{:.2f} on {} CPUs, average of a minute", *load, cpus),
+          *load > 0.5 + 0.1 * cpus ? "other work runs here: its share of caches, memory and cores is in the numbers" : "");
+    }
+    const auto governor = read<std::string>(details_, "governor");
+    add("CPU governor", governor.value_or("unknown"),
+        governor && *governor != "performance" ? "clocks follow the load; cpupower frequency-set -g performance as root" : "");
+    if (const auto cores = read<int>(details_, "cores"), threads = read<int>(details_, "threads_per_core"); cores && threads) {
+      add("cores and SMT", fmt::format("{} cores, {} thread{} a core", *cores, *threads, *threads == 1 ? "" : "s"));
+    }
+    if (const auto nodes = read<int>(details_, "numa_nodes")) add("NUMA nodes of the host", std::to_string(*nodes));
+    const auto quota = read<double>(details_, "cpu_quota_cores");
+    add("CPU limit", quota ? fmt::format("{:g} cores' time (control group)", *quota) : "none",
+        quota && *quota < cpus ? "threads beyond it are stopped in turns" : "");
+    const auto limit = read<double>(details_, "memory_limit_bytes");
+    add("memory limit", limit ? format_bytes(*limit) + " (control group)" : "none");
+    if (read<bool>(details_, "virtual_machine").value_or(false)) {
+      add("virtual machine", "yes", "neighbours may share caches, memory and links, unseen");
+    }
+    if (const auto pages = read<std::string>(details_, "transparent_hugepage")) {
+      add("huge pages", *pages, *pages == "never" ? "bandwidth of large arrays on the host is lower" : "");
+    }
+  }
+
+ private:
+  void add(std::string what, std::string state, std::string advice = {}) {
+    found_.push_back({std::move(what), std::move(state), std::move(advice)});
+  }
+  /// `advice` is for the value that is not `good`.
+  void add_switch(const char* key, const std::string& what, bool good, const std::string& advice) {
+    const auto on = read<bool>(details_, key);
+    add(what, !on ? "unknown" : *on ? "on" : "off", on && *on != good ? advice : "");
+  }
+
+  Json details_;
+  std::vector<Circumstance>& found_;
+};
+
+}  // namespace
+
+std::vector<Circumstance> health(const DeviceInfo& device, const Json& host) {
+  std::vector<Circumstance> found;
+  if (device.backend == Backend::cuda) Examination(device.details, found).gpu();
+  Examination(host.value("details", Json::object()), found).host();
+  return found;
+}
+
+}  // namespace roofmark

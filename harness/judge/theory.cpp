@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/theory.hpp"
+
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "harness/model/units.hpp"
+
+namespace roofmark {
+
+extern const char* const kGpusJson;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string source_of(const Json& figure) { return gpu_data().at("sources").at(figure.at("source").get<std::string>()); }
+
+/// The figure's operations a clock an SM for the device's class of card, or null.
+const Json* rate(const DeviceInfo& device, const Resource& resource) {
+  const std::string capability = fmt::format("{}.{}", device.compute_capability / 10, device.compute_capability % 10);
+  const Json& all = gpu_data().at("compute_capabilities");
+  const auto found = all.find(capability);
+  if (found == all.end()) return nullptr;
+  const std::string id(resource.id);
+  if (device.name.find("GeForce") != std::string::npos && found->contains("geforce") && found->at("geforce").contains(id)) {
+    return &found->at("geforce").at(id);
+  }
+  const Json& rates = found->at("per_clock_per_multiprocessor");
+  return rates.contains(id) ? &rates.at(id) : nullptr;
+}
+
+void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
+  if (!device.clock_hz || device.multiprocessors <= 0) return;
+  for (const Resource& resource : kResources) {
+    const Json* figure = rate(device, resource);
+    // An approximate rate would call true results impossible.
+    if (!figure || figure->value("approximate", false)) continue;
+    const double per_clock = figure->at("value");
+    Ceiling& ceiling = roofline.at(resource);
+    ceiling.theoretical = device.multiprocessors * *device.clock_hz * per_clock;
+    ceiling.theoretical_clock_hz = device.clock_hz;
+    ceiling.theoretical_source = fmt::format("{} SMs x {:.0f} MHz x {} {} a clock an SM at compute capability {}.{} ({}){}",
+                                             device.multiprocessors, *device.clock_hz / 1e6, per_clock, name(resource.unit),
+                                             device.compute_capability / 10, device.compute_capability % 10, source_of(*figure),
+                                             known ? "" : "; unknown SKU: a cut-down part gives less");
+  }
+}
+
+void add_memory(const DeviceInfo& device, Roofline& roofline) {
+  if (!device.memory_bus_bits || !device.memory_clock_hz) return;
+  Ceiling& ceiling = roofline.at(resource::dram);
+  ceiling.theoretical = *device.memory_bus_bits * *device.memory_clock_hz * 2 / 8;
+  ceiling.theoretical_source =
+      fmt::format("{} bit x {:.0f} MHz x 2 / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6);
+}
+
+/// "; also 1.43 TFLOP/s (source)" for the other figures that are published.
+std::string others(const Json& figure, double scale, Unit unit) {
+  std::string text;
+  if (!figure.contains("also")) return text;
+  for (const Json& other : figure.at("also")) {
+    text += fmt::format("; also {} ({})", format_rate(other.at("value").get<double>() * scale, unit), source_of(other));
+  }
+  return text;
+}
+
+void add_datasheet(const Json& sku, Roofline& roofline) {
+  for (const Resource& resource : kResources) {
+    const std::string id(resource.id);
+    if (!sku.at("tera_per_second").contains(id)) continue;
+    const Json& figure = sku.at("tera_per_second").at(id);
+    const Json& clock = published_clock(sku, id);
+    Ceiling& ceiling = roofline.at(resource);
+    ceiling.datasheet = figure.at("value").get<double>() * 1e12;
+    ceiling.datasheet_source =
+        fmt::format("{}: dense, at {:.0f} MHz ({}){}", sku.at("sku").get<std::string>(), clock.at("value").get<double>(),
+                    source_of(figure), others(figure, 1e12, resource.unit));
+  }
+  const Json& memory = sku.at("memory_gigabytes_per_second");
+  Ceiling& dram = roofline.at(resource::dram);
+  dram.datasheet = memory.at("value").get<double>() * 1e9;
+  dram.datasheet_source =
+      fmt::format("{} ({}){}", sku.at("sku").get<std::string>(), source_of(memory), others(memory, 1e9, Unit::byte));
+}
+
+}  // namespace
+
+const Json& gpu_data() {
+  static const Json data = Json::parse(kGpusJson);
+  return data;
+}
+
+const Json* find_sku(const std::string& device_name) {
+  for (const Json& sku : gpu_data().at("skus")) {
+    if (std::regex_match(device_name, std::regex(sku.at("name_pattern").get<std::string>()))) return &sku;
+  }
+  return nullptr;
+}
+
+const Json& published_clock(const Json& sku, std::string_view resource_id) {
+  const bool tensor = resource_id.find("_tensor") != std::string_view::npos && resource_id != resource::fp64_tensor.id;
+  return sku.at(tensor ? "tensor_clock_mhz" : "boost_clock_mhz");
+}
+
+Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku) {
+  Roofline roofline;
+  if (sku) sku->clear();
+  if (device.backend == Backend::cpu) return roofline;
+  const Json* known = find_sku(device.name);
+  add_rates(device, known != nullptr, roofline);
+  add_memory(device, roofline);
+  if (known) {
+    add_datasheet(*known, roofline);
+    if (sku) *sku = known->at("sku");
+  }
+  return roofline;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/children.hpp"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <system_error>
+#include <thread>
+
+namespace roofmark {
+
+pid_t start_process(const std::string& program, std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const int error = ::posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ);
+  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start " + program);
+  return child;
+}
+
+std::vector<int> wait_for(const std::vector<pid_t>& children, const std::atomic<bool>& interrupted) {
+  std::vector<int> statuses(children.size());
+  std::vector<bool> ended(children.size());
+  bool passed_on = false;
+  for (std::size_t left = children.size(); left > 0;) {
+    // Looked at in turns, not waited for: a signal may be delivered to any thread of this process, such as a driver's.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const bool pass_on = interrupted && !passed_on;
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      if (ended[i]) continue;
+      if (pass_on) ::kill(children[i], SIGTERM);
+      const pid_t found = ::waitpid(children[i], &statuses[i], WNOHANG);
+      if (found == 0 || (found < 0 && errno == EINTR)) continue;
+      if (found < 0) throw std::system_error(errno, std::generic_category(), "cannot wait for a child process");
+      ended[i] = true;
+      --left;
+    }
+    passed_on = passed_on || pass_on;
+  }
+  return statuses;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,306 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/facts.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <system_error>
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> first_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line) || line.empty()) return std::nullopt;
+  return line;
+}
+
+/// Absent for what is no number ("max").
+std::optional<double> number(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::istringstream in(*text);
+  double value = 0;
+  if (!(in >> value)) return std::nullopt;
+  return value;
+}
+
+std::optional<double> number_in(const fs::path& file) { return number(first_line(file)); }
+
+/// The entries of a folder whose names start with `prefix`; none where it cannot be read.
+std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// The value after "key   :" or "key:" in a file of such lines: the first one found.
+std::optional<std::string> value_of(const fs::path& file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    const auto after = line.find_first_not_of(" \t", key.size());
+    if (after == std::string::npos || line[after] != ':') continue;
+    const auto value = line.find_first_not_of(" \t", after + 1);
+    return value == std::string::npos ? std::string() : line.substr(value);
+  }
+  return std::nullopt;
+}
+
+std::optional<double> meminfo_bytes(const fs::path& root, const std::string& key) {
+  const auto kibibytes = number(value_of(root / "proc/meminfo", key));
+  if (!kibibytes) return std::nullopt;
+  return *kibibytes * 1024;
+}
+
+fs::path cpu_folder(const fs::path& root, int cpu) { return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)); }
+
+/// The folders of this process's control groups that may hold files of `controller`, from its own up to the root: every one
+/// of them may set a limit. Inside a container the path in /proc may be the host's and only the root be there.
+std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
+  std::vector<fs::path> folders;
+  std::ifstream in(root / "proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {  // id:controllers:path, no controllers in version 2
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    fs::path base = root / "sys/fs/cgroup";
+    if (controllers == ",,") {
+      if (fs::exists(base / "unified")) base /= "unified";
+    } else if (controllers.find("," + controller + ",") != std::string::npos) {
+      base /= controller;
+    } else {
+      continue;
+    }
+    for (fs::path path = fs::path(line.substr(second + 1)).relative_path(); !path.empty(); path = path.parent_path()) {
+      folders.push_back(base / path);
+    }
+    folders.push_back(base);
+  }
+  return folders;
+}
+
+std::optional<double> cpu_quota(const fs::path& root) {
+  std::optional<double> least;
+  for (const fs::path& folder : control_groups(root, "cpu")) {
+    std::optional<double> quota = number_in(folder / "cpu.cfs_quota_us"), period = number_in(folder / "cpu.cfs_period_us");
+    if (const auto both = first_line(folder / "cpu.max")) {  // "quota period", or "max period"
+      quota = number(both);
+      period = number(both->substr(std::min(both->find(' '), both->size())));
+    }
+    if (quota && period && *quota > 0 && *period > 0) least = std::min(least.value_or(*quota / *period), *quota / *period);
+  }
+  return least;
+}
+
+/// The lowest limit on memory among the control groups, and the least that is left below one.
+struct MemoryLimit {
+  std::optional<double> limit, left;
+};
+
+MemoryLimit memory_limit(const fs::path& root) {
+  MemoryLimit found;
+  for (const fs::path& folder : control_groups(root, "memory")) {
+    std::optional<double> limit = number_in(folder / "memory.max"), used = number_in(folder / "memory.current");
+    std::string cache_key = "inactive_file ";
+    if (!used) {
+      limit = number_in(folder / "memory.limit_in_bytes");
+      used = number_in(folder / "memory.usage_in_bytes");
+      cache_key = "total_inactive_file ";
+    }
+    if (!limit || !used) continue;
+    // Files that were read and are not in use count as used, and are given up when memory is asked for.
+    double reclaimable = 0;
+    std::ifstream in(folder / "memory.stat");
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with(cache_key)) reclaimable = number(line.substr(cache_key.size())).value_or(0);
+    }
+    const double left = std::max(0.0, *limit - *used + reclaimable);
+    found.limit = std::min(found.limit.value_or(*limit), *limit);
+    found.left = std::min(found.left.value_or(left), left);
+  }
+  return found;
+}
+
+/// "512K", "32768K", "1M" in bytes.
+std::size_t parse_size(const std::string& text) {
+  std::istringstream in(text);
+  std::size_t value = 0;
+  char unit = ' ';
+  in >> value >> unit;
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
+}
+
+std::vector<CacheLevel> read_caches(const fs::path& root, const std::vector<int>& cpus) {
+  std::map<int, std::map<std::string, std::size_t>> levels;  // level -> who shares it -> bytes
+  for (int cpu : cpus) {
+    for (const fs::path& index : entries(cpu_folder(root, cpu) / "cache", "index")) {
+      const auto level = number_in(index / "level");
+      const auto type = first_line(index / "type"), size = first_line(index / "size");
+      if (!level || !type || !size || *type == "Instruction") continue;
+      const std::string shared = first_line(index / "shared_cpu_list").value_or(std::to_string(cpu));
+      levels[static_cast<int>(*level)][shared] = parse_size(*size);
+    }
+  }
+  std::vector<CacheLevel> caches;
+  for (const auto& [level, instances] : levels) {
+    CacheLevel cache{"l" + std::to_string(level), 0, 0};
+    for (const auto& [shared, bytes] : instances) {
+      cache.total_bytes += bytes;
+      cache.instance_bytes = std::max(cache.instance_bytes, bytes);
+    }
+    caches.push_back(cache);
+  }
+  return caches;
+}
+
+/// The vector and matrix extensions among the CPU's flags.
+std::vector<std::string> vector_extensions(const fs::path& root) {
+  constexpr std::array kKnown = {"sse2",        "avx",         "fma",      "avx2",     "avx512f", "avx512vl", "avx512_bf16",
+                                 "avx512_fp16", "avx512_vnni", "amx_tile", "amx_bf16", "asimd",   "sve",      "sve2"};
+  std::istringstream flags(
+      value_of(root / "proc/cpuinfo", "flags").value_or(value_of(root / "proc/cpuinfo", "Features").value_or("")));
+  const std::set<std::string> all{std::istream_iterator<std::string>(flags), {}};
+  std::vector<std::string> found;
+  std::copy_if(kKnown.begin(), kKnown.end(), std::back_inserter(found), [&](const char* flag) { return all.contains(flag); });
+  return found;
+}
+
+}  // namespace
+
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+void keep_to(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(cpu, &set);
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot keep to some cores");
+  }
+}
+
+std::vector<int> parse_cpu_list(const std::string& text) {
+  std::vector<int> cpus;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) {
+    std::istringstream range(part);
+    int first = 0, last = 0;
+    char dash = ' ';
+    if (!(range >> first)) continue;
+    if (!(range >> dash >> last) || dash != '-') last = first;
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
+  CpuFacts facts;
+  const fs::path cpuinfo = root / "proc/cpuinfo";
+  facts.model = value_of(cpuinfo, "model name").value_or("CPU");
+
+  std::set<std::string> seen, packages;
+  for (int cpu : usable) {
+    const fs::path topology = cpu_folder(root, cpu) / "topology";
+    const auto siblings = first_line(topology / "thread_siblings_list");
+    if (siblings) facts.threads_per_core = std::max(facts.threads_per_core, static_cast<int>(parse_cpu_list(*siblings).size()));
+    if (seen.insert(siblings.value_or(std::to_string(cpu))).second) facts.cores.push_back(cpu);
+    if (const auto package = first_line(topology / "physical_package_id")) packages.insert(*package);
+  }
+
+  nlohmann::ordered_json& details = facts.details;
+  for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "microcode", "cpu MHz"}) {
+    if (const auto value = value_of(cpuinfo, key)) details["cpuinfo"][key] = *value;
+  }
+  details["cores"] = facts.cores.size();
+  details["logical_cpus"] = usable.size();
+  details["threads_per_core"] = facts.threads_per_core;
+  if (!packages.empty()) details["packages"] = packages.size();
+  if (const auto nodes = first_line(root / "sys/devices/system/node/has_cpu")) {
+    details["numa_nodes"] = parse_cpu_list(*nodes).size();
+  }
+  facts.cpu_quota = cpu_quota(root);
+  if (facts.cpu_quota) details["cpu_quota_cores"] = *facts.cpu_quota;
+  details["isa"] = vector_extensions(root);
+  details["virtual_machine"] = value_of(cpuinfo, "flags").value_or("").find(" hypervisor") != std::string::npos;
+
+  for (int cpu : facts.cores) {
+    const auto kilohertz = number_in(cpu_folder(root, cpu) / "cpufreq/cpuinfo_max_freq");
+    if (kilohertz) facts.max_clock_hz = std::max(facts.max_clock_hz.value_or(0), *kilohertz * 1e3);
+  }
+  if (facts.max_clock_hz) details["max_mhz"] = *facts.max_clock_hz / 1e6;
+  if (!facts.cores.empty()) {
+    const auto governor = first_line(cpu_folder(root, facts.cores.front()) / "cpufreq/scaling_governor");
+    if (governor) details["governor"] = *governor;
+  }
+  if (const auto pages = first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")) {
+    const auto open = pages->find('['), close = pages->find(']');
+    if (open != std::string::npos && close != std::string::npos) {
+      details["transparent_hugepage"] = pages->substr(open + 1, close - open - 1);
+    }
+  }
+
+  facts.caches = read_caches(root, facts.cores);
+  facts.memory_bytes = static_cast<std::size_t>(meminfo_bytes(root, "MemTotal").value_or(0));
+  const auto limit = memory_limit(root).limit;
+  if (limit && *limit < static_cast<double>(facts.memory_bytes)) {
+    details["machine_memory_bytes"] = facts.memory_bytes;
+    facts.memory_bytes = static_cast<std::size_t>(*limit);
+    details["memory_limit_bytes"] = facts.memory_bytes;
+  }
+  return facts;
+}
+
+std::size_t available_memory(const fs::path& root) {
+  const double available = meminfo_bytes(root, "MemAvailable").value_or(0);
+  return static_cast<std::size_t>(std::min(available, memory_limit(root).left.value_or(available)));
+}
+
+std::optional<double> current_clock_hz(const fs::path& root, const std::vector<int>& cpus) {
+  double sum = 0;
+  int count = 0;
+  for (int cpu : cpus) {
+    if (const auto kilohertz = number_in(cpu_folder(root, cpu) / "cpufreq/scaling_cur_freq")) {
+      sum += *kilohertz * 1e3;
+      ++count;
+    }
+  }
+  if (count == 0) return std::nullopt;
+  return sum / count;
+}
+
+std::optional<double> temperature_celsius(const fs::path& root) {
+  const std::set<std::string> cpu_sensors = {"coretemp", "k10temp", "zenpower", "cpu_thermal"};
+  std::optional<double> hottest;
+  for (const fs::path& sensor : entries(root / "sys/class/hwmon", "hwmon")) {
+    if (!cpu_sensors.contains(first_line(sensor / "name").value_or(""))) continue;
+    for (const fs::path& input : entries(sensor, "temp")) {
+      if (!input.string().ends_with("_input")) continue;
+      if (const auto thousandths = number_in(input)) hottest = std::max(hottest.value_or(-273), *thousandths / 1e3);
+    }
+  }
+  return hottest;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/host.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+#include "build_info.hpp"
+#include "harness/machine/facts.hpp"
+
+namespace roofmark {
+
+namespace {
+
+// The value of the first line "key<spaces>separator value".
+std::string field(const char* path, std::string_view key, char separator) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    const auto at = line.find(separator, key.size());
+    if (at == std::string::npos) continue;
+    std::string value = line.substr(at + 1);
+    value.erase(0, value.find_first_not_of(" \t\""));
+    value.erase(value.find_last_not_of(" \t\"") + 1);
+    return value;
+  }
+  return {};
+}
+
+Json read_rate_environment() {
+  Json variables = Json::object();
+  constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_", "CUBLAS_", "NCCL_", "OMP_", "GOMP_", "OPENBLAS_"};
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view variable = *entry;
+    for (const std::string_view prefix : prefixes) {
+      if (variable.substr(0, prefix.size()) != prefix) continue;
+      const auto at = variable.find('=');
+      variables[std::string(variable.substr(0, at))] = std::string(variable.substr(at + 1));
+    }
+  }
+  return variables;
+}
+
+// Before main: NCCL's log is asked for by variables that the program sets for itself.
+const Json started_with = read_rate_environment();
+
+}  // namespace
+
+std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+Json describe_host() {
+  Json host;
+  host["name"] = host_name();
+  const std::string os = field("/etc/os-release", "PRETTY_NAME", '=');
+  if (!os.empty()) host["os"] = os;
+  utsname system{};
+  if (::uname(&system) == 0) host["kernel"] = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
+  const std::string cpu = field("/proc/cpuinfo", "model name", ':');
+  if (!cpu.empty()) host["cpu"] = cpu;
+  host["cores"] = std::thread::hardware_concurrency();
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  if (pages > 0) host["memory_bytes"] = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  host["details"] = read_cpu_facts("/", allowed_cpus()).details;
+  double load = 0;
+  if (::getloadavg(&load, 1) == 1) host["details"]["load_average"] = load;
+  return host;
+}
+
+Json rate_environment() { return started_with; }
+
+Json describe_build() {
+  Json build = {{"version", build_info::version},
+                {"commit", build_info::commit},
+                {"dirty", build_info::dirty},
+                {"compiler", build_info::compiler},
+                {"build_type", build_info::build_type}};
+  if (*build_info::cuda_toolkit) {
+    build["cuda_toolkit"] = build_info::cuda_toolkit;
+    build["cuda_architectures"] = build_info::cuda_architectures;
+  }
+  return build;
+}
+
+std::string build_key() {
+  return fmt::format("roofmark {} {}{}", build_info::version, build_info::commit, build_info::dirty ? "+" : "");
+}
+
+Json benchmark_context(const std::string& executable) {
+  Json context;
+  context["date"] = fmt::format("{:%Y-%m-%dT%H:%M:%S+00:00}", fmt::gmtime(std::time(nullptr)));
+  context["host_name"] = host_name();
+  context["executable"] = executable;
+  context["num_cpus"] = std::thread::hardware_concurrency();
+  const std::string mhz = field("/proc/cpuinfo", "cpu MHz", ':');
+  context["mhz_per_cpu"] = mhz.empty() ? 0 : static_cast<int>(std::strtod(mhz.c_str(), nullptr));
+  context["cpu_scaling_enabled"] = ::access("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", R_OK) == 0;
+  context["caches"] = Json::array();
+  std::array<double, 3> load{};
+  context["load_avg"] = Json::array();
+  const int loads = ::getloadavg(load.data(), 3);
+  for (int i = 0; i < loads; ++i) context["load_avg"].push_back(load[static_cast<std::size_t>(i)]);
+  context["library_build_type"] = "release";
+  return context;
+}
+
+}  // namespace roofmark

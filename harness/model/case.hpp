@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/device/device.hpp"
+#include "harness/model/roofline.hpp"
+#include "kernels/base/kernel.hpp"
+
+namespace roofmark {
+
+enum class Cache { cold, warm };
+/// How a case is measured. The defaults are the suite's; a case changes only what its nature asks for.
+struct Protocol {
+  Cache cache = Cache::cold;
+  Issue issue = Issue::automatic;
+  /// Launches a sample; 0: as many as make a sample of at least 100 us (launches of 100 us and more are sampled singly).
+  int launches = 0;
+};
+
+/// What verifying found. `error` and `bound` are in the units that `detail` names.
+struct Verification {
+  enum class Status { passed, failed, nothing_to_verify } status = Status::failed;
+  double error = 0;
+  double bound = 0;
+  std::string detail;
+  std::size_t wrong = 0;  ///< elements, where they were counted
+
+  static Verification nothing(std::string reason) { return {Status::nothing_to_verify, 0, 0, std::move(reason), 0}; }
+  /// Passed when error <= bound; an error that is NaN or infinite fails whatever the bound.
+  static Verification within(double error, double bound, std::string detail) {
+    return {std::isfinite(error) && error <= bound ? Status::passed : Status::failed, error, bound, std::move(detail), 0};
+  }
+};
+
+/// An array that a launch writes.
+struct Output {
+  void* data = nullptr;
+  DataType type = DataType::fp32;
+  std::size_t count = 0;
+};
+
+/// A case allocated, filled and ready, with `slots` copies of its operands. Outputs start poisoned (0xFF bytes).
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  /// Enqueues one execution on copy `slot`. Never allocates nor synchronises; may fork to other streams and joins them by
+  /// events before it returns.
+  virtual void launch(Stream stream, int slot) = 0;
+  /// Restores what a launch overwrites of its own inputs; untimed. Called before a launch that is verified and, when
+  /// needs_reset() says so, before each sample.
+  virtual void reset(int /*slot*/) {}
+  virtual bool needs_reset() const { return false; }
+  /// False where this rank's launches do nothing, and other ranks of the team measure: it has no times of its own.
+  virtual bool takes_part() const { return true; }
+  /// More launches without a reset change the result, and are timed all the same.
+  virtual bool accumulates() const { return false; }
+  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset() or
+  /// accumulates()). Fails on a poisoned output and on one wrong element anywhere.
+  virtual Verification verify(int slot) = 0;
+  /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.
+  virtual std::vector<Output> outputs(int /*slot*/) { return {}; }
+  /// False where verify() looks at more than outputs(): then the same bits there do not stand for a result that was verified.
+  virtual bool outputs_are_all() const { return true; }
+  /// What else decides the output's bits (a library's version and algorithm), for the fingerprint's key.
+  virtual std::string fingerprint_key() const { return {}; }
+  /// What a reader of the result wants to know of how it was done (algorithm chosen, workspace); kept in the record.
+  virtual std::vector<std::pair<std::string, std::string>> notes() const { return {}; }
+};
+
+/// What a case is prepared with.
+struct Setup {
+  Device& device;
+  int slots = 1;
+  Distribution data = Distribution::normal;
+  std::uint64_t seed = 0;
+  /// Seconds a launch of each, by a short run of the measuring loop: for choosing among algorithms. All ranks of a team must
+  /// call it alike. One that some rank cannot do takes for ever (infinity) on all; throws DeviceError where none is left.
+  std::function<std::vector<double>(const std::vector<Launch>&)> time;
+};
+
+using Shape = std::vector<std::pair<std::string, std::string>>;
+
+/// family/how/type/key:value...
+std::string case_name(const std::string& family, const std::string& how, DataType type, const Shape& shape);
+
+/// What the ranks of a case send one another, in the words of nccl-tests.
+struct Message {
+  int ranks = 1;          ///< of one communicator; several may be at it at once
+  std::size_t bytes = 0;  ///< size: algbw = bytes / time
+  std::size_t count = 0;  ///< elements that are given to one call: of one part where `bytes` are of all ranks' parts
+  double bus_factor = 1;  ///< busbw / algbw
+  int trips = 1;          ///< messages that follow one another in one launch: size and time are of one of them
+  int root = -1;          ///< -1: none
+  std::string reduction;  ///< sum, max, avg, or empty
+  std::string place;      ///< in, out
+  /// Where the network itself reduces (NVLS): the bytes that are left on the wire, a rank and direction.
+  std::optional<double> switched_bytes;
+  /// The ranks of each communicator, where not all ranks are in one.
+  std::vector<std::vector<int>> groups;
+};
+
+/// One point of a sweep, cheap to list: nothing is allocated before prepare.
+struct Case {
+  std::string family;  ///< stream, gemm
+  std::string how;     ///< triad, cublaslt
+  DataType type = DataType::fp32;
+  Shape shape;  ///< key:value, in the order of the name; layout, algo and cache last
+  Work work;
+  Protocol protocol;
+  /// Device memory one slot takes, workspace included, and what all slots share.
+  std::size_t slot_bytes = 0;
+  std::size_t shared_bytes = 0;
+  /// What one launch touches, by which cold slots are counted; 0: as slot_bytes.
+  std::size_t touched_bytes = 0;
+  /// The resource whose empirical ceiling this case may raise; only cases of the ceilings family have one.
+  std::optional<Resource> raises;
+  std::optional<Message> message;
+  /// Why this kind of device cannot do it; empty when it can.
+  std::string unsupported;
+  std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;
+
+  std::string name() const { return case_name(family, how, type, shape); }
+};
+
+/// A ratio of two records of one run: seconds(denominator) / seconds(numerator), how many times faster the first is.
+struct Comparison {
+  std::string name;         ///< "tuned against default"
+  std::string numerator;    ///< name of the case that is hoped to be faster
+  std::string denominator;  ///< name of the case it is compared with
+};
+
+/// Cases that are prepared together and whose blocks alternate; most groups hold one case.
+struct Group {
+  std::vector<Case> cases;
+  std::vector<Comparison> comparisons;
+};
+
+}  // namespace roofmark

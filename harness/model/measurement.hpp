@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/case.hpp"
+
+namespace roofmark {
+
+/// One timed batch of launches; times are seconds a launch.
+struct Sample {
+  double start_seconds = 0;  ///< since the device was opened
+  double seconds = 0;        ///< on the device; in a team the slowest rank's
+  double host_seconds = 0;   ///< the host's time to enqueue
+  int block = 0;
+  bool throttled = false;  ///< a throttle reason was set before or after its block
+};
+
+/// A run of samples without a pause, and what the device did around it.
+struct Block {
+  Telemetry before, after;
+  std::optional<double> clock_hz;  ///< observed directly after the block
+};
+
+/// What the samples say, in seconds a launch. Undefined statistics are absent.
+struct Summary {
+  double median = 0, minimum = 0, maximum = 0;
+  std::optional<double> p5, p95;                      ///< from 20 samples
+  std::optional<double> p99;                          ///< from 100 samples
+  std::optional<double> cv;                           ///< coefficient of variation, from 2 samples
+  std::optional<double> interval_low, interval_high;  ///< 95 % interval of the median, from the blocks' medians
+};
+
+/// One rank's own times, in seconds a launch.
+struct RankTimes {
+  double median = 0, maximum = 0;
+  std::optional<double> p95, p99;  ///< as in Summary
+};
+
+enum class StopReason { interval, budget };
+
+struct Measurement {
+  std::vector<Sample> samples;
+  std::vector<Block> blocks;
+  Summary summary;
+  std::vector<std::optional<RankTimes>> ranks;  ///< by rank, in a team of more than one; of who takes part
+  int launches_per_sample = 1;
+  Issue path = Issue::stream;
+  Cache cache = Cache::cold;
+  int slots = 1;
+  /// How cold was kept: "slots" (they rotate and exceed 4 x the last-level cache), "flush", "size" (one launch alone exceeds
+  /// it), "partly" (memory allowed too few slots); "warm".
+  std::string cache_by;
+  bool settled = false;  ///< two warm-up windows agreed within 1 %
+  double warm_up_seconds = 0;
+  StopReason stopped_by = StopReason::budget;
+  int void_samples = 0;            ///< left out because the gate opened by itself
+  std::optional<double> clock_hz;  ///< the median of the blocks' observed clocks
+};
+
+enum class Status { ok, wrong, failed, not_run, unsupported };
+
+struct Fingerprint {
+  std::string hash;  ///< of the output's bits; empty when the launches differed
+  std::string key;   ///< build, library, architecture, SM count, algorithm, data and seed: only equal keys are compared
+  bool deterministic = true;
+  /// Ranks whose bits differ from those of most ranks with the same key; where no bits are those of most, all of them.
+  std::vector<int> differing_ranks;
+};
+
+/// One row of a result file.
+struct Record {
+  // From the case.
+  std::string name, family, how;
+  DataType type = DataType::fp32;
+  Shape shape;
+  Work work;
+  std::optional<Message> message;
+  std::optional<Resource> raises;
+  int pass = 1;  ///< the ceilings family is measured twice: 1 before the suite, 2 after it
+
+  Status status = Status::not_run;
+  std::string reason;  ///< why it is not ok, or empty
+  std::optional<Measurement> measurement;
+  std::optional<Placement> placement;  ///< only of ok
+  std::optional<Verification> verification_before, verification_after;
+  std::optional<Fingerprint> fingerprint;
+  std::size_t memory_bytes = 0;  ///< allocated for all slots and what they share
+  std::vector<std::pair<std::string, std::string>> notes;
+};
+
+}  // namespace roofmark

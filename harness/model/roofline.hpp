@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/device/issue.hpp"
+#include "harness/model/work.hpp"
+
+namespace roofmark {
+
+/// The limit of a resource on one device, in units per second. Whatever is unknown is absent.
+struct Ceiling {
+  Resource resource;
+  /// From attributes read on the device: SMs x clock x operations per clock per SM, or bus width x memory clock x 2.
+  std::optional<double> theoretical;
+  std::string theoretical_source;
+  /// The clock `theoretical` assumes, where it follows the SM clock.
+  std::optional<double> theoretical_clock_hz;
+  /// The vendor's datasheet figure (dense).
+  std::optional<double> datasheet;
+  std::string datasheet_source;
+  /// The best probe of the ceilings family before and after the suite, and that probe's name.
+  std::optional<double> first, last;
+  std::string first_by, last_by;
+
+  /// The better of first and last.
+  std::optional<double> empirical() const;
+  /// last / first - 1, when both are there.
+  std::optional<double> drift() const;
+};
+
+/// The ceilings of one device.
+class Roofline {
+ public:
+  const Ceiling* find(const Resource& resource) const;
+  /// The ceiling of a resource, made when it is not there yet.
+  Ceiling& at(const Resource& resource);
+  const std::vector<Ceiling>& ceilings() const { return ceilings_; }
+
+ private:
+  std::vector<Ceiling> ceilings_;
+};
+
+/// A measured time on the roofline. Fractions are never clamped: above 1 means a wrong count, a cache that helped, or a
+/// ceiling that was not reached when it was measured.
+struct Placement {
+  /// The least time the work allows on the empirical ceilings, and the resource that sets it. Absent when a demanded
+  /// resource has no empirical ceiling; what binds is then that of the theoretical ones (a network has no probe).
+  std::optional<double> t_min_seconds;
+  std::string bound_by;
+  std::optional<double> of_empirical;          ///< t_min on empirical ceilings / measured
+  std::optional<double> of_theoretical;        ///< t_min on theoretical ceilings / measured
+  std::optional<double> of_theoretical_clock;  ///< the same with clocked ceilings scaled to the observed clock
+  std::optional<double> flops_per_second;      ///< FLOPs (integer types: operations) per second
+  std::optional<double> bytes_per_second;      ///< of the outermost memory level demanded
+  std::optional<double> intensity;             ///< FLOPs per byte, both demanded and the bytes of one level
+  /// Why the rate cannot be true (above 1.02 of the pin bandwidth, or of the peak at the observed clock); empty when it can.
+  std::string impossible;
+};
+
+/// t_min = sum over phases of the greatest amount / ceiling, and never under one launch by the path used. What is impossible is
+/// judged at the highest clock observed, clock_hz where no other is given: under a power cap the clock wanders.
+Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz,
+                std::optional<double> highest_clock_hz = {});
+
+}  // namespace roofmark

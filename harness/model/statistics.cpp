@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <numeric>
+#include <stdexcept>
+
+namespace roofmark {
+namespace {
+
+void require_finite(const std::vector<double>& values) {
+  if (values.empty()) throw std::invalid_argument("a statistic of no values");
+  if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
+    throw std::invalid_argument("a statistic of a value that is not finite");
+  }
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// With n - 1 in the denominator; needs two values.
+double standard_deviation(const std::vector<double>& values) {
+  const double centre = mean(values);
+  double sum = 0;
+  for (double value : values) sum += (value - centre) * (value - centre);
+  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+/// Half the 95 % interval of the mean of at least two values.
+double half_interval(const std::vector<double>& values) {
+  const auto count = values.size();
+  return student_t_95(static_cast<int>(count) - 1) * standard_deviation(values) / std::sqrt(static_cast<double>(count));
+}
+
+std::vector<double> seconds_of(const std::vector<Sample>& samples) {
+  std::vector<double> seconds;
+  seconds.reserve(samples.size());
+  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
+  return seconds;
+}
+
+std::map<int, double> block_medians(const std::vector<Sample>& samples) {
+  std::map<int, std::vector<double>> blocks;
+  for (const Sample& sample : samples) blocks[sample.block].push_back(sample.seconds);
+  std::map<int, double> medians;
+  for (auto& [block, seconds] : blocks) medians[block] = median(std::move(seconds));
+  return medians;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) { return percentile(std::move(values), 50); }
+
+double percentile(std::vector<double> values, double p) {
+  require_finite(values);
+  if (!(p >= 0 && p <= 100)) throw std::invalid_argument("a percentile outside 0..100");
+  std::sort(values.begin(), values.end());
+  const double position = p / 100 * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const auto above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+double scaled_median_absolute_deviation(const std::vector<double>& values) {
+  constexpr double normal_sigma_of_mad = 1.4826;
+  const double centre = median(values);
+  std::vector<double> deviations;
+  for (double value : values) deviations.push_back(std::abs(value - centre));
+  return normal_sigma_of_mad * median(std::move(deviations));
+}
+
+std::optional<double> coefficient_of_variation(const std::vector<double>& values) {
+  require_finite(values);
+  const double centre = mean(values);
+  if (values.size() < 2 || centre == 0) return std::nullopt;
+  return standard_deviation(values) / std::abs(centre);
+}
+
+double student_t_95(int degrees_of_freedom) {
+  constexpr double table[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281};
+  if (degrees_of_freedom < 1) throw std::invalid_argument("Student's t needs at least one degree of freedom");
+  if (degrees_of_freedom <= static_cast<int>(std::size(table))) return table[degrees_of_freedom - 1];
+  // Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 26.7.5).
+  const double n = degrees_of_freedom, z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
+}
+
+Summary summarize(const std::vector<Sample>& samples) {
+  const std::vector<double> seconds = seconds_of(samples);
+  Summary summary;
+  summary.median = median(seconds);
+  summary.minimum = *std::min_element(seconds.begin(), seconds.end());
+  summary.maximum = *std::max_element(seconds.begin(), seconds.end());
+  if (seconds.size() >= 20) {
+    summary.p5 = percentile(seconds, 5);
+    summary.p95 = percentile(seconds, 95);
+  }
+  if (seconds.size() >= 100) summary.p99 = percentile(seconds, 99);
+  summary.cv = coefficient_of_variation(seconds);
+
+  std::vector<double> medians;
+  for (const auto& [block, value] : block_medians(samples)) medians.push_back(value);
+  if (medians.size() >= 2) {
+    const double half = half_interval(medians);
+    summary.interval_low = summary.median - half;
+    summary.interval_high = summary.median + half;
+  }
+  return summary;
+}
+
+std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, double relative_half_width, int blocks) {
+  if (!(relative_half_width > 0)) throw std::invalid_argument("an interval needs a width above 0");
+  if (blocks < 1) throw std::invalid_argument("at least one block");
+  const double centre = median(pilot);
+  if (pilot.size() < 2 || centre == 0) return std::nullopt;
+  const double sigma = scaled_median_absolute_deviation(pilot);
+  // A single block gives no interval; plan for the normal one.
+  const double quantile = blocks > 1 ? student_t_95(blocks - 1) : 1.959964;
+  const double root = quantile * std::sqrt(std::numbers::pi / 2) * sigma / (relative_half_width * std::abs(centre));
+  // Far above any time budget; keeps the conversion defined for a pilot of wild spread.
+  constexpr double most = 1e12;
+  return std::max(static_cast<std::size_t>(std::ceil(std::min(root * root, most))), static_cast<std::size_t>(blocks));
+}
+
+bool windows_agree(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  if (a.empty() || b.empty()) return false;
+  const double first = median(a), second = median(b);
+  return std::abs(first - second) <= tolerance * std::min(std::abs(first), std::abs(second));
+}
+
+std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights,
+                             std::optional<double> least_intercept) {
+  if (x.size() != y.size() || x.size() != weights.size())
+    throw std::invalid_argument("a line needs as many x as y and weights");
+  if (!std::all_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; })) {
+    throw std::invalid_argument("a weight that is not above 0");
+  }
+  if (x.empty()) return std::nullopt;
+  for (const auto* values : {&x, &y, &weights}) require_finite(*values);
+  const double weight = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const double mean_x = std::inner_product(x.begin(), x.end(), weights.begin(), 0.0) / weight;
+  const double mean_y = std::inner_product(y.begin(), y.end(), weights.begin(), 0.0) / weight;
+  double xx = 0, xy = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += weights[i] * (x[i] - mean_x) * (x[i] - mean_x);
+    xy += weights[i] * (x[i] - mean_x) * (y[i] - mean_y);
+    yy += weights[i] * (y[i] - mean_y) * (y[i] - mean_y);
+  }
+  const auto all_equal = [](const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); });
+  };
+  if (all_equal(x)) return std::nullopt;
+  Line line;
+  line.slope = xy / xx;
+  line.intercept = mean_y - line.slope * mean_x;
+  // The best of the lines that begin no lower begins there.
+  if (least_intercept && line.intercept < *least_intercept) {
+    line.intercept = *least_intercept;
+    double xx_origin = 0, xy_origin = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      xx_origin += weights[i] * x[i] * x[i];
+      xy_origin += weights[i] * x[i] * (y[i] - line.intercept);
+    }
+    line.slope = xy_origin / xx_origin;
+  }
+  double residuals = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double residual = y[i] - line.intercept - line.slope * x[i];
+    residuals += weights[i] * residual * residual;
+  }
+  if (!all_equal(y)) line.r2 = 1 - residuals / yy;
+  return line;
+}
+
+Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sample>& denominator) {
+  for (const auto* samples : {&numerator, &denominator}) {
+    for (const Sample& sample : *samples) {
+      if (!(sample.seconds > 0)) throw std::invalid_argument("a ratio of a time that is not above 0");
+    }
+  }
+  Ratio result;
+  result.ratio = median(seconds_of(denominator)) / median(seconds_of(numerator));
+  const std::map<int, double> ours = block_medians(numerator), theirs = block_medians(denominator);
+  std::vector<double> logs;
+  for (const auto& [block, seconds] : ours) {
+    if (const auto pair = theirs.find(block); pair != theirs.end()) logs.push_back(std::log(pair->second / seconds));
+  }
+  if (logs.size() >= 2) {
+    const double factor = std::exp(half_interval(logs));
+    result.low = result.ratio / factor;
+    result.high = result.ratio * factor;
+  }
+  return result;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/units.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace roofmark {
+
+namespace {
+
+std::string three_digits(double value) {
+  if (value == 0) return "0";
+  const int before_point = static_cast<int>(std::floor(std::log10(std::abs(value) * (1 + 5e-4)))) + 1;
+  return fmt::format("{:.{}f}", value, before_point >= 3 ? 0 : 3 - (before_point < 1 ? 1 : before_point));
+}
+
+std::string scaled(double value, std::string_view unit) {
+  constexpr std::array<std::string_view, 6> prefixes = {"", "k", "M", "G", "T", "P"};
+  std::size_t prefix = 0;
+  while (std::abs(value) >= 999.5 && prefix + 1 < prefixes.size()) {
+    value /= 1000;
+    ++prefix;
+  }
+  const std::string_view blank = prefixes[prefix].empty() && unit.starts_with(' ') ? "" : " ";
+  return fmt::format("{}{}{}{}", three_digits(value), blank, prefixes[prefix], unit);
+}
+
+}  // namespace
+
+std::string format_amount(double amount, Unit unit) {
+  // A prefix does not run into a word: 450 k launches.
+  switch (unit) {
+    case Unit::access:
+      return scaled(amount, " accesses");
+    case Unit::launch:
+      return scaled(amount, " launches");
+    default:
+      return scaled(amount, name(unit));
+  }
+}
+
+std::string format_rate(double per_second, Unit unit) { return format_amount(per_second, unit) + "/s"; }
+
+std::string format_seconds(double seconds) {
+  if (seconds < 999.5e-9) return three_digits(seconds * 1e9) + " ns";
+  if (seconds < 999.5e-6) return three_digits(seconds * 1e6) + " us";
+  if (seconds < 999.5e-3) return three_digits(seconds * 1e3) + " ms";
+  return three_digits(seconds) + " s";
+}
+
+std::string format_bytes(double bytes) { return scaled(bytes, "B"); }
+
+std::string format_share(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100 * *share) : "-"; }
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<long>(std::lround(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} m", whole / 3600, whole / 60 % 60);
+}
+
+}  // namespace roofmark

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "harness/model/resource.hpp"
+
+namespace roofmark {
+
+/// What one execution must take from a resource at the least, in the resource's unit.
+struct Demand {
+  Resource resource;
+  double amount = 0;
+  /// The part of `amount` that a cache above the resource may lawfully serve. It counts in the placement, and is left out
+  /// where a rate is called impossible.
+  double avoidable = 0;
+};
+
+/// Demands that can be met at the same time.
+using Phase = std::vector<Demand>;
+
+/// What a case must do at the least: phases that follow one another. Counted from the operation, never from its
+/// implementation: model FLOPs; compulsory bytes, each input read once and each output written once.
+struct Work {
+  std::vector<Phase> phases;
+
+  /// The amount of one unit over all phases (FLOPs: Unit::flop and Unit::op; bytes: of one level).
+  double total(Unit unit) const;
+  double total(const Resource& resource) const;
+};
+
+}  // namespace roofmark

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "harness/judge/analysis.hpp"
+#include "harness/measure/measure.hpp"
+
+namespace roofmark {
+
+/// What a terminal can show: colour only where it is one and NO_COLOR is not set (no-color.org).
+struct TerminalStyle {
+  bool interactive = false;  ///< lines can be rewritten
+  bool colour = false;
+  int columns = 100;
+};
+TerminalStyle terminal_style(std::FILE* stream);
+
+/// One line that says what is being measured, how far the run is and how long it will take; rewritten on a terminal, a line
+/// a case elsewhere. Writes to stderr.
+class Progress {
+ public:
+  Progress(TerminalStyle style, bool quiet, std::size_t cases);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(const std::string& case_name, std::string_view stage);
+  void done(const Record& record);
+  void clear();
+
+ private:
+  TerminalStyle style_;
+  bool quiet_;
+  std::size_t cases_, done_ = 0;
+  double started_;
+  bool shown_ = false;
+};
+
+// Each returns text that ends in a newline.
+/// With the id by which `bound by` and `roofmark list` call each resource.
+std::string ceilings_table(const Roofline& roofline);
+/// One table a family, in the order of the records; those with a message have tables of their own.
+std::string records_table(const std::vector<Record>& records, const TerminalStyle& style);
+std::string comparisons_table(const std::vector<ComparisonResult>& comparisons);
+/// A log-log roofline in text: the empirical ceilings of the pipes over that of the outermost memory, and each placed record
+/// that has an intensity as a letter of its family. Empty when there is nothing to place.
+std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& records, const TerminalStyle& style);
+/// Findings of a kind that say nearly the same are counted, not repeated.
+std::string findings_text(const std::vector<Finding>& findings, const TerminalStyle& style);
+std::string wall_time_text(const WallTime& wall, double total_seconds);
+
+/// Rows of cells, columns aligned, the first to the left and the others to the right; two spaces between.
+std::string align(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace roofmark

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/result/json.hpp"
+
+namespace roofmark {
+
+/// A file could not be written; the message names it and the system's reason.
+class WriteError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A file that is not what it should be: missing, cut short, of another version.
+class ReadError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+inline constexpr int kSchemaVersion = 1;
+
+/// All of a run that cannot be found again from the rest: what the journal holds, line by line.
+struct RunLog {
+  /// The result file's top level but for records and what follows from them; `ceilings` holds the theoretical part.
+  Json header;
+  std::vector<Record> records;
+  std::vector<Comparison> comparisons;
+  /// finished_utc, complete, interrupted, wall_time, and the findings of the run as a whole, which stand behind the header's;
+  /// of a run that was cut off it is absent.
+  std::optional<Json> footer;
+};
+
+struct Communication;
+
+/// The result file of a run so far: Google Benchmark's format with ours beside it. Sets the records' placements, and may find
+/// one impossible, which makes it wrong. Where the header holds a `team` (its members, by rank), what follows from the team's
+/// records stands in `communication` and at the end of the findings; without one `communication` stays as it was.
+Json assemble(RunLog& log, Analysis* analysis = nullptr, Communication* communication = nullptr);
+
+/// Appends to a journal, one JSON object a line, each handed to the system before the call returns.
+class Journal {
+ public:
+  /// Creates the file; one that is there already is an error.
+  explicit Journal(std::filesystem::path path);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  void header(const Json& header) { append("header", header); }
+  void record(const Record& record) { append("record", to_json(record)); }
+  void comparison(const Comparison& comparison) { append("comparison", to_json(comparison)); }
+  void footer(const Json& footer) { append("footer", footer); }
+
+ private:
+  void append(const char* kind, const Json& value);
+
+  std::filesystem::path path_;
+  int file_;
+};
+
+/// Every line that was finished, even when the last was cut off; `skipped` counts lines that could not be read. Throws
+/// ReadError when there is no file, no header, or another schema version.
+RunLog read_journal(const std::filesystem::path& path, int& skipped);
+
+/// Writes by a temporary file beside it and rename, so that a file that stood before is whole or replaced, never torn.
+void write_file(const std::filesystem::path& path, const std::string& text);
+
+/// Throws WriteError where write_file could not even begin: no folder, no permission, or something there that is no file.
+void check_writable(const std::filesystem::path& path);
+
+}  // namespace roofmark

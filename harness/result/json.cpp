@@ -1,0 +1,419 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/json.hpp"
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+namespace roofmark {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kStatuses = {"ok", "wrong", "failed", "not_run", "unsupported"};
+constexpr std::array<std::string_view, 4> kIssues = {"automatic", "stream", "gate", "graph"};
+constexpr std::array<std::string_view, 2> kCaches = {"cold", "warm"};
+constexpr std::array<std::string_view, 2> kStops = {"interval", "budget"};
+constexpr std::array<std::string_view, 3> kDistributions = {"normal", "uniform", "zeros"};
+constexpr std::array<std::string_view, 3> kVerifications = {"passed", "failed", "nothing_to_verify"};
+
+template <class Enum, std::size_t N>
+Enum parse(const std::array<std::string_view, N>& names, const Json& json) {
+  const auto& text = json.get_ref<const std::string&>();
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == text) return static_cast<Enum>(i);
+  }
+  throw std::invalid_argument("'" + text + "' is not a word of the format");
+}
+
+template <class Enum, std::size_t N>
+std::string_view at(const std::array<std::string_view, N>& names, Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+// JSON has no NaN: a number that is none is left out, as every unknown is.
+void put(Json& json, const char* key, double value) {
+  if (std::isfinite(value)) json[key] = value;
+}
+template <class T>
+void put(Json& json, const char* key, const std::optional<T>& value) {
+  if (value) put(json, key, *value);
+}
+void put(Json& json, const char* key, const std::string& value) {
+  if (!value.empty()) json[key] = value;
+}
+
+void get(const Json& json, const char* key, std::optional<double>& value) {
+  if (json.contains(key)) value = json.at(key).get<double>();
+}
+void get(const Json& json, const char* key, std::string& value) {
+  if (json.contains(key)) value = json.at(key).get<std::string>();
+}
+
+Json to_json(const Telemetry& telemetry) {
+  Json json = Json::object();
+  put(json, "sm_clock_hz", telemetry.sm_clock_hz);
+  put(json, "memory_clock_hz", telemetry.memory_clock_hz);
+  put(json, "power_watts", telemetry.power_watts);
+  put(json, "temperature_celsius", telemetry.temperature_celsius);
+  json["throttle_reasons"] = telemetry.throttle_reasons;
+  return json;
+}
+
+Telemetry telemetry_from_json(const Json& json) {
+  Telemetry telemetry;
+  get(json, "sm_clock_hz", telemetry.sm_clock_hz);
+  get(json, "memory_clock_hz", telemetry.memory_clock_hz);
+  get(json, "power_watts", telemetry.power_watts);
+  get(json, "temperature_celsius", telemetry.temperature_celsius);
+  telemetry.throttle_reasons = json.at("throttle_reasons").get<std::vector<std::string>>();
+  return telemetry;
+}
+
+Json to_json(const Measurement& m) {
+  Json json;
+  json["median"] = m.summary.median;
+  json["minimum"] = m.summary.minimum;
+  json["maximum"] = m.summary.maximum;
+  put(json, "p5", m.summary.p5);
+  put(json, "p95", m.summary.p95);
+  put(json, "p99", m.summary.p99);
+  put(json, "cv", m.summary.cv);
+  if (m.summary.interval_low && m.summary.interval_high) {
+    json["interval"] = {*m.summary.interval_low, *m.summary.interval_high};
+  }
+  json["launches_per_sample"] = m.launches_per_sample;
+  json["path"] = name(m.path);
+  json["cache"] = name(m.cache);
+  json["cache_by"] = m.cache_by;
+  json["slots"] = m.slots;
+  json["settled"] = m.settled;
+  json["warm_up_seconds"] = m.warm_up_seconds;
+  json["stopped_by"] = at(kStops, m.stopped_by);
+  json["void_samples"] = m.void_samples;
+  put(json, "clock_hz", m.clock_hz);
+  if (!m.ranks.empty()) {
+    Json& ranks = json["ranks"] = Json::array();
+    for (const std::optional<RankTimes>& times : m.ranks) {
+      Json& entry = ranks.emplace_back();
+      if (!times) continue;
+      entry = {{"median", times->median}, {"maximum", times->maximum}};
+      put(entry, "p95", times->p95);
+      put(entry, "p99", times->p99);
+    }
+  }
+  // Objects keep their order in a vector: a reference into one holds only until its next member is added.
+  Json& samples = json["samples"];
+  for (const char* key : {"start", "seconds", "host_seconds", "block", "throttled"}) samples[key] = Json::array();
+  for (const Sample& sample : m.samples) {
+    samples["start"].push_back(sample.start_seconds);
+    samples["seconds"].push_back(sample.seconds);
+    samples["host_seconds"].push_back(sample.host_seconds);
+    samples["block"].push_back(sample.block);
+    samples["throttled"].push_back(sample.throttled);
+  }
+  Json& blocks = json["blocks"] = Json::array();
+  for (const Block& block : m.blocks) {
+    Json entry = {{"before", to_json(block.before)}, {"after", to_json(block.after)}};
+    put(entry, "clock_hz", block.clock_hz);
+    blocks.push_back(std::move(entry));
+  }
+  return json;
+}
+
+Measurement measurement_from_json(const Json& json) {
+  Measurement m;
+  m.summary.median = json.at("median").get<double>();
+  m.summary.minimum = json.at("minimum").get<double>();
+  m.summary.maximum = json.at("maximum").get<double>();
+  get(json, "p5", m.summary.p5);
+  get(json, "p95", m.summary.p95);
+  get(json, "p99", m.summary.p99);
+  get(json, "cv", m.summary.cv);
+  if (json.contains("interval")) {
+    m.summary.interval_low = json.at("interval").at(0).get<double>();
+    m.summary.interval_high = json.at("interval").at(1).get<double>();
+  }
+  m.launches_per_sample = json.at("launches_per_sample").get<int>();
+  m.path = parse<Issue>(kIssues, json.at("path"));
+  m.cache = parse<Cache>(kCaches, json.at("cache"));
+  m.cache_by = json.at("cache_by").get<std::string>();
+  m.slots = json.at("slots").get<int>();
+  m.settled = json.at("settled").get<bool>();
+  m.warm_up_seconds = json.at("warm_up_seconds").get<double>();
+  m.stopped_by = parse<StopReason>(kStops, json.at("stopped_by"));
+  m.void_samples = json.at("void_samples").get<int>();
+  get(json, "clock_hz", m.clock_hz);
+  for (const Json& entry : json.value("ranks", Json::array())) {
+    if (entry.is_null()) {
+      m.ranks.emplace_back();
+      continue;
+    }
+    RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}};
+    get(entry, "p95", times.p95);
+    get(entry, "p99", times.p99);
+    m.ranks.emplace_back(times);
+  }
+  const Json& samples = json.at("samples");
+  for (std::size_t i = 0; i < samples.at("seconds").size(); ++i) {
+    m.samples.push_back({samples.at("start").at(i).get<double>(), samples.at("seconds").at(i).get<double>(),
+                         samples.at("host_seconds").at(i).get<double>(), samples.at("block").at(i).get<int>(),
+                         samples.at("throttled").at(i).get<bool>()});
+  }
+  for (const Json& block : json.at("blocks")) {
+    Block read{telemetry_from_json(block.at("before")), telemetry_from_json(block.at("after")), {}};
+    get(block, "clock_hz", read.clock_hz);
+    m.blocks.push_back(std::move(read));
+  }
+  return m;
+}
+
+Json to_json(const Verification& verification) {
+  Json json;
+  json["status"] = at(kVerifications, verification.status);
+  if (verification.status != Verification::Status::nothing_to_verify) {
+    put(json, "error", verification.error);
+    put(json, "bound", verification.bound);
+  }
+  if (verification.wrong) json["wrong"] = verification.wrong;
+  json["detail"] = verification.detail;
+  return json;
+}
+
+Verification verification_from_json(const Json& json) {
+  Verification verification;
+  verification.status = parse<Verification::Status>(kVerifications, json.at("status"));
+  verification.error = json.value("error", std::nan(""));
+  verification.bound = json.value("bound", 0.0);
+  verification.wrong = json.value("wrong", std::size_t{0});
+  verification.detail = json.at("detail").get<std::string>();
+  return verification;
+}
+
+Json to_json(const Message& message) {
+  Json json = {
+      {"ranks", message.ranks}, {"bytes", message.bytes}, {"count", message.count}, {"bus_factor", message.bus_factor}};
+  if (message.trips != 1) json["trips"] = message.trips;
+  if (message.root >= 0) json["root"] = message.root;
+  put(json, "reduction", message.reduction);
+  put(json, "place", message.place);
+  put(json, "switched_bytes", message.switched_bytes);
+  if (!message.groups.empty()) json["groups"] = message.groups;
+  return json;
+}
+
+Message message_from_json(const Json& json) {
+  Message message;
+  message.ranks = json.at("ranks").get<int>();
+  message.bytes = json.at("bytes").get<std::size_t>();
+  message.count = json.at("count").get<std::size_t>();
+  message.bus_factor = json.at("bus_factor").get<double>();
+  message.trips = json.value("trips", 1);
+  message.root = json.value("root", -1);
+  get(json, "reduction", message.reduction);
+  get(json, "place", message.place);
+  get(json, "switched_bytes", message.switched_bytes);
+  message.groups = json.value("groups", std::vector<std::vector<int>>());
+  return message;
+}
+
+Json to_json(const Placement& placement) {
+  Json json = Json::object();
+  put(json, "t_min_seconds", placement.t_min_seconds);
+  put(json, "bound_by", placement.bound_by);
+  put(json, "of_empirical", placement.of_empirical);
+  put(json, "of_theoretical", placement.of_theoretical);
+  put(json, "of_theoretical_clock", placement.of_theoretical_clock);
+  put(json, "flops_per_second", placement.flops_per_second);
+  put(json, "bytes_per_second", placement.bytes_per_second);
+  put(json, "intensity", placement.intensity);
+  return json;
+}
+
+Work work_from_json(const Json& json) {
+  Work work;
+  for (const Json& demands : json.at("phases")) {
+    Phase phase;
+    for (const Json& demand : demands) {
+      phase.push_back({find_resource(demand.at("resource").get<std::string>()), demand.at("amount").get<double>(),
+                       demand.value("avoidable", 0.0)});
+    }
+    work.phases.push_back(std::move(phase));
+  }
+  return work;
+}
+
+}  // namespace
+
+std::string_view name(Status status) { return at(kStatuses, status); }
+std::string_view name(Issue issue) { return at(kIssues, issue); }
+std::string_view name(Cache cache) { return at(kCaches, cache); }
+std::string_view name(Distribution distribution) { return at(kDistributions, distribution); }
+std::string_view name(Verification::Status status) { return at(kVerifications, status); }
+
+Json to_json(const Work& work) {
+  Json phases = Json::array();
+  for (const Phase& phase : work.phases) {
+    Json demands = Json::array();
+    for (const Demand& demand : phase) {
+      Json entry = {{"resource", demand.resource.id}, {"unit", name(demand.resource.unit)}, {"amount", demand.amount}};
+      if (demand.avoidable > 0) entry["avoidable"] = demand.avoidable;
+      demands.push_back(std::move(entry));
+    }
+    phases.push_back(std::move(demands));
+  }
+  return {{"phases", std::move(phases)}};
+}
+
+Json to_json(const Record& record) {
+  Json json;
+  json["family"] = record.family;
+  json["how"] = record.how;
+  json["type"] = name(record.type);
+  json["shape"] = Json::object();
+  for (const auto& [key, value] : record.shape) json["shape"][key] = value;
+  json["status"] = name(record.status);
+  put(json, "reason", record.reason);
+  json["pass"] = record.pass;
+  if (record.message) json["message"] = to_json(*record.message);
+  if (record.raises) json["raises"] = record.raises->id;
+  json["work"] = to_json(record.work);
+  json["memory_bytes"] = record.memory_bytes;
+  json["notes"] = Json::object();
+  for (const auto& [key, value] : record.notes) json["notes"][key] = value;
+  if (record.measurement) json["measurement"] = to_json(*record.measurement);
+  if (record.placement) json["placement"] = to_json(*record.placement);
+  if (record.verification_before || record.verification_after) {
+    Json& verification = json["verification"] = Json::object();
+    if (record.verification_before) verification["before"] = to_json(*record.verification_before);
+    if (record.verification_after) verification["after"] = to_json(*record.verification_after);
+  }
+  if (record.fingerprint) {
+    json["fingerprint"] = {{"hash", record.fingerprint->hash},
+                           {"key", record.fingerprint->key},
+                           {"deterministic", record.fingerprint->deterministic}};
+    if (!record.fingerprint->differing_ranks.empty()) {
+      json["fingerprint"]["differing_ranks"] = record.fingerprint->differing_ranks;
+    }
+  }
+  return json;
+}
+
+Record record_from_json(const Json& json) {
+  Record record;
+  record.family = json.at("family").get<std::string>();
+  record.how = json.at("how").get<std::string>();
+  record.type = parse_data_type(json.at("type").get<std::string>());
+  for (const auto& [key, value] : json.at("shape").items()) record.shape.emplace_back(key, value.get<std::string>());
+  record.name = case_name(record.family, record.how, record.type, record.shape);
+  record.status = parse<Status>(kStatuses, json.at("status"));
+  get(json, "reason", record.reason);
+  record.pass = json.at("pass").get<int>();
+  if (json.contains("message")) record.message = message_from_json(json.at("message"));
+  if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
+  record.work = work_from_json(json.at("work"));
+  record.memory_bytes = json.at("memory_bytes").get<std::size_t>();
+  for (const auto& [key, value] : json.at("notes").items()) record.notes.emplace_back(key, value.get<std::string>());
+  if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));
+  if (json.contains("verification")) {
+    const Json& verification = json.at("verification");
+    if (verification.contains("before")) record.verification_before = verification_from_json(verification.at("before"));
+    if (verification.contains("after")) record.verification_after = verification_from_json(verification.at("after"));
+  }
+  if (json.contains("fingerprint")) {
+    const Json& fingerprint = json.at("fingerprint");
+    record.fingerprint =
+        Fingerprint{fingerprint.at("hash").get<std::string>(), fingerprint.at("key").get<std::string>(),
+                    fingerprint.at("deterministic").get<bool>(), fingerprint.value("differing_ranks", std::vector<int>())};
+  }
+  if ((record.status == Status::ok) != record.measurement.has_value()) {
+    throw std::invalid_argument("'" + record.name + "': a measurement belongs to an ok record and to no other");
+  }
+  return record;
+}
+
+Json to_json(const Roofline& roofline) {
+  Json all = Json::array();
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    Json json;
+    json["resource"] = ceiling.resource.id;
+    json["title"] = ceiling.resource.title;
+    json["unit"] = name(ceiling.resource.unit);
+    put(json, "theoretical", ceiling.theoretical);
+    put(json, "theoretical_source", ceiling.theoretical_source);
+    put(json, "theoretical_clock_hz", ceiling.theoretical_clock_hz);
+    put(json, "datasheet", ceiling.datasheet);
+    put(json, "datasheet_source", ceiling.datasheet_source);
+    put(json, "first", ceiling.first);
+    put(json, "first_by", ceiling.first_by);
+    put(json, "last", ceiling.last);
+    put(json, "last_by", ceiling.last_by);
+    put(json, "empirical", ceiling.empirical());
+    put(json, "drift", ceiling.drift());
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+Roofline roofline_from_json(const Json& json) {
+  Roofline roofline;
+  for (const Json& entry : json) {
+    Ceiling& ceiling = roofline.at(find_resource(entry.at("resource").get<std::string>()));
+    get(entry, "theoretical", ceiling.theoretical);
+    get(entry, "theoretical_source", ceiling.theoretical_source);
+    get(entry, "theoretical_clock_hz", ceiling.theoretical_clock_hz);
+    get(entry, "datasheet", ceiling.datasheet);
+    get(entry, "datasheet_source", ceiling.datasheet_source);
+  }
+  return roofline;
+}
+
+Json to_json(const Comparison& comparison) {
+  return {{"name", comparison.name}, {"numerator", comparison.numerator}, {"denominator", comparison.denominator}};
+}
+
+Comparison comparison_from_json(const Json& json) {
+  return {json.at("name").get<std::string>(), json.at("numerator").get<std::string>(),
+          json.at("denominator").get<std::string>()};
+}
+
+Json to_json(const ComparisonResult& result) {
+  Json json = to_json(result.comparison);
+  json["ratio"] = result.ratio;
+  put(json, "low", result.low);
+  put(json, "high", result.high);
+  return json;
+}
+
+Json to_json(const Finding& finding) {
+  Json json = {{"kind", finding.kind}, {"text", finding.text}};
+  put(json, "case", finding.case_name);
+  return json;
+}
+
+Json to_json(const DeviceInfo& info, bool known) {
+  Json json;
+  json["id"] = info.id;
+  json["kind"] = info.backend == Backend::cuda ? "cuda" : "cpu";
+  json["name"] = info.name;
+  json["known"] = known;
+  json["multiprocessors"] = info.multiprocessors;
+  if (info.compute_capability) {
+    json["compute_capability"] =
+        std::to_string(info.compute_capability / 10) + "." + std::to_string(info.compute_capability % 10);
+  }
+  put(json, "clock_hz", info.clock_hz);
+  put(json, "memory_clock_hz", info.memory_clock_hz);
+  if (info.memory_bus_bits) json["memory_bus_bits"] = *info.memory_bus_bits;
+  json["memory_bytes"] = info.memory_bytes;
+  json["free_bytes"] = info.free_bytes;
+  json["caches"] = Json::array();
+  for (const CacheLevel& level : info.caches) {
+    json["caches"].push_back(
+        {{"name", level.name}, {"total_bytes", level.total_bytes}, {"instance_bytes", level.instance_bytes}});
+  }
+  json["details"] = info.details.is_null() ? Json::object() : info.details;
+  return json;
+}
+
+}  // namespace roofmark

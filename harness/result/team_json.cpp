@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/team_json.hpp"
+
+#include <cmath>
+
+namespace roofmark {
+namespace {
+
+template <class T>
+void put(Json& json, const char* key, const std::optional<T>& value) {
+  if (value && std::isfinite(static_cast<double>(*value))) json[key] = *value;
+}
+void put(Json& json, const char* key, const std::string& value) {
+  if (!value.empty()) json[key] = value;
+}
+template <class T>
+std::optional<T> optional(const Json& json, const char* key) {
+  return json.contains(key) ? std::optional<T>(json.at(key).get<T>()) : std::nullopt;
+}
+
+}  // namespace
+
+Json to_json(const RankInfo& member) {
+  Json json = {{"rank", member.rank}, {"local_rank", member.local_rank}, {"host", member.host}, {"pid", member.pid}};
+  put(json, "nccl_host_id", member.nccl_host_id);
+  if (member.may_share_gpu) json["may_share_gpu"] = true;
+  json["device_id"] = member.device_id;
+  json["device_name"] = member.device_name;
+  put(json, "uuid", member.uuid);
+  put(json, "pci_bus_id", member.pci_bus_id);
+  put(json, "numa_node", member.numa_node);
+  if (!member.cores.empty()) json["cores"] = member.cores;
+  Json& nics = json["nics"] = Json::array();
+  for (const Nic& nic : member.nics) {
+    Json entry = {{"name", nic.name}, {"kind", nic.kind}};
+    put(entry, "bytes_per_second", nic.bytes_per_second);
+    put(entry, "numa_node", nic.numa_node);
+    nics.push_back(std::move(entry));
+  }
+  put(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
+  put(json, "nvlink_source", member.nvlink_source);
+  put(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);
+  put(json, "pcie_source", member.pcie_source);
+  Json& versions = json["versions"] = Json::object();
+  for (const auto& [name, version] : member.versions) versions[name] = version;
+  return json;
+}
+
+RankInfo rank_info_from_json(const Json& json) {
+  RankInfo member;
+  member.rank = json.at("rank");
+  member.local_rank = json.at("local_rank");
+  member.host = json.at("host");
+  member.nccl_host_id = json.value("nccl_host_id", "");
+  member.may_share_gpu = json.value("may_share_gpu", false);
+  member.pid = json.at("pid");
+  member.device_id = json.at("device_id");
+  member.device_name = json.at("device_name");
+  member.uuid = json.value("uuid", "");
+  member.pci_bus_id = json.value("pci_bus_id", "");
+  member.numa_node = optional<int>(json, "numa_node");
+  member.cores = json.value("cores", std::vector<int>());
+  for (const Json& nic : json.at("nics")) {
+    member.nics.push_back(
+        {nic.at("name"), nic.at("kind"), optional<double>(nic, "bytes_per_second"), optional<int>(nic, "numa_node")});
+  }
+  member.nvlink_bytes_per_second = optional<double>(json, "nvlink_bytes_per_second");
+  member.nvlink_source = json.value("nvlink_source", "");
+  member.pcie_bytes_per_second = optional<double>(json, "pcie_bytes_per_second");
+  member.pcie_source = json.value("pcie_source", "");
+  for (const auto& [name, version] : json.at("versions").items()) {
+    member.versions.emplace_back(name, version.get<std::string>());
+  }
+  return member;
+}
+
+Json to_json(const Communication& communication) {
+  Json json;
+  Json& fits = json["fits"] = Json::array();
+  for (const LatencyFit& fit : communication.fits) {
+    Json entry = {{"series", fit.series}};
+    put(entry, "latency_seconds", fit.latency_seconds);
+    put(entry, "bytes_per_second", fit.bytes_per_second);
+    put(entry, "bus_bytes_per_second", fit.bus_bytes_per_second);
+    put(entry, "r2", fit.r2);
+    entry["points"] = fit.points;
+    fits.push_back(std::move(entry));
+  }
+  Json& rings = json["rings"] = Json::array();
+  for (const RingPrediction& ring : communication.rings) {
+    rings.push_back({{"case", ring.case_name}, {"seconds", ring.seconds}, {"ratio", ring.ratio}});
+  }
+  Json& pairs = json["pairs"] = Json::array();
+  for (const PairTime& pair : communication.pairs) {
+    pairs.push_back({{"a", pair.a}, {"b", pair.b}, {"bytes", pair.bytes}, {"seconds", pair.seconds}});
+  }
+  Json& scaling = json["scaling"] = Json::array();
+  for (const ScalingRow& row : communication.scaling) {
+    Json entry = {
+        {"series", row.series}, {"ranks", row.ranks}, {"bytes", row.bytes}, {"seconds", row.seconds}, {"busbw", row.busbw}};
+    put(entry, "strong_efficiency", row.strong_efficiency);
+    put(entry, "weak_efficiency", row.weak_efficiency);
+    scaling.push_back(std::move(entry));
+  }
+  Json& overlaps = json["overlaps"] = Json::array();
+  for (const Overlap& overlap : communication.overlaps) {
+    Json entry = {{"series", overlap.series},
+                  {"work_seconds", overlap.work_seconds},
+                  {"communication_seconds", overlap.communication_seconds},
+                  {"together_seconds", overlap.together_seconds},
+                  {"hidden", overlap.hidden}};
+    put(entry, "hidden_half_width", overlap.hidden_half_width);
+    put(entry, "slow_down", overlap.slow_down);
+    overlaps.push_back(std::move(entry));
+  }
+  Json& slowest = json["slowest"] = Json::array();
+  for (const Slowest& one : communication.slowest) {
+    Json entry = {{"of", one.of},
+                  {"who", one.who},
+                  {"among", one.among},
+                  {"times_median", one.times_median},
+                  {"times_fastest", one.times_fastest}};
+    put(entry, "mads", one.mads);
+    slowest.push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace roofmark

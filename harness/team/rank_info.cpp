@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/rank_info.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "harness/machine/facts.hpp"
+#include "harness/machine/host.hpp"
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+/// The one node that all of them are of.
+std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& root) {
+  std::error_code ignored;
+  for (const auto& node : fs::directory_iterator(root / "sys/devices/system/node", ignored)) {
+    const std::string name = node.path().filename().string();
+    if (!name.starts_with("node") || name.find_first_not_of("0123456789", 4) != std::string::npos) continue;
+    const std::vector<int> its = parse_cpu_list(first_line(node.path() / "cpulist"));
+    if (!cores.empty() && std::all_of(cores.begin(), cores.end(),
+                                      [&](int core) { return std::find(its.begin(), its.end(), core) != its.end(); })) {
+      return std::stoi(name.substr(4));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string describe(const RankInfo& member) { return fmt::format("rank {} ({})", member.rank, member.host); }
+
+std::string rate(const Nic& nic) {
+  return nic.bytes_per_second ? fmt::format("{:.3g} Gb/s", *nic.bytes_per_second * 8 / 1e9) : "unknown rate";
+}
+
+template <class T>
+std::optional<T> optional(const Json& json, const char* key) {
+  return json.contains(key) ? std::optional<T>(json.at(key).get<T>()) : std::nullopt;
+}
+
+}  // namespace
+
+RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
+  RankInfo member;
+  member.host = host_name();
+  member.nccl_host_id = variable("NCCL_HOSTID");
+  member.may_share_gpu = variable("NCCL_MULTI_RANK_GPU_ENABLE") == "1";
+  member.pid = static_cast<int>(::getpid());
+  member.device_id = device.id;
+  member.device_name = device.name;
+  member.nics = read_nics(root);
+  if (device.backend == Backend::cpu) {
+    member.cores = allowed_cpus();
+    member.numa_node = numa_node_of(member.cores, root);
+    return member;
+  }
+  const Json& details = device.details;
+  member.uuid = details.value("uuid", "");
+  member.pci_bus_id = details.value("pci_bus_id", "");
+  member.numa_node = optional<int>(details, "numa_node");
+  member.nvlink_bytes_per_second = optional<double>(details, "nvlink_bytes_per_second");
+  member.nvlink_source = details.value("nvlink_source", "");
+  member.pcie_bytes_per_second = optional<double>(details, "pcie_bytes_per_second");
+  member.pcie_source = details.value("pcie_source", "");
+  return member;
+}
+
+std::vector<std::vector<int>> ranks_by_host(const std::vector<RankInfo>& members) {
+  std::map<std::string, std::vector<int>> hosts;
+  for (const RankInfo& member : members) hosts[member.host].push_back(member.rank);
+  std::vector<std::vector<int>> groups;
+  for (auto& [host, ranks] : hosts) {
+    std::sort(ranks.begin(), ranks.end());
+    groups.push_back(std::move(ranks));
+  }
+  std::sort(groups.begin(), groups.end());
+  return groups;
+}
+
+int ranks_on_gpu(const std::vector<RankInfo>& members, int rank) {
+  const auto own = std::find_if(members.begin(), members.end(), [&](const RankInfo& member) { return member.rank == rank; });
+  if (own == members.end() || own->uuid.empty()) return 1;
+  return static_cast<int>(
+      std::count_if(members.begin(), members.end(), [&](const RankInfo& member) { return member.uuid == own->uuid; }));
+}
+
+bool share_gpu(const std::vector<RankInfo>& members) {
+  std::set<std::string> seen;
+  return std::any_of(members.begin(), members.end(),
+                     [&](const RankInfo& member) { return !member.uuid.empty() && !seen.insert(member.uuid).second; });
+}
+
+Roofline theoretical_links(const std::vector<RankInfo>& members) {
+  Roofline roofline;
+  // The slowest, where every one is known.
+  const auto add = [&](const Resource& resource, std::optional<double> RankInfo::*figure, std::string RankInfo::*source) {
+    const RankInfo* slowest = nullptr;
+    for (const RankInfo& member : members) {
+      if (!(member.*figure)) return false;
+      if (!slowest || *(member.*figure) < *(slowest->*figure)) slowest = &member;
+    }
+    if (!slowest) return false;
+    Ceiling& ceiling = roofline.at(resource);
+    ceiling.theoretical = slowest->*figure;
+    ceiling.theoretical_source = slowest->*source + ", " + describe(*slowest);
+    return true;
+  };
+  if (!share_gpu(members) && !add(resource::nvlink, &RankInfo::nvlink_bytes_per_second, &RankInfo::nvlink_source)) {
+    add(resource::pcie, &RankInfo::pcie_bytes_per_second, &RankInfo::pcie_source);
+  }
+
+  const std::vector<std::vector<int>> hosts = ranks_by_host(members);
+  std::optional<double> least;
+  std::string source;
+  for (const std::vector<int>& ranks : hosts) {
+    const auto member =
+        std::find_if(members.begin(), members.end(), [&](const RankInfo& one) { return one.rank == ranks.front(); });
+    double sum = 0;
+    std::string names;
+    for (const Nic& nic : member->nics) {
+      if (!nic.bytes_per_second) return roofline;
+      sum += *nic.bytes_per_second;
+      names += fmt::format("{}{} {}", names.empty() ? "" : " + ", nic.name, rate(nic));
+    }
+    if (member->nics.empty()) return roofline;
+    if (least && sum >= *least) continue;
+    least = sum;
+    source = fmt::format("{}, {} (the kernel's tables)", names, member->host);
+  }
+  if (hosts.size() > 1) {
+    roofline.at(resource::network).theoretical = least;
+    roofline.at(resource::network).theoretical_source = source;
+  }
+  return roofline;
+}
+
+std::string mismatch(const std::vector<RankInfo>& members) {
+  std::vector<std::string> reasons;
+  // NCCL knows a GPU by its host, or by NCCL_HOSTID in the host's place, and its address there.
+  std::map<std::tuple<bool, std::string, std::string>, const RankInfo*> owners;
+  for (const RankInfo& member : members) {
+    if (member.uuid.empty()) continue;
+    const bool given = !member.nccl_host_id.empty();
+    const auto [found, first] = owners.try_emplace({given, given ? member.nccl_host_id : member.host, member.uuid}, &member);
+    if (first || (member.may_share_gpu && found->second->may_share_gpu)) continue;
+    reasons.push_back(
+        fmt::format("{} and {} have the same GPU ({}), which NCCL refuses: start one rank a GPU (from NCCL 2.30 on "
+                    "NCCL_MULTI_RANK_GPU_ENABLE=1 allows more)",
+                    describe(*found->second), describe(member), member.uuid));
+    break;
+  }
+  const auto version_of = [](const RankInfo& member, const std::string& name) -> std::string {
+    for (const auto& [its, version] : member.versions) {
+      if (its == name) return version;
+    }
+    return "no " + name;
+  };
+  std::set<std::string> names;
+  for (const RankInfo& member : members) {
+    for (const auto& entry : member.versions) names.insert(entry.first);
+  }
+  for (const std::string& name : names) {
+    for (const RankInfo& member : members) {
+      const std::string here = version_of(members.front(), name), there = version_of(member, name);
+      if (here == there) continue;
+      reasons.push_back(fmt::format("versions of {} differ: {} has {}, {} has {}", name, describe(members.front()), here,
+                                    describe(member), there));
+      break;
+    }
+  }
+  std::string text;
+  for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
+  return text;
+}
+
+}  // namespace roofmark

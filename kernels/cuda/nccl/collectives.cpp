@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <tuple>
+
+#include "kernels/cuda/nccl/nccl.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+/// NCCL_WIN_COLL_SYMMETRIC, from 2.27 on.
+constexpr int kSymmetricWindow = 1;
+
+struct Range {
+  std::size_t bytes = 0;
+  Buffer buffer = Buffer::plain;
+};
+/// What this communicator has allocated, by its first byte.
+using Ranges = std::map<const char*, Range>;
+
+/// What NCCL's choice depends on.
+struct Kind {
+  Collective op;
+  DataType type;
+  Reduction reduction;
+  int root, peer;
+  std::size_t chunk;
+  bool in_place;
+  Buffer in, out;
+
+  auto key() const { return std::tie(op, type, reduction, root, peer, chunk, in_place, in, out); }
+  friend bool operator==(const Kind& a, const Kind& b) { return a.key() == b.key(); }
+  friend bool operator<(const Kind& a, const Kind& b) { return a.key() < b.key(); }
+};
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(const std::string& unique_id, int size, int rank) : size_(size), rank_(rank) {
+    require_gpu();
+    ncclUniqueId id{};
+    if (unique_id.size() != sizeof(id)) throw std::invalid_argument("this is no unique id of NCCL's");
+    std::memcpy(&id, unique_id.data(), sizeof(id));
+    int device = 0;
+    check(cudaGetDevice(&device));
+    choices_.connecting([&] {
+      ncclComm_t comm = nullptr;
+      check(nccl_.comm_init_rank(&comm, size, id, rank));
+      comm_ = std::make_shared<NcclRank>(comm, device);
+    });
+    side_ = make_side_stream();
+    fork_ = make_order_event();
+    join_ = make_order_event();
+    if (size > 1) {
+      void* flag = nullptr;
+      check(cudaMalloc(&flag, sizeof(int)));
+      agreed_.reset(flag);
+    }
+    least_capability_ = least_capability();
+  }
+
+  int size() const override { return size_; }
+  int rank() const override { return rank_; }
+
+  bool supports(Collective op, DataType type, Reduction reduction) const override {
+    return !reduces(op) || nccl_reduces(type, reduction, size_, least_capability_);
+  }
+  bool out_of_place(Collective) const override { return true; }
+  int in_place_offset(Collective op) const override {
+    switch (op) {
+      case Collective::all_reduce:
+      case Collective::broadcast:
+      case Collective::reduce:
+        return 0;
+      case Collective::all_gather:
+      case Collective::reduce_scatter:
+      case Collective::gather:
+      case Collective::scatter:
+        return rank_;
+      default:
+        return -1;
+    }
+  }
+
+  void enqueue(const CollectiveCall& call, Stream stream) override {
+    const OnDevice here(comm_->device());
+    call_nccl(call, stream);
+  }
+
+  void enqueue_beside(const CollectiveCall& call, Stream stream, const std::function<void()>& work) override {
+    const OnDevice here(comm_->device());
+    check(cudaEventRecord(fork_.get(), stream));
+    check(cudaStreamWaitEvent(side_.get(), fork_.get(), 0));
+    // Joined also when `work` fails, or a capture could not be ended.
+    try {
+      call_nccl(call, side_.get());
+      work();
+    } catch (...) {
+      cudaEventRecord(join_.get(), side_.get());
+      cudaStreamWaitEvent(stream, join_.get(), 0);
+      throw;
+    }
+    check(cudaEventRecord(join_.get(), side_.get()));
+    check(cudaStreamWaitEvent(stream, join_.get(), 0));
+  }
+
+  std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) override {
+    if (buffer == Buffer::plain) throw std::invalid_argument("plain memory is the device's own");
+    if (buffer == Buffer::symmetric && !nccl_.window_register) throw Unsupported(nccl_.name() + " has no symmetric windows");
+    const OnDevice here(comm_->device());
+    bytes = std::max<std::size_t>(bytes, 1);
+    Allocated data(nullptr, nccl_.mem_free);
+    std::exception_ptr thrown;
+    try {
+      data = take(bytes);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    // To register a window waits for all ranks: where one has no memory for it, none begins.
+    const bool all_have = buffer == Buffer::registered || least(thrown ? 0 : 1) == 1;
+    if (thrown) std::rethrow_exception(thrown);
+    // The mildest of refusals: of a team's the worst is told, and that rank knows the reason.
+    if (!all_have) throw Unsupported("another rank has no memory for its part of the window");
+    void* handle = nullptr;
+    attempt([&] {
+      check(buffer == Buffer::registered ? nccl_.comm_register(comm_->get(), data.get(), bytes, &handle)
+                                         : nccl_.window_register(comm_->get(), data.get(), bytes, &handle, kSymmetricWindow));
+    });
+    if (!handle) throw Unsupported(nccl_.name() + " registers no memory between these GPUs");
+    (*ranges_)[static_cast<const char*>(data.get())] = {bytes, buffer};
+    // Holds what it needs to be freed with, should it outlive the communicator.
+    return {data.release(), [comm = comm_, ranges = ranges_, handle, buffer](void* given) {
+              const Nccl& nccl = Nccl::loaded();
+              const OnDevice there(comm->device());
+              ranges->erase(static_cast<const char*>(given));
+              if (buffer == Buffer::registered) {
+                nccl.comm_deregister(comm->get(), handle);
+              } else {
+                nccl.window_deregister(comm->get(), handle);
+              }
+              nccl.mem_free(given);
+            }};
+  }
+
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    auto notes = choices_.notes();
+    if (!calls_.empty()) notes.emplace_back("calls", calls_);
+    return notes;
+  }
+
+  void check_health() override {
+    attempt([&] { comm_->check_health(); });
+  }
+
+  std::string library() const override { return nccl_.name(); }
+
+ private:
+  /// One more of what all ranks agree on before they are asked what they support.
+  int least_capability() {
+    int capability[2] = {0, 0};
+    const int device = comm_->device();
+    check(cudaDeviceGetAttribute(&capability[0], cudaDevAttrComputeCapabilityMajor, device));
+    check(cudaDeviceGetAttribute(&capability[1], cudaDevAttrComputeCapabilityMinor, device));
+    return least(10 * capability[0] + capability[1]);
+  }
+
+  /// Of all ranks' values; waits for them.
+  int least(int value) {
+    if (size_ == 1) return value;
+    check(cudaMemcpyAsync(agreed_.get(), &value, sizeof(value), cudaMemcpyHostToDevice, side_.get()));
+    attempt([&] { check(nccl_.all_reduce(agreed_.get(), agreed_.get(), 1, ncclInt32, ncclMin, comm_->get(), side_.get())); });
+    check(cudaMemcpyAsync(&value, agreed_.get(), sizeof(value), cudaMemcpyDeviceToHost, side_.get()));
+    check(cudaStreamSynchronize(side_.get()));
+    return value;
+  }
+
+  using Allocated = std::unique_ptr<void, ncclResult_t (*)(void*)>;
+  Allocated take(std::size_t bytes) const {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total));
+    if (bytes > free) throw OutOfMemory(bytes, free);
+    void* data = nullptr;
+    check(nccl_.mem_alloc(&data, bytes));
+    return {data, nccl_.mem_free};
+  }
+
+  Buffer buffer_of(const void* data) const {
+    const auto* byte = static_cast<const char*>(data);
+    const auto next = ranges_->upper_bound(byte);
+    if (next == ranges_->begin()) return Buffer::plain;
+    const auto& [first, range] = *std::prev(next);
+    return byte < first + range.bytes ? range.buffer : Buffer::plain;
+  }
+
+  Kind kind_of(const CollectiveCall& call) const {
+    const auto* in = static_cast<const char*>(call.in);
+    const auto* out = static_cast<const char*>(call.out);
+    const std::size_t chunk_bytes = call.chunk * size_of(call.type);
+    const bool is_root = rank_ == call.root;
+    const bool in_place = in && out && in < out + chunk_bytes * static_cast<std::size_t>(chunks_out(call.op, size_, is_root)) &&
+                          out < in + chunk_bytes * static_cast<std::size_t>(chunks_in(call.op, size_, is_root));
+    return {call.op, call.type, call.reduction, call.root, call.peer, call.chunk, in_place, buffer_of(in), buffer_of(out)};
+  }
+
+  /// After what fails here the communicator is of no use any more.
+  template <class Calls>
+  void attempt(Calls calls) {
+    try {
+      calls();
+    } catch (...) {
+      comm_->give_up();
+      throw;
+    }
+  }
+
+  void call_nccl(const CollectiveCall& call, Stream stream) {
+    choices_.calling(kind_of(call), [&] { attempt([&] { issue(call, stream); }); });
+  }
+
+  void issue(const CollectiveCall& call, Stream stream) {
+    ncclComm_t comm = comm_->get();
+    const ncclRedOp_t reduction = nccl_operator(call.reduction);
+    // What is only moved goes as bytes, whatever its type.
+    const std::size_t bytes = call.chunk * size_of(call.type);
+    calls_.clear();
+    switch (call.op) {
+      case Collective::all_reduce:
+        return check(nccl_.all_reduce(call.in, call.out, call.chunk, nccl_type(call.type), reduction, comm, stream));
+      case Collective::reduce_scatter:
+        return check(nccl_.reduce_scatter(call.in, call.out, call.chunk, nccl_type(call.type), reduction, comm, stream));
+      case Collective::reduce:
+        return check(nccl_.reduce(call.in, call.out, call.chunk, nccl_type(call.type), reduction, call.root, comm, stream));
+      case Collective::all_gather:
+        return check(nccl_.all_gather(call.in, call.out, bytes, ncclInt8, comm, stream));
+      case Collective::broadcast:
+        return check(nccl_.broadcast(call.in, call.out, bytes, ncclInt8, call.root, comm, stream));
+      case Collective::all_to_all:
+        if (nccl_.all_to_all) return check(nccl_.all_to_all(call.in, call.out, bytes, ncclInt8, comm, stream));
+        return exchange(call, stream);
+      case Collective::gather:
+        if (nccl_.gather) return check(nccl_.gather(call.in, call.out, bytes, ncclInt8, call.root, comm, stream));
+        return exchange(call, stream);
+      case Collective::scatter:
+        if (nccl_.scatter) return check(nccl_.scatter(call.in, call.out, bytes, ncclInt8, call.root, comm, stream));
+        return exchange(call, stream);
+      case Collective::send_recv:
+        return exchange(call, stream);
+      case Collective::ping_pong:
+        return ping_pong(call, stream);
+    }
+  }
+
+  /// Messages between pairs, begun together.
+  void exchange(const CollectiveCall& call, Stream stream) {
+    calls_ = "ncclSend and ncclRecv in a group";
+    ncclComm_t comm = comm_->get();
+    const std::size_t bytes = call.chunk * size_of(call.type);
+    const auto in = [&](int chunk) { return static_cast<const char*>(call.in) + static_cast<std::size_t>(chunk) * bytes; };
+    const auto out = [&](int chunk) { return static_cast<char*>(call.out) + static_cast<std::size_t>(chunk) * bytes; };
+    const auto send = [&](const char* from, int to) { check(nccl_.send(from, bytes, ncclInt8, to, comm, stream)); };
+    const auto receive = [&](char* into, int from) { check(nccl_.receive(into, bytes, ncclInt8, from, comm, stream)); };
+    const bool is_root = rank_ == call.root;
+    NcclGroup group;
+    switch (call.op) {
+      case Collective::all_to_all:
+        for (int r = 0; r < size_; ++r) {
+          send(in(r), r);
+          receive(out(r), r);
+        }
+        break;
+      case Collective::gather:
+        // In place, the root's own chunk lies where it belongs.
+        if (!is_root || call.in != out(rank_)) send(in(0), call.root);
+        for (int r = 0; is_root && r < size_; ++r) {
+          if (r != rank_ || call.in != out(r)) receive(out(r), r);
+        }
+        break;
+      case Collective::scatter:
+        for (int r = 0; is_root && r < size_; ++r) {
+          if (r != rank_ || call.out != in(r)) send(in(r), r);
+        }
+        if (!is_root || call.out != in(rank_)) receive(out(0), call.root);
+        break;
+      default:
+        send(in(0), (rank_ + 1) % size_);
+        receive(out(0), (rank_ + size_ - 1) % size_);
+        break;
+    }
+    group.end();
+  }
+
+  /// The stream's order makes the answer follow the question.
+  void ping_pong(const CollectiveCall& call, Stream stream) {
+    if (call.peer < 0) return;
+    calls_ = "ncclSend and ncclRecv, one after the other";
+    ncclComm_t comm = comm_->get();
+    const std::size_t bytes = call.chunk * size_of(call.type);
+    if (rank_ < call.peer) check(nccl_.send(call.in, bytes, ncclInt8, call.peer, comm, stream));
+    check(nccl_.receive(call.out, bytes, ncclInt8, call.peer, comm, stream));
+    if (rank_ > call.peer) check(nccl_.send(call.out, bytes, ncclInt8, call.peer, comm, stream));
+  }
+
+  const Nccl& nccl_ = Nccl::loaded();
+  int size_, rank_;
+  /// Outlives the communicator: to free memory waits for what the GPU does, which may be a collective that never ends.
+  std::unique_ptr<void, decltype(&cudaFree)> agreed_{nullptr, cudaFree};
+  std::shared_ptr<NcclRank> comm_;
+  SideStream side_;
+  OrderEvent fork_, join_;
+  int least_capability_ = 0;
+  std::shared_ptr<Ranges> ranges_ = std::make_shared<Ranges>();
+  NcclChoices<Kind> choices_;
+  std::string calls_;  ///< of the last call, where they are not one of the collective's name
+};
+
+std::string unique_id() {
+  ncclUniqueId id{};
+  check(Nccl::loaded().get_unique_id(&id));
+  return {id.internal, sizeof(id.internal)};
+}
+
+std::unique_ptr<Communicator> create(const std::string& unique_id, int size, int rank) {
+  return std::make_unique<NcclCommunicator>(unique_id, size, rank);
+}
+
+int version() { return Nccl::loaded().version; }
+
+}  // namespace
+
+const NcclKernels nccl = {unique_id, create, version};
+
+}  // namespace roofmark::cuda

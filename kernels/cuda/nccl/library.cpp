@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+#include <pwd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <initializer_list>
+#include <stdexcept>
+
+#include "kernels/cuda/nccl/nccl.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+/// Registered memory came with it.
+constexpr int kOldestVersion = 21900;
+
+constexpr std::array kLogVariables = {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"};
+
+std::string version_text(int version) {
+  return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+template <class Function>
+bool find(void* library, std::initializer_list<const char*> symbols, Function*& function) {
+  for (const char* symbol : symbols) {
+    function = reinterpret_cast<Function*>(dlsym(library, symbol));
+    if (function) return true;
+  }
+  return false;
+}
+
+template <class Function>
+void require(void* library, const char* symbol, Function*& function) {
+  if (!find(library, {symbol}, function)) throw Unsupported("NCCL has no " + std::string(symbol));
+}
+
+/// The files whose lines NAME=value NCCL adds to the environment.
+bool configuration_asks_for_log() {
+  std::vector<std::string> files = {"/etc/nccl.conf"};
+  const char* named = std::getenv("NCCL_CONF_FILE");
+  const passwd* user = getpwuid(getuid());
+  if (named && *named) {
+    files.emplace_back(named);
+  } else if (user && user->pw_dir) {
+    files.push_back(std::string(user->pw_dir) + "/.nccl.conf");
+  }
+  for (const std::string& name : files) {
+    std::ifstream file(name);
+    for (std::string line; std::getline(file, line);) {
+      const std::string variable = line.substr(0, line.find('='));
+      if (std::find(kLogVariables.begin(), kLogVariables.end(), variable) != kLogVariables.end()) return true;
+    }
+  }
+  return false;
+}
+
+/// NCCL's log in memory. NCCL reads its level from the environment, where these strings stand from the first use to the end of
+/// the process: to change a level is to change its letters, and no other thread's environment moves under it.
+class Log {
+ public:
+  static Log& of(const Nccl& library) {
+    static Log& log = *new Log(library);
+    return log;
+  }
+
+  void start() {
+    if (file_ < 0) return;
+    // NCCL empties the file when it opens it, at its first message.
+    if (ftruncate(file_, 0) != 0) return;
+    set_level("INFO");
+  }
+  /// What was written since start(); before stop().
+  std::string text() const {
+    std::string all;
+    std::array<char, 1 << 14> part{};
+    while (file_ >= 0) {
+      const ssize_t count = pread(file_, part.data(), part.size(), static_cast<off_t>(all.size()));
+      if (count <= 0) break;
+      all.append(part.data(), static_cast<std::size_t>(count));
+    }
+    return all;
+  }
+  void stop() {
+    if (file_ >= 0) set_level("WARN");
+  }
+
+ private:
+  explicit Log(const Nccl& library) : reset_(library.reset_log) {
+    const bool asked_for = std::any_of(kLogVariables.begin(), kLogVariables.end(),
+                                       [](const char* variable) { return std::getenv(variable) != nullptr; });
+    if (!reset_ || asked_for || configuration_asks_for_log()) return;
+    file_ = memfd_create("nccl_log", MFD_CLOEXEC);
+    if (file_ < 0) return;
+    place_ += "/proc/self/fd/" + std::to_string(file_);
+    for (std::string* variable : {&level_, &place_, &subsystems_}) putenv(variable->data());
+    reset_();
+  }
+
+  void set_level(const char* level) {
+    std::copy_n(level, 4, level_.end() - 4);
+    reset_();
+  }
+
+  void (*reset_)();
+  int file_ = -1;
+  // WARN costs a comparison a message; a word that NCCL does not know would make it read the environment at every one.
+  std::string level_ = "NCCL_DEBUG=WARN", place_ = "NCCL_DEBUG_FILE=", subsystems_ = "NCCL_DEBUG_SUBSYS=INIT,TUNING";
+};
+
+}  // namespace
+
+Nccl::Nccl() {
+  // Never closed: the process uses it to its end.
+  void* library = dlopen("libnccl.so.2", RTLD_NOW);
+  if (!library) throw Unsupported("NCCL cannot be loaded: " + std::string(dlerror()));
+  require(library, "ncclGetVersion", get_version);
+  if (get_version(&version) != ncclSuccess || version < kOldestVersion) {
+    throw Unsupported(version_text(version) + " is here, " + version_text(kOldestVersion) + " or newer is needed");
+  }
+  require(library, "ncclGetErrorString", error_string);
+  require(library, "ncclGetLastError", last_error);
+  require(library, "ncclGetUniqueId", get_unique_id);
+  require(library, "ncclCommInitRank", comm_init_rank);
+  require(library, "ncclCommInitAll", comm_init_all);
+  require(library, "ncclCommDestroy", comm_destroy);
+  require(library, "ncclCommAbort", comm_abort);
+  require(library, "ncclCommGetAsyncError", comm_async_error);
+  require(library, "ncclGroupStart", group_start);
+  require(library, "ncclGroupEnd", group_end);
+  require(library, "ncclAllReduce", all_reduce);
+  require(library, "ncclAllGather", all_gather);
+  require(library, "ncclReduceScatter", reduce_scatter);
+  require(library, "ncclBroadcast", broadcast);
+  require(library, "ncclReduce", reduce);
+  require(library, "ncclSend", send);
+  require(library, "ncclRecv", receive);
+  require(library, "ncclMemAlloc", mem_alloc);
+  require(library, "ncclMemFree", mem_free);
+  require(library, "ncclCommRegister", comm_register);
+  require(library, "ncclCommDeregister", comm_deregister);
+  if (!find(library, {"ncclCommWindowDeregister"}, window_deregister) ||
+      !find(library, {"ncclCommWindowRegister"}, window_register)) {
+    window_register = nullptr;
+  }
+  find(library, {"ncclAlltoAll"}, all_to_all);
+  find(library, {"ncclGather"}, gather);
+  find(library, {"ncclScatter"}, scatter);
+  // The second is older, and on its way out.
+  find(library, {"ncclResetDebugInitInternal", "ncclResetDebugInit"}, reset_log);
+}
+
+const Nccl& Nccl::loaded() {
+  static const Nccl library;
+  return library;
+}
+
+std::string Nccl::name() const { return version_text(version); }
+
+NcclTrace::NcclTrace() { Log::of(Nccl::loaded()).start(); }
+NcclTrace::~NcclTrace() { Log::of(Nccl::loaded()).stop(); }
+std::string NcclTrace::text() const { return Log::of(Nccl::loaded()).text(); }
+
+NcclRank::~NcclRank() {
+  const Nccl& nccl = Nccl::loaded();
+  const OnDevice here(device_);
+  ncclResult_t state = ncclSuccess;
+  // On the way out of an exception the peers may be anywhere, and to destroy may wait for them.
+  const bool well = !given_up_ && std::uncaught_exceptions() == 0 && nccl.comm_async_error(comm_, &state) == ncclSuccess &&
+                    state == ncclSuccess;
+  // Destroying finalizes too, and knows of several ranks in one process.
+  well ? nccl.comm_destroy(comm_) : nccl.comm_abort(comm_);
+}
+
+void NcclRank::check_health() const {
+  ncclResult_t state = ncclSuccess;
+  check(Nccl::loaded().comm_async_error(comm_, &state));
+  if (state != ncclSuccess && state != ncclInProgress) throw DeviceError(describe_status(state).text, true);
+}
+
+ncclDataType_t nccl_type(DataType type) {
+  switch (type) {
+    case DataType::fp64:
+      return ncclFloat64;
+    case DataType::fp32:
+      return ncclFloat32;
+    case DataType::fp16:
+      return ncclFloat16;
+    case DataType::bf16:
+      return ncclBfloat16;
+    case DataType::fp8:
+      return static_cast<ncclDataType_t>(10);  // ncclFloat8e4m3, from 2.24 on
+    case DataType::int8:
+      return ncclInt8;
+    case DataType::int32:
+      return ncclInt32;
+    case DataType::tf32:
+      break;
+  }
+  throw Unsupported("NCCL does not reduce " + std::string(name(type)));
+}
+
+ncclRedOp_t nccl_operator(Reduction reduction) {
+  constexpr ncclRedOp_t operators[] = {ncclSum, ncclMax, ncclAvg};
+  return operators[static_cast<int>(reduction)];
+}
+
+bool nccl_reduces(DataType type, Reduction reduction, int ranks, int capability) {
+  if (type == DataType::tf32) return false;
+  if (type != DataType::fp8) return true;
+  if (Nccl::loaded().version < 22400 || capability < 90) return false;
+  // One rank scales its own terms by a kernel that NCCL (seen in 2.28) has not for fp8. Of many it scales them by 1/n in fp8,
+  // which from n = 1024 on is 0.
+  return reduction != Reduction::avg || (ranks > 1 && ranks < 1024);
+}
+
+std::vector<std::pair<std::string, std::string>> describe(const NcclChoice& choice) {
+  std::vector<std::pair<std::string, std::string>> notes;
+  if (!choice.algorithm.empty()) notes.emplace_back("algorithm", choice.algorithm);
+  if (!choice.protocol.empty()) notes.emplace_back("protocol", choice.protocol);
+  if (choice.channels) notes.emplace_back("channels", std::to_string(*choice.channels));
+  std::string transports;
+  for (const std::string& transport : choice.transports) transports += (transports.empty() ? "" : ", ") + transport;
+  if (!transports.empty()) notes.emplace_back("transport", transports);
+  return notes;
+}
+
+SideStream make_side_stream() {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+  return SideStream(stream);
+}
+
+OrderEvent make_order_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return OrderEvent(event);
+}
+
+void require_gpu() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return;
+  cudaGetLastError();
+  throw DeviceError("NCCL connects GPUs, and there is none: " + describe_status(status).text, false);
+}
+
+}  // namespace roofmark::cuda
+
+roofmark::StatusText describe_status(ncclResult_t status) {
+  if (status == ncclSuccess) return {};
+  const roofmark::cuda::Nccl& nccl = roofmark::cuda::Nccl::loaded();
+  // NCCL does not say whether the context survived; the runtime does. A peer that is gone does not come back.
+  const bool sticky = status == ncclRemoteError || describe_status(cudaPeekAtLastError()).sticky;
+  const char* reason = nccl.last_error(nullptr);
+  return {false, sticky,
+          nccl.name() + ": " + nccl.error_string(status) + (reason && *reason ? ": " + std::string(reason) : std::string())};
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/nccl/log.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace roofmark {
+
+namespace {
+
+/// What stands behind `mark`, empty where that is not there.
+std::string_view after(std::string_view text, std::string_view mark) {
+  const std::size_t at = text.find(mark);
+  return at == std::string_view::npos ? std::string_view() : text.substr(at + mark.size());
+}
+
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find_first_of(" \r")); }
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end != text.data() ? std::optional(value) : std::nullopt;
+}
+
+template <std::size_t kCount>
+std::string named(std::string_view word, const std::string_view (&names)[kCount]) {
+  const auto index = number(word);
+  return std::string(index && *index >= 0 && *index < static_cast<int>(kCount) ? names[*index] : word);
+}
+
+constexpr std::string_view kAlgorithms[] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+constexpr std::string_view kProtocols[] = {"LL", "LL128", "SIMPLE"};
+
+/// "{0..15}" of "channel{Lo..Hi}={0..15}".
+std::optional<int> channel_count(std::string_view range) {
+  const auto low = number(range), high = number(after(range, ".."));
+  return low && high ? std::optional(*high - *low + 1) : std::nullopt;
+}
+
+/// The way alone, without the numbers of devices and ranks: "NET/IB/0(3)/GDRDMA" is NET/IB/GDRDMA.
+std::string transport(std::string_view way) {
+  std::string kinds;
+  while (!way.empty()) {
+    const std::size_t slash = std::min(way.find('/'), way.size());
+    const std::string_view part = way.substr(0, slash);
+    way.remove_prefix(std::min(slash + 1, way.size()));
+    if (part.empty() || (part.front() >= '0' && part.front() <= '9')) continue;
+    kinds += (kinds.empty() ? "" : "/") + std::string(part);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+NcclChoice parse_nccl_log(std::string_view log) {
+  NcclChoice choice;
+  while (!log.empty()) {
+    const std::size_t end = std::min(log.find('\n'), log.size());
+    const std::string_view said = after(log.substr(0, end), "NCCL INFO ");
+    log.remove_prefix(std::min(end + 1, log.size()));
+    if (const std::string_view algorithm = after(said, " Bytes -> Algo "); !algorithm.empty()) {
+      choice.algorithm = named(first_word(algorithm), kAlgorithms);
+      choice.protocol = named(first_word(after(algorithm, " proto ")), kProtocols);
+      choice.channels = channel_count(after(algorithm, "={"));
+    } else if (const std::string_view kernel = after(said, " Bytes -> Kernel "); !kernel.empty()) {
+      choice.algorithm = "symmetric " + std::string(first_word(kernel));
+      choice.protocol.clear();
+      choice.channels = number(first_word(after(kernel, " nchannels ")));
+    } else if (said.starts_with("Channel ") || said.starts_with("CollNet ")) {
+      // "via P2P/direct pointer": the word behind the space says nothing more.
+      const std::string way = transport(first_word(after(said, " via ")));
+      if (!way.empty()) choice.transports.insert(way);
+    }
+  }
+  return choice;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,330 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/ceilings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "bench/support/listing.hpp"
+#include "harness/device/random.hpp"
+#include "harness/judge/theory.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark {
+
+// What the tests' parameters are called, by GoogleTest too.
+std::string label(const DeviceInfo& device) {
+  return device.backend == Backend::cuda ? "sm_" + std::to_string(device.compute_capability)
+                                         : "cores_" + std::to_string(device.multiprocessors);
+}
+std::string label(Distribution data) {
+  constexpr const char* names[] = {"normal", "uniform", "zeros"};
+  return names[static_cast<int>(data)];
+}
+// GoogleTest looks for these names.
+void PrintTo(const DeviceInfo& device, std::ostream* out) { *out << label(device); }  // NOLINT(readability-identifier-naming)
+void PrintTo(Distribution data, std::ostream* out) { *out << label(data); }           // NOLINT(readability-identifier-naming)
+
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsSupersetOf;
+
+DeviceInfo gpu(int capability, int multiprocessors, std::size_t l2_bytes) {
+  DeviceInfo info;
+  info.id = "cuda:0";
+  info.backend = Backend::cuda;
+  info.compute_capability = capability;
+  info.multiprocessors = multiprocessors;
+  info.clock_hz = 1.98e9;
+  info.memory_bytes = info.free_bytes = std::size_t{80} << 30;
+  info.caches = {{"l2", l2_bytes, l2_bytes}};
+  return info;
+}
+
+DeviceInfo cpu(int cores) {
+  DeviceInfo info;
+  info.id = "cpu";
+  info.multiprocessors = cores;
+  info.memory_bytes = info.free_bytes = std::size_t{16} << 30;
+  info.caches = {{"l1", cores * std::size_t{32768}, 32768},
+                 {"l2", cores * std::size_t{1} << 20, std::size_t{1} << 20},
+                 {"l3", std::size_t{32} << 20, std::size_t{32} << 20}};
+  return info;
+}
+
+std::vector<Case> list(const DeviceInfo& device, SuiteName suite = SuiteName::quick, std::optional<Cache> cache = {}) {
+  std::vector<Case> cases;
+  for (const Group& group : ceilings(Listing{device, suite, cache})) {
+    for (const Case& c : group.cases) cases.push_back(c);
+  }
+  return cases;
+}
+
+std::set<std::string> names(const std::vector<Case>& cases, bool supported) {
+  std::set<std::string> found;
+  for (const Case& c : cases) {
+    if (c.unsupported.empty() == supported) found.insert(c.name());
+  }
+  return found;
+}
+
+const Case& find(const std::vector<Case>& cases, const std::string& name) {
+  for (const Case& c : cases) {
+    if (c.name() == name) return c;
+  }
+  throw std::invalid_argument(name);
+}
+
+class Ceilings : public ::testing::TestWithParam<DeviceInfo> {
+ protected:
+  void SetUp() override {
+    const DeviceInfo& device = GetParam();
+    if (!select(device.backend, &cuda::ceilings, &cpu::ceilings)) GTEST_SKIP() << "this build has no kernels for " << device.id;
+  }
+};
+
+TEST_P(Ceilings, HaveNamesOfTheirOwn) {
+  const std::vector<Case> cases = list(GetParam());
+  EXPECT_EQ(names(cases, true).size() + names(cases, false).size(), cases.size());
+  EXPECT_FALSE(names(cases, true).empty());
+}
+
+TEST_P(Ceilings, RaiseTheOneResourceTheyDemand) {
+  for (const Case& c : list(GetParam())) {
+    if (!c.unsupported.empty()) continue;
+    SCOPED_TRACE(c.name());
+    ASSERT_TRUE(c.raises);
+    ASSERT_EQ(c.work.phases.size(), 1U);
+    ASSERT_EQ(c.work.phases[0].size(), 1U);
+    EXPECT_EQ(c.work.phases[0][0].resource, *c.raises);
+    EXPECT_GT(c.work.phases[0][0].amount, 0);
+    EXPECT_EQ(c.family, "ceilings");
+  }
+}
+
+TEST_P(Ceilings, AreTheSameWhateverElseIsMeasured) {
+  const std::vector<Case> quick = list(GetParam(), SuiteName::quick), full = list(GetParam(), SuiteName::full, Cache::warm);
+  EXPECT_EQ(names(quick, true), names(full, true));
+  for (const Case& c : quick) EXPECT_EQ(c.work.total(*c.raises), find(full, c.name()).work.total(*c.raises)) << c.name();
+}
+
+TEST_P(Ceilings, FitInTheMemory) {
+  for (const Case& c : list(GetParam())) EXPECT_LT(c.slot_bytes + c.shared_bytes, GetParam().free_bytes) << c.name();
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Ceilings,
+                         ::testing::Values(gpu(80, 108, 40 << 20), gpu(89, 58, 48 << 20), gpu(90, 132, 60 << 20),
+                                           gpu(100, 148, 126 << 20), gpu(120, 170, 96 << 20), cpu(1), cpu(2), cpu(64)),
+                         [](const auto& test) { return label(test.param); });
+
+class CudaCeilings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!select(Backend::cuda, &cuda::ceilings, &cpu::ceilings)) GTEST_SKIP() << "this build has no CUDA kernels";
+  }
+};
+
+TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
+  const auto ampere = list(gpu(80, 108, 40 << 20)), ada = list(gpu(89, 58, 48 << 20)), hopper = list(gpu(90, 132, 60 << 20)),
+             blackwell = list(gpu(100, 148, 126 << 20));
+  EXPECT_THAT(names(ampere, true), IsSupersetOf({"ceilings/mma/fp64/accumulate:fp64", "ceilings/mma/tf32/accumulate:fp32",
+                                                 "ceilings/mma/fp16/accumulate:fp32", "ceilings/mma/fp16/accumulate:fp16",
+                                                 "ceilings/mma/bf16/accumulate:fp32", "ceilings/mma/int8/accumulate:int32"}));
+  EXPECT_THAT(names(ampere, false), IsSupersetOf({"ceilings/mma/fp8/accumulate:fp32", "ceilings/wgmma/fp16/accumulate:fp32"}));
+  EXPECT_THAT(names(ada, true), Contains("ceilings/mma/fp8/accumulate:fp32"));
+  EXPECT_THAT(names(ada, false), IsSupersetOf({"ceilings/mma/fp64/accumulate:fp64", "ceilings/wgmma/int8/accumulate:int32"}));
+  EXPECT_THAT(names(hopper, true), IsSupersetOf({"ceilings/mma/fp64/accumulate:fp64", "ceilings/wgmma/tf32/accumulate:fp32",
+                                                 "ceilings/wgmma/fp16/accumulate:fp32", "ceilings/wgmma/fp16/accumulate:fp16",
+                                                 "ceilings/wgmma/bf16/accumulate:fp32", "ceilings/wgmma/fp8/accumulate:fp32",
+                                                 "ceilings/wgmma/int8/accumulate:int32"}));
+  EXPECT_THAT(names(hopper, false), Contains("ceilings/mma/fp8/accumulate:fp32"));
+  EXPECT_THAT(names(blackwell, false),
+              IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32"}));
+  EXPECT_THAT(names(hopper, true), Contains("ceilings/cublaslt/bf16/m:8192/n:8192/k:8192/layout:tn/algo:tuned/cache:cold"));
+  EXPECT_THAT(find(ampere, "ceilings/mma/fp8/accumulate:fp32").unsupported, ::testing::HasSubstr("8.0"));
+}
+
+// A launch of 2 ms at the peak rate of the compute capability: FLOPs a clock an SM of the vendor's tables.
+TEST_F(CudaCeilings, CountWhatTwoMillisecondsAtThePeakHold) {
+  const auto hopper = list(gpu(90, 132, 60 << 20));
+  const double clocks = 132 * 1.98e9 * 2e-3;
+  const auto amount = [&](const std::string& name) {
+    const Case& c = find(hopper, name);
+    return c.work.total(*c.raises) / clocks;
+  };
+  const auto near = [](double per_clock) { return ::testing::DoubleNear(per_clock, 0.01 * per_clock); };
+  EXPECT_THAT(amount("ceilings/fma/fp64"), near(128));
+  EXPECT_THAT(amount("ceilings/fma/fp32"), near(256));
+  EXPECT_THAT(amount("ceilings/fma/fp16"), near(512));
+  EXPECT_THAT(amount("ceilings/wgmma/tf32/accumulate:fp32"), near(2048));
+  EXPECT_THAT(amount("ceilings/wgmma/bf16/accumulate:fp32"), near(4096));
+  EXPECT_THAT(amount("ceilings/wgmma/fp8/accumulate:fp32"), near(8192));
+  EXPECT_THAT(amount("ceilings/exp2/fp32"), near(16));
+  EXPECT_THAT(amount("ceilings/shared_read/fp32/bytes:32768"), near(128));
+}
+
+// The FLOPs of a grid, counted by threads, registers and instructions.
+TEST_F(CudaCeilings, CountEveryOperationOfTheGrid) {
+  const ProbeTarget h200{90, 132};
+  EXPECT_EQ(cuda::ceilings.fma_layout(DataType::fp32, h200).chains, 132U * 512 * 8);
+  EXPECT_EQ(cuda::ceilings.fma_layout(DataType::fp16, h200).chains, 132U * 512 * 8 * 2);
+  const auto operations = [&](TensorInstruction instruction, DataType type, DataType accumulate) {
+    const TensorLayout l = cuda::ceilings.tensor_layout({instruction, type, accumulate}, h200);
+    return 2.0 * l.blocks * l.m * l.n * l.k * l.depth;
+  };
+  // 8 warps, 4 x 4 products, 16 of each before they are cleared.
+  EXPECT_EQ(operations(TensorInstruction::mma, DataType::bf16, DataType::fp32), 132.0 * 8 * 16 * 16 * (2 * 16 * 8 * 16));
+  EXPECT_EQ(operations(TensorInstruction::mma, DataType::fp64, DataType::fp64), 132.0 * 8 * 8 * 16 * (2 * 16 * 8 * 16));
+  // 2 warpgroups, 8 instructions.
+  EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::bf16, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 16));
+  EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::fp8, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 32));
+}
+
+// What the kernels are to compute, written down once more as plainly as can be, for a processor that has everything: it
+// shows that the checks take right results and no others.
+namespace model {
+
+ChainLayout chains(DataType, ProbeTarget) { return {40, 1e-4}; }
+ChainLayout exp2_chains(ProbeTarget) { return {12, 1e-4}; }
+
+double fma_step(DataType type, double x) {
+  if (type == DataType::fp64) return std::fma(fma_multiplier(type), x, 1.0);
+  // Exact in float for 16-bit types, near 1.
+  const float next = std::fma(static_cast<float>(fma_multiplier(type)), static_cast<float>(x), 1.0F);
+  return with_type(type, [=]<DataType kType>() { return Element<kType>::value(Element<kType>::rounded(next)); });
+}
+void fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream) {
+  for (std::size_t chain = 0; chain < chains(type, target).chains; ++chain) {
+    double x = fma_start(chain);
+    for (std::size_t step = 0; step < steps; ++step) x = fma_step(type, x);
+    store(type, sink, chain, x);
+  }
+}
+void exp2(float* sink, std::size_t steps, ProbeTarget target, Stream) {
+  for (std::size_t chain = 0; chain < exp2_chains(target).chains; ++chain) {
+    sink[chain] = 0;
+    for (std::size_t step = 0; step < steps; ++step) sink[chain] = std::exp2(-sink[chain]);
+  }
+}
+
+TensorLayout tensor_layout(TensorProbe, ProbeTarget) { return {3, 2, 32, 16, 64, 16, 4, 1e-6}; }
+void tensor(TensorProbe probe, void* sink, const void* a, const void* b, std::size_t, ProbeTarget target, Stream) {
+  const TensorLayout l = tensor_layout(probe, target);
+  const DataType type = is_integer(probe.type)         ? DataType::int32
+                        : probe.type == DataType::fp64 ? DataType::fp64
+                                                       : DataType::fp32;
+  for (int lane = 0; lane < l.blocks * l.warps * 32; ++lane) {
+    double sum = 0;
+    for (int row = 0; row < l.m; ++row) {
+      for (int column = 0; column < l.n; ++column) {
+        const int owner = row / (l.m / l.warps) * 32 + row % 8 * 4 + column % 8 / 2;
+        if (lane % (l.warps * 32) != owner) continue;
+        double element = 0;
+        for (int round = 0; round < l.depth; ++round) {
+          for (int k = 0; k < l.k; ++k) {
+            element += load_as_double(probe.type, a, row * l.k + k) * load_as_double(probe.type, b, column * l.k + k);
+            if (k % l.instruction_k != l.instruction_k - 1) continue;
+            element = with_type(probe.accumulate,
+                                [=]<DataType kType>() { return Element<kType>::value(Element<kType>::rounded(element)); });
+          }
+        }
+        sum += element;
+      }
+    }
+    store(type, sink, lane, sum);
+  }
+}
+
+std::size_t sinks(ProbeTarget target) { return 2 * target.processors; }
+void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream) {
+  std::vector<std::uint64_t> words(bytes / 8);
+  std::memcpy(words.data(), data, bytes);
+  std::fill_n(sink, sinks(target), 0);
+  for (std::size_t i = 0; i < words.size(); ++i) sink[i % sinks(target)] += repeats * words[i];
+}
+std::size_t shared_bytes() { return 1024; }
+void shared_read(std::uint64_t* sink, const void* data, std::size_t repeats, ProbeTarget target, Stream stream) {
+  cache_read(sink, data, shared_bytes(), repeats * target.processors, target, stream);
+}
+void empty(Stream) {}
+
+constexpr CeilingKernels kernels = {chains, fma,        exp2_chains,  exp2,  tensor_layout, tensor,
+                                    sinks,  cache_read, shared_bytes, sinks, shared_read,   empty};
+
+}  // namespace model
+
+class Checks : public ::testing::TestWithParam<Distribution> {};
+
+TEST_P(Checks, TakeRightResultsAndNoOthers) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  const DeviceInfo info = gpu(90, 4, 1 << 20);
+  int checked = 0;
+  for (const Group& group : ceilings(Listing{info, SuiteName::quick, {}}, model::kernels)) {
+    const Case& c = group.cases.front();
+    if (c.how.starts_with("dram") || c.how.starts_with("cublas")) continue;
+    SCOPED_TRACE(c.name());
+    const auto prepared = c.prepare({*device, 2, GetParam(), 7, {}});
+    const auto passes = [&](int slot) { return prepared->verify(slot).status == Verification::Status::passed; };
+    const std::vector<Output> outputs = prepared->outputs(1);
+    if (outputs.empty()) {
+      EXPECT_EQ(prepared->verify(1).status, Verification::Status::nothing_to_verify);
+      continue;
+    }
+    const Output output = outputs.front();
+    EXPECT_FALSE(passes(1));
+    prepared->launch(device->stream(), 1);
+    const Verification right = prepared->verify(1);
+    EXPECT_EQ(right.status, Verification::Status::passed) << right.error << " > " << right.bound << ": " << right.detail;
+    EXPECT_FALSE(passes(0)) << "never launched";
+    for (std::size_t at : {std::size_t{0}, output.count / 2, output.count - 1}) {
+      std::vector<std::byte> element(size_of(output.type));
+      std::byte* place = static_cast<std::byte*>(output.data) + at * element.size();
+      std::memcpy(element.data(), place, element.size());
+      place[0] ^= std::byte{1};
+      EXPECT_FALSE(passes(1)) << "last bit of element " << at;
+      std::memcpy(place, element.data(), element.size());
+    }
+    EXPECT_TRUE(passes(1));
+    ++checked;
+  }
+  EXPECT_GE(checked, 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Data, Checks, ::testing::Values(Distribution::normal, Distribution::uniform, Distribution::zeros),
+                         [](const auto& test) { return label(test.param); });
+
+class ProbeRates : public ::testing::TestWithParam<const char*> {};
+
+// A probe that leaves out some of the work that it counts seems faster than the chip. A short launch can only seem slower.
+TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
+  std::unique_ptr<Device> device;
+  try {
+    device = open_device(GetParam());
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Roofline roofline = theoretical_roofline(device->info());
+  int measured = 0;
+  for (const Group& group : ceilings({.device = device->info(), .suite = SuiteName::contract, .short_probes = true})) {
+    const Case& c = group.cases.front();
+    const Ceiling* const ceiling = c.raises ? roofline.find(*c.raises) : nullptr;
+    if (!c.unsupported.empty() || !ceiling || !ceiling->theoretical) continue;
+    if (c.how.starts_with("dram") || c.how.starts_with("cublas")) continue;
+    SCOPED_TRACE(c.name());
+    const auto prepared = c.prepare({*device, 1, Distribution::normal, 7, {}});
+    const auto batch = device->batch({.path = Issue::gate}, [&](Stream stream, int slot) { prepared->launch(stream, slot); });
+    EXPECT_LT(c.work.total(*c.raises) / batch->run().device_seconds, 1.05 * *ceiling->theoretical);
+    ++measured;
+  }
+  if (measured == 0) GTEST_SKIP() << "no rates are known of " << device->info().name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, ProbeRates, ::testing::Values("cuda:0"), [](const auto&) { return "cuda"; });
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/collectives.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "bench/support/listing.hpp"
+#include "harness/device/cpu_device.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::Contains;
+
+/// Two hosts of two ranks each: ranks 0, 1 and 2, 3.
+const std::vector<int> kHosts = {0, 0, 1, 1};
+const std::vector<std::vector<int>> kAll = {{0, 1, 2, 3}};
+
+void expect_traffic(const Traffic& got, double inside, double network) {
+  EXPECT_DOUBLE_EQ(got.inside, inside);
+  EXPECT_DOUBLE_EQ(got.network, network);
+}
+
+TEST(CollectiveTraffic, OfTwoHostsWithTwoRanksEach) {
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kHosts), 400, 400);  // 2 (2-1)/2 S inside and between
+  expect_traffic(traffic(Collective::all_gather, 400, kAll, kHosts), 200, 200);
+  expect_traffic(traffic(Collective::reduce_scatter, 400, kAll, kHosts), 200, 200);
+  expect_traffic(traffic(Collective::broadcast, 400, kAll, kHosts), 400, 400);
+  expect_traffic(traffic(Collective::reduce, 400, kAll, kHosts), 400, 400);
+  expect_traffic(traffic(Collective::all_to_all, 400, kAll, kHosts), 100, 400 * 2 * 2 / 4.0);
+  expect_traffic(traffic(Collective::gather, 400, kAll, kHosts), 100, 200);
+  expect_traffic(traffic(Collective::scatter, 400, kAll, kHosts), 100, 200);
+  expect_traffic(traffic(Collective::send_recv, 400, kAll, kHosts), 400, 400);
+}
+
+TEST(CollectiveTraffic, InsideOfOneHostNothingCrossesTheNetwork) {
+  for (const Collective op : kCollectives) {
+    if (op == Collective::ping_pong) continue;
+    EXPECT_EQ(traffic(op, 400, kAll, {0, 0, 0, 0}).network, 0) << name(op);
+    EXPECT_GT(traffic(op, 400, kAll, {0, 0, 0, 0}).inside, 0) << name(op);
+  }
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, {0, 0, 0, 0}), 600, 0);  // 2 (4-1)/4 S
+}
+
+TEST(CollectiveTraffic, WithARankAHostAllOfItDoes) {
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, {0, 1, 2, 3}), 0, 600);
+  expect_traffic(traffic(Collective::all_to_all, 400, kAll, {0, 1, 2, 3}), 0, 300);
+}
+
+TEST(CollectiveTraffic, RailsThatWorkAtOnceShareAHostsNetwork) {
+  expect_traffic(traffic(Collective::all_reduce, 400, {{0, 2}, {1, 3}}, kHosts), 0, 800);
+  expect_traffic(traffic(Collective::send_recv, 400, {{0, 2}, {1, 3}}, kHosts), 0, 800);
+}
+
+TEST(CollectiveTraffic, ARankAloneMovesNothing) {
+  for (const Collective op : kCollectives) expect_traffic(traffic(op, 400, {{0}}, {0}), 0, 0);
+}
+
+TEST(CollectiveTraffic, PairsAreCountedOneWay) {
+  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 1}}, kHosts), 8, 0);
+  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 2}, {1, 3}}, kHosts), 0, 16);
+}
+
+TEST(CollectiveTraffic, OfGroupsThatAreNotEquallyLargeTheSmallerMovesLess) {
+  // 100 a rank: 400 of ranks 0 to 3, 200 of the pair.
+  const std::vector<std::vector<int>> groups = {{0, 1, 2, 3}, {4, 5}};
+  const std::vector<int> hosts = {0, 0, 1, 1, 2, 2};
+  expect_traffic(traffic(Collective::all_to_all, 400, groups, hosts), 100, 400);
+  expect_traffic(traffic(Collective::all_gather, 400, groups, hosts), 200, 200);
+  expect_traffic(traffic(Collective::all_reduce, 400, groups, hosts), 400, 400);
+}
+
+/// Offers everything and is never asked to move anything.
+class SilentCommunicator : public Communicator {
+ public:
+  int size() const override { return 1; }
+  int rank() const override { return 0; }
+  bool supports(Collective, DataType, Reduction) const override { return true; }
+  bool out_of_place(Collective) const override { return true; }
+  int in_place_offset(Collective op) const override {
+    return op == Collective::all_to_all || op == Collective::send_recv || op == Collective::ping_pong ? -1 : 0;
+  }
+  void enqueue(const CollectiveCall&, Stream) override {}
+  void enqueue_beside(const CollectiveCall&, Stream, const std::function<void()>&) override {}
+  std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t, Buffer) override { return nullptr; }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return {}; }
+  std::string library() const override { return "silent"; }
+};
+
+class CollectiveSuites : public testing::Test {
+ protected:
+  void make(int hosts, int ranks_a_host, Backend backend) {
+    info.backend = backend;
+    info.compute_capability = backend == Backend::cuda ? 90 : 0;
+    info.free_bytes = std::size_t{130} << 30;
+    fabric.how = backend == Backend::cuda ? "nccl" : "mpi";
+    fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16, DataType::fp8};
+    fabric.buffers = {Buffer::registered, Buffer::symmetric};
+    fabric.split = [](const std::vector<int>&) { return std::make_shared<SilentCommunicator>(); };
+    for (int rank = 0; rank < hosts * ranks_a_host; ++rank) {
+      RankInfo member;
+      member.rank = rank;
+      member.local_rank = rank % ranks_a_host;
+      member.host = "host" + std::to_string(rank / ranks_a_host);
+      if (backend == Backend::cuda) member.uuid = "GPU-" + std::to_string(rank);
+      member.nvlink_bytes_per_second = 450e9;
+      fabric.members.push_back(member);
+    }
+  }
+  std::vector<Case> cases(SuiteName suite) {
+    std::vector<Case> all;
+    for (const Group& group : collectives({info, suite, {}, 0.9, &fabric})) {
+      for (const Case& c : group.cases) all.push_back(c);
+    }
+    return all;
+  }
+
+  DeviceInfo info;
+  Fabric fabric;
+};
+
+TEST_F(CollectiveSuites, QuickIsTheAllReduceInEightSizes) {
+  make(1, 8, Backend::cuda);
+  std::set<std::size_t> sizes;
+  for (const Case& c : cases(SuiteName::quick)) {
+    EXPECT_EQ(c.family, "all_reduce");
+    EXPECT_EQ(c.type, DataType::fp32);
+    EXPECT_EQ(c.message->reduction, "sum");
+    sizes.insert(c.message->bytes);
+  }
+  EXPECT_EQ(sizes.size(), 8U);
+}
+
+TEST_F(CollectiveSuites, FullHasEveryCollectiveTypeReductionAndSize) {
+  make(2, 8, Backend::cuda);
+  std::map<std::string, std::set<std::size_t>> sizes;
+  std::set<std::string> seen;
+  for (const Case& c : cases(SuiteName::full)) {
+    seen.insert(c.family + " " + std::string(name(c.type)) + " " + c.message->reduction + " " + c.message->place);
+    if (c.message->groups.empty()) sizes[c.family].insert(c.message->bytes);
+  }
+  for (const char* family : {"all_gather", "all_to_all", "gather", "scatter"}) {
+    for (const char* type : {"fp32", "fp16", "bf16", "fp8"}) {
+      EXPECT_THAT(seen, Contains(std::string(family) + " " + type + "  out"));
+    }
+  }
+  for (const char* family : {"all_reduce", "reduce_scatter", "reduce"}) {
+    for (const char* type : {"fp32", "fp16", "bf16", "fp8"}) {
+      for (const char* reduction : {"sum", "max", "avg"}) {
+        for (const char* place : {"in", "out"}) {
+          EXPECT_THAT(seen, Contains(std::string(family) + " " + type + " " + reduction + " " + place));
+        }
+      }
+    }
+  }
+  for (const Collective op : kCollectives) {
+    if (op == Collective::ping_pong) continue;
+    EXPECT_GE(sizes[std::string(name(op))].size(), 28U) << name(op);  // 8 B, or what all ranks' chunks make, to 16 GiB
+    EXPECT_EQ(*sizes[std::string(name(op))].rbegin(), std::size_t{16} << 30) << name(op);
+  }
+}
+
+TEST_F(CollectiveSuites, ScalingGroupsPairsAndWaysToCallAreInTheBaseline) {
+  make(2, 4, Backend::cuda);
+  std::string names;
+  std::set<int> ranks;
+  std::set<std::pair<int, int>> pairs;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    names += c.name() + "\n";
+    if (c.family == "all_reduce") ranks.insert(c.message->ranks);
+    if (c.family != "ping_pong") continue;
+    for (const std::vector<int>& pair : c.message->groups) pairs.emplace(pair[0], pair[1]);
+  }
+  for (const char* part : {"/group:node", "/group:cross", "/group:rail", "/issue:graph", "/buffer:registered",
+                           "/buffer:symmetric", "/op:sum/place:in"}) {
+    EXPECT_TRUE(names.find(part) != std::string::npos) << part;
+  }
+  EXPECT_THAT(ranks, testing::IsSupersetOf({1, 2, 4, 8}));
+  EXPECT_EQ(pairs.size(), 28U);  // of 8 ranks every two
+}
+
+TEST_F(CollectiveSuites, CountsAndRootsAreThoseOfNcclTests) {
+  make(1, 4, Backend::cuda);
+  std::set<std::string> rooted;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    const Message& message = *c.message;
+    // all_gather.cu and the like print paramcount, which is of one rank's part.
+    const bool of_parts = c.family == "all_gather" || c.family == "reduce_scatter" || c.family == "all_to_all" ||
+                          c.family == "gather" || c.family == "scatter";
+    EXPECT_EQ(message.count * size_of(c.type) * static_cast<std::size_t>(of_parts ? message.ranks : 1), message.bytes)
+        << c.name();
+    if (message.root >= 0) rooted.insert(c.family);
+  }
+  EXPECT_THAT(rooted, testing::ElementsAre("broadcast", "gather", "reduce", "scatter"));
+}
+
+TEST_F(CollectiveSuites, MoreElementsThanTheLibraryCountsAreLeftOut) {
+  make(1, 2, Backend::cpu);
+  fabric.split = [](const std::vector<int>&) {
+    class Counting final : public SilentCommunicator {
+      std::size_t most_elements() const override { return 1000; }
+    };
+    return std::make_shared<Counting>();
+  };
+  std::size_t most = 0;
+  for (const Case& c : cases(SuiteName::full)) most = std::max(most, c.message->count);
+  EXPECT_LE(most, 1000U);
+  EXPECT_GE(most, 512U);
+}
+
+TEST_F(CollectiveSuites, WhatTheLibraryReportsAfterACallIsSeenWithoutVerifyingAnew) {
+  class Failing final : public SilentCommunicator {
+   public:
+    void enqueue(const CollectiveCall&, Stream) override { failed_ = true; }
+    void check_health() override {
+      if (failed_) throw DeviceError("a peer is gone", true);
+    }
+
+   private:
+    bool failed_ = false;
+  };
+  make(1, 1, Backend::cpu);
+  fabric.split = [](const std::vector<int>&) { return std::make_shared<Failing>(); };
+  const auto device = open_cpu_device();
+  const auto prepared = cases(SuiteName::quick).front().prepare({*device, 1, Distribution::normal, 1, {}});
+  EXPECT_EQ(prepared->outputs(0).size(), 1U);
+  prepared->launch(device->stream(), 0);
+  EXPECT_THROW(prepared->outputs(0), DeviceError);
+}
+
+TEST_F(CollectiveSuites, NothingIsListedTwice) {
+  make(2, 3, Backend::cpu);
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
+    std::set<std::string> names;
+    for (const Case& c : cases(suite)) EXPECT_TRUE(names.insert(c.name()).second) << c.name();
+  }
+}
+
+TEST_F(CollectiveSuites, AnOddRankRestsInEachRound) {
+  make(1, 3, Backend::cpu);
+  std::set<std::pair<int, int>> pairs;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    if (c.family != "ping_pong") continue;
+    ASSERT_EQ(c.message->groups.size(), 1U);
+    pairs.emplace(c.message->groups[0][0], c.message->groups[0][1]);
+  }
+  EXPECT_EQ(pairs, (std::set<std::pair<int, int>>{{0, 1}, {0, 2}, {1, 2}}));
+}
+
+TEST_F(CollectiveSuites, ReducedInTheSwitchLessIsOnTheWire) {
+  make(1, 8, Backend::cuda);
+  for (const Case& c : cases(SuiteName::quick)) {
+    ASSERT_TRUE(c.message->switched_bytes);
+    EXPECT_DOUBLE_EQ(*c.message->switched_bytes, static_cast<double>(c.message->bytes) * 1.125);
+    EXPECT_DOUBLE_EQ(c.work.total(resource::nvlink), static_cast<double>(c.message->bytes) * 1.75);
+  }
+}
+
+TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
+  make(1, 4, Backend::cuda);
+  const auto probes = [&] { return link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric}).size(); };
+  EXPECT_GT(probes(), 0U);
+  fabric.members[3].uuid = fabric.members[1].uuid;
+  EXPECT_EQ(probes(), 0U);
+  for (const Case& c : cases(SuiteName::baseline)) {
+    EXPECT_TRUE(c.work.phases.empty()) << c.name();
+    EXPECT_FALSE(c.message->switched_bytes) << c.name();
+  }
+  const std::vector<Group> beside = overlap({info, SuiteName::baseline, {}, 0.9, &fabric});
+  ASSERT_EQ(beside.size(), 1U);
+  EXPECT_EQ(beside.front().cases.back().work.total(resource::nvlink), 0);
+}
+
+TEST_F(CollectiveSuites, RanksThatShareAGpuSpeakToOtherHostsOverTheNetwork) {
+  make(2, 2, Backend::cuda);
+  fabric.members[1].uuid = fabric.members[0].uuid;
+  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+    EXPECT_EQ(group.cases.front().how, resource::network.id);
+  }
+  for (const Case& c : cases(SuiteName::quick)) {
+    EXPECT_DOUBLE_EQ(c.work.total(resource::network), static_cast<double>(c.message->bytes));
+    EXPECT_EQ(c.work.total(resource::nvlink), 0);
+  }
+}
+
+}  // namespace
+}  // namespace roofmark

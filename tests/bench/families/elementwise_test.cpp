@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "bench/support/listing.hpp"
+#include "tests/bench/devices.hpp"
+
+namespace roofmark {
+
+std::vector<Group> elementwise(const Listing&);
+
+namespace {
+
+struct Counts {
+  double bytes, flops, exponentials;
+};
+
+// After the formulas, by hand: an element's bytes, FLOPs and exponentials, of the cases whose bytes are all of elements.
+const std::map<std::string, Counts> kCounts = {
+    {"add/bf16", {6, 1, 0}},      {"add/fp32", {12, 1, 0}},    {"relu/bf16", {4, 1, 0}},   {"gelu_tanh/bf16", {4, 8, 1}},
+    {"gelu_erf/fp32", {8, 4, 1}}, {"silu/bf16", {4, 2, 1}},    {"swiglu/bf16", {6, 3, 1}}, {"residual_add/bf16", {10, 1, 0}},
+    {"adamw/fp32", {28, 14, 0}},  {"adamw/bf16", {26, 14, 0}},
+};
+
+TEST(ElementwiseCases, CountWhatTheOperationMustDo) {
+  std::set<std::string> seen;
+  for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
+    const Case& one = group.cases.front();
+    const std::string what = one.how + "/" + std::string(name(one.type));
+    const auto found = kCounts.find(what);
+    if (found == kCounts.end()) continue;
+    const double elements = std::stod(one.shape.front().second);
+    EXPECT_EQ(one.work.total(resource::dram), found->second.bytes * elements) << one.name();
+    EXPECT_EQ(one.work.total(Unit::flop), found->second.flops * elements) << one.name();
+    EXPECT_EQ(one.work.total(Unit::exp), found->second.exponentials * elements) << one.name();
+    seen.insert(what);
+  }
+  EXPECT_EQ(seen.size(), kCounts.size());
+}
+
+TEST(ElementwiseCases, CountRowsThatAreSharedOnce) {
+  std::map<std::string, double> bytes;
+  for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
+    const Case& one = group.cases.front();
+    bytes[one.how + "/" + std::string(name(one.type))] = one.work.total(resource::dram);
+    if (one.how == "cast") bytes["cast to " + one.shape[1].second] = one.work.total(resource::dram);
+  }
+  const double n = 1 << 28;
+  EXPECT_EQ(bytes["bias_gelu_residual/bf16"], 6 * n + 2 * 8192);
+  // Cosines and sines of 64 angles for each token.
+  EXPECT_EQ(bytes["rope/bf16"], 4 * n + 65536.0 * 2 * 64 * 4);
+  EXPECT_EQ(bytes["embedding/bf16"], 4 * n + 65536.0 * 4);
+  EXPECT_EQ(bytes["cast to fp8"], 3 * n);
+  EXPECT_EQ(bytes["cast to fp16"], 4 * n);
+}
+
+}  // namespace
+}  // namespace roofmark

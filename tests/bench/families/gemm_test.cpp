@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/gemm.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "bench/support/listing.hpp"
+#include "harness/device/cpu_device.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/gemm.hpp"
+
+namespace roofmark {
+
+std::vector<Group> gemm(const Listing& listing);
+
+namespace {
+
+using testing::HasSubstr;
+
+DeviceInfo gpu(int compute_capability) {
+  DeviceInfo info;
+  info.id = "cuda:0";
+  info.backend = Backend::cuda;
+  info.compute_capability = compute_capability;
+  info.memory_bytes = std::size_t{141} << 30;
+  info.caches = {{"l2", std::size_t{60} << 20, std::size_t{60} << 20}};
+  return info;
+}
+
+DeviceInfo cpu_of(std::size_t memory_bytes) {
+  DeviceInfo info;
+  info.id = "cpu";
+  info.memory_bytes = memory_bytes;
+  info.caches = {{"l1", 64 << 10, 32 << 10}, {"l3", 32 << 20, 32 << 20}};
+  return info;
+}
+
+std::vector<Case> cases_of(const std::vector<Group>& groups) {
+  std::vector<Case> all;
+  for (const Group& group : groups) all.insert(all.end(), group.cases.begin(), group.cases.end());
+  return all;
+}
+
+Listing on(const DeviceInfo& device, SuiteName suite = SuiteName::baseline) { return {device, suite, {}, 0.9}; }
+
+std::vector<Case> listed(const DeviceInfo& device, SuiteName suite) { return cases_of(gemm(on(device, suite))); }
+
+std::map<std::string, std::string> shape_of(const Case& one) { return {one.shape.begin(), one.shape.end()}; }
+
+constexpr const char* kNoCuda = "this build has no CUDA";
+
+TEST(GemmCase, IsNamedAsItsShape) {
+  const DeviceInfo device = gpu(90);
+  EXPECT_EQ(gemm_case(on(device), DataType::bf16, 4096, 512, 1024, "tn", "tuned").name(),
+            "gemm/cublaslt/bf16/m:4096/n:512/k:1024/layout:tn/algo:tuned/cache:cold");
+  const DeviceInfo host = cpu_of(1u << 30);
+  EXPECT_EQ(gemm_case({host, SuiteName::quick, Cache::warm, 0.9}, DataType::fp64, 64, 32, 16, "nt").name(),
+            "gemm/blas/fp64/m:64/n:32/k:16/layout:nt/algo:default/cache:warm");
+}
+
+TEST(GemmCase, CountsModelFlopsAndCompulsoryBytes) {
+  const DeviceInfo device = gpu(90);
+  struct Expected {
+    DataType type;
+    Resource resource;
+    double bytes;  // of A [30 x 50], B [50 x 40] and D [30 x 40]
+  };
+  const Expected all[] = {
+      {DataType::fp64, resource::fp64_tensor, 8 * 1500 + 8 * 2000 + 8 * 1200},
+      {DataType::fp32, resource::fp32_fma, 4 * 1500 + 4 * 2000 + 4 * 1200},
+      {DataType::tf32, resource::tf32_tensor, 4 * 1500 + 4 * 2000 + 4 * 1200},
+      {DataType::fp16, resource::fp16_tensor, 2 * 1500 + 2 * 2000 + 2 * 1200},
+      {DataType::bf16, resource::bf16_tensor, 2 * 1500 + 2 * 2000 + 2 * 1200},
+      {DataType::fp8, resource::fp8_tensor, 1 * 1500 + 1 * 2000 + 2 * 1200},
+      {DataType::int8, resource::int8_tensor, 1 * 1500 + 1 * 2000 + 4 * 1200},
+  };
+  for (const Expected& expected : all) {
+    const Case made = gemm_case(on(device), expected.type, 30, 40, 50);
+    EXPECT_EQ(made.work.phases.size(), 1u);
+    EXPECT_EQ(made.work.total(expected.resource), 120000) << name(expected.type);
+    EXPECT_EQ(made.work.total(resource::dram), expected.bytes) << name(expected.type);
+    EXPECT_GE(static_cast<double>(made.slot_bytes), expected.bytes);
+    EXPECT_LT(static_cast<double>(made.slot_bytes), expected.bytes + 3 * 256);
+  }
+}
+
+TEST(GemmCase, TakesThePipeThatTheChipHasForFp64) {
+  for (int capability : {80, 90, 100}) {
+    const DeviceInfo device = gpu(capability);
+    EXPECT_GT(gemm_case(on(device), DataType::fp64, 64, 64, 64).work.total(resource::fp64_tensor), 0) << capability;
+  }
+  for (int capability : {75, 86, 89, 103, 120}) {
+    const DeviceInfo device = gpu(capability);
+    EXPECT_GT(gemm_case(on(device), DataType::fp64, 64, 64, 64).work.total(resource::fp64_fma), 0) << capability;
+  }
+  const DeviceInfo host = cpu_of(1u << 30);
+  EXPECT_GT(gemm_case(on(host), DataType::fp64, 64, 64, 64).work.total(resource::fp64_fma), 0);
+}
+
+TEST(GemmCase, SaysWhyADeviceCannotDoIt) {
+  if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
+  const auto reason = [](int capability, DataType type, std::int64_t m = 64, std::int64_t k = 64,
+                         const std::string& layout = "tn") {
+    const DeviceInfo device = gpu(capability);
+    return gemm_case(on(device), type, m, 64, k, layout).unsupported;
+  };
+  EXPECT_THAT(reason(80, DataType::fp8), HasSubstr("8.9"));
+  EXPECT_EQ(reason(89, DataType::fp8), "");
+  EXPECT_THAT(reason(75, DataType::bf16), HasSubstr("8.0"));
+  EXPECT_THAT(reason(75, DataType::tf32), HasSubstr("8.0"));
+  EXPECT_EQ(reason(80, DataType::tf32), "");
+  EXPECT_EQ(reason(75, DataType::fp16), "");
+  EXPECT_THAT(reason(90, DataType::fp8, 72), HasSubstr("multiples of 16"));
+  EXPECT_THAT(reason(90, DataType::fp8, 64, 100), HasSubstr("multiples of 16"));
+  EXPECT_THAT(reason(90, DataType::fp8, 64, 64, "nn"), HasSubstr("layout tn"));
+  EXPECT_EQ(reason(100, DataType::fp8, 64, 64, "nn"), "");
+  EXPECT_THAT(reason(90, DataType::int32), HasSubstr("int32"));
+  EXPECT_THAT(reason(90, DataType::fp64, 1 << 20, 1 << 20), HasSubstr("bytes"));
+}
+
+TEST(GemmCase, OffersTheLibraryAWorkspaceThatTheSlotsShare) {
+  if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
+  const DeviceInfo device = gpu(90);
+  EXPECT_EQ(gemm_case(on(device), DataType::fp32, 30, 40, 50).shared_bytes, 32u << 20);
+}
+
+TEST(GemmCase, SaysThatTheBuildHasNoCuda) {
+  if (&cuda::gemm) GTEST_SKIP() << "this build has CUDA";
+  const DeviceInfo device = gpu(90);
+  EXPECT_THAT(gemm_case(on(device), DataType::bf16, 64, 64, 64).unsupported, HasSubstr("this build"));
+}
+
+TEST(GemmCase, SaysWhatTheHostLacks) {
+  const DeviceInfo host = cpu_of(1u << 20);
+  EXPECT_THAT(gemm_case(on(host), DataType::bf16, 64, 64, 64).unsupported, HasSubstr("fp64 and fp32"));
+  EXPECT_THAT(gemm_case(on(host), DataType::fp64, 64, 64, 64, "tn", "tuned").unsupported, HasSubstr("algorithms"));
+  EXPECT_THAT(gemm_case(on(host), DataType::fp64, 512, 512, 512).unsupported, HasSubstr("1048576"));
+  EXPECT_EQ(gemm_case(on(host), DataType::fp64, 64, 64, 64).unsupported, "");
+}
+
+TEST(GemmCase, RefusesWhatIsNoProduct) {
+  const DeviceInfo host = cpu_of(1u << 20);
+  EXPECT_THROW(gemm_case(on(host), DataType::fp64, 64, 64, 64, "nx"), std::invalid_argument);
+  EXPECT_THROW(gemm_case(on(host), DataType::fp64, 64, 64, 64, "tn", "best"), std::invalid_argument);
+  EXPECT_THROW(gemm_case(on(host), DataType::fp64, 0, 64, 64), std::invalid_argument);
+}
+
+/// A launch on every slot, and what the checks say before and after.
+void expect_contract(Device& device, DataType type, GemmLayout layout, std::int64_t m, std::int64_t n, std::int64_t k,
+                     const std::string& algo) {
+  const Case made = gemm_case(on(device.info()), type, m, n, k, std::string(name(layout)), algo);
+  if (!made.unsupported.empty()) return;
+  const int slots = 2;
+  // Every algorithm runs once, and the last is chosen.
+  const auto once = [&](const std::vector<Launch>& launches) {
+    std::vector<double> seconds;
+    for (const Launch& launch : launches) {
+      launch(device.stream(), 0);
+      device.synchronize();
+      seconds.push_back(std::ldexp(1, -static_cast<int>(seconds.size())));
+    }
+    return seconds;
+  };
+  std::unique_ptr<Prepared> prepared;
+  try {
+    prepared = made.prepare({device, slots, Distribution::normal, 11, once});
+  } catch (const Unsupported& error) {
+    EXPECT_THAT(error.what(), HasSubstr("CUBLAS_STATUS_")) << made.name();
+    return;
+  }
+  std::set<std::uint64_t> hashes;
+  for (int slot = 0; slot < slots; ++slot) {
+    EXPECT_EQ(prepared->verify(slot).status, Verification::Status::failed) << made.name() << " before any launch";
+    for (int launch = 1; launch <= 3; ++launch) {
+      prepared->launch(device.stream(), slot);
+      device.synchronize();
+      const Verification found = prepared->verify(slot);
+      EXPECT_EQ(found.status, Verification::Status::passed) << made.name() << " launch " << launch << ": " << found.detail;
+    }
+    const Output output = prepared->outputs(slot).front();
+    EXPECT_EQ(output.type, gemm_output_type(type));
+    EXPECT_EQ(output.count, static_cast<std::size_t>(m * n));
+    hashes.insert(device.hash(output.data, output.count * size_of(output.type)));
+  }
+  EXPECT_EQ(hashes.size(), 1u) << made.name() << ": the slots hold the same operands";
+  EXPECT_NE(prepared->fingerprint_key(), "");
+}
+
+TEST(GemmPrepared, KeepsTheContractOnTheHost) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  for (DataType type : {DataType::fp64, DataType::fp32}) {
+    for (GemmLayout layout : kGemmLayouts) expect_contract(*device, type, layout, 67, 131, 45, "default");
+  }
+}
+
+TEST(GemmPrepared, KeepsTheContractOnAGpu) {
+  std::string id, note;
+  try {
+    id = resolve_devices("cuda", note).front();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::unique_ptr<Device> device = open_device(id);
+  for (DataType type : kDataTypes) {
+    for (GemmLayout layout : kGemmLayouts) {
+      for (const char* algo : {"default", "tuned"}) {
+        expect_contract(*device, type, layout, 67, 131, 45, algo);
+        expect_contract(*device, type, layout, 272, 1, 1040, algo);
+        expect_contract(*device, type, layout, 80, 48, 2064, algo);
+      }
+    }
+  }
+}
+
+TEST(GemmPrepared, SaysHowItWasDone) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  const auto prepared =
+      gemm_case(on(device->info()), DataType::fp64, 8, 8, 8).prepare({*device, 1, Distribution::normal, 0, {}});
+  const auto notes = prepared->notes();
+  EXPECT_THAT(notes, testing::Contains(testing::Pair("library", cpu::gemm.version())));
+  EXPECT_THAT(notes, testing::Contains(testing::Pair("algorithm", "gemm")));
+  EXPECT_THAT(prepared->fingerprint_key(), HasSubstr(cpu::gemm.version()));
+}
+
+TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
+  for (const DeviceInfo& device : {gpu(90), gpu(86), gpu(75), cpu_of(std::size_t{64} << 30)}) {
+    for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
+      std::set<std::string> names;
+      for (const Group& group : gemm(on(device, suite))) {
+        ASSERT_FALSE(group.cases.empty());
+        std::set<std::string> of_group;
+        for (const Case& one : group.cases) {
+          EXPECT_TRUE(names.insert(one.name()).second) << one.name() << " is listed twice";
+          of_group.insert(one.name());
+          EXPECT_EQ(one.unsupported.empty(), static_cast<bool>(one.prepare)) << one.name();
+        }
+        for (const Comparison& comparison : group.comparisons) {
+          EXPECT_EQ(of_group.count(comparison.numerator), 1u) << comparison.numerator;
+          EXPECT_EQ(of_group.count(comparison.denominator), 1u) << comparison.denominator;
+        }
+      }
+    }
+  }
+}
+
+TEST(GemmFamily, KeepsToTheTimeOfASuite) {
+  EXPECT_EQ(listed(gpu(90), SuiteName::quick).size(), 12u);
+  EXPECT_LE(listed(gpu(90), SuiteName::baseline).size(), 120u);
+  const DeviceInfo host = cpu_of(std::size_t{64} << 30);
+  EXPECT_LE(listed(host, SuiteName::quick).size(), 6u);
+  EXPECT_LE(listed(host, SuiteName::baseline).size(), 16u);
+  for (const Case& one : listed(host, SuiteName::quick)) EXPECT_LE(one.work.total(Unit::flop), 2e10) << one.name();
+}
+
+TEST(GemmFamily, FullSweepsEveryTypeFrom256To16384) {
+  std::set<std::pair<DataType, std::string>> squares;
+  for (const Case& one : listed(gpu(90), SuiteName::full)) {
+    auto shape = shape_of(one);
+    if (shape["m"] == shape["n"] && shape["n"] == shape["k"] && shape["layout"] == "tn") squares.insert({one.type, shape["m"]});
+  }
+  for (DataType type : kDataTypes) {
+    if (type == DataType::int32) continue;
+    for (const char* size : {"256", "512", "1024", "2048", "4096", "8192", "16384", "4095", "4097", "4104"}) {
+      EXPECT_EQ(squares.count({type, size}), 1u) << name(type) << " " << size;
+    }
+  }
+}
+
+TEST(GemmFamily, HasTheProjectionsOfLlama3) {
+  using Shape3 = std::array<std::string, 3>;
+  std::set<Shape3> shapes;
+  for (const Case& one : listed(gpu(90), SuiteName::baseline)) {
+    auto shape = shape_of(one);
+    if (one.type == DataType::bf16) shapes.insert({shape["m"], shape["n"], shape["k"]});
+  }
+  // Outputs and inputs of the weights in the models' files: attention in, attention out, gate with up, down.
+  const std::pair<const char*, const char*> weights[] = {{"6144", "4096"},  {"4096", "4096"},  {"28672", "4096"},
+                                                         {"4096", "14336"}, {"10240", "8192"}, {"8192", "8192"},
+                                                         {"57344", "8192"}, {"8192", "28672"}};
+  for (const auto& [outputs, inputs] : weights) {
+    for (const char* tokens : {"1", "16", "128", "1024", "8192"}) {
+      EXPECT_EQ(shapes.count({outputs, tokens, inputs}), 1u) << outputs << " x " << tokens << " x " << inputs;
+    }
+  }
+}
+
+TEST(GemmFamily, ComparesTunedWithDefaultLayoutsAndAlignment) {
+  if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
+  std::map<std::string, int> counted;
+  for (const Group& group : gemm(on(gpu(90)))) {
+    for (const Comparison& comparison : group.comparisons) {
+      ++counted[comparison.name];
+      if (comparison.name == "tuned against default") {
+        EXPECT_THAT(comparison.numerator, HasSubstr("algo:tuned"));
+        EXPECT_THAT(comparison.denominator, HasSubstr("algo:default"));
+      }
+    }
+  }
+  EXPECT_GE(counted["tuned against default"], 20);
+  for (const char* other : {"tn against nt", "tn against nn", "tn against tt", "4096 against 4095", "4096 against 4097"}) {
+    EXPECT_EQ(counted[other], 1) << other;
+  }
+}
+
+TEST(GemmFamily, SparesChipsWithoutFp64TensorCoresLaunchesOfSeconds) {
+  for (const Case& one : listed(gpu(89), SuiteName::full)) {
+    EXPECT_LE(one.work.total(resource::fp64_fma), 2.0 * 2048 * 2048 * 2048) << one.name();
+  }
+}
+
+}  // namespace
+}  // namespace roofmark

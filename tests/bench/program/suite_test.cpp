@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/suite.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/bench/devices.hpp"
+
+namespace roofmark {
+namespace {
+
+// A file that holds a case twice is refused by whoever reads it.
+TEST(Suite, ListsNoCaseTwiceAndComparesWhatIsInTheGroup) {
+  for (const DeviceInfo& device : {h200(), two_cores()}) {
+    for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
+      std::set<std::string> seen;
+      for (const NamedFamily& family : families()) {
+        for (const Group& group : family.list({device, suite, {}, 0.9})) {
+          std::map<std::string, const Case*> here;
+          for (const Case& c : group.cases) {
+            EXPECT_TRUE(seen.insert(c.name()).second) << device.id << ": " << c.name();
+            here[c.name()] = &c;
+          }
+          for (const Comparison& comparison : group.comparisons) {
+            const Case *one = here[comparison.numerator], *other = here[comparison.denominator];
+            ASSERT_TRUE(one && other) << comparison.name << " of " << comparison.numerator;
+            if (comparison.name != "fused against separate") continue;
+            EXPECT_EQ(one->work.total(Unit::byte), other->work.total(Unit::byte)) << one->name();
+            EXPECT_EQ(one->work.total(Unit::flop), other->work.total(Unit::flop)) << one->name();
+          }
+        }
+      }
+      EXPECT_FALSE(seen.empty());
+    }
+  }
+}
+
+// What the full suite of a large GPU must hold of each operation, beside whatever else it holds.
+class FullSuite : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const NamedFamily& family : families()) {
+      for (const Group& group : family.list({h200(), SuiteName::full, {}, 0.9})) {
+        for (const Case& c : group.cases) names_.insert(c.name());
+        for (const Comparison& c : group.comparisons) compared_.insert(c.name + ": " + c.numerator);
+      }
+    }
+  }
+  /// A case whose name begins so.
+  void expect(const std::string& beginning) const {
+    const auto found = names_.lower_bound(beginning);
+    EXPECT_TRUE(found != names_.end() && found->starts_with(beginning)) << beginning;
+  }
+
+  std::set<std::string> names_, compared_;
+};
+
+TEST_F(FullSuite, HasAttentionOfEveryLengthHeadDimensionMaskAndGrouping) {
+  const auto point = [&](std::string_view how, std::string_view type, int d, bool grouped, int length, std::string_view mask) {
+    const int heads = 8192 / d;
+    expect(fmt::format("attention/{}/{}/batch:1/heads:{}/kv_heads:{}/queries:{}/keys:{}/d:{}/mask:{}/", how, type, heads,
+                       grouped ? heads / 8 : heads, length, length, d, mask));
+  };
+  for (const std::string_view mask : {"none", "causal"}) {
+    for (const int d : {64, 128, 256}) {
+      for (const bool grouped : {true, false}) {
+        for (const std::string_view how : {"tiled_mma", "tiled_wgmma", "cudnn", "unfused"}) {
+          for (int length = 512; length <= 16384; length *= 2) point(how, "bf16", d, grouped, length, mask);
+          point(how, "fp16", d, grouped, 4096, mask);
+        }
+        for (const int length : {512, 1024, 2048, 4096}) point("naive", "bf16", d, grouped, length, mask);
+      }
+    }
+    for (const std::string_view how : {"tiled_mma", "tiled_wgmma", "cudnn"}) {
+      for (const int length : {32768, 65536}) point(how, "bf16", 128, true, length, mask);
+    }
+    for (const std::string_view how : {"tiled_mma", "tiled_wgmma", "cudnn", "unfused"}) {
+      for (int length = 512; length <= 16384; length *= 2) point(how, "fp16", 128, true, length, mask);
+    }
+    for (int length = 512; length <= 16384; length *= 2) point("naive", "bf16", 128, true, length, mask);
+    for (int length = 512; length <= 4096; length *= 2) point("naive", "fp16", 128, true, length, mask);
+  }
+}
+
+TEST_F(FullSuite, HasEveryReductionFromAThousandToAQuarterOfAMillionColumns) {
+  for (const std::string_view op :
+       {"softmax", "layer_norm", "rms_norm", "residual_rms_norm", "cross_entropy", "row_sum", "quantise"}) {
+    for (int columns = 1024; columns <= 262144; columns *= 2) {
+      const int rows = (1 << 28) / columns;
+      expect(fmt::format("reductions/{}/bf16/rows:{}/columns:{}/", op, rows, columns));
+      if (columns != 1024 && columns != 16384 && columns != 262144) continue;
+      for (const std::string_view type : {"fp16", "fp32"}) {
+        expect(fmt::format("reductions/{}/{}/rows:{}/columns:{}/", op, type, rows, columns));
+      }
+    }
+  }
+}
+
+TEST_F(FullSuite, HasEveryElementwiseOperationAndFusedPairs) {
+  for (const std::string_view type : {"bf16", "fp16", "fp32"}) {
+    for (const std::string_view op : {"add", "relu", "gelu_tanh", "gelu_erf", "silu", "swiglu", "residual_add", "rope",
+                                      "embedding", "bias_gelu_residual"}) {
+      expect(fmt::format("elementwise/{}/{}/", op, type));
+    }
+  }
+  for (const std::string_view cast : {"bf16/elements:268435456/to:fp32", "fp32/elements:268435456/to:bf16",
+                                      "fp16/elements:268435456/to:fp32", "bf16/elements:268435456/to:fp8"}) {
+    expect(fmt::format("elementwise/cast/{}/", cast));
+  }
+  for (const std::string_view algo : {"fused", "separate"}) {
+    expect(fmt::format("elementwise/bias_gelu_residual/bf16/rows:32768/columns:8192/algo:{}/", algo));
+    expect(fmt::format("elementwise/adamw/fp32/elements:67108864/algo:{}/", algo));
+    expect(fmt::format("reductions/residual_rms_norm/bf16/rows:8192/columns:8192/algo:{}/", algo));
+  }
+  for (const std::string_view pair :
+       {"elementwise/bias_gelu_residual/bf16/rows:32768/columns:8192", "elementwise/adamw/fp32/elements:67108864",
+        "reductions/residual_rms_norm/bf16/rows:8192/columns:8192"}) {
+    EXPECT_TRUE(compared_.contains(fmt::format("fused against separate: {}/algo:fused/cache:cold", pair))) << pair;
+  }
+}
+
+TEST_F(FullSuite, HasEveryWeightTypeOnTheProjectionsOfLlama3BesideTheLibrary) {
+  // Query, key and value; attention output; gate and up; down; the vocabulary, which is 2.1 GB for 70B.
+  constexpr int kMatrices[][2] = {{6144, 4096},  {4096, 4096}, {28672, 4096}, {4096, 14336}, {128256, 4096},
+                                  {10240, 8192}, {8192, 8192}, {57344, 8192}, {8192, 28672}, {128256, 8192}};
+  for (const auto& [m, k] : kMatrices) {
+    for (const std::string_view weights : {"bf16", "fp8", "int8", "int4"}) {
+      expect(fmt::format("gemv/own/bf16/weights:{}/m:{}/k:{}/", weights, m, k));
+    }
+    expect(fmt::format("gemv/cublaslt/bf16/weights:bf16/m:{}/k:{}/", m, k));
+  }
+}
+
+TEST_F(FullSuite, HasDecodeAttentionFromAThousandKeysTo128ThousandAndUpTo64Batches) {
+  for (const int batch : {1, 4, 16, 64}) {
+    for (int keys = 1024; keys <= 131072; keys *= 2) {
+      expect(fmt::format("decode_attention/split/bf16/batch:{}/heads:64/kv_heads:8/keys:{}/d:128/", batch, keys));
+    }
+  }
+  expect("decode_attention/split/fp16/batch:16/heads:64/kv_heads:8/keys:131072/d:128/");
+  for (const int d : {64, 256}) {
+    expect(fmt::format("decode_attention/split/bf16/batch:16/heads:64/kv_heads:8/keys:4096/d:{}/", d));
+  }
+  expect("decode_attention/split/bf16/batch:4/heads:64/kv_heads:64/keys:4096/d:128/");
+}
+
+}  // namespace
+}  // namespace roofmark

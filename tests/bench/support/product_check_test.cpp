@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/support/product_check.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "harness/device/cpu_device.hpp"
+#include "harness/device/random.hpp"
+
+namespace roofmark {
+namespace {
+
+using Status = Verification::Status;
+
+/// As a tensor core adds: in groups of products, each addend cut below the greatest's exponent less `bits`, and the sum too.
+double sum_as_tensor_core(const std::vector<double>& terms, int bits, std::size_t group) {
+  double sum = 0;
+  for (std::size_t first = 0; first < terms.size(); first += group) {
+    const std::size_t end = std::min(terms.size(), first + group);
+    double greatest = std::fabs(sum);
+    for (std::size_t i = first; i < end; ++i) greatest = std::max(greatest, std::fabs(terms[i]));
+    if (greatest == 0) continue;
+    const double quantum = std::ldexp(1.0, std::ilogb(greatest) - bits);
+    double total = std::trunc(sum / quantum);
+    for (std::size_t i = first; i < end; ++i) total += std::trunc(terms[i] / quantum);
+    total *= quantum;
+    const double coarse = total == 0 ? quantum : std::ldexp(1.0, std::ilogb(total) - bits);
+    sum = std::trunc(total / coarse) * coarse;
+  }
+  return sum;
+}
+
+double sum_rounding_to_nearest(const std::vector<double>& terms, DataType type) {
+  double sum = 0;
+  for (double term : terms) {
+    sum = type == DataType::fp32 ? static_cast<float>(sum + static_cast<float>(term)) : sum + term;
+  }
+  return sum;
+}
+
+double sum_as_hardware(const std::vector<double>& terms, DataType type) {
+  switch (type) {
+    case DataType::tf32:
+    case DataType::fp16:
+    case DataType::bf16:
+      return sum_as_tensor_core(terms, 23, 4);
+    case DataType::fp8:
+      return sum_as_tensor_core(terms, 13, 32);
+    default:
+      return sum_rounding_to_nearest(terms, type);
+  }
+}
+
+/// Operands on the host as the check expects them, and D by plain loops that round as the hardware does.
+class Product {
+ public:
+  explicit Product(const GemmProblem& problem, Distribution data = Distribution::normal, std::uint64_t seed = 3)
+      : problem_(problem),
+        a_fill_{data, seed, 0},
+        b_fill_{data, seed, 1},
+        device_(open_cpu_device()),
+        a_(filled(problem.m * problem.k, problem.type, a_fill_)),
+        b_(filled(problem.k * problem.n, problem.type, b_fill_)),
+        d_(device_->allocate(d_bytes())) {
+    device_->poison(d_.get(), d_bytes());
+  }
+
+  /// D = A x B, taking the operands to be stored as `layout` says.
+  void multiply(GemmLayout layout) {
+    const auto [m, n, k, type, own] = problem_;
+    std::vector<double> terms(static_cast<std::size_t>(k));
+    for (std::int64_t column = 0; column < n; ++column) {
+      for (std::int64_t row = 0; row < m; ++row) {
+        for (std::int64_t l = 0; l < k; ++l) {
+          const std::int64_t of_a = transposes_a(layout) ? row * k + l : l * m + row;
+          const std::int64_t of_b = transposes_b(layout) ? l * n + column : column * k + l;
+          terms[static_cast<std::size_t>(l)] = load_as_double(type, a_.get(), static_cast<std::size_t>(of_a)) *
+                                               load_as_double(type, b_.get(), static_cast<std::size_t>(of_b));
+        }
+        set(row, column, sum_as_hardware(terms, type));
+      }
+    }
+  }
+  void multiply() { multiply(problem_.layout); }
+
+  double at(std::int64_t row, std::int64_t column) const { return load_as_double(type(), d_.get(), index(row, column)); }
+  void set(std::int64_t row, std::int64_t column, double value) { store(type(), d_.get(), index(row, column), value); }
+  DataType type() const { return gemm_output_type(problem_.type); }
+
+  Verification verify(int output_roundings = 1) {
+    return ProductCheck(problem_, a_fill_, b_fill_, output_roundings).verify(*device_, a_.get(), b_.get(), d_.get());
+  }
+
+ private:
+  std::size_t d_bytes() const { return static_cast<std::size_t>(problem_.m * problem_.n) * size_of(type()); }
+  std::size_t index(std::int64_t row, std::int64_t column) const { return static_cast<std::size_t>(column * problem_.m + row); }
+  Memory filled(std::int64_t count, DataType type, const Fill& fill) {
+    Memory memory = device_->allocate(static_cast<std::size_t>(count) * size_of(type));
+    device_->fill(memory.get(), type, static_cast<std::size_t>(count), fill);
+    return memory;
+  }
+
+  GemmProblem problem_;
+  Fill a_fill_, b_fill_;
+  std::unique_ptr<Device> device_;
+  Memory a_, b_, d_;
+};
+
+constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::tf32, DataType::fp16,
+                               DataType::bf16, DataType::fp8,  DataType::int8};
+
+TEST(ProductCheck, PassesARightProductOfEveryTypeAndLayout) {
+  for (DataType type : kTypes) {
+    for (GemmLayout layout : kGemmLayouts) {
+      for (auto [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 1}, {65, 129, 60}}) {
+        Product product({m, n, k, type, layout});
+        product.multiply();
+        const Verification found = product.verify();
+        EXPECT_EQ(found.status, Status::passed)
+            << name(type) << " " << name(layout) << " " << m << " x " << n << " x " << k << ": " << found.detail;
+      }
+    }
+  }
+}
+
+TEST(ProductCheck, AllowsForTheErrorsOfLongSums) {
+  for (DataType type : kTypes) {
+    Product product({4, 24, 20000, type, GemmLayout::tn});
+    product.multiply();
+    const Verification found = product.verify();
+    EXPECT_EQ(found.status, Status::passed) << name(type) << ": " << found.detail;
+    if (is_integer(type)) continue;
+    EXPECT_GT(found.error, 1e-3) << "too much is allowed for " << name(type) << ": " << found.detail;
+  }
+}
+
+TEST(ProductCheck, AllowsForPartsAddedInTheOutputsType) {
+  const std::int64_t m = 64, n = 128, k = 1024;
+  Product product({m, n, k, DataType::bf16, GemmLayout::tn});
+  product.multiply();
+  // Each element off by a few roundings to bf16 of a partial sum.
+  for (std::int64_t column = 0; column < n; ++column) {
+    for (std::int64_t row = 0; row < m; ++row) {
+      product.set(row, column, product.at(row, column) + 0x1p-8 * 32 * (random_bits(1, 2, column * m + row) >> 63 ? 3 : -3));
+    }
+  }
+  EXPECT_EQ(product.verify(1).status, Status::failed);
+  EXPECT_EQ(product.verify(16).status, Status::passed);
+}
+
+TEST(ProductCheck, PassesOtherData) {
+  for (DataType type : kTypes) {
+    for (Distribution data : {Distribution::uniform, Distribution::zeros}) {
+      Product product({40, 140, 100, type, GemmLayout::nt}, data);
+      EXPECT_EQ(product.verify().status, Status::failed) << "poisoned " << name(type);
+      product.multiply();
+      const Verification found = product.verify();
+      EXPECT_EQ(found.status, Status::passed) << name(type) << ": " << found.detail;
+    }
+  }
+}
+
+TEST(ProductCheck, FindsPoison) {
+  for (DataType type : kTypes) {
+    Product product({70, 140, 50, type, GemmLayout::tn});
+    EXPECT_EQ(product.verify().status, Status::failed) << name(type);
+    // One element that was never written, off the sampled ones in all likelihood.
+    product.multiply();
+    product.set(33, 77, type == DataType::int8 ? -1 : std::nan(""));
+    EXPECT_EQ(product.verify().status, Status::failed) << name(type);
+  }
+}
+
+TEST(ProductCheck, FindsOneWrongElementWhereverItIs) {
+  const std::int64_t m = 37, n = 300, k = 256;
+  for (DataType type : {DataType::fp64, DataType::fp32, DataType::tf32, DataType::fp16}) {
+    Product product({m, n, k, type, GemmLayout::nn});
+    product.multiply();
+    for (std::uint64_t draw = 0; draw < 20; ++draw) {
+      const auto row = static_cast<std::int64_t>(random_bits(5, 0, draw) % m);
+      const auto column = static_cast<std::int64_t>(random_bits(6, 0, draw) % n);
+      const double right = product.at(row, column);
+      product.set(row, column, right + 0.1 * std::sqrt(static_cast<double>(k)));  // a tenth of the typical element
+      const Verification found = product.verify();
+      EXPECT_EQ(found.status, Status::failed) << name(type) << " at " << row << ", " << column << ": " << found.detail;
+      product.set(row, column, right);
+    }
+  }
+}
+
+TEST(ProductCheck, FindsAFlippedBitOfTheExponent) {
+  for (DataType type : kTypes) {
+    if (is_integer(type)) continue;
+    for (auto [m, n, k] : {std::array<std::int64_t, 3>{48, 272, 32}, {300, 1, 257}}) {
+      Product product({m, n, k, type, GemmLayout::tn}, Distribution::normal, 42);
+      product.multiply();
+      for (std::int64_t i = 0; i < m * n; i += 397) {
+        const double right = product.at(i % m, i / m);
+        // The highest bit: from 2 on next to nothing is left, below it becomes large beyond compare.
+        product.set(i % m, i / m, std::fabs(right) >= 2 ? right * 0x1p-14 : 60000);
+        const Verification found = product.verify();
+        EXPECT_EQ(found.status, Status::failed) << name(type) << ", element " << i << " was " << right << ": " << found.detail;
+        product.set(i % m, i / m, right);
+      }
+    }
+  }
+}
+
+TEST(ProductCheck, FindsAWrongIntegerByOne) {
+  Product product({37, 300, 256, DataType::int8, GemmLayout::tn});
+  product.multiply();
+  for (auto [row, column] : {std::pair<int, int>{0, 0}, {36, 299}, {17, 133}, {5, 256}}) {
+    const double right = product.at(row, column);
+    product.set(row, column, right + 1);
+    EXPECT_EQ(product.verify().status, Status::failed);
+    product.set(row, column, right);
+  }
+  EXPECT_EQ(product.verify().status, Status::passed);
+}
+
+TEST(ProductCheck, FindsAWrongElementOfTheSizeItSays) {
+  for (DataType type : {DataType::bf16, DataType::fp8}) {
+    const std::int64_t m = 20, n = 300, k = 512;
+    Product product({m, n, k, type, GemmLayout::tn});
+    product.multiply();
+    const std::string detail = product.verify().detail;
+    const double certain = std::stod(detail.substr(detail.find("off by ") + 7));
+    EXPECT_LT(certain, 3) << name(type);
+    for (std::int64_t column = 7; column < n; column += 61) {
+      const double right = product.at(11, column);
+      product.set(11, column, right + (right < 0 ? 1 : -1) * 1.05 * certain * std::sqrt(static_cast<double>(k)));
+      EXPECT_EQ(product.verify().status, Status::failed) << name(type) << " column " << column;
+      product.set(11, column, right);
+    }
+  }
+}
+
+TEST(ProductCheck, FindsAWrongElementOfALongFp8SumByTheOthers) {
+  const std::int64_t m = 512, n = 3, k = 4096;
+  Product product({m, n, k, DataType::fp8, GemmLayout::tn});
+  product.multiply();
+  const Verification right = product.verify();
+  EXPECT_EQ(right.status, Status::passed) << right.detail;
+  product.set(300, 1, product.at(300, 1) + std::sqrt(static_cast<double>(k)));
+  const Verification wrong = product.verify();
+  EXPECT_EQ(wrong.status, Status::failed) << wrong.detail;
+}
+
+TEST(ProductCheck, FindsAnotherLayout) {
+  for (GemmLayout wrong : {GemmLayout::nn, GemmLayout::tt, GemmLayout::nt}) {
+    Product product({48, 48, 48, DataType::fp32, GemmLayout::tn});
+    product.multiply(wrong);
+    EXPECT_EQ(product.verify().status, Status::failed) << name(wrong);
+  }
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/info.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/device/cuda_device.hpp"
+
+namespace roofmark::cuda {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Absence, NoDriver) {
+  const Absence absence{cudaErrorInsufficientDriver, 0, 13000, "", {}};
+  EXPECT_THAT(describe(absence), AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("install")));
+}
+
+TEST(Absence, DriverOlderThanTheRuntime) {
+  const Absence absence{cudaErrorInsufficientDriver, 12040, 13000, {}, {}};
+  EXPECT_THAT(describe(absence), AllOf(HasSubstr("supports CUDA 12.4"), HasSubstr("runtime is 13.0"), HasSubstr("update")));
+}
+
+TEST(Absence, NoneVisible) {
+  const Absence absence{cudaErrorNoDevice, 13000, 13000, "", {}};
+  EXPECT_THAT(describe(absence), AllOf(HasSubstr("CUDA_VISIBLE_DEVICES=\"\""), HasSubstr("unset")));
+}
+
+TEST(Absence, NoPermission) {
+  const Absence absence{cudaErrorNoDevice, 13000, 13000, "0", {"/dev/nvidia0", "/dev/nvidiactl"}};
+  EXPECT_THAT(describe(absence),
+              AllOf(HasSubstr("no permission"), HasSubstr("/dev/nvidia0, /dev/nvidiactl"), Not(HasSubstr("VISIBLE"))));
+}
+
+TEST(Absence, NoneAtAll) {
+  EXPECT_THAT(describe({cudaErrorNoDevice, 13000, 13000, {}, {}}), AllOf(HasSubstr("finds no GPU"), HasSubstr("nvidia-smi")));
+}
+
+TEST(Absence, OtherErrorsKeepTheRuntimesWords) {
+  EXPECT_THAT(describe({cudaErrorSystemDriverMismatch, 13000, 13000, {}, {}}),
+              AllOf(HasSubstr("cudaErrorSystemDriverMismatch"), HasSubstr("reboot")));
+  EXPECT_THAT(describe({cudaErrorSystemNotReady, 13000, 13000, {}, {}}), HasSubstr("fabricmanager"));
+  EXPECT_THAT(describe({cudaErrorCompatNotSupportedOnDevice, 13000, 13000, {}, {}}), HasSubstr("LD_LIBRARY_PATH"));
+  EXPECT_THAT(describe({cudaErrorInitializationError, 13000, 13000, {}, {}}),
+              AllOf(HasSubstr("cudaErrorInitializationError"), HasSubstr("dmesg")));
+}
+
+TEST(CudaDevices, EitherSomeOrAReason) {
+  const CudaDevices devices = cuda_devices();
+  EXPECT_EQ(devices.ordinals.empty(), !devices.reason.empty()) << devices.reason;
+}
+
+TEST(Text, UuidAndVersions) {
+  cudaUUID_t uuid;
+  for (int i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<char>(17 * i);
+  EXPECT_EQ(uuid_text(uuid), "GPU-00112233-4455-6677-8899-aabbccddeeff");
+  EXPECT_EQ(cuda_version_text(13000), "13.0");
+  EXPECT_EQ(cuda_version_text(12080), "12.8");
+}
+
+}  // namespace
+}  // namespace roofmark::cuda

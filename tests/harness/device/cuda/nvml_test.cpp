@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/nvml.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+
+namespace roofmark::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Functions with NVML's signatures, for a driver that is not there.
+int a_device = 0;
+unsigned processes_running = 3;
+
+int succeed() { return 0; }
+int refuse() { return 9; }
+int by_uuid(const char* uuid, void** device) {
+  if (std::strcmp(uuid, "GPU-1") != 0) return 6;
+  *device = &a_device;
+  return 0;
+}
+int by_bus(const char* bus_id, void** device) {
+  if (std::strcmp(bus_id, "0000:3B:00.0") != 0) return 6;
+  *device = &a_device;
+  return 0;
+}
+int clock_info(void* device, int domain, unsigned* megahertz) {
+  *megahertz = domain == 1 ? 1980 : domain == 2 ? 3201 : 0;
+  return device == &a_device ? 0 : 1;
+}
+int milliwatts(void*, unsigned* value) {
+  *value = 700'000;
+  return 0;
+}
+int temperature(void*, int sensor, unsigned* celsius) {
+  *celsius = 64;
+  return sensor;
+}
+int reasons(void*, unsigned long long* mask) {
+  *mask = 0x1 | 0x4;
+  return 0;
+}
+int serial(void*, char* text, unsigned length) {
+  if (length < 30) return 7;
+  std::strcpy(text, "165");
+  return 0;
+}
+int mig(void*, unsigned* now, unsigned* pending) {
+  *now = 1;
+  *pending = 0;
+  return 0;
+}
+unsigned generation = 5, lanes = 16;
+int capability_major = 9, capability_minor = 0;
+int generation_now(void*, unsigned* value) {
+  *value = 1;
+  return 0;
+}
+int generation_max(void*, unsigned* value) {
+  *value = generation;
+  return 0;
+}
+int width(void*, unsigned* value) {
+  *value = lanes;
+  return 0;
+}
+/// 18 links, of which the last two are down; NVML refuses to speak of those that a GPU does not have.
+unsigned links_present = 18;
+int link_state(void*, unsigned link, int* enabled) {
+  if (link >= links_present) return 2;
+  *enabled = link < 16;
+  return 0;
+}
+int capability(void*, int* major, int* minor) {
+  *major = capability_major;
+  *minor = capability_minor;
+  return 0;
+}
+struct Process {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+int processes(void*, unsigned* count, Process* found) {
+  const unsigned room = *count;
+  *count = processes_running;
+  if (room < processes_running) return 7;
+  for (unsigned i = 0; i < processes_running; ++i) found[i] = {100'000'000 + i, 1000 + i, 0, 0};
+  found[0].pid = static_cast<unsigned>(getpid());
+  found[1].memory = ~0ull;
+  return 0;
+}
+int process_name(unsigned pid, char* text, unsigned) {
+  if (pid == 100'000'002) return 6;
+  std::strcpy(text, "tr\xffin");
+  return 0;
+}
+
+template <class Function>
+void* address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+std::map<std::string, void*> driver_functions() {
+  return {{"nvmlInit_v2", address(succeed)},
+          {"nvmlDeviceGetHandleByUUID", address(by_uuid)},
+          {"nvmlDeviceGetHandleByPciBusId_v2", address(by_bus)},
+          {"nvmlDeviceGetClockInfo", address(clock_info)},
+          {"nvmlDeviceGetPowerUsage", address(milliwatts)},
+          {"nvmlDeviceGetEnforcedPowerLimit", address(milliwatts)},
+          {"nvmlDeviceGetTemperature", address(temperature)},
+          {"nvmlDeviceGetCurrentClocksThrottleReasons", address(reasons)},
+          {"nvmlDeviceGetSerial", address(serial)},
+          {"nvmlDeviceGetVbiosVersion", address(refuse)},
+          {"nvmlDeviceGetMigMode", address(mig)},
+          {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
+          {"nvmlSystemGetProcessName", address(process_name)}};
+}
+
+Nvml with(std::map<std::string, void*> functions) {
+  return Nvml([functions = std::move(functions)](const char* symbol) {
+    const auto found = functions.find(symbol);
+    return found == functions.end() ? nullptr : found->second;
+  });
+}
+
+TEST(ThrottleReasons, IdleAndApplicationClocksDoNotCount) {
+  EXPECT_THAT(throttle_reasons(0), IsEmpty());
+  EXPECT_THAT(throttle_reasons(0x3), IsEmpty());
+  EXPECT_THAT(throttle_reasons(0x1 | 0x4 | 0x20), ElementsAre("power cap", "thermal"));
+  EXPECT_THAT(throttle_reasons(0x8 | 0x40 | 0x80), ElementsAre("hardware slowdown", "hardware thermal", "power brake"));
+  EXPECT_THAT(throttle_reasons(0x10 | 0x100 | 0x8000), ElementsAre("sync boost", "display clock", "unknown (0x8000)"));
+}
+
+TEST(NvmlDevice, ReadsWhatTheDriverSays) {
+  const Nvml nvml = with(driver_functions());
+  const NvmlDevice device(nvml, "GPU-1", "");
+  const Telemetry now = device.telemetry();
+  EXPECT_EQ(now.sm_clock_hz, 1980e6);
+  EXPECT_EQ(now.memory_clock_hz, 3201e6);
+  EXPECT_EQ(now.power_watts, 700);
+  EXPECT_EQ(now.temperature_celsius, 64);
+  EXPECT_THAT(now.throttle_reasons, ElementsAre("power cap"));
+
+  nlohmann::ordered_json details;
+  device.describe(details);
+  EXPECT_EQ(details, nlohmann::ordered_json::parse(R"({"serial": "165", "power_limit_watts": 700.0, "mig_mode": true})"));
+}
+
+std::map<std::string, void*> functions_of_links() {
+  auto functions = driver_functions();
+  functions["nvmlDeviceGetCurrPcieLinkGeneration"] = address(generation_now);
+  functions["nvmlDeviceGetMaxPcieLinkGeneration"] = address(generation_max);
+  functions["nvmlDeviceGetCurrPcieLinkWidth"] = address(width);
+  functions["nvmlDeviceGetNvLinkState"] = address(link_state);
+  functions["nvmlDeviceGetCudaComputeCapability"] = address(capability);
+  return functions;
+}
+
+nlohmann::ordered_json details_of(const Nvml& nvml) {
+  nlohmann::ordered_json details;
+  NvmlDevice(nvml, "GPU-1", "").describe(details);
+  return details;
+}
+
+TEST(NvmlDevice, PcieIsTheBestGenerationTimesTheLanesThatAreThere) {
+  const Nvml nvml = with(functions_of_links());
+  // What is published in GB/s for 16 lanes.
+  const std::pair<unsigned, double> published[] = {{1, 4}, {2, 8}, {3, 15.75}, {4, 31.5}, {5, 63}, {6, 121}};
+  for (const auto& [number, gigabytes_per_second] : published) {
+    generation = number;
+    lanes = 16;
+    EXPECT_NEAR(details_of(nvml).at("pcie_bytes_per_second"), gigabytes_per_second * 1e9, 0.0006 * gigabytes_per_second * 1e9);
+    lanes = 8;
+    EXPECT_NEAR(details_of(nvml).at("pcie_bytes_per_second"), gigabytes_per_second * 0.5e9,
+                0.0006 * gigabytes_per_second * 1e9);
+  }
+  generation = 5;
+  lanes = 16;
+  EXPECT_EQ(details_of(nvml).at("pcie_source"), "PCIe 5: 16 lanes x 32 GT/s, 128b/130b (PCI Express Base Specification)");
+  generation = 7;
+  EXPECT_FALSE(details_of(nvml).contains("pcie_bytes_per_second"));
+  generation = 5;
+}
+
+TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {
+  const Nvml nvml = with(functions_of_links());
+  const std::pair<int, double> published[] = {{7, 25e9}, {8, 25e9}, {9, 25e9}, {10, 50e9}};
+  for (const auto& [major, rate] : published) {
+    capability_major = major;
+    EXPECT_EQ(details_of(nvml).at("nvlink_bytes_per_second"), 16 * rate);
+  }
+  capability_major = 9;
+  EXPECT_EQ(details_of(nvml).at("nvlink_source"), "16 NVLinks x 25 GB/s (NVIDIA's datasheets, H100, H200: 450 GB/s over 18)");
+  capability_major = 8;
+  capability_minor = 6;
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_bytes_per_second"));
+  capability_minor = 0;
+  links_present = 6;
+  EXPECT_EQ(details_of(nvml).at("nvlink_links"), 6);
+  capability_major = 12;
+  EXPECT_EQ(details_of(nvml).at("nvlink_links"), 6);
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_bytes_per_second"));
+  links_present = 0;
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_links"));
+  capability_major = 9;
+  links_present = 18;
+}
+
+TEST(NvmlDevice, IsFoundByItsBusWhereTheUuidIsUnknown) {
+  const Nvml nvml = with(driver_functions());
+  EXPECT_TRUE(NvmlDevice(nvml, "MIG-1", "0000:3B:00.0").telemetry().power_watts);
+  EXPECT_FALSE(NvmlDevice(nvml, "MIG-1", "0000:3C:00.0").telemetry().power_watts);
+}
+
+TEST(NvmlDevice, ListsForeignProcesses) {
+  const Nvml nvml = with(driver_functions());
+  const NvmlDevice device(nvml, "GPU-1", "");
+  processes_running = 3;
+  EXPECT_EQ(
+      *device.foreign_processes(),
+      nlohmann::ordered_json::parse(R"([{"pid": 100000001, "name": "tr?in"}, {"pid": 100000002, "memory_bytes": 1002}])"));
+  processes_running = 100;
+  EXPECT_EQ(device.foreign_processes()->size(), 99u);
+}
+
+TEST(NvmlDevice, SaysNothingWhereThereIsNoLibraryOrItDoesNotStart) {
+  auto broken = driver_functions();
+  broken["nvmlInit_v2"] = address(refuse);
+  for (const Nvml& nvml : {with({}), with(broken)}) {
+    const NvmlDevice device(nvml, "GPU-1", "0000:3B:00.0");
+    const Telemetry now = device.telemetry();
+    EXPECT_FALSE(now.sm_clock_hz || now.memory_clock_hz || now.power_watts || now.temperature_celsius);
+    EXPECT_THAT(now.throttle_reasons, IsEmpty());
+    nlohmann::ordered_json details = nlohmann::ordered_json::object();
+    device.describe(details);
+    EXPECT_TRUE(details.empty());
+    EXPECT_FALSE(device.foreign_processes());
+  }
+}
+
+TEST(Nvml, TheDriversOwnMayBeMissing) {
+  unsigned count = 0;
+  if (Nvml::driver().call("nvmlDeviceGetCount_v2", &count)) GTEST_SKIP() << "there is a driver";
+  EXPECT_FALSE(Nvml::driver().status("nvmlDeviceGetCount_v2", &count));
+}
+
+}  // namespace
+}  // namespace roofmark::cuda

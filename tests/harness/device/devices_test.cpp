@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "harness/device/cuda_device.hpp"
+#include "harness/device/device.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const CudaDevices kNone{{}, "no driver; install one"};
+const CudaDevices kTwo{{0, 2}, ""};
+
+std::vector<std::string> resolve(const std::string& value, const CudaDevices& cuda) {
+  std::string note;
+  auto ids = resolve_devices(value, cuda, note);
+  EXPECT_THAT(note, IsEmpty());
+  return ids;
+}
+
+std::string refusal(const std::string& value, const CudaDevices& cuda) {
+  try {
+    resolve(value, cuda);
+  } catch (const DeviceError& error) {
+    EXPECT_FALSE(error.sticky());
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ResolveDevices, AutoTakesTheFirstGpu) { EXPECT_THAT(resolve("auto", kTwo), ElementsAre("cuda:0")); }
+
+TEST(ResolveDevices, AutoTakesTheCpuWhereThereIsNoGpuAndSaysWhy) {
+  std::string note;
+  EXPECT_THAT(resolve_devices("auto", kNone, note), ElementsAre("cpu"));
+  EXPECT_THAT(note, AllOf(HasSubstr("CPU"), HasSubstr(kNone.reason)));
+}
+
+TEST(ResolveDevices, TheCpuIsAlwaysThere) {
+  EXPECT_THAT(resolve("cpu", kNone), ElementsAre("cpu"));
+  EXPECT_THAT(resolve("cpu", kTwo), ElementsAre("cpu"));
+}
+
+TEST(ResolveDevices, CudaIsTheFirstAndAllAreAllGpus) {
+  EXPECT_THAT(resolve("cuda", kTwo), ElementsAre("cuda:0"));
+  EXPECT_THAT(resolve("cuda:2", kTwo), ElementsAre("cuda:2"));
+  EXPECT_THAT(resolve("all", kTwo), ElementsAre("cuda:0", "cuda:2"));
+}
+
+TEST(ResolveDevices, AGpuThatIsAskedForAndMissingIsAnErrorWithTheReason) {
+  for (const char* value : {"cuda", "cuda:1", "all"}) EXPECT_THAT(refusal(value, kNone), HasSubstr(kNone.reason)) << value;
+  EXPECT_THAT(refusal("cuda:1", kTwo), AllOf(HasSubstr("no cuda:1"), HasSubstr("cuda:0, cuda:2")));
+}
+
+TEST(ResolveDevices, WhatIsNoDeviceIsAUsageError) {
+  for (const char* value :
+       {"", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda: 1", "cuda:99999999999", "cpu:0"}) {
+    for (const CudaDevices& cuda : {kNone, kTwo}) EXPECT_THROW(resolve(value, cuda), std::invalid_argument) << value;
+  }
+}
+
+TEST(OpenDevice, OpensTheCpu) { EXPECT_EQ(open_device("cpu")->info().id, "cpu"); }
+
+TEST(OpenDevice, TakesOnlyAnId) {
+  for (const char* id : {"auto", "cuda", "all", ""}) EXPECT_THROW(open_device(id), std::invalid_argument) << id;
+}
+
+TEST(OpenDevice, AGpuThatIsNotThereIsADeviceError) { EXPECT_THROW(open_device("cuda:4711"), DeviceError); }
+
+}  // namespace
+}  // namespace roofmark

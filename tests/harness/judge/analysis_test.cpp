@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/analysis.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::HasSubstr;
+
+Work bytes(double amount) { return {{{{resource::dram, amount}}}}; }
+
+Record probe(double seconds, int pass, std::string how = "dram_read") {
+  Record record = ok_record("ceilings", std::move(how), bytes(1e9), seconds);
+  record.raises = resource::dram;
+  record.pass = pass;
+  return record;
+}
+
+bool has(const std::vector<Finding>& findings, std::string_view kind) {
+  for (const Finding& finding : findings) {
+    if (finding.kind == kind) return true;
+  }
+  return false;
+}
+
+TEST(Analysis, TheBestProbeOfEachPassIsTheCeiling) {
+  std::vector<Record> records = {probe(1e-3, 1), probe(2e-3, 1, "dram_write"), probe(1.01e-3, 2)};
+  const Analysis analysis = analyze({}, records, {});
+  const Ceiling* dram = analysis.roofline.find(resource::dram);
+  ASSERT_TRUE(dram);
+  EXPECT_DOUBLE_EQ(*dram->first, 1e12);
+  EXPECT_EQ(dram->first_by, "ceilings/dram_read/fp32/n:1");
+  EXPECT_DOUBLE_EQ(*dram->empirical(), 1e12);
+  EXPECT_NEAR(*dram->drift(), -0.0099, 1e-4);
+  EXPECT_FALSE(has(analysis.findings, "drift"));
+}
+
+TEST(Analysis, DriftOfTheCeilingsIsAFinding) {
+  std::vector<Record> records = {probe(1e-3, 1), probe(1.03e-3, 2)};
+  EXPECT_TRUE(has(analyze({}, records, {}).findings, "drift"));
+}
+
+TEST(Analysis, NoResultRaisesItsOwnRoof) {
+  std::vector<Record> records = {probe(1e-3, 1), ok_record("stream", "copy", bytes(1e9), 0.5e-3)};
+  const Analysis analysis = analyze({}, records, {});
+  EXPECT_DOUBLE_EQ(*analysis.roofline.find(resource::dram)->empirical(), 1e12);
+  EXPECT_DOUBLE_EQ(*records[1].placement->of_empirical, 2);
+  ASSERT_TRUE(has(analysis.findings, "above_roof"));
+  EXPECT_NE(analysis.findings.back().text.find("DRAM roof"), std::string::npos);
+}
+
+TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
+  Record peer = ok_record("ceilings", "peer", {{{{resource::nvlink, 1e9}}}}, 1e-3);
+  peer.raises = resource::nvlink;
+  Record reduced = ok_record("all_reduce", "nccl", {{{{resource::nvlink, 1.5e9}}}}, 1e-3);
+  reduced.message = Message{};
+  reduced.message->switched_bytes = 0.9e9;
+  std::vector<Record> records = {peer, reduced};
+  EXPECT_FALSE(has(analyze({}, records, {}).findings, "above_roof"));
+  records[1].message->switched_bytes = 1.1e9;
+  EXPECT_TRUE(has(analyze({}, records, {}).findings, "above_roof"));
+}
+
+TEST(Analysis, AnImpossibleRateIsWrongAndRaisesNothing) {
+  Roofline theoretical;
+  theoretical.at(resource::dram).theoretical = 0.9e12;
+  std::vector<Record> records = {probe(1e-3, 1)};
+  const Analysis analysis = analyze(theoretical, records, {});
+  EXPECT_EQ(records[0].status, Status::wrong);
+  EXPECT_FALSE(records[0].measurement);
+  EXPECT_THAT(records[0].reason, HasSubstr("impossible"));
+  EXPECT_FALSE(analysis.roofline.find(resource::dram)->empirical());
+}
+
+TEST(Analysis, ARateOfBeforeTheClockFellIsNotImpossible) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).theoretical = 1e15;
+  theoretical.at(resource::fp32_fma).theoretical_clock_hz = 2e9;
+  Record record = ok_record("gemm", "x", {{{{resource::fp32_fma, 0.9e12}}}}, 1e-3);
+  Block& block = record.measurement->blocks.emplace_back();
+  block.clock_hz = 1e9;  // after it fell
+  block.before.sm_clock_hz = 1.98e9;
+  std::vector<Record> records = {record};
+  analyze(theoretical, records, {});
+  EXPECT_EQ(records[0].status, Status::wrong) << "the driver names no throttling: the observed clock counts";
+  block.after.throttle_reasons = {"thermal"};
+  records = {record};
+  analyze(theoretical, records, {});
+  EXPECT_EQ(records[0].status, Status::ok);
+}
+
+TEST(Analysis, OnlyOkRecordsArePlaced) {
+  std::vector<Record> records = {probe(1e-3, 1), ok_record("stream", "copy", bytes(1e9), 2e-3)};
+  records[1].status = Status::failed;
+  records[1].measurement.reset();
+  analyze({}, records, {});
+  EXPECT_FALSE(records[1].placement);
+}
+
+TEST(Analysis, ComparisonsNeedBothCases) {
+  std::vector<Record> records = {ok_record("gemm", "tuned", bytes(1), 1e-3), ok_record("gemm", "default", bytes(1), 1.5e-3)};
+  const Comparison comparison{"tuned against default", records[0].name, records[1].name};
+  const auto results = analyze({}, records, {comparison, {"x", "nothing", records[0].name}}).comparisons;
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_DOUBLE_EQ(results[0].ratio, 1.5);
+  EXPECT_TRUE(results[0].low);
+}
+
+TEST(Analysis, ThrottlingSaysHowFarTheClockFellAndWhy) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).theoretical = 1e15;
+  theoretical.at(resource::fp32_fma).theoretical_clock_hz = 2e9;
+  std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
+  records[0].measurement->clock_hz = 1.76e9;
+  records[0].measurement->blocks[0].after.throttle_reasons = {"power cap"};
+  const Analysis analysis = analyze(theoretical, records, {});
+  ASSERT_TRUE(has(analysis.findings, "throttle"));
+  EXPECT_EQ(analysis.findings.front().text, "the clock fell by 12 % to 1760 MHz under: power cap (in 1 of 5 blocks)");
+}
+
+TEST(Analysis, ExitStatus) {
+  std::vector<Record> records(3);
+  for (Record& record : records) record.status = Status::ok;
+  EXPECT_EQ(exit_status(records), 0);
+  records[0].status = Status::unsupported;
+  EXPECT_EQ(exit_status(records), 0);
+  records[1].status = Status::not_run;
+  EXPECT_EQ(exit_status(records), 3);
+  records[1].status = Status::failed;
+  EXPECT_EQ(exit_status(records), 3);
+  records[2].status = Status::wrong;
+  EXPECT_EQ(exit_status(records), 1);
+}
+
+}  // namespace
+}  // namespace roofmark

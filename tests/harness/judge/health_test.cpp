@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/health.hpp"
+
+#include <gmock/gmock.h>
+
+namespace roofmark {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Circumstance& find(const std::vector<Circumstance>& all, const std::string& what) {
+  static const Circumstance none{"", "", ""};
+  for (const Circumstance& one : all) {
+    if (one.what == what) return one;
+  }
+  return none;
+}
+
+DeviceInfo gpu(nlohmann::ordered_json details) {
+  DeviceInfo info;
+  info.backend = Backend::cuda;
+  info.details = std::move(details);
+  return info;
+}
+
+TEST(Health, AGpuThatIsAsItShouldBeNeedsNoAdvice) {
+  const auto found = health(gpu({{"foreign_processes", Json::array()},
+                                 {"ecc", true},
+                                 {"mig_mode", false},
+                                 {"persistence_mode", true},
+                                 {"compute_mode", "default"},
+                                 {"power_limit_watts", 700.0},
+                                 {"power_limit_default_watts", 700.0},
+                                 {"pcie_generation", 1},
+                                 {"pcie_generation_max", 5},
+                                 {"pcie_width", 16},
+                                 {"pcie_width_max", 16}}),
+                            {{"details", {{"governor", "performance"}, {"logical_cpus", 64}, {"load_average", 0.3}}}});
+  EXPECT_EQ(find(found, "ECC").state, "on");
+  EXPECT_EQ(find(found, "other processes").state, "none");
+  EXPECT_EQ(find(found, "PCIe link").state, "generation 1 of 5, 16 lanes of 16");
+  for (const Circumstance& one : found) EXPECT_THAT(one.advice, IsEmpty()) << one.what;
+}
+
+TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
+  const auto found = health(gpu({{"foreign_processes", {{{"pid", 7}, {"name", "train"}}}},
+                                 {"ecc", false},
+                                 {"mig_mode", true},
+                                 {"persistence_mode", false},
+                                 {"power_limit_watts", 500.0},
+                                 {"power_limit_default_watts", 700.0},
+                                 {"pcie_generation", 5},
+                                 {"pcie_generation_max", 5},
+                                 {"pcie_width", 8},
+                                 {"pcie_width_max", 16},
+                                 {"gate", "off: a profiler is attached"}}),
+                            {{"details",
+                              {{"governor", "powersave"},
+                               {"logical_cpus", 8},
+                               {"load_average", 6.0},
+                               {"cpu_quota_cores", 2.5},
+                               {"memory_limit_bytes", 4e9},
+                               {"virtual_machine", true},
+                               {"transparent_hugepage", "never"}}}});
+  EXPECT_EQ(find(found, "other processes").state, "7 train");
+  for (const char* what : {"other processes", "ECC", "MIG", "persistence mode", "power limit", "PCIe link", "launch gate",
+                           "load", "CPU governor", "CPU limit", "virtual machine", "huge pages"}) {
+    EXPECT_FALSE(find(found, what).advice.empty()) << what;
+  }
+  EXPECT_THAT(find(found, "CPU limit").state, HasSubstr("2.5 cores"));
+  EXPECT_THAT(find(found, "memory limit").state, HasSubstr("4.00 GB"));
+}
+
+TEST(Health, WhatCouldNotBeReadIsUnknownAndNeverWell) {
+  const auto found = health(gpu({}), Json::object());
+  for (const char* what : {"other processes", "ECC", "MIG", "persistence mode", "power limit", "PCIe link", "CPU governor"}) {
+    EXPECT_EQ(find(found, what).state, "unknown") << what;
+  }
+  DeviceInfo cpu;
+  EXPECT_EQ(find(health(cpu, Json::object()), "ECC").state, "");
+}
+
+}  // namespace
+}  // namespace roofmark

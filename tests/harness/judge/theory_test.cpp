@@ -1,0 +1,389 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/theory.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "kernels/base/data_type.hpp"
+
+namespace roofmark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+DeviceInfo gpu(const std::string& name, int capability, int multiprocessors, double clock_mhz) {
+  DeviceInfo device;
+  device.backend = Backend::cuda;
+  device.name = name;
+  device.compute_capability = capability;
+  device.multiprocessors = multiprocessors;
+  device.clock_hz = clock_mhz * 1e6;
+  return device;
+}
+
+DeviceInfo with_memory(DeviceInfo device, int bus_bits, double clock_mhz) {
+  device.memory_bus_bits = bus_bits;
+  device.memory_clock_hz = clock_mhz * 1e6;
+  return device;
+}
+
+DeviceInfo h200() { return with_memory(gpu("NVIDIA H200", 90, 132, 1980), 6144, 3201); }
+
+double theoretical(const DeviceInfo& device, const Resource& resource) {
+  const Roofline roofline = theoretical_roofline(device);
+  const Ceiling* ceiling = roofline.find(resource);
+  return ceiling && ceiling->theoretical ? *ceiling->theoretical : std::nan("");
+}
+
+double datasheet(const DeviceInfo& device, const Resource& resource) {
+  const Roofline roofline = theoretical_roofline(device);
+  const Ceiling* ceiling = roofline.find(resource);
+  return ceiling && ceiling->datasheet ? *ceiling->datasheet : std::nan("");
+}
+
+const Json& sku(const std::string& name) {
+  for (const Json& entry : gpu_data().at("skus")) {
+    if (entry.at("sku") == name) return entry;
+  }
+  throw std::out_of_range(name);
+}
+
+/// A figure and the others that are published beside it.
+std::vector<double> values(const Json& figure) {
+  std::vector<double> all{figure.at("value").get<double>()};
+  if (figure.contains("also")) {
+    for (const Json& other : figure.at("also")) all.push_back(other.at("value"));
+  }
+  return all;
+}
+
+/// Operations a clock an SM of a SKU's class, by the table.
+double per_clock(const Json& entry, const std::string& resource) {
+  const Json& capability = gpu_data().at("compute_capabilities").at(entry.at("compute_capability").get<std::string>());
+  if (entry.value("class", "") == "geforce" && capability.at("geforce").contains(resource)) {
+    return capability.at("geforce").at(resource).at("value");
+  }
+  return capability.at("per_clock_per_multiprocessor").at(resource).at("value");
+}
+
+/// 1e12 operations a second from the table, one for each clock that is published.
+std::vector<double> computed(const Json& entry, const std::string& resource) {
+  std::vector<double> all;
+  for (double clock : values(published_clock(entry, resource))) {
+    all.push_back(entry.at("multiprocessors").at("value").get<double>() * clock * 1e6 * per_clock(entry, resource) / 1e12);
+  }
+  return all;
+}
+
+/// Cells that sources give as a range or disagree on, or that the table does not give within 2 %. Nothing is tuned to pass.
+const std::set<std::string> kExceptions = {"L40S fp64_fma",     "GB200 fp64_fma",    "GB200 fp64_tensor",   "GB200 fp32_fma",
+                                           "GB200 fp16_tensor", "GB200 bf16_tensor", "GB200 fp8_tensor",    "GB200 fp4_tensor",
+                                           "B300 HGX fp64_fma", "B300 HGX fp32_fma", "B300 HGX fp4_tensor", "GB300 fp64_fma",
+                                           "GB300 fp32_fma",    "GB300 int8_tensor"};
+
+TEST(PublishedPeaks, FollowFromTheRateTable) {
+  std::set<std::string> listed;
+  for (const Json& entry : gpu_data().at("skus")) {
+    for (const auto& [resource, figure] : entry.at("tera_per_second").items()) {
+      const std::string cell = entry.at("sku").get<std::string>() + " " + resource;
+      const std::vector<double> published = values(figure), calculated = computed(entry, resource);
+      const auto [low, high] = std::minmax_element(calculated.begin(), calculated.end());
+      const bool reproduced = published[0] >= 0.98 * *low && published[0] <= 1.02 * *high;
+      if (!kExceptions.contains(cell)) {
+        EXPECT_TRUE(reproduced) << cell << ": published " << published[0] << ", the table gives " << *low << " to " << *high;
+        EXPECT_EQ(published.size(), 1u) << cell << " has more than one figure and is not listed";
+        continue;
+      }
+      listed.insert(cell);
+      EXPECT_FALSE(reproduced && published.size() == 1) << cell << " is listed, yet its only figure is reproduced";
+      std::cout << fmt::format("exception: {}: published {}, the table gives {:.4g} to {:.4g}\n", cell,
+                               fmt::join(published, " and "), *low, *high);
+    }
+  }
+  EXPECT_EQ(listed, kExceptions) << "an exception is listed that is no cell";
+}
+
+TEST(PublishedPeaks, CoverEveryRateOfTheTable) {
+  // What the table knows of a part and the datasheet does not print: vector fp16 and bf16, exponentials, shared memory, and
+  // fp16 accumulation where it is no faster.
+  const std::set<std::string> unprinted = {"fp16_fma", "bf16_fma", "exp", "shared", "l1", "fp16_tensor_fp16"};
+  for (const Json& entry : gpu_data().at("skus")) {
+    const Json& capability = gpu_data().at("compute_capabilities").at(entry.at("compute_capability").get<std::string>());
+    for (const auto& [resource, figure] : capability.at("per_clock_per_multiprocessor").items()) {
+      if (unprinted.contains(resource)) continue;
+      EXPECT_TRUE(entry.at("tera_per_second").contains(resource)) << entry.at("sku") << " " << resource;
+    }
+  }
+}
+
+TEST(PublishedBandwidths, FollowFromTheBus) {
+  int pins = 0;
+  for (const Json& entry : gpu_data().at("skus")) {
+    if (!entry.contains("memory_bus_bits")) continue;
+    ++pins;
+    const double calculated = entry.at("memory_bus_bits").at("value").get<double>() *
+                              entry.at("memory_clock_mhz").at("value").get<double>() * 2e6 / 8e9;
+    EXPECT_NEAR(calculated, entry.at("pin_gigabytes_per_second").at("value").get<double>(), 0.6) << entry.at("sku");
+  }
+  EXPECT_GE(pins, 10);
+}
+
+TEST(Data, HasASourceForEveryFigure) {
+  int figures = 0;
+  const auto check_figure = [&](const Json& figure, const std::string& where) {
+    ++figures;
+    EXPECT_TRUE(gpu_data().at("sources").contains(figure.at("source").get<std::string>())) << where;
+    EXPECT_GT(figure.at("value").get<double>(), 0) << where;
+  };
+  const std::function<void(const Json&, const std::string&)> walk = [&](const Json& node, const std::string& where) {
+    if (node.is_object() && node.contains("value")) check_figure(node, where);
+    // A bare number would be a figure without a source.
+    EXPECT_TRUE(!node.is_number()) << where;
+    if (!node.is_structured()) return;
+    for (const auto& [key, child] : node.items()) {
+      if (key != "value") walk(child, where + "/" + key);
+    }
+  };
+  walk(gpu_data(), "");
+  EXPECT_GT(figures, 300);
+}
+
+TEST(Data, NamesEachSourceThatIsUsedAndNoOther) {
+  std::set<std::string> used, named;
+  const std::function<void(const Json&)> walk = [&](const Json& node) {
+    if (node.is_object() && node.contains("source")) used.insert(node.at("source").get<std::string>());
+    if (!node.is_structured()) return;
+    for (const auto& [key, child] : node.items()) walk(child);
+  };
+  walk(gpu_data());
+  for (const auto& [key, text] : gpu_data().at("sources").items()) named.insert(key);
+  EXPECT_EQ(used, named);
+}
+
+TEST(FindSku, KnowsTheNamesThatDriversReport) {
+  const std::map<std::string, std::string> names = {{"Tesla V100-SXM2-16GB", "V100 SXM2"},
+                                                    {"Tesla V100-SXM2-32GB", "V100 SXM2"},
+                                                    {"Tesla T4", "T4"},
+                                                    {"NVIDIA A100-SXM4-40GB", "A100 40GB SXM"},
+                                                    {"A100-SXM4-40GB", "A100 40GB SXM"},
+                                                    {"NVIDIA A100-PCIE-40GB", "A100 40GB PCIe"},
+                                                    {"NVIDIA A100-SXM4-80GB", "A100 80GB SXM"},
+                                                    {"NVIDIA A100 80GB PCIe", "A100 80GB PCIe"},
+                                                    {"NVIDIA A30", "A30"},
+                                                    {"NVIDIA A10", "A10"},
+                                                    {"NVIDIA L4", "L4"},
+                                                    {"NVIDIA L40S", "L40S"},
+                                                    {"NVIDIA GeForce RTX 4090", "RTX 4090"},
+                                                    {"NVIDIA GeForce RTX 5090", "RTX 5090"},
+                                                    {"NVIDIA H100 PCIe", "H100 PCIe"},
+                                                    {"NVIDIA H100 80GB HBM3", "H100 SXM"},
+                                                    {"NVIDIA H100 NVL", "H100 NVL"},
+                                                    {"NVIDIA H200", "H200 SXM"},
+                                                    {"NVIDIA H200 NVL", "H200 NVL"},
+                                                    {"NVIDIA GH200 480GB", "GH200 96GB"},
+                                                    {"NVIDIA GH200 120GB", "GH200 96GB"},
+                                                    {"NVIDIA GH200 144G HBM3e", "GH200 144GB"},
+                                                    {"NVIDIA B200", "B200 HGX"},
+                                                    {"NVIDIA GB200", "GB200"},
+                                                    {"NVIDIA B300 SXM6 AC", "B300 HGX"},
+                                                    {"NVIDIA GB300", "GB300"}};
+  std::set<std::string> found;
+  for (const auto& [name, expected] : names) {
+    const Json* entry = find_sku(name);
+    ASSERT_NE(entry, nullptr) << name;
+    EXPECT_EQ(entry->at("sku"), expected) << name;
+    found.insert(expected);
+  }
+  EXPECT_EQ(found.size(), gpu_data().at("skus").size());
+}
+
+TEST(FindSku, TakesNoOtherPartForAKnownOne) {
+  for (const char* name : {"NVIDIA H20", "NVIDIA H800", "NVIDIA A10G", "NVIDIA L40", "NVIDIA GeForce RTX 4090 D", "NVIDIA H100",
+                           "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A800-SXM4-80GB",
+                           "Tesla V100S-PCIE-32GB", ""}) {
+    EXPECT_EQ(find_sku(name), nullptr) << name;
+  }
+}
+
+TEST(TheoreticalRoofline, KeepsAnH200WithinItsPhysicalLimits) {
+  const DeviceInfo device = h200();
+  EXPECT_NEAR(theoretical(device, resource::dram), 4917e9, 1e9);
+  EXPECT_NEAR(theoretical(device, resource::shared), 33.45e12, 0.01e12);
+  EXPECT_NEAR(theoretical(device, resource::bf16_tensor), 1070.5e12, 0.1e12);
+  EXPECT_NEAR(theoretical(device, resource::fp16_tensor), 1070.5e12, 0.1e12);
+  EXPECT_NEAR(theoretical(device, resource::fp8_tensor), 2141e12, 0.5e12);
+  EXPECT_NEAR(theoretical(device, resource::int8_tensor), 2141e12, 0.5e12);
+  EXPECT_NEAR(theoretical(device, resource::tf32_tensor), 535e12, 0.5e12);
+  EXPECT_NEAR(theoretical(device, resource::fp32_fma), 66.9e12, 0.05e12);
+  EXPECT_NEAR(theoretical(device, resource::fp64_fma), 33.5e12, 0.05e12);
+  EXPECT_NEAR(theoretical(device, resource::fp64_tensor), 66.9e12, 0.05e12);
+  EXPECT_NEAR(theoretical(device, resource::exp), 4.18e12, 0.005e12);
+}
+
+TEST(TheoreticalRoofline, SaysWhereItsFiguresComeFrom) {
+  std::string sku;
+  const Roofline roofline = theoretical_roofline(h200(), &sku);
+  EXPECT_EQ(sku, "H200 SXM");
+  const Ceiling& tensor = *roofline.find(resource::bf16_tensor);
+  EXPECT_THAT(tensor.theoretical_source, HasSubstr("132 SMs x 1980 MHz x 4096 FLOP a clock an SM at compute capability 9.0"));
+  EXPECT_THAT(tensor.theoretical_source, Not(HasSubstr("unknown SKU")));
+  EXPECT_EQ(tensor.theoretical_clock_hz, 1980e6);
+  EXPECT_EQ(tensor.datasheet, 989e12);
+  EXPECT_THAT(tensor.datasheet_source, HasSubstr("H200 SXM: dense, at 1830 MHz"));
+  const Ceiling& memory = *roofline.find(resource::dram);
+  EXPECT_EQ(memory.theoretical_source, "6144 bit x 3201 MHz x 2 / 8");
+  EXPECT_FALSE(memory.theoretical_clock_hz.has_value());
+  EXPECT_EQ(memory.datasheet, 4800e9);
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    EXPECT_EQ(ceiling.theoretical.has_value(), !ceiling.theoretical_source.empty()) << ceiling.resource.id;
+    EXPECT_EQ(ceiling.datasheet.has_value(), !ceiling.datasheet_source.empty()) << ceiling.resource.id;
+    EXPECT_EQ(ceiling.resource.follows_clock, ceiling.theoretical_clock_hz.has_value()) << ceiling.resource.id;
+  }
+}
+
+TEST(TheoreticalRoofline, QuotesEveryPublishedFigure) {
+  const Roofline roofline = theoretical_roofline(gpu("NVIDIA GB200", 100, 152, 2062));
+  const Ceiling& fp64 = *roofline.find(resource::fp64_fma);
+  EXPECT_EQ(fp64.datasheet, 39e12);
+  EXPECT_THAT(fp64.datasheet_source, HasSubstr("also 40.0 TFLOP/s"));
+  // The SMs are those of the device, whatever is published.
+  EXPECT_NEAR(*fp64.theoretical, 152 * 2062e6 * 128, 1);
+}
+
+TEST(TheoreticalRoofline, OfAnUnknownGpuComesFromItsAttributes) {
+  std::string sku = "left over";
+  const Roofline roofline = theoretical_roofline(with_memory(gpu("NVIDIA H999", 90, 100, 1000), 1000, 1000), &sku);
+  EXPECT_EQ(sku, "");
+  EXPECT_DOUBLE_EQ(*roofline.find(resource::bf16_tensor)->theoretical, 100 * 1e9 * 4096);
+  EXPECT_THAT(roofline.find(resource::bf16_tensor)->theoretical_source, HasSubstr("unknown SKU"));
+  EXPECT_DOUBLE_EQ(*roofline.find(resource::dram)->theoretical, 250e9);
+  for (const Ceiling& ceiling : roofline.ceilings()) EXPECT_FALSE(ceiling.datasheet.has_value()) << ceiling.resource.id;
+}
+
+TEST(TheoreticalRoofline, GuessesNothing) {
+  // An unknown compute capability: memory alone.
+  const Roofline future = theoretical_roofline(with_memory(gpu("NVIDIA X", 200, 100, 1000), 1000, 1000));
+  ASSERT_EQ(future.ceilings().size(), 1u);
+  EXPECT_EQ(future.ceilings()[0].resource, resource::dram);
+  // Attributes that could not be read: what they would give is absent, what is published stays.
+  DeviceInfo bare = gpu("NVIDIA H200", 90, 132, 1980);
+  bare.clock_hz.reset();
+  const Roofline unread = theoretical_roofline(bare);
+  for (const Ceiling& ceiling : unread.ceilings()) EXPECT_FALSE(ceiling.theoretical.has_value()) << ceiling.resource.id;
+  EXPECT_EQ(unread.find(resource::dram)->datasheet, 4800e9);
+  EXPECT_TRUE(std::isnan(theoretical(gpu("NVIDIA H200", 90, 0, 1980), resource::fp32_fma)));
+  EXPECT_EQ(theoretical_roofline(h200()).find(resource::l2), nullptr);
+}
+
+TEST(TheoreticalRoofline, OfTheCpuIsEmpty) {
+  DeviceInfo cpu;
+  cpu.name = "NVIDIA H200";
+  cpu.clock_hz = 3e9;
+  cpu.multiprocessors = 8;
+  EXPECT_TRUE(theoretical_roofline(cpu).ceilings().empty());
+}
+
+TEST(Traps, NoFigureIsASparseOne) {
+  // A sparse figure is twice the dense one; between them lies nothing.
+  for (const Json& entry : gpu_data().at("skus")) {
+    for (const auto& [resource, figure] : entry.at("tera_per_second").items()) {
+      const std::vector<double> calculated = computed(entry, resource);
+      for (double published : values(figure)) {
+        EXPECT_LT(published, 1.5 * *std::max_element(calculated.begin(), calculated.end()))
+            << entry.at("sku") << " " << resource;
+      }
+    }
+  }
+  EXPECT_EQ(datasheet(gpu("NVIDIA H100 80GB HBM3", 90, 132, 1980), resource::bf16_tensor), 989e12);
+  EXPECT_EQ(datasheet(gpu("NVIDIA H100 80GB HBM3", 90, 132, 1980), resource::tf32_tensor), 495e12);
+  EXPECT_EQ(datasheet(gpu("NVIDIA L4", 89, 58, 2040), resource::bf16_tensor), 121e12);
+  EXPECT_EQ(datasheet(gpu("NVIDIA L4", 89, 58, 2040), resource::dram), 300e9);
+}
+
+TEST(Traps, ThreeDenominatorsOfOneChip) {
+  // 700 TFLOP/s in bf16 at a clock of 1460 MHz: of the datasheet's peak, of the boost clock's, of the observed clock's.
+  const Roofline roofline = theoretical_roofline(h200());
+  const Work work{{{{resource::bf16_tensor, 700e12}}}};
+  const Placement placement = place(work, roofline, 1, Issue::stream, 1460e6);
+  EXPECT_NEAR(*placement.flops_per_second / *roofline.find(resource::bf16_tensor)->datasheet, 0.708, 0.001);
+  EXPECT_NEAR(*placement.of_theoretical, 0.654, 0.001);
+  EXPECT_NEAR(*placement.of_theoretical_clock, 0.887, 0.001);
+  // 820 TFLOP/s would pass for 83 % of the datasheet's peak; at that clock it cannot be.
+  const Work above{{{{resource::bf16_tensor, 820e12}}}};
+  EXPECT_THAT(place(above, roofline, 1, Issue::stream, 1460e6).impossible, Not(IsEmpty()));
+  EXPECT_THAT(place(above, roofline, 1, Issue::stream, 1460e6, 1530e6).impossible, IsEmpty());
+}
+
+TEST(Traps, PciePartsMayPassTheirDatasheet) {
+  // Its tensor peaks assume 1620 MHz; a short run at 1755 MHz gives more, and is right.
+  const DeviceInfo device = gpu("NVIDIA H100 PCIe", 90, 114, 1755);
+  const Roofline roofline = theoretical_roofline(device);
+  EXPECT_EQ(roofline.find(resource::bf16_tensor)->datasheet, 756e12);
+  const Placement placement = place({{{{resource::bf16_tensor, 790e12}}}}, roofline, 1, Issue::stream, 1755e6);
+  EXPECT_LT(*placement.of_theoretical, 1);
+  EXPECT_EQ(placement.impossible, "");
+}
+
+TEST(Traps, PublishedBandwidthIsNotThePins) {
+  // Above what is published on an H200, below it on a B200: both are kept, and the pins are the limit.
+  EXPECT_GT(theoretical(h200(), resource::dram), datasheet(h200(), resource::dram));
+  const DeviceInfo b200 = with_memory(gpu("NVIDIA B200", 100, 148, 1965), 7680, 3996);
+  EXPECT_NEAR(theoretical(b200, resource::dram), 7672e9, 1e9);
+  EXPECT_EQ(datasheet(b200, resource::dram), 8000e9);
+  EXPECT_THAT(place({{{{resource::dram, 7.9e12}}}}, theoretical_roofline(b200), 1, Issue::stream, {}).impossible,
+              Not(IsEmpty()));
+}
+
+TEST(Traps, GeForceHalvesFp32Accumulation) {
+  for (const int capability : {86, 89, 120}) {
+    const DeviceInfo consumer = gpu("NVIDIA GeForce RTX X", capability, 100, 1000),
+                     professional = gpu("NVIDIA RTX X", capability, 100, 1000);
+    for (const Resource& resource : {resource::tf32_tensor, resource::fp16_tensor, resource::bf16_tensor}) {
+      EXPECT_EQ(2 * theoretical(consumer, resource), theoretical(professional, resource)) << capability << resource.id;
+    }
+    EXPECT_EQ(theoretical(consumer, resource::fp16_tensor_fp16), theoretical(professional, resource::fp16_tensor_fp16));
+    EXPECT_EQ(theoretical(consumer, resource::int8_tensor), theoretical(professional, resource::int8_tensor));
+  }
+  EXPECT_EQ(2 * theoretical(gpu("NVIDIA GeForce RTX 4090", 89, 128, 2520), resource::fp8_tensor),
+            theoretical(gpu("NVIDIA L40S", 89, 128, 2520), resource::fp8_tensor));
+  EXPECT_EQ(theoretical(h200(), resource::fp16_tensor_fp16), theoretical(h200(), resource::fp16_tensor));
+  EXPECT_EQ(datasheet(gpu("NVIDIA L40S", 89, 142, 2520), resource::bf16_tensor), 362e12);
+}
+
+TEST(Traps, B300IsCutInFp64AndInt8) {
+  for (const int multiprocessors : {148, 152}) {
+    const DeviceInfo device = gpu("NVIDIA B300 SXM6 AC", 103, multiprocessors, 1920);
+    EXPECT_LT(theoretical(device, resource::fp64_fma), 1.3e12);
+    EXPECT_EQ(datasheet(device, resource::int8_tensor), 150e12);
+    // About 1/30 of the fp8 rate is too inexact for a ceiling.
+    EXPECT_TRUE(std::isnan(theoretical(device, resource::int8_tensor)));
+    EXPECT_TRUE(std::isnan(theoretical(device, resource::fp64_tensor)));
+    EXPECT_DOUBLE_EQ(theoretical(device, resource::exp), multiprocessors * 1920e6 * 32);
+  }
+  EXPECT_EQ(values(sku("B300 HGX").at("multiprocessors")), (std::vector<double>{148, 152}));
+}
+
+TEST(Traps, Tf32MovesFourBytesAtHalfTheRate) {
+  EXPECT_EQ(size_of(DataType::tf32), 2 * size_of(DataType::bf16));
+  EXPECT_DOUBLE_EQ(2 * theoretical(h200(), resource::tf32_tensor), theoretical(h200(), resource::bf16_tensor));
+}
+
+TEST(Traps, Fp16OnGa102IsNoFasterThanFp32) {
+  const DeviceInfo a10 = gpu("NVIDIA A10", 86, 72, 1695);
+  EXPECT_EQ(theoretical(a10, resource::fp16_fma), theoretical(a10, resource::fp32_fma));
+}
+
+}  // namespace
+}  // namespace roofmark

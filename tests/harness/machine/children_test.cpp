@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/children.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+pid_t shell(const std::string& script) { return start_process("/bin/sh", {"sh", "-c", script}); }
+
+TEST(Children, EachOnesStatusIsGivenInTheOrderOfTheChildren) {
+  const std::atomic<bool> interrupted{false};
+  const auto statuses = wait_for({shell("sleep 0.2; exit 3"), shell("exit 0"), shell("kill -KILL $$")}, interrupted);
+  ASSERT_EQ(statuses.size(), 3U);
+  EXPECT_EQ(WEXITSTATUS(statuses[0]), 3);
+  EXPECT_EQ(statuses[1], 0);
+  ASSERT_TRUE(WIFSIGNALED(statuses[2]));
+  EXPECT_EQ(WTERMSIG(statuses[2]), SIGKILL);
+}
+
+TEST(Children, AnInterruptIsPassedOnOnceAndTheirEndsAreWaitedFor) {
+  std::string name = (fs::temp_directory_path() / "roofmark-children-XXXXXX").string();
+  const fs::path folder = mkdtemp(name.data());
+  // Counts its signals, and takes its time to complete its files.
+  const auto child = [&](const std::string& mark) {
+    return shell("n=0; trap 'n=$((n + 1))' TERM; : >" + (folder / mark).string() +
+                 "; while [ $n = 0 ]; do sleep 0.01; done; sleep 0.3; exit $((n + 40))");
+  };
+  const std::vector<pid_t> children = {child("a"), child("b"), shell("exit 0")};
+  while (!fs::exists(folder / "a") || !fs::exists(folder / "b")) std::this_thread::yield();
+  const std::atomic<bool> interrupted{true};
+  const auto statuses = wait_for(children, interrupted);
+  EXPECT_EQ(WEXITSTATUS(statuses[0]), 41);
+  EXPECT_EQ(WEXITSTATUS(statuses[1]), 41);
+  fs::remove_all(folder);
+}
+
+TEST(Children, AProgramThatIsNotThereIsAnError) {
+  EXPECT_THROW(start_process("/nonexistent/roofmark", {"roofmark"}), std::system_error);
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/contention.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// A run of 100 s that took 180 s of CPU time itself.
+std::optional<std::string> found(double busy, double stolen, int cores, bool limited = false) {
+  const CpuTime begin{1000, 5, 70000, 300, 8};
+  return find_contention(begin, {begin.at + 100, begin.own + 180, begin.busy + busy, begin.stolen + stolen, 8}, cores, limited);
+}
+
+TEST(Contention, AQuietMachineIsNoFinding) {
+  EXPECT_FALSE(found(180, 0, 2));
+  EXPECT_FALSE(found(189, 3.9, 2));  // 0.09 cores, 1.95 %
+  EXPECT_FALSE(found(170, 0, 2));    // counted by ticks, a little less than the run's own
+}
+
+TEST(Contention, ATenthOfACoreIsOneOnFewCoresAndTwoPercentOnMany) {
+  EXPECT_TRUE(found(191, 0, 2));
+  EXPECT_FALSE(found(180 + 199, 0, 100));
+  EXPECT_TRUE(found(180 + 201, 0, 100));
+}
+
+TEST(Contention, SaysHowManyCoresAndWhatItMeans) {
+  const auto finding = found(180 + 131, 0, 2);
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(*finding, AllOf(HasSubstr("1.31 cores busy on average, beside the 2"), HasSubstr("rates are too low"),
+                              HasSubstr("not ones to sign for"), Not(HasSubstr("container")), Not(HasSubstr("hypervisor"))));
+}
+
+TEST(Contention, InsideALimitTheWholeMachineCountsAndItIsSaid) {
+  EXPECT_THAT(*found(180 + 131, 0, 2, true), AllOf(HasSubstr("all 8 CPUs"), HasSubstr("outside of this container")));
+}
+
+TEST(Contention, TimeThatTheHypervisorTakesIsOneToo) {
+  EXPECT_FALSE(found(180, 4, 2));
+  const auto finding = found(180, 5, 2);
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(*finding, AllOf(HasSubstr("0.05 cores' time, 2.5 %"), Not(HasSubstr("other programs"))));
+  EXPECT_THAT(*found(400, 5, 2), AllOf(HasSubstr("2.20 cores busy"), HasSubstr("hypervisor"), HasSubstr("not ones to sign")));
+}
+
+TEST(Contention, NoTimeAndNoCoresGiveNone) {
+  const CpuTime now{1000, 5, 70000, 300, 8};
+  EXPECT_FALSE(find_contention(now, now, 2, false));
+  EXPECT_FALSE(found(1000, 1000, 0));
+}
+
+class CpuTimeTest : public testing::Test {
+ protected:
+  CpuTimeTest() {
+    std::string name = (fs::temp_directory_path() / "roofmark-stat-XXXXXX").string();
+    root = mkdtemp(name.data());
+    fs::create_directories(root / "proc");
+  }
+  ~CpuTimeTest() override { fs::remove_all(root); }
+
+  void put(const std::string& text) const { std::ofstream(root / "proc/stat") << text; }
+
+  fs::path root;
+};
+
+TEST_F(CpuTimeTest, BusyIsAllButIdleWaitingAndStolen) {
+  put("cpu  100 20 3 100000 50000 4 5 600 70 8\n"
+      "cpu0 50 10 1 50000 25000 2 2 300 35 4\n"
+      "cpu1 50 10 2 50000 25000 2 3 300 35 4\n"
+      "intr 1 2 3\nctxt 9\ncpufreq 7\n");
+  const auto time = cpu_time(root);
+  ASSERT_TRUE(time);
+  const double ticks = double(::sysconf(_SC_CLK_TCK));
+  EXPECT_DOUBLE_EQ(time->busy, 132 / ticks);
+  EXPECT_DOUBLE_EQ(time->stolen, 600 / ticks);
+  EXPECT_EQ(time->cpus, 2);
+}
+
+TEST_F(CpuTimeTest, OwnTimeAndTheClockRunOn) {
+  put("cpu 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\n");
+  const auto begin = cpu_time(root);
+  ASSERT_TRUE(begin);
+  auto end = begin;
+  while (end->own <= begin->own) end = cpu_time(root);
+  EXPECT_GT(end->at, begin->at);
+}
+
+TEST_F(CpuTimeTest, WhatIsNotThereOrOfAnotherFormIsAbsent) {
+  EXPECT_FALSE(cpu_time(root));
+  for (const char* text : {"", "intr 1\n", "cpu 1 2 3\ncpu0 1 2 3\n", "cpu  100 20 3 100000 50000 4 5 600\n", "cpu"}) {
+    put(text);
+    EXPECT_FALSE(cpu_time(root)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/facts.hpp"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+/// A root with the files that a test puts there.
+class CpuFactsTest : public testing::Test {
+ protected:
+  CpuFactsTest() {
+    std::string name = (fs::temp_directory_path() / "roofmark-facts-XXXXXX").string();
+    root = mkdtemp(name.data());
+  }
+  ~CpuFactsTest() override { fs::remove_all(root); }
+
+  void put(const std::string& path, const std::string& text) const {
+    fs::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text << "\n";
+  }
+  static std::string cpu(int number) { return "sys/devices/system/cpu/cpu" + std::to_string(number) + "/"; }
+  void put_cache(int number, int index, const std::string& level, const std::string& type, const std::string& size,
+                 const std::string& shared) const {
+    const std::string folder = cpu(number) + "cache/index" + std::to_string(index) + "/";
+    put(folder + "level", level);
+    put(folder + "type", type);
+    put(folder + "size", size);
+    put(folder + "shared_cpu_list", shared);
+  }
+  /// Two packages of two cores of two threads, as Linux numbers them: the second threads last.
+  void put_machine() const {
+    put("proc/cpuinfo",
+        "processor\t: 0\nvendor_id\t: Maker\nmodel\t\t: 17\nmodel name\t: Maker 4 Core\n"
+        "flags\t\t: fpu sse2 avx2 fma avx512f hypervisor");
+    put("proc/meminfo", "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB");
+    put("sys/devices/system/node/has_cpu", "0-1");
+    put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
+    for (int i = 0; i < 8; ++i) {
+      const int core = i % 4, package = core / 2;
+      const std::string siblings = std::to_string(core) + "," + std::to_string(core + 4);
+      const std::string shared = package == 0 ? "0-1,4-5" : "2-3,6-7";
+      put(cpu(i) + "topology/thread_siblings_list", siblings);
+      put(cpu(i) + "topology/physical_package_id", std::to_string(package));
+      put(cpu(i) + "cpufreq/cpuinfo_max_freq", "3700000");
+      put(cpu(i) + "cpufreq/scaling_cur_freq", core == 0 ? "3000000" : "2000000");
+      put(cpu(i) + "cpufreq/scaling_governor", "performance");
+      put_cache(i, 0, "1", "Data", "32K", siblings);
+      put_cache(i, 1, "1", "Instruction", "64K", siblings);
+      put_cache(i, 2, "2", "Unified", "1024K", siblings);
+      put_cache(i, 3, "3", "Unified", "32M", shared);
+    }
+  }
+
+  fs::path root;
+};
+
+TEST_F(CpuFactsTest, OneThreadOfEachCoreIsUsed) {
+  put_machine();
+  const CpuFacts facts = read_cpu_facts(root, {0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(facts.model, "Maker 4 Core");
+  EXPECT_THAT(facts.cores, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(facts.threads_per_core, 2);
+  EXPECT_EQ(facts.max_clock_hz, 3.7e9);
+  EXPECT_EQ(facts.memory_bytes, 16 * kGiB);
+  EXPECT_FALSE(facts.cpu_quota);
+  EXPECT_EQ(facts.details["packages"], 2);
+  EXPECT_EQ(facts.details["numa_nodes"], 2);
+  EXPECT_EQ(facts.details["governor"], "performance");
+  EXPECT_EQ(facts.details["transparent_hugepage"], "madvise");
+  EXPECT_EQ(facts.details["virtual_machine"], true);
+  EXPECT_THAT(facts.details["isa"], ElementsAre("sse2", "fma", "avx2", "avx512f"));
+}
+
+TEST_F(CpuFactsTest, CachesAreCountedOncePerInstance) {
+  put_machine();
+  const auto caches = read_cpu_facts(root, {0, 1, 2, 3, 4, 5, 6, 7}).caches;
+  ASSERT_EQ(caches.size(), 3u);
+  EXPECT_EQ(caches[0].name, "l1");
+  EXPECT_EQ(caches[0].instance_bytes, 32 * kKiB);
+  EXPECT_EQ(caches[0].total_bytes, 4 * 32 * kKiB);
+  EXPECT_EQ(caches[1].total_bytes, 4 * kMiB);
+  EXPECT_EQ(caches[2].name, "l3");
+  EXPECT_EQ(caches[2].instance_bytes, 32 * kMiB);
+  EXPECT_EQ(caches[2].total_bytes, 64 * kMiB);
+}
+
+TEST_F(CpuFactsTest, OnlyTheCoresThatMayBeUsedCount) {
+  put_machine();
+  const CpuFacts facts = read_cpu_facts(root, {3, 7});
+  EXPECT_THAT(facts.cores, ElementsAre(3));
+  EXPECT_EQ(facts.details["packages"], 1);
+  ASSERT_EQ(facts.caches.size(), 3u);
+  EXPECT_EQ(facts.caches[0].total_bytes, 32 * kKiB);
+  EXPECT_EQ(facts.caches[2].total_bytes, 32 * kMiB);
+}
+
+TEST_F(CpuFactsTest, WhatCannotBeReadIsAbsent) {
+  const CpuFacts facts = read_cpu_facts(root, {0, 1});
+  EXPECT_THAT(facts.cores, ElementsAre(0, 1));
+  EXPECT_EQ(facts.model, "CPU");
+  EXPECT_FALSE(facts.max_clock_hz);
+  EXPECT_THAT(facts.caches, IsEmpty());
+  for (const char* key : {"governor", "max_mhz", "numa_nodes", "packages", "cpu_quota_cores", "transparent_hugepage"}) {
+    EXPECT_FALSE(facts.details.contains(key)) << key;
+  }
+  EXPECT_FALSE(current_clock_hz(root, {0, 1}));
+  EXPECT_FALSE(temperature_celsius(root));
+}
+
+TEST_F(CpuFactsTest, MemoryIsWhatTheMachineHas) {
+  put_machine();
+  EXPECT_EQ(available_memory(root), 8 * kGiB);
+}
+
+TEST_F(CpuFactsTest, ControlGroupsOfVersion2Limit) {
+  put_machine();
+  put("proc/self/cgroup", "0::/outer/inner/leaf");
+  put("sys/fs/cgroup/outer/memory.max", std::to_string(4 * kGiB));
+  put("sys/fs/cgroup/outer/memory.current", std::to_string(3 * kGiB));
+  put("sys/fs/cgroup/outer/memory.stat", "anon 1\ninactive_file " + std::to_string(kGiB));
+  put("sys/fs/cgroup/outer/inner/memory.max", std::to_string(10 * kGiB));
+  put("sys/fs/cgroup/outer/inner/memory.current", std::to_string(kGiB));
+  put("sys/fs/cgroup/outer/inner/leaf/memory.max", "max");
+  put("sys/fs/cgroup/outer/inner/leaf/memory.current", std::to_string(kGiB));
+  put("sys/fs/cgroup/outer/cpu.max", "max 100000");
+  put("sys/fs/cgroup/outer/inner/cpu.max", "250000 100000");
+  const CpuFacts facts = read_cpu_facts(root, {0, 1, 2, 3});
+  EXPECT_EQ(facts.memory_bytes, 4 * kGiB);
+  EXPECT_EQ(facts.details["machine_memory_bytes"], 16 * kGiB);
+  EXPECT_EQ(facts.cpu_quota, 2.5);
+  EXPECT_EQ(available_memory(root), 2 * kGiB);
+}
+
+TEST_F(CpuFactsTest, ControlGroupsOfVersion1Limit) {
+  put_machine();
+  put("proc/self/cgroup", "4:memory:/box\n3:cpu,cpuacct:/box\n0::/");
+  put("sys/fs/cgroup/memory/box/memory.limit_in_bytes", std::to_string(2 * kGiB));
+  put("sys/fs/cgroup/memory/box/memory.usage_in_bytes", std::to_string(kGiB));
+  put("sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "150000");
+  put("sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000");
+  put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
+  put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(read_cpu_facts(root, {0}).memory_bytes, 2 * kGiB);
+  EXPECT_EQ(read_cpu_facts(root, {0}).cpu_quota, 1.5);
+  EXPECT_EQ(available_memory(root), kGiB);
+}
+
+TEST_F(CpuFactsTest, ALimitAboveTheMachineChangesNothing) {
+  put_machine();
+  put("proc/self/cgroup", "0::/");
+  put("sys/fs/cgroup/memory.max", std::to_string(32 * kGiB));
+  put("sys/fs/cgroup/memory.current", std::to_string(kGiB));
+  EXPECT_EQ(read_cpu_facts(root, {0}).memory_bytes, 16 * kGiB);
+  EXPECT_EQ(available_memory(root), 8 * kGiB);
+}
+
+TEST_F(CpuFactsTest, ClockIsTheMeanAndTemperatureTheHottestOfTheCpu) {
+  put_machine();
+  EXPECT_EQ(current_clock_hz(root, {0, 1}), 2.5e9);
+  put("sys/class/hwmon/hwmon0/name", "nvme");
+  put("sys/class/hwmon/hwmon0/temp1_input", "90000");
+  put("sys/class/hwmon/hwmon1/name", "k10temp");
+  put("sys/class/hwmon/hwmon1/temp1_input", "61500");
+  put("sys/class/hwmon/hwmon1/temp2_input", "70250");
+  put("sys/class/hwmon/hwmon1/temp2_crit", "99000");
+  EXPECT_EQ(temperature_celsius(root), 70.25);
+}
+
+TEST(ParseCpuList, TakesNumbersAndRanges) {
+  EXPECT_THAT(parse_cpu_list("0-2,5"), ElementsAre(0, 1, 2, 5));
+  EXPECT_THAT(parse_cpu_list("7"), ElementsAre(7));
+  EXPECT_THAT(parse_cpu_list("1,3-4,9"), ElementsAre(1, 3, 4, 9));
+  EXPECT_THAT(parse_cpu_list(""), IsEmpty());
+}
+
+}  // namespace
+}  // namespace roofmark

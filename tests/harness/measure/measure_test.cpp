@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/measure.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <set>
+
+#include "harness/model/statistics.hpp"
+#include "tests/harness/fake_device.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::HasSubstr;
+
+class Measure : public testing::Test {
+ protected:
+  Case make_case(
+      const std::function<void(FakePrepared&)>& adjust = [](FakePrepared&) {}, std::string how = "fake") {
+    Case c;
+    c.family = "test";
+    c.how = std::move(how);
+    c.slot_bytes = 50;
+    c.work = {{{{resource::dram, 50}}}};
+    c.prepare = [adjust](const roofmark::Setup& setup) {
+      auto prepared = std::make_unique<FakePrepared>();
+      prepared->memory = setup.device.allocate(static_cast<std::size_t>(setup.slots) * 50);
+      adjust(*prepared);
+      return prepared;
+    };
+    return c;
+  }
+
+  Runner runner() {
+    Settings settings;
+    settings.clock = [this] { return device.clock; };
+    settings.effort.gap_seconds = 0;
+    return Runner(device, team, settings);
+  }
+
+  Record measure(Case c) { return runner().run({{std::move(c)}, {}}, 1).front(); }
+
+  FakeDevice device;
+  SoloTeam team;
+};
+
+TEST_F(Measure, LongLaunchesAreSampledSingly) {
+  const Record record = measure(make_case());
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_EQ(record.measurement->launches_per_sample, 1);
+  EXPECT_DOUBLE_EQ(record.measurement->summary.median, 1e-3);
+  EXPECT_TRUE(record.measurement->settled);
+  EXPECT_EQ(record.measurement->blocks.size(), 5U);
+  EXPECT_EQ(record.measurement->stopped_by, StopReason::interval);
+}
+
+TEST_F(Measure, ShortLaunchesShareASampleOfAHundredMicroseconds) {
+  device.seconds = [](int) { return 3e-6; };
+  const Record record = measure(make_case());
+  EXPECT_EQ(record.measurement->launches_per_sample, 34);
+  EXPECT_NEAR(record.measurement->summary.median, 3e-6, 1e-12);
+}
+
+TEST_F(Measure, NoMoreLaunchesThanTheGateHolds) {
+  device.seconds = [](int) { return 1e-9; };
+  EXPECT_EQ(measure(make_case()).measurement->launches_per_sample, 256);
+}
+
+TEST_F(Measure, SpreadAsksForMoreSamplesUntilTheBudgetEndsIt) {
+  device.seconds = [](int launch) { return 1e-3 * (1 + 0.02 * ((launch * 7919) % 100 / 99.0 - 0.5)); };
+  const Record narrow = measure(make_case());
+  device.seconds = [](int launch) { return 1e-3 * (1 + 0.9 * ((launch * 7919) % 100 / 99.0 - 0.5)); };
+  const Record wide = measure(make_case());
+  EXPECT_EQ(narrow.measurement->stopped_by, StopReason::interval);
+  EXPECT_EQ(wide.measurement->stopped_by, StopReason::budget);
+  EXPECT_GT(wide.measurement->samples.size(), narrow.measurement->samples.size());
+  EXPECT_LE(wide.measurement->samples.size(), 1005U);  // one second of a millisecond each, whole blocks
+}
+
+TEST_F(Measure, ALaunchLongerThanTheBudgetIsStillMeasured) {
+  device.seconds = [](int) { return 30.0; };
+  const Record record = measure(make_case());
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_EQ(record.measurement->samples.size(), 1U);
+  EXPECT_FALSE(record.measurement->summary.interval_low);
+}
+
+TEST_F(Measure, ColdSlotsRotateAndExceedFourTimesTheCache) {
+  const Record record = measure(make_case());
+  EXPECT_EQ(record.measurement->slots, 9);  // 9 x 50 > 4 x 100
+  EXPECT_EQ(record.measurement->cache_by, "slots");
+  EXPECT_EQ(record.memory_bytes, 450U);
+  EXPECT_EQ(std::set<int>(device.slots_seen.begin(), device.slots_seen.end()).size(), 9U);
+}
+
+TEST_F(Measure, WithTooLittleMemoryForSlotsTheCachesAreFlushed) {
+  device.device.free_bytes = 120;
+  const Record record = measure(make_case());
+  EXPECT_EQ(record.measurement->slots, 2);
+  EXPECT_EQ(record.measurement->cache_by, "flush");
+  EXPECT_GT(device.flushes, 0);
+}
+
+TEST_F(Measure, ShortLaunchesAreNotFlushedAndSaySo) {
+  device.device.free_bytes = 120;
+  device.seconds = [](int) { return 10e-6; };
+  EXPECT_EQ(measure(make_case()).measurement->cache_by, "partly");
+  EXPECT_EQ(device.flushes, 0);
+}
+
+TEST_F(Measure, WarmCasesHaveOneSlot) {
+  Case c = make_case();
+  c.protocol.cache = Cache::warm;
+  const Record record = measure(c);
+  EXPECT_EQ(record.measurement->slots, 1);
+  EXPECT_EQ(record.measurement->cache_by, "warm");
+}
+
+TEST_F(Measure, AWrongResultHasNoNumber) {
+  const Record record =
+      measure(make_case([](FakePrepared& p) { p.on_verify = [](int) { return Verification::within(3, 1, "units of u"); }; }));
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_FALSE(record.measurement);
+  EXPECT_THAT(record.reason, HasSubstr("error 3 where 1 is allowed"));
+}
+
+TEST_F(Measure, ANaNErrorIsWrong) {
+  const Record record =
+      measure(make_case([](FakePrepared& p) { p.on_verify = [](int) { return Verification::within(std::nan(""), 1, "u"); }; }));
+  EXPECT_EQ(record.status, Status::wrong);
+}
+
+TEST_F(Measure, AResultThatTurnsWrongWhileTimedHasNoNumber) {
+  device.hash_value = [hashes = 0]() mutable { return ++hashes > 3 ? 2 : 1; };
+  auto calls = std::make_shared<int>(0);
+  const Record record = measure(make_case(
+      [calls](FakePrepared& p) { p.on_verify = [calls](int) { return Verification::within(++*calls > 1 ? 2 : 0, 1, "u"); }; }));
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_FALSE(record.measurement);
+  EXPECT_EQ(record.verification_before->status, Verification::Status::passed);
+}
+
+TEST_F(Measure, BitsThatWereVerifiedNeedNoSecondLook) {
+  auto calls = std::make_shared<int>(0);
+  const auto counting = make_case([calls](FakePrepared& p) {
+    p.on_verify = [calls](int) { return Verification::within(++*calls > 1 ? 2 : 0.5, 1, "u"); };
+  });
+  const Record record = measure(counting);
+  EXPECT_EQ(record.status, Status::ok);
+  EXPECT_EQ(*calls, 1);
+  EXPECT_EQ(record.verification_after->error, 0.5);
+}
+
+TEST_F(Measure, BitsOfAPartOfTheResultStandForThatPartAlone) {
+  auto calls = std::make_shared<int>(0);
+  const Record record = measure(make_case([calls](FakePrepared& p) {
+    p.outputs_all = false;
+    p.on_verify = [calls](int) { return Verification::within(++*calls > 1 ? 2 : 0.5, 1, "u"); };
+  }));
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_EQ(*calls, 2);
+}
+
+TEST_F(Measure, TheLastSlotIsVerifiedAfterwards) {
+  device.hash_value = [bits = std::uint64_t{0}]() mutable { return ++bits; };
+  auto slots = std::make_shared<std::vector<int>>();
+  measure(make_case([slots](FakePrepared& p) {
+    p.on_verify = [slots](int slot) {
+      slots->push_back(slot);
+      return Verification::within(0, 1, "u");
+    };
+  }));
+  EXPECT_EQ(*slots, (std::vector<int>{0, 8}));
+}
+
+TEST_F(Measure, DifferentBitsHaveNoFingerprint) {
+  std::uint64_t next = 0;
+  device.hash_value = [&] { return ++next; };
+  const Record record = measure(make_case());
+  EXPECT_FALSE(record.fingerprint->deterministic);
+  EXPECT_TRUE(record.fingerprint->hash.empty());
+}
+
+TEST_F(Measure, EqualBitsHaveOne) {
+  const Record record = measure(make_case());
+  EXPECT_TRUE(record.fingerprint->deterministic);
+  EXPECT_EQ(record.fingerprint->hash, "0000000000000001");
+}
+
+TEST_F(Measure, TooLittleFreeMemoryIsNotRunAndSaysHowMuch) {
+  device.device.free_bytes = 40;
+  const Record record = measure(make_case());
+  EXPECT_EQ(record.status, Status::not_run);
+  EXPECT_THAT(record.reason, HasSubstr("50 bytes wanted, 36 free"));
+}
+
+TEST_F(Measure, MoreThanTheDeviceHasIsUnsupported) {
+  Case c = make_case();
+  c.slot_bytes = 2000;
+  EXPECT_EQ(measure(c).status, Status::unsupported);
+}
+
+TEST_F(Measure, OneFailureLeavesTheOthersAndAStickyOneEndsAll) {
+  Group group;
+  group.cases.push_back(make_case([](FakePrepared&) { throw std::runtime_error("no algorithm"); }, "broken"));
+  group.cases.push_back(make_case());
+  const auto records = runner().run(group, 1);
+  EXPECT_EQ(records[0].status, Status::failed);
+  EXPECT_EQ(records[1].status, Status::ok);
+
+  group.cases[0] = make_case([](FakePrepared& p) { p.on_launch = [](int) { throw DeviceError("ECC", true); }; }, "broken");
+  Runner broken = runner();
+  const auto lost = broken.run(group, 1);
+  EXPECT_TRUE(broken.device_lost());
+  EXPECT_EQ(lost[0].status, Status::failed);
+  EXPECT_EQ(lost[1].status, Status::not_run);
+  EXPECT_EQ(lost[1].reason, "device lost to " + lost[0].name);
+
+  device.lost = true;
+  const auto later = broken.run({{make_case()}, {}}, 1);
+  EXPECT_EQ(later[0].status, Status::not_run);
+  EXPECT_EQ(later[0].reason, "device lost to " + lost[0].name);
+}
+
+TEST_F(Measure, BlocksOfAGroupAlternate) {
+  std::vector<int> order;
+  Group group;
+  group.cases.push_back(make_case([&](FakePrepared& p) { p.on_launch = [&](int) { order.push_back(0); }; }, "a"));
+  group.cases.push_back(make_case([&](FakePrepared& p) { p.on_launch = [&](int) { order.push_back(1); }; }, "b"));
+  runner().run(group, 1);
+  int changes = 0;
+  for (std::size_t i = 1; i < order.size(); ++i) changes += order[i] != order[i - 1];
+  EXPECT_GE(changes, 9);  // five blocks of two
+}
+
+TEST_F(Measure, VoidSamplesAreCountedAndLeftOut) {
+  device.valid = [](int batch) { return batch % 10 != 0; };
+  const Record record = measure(make_case());
+  ASSERT_EQ(record.status, Status::ok);
+  EXPECT_GT(record.measurement->void_samples, 0);
+}
+
+TEST_F(Measure, OnlyVoidSamplesIsAFailure) {
+  device.valid = [](int) { return false; };
+  EXPECT_EQ(measure(make_case()).status, Status::failed);
+}
+
+TEST_F(Measure, ATimeOfNothingIsAFailure) {
+  device.seconds = [](int launch) { return launch % 7 == 6 ? 0 : 1e-3; };
+  Case c = make_case();
+  c.protocol.launches = 1;
+  EXPECT_EQ(measure(c).status, Status::failed);
+}
+
+TEST_F(Measure, OperandsAreRestoredBeforeEachSampleWhereTheyAreOverwritten) {
+  measure(make_case([](FakePrepared& p) { p.resetting = true; }));
+  EXPECT_EQ(device.restores, device.batches);
+}
+
+TEST_F(Measure, OfSeveralLaunchesEachIsTimedAndOneThatFailsTakesForEver) {
+  double now = 0;
+  device.seconds = [&](int) { return now; };
+  const Launch slow = [&](Stream, int) { now = 2e-3; };
+  const Launch fast = [&](Stream, int) { now = 1e-6; };
+  int made = 0;
+  const Launch failing = [&](Stream, int) {
+    if (++made == 5) throw DeviceError("no such algorithm", false);
+  };
+  const std::vector<double> seconds = runner().time({slow, failing, fast}, {}, 1);
+  ASSERT_EQ(seconds.size(), 3U);
+  EXPECT_NEAR(seconds[0], 2e-3, 1e-12);
+  EXPECT_TRUE(std::isinf(seconds[1]));
+  EXPECT_NEAR(seconds[2], 1e-6, 1e-12);
+
+  made = 0;
+  EXPECT_THROW(runner().time({failing}, {}, 1), DeviceError);
+  const Launch losing = [](Stream, int) { throw DeviceError("lost", true); };
+  EXPECT_THROW(runner().time({fast, losing}, {}, 1), DeviceError);
+  device.valid = [](int) { return false; };
+  EXPECT_THROW(runner().time({fast}, {}, 1), DeviceError);
+}
+
+TEST_F(Measure, AnInterruptLeavesTheLoop) {
+  std::atomic<bool> stop{false};
+  SoloTeam stopped(&stop);
+  Settings settings;
+  settings.clock = [this] { return device.clock; };
+  Runner r(device, stopped, settings);
+  r.on_stage([&](const std::string&, std::string_view stage) { stop = stage == "timing"; });
+  EXPECT_THROW(r.run({{make_case()}, {}}, 1), Interrupted);
+}
+
+/// Two ranks of which the other is slower, and can fail or say something else.
+class SlowTeam final : public Team {
+ public:
+  int barriers = 0;
+  bool other_ok = true;
+  std::function<std::string(const std::string&)> other_says = [](const std::string& text) { return text; };
+  int size() const override { return 2; }
+  int rank() const override { return 0; }
+  void barrier() override { ++barriers; }
+  bool agree(bool ok) override { return ok && other_ok; }
+  std::int64_t decide(std::int64_t value) override { return value; }
+  std::vector<double> max(std::vector<double> values) override {
+    for (double& value : values) {
+      if (value >= 0) value = std::max(value, 2e-3);  // a negative one asks for the least
+    }
+    return values;
+  }
+  std::vector<std::string> gather(const std::string& text) override { return {text, other_says(text)}; }
+  std::string describe(int rank) const override { return "rank " + std::to_string(rank); }
+};
+
+TEST_F(Measure, ASampleIsTheSlowestRanks) {
+  SlowTeam slow;
+  Settings settings;
+  settings.clock = [this] { return device.clock; };
+  const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
+  EXPECT_DOUBLE_EQ(record.measurement->summary.median, 2e-3);
+  EXPECT_GE(slow.barriers, static_cast<int>(record.measurement->samples.size()));
+  ASSERT_EQ(record.measurement->ranks.size(), 2U);
+  ASSERT_TRUE(record.measurement->ranks[0]);
+  EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->median, 1e-3);  // of the samples, this rank's own part
+}
+
+TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
+  SlowTeam slow;
+  slow.other_ok = false;
+  slow.other_says = [](const std::string&) { return "b0 0 0\nno such device"; };
+  Settings settings;
+  settings.clock = [this] { return device.clock; };
+  const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
+  EXPECT_EQ(record.status, Status::failed);
+  EXPECT_EQ(record.reason, "rank 1: no such device");
+}
+
+TEST_F(Measure, OfTwoRanksWhoseBitsDifferBothAreNamed) {
+  SlowTeam slow;
+  slow.other_says = [](const std::string& text) { return text.find('|') == std::string::npos ? text : text + "0"; };
+  Settings settings;
+  settings.clock = [this] { return device.clock; };
+  const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
+  ASSERT_TRUE(record.fingerprint);
+  EXPECT_EQ(record.fingerprint->differing_ranks, (std::vector<int>{0, 1}));
+}
+
+}  // namespace
+}  // namespace roofmark

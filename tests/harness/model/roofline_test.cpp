@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/roofline.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <stdexcept>
+
+namespace roofmark {
+namespace {
+
+using testing::HasSubstr;
+
+/// Measured: 4 T B/s of DRAM, 10 T B/s of L2, 800 T and 60 T FLOP/s, 2.5 us a stream launch and 1.25 us a graph node.
+/// Theoretical, at 2 GHz: 5 T B/s, 1000 T and 64 T FLOP/s; nobody publishes one for L2.
+Roofline device() {
+  Roofline roofline;
+  const auto measured = [&](const Resource& resource, double rate) { roofline.at(resource).first = rate; };
+  const auto theoretical = [&](const Resource& resource, double rate) {
+    roofline.at(resource).theoretical = rate;
+    roofline.at(resource).theoretical_source = "by its attributes";
+    if (resource.follows_clock) roofline.at(resource).theoretical_clock_hz = 2e9;
+  };
+  measured(resource::dram, 4e12);
+  measured(resource::l2, 10e12);
+  measured(resource::bf16_tensor, 800e12);
+  measured(resource::fp32_fma, 60e12);
+  measured(resource::stream_launch, 4e5);
+  measured(resource::graph_launch, 8e5);
+  theoretical(resource::dram, 5e12);
+  theoretical(resource::bf16_tensor, 1000e12);
+  theoretical(resource::fp32_fma, 64e12);
+  return roofline;
+}
+
+Work one_phase(Phase demands) { return Work{{std::move(demands)}}; }
+
+Placement placed(const Work& work, double seconds, std::optional<double> clock_hz = 2e9) {
+  return place(work, device(), seconds, Issue::stream, clock_hz);
+}
+
+TEST(Place, TakesTheGreatestDemandOfAPhase) {
+  // 4 GB in 1 ms of DRAM, 1.6 TFLOP in 2 ms of the tensor cores; measured 2.5 ms.
+  const Placement placement = placed(one_phase({{resource::dram, 4e9}, {resource::bf16_tensor, 1.6e12}}), 2.5e-3);
+  EXPECT_DOUBLE_EQ(*placement.t_min_seconds, 2e-3);
+  EXPECT_EQ(placement.bound_by, "bf16_tensor");
+  EXPECT_DOUBLE_EQ(*placement.of_empirical, 0.8);
+  EXPECT_DOUBLE_EQ(*placement.of_theoretical, 0.64);
+  EXPECT_DOUBLE_EQ(*placement.flops_per_second, 640e12);
+  EXPECT_DOUBLE_EQ(*placement.bytes_per_second, 1.6e12);
+  EXPECT_DOUBLE_EQ(*placement.intensity, 400);
+  EXPECT_EQ(placement.impossible, "");
+}
+
+TEST(Place, AddsUpThePhases) {
+  // 1 ms of DRAM, then 2 ms of the tensor cores, then 1.5 ms of DRAM: DRAM has the largest share though no phase of its own
+  // is the longest.
+  Work work{{{{resource::dram, 4e9}, {resource::fp32_fma, 6e9}}, {{resource::bf16_tensor, 1.6e12}}, {{resource::dram, 6e9}}}};
+  const Placement placement = placed(work, 5e-3);
+  EXPECT_DOUBLE_EQ(*placement.t_min_seconds, 4.5e-3);
+  EXPECT_EQ(placement.bound_by, "dram");
+  EXPECT_DOUBLE_EQ(*placement.of_empirical, 0.9);
+  EXPECT_DOUBLE_EQ(*placement.of_theoretical, (0.8e-3 + 1.6e-3 + 1.2e-3) / 5e-3);
+  EXPECT_DOUBLE_EQ(*placement.bytes_per_second, 2e12);
+}
+
+TEST(Place, AddsDemandsOnOneResource) {
+  EXPECT_DOUBLE_EQ(*placed(one_phase({{resource::dram, 4e9}, {resource::dram, 4e9}}), 4e-3).t_min_seconds, 2e-3);
+}
+
+TEST(Place, IsNeverUnderOneLaunch) {
+  // 4 kB would take a nanosecond; the kernel takes 3 us.
+  const Work tiny = one_phase({{resource::dram, 4e3}});
+  for (const Issue path : {Issue::stream, Issue::gate}) {
+    const Placement placement = place(tiny, device(), 3e-6, path, {});
+    EXPECT_DOUBLE_EQ(*placement.t_min_seconds, 2.5e-6);
+    EXPECT_EQ(placement.bound_by, "stream_launch");
+    EXPECT_DOUBLE_EQ(*placement.of_empirical, 2.5 / 3);
+  }
+  const Placement graph = place(tiny, device(), 3e-6, Issue::graph, {});
+  EXPECT_DOUBLE_EQ(*graph.t_min_seconds, 1.25e-6);
+  EXPECT_EQ(graph.bound_by, "graph_launch");
+  EXPECT_NEAR(*graph.of_theoretical, 0.8e-9 / 3e-6, 1e-12);
+}
+
+TEST(Place, KnowsNoLaunchWithoutACeilingForIt) {
+  Roofline cpu;
+  cpu.at(resource::dram).first = 1e10;
+  const Placement placement = place(one_phase({{resource::dram, 10}}), cpu, 2e-9, Issue::stream, {});
+  EXPECT_DOUBLE_EQ(*placement.t_min_seconds, 1e-9);
+  EXPECT_EQ(placement.bound_by, "dram");
+  EXPECT_FALSE(placement.of_theoretical || placement.of_theoretical_clock);
+}
+
+TEST(Place, PlacesWorkThatDemandsNothingByItsLaunch) {
+  for (const Work& work : {Work{}, one_phase({}), one_phase({{resource::dram, 0}})}) {
+    const Placement placement = placed(work, 5e-6);
+    EXPECT_DOUBLE_EQ(*placement.t_min_seconds, 2.5e-6);
+    EXPECT_EQ(placement.bound_by, "stream_launch");
+    EXPECT_FALSE(placement.of_theoretical || placement.flops_per_second || placement.bytes_per_second || placement.intensity);
+  }
+  EXPECT_FALSE(place(Work{}, Roofline{}, 5e-6, Issue::stream, {}).t_min_seconds.has_value());
+}
+
+TEST(Place, IsAbsentWhereADemandedResourceHasNoEmpiricalCeiling) {
+  const Placement placement = placed(one_phase({{resource::dram, 4e9}, {resource::exp, 1e6}}), 1e-3);
+  EXPECT_FALSE(placement.t_min_seconds || placement.of_empirical || placement.of_theoretical);
+  EXPECT_EQ(placement.bound_by, "");
+  EXPECT_DOUBLE_EQ(*placement.bytes_per_second, 4e12);
+}
+
+TEST(Place, NamesWhatBindsInTheoryWhereNoProbeMeasuredIt) {
+  Roofline roofline = device();
+  roofline.at(resource::nvlink).theoretical = 4e11;
+  roofline.at(resource::network).theoretical = 1e11;
+  const Work work = one_phase({{resource::nvlink, 4e8}, {resource::network, 2e8}});
+  const Placement placement = place(work, roofline, 4e-3, Issue::stream, {});
+  EXPECT_FALSE(placement.t_min_seconds || placement.of_empirical);
+  EXPECT_EQ(placement.bound_by, "network");
+  EXPECT_DOUBLE_EQ(*placement.of_theoretical, 0.5);
+}
+
+TEST(Place, IsAbsentOnTheTheoreticalRoofWhereADemandedResourceHasNone) {
+  const Placement placement = placed(one_phase({{resource::dram, 4e9}, {resource::l2, 8e9}}), 2e-3);
+  EXPECT_DOUBLE_EQ(*placement.of_empirical, 0.5);
+  EXPECT_FALSE(placement.of_theoretical || placement.of_theoretical_clock);
+}
+
+TEST(Place, TakesTheBetterOfBothMeasurementsOfACeiling) {
+  Roofline roofline = device();
+  roofline.at(resource::dram).last = 5e12;
+  EXPECT_DOUBLE_EQ(*place(one_phase({{resource::dram, 5e9}}), roofline, 2e-3, Issue::stream, {}).t_min_seconds, 1e-3);
+}
+
+TEST(Place, ScalesOnlyWhatFollowsTheClock) {
+  const Work compute = one_phase({{resource::bf16_tensor, 1e12}}), memory = one_phase({{resource::dram, 5e9}});
+  EXPECT_DOUBLE_EQ(*placed(compute, 2e-3, 1.5e9).of_theoretical, 0.5);
+  EXPECT_DOUBLE_EQ(*placed(compute, 2e-3, 1.5e9).of_theoretical_clock, 0.5 / 0.75);
+  EXPECT_DOUBLE_EQ(*placed(memory, 2e-3, 1.5e9).of_theoretical_clock, 0.5);
+  // At a low clock the tensor cores bind where the memory did.
+  const Work both = one_phase({{resource::dram, 5e9}, {resource::bf16_tensor, 0.9e12}});
+  EXPECT_DOUBLE_EQ(*placed(both, 2e-3, 1e9).of_theoretical, 0.5);
+  EXPECT_DOUBLE_EQ(*placed(both, 2e-3, 1e9).of_theoretical_clock, 0.9);
+}
+
+TEST(Place, HasNoClockedFractionWithoutAClock) {
+  EXPECT_FALSE(placed(one_phase({{resource::bf16_tensor, 1e12}}), 2e-3, {}).of_theoretical_clock.has_value());
+  EXPECT_DOUBLE_EQ(*placed(one_phase({{resource::dram, 5e9}}), 2e-3, {}).of_theoretical_clock, 0.5);
+}
+
+TEST(Place, NeverClamps) {
+  // Faster than the ceiling that was measured, within what is physically possible: a note for the reader, not an error.
+  const Placement placement = placed(one_phase({{resource::dram, 4.8e9}}), 1e-3);
+  EXPECT_DOUBLE_EQ(*placement.of_empirical, 1.2);
+  EXPECT_EQ(placement.impossible, "");
+}
+
+TEST(Place, GivesTheIntensityOfTheOutermostLevel) {
+  const Placement both = placed(one_phase({{resource::l2, 8e9}, {resource::dram, 4e9}, {resource::fp32_fma, 8e9}}), 1e-3);
+  EXPECT_DOUBLE_EQ(*both.intensity, 2);
+  EXPECT_DOUBLE_EQ(*both.bytes_per_second, 4e12);
+  const Placement cached = placed(one_phase({{resource::l2, 8e9}, {resource::int8_tensor, 4e9}}), 1e-3);
+  EXPECT_DOUBLE_EQ(*cached.intensity, 0.5);
+  EXPECT_DOUBLE_EQ(*cached.flops_per_second, 4e12);
+  EXPECT_DOUBLE_EQ(*cached.bytes_per_second, 8e12);
+  EXPECT_FALSE(placed(one_phase({{resource::dram, 4e9}}), 1e-3).intensity.has_value());
+  EXPECT_FALSE(placed(one_phase({{resource::fp32_fma, 4e9}}), 1e-3).intensity.has_value());
+}
+
+TEST(Impossible, AboveThePins) {
+  const Work work = one_phase({{resource::dram, 5e9}});
+  EXPECT_EQ(placed(work, 1e-3 / 1.019).impossible, "");
+  EXPECT_EQ(placed(work, 1e-3 / 1.03).impossible,
+            "DRAM: 5.15 TB/s is 1.030 of the 5.00 TB/s that the device can give (by its attributes)");
+  // The pins do not follow the SM clock.
+  EXPECT_NE(placed(work, 1e-3 / 1.03, 4e9).impossible, "");
+}
+
+TEST(Impossible, AboveThePeakAtTheObservedClock) {
+  const Work work = one_phase({{resource::bf16_tensor, 1e12}});
+  EXPECT_EQ(placed(work, 1.1e-3, {}).impossible, "");
+  EXPECT_EQ(placed(work, 1.1e-3, 2e9).impossible, "");
+  EXPECT_THAT(placed(work, 1.1e-3, 1.5e9).impossible, HasSubstr("at the observed 1500 MHz"));
+  EXPECT_THAT(placed(work, 1.1e-3, 1.5e9).impossible, HasSubstr("bf16 tensor: 909 TFLOP/s is 1.212 of the 750 TFLOP/s"));
+  EXPECT_NE(placed(work, 0.9e-3, {}).impossible, "");
+}
+
+TEST(Impossible, LeavesOutWhatACacheMayServe) {
+  EXPECT_EQ(placed(one_phase({{resource::dram, 8e9, 4e9}}), 1e-3).impossible, "");
+  EXPECT_NE(placed(one_phase({{resource::dram, 8e9, 1e9}}), 1e-3).impossible, "");
+  // But it counts in the placement.
+  EXPECT_DOUBLE_EQ(*placed(one_phase({{resource::dram, 8e9, 4e9}}), 1e-3).of_empirical, 2);
+}
+
+TEST(Impossible, IsJudgedOverAllPhasesOfAResource) {
+  Work work{{{{resource::dram, 4e9}}, {{resource::dram, 4e9}}}};
+  EXPECT_THAT(placed(work, 1e-3).impossible, HasSubstr("8.00 TB/s is 1.600"));
+  // Two phases that an implementation overlaps: each resource alone keeps within its limit.
+  Work overlapped{{{{resource::dram, 4.9e9}}, {{resource::bf16_tensor, 0.9e12}}}};
+  EXPECT_EQ(placed(overlapped, 1e-3).impossible, "");
+}
+
+TEST(Impossible, NamesEveryResource) {
+  const Placement placement = placed(one_phase({{resource::dram, 9e9}, {resource::bf16_tensor, 9e12}}), 1e-3);
+  EXPECT_THAT(placement.impossible, HasSubstr("DRAM"));
+  EXPECT_THAT(placement.impossible, HasSubstr("; bf16 tensor"));
+}
+
+TEST(Place, RefusesTimesAndPathsThatAreNone) {
+  const Work work = one_phase({{resource::dram, 1}});
+  for (const double seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THROW(placed(work, seconds), std::invalid_argument);
+  }
+  EXPECT_THROW(place(work, device(), 1, Issue::automatic, {}), std::invalid_argument);
+}
+
+TEST(Ceiling, KeepsBothMeasurements) {
+  Ceiling ceiling{resource::dram, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  EXPECT_FALSE(ceiling.empirical() || ceiling.drift());
+  ceiling.last = 3;
+  EXPECT_EQ(ceiling.empirical(), 3);
+  ceiling.first = 4;
+  EXPECT_EQ(ceiling.empirical(), 4);
+  EXPECT_DOUBLE_EQ(*ceiling.drift(), -0.25);
+}
+
+TEST(Resources, AreFoundByTheirIds) {
+  for (const Resource& resource : kResources) EXPECT_EQ(&find_resource(resource.id), &resource);
+  EXPECT_THROW(find_resource("hbm"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace roofmark

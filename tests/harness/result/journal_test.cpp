@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/journal.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "harness/judge/ranks/communication.hpp"
+#include "harness/result/team_json.hpp"
+#include "tests/harness/team_records.hpp"
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+Record sample_record() {
+  Record record = ok_record("gemm", "blas", {{{{resource::fp32_fma, 2e9}, {resource::dram, 1e6, 1e5}}}}, 1.25e-3);
+  record.raises = resource::fp32_fma;
+  record.reason = "none \"at all\"\n";
+  record.notes = {{"algorithm", "tile 128x256"}};
+  record.fingerprint = Fingerprint{"0123456789abcdef", "key", true, {}};
+  record.verification_before = Verification::within(0.5, 2, "u");
+  record.verification_after = Verification::nothing("no output");
+  record.measurement->clock_hz = 1.9e9;
+  record.measurement->summary.p95 = 1.3e-3;
+  record.measurement->blocks[2].after.throttle_reasons = {"power cap"};
+  record.measurement->blocks[2].after.power_watts = 699.5;
+  return record;
+}
+
+class JournalFile : public testing::Test {
+ protected:
+  JournalFile() : folder_(fs::temp_directory_path() / ("roofmark_journal_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~JournalFile() override { fs::remove_all(folder_); }
+
+  fs::path path() const { return folder_ / "result.jsonl"; }
+
+  void write_sample() const {
+    Journal journal(path());
+    journal.header({{"schema_version", kSchemaVersion},
+                    {"ceilings", Json::array()},
+                    {"findings", {to_json(Finding{"unknown_device", "known before", ""})}}});
+    Record record = sample_record();
+    journal.record(record);
+    record.status = Status::failed;
+    record.measurement.reset();
+    journal.record(record);
+    journal.comparison({"a against b", "a", "b"});
+    journal.footer(
+        {{"complete", true}, {"interrupted", false}, {"findings", {to_json(Finding{"foreign_process", "busy", ""})}}});
+  }
+
+  std::string text() const {
+    std::ifstream file(path(), std::ios::binary);
+    std::ostringstream all;
+    all << file.rdbuf();
+    return all.str();
+  }
+
+  void overwrite(const std::string& text) const { std::ofstream(path(), std::ios::binary | std::ios::trunc) << text; }
+
+  fs::path folder_;
+};
+
+TEST_F(JournalFile, GivesBackWhatWasWritten) {
+  write_sample();
+  int skipped = 0;
+  const RunLog log = read_journal(path(), skipped);
+  EXPECT_EQ(skipped, 0);
+  ASSERT_EQ(log.records.size(), 2U);
+  EXPECT_EQ(to_json(log.records[0]), to_json(sample_record()));
+  EXPECT_EQ(log.records[1].status, Status::failed);
+  EXPECT_EQ(log.comparisons.size(), 1U);
+  EXPECT_TRUE(log.footer);
+}
+
+TEST_F(JournalFile, AnExistingFileIsNotOverwritten) {
+  write_sample();
+  EXPECT_THROW(Journal{path()}, WriteError);
+  EXPECT_FALSE(text().empty());
+}
+
+// Whatever stands in the file: what can be read is read, or one of the two documented exceptions says why not.
+TEST_F(JournalFile, EveryCutKeepsTheRecordsBeforeIt) {
+  write_sample();
+  const std::string whole = text();
+  for (std::size_t length = 0; length < whole.size(); length += 7) {
+    overwrite(whole.substr(0, length));
+    // A line that lacks nothing but its newline is whole.
+    const auto lines =
+        std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length), '\n') + (whole[length] == '\n');
+    int skipped = 0;
+    if (lines == 0) {
+      EXPECT_THROW(read_journal(path(), skipped), ReadError) << length;
+      continue;
+    }
+    const RunLog log = read_journal(path(), skipped);
+    EXPECT_EQ(log.records.size(), std::clamp<std::size_t>(static_cast<std::size_t>(lines) - 1, 0, 2)) << length;
+    EXPECT_LE(skipped, 1);
+  }
+}
+
+TEST_F(JournalFile, DamageIsSkippedOrSaidNeverMore) {
+  write_sample();
+  const std::string whole = text();
+  std::mt19937 random(7);
+  for (int round = 0; round < 500; ++round) {
+    std::string damaged = whole;
+    for (int i = 0; i < 1 + round % 5; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
+    overwrite(damaged);
+    int skipped = 0;
+    try {
+      RunLog log = read_journal(path(), skipped);
+      if (log.header.contains("ceilings")) assemble(log);
+    } catch (const ReadError&) {
+    } catch (const std::invalid_argument&) {
+    } catch (const nlohmann::json::exception&) {
+    }
+  }
+}
+
+TEST_F(JournalFile, AnotherSchemaVersionIsRefused) {
+  overwrite(R"({"header":{"schema_version":99,"ceilings":[]}})"
+            "\n");
+  int skipped = 0;
+  try {
+    read_journal(path(), skipped);
+    FAIL();
+  } catch (const ReadError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("schema version 99"));
+  }
+}
+
+TEST_F(JournalFile, AssembledResultSplitsMeasuredFromUnmeasured) {
+  write_sample();
+  int skipped = 0;
+  RunLog log = read_journal(path(), skipped);
+  const Json result = assemble(log);
+  ASSERT_EQ(result.at("benchmarks").size(), 1U) << result.at("unmeasured").dump();
+  EXPECT_DOUBLE_EQ(result.at("benchmarks")[0].at("real_time").get<double>(), 1250);
+  EXPECT_EQ(result.at("benchmarks")[0].at("time_unit"), "us");
+  EXPECT_EQ(result.at("unmeasured").size(), 1U);
+  EXPECT_EQ(result.at("complete"), true);
+  // What was known before, what the run as a whole showed, and what its records show.
+  ASSERT_EQ(result.at("findings").size(), 3U);
+  EXPECT_EQ(result.at("findings")[0].at("text"), "known before");
+  EXPECT_EQ(result.at("findings")[1].at("kind"), "foreign_process");
+  EXPECT_EQ(result.at("findings")[2].at("kind"), "throttle");
+}
+
+TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
+  Record record = collective("all_reduce", 4096, 4, 1.5, 2e-5, "nccl", "in", {{"group", "node"}});
+  record.message->trips = 2;
+  record.message->switched_bytes = 5120;
+  record.message->groups = {{0, 1}, {2, 3}};
+  record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5}};
+  record.fingerprint = Fingerprint{"h", "k", true, {1, 3}};
+  record.verification_after = Verification::within(3, 0, "");
+  record.verification_after->wrong = 17;
+  Journal(path()).record(record);
+  overwrite("{\"header\":{\"schema_version\":1}}\n" + text());
+  int skipped = 0;
+  const RunLog log = read_journal(path(), skipped);
+  ASSERT_EQ(log.records.size(), 1U);
+  const Record& read = log.records[0];
+  EXPECT_EQ(to_json(read), to_json(record));
+  EXPECT_EQ(read.message->groups, record.message->groups);
+  EXPECT_EQ(read.message->place, "in");
+  EXPECT_EQ(read.message->switched_bytes, 5120);
+  EXPECT_EQ(read.measurement->ranks[2]->p99, 2.5e-5);
+  EXPECT_EQ(read.measurement->ranks[2]->p95, std::nullopt);
+  EXPECT_EQ(read.fingerprint->differing_ranks, (std::vector<int>{1, 3}));
+  EXPECT_EQ(read.verification_after->wrong, 17U);
+}
+
+// Whatever else a measurement has or lacks.
+TEST_F(JournalFile, NoSampleIsLostBesideTheRanks) {
+  for (int optional = 0; optional < 32; ++optional) {
+    Record record = collective("all_reduce", 1024, 2, 1, 1e-3);
+    Measurement& measurement = *record.measurement;
+    measurement.summary = {};
+    if (optional & 1) measurement.summary.p5 = measurement.summary.p95 = 1e-3;
+    if (optional & 2) measurement.summary.p99 = 1e-3;
+    if (optional & 4) measurement.summary.cv = 0.1;
+    if (optional & 8) measurement.summary.interval_low = measurement.summary.interval_high = 1e-3;
+    if (optional & 16) measurement.clock_hz = 1e9;
+    measurement.samples = {{0, 1e-3, 1e-3, 0, false}};
+    measurement.ranks = {RankTimes{1e-3, 1e-3, {}, {}}, RankTimes{1e-3, 1e-3, {}, {}}};
+    const Json written = to_json(record);
+    const Json& samples = written.at("measurement").at("samples");
+    ASSERT_TRUE(samples.is_object()) << written.dump();
+    EXPECT_EQ(samples.at("seconds").size(), 1U);
+    EXPECT_EQ(written.at("measurement").at("ranks").size(), 2U);
+  }
+}
+
+TEST_F(JournalFile, ARecoveredFileSaysWhoOfATeamIsGuilty) {
+  Json team = Json::array();
+  for (const RankInfo& member : members({"A", "B", "C"})) team.push_back(to_json(member));
+  {
+    Journal journal(path());
+    journal.header(
+        {{"schema_version", kSchemaVersion}, {"ceilings", Json::array()}, {"findings", Json::array()}, {"team", team}});
+    for (const Record& record : ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t bytes) {
+           return (b == 2 ? 10 : 1) * (1e-5 + static_cast<double>(bytes) / 1e9);
+         })) {
+      journal.record(record);
+    }
+  }
+  int skipped = 0;
+  RunLog log = read_journal(path(), skipped);
+  Communication communication;
+  const Json result = assemble(log, nullptr, &communication);
+  EXPECT_EQ(result.at("team"), team);
+  EXPECT_EQ(result.at("communication"), to_json(communication));
+  EXPECT_EQ(result.at("communication").at("pairs").size(), 6U);
+  EXPECT_EQ(result.at("communication").at("fits").size(), 1U);
+  ASSERT_EQ(result.at("findings").size(), 1U);
+  EXPECT_EQ(result.at("findings")[0].at("kind"), "slow_rank");
+  EXPECT_THAT(result.at("findings")[0].at("text").get<std::string>(), HasSubstr("rank 2 (C)"));
+  log.header.erase("team");
+  EXPECT_FALSE(assemble(log).contains("communication"));
+}
+
+TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
+  const fs::path target = folder_ / "result.json";
+  write_file(target, "old");
+  EXPECT_THROW(write_file(folder_ / "missing" / "result.json", "new"), WriteError);
+  write_file(target, "new");
+  std::ifstream file(target);
+  std::string content;
+  file >> content;
+  EXPECT_EQ(content, "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no temporary file is left
+}
+
+TEST_F(JournalFile, WhatCannotBeWrittenIsFoundBeforeThereIsAnythingToWrite) {
+  check_writable(folder_ / "new.json");
+  EXPECT_FALSE(fs::exists(folder_ / "new.json"));
+  write_file(folder_ / "old.json", "old");
+  check_writable(folder_ / "old.json");
+  EXPECT_EQ(fs::file_size(folder_ / "old.json"), 3U);
+  EXPECT_THROW(check_writable(folder_), WriteError);
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(check_writable(folder_ / "pipe"), WriteError);
+  EXPECT_THROW(check_writable(folder_ / "missing" / "new.json"), WriteError);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);  // no temporary file is left
+}
+
+TEST(WriteFile, AFullDiskIsSaidAndLosesNothing) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "/dev/full is not to be had";
+  const fs::path folder = fs::temp_directory_path() / ("roofmark_full_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  // The temporary file's name is made to be the device that is always full.
+  fs::create_symlink("/dev/full", folder / ("result.json." + std::to_string(::getpid()) + ".tmp"));
+  std::ofstream(folder / "result.json") << "old";
+  EXPECT_THROW(write_file(folder / "result.json", "new"), WriteError);
+  std::ifstream file(folder / "result.json");
+  std::string content;
+  file >> content;
+  EXPECT_EQ(content, "old");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,409 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/rank_info.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "harness/machine/facts.hpp"
+#include "harness/machine/host.hpp"
+#include "harness/present/terminal_communication.hpp"
+#include "harness/result/team_json.hpp"
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A root with the files that a test puts there.
+class MemberTest : public testing::Test {
+ protected:
+  MemberTest() {
+    std::string name = (fs::temp_directory_path() / "roofmark-member-XXXXXX").string();
+    root = mkdtemp(name.data());
+  }
+  ~MemberTest() override { fs::remove_all(root); }
+
+  void put(const std::string& path, const std::string& text) const {
+    fs::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text << "\n";
+  }
+  void put_port(const std::string& device, const std::string& rate, const std::string& layer = "InfiniBand",
+                const std::string& state = "4: ACTIVE", const std::string& numa = "1") const {
+    const std::string port = "sys/class/infiniband/" + device + "/ports/1/";
+    put(port + "rate", rate);
+    put(port + "link_layer", layer);
+    put(port + "state", state);
+    put("sys/class/infiniband/" + device + "/device/numa_node", numa);
+  }
+  static std::string net(const std::string& name) { return "sys/class/net/" + name + "/"; }
+  /// As the kernel shows one that is up and nothing more.
+  void put_interface(const std::string& name, const std::string& speed, int type = 1, int index = 2, int link = 2) const {
+    put(net(name) + "type", std::to_string(type));
+    put(net(name) + "operstate", "up");
+    put(net(name) + "ifindex", std::to_string(index));
+    put(net(name) + "iflink", std::to_string(link));
+    if (!speed.empty()) put(net(name) + "speed", speed);
+  }
+  void put_hardware(const std::string& name, const std::string& speed, const std::string& numa = "0") const {
+    put_interface(name, speed);
+    put(net(name) + "device/numa_node", numa);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const Nic& nic : read_nics(root)) found.push_back(nic.name);
+    return found;
+  }
+
+  fs::path root;
+};
+
+using NicsTest = MemberTest;
+
+TEST_F(NicsTest, InfiniBandPortsThatAreUpWithTheRateOfTheirData) {
+  put_port("mlx5_0", "400 Gb/sec (4X NDR)");
+  put_port("mlx5_1", "200 Gb/sec (4X HDR)", "InfiniBand", "4: ACTIVE", "-1");
+  put_port("mlx5_2", "40 Gb/sec (4X SDR)", "InfiniBand", "1: DOWN");
+  put_port("mlx5_3", "10 Gb/sec (4X SDR)", "InfiniBand", "2: INIT");
+  put_hardware("eth0", "25000");
+  const auto nics = read_nics(root);
+  ASSERT_EQ(nics.size(), 2u);
+  EXPECT_EQ(nics[0].name, "mlx5_0:1");
+  EXPECT_EQ(nics[0].kind, "InfiniBand");
+  EXPECT_EQ(nics[0].bytes_per_second, 50e9);
+  EXPECT_EQ(nics[0].numa_node, 1);
+  EXPECT_EQ(nics[1].name, "mlx5_1:1");
+  EXPECT_EQ(nics[1].bytes_per_second, 25e9);
+  EXPECT_FALSE(nics[1].numa_node);
+}
+
+TEST_F(NicsTest, OfTheOlderInfiniBandTheEncodingIsTakenOff) {
+  put_port("a", "10 Gb/sec (4X)");
+  put_port("b", "20 Gb/sec (4X DDR)");
+  put_port("c", "40 Gb/sec (4X QDR)");
+  put_port("d", "40 Gb/sec (4X FDR10)");
+  put_port("e", "56 Gb/sec (4X FDR)");
+  put_port("f", "100 Gb/sec (4X EDR)");
+  put_port("g", "40 Gb/sec (4X QDR)", "Ethernet");
+  put_port("h", "");
+  std::vector<double> gigabits;
+  for (const Nic& nic : read_nics(root)) gigabits.push_back(nic.bytes_per_second.value_or(0) * 8 / 1e9);
+  EXPECT_THAT(gigabits, ElementsAre(8, 16, 32, 40, testing::DoubleNear(54.3, 0.01), 100, 40, 0));
+}
+
+TEST_F(NicsTest, RoceHasTheRateOfItsInterface) {
+  put_port("mlx5_0", "100 Gb/sec (4X EDR)", "Ethernet");
+  put("sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0", "bond0");
+  put(net("bond0") + "speed", "200000");
+  put_port("mlx5_1", "100 Gb/sec (4X EDR)", "Ethernet");
+  put("sys/class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/0", "ens1");
+  put(net("ens1") + "speed", "-1");
+  put_port("rdmap0", "100 Gb/sec (4X EDR)", "Unspecified");
+  const auto nics = read_nics(root);
+  ASSERT_EQ(nics.size(), 3u);
+  EXPECT_EQ(nics[0].kind, "RoCE");
+  EXPECT_EQ(nics[0].bytes_per_second, 25e9);
+  EXPECT_EQ(nics[1].bytes_per_second, 12.5e9);
+  EXPECT_EQ(nics[2].kind, "RDMA");
+}
+
+TEST_F(NicsTest, WhereNoPortIsUpTheHardwaresInterfacesCount) {
+  put_port("mlx5_0", "40 Gb/sec (4X QDR)", "InfiniBand", "1: DOWN");
+  put_interface("lo", "", 772, 1, 1);
+  put_hardware("eth1", "10000", "1");
+  put_hardware("eth0", "100000", "-1");
+  put_hardware("eth2", "10000");
+  put(net("eth2") + "operstate", "down");
+  put_hardware("eth3", "-1");  // virtio
+  put_hardware("eth4", "");    // reading it fails
+  put(net("eth4") + "operstate", "unknown");
+  put(net("eth4") + "carrier", "1");
+  put_interface("ib0", "100000", 32);  // IP over the port that is down
+  put(net("ib0") + "device/numa_node", "0");
+  put_hardware("eth5", "10000");
+  put(net("eth5") + "operstate", "unknown");
+  const auto nics = read_nics(root);
+  EXPECT_THAT(names(), ElementsAre("eth0", "eth1", "eth3", "eth4"));
+  EXPECT_EQ(nics[0].kind, "Ethernet");
+  EXPECT_EQ(nics[0].bytes_per_second, 12.5e9);
+  EXPECT_FALSE(nics[0].numa_node);
+  EXPECT_EQ(nics[1].numa_node, 1);
+  EXPECT_FALSE(nics[2].bytes_per_second);
+  EXPECT_FALSE(nics[3].bytes_per_second);
+}
+
+TEST_F(NicsTest, ABondCountsAndItsMembersDoNot) {
+  put_interface("bond0", "50000");
+  put(net("bond0") + "bonding/slaves", "eth0 eth1");
+  put_interface("bond1", "50000");
+  put(net("bond1") + "bonding/slaves", "eth0 eth2");
+  for (const char* name : {"eth0", "eth1", "eth2"}) {
+    put_hardware(name, "25000", std::string(name) == "eth2" ? "0" : "1");
+    put(net(name) + "master/type", "1");
+  }
+  put_interface("bond0.7", "50000", 1, 9, 5);
+  put(net("bond0.7") + "lower_bond0/type", "1");
+  const auto nics = read_nics(root);
+  EXPECT_THAT(names(), ElementsAre("bond0", "bond1"));
+  EXPECT_EQ(nics[0].bytes_per_second, 6.25e9);
+  EXPECT_EQ(nics[0].numa_node, 1);
+  EXPECT_FALSE(nics[1].numa_node);
+}
+
+TEST_F(NicsTest, BridgesDoNotCountAndHardwareBehindThemDoes) {
+  put_interface("docker0", "10000");
+  put(net("docker0") + "bridge/bridge_id", "8000");
+  put_interface("veth1", "10000", 1, 8, 3);
+  put(net("veth1") + "brport/state", "3");
+  put(net("veth1") + "master/type", "1");
+  EXPECT_THAT(names(), IsEmpty());
+  put_hardware("eth0", "10000");
+  put(net("eth0") + "brport/state", "3");
+  put(net("eth0") + "master/type", "1");
+  EXPECT_THAT(names(), ElementsAre("eth0"));
+}
+
+TEST_F(NicsTest, AContainersEndOfAPairIsOfUnknownRateAndGivesWayToHardware) {
+  put_interface("eth0", "10000", 1, 2, 17);
+  put_interface("dummy0", "10000", 1, 3, 3);
+  put_interface("eth0.5", "10000", 1, 4, 2);
+  put(net("eth0.5") + "lower_eth0/type", "1");
+  EXPECT_THAT(names(), ElementsAre("eth0"));
+  EXPECT_FALSE(read_nics(root).front().bytes_per_second);
+  put_hardware("ens1", "10000");
+  EXPECT_THAT(names(), ElementsAre("ens1"));
+}
+
+TEST_F(NicsTest, NoneWhereThereAreNoTables) { EXPECT_THAT(names(), IsEmpty()); }
+
+TEST_F(MemberTest, DescribesThisProcess) {
+  std::string cores;
+  for (const int core : allowed_cpus()) cores += (cores.empty() ? "" : ",") + std::to_string(core);
+  put("sys/devices/system/node/node0/cpulist", "4096-4099");
+  put("sys/devices/system/node/node3/cpulist", cores);
+  put("sys/devices/system/node/has_cpu", "0,3");
+  put_hardware("eth0", "10000");
+  ::setenv("NCCL_HOSTID", "one", 1);
+  ::setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
+  DeviceInfo cpu;
+  cpu.id = "cpu";
+  cpu.name = "Maker 4 Core";
+  const RankInfo member = describe_rank(cpu, root);
+  ::unsetenv("NCCL_HOSTID");
+  ::unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  EXPECT_EQ(member.host, host_name());
+  EXPECT_EQ(member.nccl_host_id, "one");
+  EXPECT_TRUE(member.may_share_gpu);
+  EXPECT_EQ(member.pid, ::getpid());
+  EXPECT_EQ(member.device_id, "cpu");
+  EXPECT_EQ(member.device_name, "Maker 4 Core");
+  EXPECT_EQ(member.cores, allowed_cpus());
+  EXPECT_EQ(member.numa_node, 3);
+  EXPECT_EQ(member.nics.size(), 1u);
+  EXPECT_EQ(member.uuid, "");
+
+  put("sys/devices/system/node/node3/cpulist", "4100");
+  const RankInfo spread = describe_rank(cpu, root);
+  EXPECT_FALSE(spread.numa_node);
+  EXPECT_EQ(spread.nccl_host_id, "");
+  EXPECT_FALSE(spread.may_share_gpu);
+}
+
+TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
+  DeviceInfo gpu;
+  gpu.id = "cuda:3";
+  gpu.backend = Backend::cuda;
+  gpu.details = {{"uuid", "GPU-3"},
+                 {"pci_bus_id", "0000:3B:00.0"},
+                 {"numa_node", 1},
+                 {"nvlink_bytes_per_second", 450e9},
+                 {"nvlink_source", "18 NVLinks"},
+                 {"pcie_bytes_per_second", 63e9},
+                 {"pcie_source", "PCIe 5"}};
+  const RankInfo member = describe_rank(gpu, root);
+  EXPECT_EQ(member.uuid, "GPU-3");
+  EXPECT_EQ(member.pci_bus_id, "0000:3B:00.0");
+  EXPECT_EQ(member.numa_node, 1);
+  EXPECT_EQ(member.nvlink_bytes_per_second, 450e9);
+  EXPECT_EQ(member.nvlink_source, "18 NVLinks");
+  EXPECT_EQ(member.pcie_bytes_per_second, 63e9);
+  EXPECT_EQ(member.pcie_source, "PCIe 5");
+  EXPECT_THAT(member.cores, IsEmpty());
+  gpu.details = Json::object();
+  EXPECT_FALSE(describe_rank(gpu, root).nvlink_bytes_per_second);
+}
+
+RankInfo rank_on(int rank, const std::string& host) {
+  RankInfo member;
+  member.rank = rank;
+  member.host = host;
+  member.device_id = "cuda:0";
+  member.device_name = "H";
+  member.uuid = "GPU-" + std::to_string(rank);
+  member.versions = {{"roofmark", "1"}, {"NCCL", "2.28.9"}};
+  return member;
+}
+
+TEST(RankInfo, GoesThroughJson) {
+  RankInfo member = rank_on(3, "node7");
+  member.local_rank = 1;
+  member.nccl_host_id = "x";
+  member.may_share_gpu = true;
+  member.pid = 42;
+  member.pci_bus_id = "0000:3B:00.0";
+  member.numa_node = 1;
+  member.cores = {2, 3};
+  member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
+  member.nvlink_bytes_per_second = 450e9;
+  member.nvlink_source = "NVLink";
+  member.pcie_bytes_per_second = 63e9;
+  member.pcie_source = "PCIe";
+  const Json json = to_json(member);
+  const RankInfo read = rank_info_from_json(json);
+  EXPECT_EQ(to_json(read), json);
+  EXPECT_EQ(read.rank, 3);
+  EXPECT_EQ(read.local_rank, 1);
+  EXPECT_EQ(read.host, "node7");
+  EXPECT_EQ(read.nccl_host_id, "x");
+  EXPECT_TRUE(read.may_share_gpu);
+  EXPECT_EQ(read.pid, 42);
+  EXPECT_EQ(read.uuid, "GPU-3");
+  EXPECT_EQ(read.pci_bus_id, "0000:3B:00.0");
+  EXPECT_EQ(read.numa_node, 1);
+  EXPECT_THAT(read.cores, ElementsAre(2, 3));
+  ASSERT_EQ(read.nics.size(), 2u);
+  EXPECT_EQ(read.nics[0].bytes_per_second, 50e9);
+  EXPECT_FALSE(read.nics[1].bytes_per_second);
+  EXPECT_FALSE(read.nics[1].numa_node);
+  EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
+  EXPECT_EQ(read.pcie_source, "PCIe");
+  EXPECT_EQ(read.versions, member.versions);
+
+  const RankInfo plain = rank_info_from_json(to_json(RankInfo{}));
+  EXPECT_FALSE(plain.numa_node || plain.nvlink_bytes_per_second || plain.pcie_bytes_per_second || plain.may_share_gpu);
+}
+
+TEST(Members, AreGroupedByHostInTheOrderOfTheLowestRank) {
+  EXPECT_THAT(ranks_by_host({rank_on(0, "z"), rank_on(3, "a"), rank_on(1, "a"), rank_on(2, "z")}),
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
+  EXPECT_THAT(ranks_by_host({}), IsEmpty());
+}
+
+TEST(Members, WhoSharesAGpuIsCounted) {
+  RankInfo first = rank_on(0, "a"), second = rank_on(1, "a"), third = rank_on(2, "a");
+  EXPECT_FALSE(share_gpu({first, second, third}));
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 1), 1);
+  third.uuid = first.uuid;
+  third.nccl_host_id = "other";
+  EXPECT_TRUE(share_gpu({first, second, third}));
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 0), 2);
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 1), 1);
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 2), 2);
+  first.uuid = second.uuid = third.uuid = "";
+  EXPECT_FALSE(share_gpu({first, second, third}));
+  EXPECT_EQ(ranks_on_gpu({first, second, third}, 0), 1);
+}
+
+TEST(Members, TheTableNamesTheNicsThatAreNear) {
+  RankInfo gpu = rank_on(1, "node7");
+  gpu.numa_node = 1;
+  gpu.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 0}, {"mlx5_1:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
+  const std::string table = ranks_table({rank_on(0, "node3"), gpu});
+  EXPECT_THAT(table, AllOf(HasSubstr("rank"), HasSubstr("UUID"), HasSubstr("node3"), HasSubstr("GPU-1"),
+                           HasSubstr("mlx5_1:1 InfiniBand 400 Gb/s, eth0 Ethernet unknown rate\n"), Not(HasSubstr("mlx5_0"))));
+  RankInfo cpu = rank_on(0, "node3");
+  cpu.uuid.clear();
+  cpu.cores = {0, 1, 2, 5, 7, 8};
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) cpu.nics.push_back({name, "Ethernet", 12.5e9, 0});
+  EXPECT_THAT(ranks_table({cpu}), AllOf(HasSubstr("cores"), HasSubstr("0-2,5,7-8"), HasSubstr("d Ethernet 100 Gb/s and 2 more"),
+                                        Not(HasSubstr("UUID"))));
+}
+
+TEST(Members, TheLinksAreThoseOfTheSlowest) {
+  RankInfo fast = rank_on(0, "a"), slow = rank_on(1, "b");
+  fast.nvlink_bytes_per_second = 450e9;
+  fast.pcie_bytes_per_second = 63e9;
+  slow.nvlink_bytes_per_second = 300e9;
+  slow.nvlink_source = "12 NVLinks";
+  slow.pcie_bytes_per_second = 31.5e9;
+  slow.pcie_source = "PCIe 4";
+  fast.nics = {{"x", "InfiniBand", 50e9, {}}};
+  slow.nics = {{"x", "InfiniBand", 25e9, {}}, {"y", "InfiniBand", 12.5e9, {}}};
+  Roofline links = theoretical_links({fast, slow});
+  EXPECT_EQ(links.find(resource::nvlink)->theoretical, 300e9);
+  EXPECT_EQ(links.find(resource::nvlink)->theoretical_source, "12 NVLinks, rank 1 (b)");
+  EXPECT_FALSE(links.find(resource::pcie));
+  EXPECT_EQ(links.find(resource::network)->theoretical, 37.5e9);
+  EXPECT_EQ(links.find(resource::network)->theoretical_source, "x 200 Gb/s + y 100 Gb/s, b (the kernel's tables)");
+
+  slow.nvlink_bytes_per_second.reset();
+  slow.nics[1].bytes_per_second.reset();
+  links = theoretical_links({fast, slow});
+  EXPECT_FALSE(links.find(resource::nvlink));
+  EXPECT_EQ(links.find(resource::pcie)->theoretical, 31.5e9);
+  EXPECT_EQ(links.find(resource::pcie)->theoretical_source, "PCIe 4, rank 1 (b)");
+  EXPECT_FALSE(links.find(resource::network));
+
+  slow.nics.clear();
+  EXPECT_FALSE(theoretical_links({fast, slow}).find(resource::network));
+  EXPECT_FALSE(theoretical_links({fast}).find(resource::network));
+  EXPECT_TRUE(theoretical_links({}).ceilings().empty());
+}
+
+TEST(Members, NoLinkIsBetweenRanksThatShareAGpu) {
+  RankInfo first = rank_on(0, "a"), second = rank_on(1, "a");
+  first.nvlink_bytes_per_second = second.nvlink_bytes_per_second = 450e9;
+  first.pcie_bytes_per_second = second.pcie_bytes_per_second = 63e9;
+  EXPECT_TRUE(theoretical_links({first, second}).find(resource::nvlink));
+  second.uuid = first.uuid;
+  EXPECT_TRUE(theoretical_links({first, second}).ceilings().empty());
+}
+
+TEST(Members, TwoRanksOnOneGpuOfOneNcclHostDoNotMatch) {
+  RankInfo first = rank_on(0, "node3"), second = rank_on(5, "node3");
+  EXPECT_EQ(mismatch({first, rank_on(1, "node3"), second}), "");
+  second.uuid = first.uuid;
+  EXPECT_THAT(mismatch({first, rank_on(1, "node3"), second}),
+              HasSubstr("rank 0 (node3) and rank 5 (node3) have the same GPU (GPU-0), which NCCL refuses"));
+  second.nccl_host_id = "other";
+  EXPECT_EQ(mismatch({first, second}), "");
+  first.nccl_host_id = "other";
+  EXPECT_NE(mismatch({first, second}), "");
+  first.may_share_gpu = true;
+  EXPECT_NE(mismatch({first, second}), "");
+  second.may_share_gpu = true;
+  EXPECT_EQ(mismatch({first, second}), "");
+  // An identity that reads as another's host name is not that host.
+  RankInfo named = rank_on(1, "node9");
+  named.uuid = "GPU-0";
+  named.nccl_host_id = "node3";
+  EXPECT_EQ(mismatch({rank_on(0, "node3"), named}), "");
+  // No GPU is nobody's.
+  RankInfo cpu = rank_on(0, "node3"), other = rank_on(1, "node3");
+  cpu.uuid = other.uuid = "";
+  EXPECT_EQ(mismatch({cpu, other}), "");
+}
+
+TEST(Members, VersionsThatDifferAreNamedOnBothSides) {
+  RankInfo first = rank_on(0, "node3"), second = rank_on(1, "node7"), third = rank_on(2, "node8");
+  second.versions = {{"NCCL", "2.27.5"}, {"roofmark", "1"}};
+  third.versions = {{"NCCL", "2.26.2"}};
+  EXPECT_EQ(mismatch({first, second, third}),
+            "versions of NCCL differ: rank 0 (node3) has 2.28.9, rank 1 (node7) has 2.27.5; "
+            "versions of roofmark differ: rank 0 (node3) has 1, rank 2 (node8) has no roofmark");
+  third.versions = first.versions;
+  third.versions.emplace_back("MPI", "4");
+  EXPECT_EQ(mismatch({first, third}), "versions of MPI differ: rank 0 (node3) has no MPI, rank 2 (node8) has 4");
+  EXPECT_EQ(mismatch({}), "");
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/nccl/log.hpp"
+
+#include <gmock/gmock.h>
+
+namespace roofmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(NcclLog, TellsTheAlgorithmOfTheLastCall) {
+  const NcclChoice choice = parse_nccl_log(
+      "node7:4242:4242 [0] NCCL INFO AllReduce: 8 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..0}\n"
+      "node7:4242:4242 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo NVLS_TREE proto SIMPLE channel{Lo..Hi}={2..17}\n");
+  EXPECT_EQ(choice.algorithm, "NVLS_TREE");
+  EXPECT_EQ(choice.protocol, "SIMPLE");
+  EXPECT_EQ(choice.channels, 16);
+  EXPECT_THAT(choice.transports, IsEmpty());
+}
+
+TEST(NcclLog, NamesTheNumbersOfOlderVersions) {
+  const NcclChoice choice = parse_nccl_log("a:1:1 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo 1 proto 2 time 12.345678");
+  EXPECT_EQ(choice.algorithm, "RING");
+  EXPECT_EQ(choice.protocol, "SIMPLE");
+  EXPECT_FALSE(choice.channels);
+  EXPECT_EQ(parse_nccl_log("a:1:1 [0] NCCL INFO Reduce: 1 Bytes -> Algo 99 proto 7 time 1").algorithm, "99");
+}
+
+TEST(NcclLog, TellsASymmetricKernel) {
+  const NcclChoice choice = parse_nccl_log(
+      "a:1:1 [0] NCCL INFO AllReduce: 4 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..3}\n"
+      "a:1:1 [0] NCCL INFO AllReduce [Symmetric]: 65536 Bytes -> Kernel AllReduce_AGxLL_R nchannels 8 nthreads 512 nWorks 1\n");
+  EXPECT_EQ(choice.algorithm, "symmetric AllReduce_AGxLL_R");
+  EXPECT_EQ(choice.protocol, "");
+  EXPECT_EQ(choice.channels, 8);
+}
+
+TEST(NcclLog, TellsEachTransportOnce) {
+  const NcclChoice choice = parse_nccl_log(
+      "a:1:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+      "a:1:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n"
+      "a:1:9 [0] NCCL INFO Channel 02/0 : 0[0] -> 1[1] via P2P/direct pointer\n"
+      "a:1:9 [0] NCCL INFO Channel 03/1 : 0[0] -> 1[1] via P2P/indirect/2[2]\n"
+      "a:1:9 [0] NCCL INFO Channel 04 : 0[0] -> 1[1] via SHM/direct/direct\n"
+      "a:1:9 [0] NCCL INFO Channel 05/0 : 3[3] -> 4[0] [send] via NET/IB/0/GDRDMA\n"
+      "a:1:9 [0] NCCL INFO Channel 06/0 : 4[0] -> 3[3] [receive] via NET/IB/12(3)/GDRDMA/Shared\n"
+      "a:1:9 [0] NCCL INFO Channel 07/0 : 4[0] -> 3[3] [receive] via NET/Socket/1\n"
+      "a:1:9 [0] NCCL INFO CollNet 00/0 : 0 [send] via COLLNET/SHARP/0/GDRDMA\n"
+      "a:1:9 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR 1\n"
+      "a:1:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+  EXPECT_THAT(choice.transports, ElementsAre("COLLNET/SHARP/GDRDMA", "NET/IB/GDRDMA", "NET/IB/GDRDMA/Shared", "NET/Socket",
+                                             "P2P/CUMEM", "P2P/CUMEM/read", "P2P/direct", "P2P/indirect", "SHM/direct/direct"));
+  EXPECT_EQ(choice.algorithm, "");
+}
+
+TEST(NcclLog, MakesNothingOfWhatIsNoneOfNccls) {
+  for (const char* log : {"", "\n\n", "AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..3}", "a:1:1 [0] NCCL INFO ",
+                          "a:1:1 [0] NCCL INFO   Algorithm   |                            Tree                  |",
+                          "\n[2025-01-01 00:00:00] a:1:1 [0] init.cc:12 NCCL WARN Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM"}) {
+    const NcclChoice choice = parse_nccl_log(log);
+    EXPECT_EQ(choice.algorithm + choice.protocol, "") << log;
+    EXPECT_FALSE(choice.channels) << log;
+    EXPECT_THAT(choice.transports, IsEmpty()) << log;
+  }
+}
+
+TEST(NcclLog, TakesALineThatWasCutOff) {
+  EXPECT_EQ(parse_nccl_log("a:1:1 [0] NCCL INFO AllReduce: 8 Bytes -> Algo RI").algorithm, "RI");
+  EXPECT_FALSE(parse_nccl_log("a:1:1 [0] NCCL INFO AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0.").channels);
+  EXPECT_THAT(parse_nccl_log("a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via ").transports, IsEmpty());
+}
+
+}  // namespace
+}  // namespace roofmark
