@@ -36,8 +36,8 @@ TEST(Contention, ATenthOfACoreIsOneOnFewCoresAndTwoPercentOnMany) {
 TEST(Contention, SaysHowManyCoresAndWhatItMeans) {
   const auto finding = found(180 + 131, 0, 2);
   ASSERT_TRUE(finding);
-  EXPECT_THAT(*finding, AllOf(HasSubstr("1.31 cores busy on average, beside the 2"), HasSubstr("rates are too low"),
-                              HasSubstr("not ones to sign for"), Not(HasSubstr("container")), Not(HasSubstr("hypervisor"))));
+  EXPECT_THAT(*finding, AllOf(HasSubstr("1.31 cores busy on average, beside the 2"), Not(HasSubstr("container")),
+                              Not(HasSubstr("hypervisor"))));
 }
 
 TEST(Contention, InsideALimitTheWholeMachineCountsAndItIsSaid) {
@@ -49,7 +49,7 @@ TEST(Contention, TimeThatTheHypervisorTakesIsOneToo) {
   const auto finding = found(180, 5, 2);
   ASSERT_TRUE(finding);
   EXPECT_THAT(*finding, AllOf(HasSubstr("0.05 cores' time, 2.5 %"), Not(HasSubstr("other programs"))));
-  EXPECT_THAT(*found(400, 5, 2), AllOf(HasSubstr("2.20 cores busy"), HasSubstr("hypervisor"), HasSubstr("not ones to sign")));
+  EXPECT_THAT(*found(400, 5, 2), AllOf(HasSubstr("2.20 cores busy"), HasSubstr("hypervisor")));
 }
 
 TEST(Contention, NoTimeAndNoCoresGiveNone) {
