@@ -12,7 +12,7 @@
 #include "bench/program/commands.hpp"
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/machine/contention.hpp"
-#include "harness/measure/measure.hpp"
+#include "harness/measure/runner.hpp"
 #include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/team/team.hpp"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace roofmark {
 
@@ -10,3 +11,16 @@ namespace roofmark {
 using Json = nlohmann::ordered_json;
 
 }  // namespace roofmark
+
+/// An absent value is null.
+template <class T>
+struct nlohmann::adl_serializer<std::optional<T>> {
+  template <class Json>
+  static void to_json(Json& json, const std::optional<T>& value) {
+    json = value ? Json(*value) : Json(nullptr);
+  }
+  template <class Json>
+  static void from_json(const Json& json, std::optional<T>& value) {
+    value = json.is_null() ? std::optional<T>() : json.template get<T>();
+  }
+};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/judge/analysis.hpp"
-#include "harness/measure/measure.hpp"
+#include "harness/measure/settings.hpp"
 
 namespace roofmark {
 

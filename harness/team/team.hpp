@@ -8,35 +8,37 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/json.hpp"
+
 namespace roofmark {
 
-/// Thrown out of the loop after a signal to any rank: what was under way is not run.
+/// Thrown out of the loop after a signal to any rank: the case in progress is not run.
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// Thrown on the ranks that are well when another one said by agree(false) that it is not.
+/// Thrown on the healthy ranks when another one said agree(false).
 class PeerFailed : public std::runtime_error {
  public:
   PeerFailed() : std::runtime_error("failed on another rank") {}
 };
 
-/// Thrown by every rank of a team alike, after they agreed on it.
+/// Thrown by every rank of a team, after they agreed on it.
 class TeamError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Thrown where the ranks' own communication fails: they are no longer in step, and nothing of the team may be called any more.
+/// Thrown when the ranks' own communication fails: they are out of step, and no function of the team may be called any more.
 class TeamBroken : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 /// The ranks that measure together. Every rank calls the same functions in the same order; only agree(false) may stand where
-/// the others call another one, which then throws PeerFailed there. Every function throws Interrupted, on all ranks at once,
-/// when one of them was.
+/// the others call another function, which then throws PeerFailed there. Every function throws Interrupted, on all ranks at
+/// once, when one of them was.
 class Team {
  public:
   virtual ~Team() = default;
@@ -47,15 +49,27 @@ class Team {
   virtual bool agree(bool ok) = 0;
   /// The value of rank 0, on every rank.
   virtual std::int64_t decide(std::int64_t value) = 0;
-  /// The greatest of the ranks' i-th values, for every i; all ranks bring equally many, none of them NaN.
+  /// For every i, the maximum of the ranks' i-th values. All ranks bring the same number of values, none of them NaN.
   virtual std::vector<double> max(std::vector<double> values) = 0;
-  /// What each rank brings, by rank.
-  virtual std::vector<std::string> gather(const std::string& text) = 0;
-  /// "rank 3 (node7)"; of a team of one "".
+  /// "rank 3 (node7)"; "" in a team of one.
   virtual std::string describe(int rank) const = 0;
 
-  /// The least of the ranks' values.
+  /// Each rank's value, by rank. T is whatever nlohmann's JSON converts: numbers, text, containers, std::optional, and structs
+  /// with NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE. Numbers arrive bit for bit.
+  template <class T>
+  std::vector<T> gather(const T& value) {
+    std::string bytes;
+    nlohmann::json::to_cbor(nlohmann::json(value), bytes);
+    std::vector<T> values;
+    for (const std::string& received : gather_bytes(bytes))
+      values.push_back(nlohmann::json::from_cbor(received).template get<T>());
+    return values;
+  }
+  /// The minimum of the ranks' values.
   double min(double value) { return -max({-value}).front(); }
+
+ private:
+  virtual std::vector<std::string> gather_bytes(const std::string& bytes) = 0;
 };
 
 /// A team of one, without MPI.
@@ -70,10 +84,10 @@ class SoloTeam final : public Team {
   bool agree(bool ok) override { return ok; }
   std::int64_t decide(std::int64_t value) override { return value; }
   std::vector<double> max(std::vector<double> values) override { return values; }
-  std::vector<std::string> gather(const std::string& text) override { return {text}; }
   std::string describe(int) const override { return {}; }
 
  private:
+  std::vector<std::string> gather_bytes(const std::string& bytes) override { return {bytes}; }
   void check_interrupt() const {
     if (interrupted_ && interrupted_->load()) throw Interrupted();
   }

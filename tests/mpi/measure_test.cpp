@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/measure.hpp"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "harness/measure/candidates.hpp"
+#include "harness/measure/runner.hpp"
 #include "harness/team/mpi/team.hpp"
 #include "tests/harness/fake_device.hpp"
 
@@ -24,6 +24,11 @@ class MpiMeasureTest : public testing::Test {
     settings.effort.gap_seconds = 0;
     return Runner(device, team, settings);
   }
+  std::vector<double> time(const std::vector<Launch>& candidates) {
+    Settings settings;
+    settings.clock = [this] { return device.clock; };
+    return time_candidates(device, team, settings, candidates, {}, 1);
+  }
   // They are together again.
   void TearDown() override { EXPECT_TRUE(team.agree(true)); }
 
@@ -38,7 +43,7 @@ TEST_F(MpiMeasureTest, WhatOneRankCannotDoTakesForEverOnAll) {
     const Launch fragile = [&](Stream, int) {
       if (++made == fails_at && last()) throw DeviceError("refused", false);
     };
-    const std::vector<double> seconds = runner().time({fragile, once}, {}, 1);
+    const std::vector<double> seconds = time({fragile, once});
     ASSERT_EQ(seconds.size(), 2U);
     EXPECT_TRUE(std::isinf(seconds[0])) << fails_at;
     EXPECT_NEAR(seconds[1], 1e-3, 1e-9);
@@ -47,12 +52,12 @@ TEST_F(MpiMeasureTest, WhatOneRankCannotDoTakesForEverOnAll) {
 
 TEST_F(MpiMeasureTest, WhatIsProposedOnSomeRanksOnlyIsTakenByNone) {
   const std::vector<Launch> launches(last() ? 1 : 3, [](Stream, int) {});
-  const std::vector<double> seconds = runner().time(launches, {}, 1);
+  const std::vector<double> seconds = time(launches);
   ASSERT_EQ(seconds.size(), launches.size());
   EXPECT_NEAR(seconds[0], 1e-3, 1e-9);
   for (std::size_t i = 1; i < seconds.size(); ++i) EXPECT_EQ(std::isinf(seconds[i]), team.size() > 1);
   if (team.size() == 1) return;
-  EXPECT_THROW(runner().time(std::vector<Launch>(last() ? 0 : 1, launches[0]), {}, 1), DeviceError);
+  EXPECT_THROW(time(std::vector<Launch>(last() ? 0 : 1, launches[0])), DeviceError);
 }
 
 TEST_F(MpiMeasureTest, ARankWhoseDeviceIsLostWhileOthersChooseEndsTheCaseOnAll) {

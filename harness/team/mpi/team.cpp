@@ -104,29 +104,29 @@ std::vector<double> MpiTeam::max(std::vector<double> values) {
   return values;
 }
 
-std::vector<std::string> MpiTeam::gather(const std::string& text) {
+std::vector<std::string> MpiTeam::gather_bytes(const std::string& bytes) {
   barrier();
-  return gather_unchecked(text);
+  return gather_unchecked(bytes);
 }
 
-std::vector<std::string> MpiTeam::gather_unchecked(const std::string& text) {
+std::vector<std::string> MpiTeam::gather_unchecked(const std::string& bytes) {
   const auto ranks = static_cast<std::size_t>(size_);
-  const int length = static_cast<int>(text.size());
+  const int length = static_cast<int>(bytes.size());
   std::vector<int> lengths(ranks), starts(ranks);
   in_step(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, world_));
   std::int64_t total = 0;
   for (std::size_t r = 0; r < ranks; ++r) {
     starts[r] = static_cast<int>(total);
     total += lengths[r];
-    if (total > INT_MAX) throw std::length_error("more text from the ranks than MPI can count");
+    if (total > INT_MAX) throw std::length_error("the ranks gather more bytes than MPI can count");
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  in_step(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, world_));
-  std::vector<std::string> texts;
+  in_step(MPI_Allgatherv(bytes.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, world_));
+  std::vector<std::string> parts;
   for (std::size_t r = 0; r < ranks; ++r) {
-    texts.push_back(all.substr(static_cast<std::size_t>(starts[r]), static_cast<std::size_t>(lengths[r])));
+    parts.push_back(all.substr(static_cast<std::size_t>(starts[r]), static_cast<std::size_t>(lengths[r])));
   }
-  return texts;
+  return parts;
 }
 
 std::string MpiTeam::describe(int rank) const {

@@ -56,7 +56,6 @@ class MpiTeam final : public Team {
   bool agree(bool ok) override;
   std::int64_t decide(std::int64_t value) override;
   std::vector<double> max(std::vector<double> values) override;
-  std::vector<std::string> gather(const std::string& text) override;
   std::string describe(int rank) const override;
 
   MPI_Comm world() const { return world_; }
@@ -64,7 +63,8 @@ class MpiTeam final : public Team {
 
  private:
   bool exchange(bool ok);
-  std::vector<std::string> gather_unchecked(const std::string& text);
+  std::vector<std::string> gather_bytes(const std::string& bytes) override;
+  std::vector<std::string> gather_unchecked(const std::string& bytes);
 
   MPI_Comm world_ = MPI_COMM_NULL;
   int size_ = 1, rank_ = 0;

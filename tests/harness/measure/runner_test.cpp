@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/measure.hpp"
+#include "harness/measure/runner.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <set>
 
+#include "harness/measure/candidates.hpp"
+#include "harness/measure/slots.hpp"
 #include "harness/model/statistics.hpp"
 #include "tests/harness/fake_device.hpp"
 
@@ -38,6 +40,12 @@ class Measure : public testing::Test {
     settings.clock = [this] { return device.clock; };
     settings.effort.gap_seconds = 0;
     return Runner(device, team, settings);
+  }
+
+  std::vector<double> time(const std::vector<Launch>& candidates) {
+    Settings settings;
+    settings.clock = [this] { return device.clock; };
+    return time_candidates(device, team, settings, candidates, {}, 1);
   }
 
   Record measure(Case c) { return runner().run({{std::move(c)}, {}}, 1).front(); }
@@ -259,7 +267,7 @@ TEST_F(Measure, OperandsAreRestoredBeforeEachSampleWhereTheyAreOverwritten) {
   EXPECT_EQ(device.restores, device.batches);
 }
 
-TEST_F(Measure, OfSeveralLaunchesEachIsTimedAndOneThatFailsTakesForEver) {
+TEST_F(Measure, EveryCandidateIsTimedAndAFailingOneTakesInfinitelyLong) {
   double now = 0;
   device.seconds = [&](int) { return now; };
   const Launch slow = [&](Stream, int) { now = 2e-3; };
@@ -268,18 +276,18 @@ TEST_F(Measure, OfSeveralLaunchesEachIsTimedAndOneThatFailsTakesForEver) {
   const Launch failing = [&](Stream, int) {
     if (++made == 5) throw DeviceError("no such algorithm", false);
   };
-  const std::vector<double> seconds = runner().time({slow, failing, fast}, {}, 1);
+  const std::vector<double> seconds = time({slow, failing, fast});
   ASSERT_EQ(seconds.size(), 3U);
   EXPECT_NEAR(seconds[0], 2e-3, 1e-12);
   EXPECT_TRUE(std::isinf(seconds[1]));
   EXPECT_NEAR(seconds[2], 1e-6, 1e-12);
 
   made = 0;
-  EXPECT_THROW(runner().time({failing}, {}, 1), DeviceError);
+  EXPECT_THROW(time({failing}), DeviceError);
   const Launch losing = [](Stream, int) { throw DeviceError("lost", true); };
-  EXPECT_THROW(runner().time({fast, losing}, {}, 1), DeviceError);
+  EXPECT_THROW(time({fast, losing}), DeviceError);
   device.valid = [](int) { return false; };
-  EXPECT_THROW(runner().time({fast}, {}, 1), DeviceError);
+  EXPECT_THROW(time({fast}), DeviceError);
 }
 
 TEST_F(Measure, AnInterruptLeavesTheLoop) {
@@ -297,7 +305,7 @@ class SlowTeam final : public Team {
  public:
   int barriers = 0;
   bool other_ok = true;
-  std::function<std::string(const std::string&)> other_says = [](const std::string& text) { return text; };
+  std::function<nlohmann::json(nlohmann::json)> other_says = [](nlohmann::json own) { return own; };
   int size() const override { return 2; }
   int rank() const override { return 0; }
   void barrier() override { ++barriers; }
@@ -305,12 +313,18 @@ class SlowTeam final : public Team {
   std::int64_t decide(std::int64_t value) override { return value; }
   std::vector<double> max(std::vector<double> values) override {
     for (double& value : values) {
-      if (value >= 0) value = std::max(value, 2e-3);  // a negative one asks for the least
+      if (value >= 0) value = std::max(value, 2e-3);  // a negative one asks for the minimum
     }
     return values;
   }
-  std::vector<std::string> gather(const std::string& text) override { return {text, other_says(text)}; }
   std::string describe(int rank) const override { return "rank " + std::to_string(rank); }
+
+ private:
+  std::vector<std::string> gather_bytes(const std::string& bytes) override {
+    std::string other;
+    nlohmann::json::to_cbor(other_says(nlohmann::json::from_cbor(bytes)), other);
+    return {bytes, other};
+  }
 };
 
 TEST_F(Measure, ASampleIsTheSlowestRanks) {
@@ -328,7 +342,11 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
   SlowTeam slow;
   slow.other_ok = false;
-  slow.other_says = [](const std::string&) { return "b0 0 0\nno such device"; };
+  slow.other_says = [](nlohmann::json verdict) {
+    verdict["status"] = Status::failed;
+    verdict["reason"] = "no such device";
+    return verdict;
+  };
   Settings settings;
   settings.clock = [this] { return device.clock; };
   const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
@@ -338,7 +356,10 @@ TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
 
 TEST_F(Measure, OfTwoRanksWhoseBitsDifferBothAreNamed) {
   SlowTeam slow;
-  slow.other_says = [](const std::string& text) { return text.find('|') == std::string::npos ? text : text + "0"; };
+  slow.other_says = [](nlohmann::json bits) {
+    if (bits.contains("hash")) bits["hash"] = "other bits";
+    return bits;
+  };
   Settings settings;
   settings.clock = [this] { return device.clock; };
   const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();

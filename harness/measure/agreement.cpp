@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/agreement.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/model/statistics.hpp"
+
+namespace roofmark {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99)
+
+namespace {
+
+constexpr Status kWorstFirst[] = {Status::wrong, Status::failed, Status::not_run, Status::unsupported, Status::ok};
+
+auto severity(Status status) { return std::find(std::begin(kWorstFirst), std::end(kWorstFirst), status); }
+
+struct RankVerdict {
+  Status status = Status::ok;
+  std::string reason;
+  double error = 0, bound = 0;
+  std::size_t wrong = 0;  ///< elements
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
+
+struct Bits {
+  std::string key, hash;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bits, key, hash)
+
+}  // namespace
+
+void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason) {
+  record.status = own_status;
+  record.reason = own_reason;
+  if (team.size() == 1) return;
+  std::optional<Verification>& found = record.verification_after ? record.verification_after : record.verification_before;
+  const Verification own = found.value_or(Verification{});
+  const auto ranks = team.gather(RankVerdict{own_status, own_reason, own.error, own.bound, own.wrong});
+  const auto worst = std::min_element(ranks.begin(), ranks.end(), [](const RankVerdict& a, const RankVerdict& b) {
+    return severity(a.status) < severity(b.status);
+  });
+  record.status = worst->status;
+  record.reason = team.describe(static_cast<int>(worst - ranks.begin())) + ": " + worst->reason;
+  if (record.status != Status::wrong) return;
+  std::size_t wrong = 0;
+  std::vector<std::string> others;
+  for (auto rank = worst; rank != ranks.end(); ++rank) {
+    if (rank->status != Status::wrong) continue;
+    wrong += rank->wrong;
+    if (rank != worst) others.push_back(team.describe(static_cast<int>(rank - ranks.begin())));
+  }
+  if (!others.empty()) record.reason += fmt::format("; also wrong: {}", fmt::join(others, ", "));
+  // The record is the team's, and so is its verification.
+  if (found) found = Verification{Verification::Status::failed, worst->error, worst->bound, record.reason, wrong};
+}
+
+void compare_fingerprints(Team& team, std::optional<Fingerprint>& own) {
+  const auto all = team.gather(own ? std::optional<Bits>({own->key, own->hash}) : std::nullopt);
+  std::map<std::string, std::map<std::string, std::vector<int>>> ranks;  // by key, by hash
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank]) ranks[all[rank]->key][all[rank]->hash].push_back(static_cast<int>(rank));
+  }
+  if (!own) return;
+  std::vector<int>& differing = own->differing_ranks;
+  for (const auto& [key, hashes] : ranks) {
+    std::size_t largest = 0;
+    for (const auto& [hash, same] : hashes) largest = std::max(largest, same.size());
+    const auto groups_of_largest =
+        std::count_if(hashes.begin(), hashes.end(), [&](const auto& group) { return group.second.size() == largest; });
+    const auto nondeterministic = hashes.find(std::string());
+    if (nondeterministic != hashes.end() && nondeterministic->second.size() == largest) continue;  // the operation may be so
+    for (const auto& [hash, same] : hashes) {
+      const bool majority = same.size() == largest && groups_of_largest == 1;
+      if (hashes.size() == 1 || majority) continue;
+      differing.insert(differing.end(), same.begin(), same.end());
+    }
+  }
+  std::sort(differing.begin(), differing.end());
+}
+
+std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds) {
+  std::optional<RankTimes> own;
+  if (!own_seconds.empty()) {
+    std::vector<Sample> samples;
+    for (const double seconds : own_seconds) samples.push_back({0, seconds, 0, 0, false});
+    const Summary summary = summarize(samples);
+    own = RankTimes{summary.median, summary.maximum, summary.p95, summary.p99};
+  }
+  return team.gather(own);
+}
+
+}  // namespace roofmark

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "harness/measure/settings.hpp"
+#include "harness/team/team.hpp"
+
+namespace roofmark {
+
+/// Stands for a sample that does not count. In a team, one rank's void sample voids the others' at the same index.
+inline constexpr double kVoidSample = std::numeric_limits<double>::infinity();
+
+/// Launches per sample: as many as reach Effort::sample_seconds, within Effort::max_launches.
+int launches_per_sample(double seconds_per_launch, const Effort& effort);
+
+/// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any. Every
+/// rank calls it at the same point; ranks may have different numbers of candidates. Throws DeviceError where none is left.
+std::vector<double> time_candidates(Device& device, Team& team, const Settings& settings, const std::vector<Launch>& candidates,
+                                    const Protocol& protocol, int slots);
+
+}  // namespace roofmark

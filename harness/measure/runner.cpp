@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace roofmark {
+
+namespace {
+constexpr double kNoLimit = 1e18;  // bytes
+}
+
+double steady_seconds() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+std::vector<Record> Runner::run(const Group& group, int pass) {
+  std::vector<CaseRun> runs;
+  runs.reserve(group.cases.size());
+  for (const Case& c : group.cases) runs.emplace_back(state_, c, pass);
+
+  // The group's cases are in memory together, so each gets an equal share. A lost device cannot be asked how much is free.
+  const auto alive = std::count_if(runs.begin(), runs.end(), [](const CaseRun& run) { return run.alive(); });
+  const bool ask = alive > 0 && !device_lost();
+  const double free = ask ? static_cast<double>(state_.device.free_bytes()) * state_.settings.memory_fraction : kNoLimit;
+  // All ranks prepare the same number of slots.
+  const auto limit = static_cast<std::size_t>(state_.team.min(free));
+  for (CaseRun& run : runs) run.prepare(limit / static_cast<std::size_t>(std::max<std::ptrdiff_t>(alive, 1)));
+  for (CaseRun& run : runs) run.verify();
+  for (CaseRun& run : runs) run.warm_up();
+  for (int block = 0; block < state_.settings.effort.blocks; ++block) {
+    if (block > 0) std::this_thread::sleep_for(std::chrono::duration<double>(state_.settings.effort.gap_seconds));
+    for (CaseRun& run : runs) run.time_block(block);
+  }
+  for (CaseRun& run : runs) run.verify_again();
+
+  std::vector<Record> records;
+  for (CaseRun& run : runs) records.push_back(run.finish());
+  return records;
+}
+
+}  // namespace roofmark

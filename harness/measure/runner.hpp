@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "harness/measure/case_run.hpp"
+
+namespace roofmark {
+
+/// Prepares, verifies, warms up and times groups of cases on one device: the project's only timing loop.
+class Runner {
+ public:
+  Runner(Device& device, Team& team, Settings settings) : state_{device, team, std::move(settings), {}, {}, {}} {}
+
+  /// One record per case of the group, in its order; the same on every rank except for what only one rank knows (notes,
+  /// blocks). A case that fails is recorded with its reason and the others still run. Placements are left to the analysis,
+  /// which knows all ceilings. Sets device_lost() after a sticky error. Throws Interrupted.
+  std::vector<Record> run(const Group& group, int pass);
+
+  bool device_lost() const { return !state_.lost_to.empty(); }
+  const WallTime& wall_time() const { return state_.wall; }
+
+  void on_stage(StageListener listener) { state_.listener = std::move(listener); }
+
+ private:
+  RunState state_;
+};
+
+}  // namespace roofmark

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "harness/model/case.hpp"
+
+namespace roofmark {
+
+/// How much is measured. Every number here is a decision about all cases; docs/method.md gives the reasons.
+struct Effort {
+  double max_seconds = 1.0;            ///< timing budget per case, without warm-up and verification
+  int blocks = 5;                      ///< apart in time; the median's interval comes from them
+  double gap_seconds = 0.01;           ///< minimum pause between two blocks of a case
+  double sample_seconds = 100e-6;      ///< minimum device time of one sample
+  int max_launches = 256;              ///< per sample behind the gate; more would fill the launch queue
+  double window_seconds = 0.1;         ///< length of a warm-up window
+  double warm_up_seconds = 2.0;        ///< maximum
+  double window_agreement = 0.01;      ///< the case has settled when the medians of two windows agree this well
+  double interval_half_width = 0.005;  ///< of the median, at 95 %
+  int min_samples = 20;                ///< for p5 and p95, within the budget
+  int max_samples = 20000;
+};
+
+/// Seconds of a monotonic clock.
+double steady_seconds();
+
+struct Settings {
+  Effort effort;
+  Distribution data = Distribution::normal;
+  std::uint64_t seed = 1;
+  double memory_fraction = 0.9;  ///< largest share of free memory that one group of cases may use
+  /// The build, as part of every fingerprint's key.
+  std::string build_key;
+  /// The host clock that windows and budgets are kept by; tests bring their own.
+  std::function<double()> clock = steady_seconds;
+};
+
+/// Seconds per stage, summed over the run.
+struct WallTime {
+  double preparation = 0, verification = 0, warm_up = 0, timing = 0, writing = 0;
+};
+
+/// Adds the time until it is destroyed to a total.
+class Stopwatch {
+ public:
+  Stopwatch(double& total, const std::function<double()>& clock) : total_(total), clock_(clock), start_(clock()) {}
+  ~Stopwatch() { total_ += clock_() - start_; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& total_;
+  const std::function<double()>& clock_;
+  double start_;
+};
+
+/// Called as each stage of a case begins: "preparing", "verifying", "warming up", "timing".
+using StageListener = std::function<void(const std::string& case_name, std::string_view stage)>;
+
+}  // namespace roofmark
