@@ -12,7 +12,7 @@
 #include "harness/machine/children.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
-#include "harness/team/watchdog.hpp"
+#include "harness/team/solo_watch.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -36,12 +36,11 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   TerminalStyle style = terminal_style(stdout);
   if (!options.color.empty()) style.colour = options.color == "yes";
   Progress progress(terminal_style(stderr), options.quiet || !options.format.empty(), count_cases(cases));
-  Watchdog watchdog(options.timeout, [&](const std::string& what) {
-    const std::string reason = fmt::format("no progress for {} while {}", format_duration(options.timeout), what);
+  SoloWatch watch(options.timeout, [&](const Standstill& standstill) {
     int status = kNotMeasured;
     try {
-      fmt::print(stderr, "\nroofmark: {}: {}\n", session.under_way(), reason);
-      status = session.abandon(reason);
+      fmt::print(stderr, "\nroofmark: {}: {}\n", session.under_way(), standstill.reason);
+      status = session.abandon(standstill.reason);
     } catch (const std::exception& error) {
       fmt::print(stderr, "roofmark: {}\n", error.what());
     }
@@ -51,15 +50,15 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   const bool complete = measure(runner, cases,
                                 {[&](const std::string& case_name, std::string_view stage) {
                                    session.doing(case_name, runner.wall_time());
-                                   watchdog.watch(std::string(stage));
+                                   watch.doing(std::string(stage));
                                    progress.show(case_name, stage);
                                  },
                                  [&](const Group& group, const std::vector<Record>& records, int pass) {
-                                   watchdog.rest();
+                                   watch.rest();
                                    session.add(records, group.comparisons, pass);
                                    for (const Record& record : records) progress.done(record);
                                  }});
-  watchdog.rest();
+  watch.rest();
   progress.clear();
   const int status = session.finish(complete, runner.wall_time());
   session.present(options, style);

@@ -25,7 +25,7 @@
 #include "harness/model/units.hpp"
 #include "harness/present/terminal_communication.hpp"
 #include "harness/result/team_json.hpp"
-#include "harness/team/arrivals.hpp"
+#include "harness/team/team_watch.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/mpi/collectives.hpp"
 
@@ -228,12 +228,13 @@ class Files {
 };
 
 /// The channel beside MPI; rank 0 says over MPI where it listens.
-std::unique_ptr<Arrivals> meet(MpiTeam& team, const Arrivals::Setup& setup) {
-  std::unique_ptr<Arrivals> channel = together(
-      team, [&] { return team.rank() == 0 ? std::make_unique<Arrivals>(setup, std::string()) : std::unique_ptr<Arrivals>(); });
+std::unique_ptr<TeamWatch> meet(MpiTeam& team, const TeamWatch::Setup& setup) {
+  std::unique_ptr<TeamWatch> channel = together(team, [&] {
+    return team.rank() == 0 ? std::make_unique<TeamWatch>(setup, std::string()) : std::unique_ptr<TeamWatch>();
+  });
   const std::string address = team.gather(channel ? channel->address() : std::string()).front();
-  std::unique_ptr<Arrivals> others = together(
-      team, [&] { return team.rank() == 0 ? std::unique_ptr<Arrivals>() : std::make_unique<Arrivals>(setup, address); });
+  std::unique_ptr<TeamWatch> others = together(
+      team, [&] { return team.rank() == 0 ? std::unique_ptr<TeamWatch>() : std::make_unique<TeamWatch>(setup, address); });
   return channel ? std::move(channel) : std::move(others);
 }
 
@@ -244,7 +245,7 @@ class Watched {
   Watched(
       MpiTeam& team, double timeout, std::function<void(const std::string&)> abandon = [](const std::string&) {})
       : team_(team), abandon_(std::move(abandon)) {
-    Arrivals::Setup setup;
+    TeamWatch::Setup setup;
     setup.rank = team.rank();
     setup.size = team.size();
     setup.timeout_seconds = timeout;
@@ -288,13 +289,13 @@ class Watched {
 
   MpiTeam& team_;
   std::function<void(const std::string&)> abandon_;
-  std::unique_ptr<Arrivals> channel_;
+  std::unique_ptr<TeamWatch> channel_;
 };
 
 /// Where what precedes the result goes: not to stdout where a format is asked for.
 std::FILE* said_beside(const RunOptions& options) { return options.format.empty() ? stdout : stderr; }
 
-int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrivals& arrivals, Files& files) {
+int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& watch, Files& files) {
   const bool first = team.rank() == 0;
   const RunOptions& run = options.run;
   Crew crew = assemble_crew(team, options);
@@ -303,9 +304,9 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrival
     std::fflush(said_beside(run));
   }
 
-  arrivals.doing("listing the cases");
+  watch.doing("listing the cases");
   Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
-  fabric.step = [&] { arrivals.part(); };
+  fabric.step = [&] { watch.part(); };
   const Plan cases = team_plan(team, job, crew, fabric, run.selection);
   const Origin origin = origin_of(crew, job, fabric);
   Session* session = files.open(together(team, [&]() -> std::unique_ptr<Session> {
@@ -326,7 +327,7 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrival
   const bool complete = measure(runner, cases,
                                 {[&](const std::string& case_name, std::string_view stage) {
                                    if (session) session->doing(case_name, runner.wall_time());
-                                   arrivals.doing(fmt::format("{} ({})", case_name, stage));
+                                   watch.doing(fmt::format("{} ({})", case_name, stage));
                                    progress.show(case_name, stage);
                                  },
                                  [&](const Group& group, const std::vector<Record>& records, int pass) {
@@ -334,7 +335,7 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrival
                                    session->add(records, group.comparisons, pass);
                                    for (const Record& record : records) progress.done(record);
                                  }});
-  arrivals.rest();
+  watch.rest();
   progress.clear();
   int status = kOk;
   if (session) {
@@ -345,9 +346,9 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Arrival
     std::cout.flush();
     std::fflush(stdout);
   }
-  arrivals.doing("ending");
+  watch.doing("ending");
   if (!complete) {
-    arrivals.step();
+    watch.step();
     return kInterrupted;
   }
   try {
@@ -380,12 +381,12 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   Files files;
   const Watched watched(team, options.run.timeout, [&](const std::string& reason) { files.abandon(reason); });
-  return watched.during([&](Arrivals& arrivals) { return measure_team(team, job, options, arrivals, files); });
+  return watched.during([&](Watch& watch) { return measure_team(team, job, options, watch, files); });
 }
 
 int team_info(MpiTeam& team, const TeamOptions& options) {
   const Watched watched(team, options.run.timeout);
-  return watched.during([&](Arrivals&) {
+  return watched.during([&](Watch&) {
     const Crew crew = assemble_crew(team, options);
     if (team.rank() != 0) return kOk;
     if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
@@ -401,7 +402,7 @@ int team_info(MpiTeam& team, const TeamOptions& options) {
 
 int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   const Watched watched(team, options.run.timeout);
-  return watched.during([&](Arrivals&) {
+  return watched.during([&](Watch&) {
     const Crew crew = assemble_crew(team, options);
     const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
     const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/team/arrivals.hpp"
+#include "harness/team/team_watch.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ class Turns {
  private:
   int socket_;
 };
-using Script = std::function<void(Arrivals&, Turns)>;
+using Script = std::function<void(TeamWatch&, Turns)>;
 
 /// The ranks of a team, each a process.
 class Processes {
@@ -148,9 +148,9 @@ class Processes {
   [[noreturn]] void run(int rank, const Script& script, int socket) {
     for (const Rank& other : ranks_) ::close(other.socket);
     {
-      Arrivals::Setup setup = setup_;
+      TeamWatch::Setup setup = setup_;
       setup.rank = rank;
-      Arrivals arrivals(setup, address_);
+      TeamWatch arrivals(setup, address_);
       if (rank == 0) {
         const std::string line = arrivals.address() + "\n";
         EXPECT_EQ(::send(socket, line.data(), line.size(), MSG_NOSIGNAL), static_cast<ssize_t>(line.size()));
@@ -170,19 +170,19 @@ class Processes {
     return line;
   }
 
-  Arrivals::Setup setup_;
+  TeamWatch::Setup setup_;
   std::string address_;
   std::vector<Rank> ranks_;
 };
 
 // Under load a process may take long to its next line. So that none is taken for late, they go on together from a rest: who
 // has to wait for one that rests does so.
-void make(Arrivals& arrivals, int steps) {
+void make(TeamWatch& arrivals, int steps) {
   for (int i = 0; i < steps; ++i) arrivals.step();
 }
 /// Makes `steps` and waits for ever, that is until the channel ends the process.
 Script comes_to(int steps) {
-  return [steps](Arrivals& arrivals, Turns turns) {
+  return [steps](TeamWatch& arrivals, Turns turns) {
     make(arrivals, steps - 1);
     arrivals.rest();
     turns.reached();
@@ -202,7 +202,7 @@ std::size_t count(const std::string& text, const std::string& word) {
   return times;
 }
 
-TEST(Arrivals, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
+TEST(TeamWatch, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
   Processes team(3, 0.3, 2);
   team.start([](int rank) { return comes_to(rank == 2 ? 4 : 5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
@@ -220,11 +220,11 @@ TEST(Arrivals, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
   for (const auto* rank : {&first, &second, &late}) EXPECT_EQ(rank->status, kLeft);
 }
 
-TEST(Arrivals, TheFirstToWaitTooLongNeedNotBeRank0) {
+TEST(TeamWatch, TheFirstToWaitTooLongNeedNotBeRank0) {
   Processes team(3, 0.3, 2);
   team.start([](int rank) -> Script {
     if (rank != 0) return comes_to(rank == 2 ? 4 : 5);
-    return [](Arrivals& arrivals, Turns turns) {
+    return [](TeamWatch& arrivals, Turns turns) {
       make(arrivals, 5);
       arrivals.rest();
       turns.reached();
@@ -241,7 +241,7 @@ TEST(Arrivals, TheFirstToWaitTooLongNeedNotBeRank0) {
   EXPECT_EQ(team.end(2).status, kLeft);
 }
 
-TEST(Arrivals, ARankThatIsStoppedIsSilent) {
+TEST(TeamWatch, ARankThatIsStoppedIsSilent) {
   Processes team(3, 0.3, 1);
   team.start([](int) { return comes_to(5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
@@ -258,7 +258,7 @@ TEST(Arrivals, ARankThatIsStoppedIsSilent) {
   EXPECT_EQ(team.end(2).status, kLeft);
 }
 
-TEST(Arrivals, ARankThatIsKilledIsNamedAtOnce) {
+TEST(TeamWatch, ARankThatIsKilledIsNamedAtOnce) {
   Processes team(3, kNever, 2);
   team.start([](int) { return comes_to(5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
@@ -272,7 +272,7 @@ TEST(Arrivals, ARankThatIsKilledIsNamedAtOnce) {
   EXPECT_THAT(second.said, Not(HasSubstr("FOUND")));
 }
 
-TEST(Arrivals, WhenRank0IsKilledEachSaysSoAndLeaves) {
+TEST(TeamWatch, WhenRank0IsKilledEachSaysSoAndLeaves) {
   Processes team(3, kNever, 2);
   team.start([](int) { return comes_to(5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
@@ -285,11 +285,11 @@ TEST(Arrivals, WhenRank0IsKilledEachSaysSoAndLeaves) {
   }
 }
 
-TEST(Arrivals, WhenRank0DoesNotAnswerTheOthersLeaveAndItLearnsThat) {
+TEST(TeamWatch, WhenRank0DoesNotAnswerTheOthersLeaveAndItLearnsThat) {
   Processes team(3, 0.3, 0.3);
   team.start([](int rank) -> Script {
     if (rank != 0) return comes_to(5);
-    return [](Arrivals&, Turns turns) {
+    return [](TeamWatch&, Turns turns) {
       turns.reached();
       while (turns.wait()) {
       }
@@ -311,7 +311,7 @@ TEST(Arrivals, WhenRank0DoesNotAnswerTheOthersLeaveAndItLearnsThat) {
                                           "never [] silent [0] ended []")));
 }
 
-TEST(Arrivals, WhereAllArrivedTheNetworkIsToBlame) {
+TEST(TeamWatch, WhereAllArrivedTheNetworkIsToBlame) {
   Processes team(3, 0.3, 2);
   team.start([](int) { return comes_to(5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
@@ -323,7 +323,7 @@ TEST(Arrivals, WhereAllArrivedTheNetworkIsToBlame) {
   for (const int rank : {1, 2}) EXPECT_THAT(team.end(rank).said, HasSubstr(describe(rank) + " has waited for "));
 }
 
-TEST(Arrivals, AlonenessIsNoReasonToBlameTheNetwork) {
+TEST(TeamWatch, ATeamOfOneDoesNotBlameTheNetwork) {
   Processes team(1, 0.3, 2);
   team.start([](int) { return comes_to(1); });
   team.await(0);
@@ -331,10 +331,10 @@ TEST(Arrivals, AlonenessIsNoReasonToBlameTheNetwork) {
   EXPECT_THAT(team.end(0).said, HasSubstr(found("no progress for 0.3 s", "never [] silent [] ended []")));
 }
 
-TEST(Arrivals, SilentWhileAllIsWell) {
+TEST(TeamWatch, SilentWhileAllIsWell) {
   Processes team(3, 1, 1);
   team.start([](int) -> Script {
-    return [](Arrivals& arrivals, Turns) {
+    return [](TeamWatch& arrivals, Turns) {
       for (int i = 0; i < 100; ++i) {
         arrivals.step();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -348,10 +348,10 @@ TEST(Arrivals, SilentWhileAllIsWell) {
   }
 }
 
-TEST(Arrivals, ARankThatRestsIsNotAccused) {
+TEST(TeamWatch, ARankThatRestsIsNotLate) {
   Processes team(3, 0.2, 1);
   team.start([](int rank) -> Script {
-    return [rank](Arrivals& arrivals, Turns turns) {
+    return [rank](TeamWatch& arrivals, Turns turns) {
       make(arrivals, 4);
       arrivals.rest();
       turns.reached();
@@ -379,11 +379,11 @@ TEST(Arrivals, ARankThatRestsIsNotAccused) {
   }
 }
 
-TEST(Arrivals, OneThatEndsBeforeTheOthersIsNamedByThoseWhoWaitForIt) {
+TEST(TeamWatch, OneThatEndsBeforeTheOthersIsNamedByThoseWhoWaitForIt) {
   Processes team(3, 0.3, 2);
   team.start([](int rank) -> Script {
     if (rank != 2) return comes_to(5);
-    return [](Arrivals& arrivals, Turns turns) {
+    return [](TeamWatch& arrivals, Turns turns) {
       make(arrivals, 4);
       turns.reached();
     };
@@ -396,12 +396,12 @@ TEST(Arrivals, OneThatEndsBeforeTheOthersIsNamedByThoseWhoWaitForIt) {
   EXPECT_EQ(team.end(1).status, kLeft);
 }
 
-TEST(Arrivals, OneThatFailsIsNamedAtOnce) {
+TEST(TeamWatch, OneThatFailsIsNamedAtOnce) {
   for (const int failing : {0, 2}) {
     Processes team(3, kNever, 2);
     team.start([failing](int rank) -> Script {
       if (rank != failing) return comes_to(5);
-      return [](Arrivals& arrivals, Turns turns) {
+      return [](TeamWatch& arrivals, Turns turns) {
         make(arrivals, 4);
         turns.reached();
         turns.wait();
@@ -424,11 +424,11 @@ TEST(Arrivals, OneThatFailsIsNamedAtOnce) {
   }
 }
 
-TEST(Arrivals, WithoutRank0EachWatchesItself) {
+TEST(TeamWatch, WithoutRank0EachWatchesItself) {
   Processes team(2, 0.3, 2);
   team.start([](int rank) -> Script {
     if (rank == 1) return comes_to(5);
-    return [](Arrivals&, Turns turns) { turns.reached(); };
+    return [](TeamWatch&, Turns turns) { turns.reached(); };
   });
   for (const int rank : {0, 1}) team.await(rank);
   EXPECT_EQ(team.end(0).status, 0);
@@ -438,10 +438,10 @@ TEST(Arrivals, WithoutRank0EachWatchesItself) {
   EXPECT_THAT(end.said, HasSubstr("rank 1 (node1) leaves: rank 0 (node0) ended before the others\n"));
 }
 
-TEST(Arrivals, TimeInWhichItWasStoppedItselfIsNoReasonToAccuse) {
+TEST(TeamWatch, TimeInWhichItWasStoppedDoesNotCount) {
   Processes team(2, 1, 1);
   team.start([](int rank) -> Script {
-    return [rank](Arrivals& arrivals, Turns turns) {
+    return [rank](TeamWatch& arrivals, Turns turns) {
       arrivals.step();
       if (rank == 0) arrivals.rest();
       turns.reached();
@@ -468,8 +468,8 @@ TEST(Arrivals, TimeInWhichItWasStoppedItselfIsNoReasonToAccuse) {
 
 // In one process: who may join.
 
-Arrivals::Setup setup_of(int rank, int size) {
-  Arrivals::Setup setup;
+TeamWatch::Setup setup_of(int rank, int size) {
+  TeamWatch::Setup setup;
   setup.rank = rank;
   setup.size = size;
   setup.timeout_seconds = kNever;
@@ -532,27 +532,27 @@ struct Address {
   }
 };
 
-TEST(Arrivals, TheAddressHasATokenAndEveryWayIn) {
-  const Arrivals first(setup_of(0, 2), ""), other(setup_of(0, 2), "");
+TEST(TeamWatch, TheAddressHasATokenAndEveryWayIn) {
+  const TeamWatch first(setup_of(0, 2), ""), other(setup_of(0, 2), "");
   EXPECT_THAT(first.address(), testing::MatchesRegex("[0-9a-f]{32}( [][0-9a-f.:]+:[0-9]+)* 127\\.0\\.0\\.1:[0-9]+"));
   EXPECT_NE(Address(first.address()).token, Address(other.address()).token);
 }
 
-TEST(Arrivals, AnotherTokenIsRefusedAndTheRightOneStillJoins) {
-  Arrivals first(setup_of(0, 2), "");
+TEST(TeamWatch, AnotherTokenIsRefusedAndTheRightOneStillJoins) {
+  TeamWatch first(setup_of(0, 2), "");
   const Address address(first.address());
   try {
-    const Arrivals second(setup_of(1, 2), std::string(32, '0') + address.rest);
+    const TeamWatch second(setup_of(1, 2), std::string(32, '0') + address.rest);
     ADD_FAILURE() << "it joined";
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(),
                 AllOf(HasSubstr("rank 1 cannot reach rank 0"), HasSubstr(address.last + " (not rank 0 of this run)")));
   }
-  Arrivals second(setup_of(1, 2), first.address());
+  TeamWatch second(setup_of(1, 2), first.address());
 }
 
-TEST(Arrivals, StrangersAreSentAway) {
-  Arrivals first(setup_of(0, 2), "");
+TEST(TeamWatch, StrangersAreSentAway) {
+  TeamWatch first(setup_of(0, 2), "");
   const Address address(first.address());
   const std::string hello = "hello " + address.token;
   const int silent = connect_to(address.last);
@@ -569,16 +569,16 @@ TEST(Arrivals, StrangersAreSentAway) {
   say(undecided, hello + " 1\n");
   EXPECT_EQ(hear(undecided), "welcome " + address.token);
   ::close(undecided);
-  { Arrivals second(setup_of(1, 2), first.address()); }
+  { TeamWatch second(setup_of(1, 2), first.address()); }
   ::close(silent);
 }
 
-TEST(Arrivals, LinesMayComeInPieces) {
+TEST(TeamWatch, LinesMayComeInPieces) {
   auto ended = std::make_shared<std::promise<Standstill>>();
-  Arrivals::Setup setup = setup_of(0, 2);
+  TeamWatch::Setup setup = setup_of(0, 2);
   setup.on_standstill = [ended](const Standstill& found) { ended->set_value(found); };
   setup.leave = [] {};
-  Arrivals first(setup, "");
+  TeamWatch first(setup, "");
   const Address address(first.address());
   const int other = connect_to(address.last);
   for (const char c : "hello " + address.token + " 1\n") say(other, std::string(1, c));
@@ -595,8 +595,8 @@ TEST(Arrivals, LinesMayComeInPieces) {
   EXPECT_THAT(ended->get_future().get().ended, ElementsAre(1));
 }
 
-TEST(Arrivals, OfSeveralAddressesTheOneThatKnowsTheTokenIsTaken) {
-  Arrivals first(setup_of(0, 2), "");
+TEST(TeamWatch, OfSeveralAddressesTheOneThatKnowsTheTokenIsTaken) {
+  TeamWatch first(setup_of(0, 2), "");
   const Address address(first.address());
   const Bystander mute, wrong;
   std::string closed;
@@ -609,32 +609,32 @@ TEST(Arrivals, OfSeveralAddressesTheOneThatKnowsTheTokenIsTaken) {
     say(connection, hear(connection) + "\n");
     ::close(connection);
   });
-  Arrivals second(setup_of(1, 2), fmt::format("{} {} nonsense 300.1.1.1:1 {} {} {}", address.token, mute.address(), closed,
-                                              wrong.address(), address.last));
+  TeamWatch second(setup_of(1, 2), fmt::format("{} {} nonsense 300.1.1.1:1 {} {} {}", address.token, mute.address(), closed,
+                                               wrong.address(), address.last));
   echo.get();
 }
 
-TEST(Arrivals, WhereNoAddressAnswersEachIsNamedWithItsReason) {
+TEST(TeamWatch, WhereNoAddressAnswersEachIsNamedWithItsReason) {
   std::string closed;
   {
     const Bystander gone;
     closed = gone.address();
   }
   try {
-    const Arrivals second(setup_of(1, 2), "token " + closed + " nonsense");
+    const TeamWatch second(setup_of(1, 2), "token " + closed + " nonsense");
     ADD_FAILURE() << "it joined";
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr(closed + " (Connection refused)"), HasSubstr("nonsense (no port")));
   }
 }
 
-TEST(Arrivals, ALimitOfDescriptorsThatIsTooLowIsSaid) {
+TEST(TeamWatch, ALimitOfDescriptorsThatIsTooLowIsSaid) {
   const pid_t child = ::fork();
   if (child == 0) {
     const rlimit low{64, 64};
     ::setrlimit(RLIMIT_NOFILE, &low);
     try {
-      const Arrivals first(setup_of(0, 1000), "");
+      const TeamWatch first(setup_of(0, 1000), "");
     } catch (const std::system_error& error) {
       const std::string what = error.what();
       ::_exit(what.find("of 1000 ranks") != std::string::npos && what.find("may have 64 (ulimit -n)") != std::string::npos ? 0
@@ -648,7 +648,7 @@ TEST(Arrivals, ALimitOfDescriptorsThatIsTooLowIsSaid) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(Arrivals, AThousandRanks) {
+TEST(TeamWatch, AThousandRanks) {
   constexpr int kRanks = 1000;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -658,12 +658,12 @@ TEST(Arrivals, AThousandRanks) {
 
   std::promise<Standstill> ended;
   std::promise<void> left;
-  Arrivals::Setup setup = setup_of(0, kRanks);
+  TeamWatch::Setup setup = setup_of(0, kRanks);
   setup.timeout_seconds = 0.2;
   setup.answer_seconds = 10;
   setup.on_standstill = [&](const Standstill& found) { ended.set_value(found); };
   setup.leave = [&] { left.set_value(); };
-  Arrivals first(setup, "");
+  TeamWatch first(setup, "");
   const Address address(first.address());
   std::vector<int> others;
   for (int rank = 1; rank < kRanks; ++rank) {

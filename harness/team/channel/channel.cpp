@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/channel/channel.hpp"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "harness/team/channel/connection.hpp"
+
+namespace roofmark::channel {
+
+namespace {
+
+constexpr std::int64_t kResting = -1;
+constexpr int kPartBits = 32;  // of `steps_`, for the parts of a step
+
+}  // namespace
+
+void print(const std::string& line) { std::fputs((line + '\n').c_str(), stderr); }
+
+Channel::Channel(TeamWatch::Setup setup)
+    : setup_(std::move(setup)), began_(Clock::now()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), woken_(began_) {
+  if (!wake_.open()) throw_errno("eventfd");
+  since_ = ticks(began_);
+}
+
+void Channel::doing(std::string what) {
+  std::replace(what.begin(), what.end(), '\n', ' ');
+  if (what.size() > kLongestLine / 2) what.resize(kLongestLine / 2);
+  const std::lock_guard lock(mutex_);
+  doing_ = std::move(what);
+}
+
+// The time is written before the step: a thread that sees the step sees its time too.
+void Channel::step() {
+  since_.store(ticks(Clock::now()), std::memory_order_relaxed);
+  steps_.store(((steps_.load(std::memory_order_relaxed) >> kPartBits) + 1) << kPartBits, std::memory_order_release);
+}
+
+void Channel::part() {
+  since_.store(ticks(Clock::now()), std::memory_order_relaxed);
+  steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void Channel::rest() { since_.store(kResting, std::memory_order_relaxed); }
+
+void Channel::end() {
+  ending_ = true;
+  const std::uint64_t one = 1;
+  const bool woken = ::write(wake_.get(), &one, sizeof(one)) == sizeof(one);
+  static_cast<void>(woken);  // else the thread wakes by itself, later
+  thread_.join();
+}
+
+Position Channel::position() {
+  Position now;
+  now.steps = steps_.load(std::memory_order_acquire);
+  const std::int64_t since = since_.load(std::memory_order_relaxed);
+  now.rests = since == kResting;
+  if (!now.rests) now.waiting_seconds = std::max(0.0, seconds_between(std::max(time(since), forgiven_), Clock::now()));
+  const std::lock_guard lock(mutex_);
+  now.doing = doing_;
+  return now;
+}
+
+Time Channel::complaint_due() {
+  const Position now = position();
+  if (now.rests || now.steps == 0) return Time::max();
+  return std::max(after(setup_.timeout_seconds - now.waiting_seconds), patient_until_);
+}
+
+bool Channel::pause(std::vector<pollfd>& descriptors, Time until) {
+  const double tick = setup_.timeout_seconds / 4;
+  until = std::min(until, after(tick));
+  descriptors.push_back({wake_.get(), POLLIN, 0});
+  wait_for(descriptors, until);
+  if (descriptors.back().revents) {
+    std::uint64_t count = 0;
+    const bool cleared = ::read(wake_.get(), &count, sizeof(count)) == sizeof(count);
+    static_cast<void>(cleared);  // ending() says all that it could
+  }
+  descriptors.pop_back();
+  const Time now = Clock::now();
+  const bool was_stopped = seconds_between(std::max(until, woken_), now) > tick;
+  if (was_stopped) forgiven_ = now;
+  woken_ = now;
+  return was_stopped;
+}
+
+void Channel::say_where(std::int64_t late_steps) {
+  const Position now = position();
+  if (now.rests) return;
+  const std::string what = now.doing.empty() ? "" : " in " + now.doing;
+  const double seconds = now.waiting_seconds;
+  const std::string duration = seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+  const std::string who = setup_.describe(setup_.rank);
+  print(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: {}{}", who, duration, what)
+                                : fmt::format("{} has waited for {}{}", who, duration, what));
+}
+
+}  // namespace roofmark::channel

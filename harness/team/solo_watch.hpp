@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "harness/team/watch.hpp"
+
+namespace roofmark {
+
+/// The watch of one process without peers. It rests until the first step.
+class SoloWatch final : public Watch {
+ public:
+  /// `on_standstill` runs on the watch's thread, once per standstill, with "no progress for 120 s while WHAT".
+  SoloWatch(double timeout_seconds, std::function<void(const Standstill&)> on_standstill);
+  ~SoloWatch() override;
+  SoloWatch(const SoloWatch&) = delete;
+  SoloWatch& operator=(const SoloWatch&) = delete;
+
+  /// A new stage is a step too: there are no peers to count steps with.
+  void doing(std::string what) override;
+  void step() override;
+  void part() override { step(); }
+  void rest() override;
+  void fail() override { rest(); }
+
+ private:
+  void run();
+
+  std::chrono::duration<double> timeout_;
+  std::function<void(const Standstill&)> on_standstill_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string doing_;
+  std::chrono::steady_clock::time_point deadline_;
+  bool watching_ = false, ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace roofmark

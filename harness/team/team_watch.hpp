@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "harness/team/watch.hpp"
+
+namespace roofmark {
+
+namespace channel {
+class Channel;
+}
+
+/// The watch of a team: a TCP channel beside MPI, with a thread of its own on every rank, so that a rank can say where it is
+/// while its measured call blocks. The channel is silent while all is well. When no rank has made a step for the timeout, or a
+/// rank ended without a word, every waiting rank reports on stderr where and for how long it has waited, rank 0 names the ranks
+/// that never arrived, and every rank leaves. When rank 0 itself is gone or does not answer, each peer says so and leaves.
+/// Time during which the process was stopped or its machine slept does not count as waiting.
+class TeamWatch final : public Watch {
+ public:
+  struct Setup {
+    int rank = 0, size = 1;
+    double timeout_seconds = 120;
+    double answer_seconds = 2;  ///< a rank that has not answered by then is silent: stopped, or its host is gone
+    std::function<std::string(int rank)> describe;  ///< "rank 2 (node7)"; called from any thread
+    /// On rank 0, from the channel's thread, once if the team stands still: completes the files.
+    std::function<void(const Standstill&)> on_standstill;
+    /// On every rank, from the channel's thread, after on_standstill: leaves the process.
+    std::function<void()> leave;
+  };
+
+  /// On rank 0: starts to listen; `address()` is for the peers. Throws std::system_error, also when the limit of file
+  /// descriptors is too low for the number of ranks.
+  /// On a peer: `address` is rank 0's; throws std::runtime_error when it cannot be reached within 10 s.
+  TeamWatch(Setup setup, const std::string& address);
+  /// Says that this rank ends. To a peer that waits for its next step it has ended early.
+  ~TeamWatch() override;
+  TeamWatch(const TeamWatch&) = delete;
+  TeamWatch& operator=(const TeamWatch&) = delete;
+
+  /// "TOKEN 10.0.0.1:4711 192.168.1.1:4711 127.0.0.1:4711": every address of rank 0's host, on one line.
+  const std::string& address() const;
+
+  void doing(std::string what) override;
+  void step() override;
+  void part() override;
+  void rest() override;
+  void fail() override;
+
+ private:
+  std::unique_ptr<channel::Channel> channel_;
+};
+
+}  // namespace roofmark

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/channel/report.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+namespace roofmark::channel {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using Link = RankState::Link;
+
+std::string describe(int rank) { return fmt::format("rank {}", rank); }
+
+RankState answered(std::int64_t steps, double waiting_seconds, bool rests = false) {
+  return {Link::joined, true, {steps, waiting_seconds, rests, ""}};
+}
+
+Report of(const std::vector<RankState>& ranks) { return report(ranks, 10, describe); }
+
+TEST(Report, WaitsForTheRankThatMadeItsStepLast) {
+  const Report found = of({answered(5, 10), answered(4, 7)});
+  EXPECT_FALSE(found.standstill);
+  EXPECT_DOUBLE_EQ(found.wait_seconds, 3);
+}
+
+TEST(Report, TheRankWithTheFewestStepsNeverArrived) {
+  const Report found = of({answered(5, 10), answered(4, 10), answered(3, 10)});
+  ASSERT_TRUE(found.standstill);
+  EXPECT_EQ(found.standstill->reason, "no progress for 10 s: rank 2 never arrived");
+  EXPECT_THAT(found.standstill->never_arrived, ElementsAre(2));
+  EXPECT_EQ(found.late_steps, 3);
+}
+
+TEST(Report, ARankThatDoesNotAnswerExplainsWhyOthersAreBehind) {
+  const Report found = of({answered(5, 10), answered(4, 10), {Link::joined, false, {}}});
+  ASSERT_TRUE(found.standstill);
+  EXPECT_THAT(found.standstill->never_arrived, IsEmpty());
+  EXPECT_THAT(found.standstill->silent, ElementsAre(2));
+  EXPECT_EQ(found.late_steps, kNobody);
+}
+
+TEST(Report, ADeadRankNeedsNoTimeout) {
+  const Report found = of({answered(5, 1), {Link::ended, false, {}}, {Link::failed, false, {}}});
+  ASSERT_TRUE(found.standstill);
+  EXPECT_EQ(found.standstill->reason, "rank 1 ended without a word");
+  EXPECT_THAT(found.standstill->ended, ElementsAre(1, 2));
+}
+
+TEST(Report, AllRanksAtOneStepBlameTheNetwork) {
+  const Report found = of({answered(5, 10), answered(5, 10)});
+  ASSERT_TRUE(found.standstill);
+  EXPECT_THAT(found.standstill->reason, testing::HasSubstr("all ranks arrived and none goes on"));
+}
+
+TEST(Report, ARestingRankHoldsTheOthersOnlyIfItHasNotArrived) {
+  EXPECT_FALSE(of({answered(5, 10), answered(4, 0, true)}).standstill);
+  EXPECT_TRUE(of({answered(5, 10), answered(5, 0, true)}).standstill);
+}
+
+}  // namespace
+}  // namespace roofmark::channel

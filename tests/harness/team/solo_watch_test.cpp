@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/solo_watch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+namespace roofmark {
+namespace {
+
+TEST(SoloWatch, SaysWhatTheProcessHangsIn) {
+  std::promise<std::string> said;
+  SoloWatch watch(0.01, [&](const Standstill& found) { said.set_value(found.reason); });
+  watch.doing("timing");
+  EXPECT_EQ(said.get_future().get(), "no progress for 0.01 s while timing");
+}
+
+TEST(SoloWatch, StaysSilentWhileThereIsProgressOrRest) {
+  bool stood_still = false;
+  {
+    SoloWatch watch(3600, [&](const Standstill&) { stood_still = true; });
+    watch.doing("timing");
+    watch.part();
+    watch.rest();
+  }
+  EXPECT_FALSE(stood_still);
+}
+
+TEST(SoloWatch, WatchesOnlyFromTheFirstStepAndAgainAfterARest) {
+  std::promise<std::string> said;
+  SoloWatch watch(0.05, [&](const Standstill& found) { said.set_value(found.reason); });
+  auto reason = said.get_future();
+  EXPECT_EQ(reason.wait_for(std::chrono::milliseconds(150)), std::future_status::timeout) << "nothing is under way yet";
+  watch.step();
+  watch.rest();
+  EXPECT_EQ(reason.wait_for(std::chrono::milliseconds(150)), std::future_status::timeout) << "it rests";
+  watch.step();
+  EXPECT_EQ(reason.get(), "no progress for 0.05 s");
+}
+
+}  // namespace
+}  // namespace roofmark
