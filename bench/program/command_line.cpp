@@ -34,57 +34,59 @@ CLI::Option* add_word(CLI::App& command, const std::string& flag, Target& target
         if (found == known.end()) {
           std::vector<std::string> words;
           for (const auto& entry : known) words.push_back(entry.first);
-          throw CLI::ValidationError(flag, fmt::format("'{}' is none of {}", word, fmt::join(words, ", ")));
+          throw CLI::ValidationError(flag, fmt::format("'{}' is not one of {}", word, fmt::join(words, ", ")));
         }
         target = found->second;
       },
       help);
 }
 
-/// CLI11 takes -1 and 2^64 for the greatest number.
+/// CLI11 accepts -1 and 2^64 and reads both as the maximum.
 CLI::Validator whole_number() {
   return {[](std::string& text) {
             std::uint64_t value = 0;
             const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
             const bool fits = error == std::errc() && stop == text.data() + text.size();
-            return fits ? std::string() : fmt::format("'{}' is no whole number from 0 to 2^64 - 1", text);
+            return fits ? std::string() : fmt::format("'{}' is not a whole number from 0 to 2^64 - 1", text);
           },
           ""};
 }
 
 }  // namespace
 
-CLI::Validator between(double least, double most) {
+CLI::Validator between(double minimum, double maximum) {
   return {[=](std::string& text) {
             double value = 0;
-            const bool fits = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
-            return fits ? std::string() : fmt::format("'{}' is no number from {} to {}", text, least, most);
+            const bool fits = CLI::detail::lexical_cast(text, value) && value >= minimum && value <= maximum;
+            return fits ? std::string() : fmt::format("'{}' is not a number from {} to {}", text, minimum, maximum);
           },
-          fmt::format("{} to {}", least, most)};
+          fmt::format("{} to {}", minimum, maximum)};
 }
 
 void add_selection(CLI::App& command, Selection& selection, const std::string& devices) {
   command.add_option("--device", selection.device, devices)->capture_default_str();
   add_word(command, "--suite", selection.suite, kSuites, "quick, baseline or full")->default_str("baseline");
-  command.add_option("--filter", selection.filter, "measure the cases whose name this regular expression finds");
+  command.add_option("--filter", selection.filter,
+                     "measure only the cases whose names match this regular expression (see `list`)");
   add_word(command, "--cache", selection.cache, kCaches,
-           "cold or warm, where a case offers both; each case has its own default");
-  command.add_option("--memory-fraction", selection.memory_fraction, "of the free memory, the most that a case may take")
+           "cold or warm caches, for cases that offer both [each case's own default]");
+  command.add_option("--memory-fraction", selection.memory_fraction, "largest share of free memory that one case may use")
       ->check(between(0, 0.95))
       ->capture_default_str();
 }
 
 void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::string>& labels) {
   command.add_option("--out", options.out, "folder for result.json and its journal [roofmark-results/<UTC time>]");
-  add_word(command, "--data", options.data, kData, "what the operands hold: normal, uniform or zeros")->default_str("normal");
-  command.add_option("--seed", options.seed, "of the data")->check(whole_number())->capture_default_str();
-  command.add_option("--max-seconds", options.max_seconds, "of timing, a case [the suite's: 0.25, 1, 2]")
+  add_word(command, "--data", options.data, kData, "contents of the operands: normal, uniform or zeros")->default_str("normal");
+  command.add_option("--seed", options.seed, "seed of the operands' contents")->check(whole_number())->capture_default_str();
+  command
+      .add_option("--max-seconds", options.max_seconds, "timing budget per case, in seconds [quick 0.25, baseline 1, full 2]")
       ->check(between(0.001, 3600));
-  command.add_option("--timeout", options.timeout, "seconds without progress after which the device counts as lost")
+  command.add_option("--timeout", options.timeout, "seconds without progress until the device counts as lost")
       ->check(between(1, 86400))
       ->capture_default_str();
-  command.add_option("--label", labels, "key=value, kept in the result file; may be given again")->allow_extra_args(false);
-  command.add_flag("--quiet", options.quiet, "print nothing but errors");
+  command.add_option("--label", labels, "key=value, copied to the result file; repeatable")->allow_extra_args(false);
+  command.add_flag("--quiet", options.quiet, "print errors only");
 }
 
 void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
@@ -97,16 +99,6 @@ void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
 
 bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) {
   bool list_tests = false;
-  const std::map<std::string, std::string> ours = {{"min_time", "--max-seconds"},
-                                                   {"repetitions", "--max-seconds"},
-                                                   {"min_warmup_time", "--max-seconds"},
-                                                   {"time_unit", "--out"},
-                                                   {"context", "--label"},
-                                                   {"counters_tabular", "--out"},
-                                                   {"perf_counters", "--out"},
-                                                   {"display_aggregates_only", "--quiet"},
-                                                   {"report_aggregates_only", "--quiet"},
-                                                   {"enable_random_interleaving", "--max-seconds"}};
   std::vector<std::string> rest;
   for (const std::string& word : words) {
     const std::string prefix = "--benchmark_";
@@ -119,7 +111,7 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
     const std::string value = equals == std::string::npos ? "true" : word.substr(equals + 1);
     const auto expect = [&](const std::vector<std::string>& known) {
       if (std::find(known.begin(), known.end(), value) == known.end()) {
-        throw UsageError(fmt::format("--benchmark_{}: '{}' is none of {}", key, value, fmt::join(known, ", ")));
+        throw UsageError(fmt::format("--benchmark_{}: '{}' is not one of {}", key, value, fmt::join(known, ", ")));
       }
     };
     if (key == "filter") {
@@ -139,9 +131,11 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
       expect({"auto", "yes", "no", "true", "false"});
       options.color = value == "auto" ? "" : value == "yes" || value == "true" ? "yes" : "no";
     } else {
-      const auto found = ours.find(key);
-      throw UsageError(fmt::format("--benchmark_{} does not fit how roofmark measures; {}", key,
-                                   found == ours.end() ? "see roofmark run --help" : "its flag is " + found->second));
+      throw UsageError(
+          fmt::format("--benchmark_{} does not fit how roofmark measures; of Google Benchmark's flags it takes filter, "
+                      "list_tests, format, out, "
+                      "out_format and color",
+                      key));
     }
   }
   words = rest;
@@ -159,7 +153,7 @@ bool parse(CLI::App& app, std::vector<std::string> words, bool speak) {
     std::vector<std::string> known;
     for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
     if (std::find(known.begin(), known.end(), words.front()) == known.end()) {
-      throw UsageError(fmt::format("'{}' is none of {}", words.front(), fmt::join(known, ", ")));
+      throw UsageError(fmt::format("'{}' is not one of {}", words.front(), fmt::join(known, ", ")));
     }
   }
   try {

@@ -12,7 +12,7 @@
 namespace roofmark {
 
 /// A number from `least` to `most`; CLI::Range lets NaN pass.
-CLI::Validator between(double least, double most);
+CLI::Validator between(double minimum, double maximum);
 
 /// --device, --suite, --filter, --cache, --memory-fraction.
 void add_selection(CLI::App& command, Selection& selection, const std::string& devices);

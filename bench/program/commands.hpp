@@ -15,7 +15,7 @@
 
 namespace roofmark {
 
-/// The user asked for something that cannot be: exit status 2, before anything is measured.
+/// The arguments are wrong: exit status 2, before anything is measured.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,7 +24,7 @@ class UsageError : public std::runtime_error {
 /// The exit statuses of every command.
 inline constexpr int kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterrupted = 130;
 
-/// What is measured on what.
+/// Which cases run on which device.
 struct Selection {
   std::string device = "auto";
   SuiteName suite = SuiteName::baseline;
@@ -39,7 +39,7 @@ struct RunOptions {
   std::string out;  ///< folder; empty: roofmark-results/<UTC time>
   Distribution data = Distribution::normal;
   std::uint64_t seed = 1;
-  std::optional<double> max_seconds;  ///< of timing, a case; absent: the suite's
+  std::optional<double> max_seconds;  ///< timing budget per case; absent: the suite's
   double timeout = 120;
   std::map<std::string, std::string> labels;
   bool quiet = false;
@@ -55,14 +55,14 @@ struct Plan {
 };
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
-/// A line a case: memory, and what it must do at the least; or a JSON array.
+/// One line per case with its memory and work, or a JSON array.
 void print_plan(const Plan& cases, bool json);
 
 // Each returns an exit status.
 int run(const RunOptions& options);
 int list(const Selection& selection, bool json);
 int info(const std::string& device, bool json);
-/// Throws ReadError where a journal that has been damaged since would replace the result file of a run that came to its end.
+/// Throws ReadError if a damaged journal would replace the result file of a finished run.
 int recover(const std::string& folder);
 
 /// The records in one of Google Benchmark's own formats: json, console or csv.

@@ -27,7 +27,7 @@ std::string work_in_words(const Work& work) {
   return text;
 }
 
-// A value of any kind in a line.
+// Any value on one line.
 std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
@@ -39,7 +39,7 @@ std::string plain(const Json& value) {
   return text.empty() ? "none" : text;
 }
 
-// The left column is wide and the right is prose: two left-aligned columns.
+// Two left-aligned columns.
 void print_pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs) {
   if (pairs.empty()) return;
   std::size_t width = 0;
@@ -49,9 +49,9 @@ void print_pairs(const std::string& title, const std::vector<std::pair<std::stri
   fmt::print("\n");
 }
 
-// `note`, where it is set, is to be said once nothing about the arguments can be wrong any more.
+// If `note` is set, say it after all arguments have proved right.
 std::unique_ptr<Device> open_selected(const std::string& value, std::string& note) {
-  if (value == "all") throw UsageError("--device all is for run: list and info take one device, auto, cpu or cuda:N");
+  if (value == "all") throw UsageError("--device all is for run; list and info take one device: auto, cpu or cuda:N");
   return open_device(resolve_devices(value, note).front());
 }
 
@@ -112,11 +112,11 @@ int info(const std::string& device, bool json) {
   std::vector<std::pair<std::string, std::string>> typed, circumstances, details, variables;
   typed.emplace_back("name", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs"));
   typed.emplace_back(info.backend == Backend::cuda ? "SMs" : "cores", std::to_string(info.multiprocessors));
-  if (info.clock_hz) typed.emplace_back("highest clock", fmt::format("{:.0f} MHz", *info.clock_hz / 1e6));
+  if (info.clock_hz) typed.emplace_back("maximum clock", fmt::format("{:.0f} MHz", *info.clock_hz / 1e6));
   typed.emplace_back(
       "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
   for (const CacheLevel& level : info.caches) {
-    typed.emplace_back(level.name, fmt::format("{} in all, {} each", format_bytes(double(level.total_bytes)),
+    typed.emplace_back(level.name, fmt::format("{} total, {} per instance", format_bytes(double(level.total_bytes)),
                                                format_bytes(double(level.instance_bytes))));
   }
   for (const Circumstance& one : around) {
@@ -125,9 +125,9 @@ int info(const std::string& device, bool json) {
   for (const auto& [key, value] : info.details.items()) details.emplace_back(key, plain(value));
   for (const auto& [key, value] : environment.items()) variables.emplace_back(key, plain(value));
   print_pairs("device", typed);
-  print_pairs("health of its environment", circumstances);
-  print_pairs("all else that was read", details);
-  print_pairs("environment variables that change rates", variables);
+  print_pairs("health of the environment", circumstances);
+  print_pairs("other attributes", details);
+  print_pairs("environment variables that affect rates", variables);
   if (roofline.ceilings().empty()) {
     fmt::print("No theoretical ceilings are known for this device; `roofmark run` measures the empirical ones.\n");
     return kOk;

@@ -14,33 +14,33 @@ int main_command(int argc, char** argv) {
   options.arguments.assign(argv, argv + argc);
   const bool list_tests = take_benchmark_flags(words, options);
 
-  CLI::App app("roofmark measures what a GPU node delivers and says how close that is to what it could deliver.", "roofmark");
+  CLI::App app("roofmark measures what a GPU node delivers and compares it with what the hardware can deliver.", "roofmark");
   app.set_version_flag("--version", version_text("roofmark"));
   app.require_subcommand(1);
 
   CLI::App* run_command = app.add_subcommand("run", "Measure the ceilings and a suite; write a result file");
-  add_selection(*run_command, options.selection, "auto, cpu, cuda:N, or all (every GPU: one after another, then at once)");
+  add_selection(*run_command, options.selection, "auto, cpu, cuda:N, or all (each GPU alone, then all GPUs at once)");
   std::vector<std::string> labels;
   add_run_options(*run_command, options, labels);
   const auto add_only_device = [&](CLI::App& command) {
-    command.add_flag("--only-device", options.selection.only_device, "leave out what uses the other GPUs of this node too");
+    command.add_flag("--only-device", options.selection.only_device, "leave out cases that use other GPUs of this node");
   };
   add_only_device(*run_command);
 
   bool json = false;
-  CLI::App* list_command = app.add_subcommand("list", "The cases of a suite, with what each must do at the least");
+  CLI::App* list_command = app.add_subcommand("list", "List the cases of a suite with the work that each must do");
   add_selection(*list_command, options.selection, "auto, cpu or cuda:N");
   add_only_device(*list_command);
-  list_command->add_flag("--json", json, "as a JSON array");
+  list_command->add_flag("--json", json, "print a JSON array");
 
-  CLI::App* info_command =
-      app.add_subcommand("info", "The device, the health of its environment, its theoretical ceilings and their sources");
+  CLI::App* info_command = app.add_subcommand(
+      "info", "Show the device, the health of its environment, and its theoretical ceilings with their sources");
   info_command->add_option("--device", options.selection.device, "auto, cpu or cuda:N")->capture_default_str();
-  info_command->add_flag("--json", json, "as a JSON object");
+  info_command->add_flag("--json", json, "print a JSON object");
 
   std::string folder;
-  CLI::App* recover_command = app.add_subcommand("recover", "Make result.json from the journal of a run that was cut off");
-  recover_command->add_option("folder", folder, "the folder that holds result.jsonl")->required();
+  CLI::App* recover_command = app.add_subcommand("recover", "Rebuild result.json from the journal of a run that was cut off");
+  recover_command->add_option("folder", folder, "folder that holds result.jsonl")->required();
 
   if (parse(app, std::move(words))) return kOk;
   take_labels(labels, options);

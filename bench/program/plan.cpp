@@ -21,7 +21,8 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::
   const bool probes = std::any_of(ceilings.begin(), ceilings.end(), any);
   for (Group& group : suite) std::erase_if(group.cases, [&](const Case& c) { return !matches(c); });
   std::erase_if(suite, [](const Group& group) { return group.cases.empty(); });
-  if (suite.empty() && !probes) throw UsageError("--filter '" + filter + "' matches no case of this suite (`list` shows them)");
+  if (suite.empty() && !probes)
+    throw UsageError("--filter '" + filter + "' matches no case of this suite (`roofmark list` shows the names)");
   return {std::move(ceilings), std::move(suite)};
 }
 

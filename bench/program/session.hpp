@@ -4,25 +4,19 @@
 
 #include <atomic>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/program/commands.hpp"
-#include "harness/judge/ranks/communication.hpp"
 #include "harness/machine/contention.hpp"
-#include "harness/measure/runner.hpp"
+#include "harness/measure/settings.hpp"
 #include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"
-#include "harness/team/team.hpp"
 
 namespace roofmark {
-
-/// Set by SIGINT and SIGTERM once take_signals() was called; a second signal ends the process at once, the journal has what was
-/// finished.
-const std::atomic<bool>& interrupted();
-void take_signals();
 
 /// The folder of a run, made; empty: one of its own under roofmark-results. Throws UsageError where it holds a result already.
 std::filesystem::path make_folder(const std::string& wanted);
@@ -35,37 +29,35 @@ struct Origin {
   bool known = true;  ///< the device is in the table of known ones
   std::vector<Finding> findings;
   Json libraries = Json::object();
-  Json team;  ///< the members, where there are several
+  std::vector<RankInfo> ranks;  ///< of a team
 };
 Origin origin_of(const DeviceInfo& device);
 
-/// One run: what has been measured, and the files that say so. A watchdog's thread may abandon it at any time.
+/// A run in progress and its files. A watch's thread may abandon it at any time.
 class Session {
  public:
   Session(const DeviceInfo& device, const RunOptions& options, std::filesystem::path folder, Plan plan, const Origin& origin);
 
-  /// The case that is under way from now on, and what was spent until then.
+  /// The case in progress from now on, and the time spent until then.
   void doing(const std::string& case_name, const WallTime& spent);
-  std::string under_way() const;
   void add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass);
 
-  // Both complete the files: what was not reached is not run. They give the exit status. Once one was called the files stay as
-  // they are.
+  // Both complete the files and give the exit status; cases that were not reached are recorded as not run. After the first
+  // call the files stay as they are.
   int finish(bool complete, const WallTime& spent);
-  /// From a watchdog's thread: the case under way failed with `reason`.
+  /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
 
-  /// Of a run that was finished: the tables, or its records in Google Benchmark's formats.
+  /// Of a finished run: the tables, or its records in Google Benchmark's formats.
   void present(const RunOptions& options, const TerminalStyle& style) const;
   void write_google_benchmark_file(const RunOptions& options) const;
 
  private:
-  Json final_findings() const;
-  Json footer(bool complete, const WallTime& wall, const Json& findings) const;
+  std::vector<Finding> contention() const;
+  RunFooter footer(bool complete, const WallTime& wall) const;
   void add_unreached(const std::string& lost_case, const std::string& reason);
-  int complete_files(bool complete, WallTime spent, const std::string& lost_case, const std::string& reason);
+  int complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason);
   void write();
-  std::vector<Finding> findings() const;
 
   std::filesystem::path folder_;
   double started_, written_ = 0, writing_ = 0;
@@ -73,25 +65,24 @@ class Session {
   std::optional<CpuTime> cpu_time_;  ///< at the start, where the CPU is the device
   const Plan plan_;
   Journal journal_;
-  RunLog log_;
-  Analysis analysis_;
-  Communication communication_;
+  Run run_;
+  Conclusions conclusions_;
   WallTime spent_;
-  std::string under_way_;
+  std::string in_progress_;
   bool finished_ = false;
   mutable std::mutex mutex_;
 };
 
-/// What a run tells while it goes on.
-struct Observer {
-  std::function<void(const std::string& case_name, std::string_view stage)> stage;
-  std::function<void(const Group& group, const std::vector<Record>& records, int pass)> measured;
+/// The session of the rank that writes the files, which a watch's thread may complete; empty on other ranks.
+class SharedSession {
+ public:
+  Session* open(std::unique_ptr<Session> session);
+  /// From any thread. Gives the exit status.
+  int abandon(const std::string& reason) const;
+
+ private:
+  std::unique_ptr<Session> session_;
+  std::atomic<Session*> shared_ = nullptr;
 };
-
-/// The ceilings, the suite, and the ceilings again; false when it was interrupted.
-bool measure(Runner& runner, const Plan& plan, const Observer& observer);
-
-/// Cases of a plan, the ceilings twice.
-std::size_t count_cases(const Plan& plan);
 
 }  // namespace roofmark

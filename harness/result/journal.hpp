@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/result/json.hpp"
+#include "harness/result/run_json.hpp"
 
 namespace roofmark {
 
@@ -26,24 +26,6 @@ class ReadError : public std::runtime_error {
 
 inline constexpr int kSchemaVersion = 1;
 
-/// All of a run that cannot be found again from the rest: what the journal holds, line by line.
-struct RunLog {
-  /// The result file's top level but for records and what follows from them; `ceilings` holds the theoretical part.
-  Json header;
-  std::vector<Record> records;
-  std::vector<Comparison> comparisons;
-  /// finished_utc, complete, interrupted, wall_time, and the findings of the run as a whole, which stand behind the header's;
-  /// of a run that was cut off it is absent.
-  std::optional<Json> footer;
-};
-
-struct Communication;
-
-/// The result file of a run so far: Google Benchmark's format with ours beside it. Sets the records' placements, and may find
-/// one impossible, which makes it wrong. Where the header holds a `team` (its members, by rank), what follows from the team's
-/// records stands in `communication` and at the end of the findings; without one `communication` stays as it was.
-Json assemble(RunLog& log, Analysis* analysis = nullptr, Communication* communication = nullptr);
-
 /// Appends to a journal, one JSON object a line, each handed to the system before the call returns.
 class Journal {
  public:
@@ -53,10 +35,10 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  void header(const Json& header) { append("header", header); }
+  void header(const RunHeader& header) { append("header", to_json(header)); }
   void record(const Record& record) { append("record", to_json(record)); }
   void comparison(const Comparison& comparison) { append("comparison", to_json(comparison)); }
-  void footer(const Json& footer) { append("footer", footer); }
+  void footer(const RunFooter& footer) { append("footer", to_json(footer)); }
 
  private:
   void append(const char* kind, const Json& value);
@@ -67,7 +49,7 @@ class Journal {
 
 /// Every line that was finished, even when the last was cut off; `skipped` counts lines that could not be read. Throws
 /// ReadError when there is no file, no header, or another schema version.
-RunLog read_journal(const std::filesystem::path& path, int& skipped);
+Run read_journal(const std::filesystem::path& path, int& skipped);
 
 /// Writes by a temporary file beside it and rename, so that a file that stood before is whole or replaced, never torn.
 void write_file(const std::filesystem::path& path, const std::string& text);

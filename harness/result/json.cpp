@@ -391,6 +391,8 @@ Json to_json(const Finding& finding) {
   return json;
 }
 
+Finding finding_from_json(const Json& json) { return {json.at("kind"), json.at("text"), json.value("case", "")}; }
+
 Json to_json(const DeviceInfo& info, bool known) {
   Json json;
   json["id"] = info.id;

@@ -20,6 +20,7 @@ Json to_json(const Comparison& comparison);
 Comparison comparison_from_json(const Json& json);
 Json to_json(const ComparisonResult& result);
 Json to_json(const Finding& finding);
+Finding finding_from_json(const Json& json);
 Json to_json(const DeviceInfo& info, bool known);
 
 std::string_view name(Status status);

@@ -50,7 +50,7 @@ TEST_F(MpiTeamTest, WhereOneRankFailsTheOthersAreToldInWhateverTheyCall) {
     } else if (call == 2) {
       EXPECT_THROW(team.max({1, 2, 3}), PeerFailed);
     } else {
-      EXPECT_THROW(team.gather("text"), PeerFailed);
+      EXPECT_THROW(team.gather(std::string("text")), PeerFailed);
     }
   }
   EXPECT_TRUE(team.agree(true));  // and all are together again

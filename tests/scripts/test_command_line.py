@@ -86,11 +86,11 @@ def test_no_command_is_bad_usage():
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["measure"], "'measure' is none of run, list, info, recover"),
-    (["run", "--suite", "huge"], "--suite: 'huge' is none of baseline, full, quick"),
-    (["run", "--timeout", "0"], "--timeout: '0' is no number from 1 to 86400"),
-    (["run", "--seed", "-1"], "--seed: '-1' is no whole number from 0 to 2^64 - 1"),
-    (["run", "--seed", str(2**64)], "is no whole number"),
+    (["measure"], "unknown command 'measure': the commands are run, list, info, recover"),
+    (["run", "--suite", "huge"], "--suite: 'huge' is not one of baseline, full, quick"),
+    (["run", "--timeout", "0"], "--timeout: '0' is not a number from 1 to 86400"),
+    (["run", "--seed", "-1"], "--seed: '-1' is not a whole number from 0 to 2^64 - 1"),
+    (["run", "--seed", str(2**64)], "is not a whole number"),
     (["list", "--device", "all"], "auto, cpu or cuda:N"),
     (["info", "--device", "all"], "auto, cpu or cuda:N"),
 ])

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "bench/program/command_line.hpp"
+#include "bench/program/interrupt.hpp"
 #include "bench/program/mpi/team_run.hpp"
-#include "bench/program/mpi/together.hpp"
-#include "bench/program/session.hpp"
+#include "bench/program/together.hpp"
 
 namespace roofmark {
 namespace {
@@ -22,13 +22,14 @@ struct Self {
   std::string description;
 };
 
-/// Of several command lines each rank would do what its own says: as if data had been lost, or never to meet.
+/// Ranks with different command lines would deadlock, or their results would look like lost data.
 void check_alike(const std::vector<std::string>& words, MpiTeam& team) {
-  const std::vector<std::string> all = team.gather(fmt::format("{}", fmt::join(words, " ")));
+  const std::vector<std::vector<std::string>> all = team.gather(words);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == all.front()) continue;
     throw UsageError(fmt::format("all ranks need the same arguments: those of {} are '{}', those of {} '{}'", team.describe(0),
-                                 all.front(), team.describe(static_cast<int>(rank)), all[rank]));
+                                 fmt::join(all.front(), " "), team.describe(static_cast<int>(rank)),
+                                 fmt::join(all[rank], " ")));
   }
 }
 
@@ -41,32 +42,32 @@ int main_command(int argc, char** argv, Self& self) {
   options.run.arguments.assign(argv, argv + argc);
 
   CLI::App app(
-      "roofmark-mpi measures what connects the ranks that mpirun or srun started, one a GPU, and which of them is slow.",
+      "roofmark-mpi measures the links between the ranks that mpirun or srun started, one per GPU, and finds stragglers.",
       "roofmark-mpi");
   app.set_version_flag("--version", version_text("roofmark-mpi"));
   app.require_subcommand(1);
 
-  const std::string devices = "auto, cpu or cuda: a GPU a rank, by its number on the host";
+  const std::string devices = "auto, cpu, or cuda (each rank uses the GPU of its number on the host)";
   const auto add = [&](const char* name, const char* help) {
     CLI::App* command = app.add_subcommand(name, help);
-    command->add_option("--expect-ranks", options.expect_ranks, "refuse to run with another number of ranks")
+    command->add_option("--expect-ranks", options.expect_ranks, "stop unless there are this many ranks")
         ->check(CLI::Range(1, 1 << 24));
     return command;
   };
   std::vector<std::string> labels;
   CLI::App* collectives_command =
       add("collectives", "Measure the links between the ranks and the collectives of a suite; write a result file");
-  CLI::App* run_command = add("run", "Measure the suite of a single device on every rank's at once; write a result file");
+  CLI::App* run_command = add("run", "Measure a single-device suite on all ranks at once; write a result file");
   for (CLI::App* command : {collectives_command, run_command}) {
     add_selection(*command, options.run.selection, devices);
     add_run_options(*command, options.run, labels);
   }
   // What collectives carry is fixed, and as in nccl-tests they use the same buffers again and again.
   collectives_command->remove_option(collectives_command->get_option("--data"));
-  CLI::App* list_command = add("list", "The cases of `collectives`, with what each must do at the least");
+  CLI::App* list_command = add("list", "List the cases of `collectives` with the work that each must do");
   add_selection(*list_command, options.run.selection, devices);
   for (CLI::App* command : {collectives_command, list_command}) command->remove_option(command->get_option("--cache"));
-  CLI::App* info_command = add("info", "The map of the ranks: host, device, NUMA node, network; measures nothing");
+  CLI::App* info_command = add("info", "Show each rank's host, device, NUMA node and network ports; measures nothing");
   info_command->add_option("--device", options.run.selection.device, devices)->capture_default_str();
 
   check_alike(words, team);

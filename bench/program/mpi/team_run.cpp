@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "bench/families/collectives.hpp"
-#include "bench/program/mpi/together.hpp"
-#include "bench/program/session.hpp"
+#include "bench/program/flow.hpp"
+#include "bench/program/together.hpp"
 #include "bench/support/fabric.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/device/cuda_device.hpp"
@@ -33,26 +33,27 @@ namespace roofmark {
 
 namespace {
 
-/// Ranks of the same host, in their order.
+/// This rank's number among the ranks of its host.
 int local_rank(const std::vector<std::string>& hosts, int rank) {
   const auto own = hosts.begin() + rank;
   return static_cast<int>(std::count(hosts.begin(), own, *own));
 }
 
-/// A GPU for each rank by its number on the host, or the CPU. `auto` takes GPUs where every host has one, the CPU where none
-/// has.
+/// `auto` takes GPUs if every rank sees one and the CPU if none does.
 std::string choose_device(MpiTeam& team, const std::string& value, int local, std::string& note) {
   if (value != "auto" && value != "cuda" && value != "cpu") {
-    throw UsageError(fmt::format("--device {}: a rank's GPU is its number on the host; give auto, cuda or cpu", value));
+    throw UsageError(
+        fmt::format("--device {}: each rank uses the GPU of its number on the host; give auto, cuda or cpu", value));
   }
   const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this build has no GPU part"};
   std::string wanted = value;
   if (wanted == "auto") {
-    const std::vector<std::string> counts = team.gather(std::to_string(cuda.ordinals.size()));
-    const auto without = std::count(counts.begin(), counts.end(), "0");
+    const std::vector<std::size_t> counts = team.gather(cuda.ordinals.size());
+    const auto without = std::count(counts.begin(), counts.end(), 0U);
     if (without != 0 && without != team.size()) {
-      const auto rank = static_cast<int>(std::find(counts.begin(), counts.end(), "0") - counts.begin());
-      throw DeviceError(fmt::format("{} sees no GPU and others do: give --device cuda or cpu", team.describe(rank)), false);
+      const auto rank = static_cast<int>(std::find(counts.begin(), counts.end(), 0U) - counts.begin());
+      throw DeviceError(fmt::format("{} sees no GPU and other ranks do: give --device cuda or cpu", team.describe(rank)),
+                        false);
     }
     wanted = without == 0 ? "cuda" : "cpu";
     if (without != 0) note = fmt::format("no GPU ({}); measuring the CPUs and MPI between them", cuda.reason);
@@ -62,20 +63,19 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
   return fmt::format("cuda:{}", cuda.ordinals[static_cast<std::size_t>(local) % cuda.ordinals.size()]);
 }
 
-/// All that the ranks know of one another before anything is measured.
+/// What the ranks know of one another before they measure.
 struct Crew {
   std::unique_ptr<Device> device;
-  DeviceInfo info;  ///< the device's, with the memory that the poorest rank may take
-  std::vector<RankInfo> members;
+  DeviceInfo info;  ///< the device's, with the smallest free memory of all ranks
+  std::vector<RankInfo> ranks;
   std::string note;
 };
 
-/// The ranks of a host that may use the same cores share them out, in turn where there are fewer cores than ranks.
+/// Ranks of a host that may use the same cores divide them; with fewer cores than ranks they take turns.
 void share_cores(MpiTeam& team, const std::vector<std::string>& hosts) {
   const std::vector<int> cores = read_cpu_facts("/", allowed_cpus()).cores;
-  const std::vector<std::string> all =
-      team.gather(hosts[static_cast<std::size_t>(team.rank())] + fmt::format(" {}", fmt::join(cores, ",")));
-  const std::string& own = all[static_cast<std::size_t>(team.rank())];
+  const auto all = team.gather(std::pair(hosts[static_cast<std::size_t>(team.rank())], cores));
+  const auto& own = all[static_cast<std::size_t>(team.rank())];
   const auto sharing = static_cast<std::size_t>(std::count(all.begin(), all.end(), own));
   const auto place = static_cast<std::size_t>(std::count(all.begin(), all.begin() + team.rank(), own));
   if (sharing == 1 || cores.empty()) return;
@@ -103,12 +103,10 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   if (crew.info.backend == Backend::cuda && &cuda::nccl) {
     member.versions.emplace_back("NCCL", together(team, [] { return std::to_string(cuda::nccl.version()); }));
   }
-  for (const std::string& text : team.gather(to_json(member).dump())) {
-    crew.members.push_back(rank_info_from_json(Json::parse(text)));
-  }
-  if (const std::string reason = mismatch(crew.members); !reason.empty()) throw TeamError(reason);
-  // Every rank lists the same cases: sizes are bounded by the least memory, and ranks of a host or of a GPU share its.
-  const auto sharing = crew.info.backend == Backend::cpu ? beside : ranks_on_gpu(crew.members, team.rank());
+  for (const Json& rank : team.gather(to_json(member))) crew.ranks.push_back(rank_info_from_json(rank));
+  if (const std::string reason = mismatch(crew.ranks); !reason.empty()) throw TeamError(reason);
+  // Every rank lists the same cases: the smallest memory bounds the sizes, and ranks of a host or a GPU share its memory.
+  const auto sharing = crew.info.backend == Backend::cpu ? beside : ranks_on_gpu(crew.ranks, team.rank());
   crew.info.free_bytes /= static_cast<std::size_t>(sharing);
   crew.info.free_bytes = static_cast<std::size_t>(team.min(static_cast<double>(crew.info.free_bytes)));
   return crew;
@@ -116,7 +114,7 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
 
 Fabric make_fabric(MpiTeam& team, const Crew& crew) {
   Fabric fabric;
-  fabric.members = crew.members;
+  fabric.members = crew.ranks;
   fabric.rank = team.rank();
   using Made = std::map<std::vector<int>, std::shared_ptr<Communicator>>;
   const auto made = std::make_shared<Made>();
@@ -130,10 +128,10 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
       } catch (const DeviceError&) {
         thrown = std::current_exception();
       }
-      // What failed on one rank is made anew on all by the next case that asks for it.
+      // A communicator that failed on one rank is made again on all ranks when the next case asks for it.
       const bool failed = team.max({thrown ? 1.0 : 0.0}).front() > 0;
       if (thrown) std::rethrow_exception(thrown);
-      if (failed) throw DeviceError("another rank's communicator could not be made", false);
+      if (failed) throw DeviceError("another rank could not create its communicator", false);
       return made->emplace(colours, std::move(communicator)).first->second;
     };
   };
@@ -145,7 +143,8 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
     });
     return fabric;
   }
-  if (!&cuda::nccl) throw Unsupported("this build has no NCCL: collectives over GPUs need nccl.h when roofmark is built");
+  if (!&cuda::nccl)
+    throw Unsupported("this build has no NCCL: build roofmark where nccl.h is installed to measure collectives between GPUs");
   fabric.how = "nccl";
   fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16};
   if (crew.info.compute_capability >= 90) fabric.types.push_back(DataType::fp8);
@@ -153,7 +152,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
   fabric.split = once([&team](const std::vector<int>& colours) -> std::shared_ptr<Communicator> {
     const auto rank = static_cast<std::size_t>(team.rank());
     const int own = colours[rank];
-    // The first rank of each group makes the identity that its group meets by.
+    // The first rank of each group creates the unique id that its group meets by.
     const auto first = static_cast<std::size_t>(std::find(colours.begin(), colours.end(), own) - colours.begin());
     std::string identity;
     std::exception_ptr thrown;
@@ -166,7 +165,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
     if (thrown) std::rethrow_exception(thrown);
     if (own < 0) return nullptr;
     if (identities[first].empty())
-      throw DeviceError(team.describe(static_cast<int>(first)) + " has no identity to meet by", false);
+      throw DeviceError(team.describe(static_cast<int>(first)) + " could not create an NCCL unique id", false);
     const auto size = static_cast<int>(std::count(colours.begin(), colours.end(), own));
     const auto place = static_cast<int>(std::count(colours.begin(), colours.begin() + team.rank(), own));
     return cuda::nccl.create(identities[first], size, place);
@@ -188,10 +187,10 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
       for (const Case& c : group.cases) names += c.name() + (c.unsupported.empty() ? "\n" : " unsupported\n");
     }
   }
-  const std::vector<std::string> all = team.gather(std::to_string(std::hash<std::string>()(names)));
+  const std::vector<std::size_t> all = team.gather(std::hash<std::string>()(names));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] != all.front()) {
-      throw TeamError(fmt::format("{} would measure other cases than {}: their devices differ",
+      throw TeamError(fmt::format("{} would measure different cases from {}: their devices differ",
                                   team.describe(static_cast<int>(rank)), team.describe(0)));
     }
   }
@@ -201,33 +200,15 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
 Origin origin_of(const Crew& crew, TeamJob job, const Fabric& fabric) {
   Origin origin = roofmark::origin_of(crew.info);
   if (job == TeamJob::collectives) {
-    origin.theoretical = theoretical_links(crew.members);
-    const std::vector<int> all(crew.members.size(), 0);
+    origin.theoretical = theoretical_links(crew.ranks);
+    const std::vector<int> all(crew.ranks.size(), 0);
     origin.libraries[fabric.how] = fabric.split(all)->library();
   }
-  origin.team = Json::array();
-  for (const RankInfo& member : crew.members) origin.team.push_back(to_json(member));
+  origin.ranks = crew.ranks;
   return origin;
 }
 
-/// Rank 0's session, which the channel's thread may complete; empty on the others.
-class Files {
- public:
-  Session* open(std::unique_ptr<Session> session) {
-    session_ = std::move(session);
-    shared_ = session_.get();
-    return session_.get();
-  }
-  void abandon(const std::string& reason) {
-    if (Session* session = shared_) session->abandon(reason);
-  }
-
- private:
-  std::unique_ptr<Session> session_;
-  std::atomic<Session*> shared_ = nullptr;
-};
-
-/// The channel beside MPI; rank 0 says over MPI where it listens.
+/// Rank 0's watch listens; MPI tells the others where.
 std::unique_ptr<TeamWatch> meet(MpiTeam& team, const TeamWatch::Setup& setup) {
   std::unique_ptr<TeamWatch> channel = together(team, [&] {
     return team.rank() == 0 ? std::make_unique<TeamWatch>(setup, std::string()) : std::unique_ptr<TeamWatch>();
@@ -238,7 +219,7 @@ std::unique_ptr<TeamWatch> meet(MpiTeam& team, const TeamWatch::Setup& setup) {
   return channel ? std::move(channel) : std::move(others);
 }
 
-/// For as long as this lives every step of the team goes through its channel, and nobody waits for ever.
+/// While this lives, every step of the team is reported to the watch, so that no rank waits forever.
 class Watched {
  public:
   /// `abandon` completes what is being written, from the channel's thread, with the reason.
@@ -251,7 +232,7 @@ class Watched {
     setup.timeout_seconds = timeout;
     setup.describe = [&team](int rank) { return team.describe(rank); };
     setup.on_standstill = [this](const Standstill& standstill) { complete(standstill.reason); };
-    // Time for the others that wait to say so too, and for a rank 0 that fails to wait for their answers.
+    // Leaves time for the other waiting ranks to report, and for a failing rank 0 to receive their answers.
     setup.leave = [] { end_all_ranks(kNotMeasured, 3); };
     channel_ = meet(team, setup);
     channel_->doing("opening the devices");
@@ -270,7 +251,7 @@ class Watched {
     } catch (const TeamError&) {
       throw;
     } catch (const std::exception& error) {
-      // The cause may be a rank that was killed: then the channel knows, ends all, and does not come back.
+      // If a killed rank is the cause, the watch finds out, ends all ranks, and does not return.
       if (team_.size() > 1) std::this_thread::sleep_for(std::chrono::seconds(1));
       channel_->fail();
       complete(error.what());
@@ -292,70 +273,26 @@ class Watched {
   std::unique_ptr<TeamWatch> channel_;
 };
 
-/// Where what precedes the result goes: not to stdout where a format is asked for.
+/// Where messages before the result go: stdout carries only the result when a format is requested.
 std::FILE* said_beside(const RunOptions& options) { return options.format.empty() ? stdout : stderr; }
 
-int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& watch, Files& files) {
-  const bool first = team.rank() == 0;
+int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& watch, SharedSession& session) {
   const RunOptions& run = options.run;
-  Crew crew = assemble_crew(team, options);
-  if (first && !run.quiet) {
-    fmt::print(said_beside(run), "{}", ranks_table(crew.members));
+  const Crew crew = assemble_crew(team, options);
+  if (team.rank() == 0 && !run.quiet) {
+    fmt::print(said_beside(run), "{}", ranks_table(crew.ranks));
     std::fflush(said_beside(run));
   }
-
   watch.doing("listing the cases");
   Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
   fabric.step = [&] { watch.part(); };
-  const Plan cases = team_plan(team, job, crew, fabric, run.selection);
-  const Origin origin = origin_of(crew, job, fabric);
-  Session* session = files.open(together(team, [&]() -> std::unique_ptr<Session> {
-    if (!first) return nullptr;
-    const auto folder = make_folder(run.out);
-    if (!run.out_file.empty()) check_writable(run.out_file);
-    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
-    return std::make_unique<Session>(crew.device->info(), run, folder, cases, origin);
-  }));
-  Runner runner(*crew.device, team, settings_of(run));
-
   // A launcher may give its ranks a terminal whatever its own output goes to.
   TerminalStyle style = launcher_count() ? TerminalStyle() : terminal_style(stdout);
   if (!run.color.empty()) style.colour = run.color == "yes";
-  Progress progress(terminal_style(stderr), !first || run.quiet || !run.format.empty(), count_cases(cases));
-
-  take_signals();
-  const bool complete = measure(runner, cases,
-                                {[&](const std::string& case_name, std::string_view stage) {
-                                   if (session) session->doing(case_name, runner.wall_time());
-                                   watch.doing(fmt::format("{} ({})", case_name, stage));
-                                   progress.show(case_name, stage);
-                                 },
-                                 [&](const Group& group, const std::vector<Record>& records, int pass) {
-                                   if (!session) return;
-                                   session->add(records, group.comparisons, pass);
-                                   for (const Record& record : records) progress.done(record);
-                                 }});
-  watch.rest();
-  progress.clear();
-  int status = kOk;
-  if (session) {
-    status = session->finish(complete, runner.wall_time());
-    session->present(run, style);
-    session->write_google_benchmark_file(run);
-    // All ends without a flush where another rank now fails.
-    std::cout.flush();
-    std::fflush(stdout);
-  }
-  watch.doing("ending");
-  if (!complete) {
-    watch.step();
-    return kInterrupted;
-  }
-  try {
-    return static_cast<int>(team.decide(status));
-  } catch (const Interrupted&) {
-    return kInterrupted;
-  }
+  return run_plan(run,
+                  {"roofmark-mpi", *crew.device, team, watch, team_plan(team, job, crew, fabric, run.selection),
+                   origin_of(crew, job, fabric), crew.note, style},
+                  session);
 }
 
 }  // namespace
@@ -365,13 +302,13 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
   together(team, [&] {
     if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
       throw UsageError(
-          fmt::format("MPI says {} rank{}, and the launcher {} ({}): this program was built with another MPI than "
-                      "the one that started it, so that each process believes to be alone",
+          fmt::format("MPI reports {} rank{}, the launcher {} ({}): this program was built with a different MPI from "
+                      "the one that started it, so each process runs alone",
                       size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
     }
     if (options.expect_ranks && *options.expect_ranks != size) {
       throw UsageError(
-          fmt::format("--expect-ranks {}, and there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
+          fmt::format("--expect-ranks {}, but there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
     }
     return true;
   });
@@ -379,9 +316,9 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
 }
 
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
-  Files files;
-  const Watched watched(team, options.run.timeout, [&](const std::string& reason) { files.abandon(reason); });
-  return watched.during([&](Watch& watch) { return measure_team(team, job, options, watch, files); });
+  SharedSession session;
+  const Watched watched(team, options.run.timeout, [&](const std::string& reason) { session.abandon(reason); });
+  return watched.during([&](Watch& watch) { return measure_team(team, job, options, watch, session); });
 }
 
 int team_info(MpiTeam& team, const TeamOptions& options) {
@@ -390,8 +327,8 @@ int team_info(MpiTeam& team, const TeamOptions& options) {
     const Crew crew = assemble_crew(team, options);
     if (team.rank() != 0) return kOk;
     if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
-    fmt::print("{}\n", ranks_table(crew.members));
-    const Roofline links = theoretical_links(crew.members);
+    fmt::print("{}\n", ranks_table(crew.ranks));
+    const Roofline links = theoretical_links(crew.ranks);
     if (const std::string table = ceilings_table(links); !table.empty()) fmt::print("{}\n", table);
     for (const Ceiling& ceiling : links.ceilings()) {
       if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);

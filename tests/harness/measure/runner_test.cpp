@@ -131,7 +131,7 @@ TEST_F(Measure, AWrongResultHasNoNumber) {
       measure(make_case([](FakePrepared& p) { p.on_verify = [](int) { return Verification::within(3, 1, "units of u"); }; }));
   EXPECT_EQ(record.status, Status::wrong);
   EXPECT_FALSE(record.measurement);
-  EXPECT_THAT(record.reason, HasSubstr("error 3 where 1 is allowed"));
+  EXPECT_THAT(record.reason, HasSubstr("error 3, allowed 1"));
 }
 
 TEST_F(Measure, ANaNErrorIsWrong) {

@@ -35,6 +35,11 @@ Record sample_record() {
   return record;
 }
 
+Json assembled(roofmark::Run& run) {
+  const Conclusions conclusions = conclude(run);
+  return to_json(run, conclusions);
+}
+
 class JournalFile : public testing::Test {
  protected:
   JournalFile() : folder_(fs::temp_directory_path() / ("roofmark_journal_test_" + std::to_string(::getpid()))) {
@@ -46,17 +51,14 @@ class JournalFile : public testing::Test {
 
   void write_sample() const {
     Journal journal(path());
-    journal.header({{"schema_version", kSchemaVersion},
-                    {"ceilings", Json::array()},
-                    {"findings", {to_json(Finding{"unknown_device", "known before", ""})}}});
+    journal.header({{{"schema_version", kSchemaVersion}}, {}, {{"unknown_device", "known before", ""}}, {}});
     Record record = sample_record();
     journal.record(record);
     record.status = Status::failed;
     record.measurement.reset();
     journal.record(record);
     journal.comparison({"a against b", "a", "b"});
-    journal.footer(
-        {{"complete", true}, {"interrupted", false}, {"findings", {to_json(Finding{"foreign_process", "busy", ""})}}});
+    journal.footer({"2026-01-02T03:04:05Z", true, false, {{"foreign_process", "busy", ""}}, {1, 2, 3, 4, 5}, 20});
   }
 
   std::string text() const {
@@ -74,13 +76,16 @@ class JournalFile : public testing::Test {
 TEST_F(JournalFile, GivesBackWhatWasWritten) {
   write_sample();
   int skipped = 0;
-  const RunLog log = read_journal(path(), skipped);
+  const roofmark::Run run = read_journal(path(), skipped);
   EXPECT_EQ(skipped, 0);
-  ASSERT_EQ(log.records.size(), 2U);
-  EXPECT_EQ(to_json(log.records[0]), to_json(sample_record()));
-  EXPECT_EQ(log.records[1].status, Status::failed);
-  EXPECT_EQ(log.comparisons.size(), 1U);
-  EXPECT_TRUE(log.footer);
+  ASSERT_EQ(run.records.size(), 2U);
+  EXPECT_EQ(to_json(run.records[0]), to_json(sample_record()));
+  EXPECT_EQ(run.records[1].status, Status::failed);
+  EXPECT_EQ(run.comparisons.size(), 1U);
+  ASSERT_TRUE(run.footer);
+  EXPECT_TRUE(run.footer->complete);
+  EXPECT_EQ(run.footer->wall.timing, 4);
+  EXPECT_EQ(run.footer->total_seconds, 20);
 }
 
 TEST_F(JournalFile, AnExistingFileIsNotOverwritten) {
@@ -103,8 +108,8 @@ TEST_F(JournalFile, EveryCutKeepsTheRecordsBeforeIt) {
       EXPECT_THROW(read_journal(path(), skipped), ReadError) << length;
       continue;
     }
-    const RunLog log = read_journal(path(), skipped);
-    EXPECT_EQ(log.records.size(), std::clamp<std::size_t>(static_cast<std::size_t>(lines) - 1, 0, 2)) << length;
+    const roofmark::Run run = read_journal(path(), skipped);
+    EXPECT_EQ(run.records.size(), std::clamp<std::size_t>(static_cast<std::size_t>(lines) - 1, 0, 2)) << length;
     EXPECT_LE(skipped, 1);
   }
 }
@@ -119,8 +124,8 @@ TEST_F(JournalFile, DamageIsSkippedOrSaidNeverMore) {
     overwrite(damaged);
     int skipped = 0;
     try {
-      RunLog log = read_journal(path(), skipped);
-      if (log.header.contains("ceilings")) assemble(log);
+      roofmark::Run run = read_journal(path(), skipped);
+      assembled(run);
     } catch (const ReadError&) {
     } catch (const std::invalid_argument&) {
     } catch (const nlohmann::json::exception&) {
@@ -143,8 +148,8 @@ TEST_F(JournalFile, AnotherSchemaVersionIsRefused) {
 TEST_F(JournalFile, AssembledResultSplitsMeasuredFromUnmeasured) {
   write_sample();
   int skipped = 0;
-  RunLog log = read_journal(path(), skipped);
-  const Json result = assemble(log);
+  roofmark::Run run = read_journal(path(), skipped);
+  const Json result = assembled(run);
   ASSERT_EQ(result.at("benchmarks").size(), 1U) << result.at("unmeasured").dump();
   EXPECT_DOUBLE_EQ(result.at("benchmarks")[0].at("real_time").get<double>(), 1250);
   EXPECT_EQ(result.at("benchmarks")[0].at("time_unit"), "us");
@@ -167,11 +172,13 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.verification_after = Verification::within(3, 0, "");
   record.verification_after->wrong = 17;
   Journal(path()).record(record);
-  overwrite("{\"header\":{\"schema_version\":1}}\n" + text());
+  overwrite(
+      Json{{"header", {{"schema_version", kSchemaVersion}, {"ceilings", Json::array()}, {"findings", Json::array()}}}}.dump() +
+      "\n" + text());
   int skipped = 0;
-  const RunLog log = read_journal(path(), skipped);
-  ASSERT_EQ(log.records.size(), 1U);
-  const Record& read = log.records[0];
+  const roofmark::Run run = read_journal(path(), skipped);
+  ASSERT_EQ(run.records.size(), 1U);
+  const Record& read = run.records[0];
   EXPECT_EQ(to_json(read), to_json(record));
   EXPECT_EQ(read.message->groups, record.message->groups);
   EXPECT_EQ(read.message->place, "in");
@@ -203,13 +210,10 @@ TEST_F(JournalFile, NoSampleIsLostBesideTheRanks) {
   }
 }
 
-TEST_F(JournalFile, ARecoveredFileSaysWhoOfATeamIsGuilty) {
-  Json team = Json::array();
-  for (const RankInfo& member : members({"A", "B", "C"})) team.push_back(to_json(member));
+TEST_F(JournalFile, ARecoveredFileNamesTheStragglerOfATeam) {
   {
     Journal journal(path());
-    journal.header(
-        {{"schema_version", kSchemaVersion}, {"ceilings", Json::array()}, {"findings", Json::array()}, {"team", team}});
+    journal.header({{{"schema_version", kSchemaVersion}}, {}, {}, members({"A", "B", "C"})});
     for (const Record& record : ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t bytes) {
            return (b == 2 ? 10 : 1) * (1e-5 + static_cast<double>(bytes) / 1e9);
          })) {
@@ -217,18 +221,17 @@ TEST_F(JournalFile, ARecoveredFileSaysWhoOfATeamIsGuilty) {
     }
   }
   int skipped = 0;
-  RunLog log = read_journal(path(), skipped);
-  Communication communication;
-  const Json result = assemble(log, nullptr, &communication);
-  EXPECT_EQ(result.at("team"), team);
-  EXPECT_EQ(result.at("communication"), to_json(communication));
+  roofmark::Run run = read_journal(path(), skipped);
+  const Json result = assembled(run);
+  ASSERT_EQ(result.at("team").size(), 3U);
+  EXPECT_EQ(result.at("team")[2].at("host"), "C");
   EXPECT_EQ(result.at("communication").at("pairs").size(), 6U);
   EXPECT_EQ(result.at("communication").at("fits").size(), 1U);
   ASSERT_EQ(result.at("findings").size(), 1U);
   EXPECT_EQ(result.at("findings")[0].at("kind"), "slow_rank");
   EXPECT_THAT(result.at("findings")[0].at("text").get<std::string>(), HasSubstr("rank 2 (C)"));
-  log.header.erase("team");
-  EXPECT_FALSE(assemble(log).contains("communication"));
+  run.header.ranks.clear();
+  EXPECT_FALSE(assembled(run).contains("communication"));
 }
 
 TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {

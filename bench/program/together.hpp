@@ -17,37 +17,45 @@
 
 namespace roofmark {
 
+/// Why a rank could not do its part; `usage`: the arguments are wrong.
+struct RankError {
+  bool usage = false;
+  std::string text;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankError, usage, text)
+
 /// Does on every rank what may fail on any, and gives its result; where it failed on one all throw the same UsageError or
 /// TeamError, which says why and names the ranks unless it was alike on all.
 template <class Do>
 auto together(Team& team, const Do& work) {
-  constexpr char kUsageMark = 'u', kOtherMark = 'e';
   std::optional<decltype(work())> result;
-  std::string said;
+  std::optional<RankError> error_here;
   try {
     result = work();
   } catch (const TeamBroken&) {
     throw;
   } catch (const UsageError& error) {
-    said = kUsageMark + std::string(error.what());
+    error_here = {true, error.what()};
   } catch (const std::invalid_argument& error) {
-    said = kUsageMark + std::string(error.what());
+    error_here = {true, error.what()};
   } catch (const std::exception& error) {
-    said = kOtherMark + std::string(error.what());
+    error_here = {false, error.what()};
   }
-  const std::vector<std::string> all = team.gather(said);
-  const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
+  const std::vector<std::optional<RankError>> all = team.gather(error_here);
+  const auto first = std::find_if(all.begin(), all.end(), [](const auto& error) { return error.has_value(); });
   if (first == all.end()) return std::move(*result);
+  const RankError& found = **first;
   std::string text;
-  if (std::count(all.begin(), all.end(), *first) == team.size()) {
-    text = first->substr(1);
+  const auto same = [&](const auto& error) { return error && error->usage == found.usage && error->text == found.text; };
+  if (std::all_of(all.begin(), all.end(), same)) {
+    text = found.text;
   } else {
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      if (all[rank].empty()) continue;
-      text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", team.describe(static_cast<int>(rank)), all[rank].substr(1));
+      if (!all[rank]) continue;
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", team.describe(static_cast<int>(rank)), all[rank]->text);
     }
   }
-  if (first->front() == kUsageMark) throw UsageError(text);
+  if (found.usage) throw UsageError(text);
   throw TeamError(text);
 }
 

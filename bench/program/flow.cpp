@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/flow.hpp"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "bench/program/interrupt.hpp"
+#include "bench/program/together.hpp"
+#include "harness/measure/runner.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// The ceilings are measured twice.
+std::size_t count_cases(const Plan& plan) {
+  std::size_t count = 0;
+  for (const Group& group : plan.ceilings) count += 2 * group.cases.size();
+  for (const Group& group : plan.suite) count += group.cases.size();
+  return count;
+}
+
+/// False when the run was interrupted.
+template <class OnMeasured>
+bool measure(Runner& runner, const Plan& plan, const OnMeasured& on_measured) {
+  const auto measure_all = [&](const std::vector<Group>& groups, int pass) {
+    for (const Group& group : groups) on_measured(group, runner.run(group, pass), pass);
+  };
+  try {
+    measure_all(plan.ceilings, 1);
+    measure_all(plan.suite, 1);
+    measure_all(plan.ceilings, 2);
+  } catch (const Interrupted&) {
+    note_interruption();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& shared) {
+  Team& team = setup.team;
+  Watch& watch = setup.watch;
+  const bool writes = team.rank() == 0;
+  Session* const session = shared.open(together(team, [&]() -> std::unique_ptr<Session> {
+    if (!writes) return nullptr;
+    const std::filesystem::path folder = make_folder(options.out);
+    if (!options.out_file.empty()) check_writable(options.out_file);
+    if (!setup.note.empty()) fmt::print(stderr, "{}: {}\n", setup.program, setup.note);
+    return std::make_unique<Session>(setup.device.info(), options, folder, setup.plan, setup.origin);
+  }));
+
+  Runner runner(setup.device, team, settings_of(options));
+  Progress progress(terminal_style(stderr), !writes || options.quiet || !options.format.empty(), count_cases(setup.plan));
+  take_signals();
+  runner.on_stage([&](const std::string& case_name, std::string_view stage) {
+    if (session) session->doing(case_name, runner.wall_time());
+    watch.doing(fmt::format("{} {}", stage, case_name));
+    progress.show(case_name, stage);
+  });
+  const bool complete = measure(runner, setup.plan, [&](const Group& group, const std::vector<Record>& records, int pass) {
+    if (!session) return;
+    watch.rest();  // writing may take its time
+    session->add(records, group.comparisons, pass);
+    for (const Record& record : records) progress.done(record);
+  });
+  watch.rest();
+  progress.clear();
+  int status = kOk;
+  if (session) {
+    status = session->finish(complete, runner.wall_time());
+    session->present(options, setup.style);
+    session->write_google_benchmark_file(options);
+    // If another rank fails from here on, this process ends without a flush.
+    std::cout.flush();
+    std::fflush(stdout);
+  }
+  watch.doing("ending");
+  if (!complete) {
+    watch.step();
+    return kInterrupted;
+  }
+  try {
+    status = static_cast<int>(team.decide(status));
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
+  return interrupted() ? kInterrupted : status;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "bench/program/session.hpp"
+#include "harness/team/team.hpp"
+#include "harness/team/watch.hpp"
+
+namespace roofmark {
+
+/// What a run takes: a device and a plan per rank, the team, and what watches over it.
+struct RunSetup {
+  const char* program;  ///< named in messages
+  Device& device;
+  Team& team;
+  Watch& watch;
+  Plan plan;
+  Origin origin;
+  std::string note;          ///< said once the arguments have proved right; may be empty
+  TerminalStyle style = {};  ///< of stdout
+};
+
+/// The way of every run, on one device and on a team: the ceilings, the suite, the ceilings again; then the files and the
+/// tables, by rank 0. Gives the exit status, the same on all ranks.
+int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& shared);
+
+}  // namespace roofmark

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "bench/program/commands.hpp"
+#include "harness/result/journal.hpp"
+
+namespace roofmark {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The number of records in the result file of a finished run; absent if there is none.
+std::optional<std::size_t> finished_records(const fs::path& path) {
+  std::ifstream file(path);
+  const Json result = Json::parse(file, nullptr, false);
+  if (!result.is_object() || !result.contains("finished_utc")) return std::nullopt;
+  return result.value("benchmarks", Json::array()).size() + result.value("unmeasured", Json::array()).size();
+}
+
+}  // namespace
+
+int recover(const std::string& folder) {
+  const fs::path journal = fs::path(folder) / "result.jsonl";
+  int skipped = 0;
+  Run run = read_journal(journal, skipped);
+  const fs::path result = fs::path(folder) / "result.json";
+  const Conclusions conclusions = conclude(run);
+  const auto finished = finished_records(result);
+  if (finished && (!run.footer || skipped > 0 || run.records.size() < *finished)) {
+    throw ReadError(fmt::format("{} belongs to a finished run, and {} has been damaged since ({}): nothing was replaced",
+                                result.string(), journal.string(),
+                                skipped       ? fmt::format("{} lines cannot be read", skipped)
+                                : !run.footer ? "its last line is missing"
+                                              : fmt::format("{} records of {}", run.records.size(), *finished)));
+  }
+  write_file(result, to_json(run, conclusions).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  fmt::print("{}: {} records{}{}\n", result.string(), run.records.size(),
+             run.footer ? ", complete" : ", of a run that was cut off",
+             skipped ? fmt::format("; {} lines could not be read", skipped) : "");
+  return kOk;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/run.hpp"
+
+namespace roofmark {
+
+Conclusions conclude(Run& run) {
+  Conclusions made;
+  made.analysis = analyze(run.header.theoretical, run.records, run.comparisons);
+  made.findings = run.header.findings;
+  const auto add = [&](const std::vector<Finding>& more) {
+    made.findings.insert(made.findings.end(), more.begin(), more.end());
+  };
+  if (run.footer) add(run.footer->findings);
+  add(made.analysis.findings);
+  if (!run.header.ranks.empty()) made.communication = analyze_communication(run.records, run.header.ranks);
+  return made;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/analysis.hpp"
+#include "harness/judge/ranks/communication.hpp"
+#include "harness/machine/json.hpp"
+#include "harness/measure/settings.hpp"
+#include "harness/team/rank_info.hpp"
+
+namespace roofmark {
+
+/// What is known before the first case.
+struct RunHeader {
+  /// Top-level entries of the result file that only readers of the file use: context, arguments, build, host, device, ...
+  Json facts = Json::object();
+  Roofline theoretical;
+  std::vector<Finding> findings;
+  std::vector<RankInfo> ranks;  ///< by rank; empty without a team
+};
+
+/// What is known after the last case.
+struct RunFooter {
+  std::string finished_utc;
+  bool complete = false, interrupted = false;
+  std::vector<Finding> findings;  ///< of the run as a whole
+  WallTime wall;
+  double total_seconds = 0;
+};
+
+/// One run: what the journal holds, line by line. The rest of a result file follows from it.
+struct Run {
+  RunHeader header;
+  std::vector<Record> records;
+  std::vector<Comparison> comparisons;
+  std::optional<RunFooter> footer;  ///< absent while the run goes on, and of one that was cut off
+};
+
+/// What follows from a run.
+struct Conclusions {
+  Analysis analysis;
+  Communication communication;    ///< of a team
+  std::vector<Finding> findings;  ///< the header's, the footer's and the analysis'; communication has its own
+};
+
+/// Sets the records' placements.
+Conclusions conclude(Run& run);
+
+}  // namespace roofmark

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/run_json.hpp"
+
+#include <algorithm>
+
+#include "harness/result/team_json.hpp"
+
+namespace roofmark {
+
+namespace {
+
+constexpr double kMicroseconds = 1e6;
+
+Json to_json(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const Finding& finding : findings) json.push_back(roofmark::to_json(finding));
+  return json;
+}
+
+std::vector<Finding> findings_from_json(const Json& json) {
+  std::vector<Finding> findings;
+  for (const Json& finding : json) findings.push_back(finding_from_json(finding));
+  return findings;
+}
+
+/// An ok record as an entry of Google Benchmark's format; its times are microseconds per launch.
+Json benchmark_entry(const Record& record) {
+  const Measurement& measurement = *record.measurement;
+  double host_seconds = 0;
+  for (const Sample& sample : measurement.samples) host_seconds += sample.host_seconds;
+  Json entry;
+  entry["name"] = record.name;
+  entry["run_name"] = record.name;
+  entry["run_type"] = "iteration";
+  entry["iterations"] = measurement.samples.size() * static_cast<std::size_t>(measurement.launches_per_sample);
+  entry["real_time"] = measurement.summary.median * kMicroseconds;
+  entry["cpu_time"] = host_seconds / static_cast<double>(measurement.samples.size()) * kMicroseconds;
+  entry["time_unit"] = "us";
+  entry["roofmark"] = to_json(record);
+  return entry;
+}
+
+}  // namespace
+
+Json to_json(const RunHeader& header) {
+  Json json = header.facts;
+  json["ceilings"] = to_json(header.theoretical);
+  json["findings"] = to_json(header.findings);
+  if (!header.ranks.empty()) {
+    Json& team = json["team"] = Json::array();
+    for (const RankInfo& rank : header.ranks) team.push_back(to_json(rank));
+  }
+  return json;
+}
+
+RunHeader header_from_json(const Json& json) {
+  RunHeader header;
+  header.facts = json;
+  for (const char* key : {"ceilings", "findings", "team"}) header.facts.erase(key);
+  header.theoretical = roofline_from_json(json.at("ceilings"));
+  header.findings = findings_from_json(json.at("findings"));
+  for (const Json& rank : json.value("team", Json::array())) header.ranks.push_back(rank_info_from_json(rank));
+  return header;
+}
+
+Json to_json(const RunFooter& footer) {
+  const WallTime& wall = footer.wall;
+  const double known = wall.timing + wall.warm_up + wall.preparation + wall.verification + wall.writing;
+  return {{"finished_utc", footer.finished_utc},
+          {"complete", footer.complete},
+          {"interrupted", footer.interrupted},
+          {"findings", to_json(footer.findings)},
+          {"wall_time",
+           {{"total_seconds", footer.total_seconds},
+            {"timing_seconds", wall.timing},
+            {"warm_up_seconds", wall.warm_up},
+            {"preparation_seconds", wall.preparation},
+            {"verification_seconds", wall.verification},
+            {"writing_seconds", wall.writing},
+            {"other_seconds", std::max(0.0, footer.total_seconds - known)}}}};
+}
+
+RunFooter footer_from_json(const Json& json) {
+  RunFooter footer;
+  footer.finished_utc = json.at("finished_utc");
+  footer.complete = json.at("complete");
+  footer.interrupted = json.at("interrupted");
+  footer.findings = findings_from_json(json.at("findings"));
+  const Json& wall = json.at("wall_time");
+  footer.total_seconds = wall.at("total_seconds");
+  footer.wall = {wall.at("preparation_seconds"), wall.at("verification_seconds"), wall.at("warm_up_seconds"),
+                 wall.at("timing_seconds"), wall.at("writing_seconds")};
+  return footer;
+}
+
+Json to_json(const Run& run, const Conclusions& conclusions) {
+  Json result = to_json(run.header);
+  result["complete"] = false;
+  result["interrupted"] = false;
+  if (run.footer) result.update(to_json(*run.footer));
+  result["ceilings"] = to_json(conclusions.analysis.roofline);
+  result["findings"] = to_json(conclusions.findings);
+  for (const Finding& finding : conclusions.communication.findings) result["findings"].push_back(to_json(finding));
+  Json benchmarks = Json::array(), unmeasured = Json::array(), comparisons = Json::array();
+  for (const Record& record : run.records) {
+    if (record.status == Status::ok) {
+      benchmarks.push_back(benchmark_entry(record));
+    } else {
+      unmeasured.push_back({{"name", record.name}, {"roofmark", to_json(record)}});
+    }
+  }
+  for (const ComparisonResult& comparison : conclusions.analysis.comparisons) comparisons.push_back(to_json(comparison));
+  result["benchmarks"] = std::move(benchmarks);
+  result["unmeasured"] = std::move(unmeasured);
+  result["comparisons"] = std::move(comparisons);
+  if (!run.header.ranks.empty()) result["communication"] = to_json(conclusions.communication);
+  return result;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/result/json.hpp"
+#include "harness/result/run.hpp"
+
+namespace roofmark {
+
+Json to_json(const RunHeader& header);
+RunHeader header_from_json(const Json& json);
+Json to_json(const RunFooter& footer);
+RunFooter footer_from_json(const Json& json);
+
+/// The result file: Google Benchmark's format with ours beside it.
+Json to_json(const Run& run, const Conclusions& conclusions);
+
+}  // namespace roofmark
