@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
-#include <map>
 #include <sstream>
 #include <utility>
 
@@ -109,11 +108,12 @@ Origin origin_of(const DeviceInfo& device) {
   origin.theoretical = theoretical_roofline(device, &sku);
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {
-    origin.findings.push_back(
-        {"unknown_device", "this GPU is not in the table of known ones: its ceilings come from its attributes alone", {}});
+    origin.findings.push_back({FindingKind::unknown_device,
+                               "this GPU is not in the table of known ones: its ceilings come from its attributes alone",
+                               {}});
   }
   if (device.details.contains("foreign_processes") && !device.details.at("foreign_processes").empty()) {
-    origin.findings.push_back({"foreign_process",
+    origin.findings.push_back({FindingKind::foreign_process,
                                fmt::format("{} other processes use this GPU: {}", device.details.at("foreign_processes").size(),
                                            device.details.at("foreign_processes").dump()),
                                {}});
@@ -214,7 +214,8 @@ int Session::complete_files(bool complete, WallTime spent, const std::string& lo
 std::vector<Finding> Session::findings() const {
   std::vector<Finding> all;
   for (const Json* part : {&log_.header, &*log_.footer}) {
-    for (const Json& finding : part->at("findings")) all.push_back({finding.at("kind"), finding.at("text"), {}});
+    for (const Json& finding : part->at("findings"))
+      all.push_back({finding_kind(finding.at("kind").get<std::string>()), finding.at("text"), {}});
   }
   all.insert(all.end(), analysis_.findings.begin(), analysis_.findings.end());
   return all;
@@ -229,8 +230,8 @@ Json Session::final_findings() const {
                        details.at("logical_cpus").get<int>() < now->cpus;
   const auto contention = find_contention(*cpu_time_, *now, device_.multiprocessors, limited);
   if (contention) {
-    findings.push_back(
-        to_json(Finding{"foreign_process", *contention + ": rates are too low, and these roofs are not ones to sign for", {}}));
+    findings.push_back(to_json(Finding{
+        FindingKind::foreign_process, *contention + ": rates are too low, and these roofs are not ones to sign for", {}}));
   }
   return findings;
 }
@@ -307,19 +308,12 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
              log_.header.at("suite").get<std::string>(), name(options.data), options.seed);
   const std::string communication = communication_tables(log_.records, communication_, members, style);
   for (const std::string& part : {ceilings_table(analysis_.roofline), communication, records_table(log_.records, style),
-                                  comparisons_table(analysis_.comparisons),
+                                  comparisons_table(analysis_.comparisons, style),
                                   roofline_plot(analysis_.roofline, log_.records, style), findings_text(findings(), style)}) {
     if (!part.empty()) fmt::print("{}\n", part);
   }
-  std::map<Status, int> counts;
-  for (const Record& record : log_.records) ++counts[record.status];
-  std::string verdict;
-  for (const auto& [status, count] : counts) {
-    std::string word(name(status));
-    std::replace(word.begin(), word.end(), '_', ' ');
-    verdict += fmt::format("{}{} {}", verdict.empty() ? "" : ", ", count, word);
-  }
-  fmt::print("{}\n{}{}\n", verdict, wall_time_text(spent_, steady_seconds() - started_), (folder_ / "result.json").string());
+  fmt::print("{}{}{}\n", verdict_text(log_.records, style), wall_time_text(spent_, steady_seconds() - started_),
+             (folder_ / "result.json").string());
 }
 
 void Session::write_google_benchmark_file(const RunOptions& options) const {

@@ -39,9 +39,9 @@ struct RunLog {
 
 struct Communication;
 
-/// The result file of a run so far: Google Benchmark's format with ours beside it. Sets the records' placements, and may find
-/// one impossible, which makes it wrong. Where the header holds a `team` (its members, by rank), what follows from the team's
-/// records stands in `communication` and at the end of the findings; without one `communication` stays as it was.
+/// The result file of a run so far: Google Benchmark's format with ours beside it. Sets the records' placements. Where the
+/// header holds a `team` (its members, by rank), what follows from the team's records stands in `communication` and at the end
+/// of the findings; without one `communication` stays as it was.
 Json assemble(RunLog& log, Analysis* analysis = nullptr, Communication* communication = nullptr);
 
 /// Appends to a journal, one JSON object a line, each handed to the system before the call returns.

@@ -48,15 +48,16 @@ class JournalFile : public testing::Test {
     Journal journal(path());
     journal.header({{"schema_version", kSchemaVersion},
                     {"ceilings", Json::array()},
-                    {"findings", {to_json(Finding{"unknown_device", "known before", ""})}}});
+                    {"findings", {to_json(Finding{FindingKind::unknown_device, "known before", ""})}}});
     Record record = sample_record();
     journal.record(record);
     record.status = Status::failed;
     record.measurement.reset();
     journal.record(record);
     journal.comparison({"a against b", "a", "b"});
-    journal.footer(
-        {{"complete", true}, {"interrupted", false}, {"findings", {to_json(Finding{"foreign_process", "busy", ""})}}});
+    journal.footer({{"complete", true},
+                    {"interrupted", false},
+                    {"findings", {to_json(Finding{FindingKind::foreign_process, "busy", ""})}}});
   }
 
   std::string text() const {
