@@ -350,7 +350,7 @@ class Lister {
 
   /// Steps or repeats of a launch, from how many are made a clock.
   std::size_t count_for(double per_clock, std::size_t multiple = 1) const {
-    const double clock_hz = device_.clock_hz.value_or(device_.backend == Backend::cuda ? 1.5e9 : 3e9);
+    const double clock_hz = device_.highest_clock_hz.value_or(device_.backend == Backend::cuda ? 1.5e9 : 3e9);
     const double seconds = listing_.short_probes ? kLaunchSeconds / 100 : kLaunchSeconds;
     const auto multiples = static_cast<std::size_t>(seconds * clock_hz * per_clock / static_cast<double>(multiple));
     return std::max<std::size_t>(multiples, 1) * multiple;

@@ -112,7 +112,8 @@ int info(const std::string& device, bool json) {
   std::vector<std::pair<std::string, std::string>> typed, circumstances, details, variables;
   typed.emplace_back("name", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs"));
   typed.emplace_back(info.backend == Backend::cuda ? "SMs" : "cores", std::to_string(info.multiprocessors));
-  if (info.clock_hz) typed.emplace_back("maximum clock", fmt::format("{:.0f} MHz", *info.clock_hz / 1e6));
+  if (info.rated_clock_hz) typed.emplace_back("rated clock", fmt::format("{:.0f} MHz", *info.rated_clock_hz / 1e6));
+  if (info.highest_clock_hz) typed.emplace_back("highest clock", fmt::format("{:.0f} MHz", *info.highest_clock_hz / 1e6));
   typed.emplace_back(
       "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
   for (const CacheLevel& level : info.caches) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <sstream>
 #include <utility>
 
@@ -85,11 +84,12 @@ Origin origin_of(const DeviceInfo& device) {
   origin.theoretical = theoretical_roofline(device, &sku);
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {
-    origin.findings.push_back(
-        {"unknown_device", "this GPU is not in the table of known GPUs: its ceilings come from its attributes alone", {}});
+    origin.findings.push_back({FindingKind::unknown_device,
+                               "this GPU is not in the table of known GPUs: its ceilings come from its attributes alone",
+                               {}});
   }
   if (device.details.contains("foreign_processes") && !device.details.at("foreign_processes").empty()) {
-    origin.findings.push_back({"foreign_process",
+    origin.findings.push_back({FindingKind::foreign_process,
                                fmt::format("{} other processes use this GPU: {}", device.details.at("foreign_processes").size(),
                                            device.details.at("foreign_processes").dump()),
                                {}});
@@ -186,7 +186,7 @@ std::vector<Finding> Session::contention() const {
                        details.at("logical_cpus").get<int>() < now->cpus;
   const auto found = find_contention(*cpu_time_, *now, device_.multiprocessors, limited);
   if (!found) return {};
-  return {{"foreign_process", *found + ": rates are too low, and these roofs are not ones to sign for", {}}};
+  return {{FindingKind::foreign_process, *found, {}}};
 }
 
 RunFooter Session::footer(bool complete, const WallTime& wall) const {
@@ -242,19 +242,12 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
   const std::vector<Record>& records = run_.records;
   for (const std::string& part :
        {ceilings_table(analysis.roofline), communication_tables(records, conclusions_.communication, ranks, style),
-        records_table(records, style), comparisons_table(analysis.comparisons),
+        records_table(records, style), comparisons_table(analysis.comparisons, style),
         roofline_plot(analysis.roofline, records, style), findings_text(conclusions_.findings, style)}) {
     if (!part.empty()) fmt::print("{}\n", part);
   }
-  std::map<Status, int> counts;
-  for (const Record& record : records) ++counts[record.status];
-  std::string verdict;
-  for (const auto& [status, count] : counts) {
-    std::string word(name(status));
-    std::replace(word.begin(), word.end(), '_', ' ');
-    verdict += fmt::format("{}{} {}", verdict.empty() ? "" : ", ", count, word);
-  }
-  fmt::print("{}\n{}{}\n", verdict, wall_time_text(spent_, steady_seconds() - started_), (folder_ / "result.json").string());
+  fmt::print("{}{}{}\n", verdict_text(records, style), wall_time_text(spent_, steady_seconds() - started_),
+             (folder_ / "result.json").string());
 }
 
 void Session::write_google_benchmark_file(const RunOptions& options) const {

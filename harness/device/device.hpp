@@ -24,10 +24,11 @@ struct DeviceInfo {
   std::string id;  ///< "cuda:0", "cpu"
   Backend backend = Backend::cpu;
   std::string name;
-  int compute_capability = 0;             ///< 90 for 9.0; 0 on the CPU
-  int multiprocessors = 0;                ///< SMs; on the CPU the cores this process may use
-  std::optional<double> clock_hz;         ///< the highest SM (core) clock
-  std::optional<double> memory_clock_hz;  ///< the memory clock, of which each edge moves a bit a line
+  int compute_capability = 0;              ///< 90 for 9.0; 0 on the CPU
+  int multiprocessors = 0;                 ///< SMs; on the CPU the cores this process may use
+  std::optional<double> rated_clock_hz;    ///< SM clock that the device is sold with; a GeForce boosts beyond it
+  std::optional<double> highest_clock_hz;  ///< highest SM (core) clock that it may reach
+  std::optional<double> memory_clock_hz;   ///< the memory clock, of which each edge moves a bit a line
   std::optional<int> memory_bus_bits;
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened

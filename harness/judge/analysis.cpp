@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/model/statistics.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 
@@ -17,6 +19,8 @@ namespace {
 
 constexpr double kDriftLimit = 0.02;
 constexpr double kClockLimit = 0.05;
+/// How far a rate may exceed the empirical roof: probe and case both have their noise.
+constexpr double kCeilingTolerance = 1.02;
 
 void raise_ceilings(Roofline& roofline, const std::vector<Record>& records) {
   for (const Record& record : records) {
@@ -32,27 +36,24 @@ void raise_ceilings(Roofline& roofline, const std::vector<Record>& records) {
   }
 }
 
-/// The clock is observed after the block. Where throttling began within it, its samples ran at the clock of before.
-std::optional<double> highest_clock(const Block& block) {
-  const bool throttled = !block.after.throttle_reasons.empty();
-  return block.clock_hz && throttled ? std::max(block.clock_hz, block.before.sm_clock_hz) : block.clock_hz;
-}
-
-void place_records(const Roofline& roofline, std::vector<Record>& records) {
+/// Places every ok record. A rate above a theoretical ceiling is a finding and makes the ceiling doubtful: the result was
+/// verified, so it is the count, the clock or the table that is wrong.
+void place_records(std::vector<Record>& records, Roofline& roofline, std::vector<Finding>& findings) {
   for (Record& record : records) {
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
-    std::optional<double> highest_clock_hz;
-    for (const Block& block : measurement.blocks) highest_clock_hz = std::max(highest_clock_hz, highest_clock(block));
-    Placement placement =
-        place(record.work, roofline, measurement.summary.median, measurement.path, measurement.clock_hz, highest_clock_hz);
-    if (placement.impossible.empty()) {
-      record.placement = std::move(placement);
-    } else {
-      record.status = Status::wrong;
-      record.reason = "impossible rate: " + placement.impossible;
-      record.measurement.reset();
-      record.placement.reset();
+    const double seconds = measurement.summary.median;
+    record.placement = place(record.work, roofline, seconds, measurement.path, measurement.clock_hz);
+    for (const Excess& excess : above_theoretical(record.work, roofline, seconds)) {
+      Ceiling& ceiling = roofline.at(excess.resource);
+      ceiling.doubtful = true;
+      const Unit unit = excess.resource.unit;
+      findings.push_back({FindingKind::above_theoretical,
+                          fmt::format("{}: {} is {:.3g} times the theoretical ceiling of {} ({}): "
+                                      "a count, a clock or a table is wrong here",
+                                      excess.resource.title, format_rate(excess.rate, unit), excess.rate / excess.ceiling,
+                                      format_rate(excess.ceiling, unit), ceiling.theoretical_source),
+                          record.name});
     }
   }
 }
@@ -79,7 +80,7 @@ void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
   for (const Ceiling& ceiling : roofline.ceilings()) {
     const auto drift = ceiling.drift();
     if (drift && std::abs(*drift) > kDriftLimit) {
-      findings.push_back({"drift",
+      findings.push_back({FindingKind::drift,
                           fmt::format("the {} ceiling moved by {:+.1f} % between the start and the end of the run",
                                       ceiling.resource.title, 100 * *drift),
                           {}});
@@ -87,51 +88,65 @@ void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
   }
 }
 
-void find_in_record(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
-  const auto note = [&](std::string kind, std::string text) {
-    findings.push_back({std::move(kind), std::move(text), record.name});
-  };
-  if (record.fingerprint && !record.fingerprint->deterministic) {
-    note("nondeterministic", "three launches on the same data gave different bits, so there is no fingerprint");
-  }
-  if (!record.measurement) return;
+/// How far the clock fell below the rated one, and why.
+void find_slow_clock(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
   const Measurement& measurement = *record.measurement;
-  if (!measurement.settled) note("unsettled", "two warm-up windows never agreed within 1 %");
-  if (measurement.void_samples) {
-    note("gate", fmt::format("{} samples are void: the gate had to open by itself", measurement.void_samples));
-  }
-  if (measurement.cache_by == "partly") {
-    note("cache", fmt::format("only {} copies of the operands fit, less than 4 times the last-level cache: partly warm",
-                              measurement.slots));
-  }
-  std::map<std::string, int> reasons;
+  std::map<std::string, int> reasons;  // and the number of blocks
   for (const Block& block : measurement.blocks) {
-    std::vector<std::string> both = block.before.throttle_reasons;
-    both.insert(both.end(), block.after.throttle_reasons.begin(), block.after.throttle_reasons.end());
-    std::sort(both.begin(), both.end());
-    both.erase(std::unique(both.begin(), both.end()), both.end());
+    std::set<std::string> both(block.before.throttle_reasons.begin(), block.before.throttle_reasons.end());
+    both.insert(block.after.throttle_reasons.begin(), block.after.throttle_reasons.end());
     for (const std::string& reason : both) ++reasons[reason];
   }
-  std::optional<double> peak_clock;
-  for (const Ceiling& ceiling : roofline.ceilings()) {
-    if (ceiling.theoretical_clock_hz) peak_clock = std::max(peak_clock.value_or(0), *ceiling.theoretical_clock_hz);
-  }
-  const bool slow = peak_clock && measurement.clock_hz && *measurement.clock_hz < (1 - kClockLimit) * *peak_clock;
+  std::optional<double> rated_hz;
+  for (const Ceiling& ceiling : roofline.ceilings()) rated_hz = std::max(rated_hz, ceiling.rated_clock_hz);
+  const bool slow = rated_hz && measurement.clock_hz && *measurement.clock_hz < (1 - kClockLimit) * *rated_hz;
   const std::string fall = slow ? fmt::format("the clock fell by {:.0f} % to {:.0f} MHz",
-                                              100 * (1 - *measurement.clock_hz / *peak_clock), *measurement.clock_hz / 1e6)
+                                              100 * (1 - *measurement.clock_hz / *rated_hz), *measurement.clock_hz / 1e6)
                                 : std::string("the clock held");
   for (const auto& [reason, blocks] : reasons) {
-    note("throttle", fmt::format("{} under: {} (in {} of {} blocks)", fall, reason, blocks, measurement.blocks.size()));
+    findings.push_back({FindingKind::throttle,
+                        fmt::format("{} under: {} (in {} of {} blocks)", fall, reason, blocks, measurement.blocks.size()),
+                        record.name});
   }
-  if (reasons.empty() && slow) note("clock", fall + ", and the driver names no reason");
-  // A launch-bound case may beat the launch ceiling by its noise; only ceilings of the device are worth a word.
+  if (reasons.empty() && slow) {
+    findings.push_back({FindingKind::clock, fall + ", and the driver names no reason", record.name});
+  }
+}
+
+void find_above_empirical(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
+  // A probe sets its own ceiling.
   if (!record.placement || !record.placement->of_empirical || record.raises) return;
   // Where the network itself reduces, what is left on the wire counts.
   const double share = switched_share(record).value_or(*record.placement->of_empirical);
-  if (share > 1.02) {
-    note("above_roof", fmt::format("reached {:.0f} % of the empirical {} roof: the probe missed the ceiling, or a cache helped",
-                                   100 * share, find_resource(record.placement->bound_by).title));
+  if (!(share > kCeilingTolerance)) return;
+  const Resource& bound_by = find_resource(record.placement->bound_by);
+  // Where the count or the ceiling is wrong anyway, the probe and the caches are not to blame.
+  const Ceiling* ceiling = roofline.find(bound_by);
+  if (ceiling && ceiling->doubtful) return;
+  findings.push_back({FindingKind::above_empirical,
+                      fmt::format("reached {:.0f} % of the empirical {} roof: the probe missed the ceiling, or a cache helped",
+                                  100 * share, bound_by.title),
+                      record.name});
+}
+
+void find_in_record(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
+  const auto note = [&](FindingKind kind, std::string text) { findings.push_back({kind, std::move(text), record.name}); };
+  if (record.fingerprint && !record.fingerprint->deterministic) {
+    note(FindingKind::nondeterministic, "three launches on the same data gave different bits, so there is no fingerprint");
   }
+  if (!record.measurement) return;
+  const Measurement& measurement = *record.measurement;
+  if (!measurement.settled) note(FindingKind::unsettled, "two warm-up windows never agreed within 1 %");
+  if (measurement.void_samples) {
+    note(FindingKind::gate, fmt::format("{} samples are void: the gate had to open by itself", measurement.void_samples));
+  }
+  if (measurement.cache_by == "partly") {
+    note(FindingKind::cache,
+         fmt::format("only {} copies of the operands fit, less than 4 times the last-level cache: partly warm",
+                     measurement.slots));
+  }
+  find_slow_clock(record, roofline, findings);
+  find_above_empirical(record, roofline, findings);
 }
 
 }  // namespace
@@ -139,10 +154,8 @@ void find_in_record(const Record& record, const Roofline& roofline, std::vector<
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons) {
   Analysis analysis;
   analysis.roofline = std::move(theoretical);
-  // A probe whose rate is impossible must not raise a roof, so the probes are judged on the theoretical ceilings first.
-  place_records(analysis.roofline, records);
   raise_ceilings(analysis.roofline, records);
-  place_records(analysis.roofline, records);
+  place_records(records, analysis.roofline, analysis.findings);
   analysis.comparisons = compare(records, comparisons);
   find_drift(analysis.roofline, analysis.findings);
   for (const Record& record : records) find_in_record(record, analysis.roofline, analysis.findings);

@@ -18,19 +18,19 @@ struct ComparisonResult {
   std::optional<double> low, high;  ///< 95 % interval, from pairs of blocks
 };
 
-/// All that follows from the records of one device; made anew from them whenever a file is written, so that a recovered file
-/// says what a whole one would.
+/// Derived results of one device's records. Computed anew whenever a file is written, so that a recovered file equals a
+/// complete one.
 struct Analysis {
   Roofline roofline;
   std::vector<ComparisonResult> comparisons;
   std::vector<Finding> findings;
 };
 
-/// Raises the empirical ceilings from the ceilings family's records, places every ok record on them (an impossible rate turns
-/// it into wrong), and draws comparisons and findings.
+/// Raises the empirical ceilings from the ceilings family's records, places every ok record on them, marks the theoretical
+/// ceilings that a record exceeds as doubtful, and draws comparisons and findings. No record changes its status.
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons);
 
-/// The exit status that the records call for: 1 anything wrong, else 3 something could not be measured, else 0.
+/// The exit status of a run with these records: 1 if any is wrong, else 3 if any could not be measured, else 0.
 int exit_status(const std::vector<Record>& records);
 
 }  // namespace roofmark

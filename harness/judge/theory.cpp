@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 std::string source_of(const Json& figure) { return gpu_data().at("sources").at(figure.at("source").get<std::string>()); }
 
-/// The figure's operations a clock an SM for the device's class of card, or null.
+/// Operations per clock per SM for the device's class of card, or null.
 const Json* rate(const DeviceInfo& device, const Resource& resource) {
   const std::string capability = fmt::format("{}.{}", device.compute_capability / 10, device.compute_capability % 10);
   const Json& all = gpu_data().at("compute_capabilities");
@@ -33,19 +33,20 @@ const Json* rate(const DeviceInfo& device, const Resource& resource) {
 }
 
 void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
-  if (!device.clock_hz || device.multiprocessors <= 0) return;
+  if (!device.highest_clock_hz || device.multiprocessors <= 0) return;
   for (const Resource& resource : kResources) {
     const Json* figure = rate(device, resource);
-    // An approximate rate would call true results impossible.
+    // True results may exceed an approximate rate.
     if (!figure || figure->value("approximate", false)) continue;
     const double per_clock = figure->at("value");
     Ceiling& ceiling = roofline.at(resource);
-    ceiling.theoretical = device.multiprocessors * *device.clock_hz * per_clock;
-    ceiling.theoretical_clock_hz = device.clock_hz;
-    ceiling.theoretical_source = fmt::format("{} SMs x {:.0f} MHz x {} {} a clock an SM at compute capability {}.{} ({}){}",
-                                             device.multiprocessors, *device.clock_hz / 1e6, per_clock, name(resource.unit),
-                                             device.compute_capability / 10, device.compute_capability % 10, source_of(*figure),
-                                             known ? "" : "; unknown SKU: a cut-down part gives less");
+    ceiling.theoretical = device.multiprocessors * *device.highest_clock_hz * per_clock;
+    ceiling.theoretical_clock_hz = device.highest_clock_hz;
+    ceiling.rated_clock_hz = device.rated_clock_hz;
+    ceiling.theoretical_source = fmt::format(
+        "{} SMs x {:.0f} MHz x {} {} per clock per SM at compute capability {}.{} ({}){}", device.multiprocessors,
+        *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), device.compute_capability / 10,
+        device.compute_capability % 10, source_of(*figure), known ? "" : "; unknown SKU: a cut-down part gives less");
   }
 }
 

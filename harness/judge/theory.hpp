@@ -11,23 +11,23 @@
 
 namespace roofmark {
 
-/// The data file of GPUs, built into the program: operations a clock an SM by compute capability, and what is published of each
-/// SKU, every figure with its source. Its "about" says what is in it.
+/// The data file of GPUs, built into the program: operations per clock per SM by compute capability, and the published figures
+/// of each SKU, each with its source. Its "about" explains the fields.
 const nlohmann::ordered_json& gpu_data();
 
 /// The entry of gpu_data()["skus"] for a GPU of this name as its driver reports it, or null. The whole name has to match: an
 /// H200 NVL is no H200, and a MIG slice is none of them.
 const nlohmann::ordered_json* find_sku(const std::string& device_name);
 
-/// The clock (a figure in MHz) that the published peak of a resource assumes: tensor peaks have a lower one than vector peaks,
-/// but for fp64's.
+/// The clock (a figure in MHz) that the published peak of a resource assumes: tensor peaks assume a lower one than vector
+/// peaks, except fp64 tensor.
 const nlohmann::ordered_json& published_clock(const nlohmann::ordered_json& sku, std::string_view resource_id);
 
-/// What the device could give, with where each figure comes from:
-///   theoretical  SMs x highest clock x operations a clock an SM; DRAM: bus width x memory clock x 2 / 8; all as read
+/// The ceilings of a device from its specification, each with its source:
+///   theoretical  SMs x highest clock x operations per clock per SM; DRAM: bus width x memory clock x 2 / 8; all as read
 ///   datasheet    the vendor's figure where the SKU is known, at the clock that the vendor assumed
-/// A GPU that is not in the data file has the ceilings of its attributes, and `sku` is left empty; of a compute capability that
-/// is not there only DRAM is known. The CPU has none.
+/// A GPU that is not in the data file has the ceilings of its attributes, and `sku` stays empty; with an unknown compute
+/// capability only DRAM has a ceiling. The CPU has none.
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku = nullptr);
 
 }  // namespace roofmark

@@ -50,13 +50,13 @@ inline constexpr Resource l1{"l1", Unit::byte, "L1 cache", true};
 inline constexpr Resource l2{"l2", Unit::byte, "L2 cache", true};
 inline constexpr Resource l3{"l3", Unit::byte, "L3 cache", true};
 // Links, in one direction.
-inline constexpr Resource nvlink{"nvlink", Unit::byte, "NVLink, one way, a GPU", false};
-inline constexpr Resource pcie{"pcie", Unit::byte, "PCIe, one way, a GPU", false};
-inline constexpr Resource interprocess{"interprocess", Unit::byte, "process to process, one way", false};
-inline constexpr Resource network{"network", Unit::byte, "network, one way, a node", false};
-// The least time between two launches, by the path they are issued on.
-inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "launches, stream", false};
-inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "launches, graph node", false};
+inline constexpr Resource nvlink{"nvlink", Unit::byte, "NVLink, one direction, per GPU", false};
+inline constexpr Resource pcie{"pcie", Unit::byte, "PCIe, one direction, per GPU", false};
+inline constexpr Resource interprocess{"interprocess", Unit::byte, "process to process, one direction", false};
+inline constexpr Resource network{"network", Unit::byte, "network, one direction, per host", false};
+// Launch rate, by the path the launches are issued on.
+inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "stream launches", false};
+inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "graph-node launches", false};
 }  // namespace resource
 
 inline constexpr Resource kResources[] = {resource::fp64_fma,

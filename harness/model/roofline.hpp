@@ -14,17 +14,19 @@ namespace roofmark {
 /// The limit of a resource on one device, in units per second. Whatever is unknown is absent.
 struct Ceiling {
   Resource resource;
-  /// From attributes read on the device: SMs x clock x operations per clock per SM, or bus width x memory clock x 2.
+  /// From attributes read on the device: SMs x highest clock x operations per clock per SM, or bus width x memory clock x 2.
   std::optional<double> theoretical;
   std::string theoretical_source;
-  /// The clock `theoretical` assumes, where it follows the SM clock.
-  std::optional<double> theoretical_clock_hz;
+  /// Where `theoretical` follows the SM clock: the highest clock, which it assumes, and the clock the device is rated for.
+  std::optional<double> theoretical_clock_hz, rated_clock_hz;
   /// The vendor's datasheet figure (dense).
   std::optional<double> datasheet;
   std::string datasheet_source;
   /// The best probe of the ceilings family before and after the suite, and that probe's name.
   std::optional<double> first, last;
   std::string first_by, last_by;
+  /// A verified result exceeds `theoretical` by more than 2 %: a count, a clock or a table is wrong. No verdict may rest on it.
+  bool doubtful = false;
 
   /// The better of first and last.
   std::optional<double> empirical() const;
@@ -47,8 +49,8 @@ class Roofline {
 /// A measured time on the roofline. Fractions are never clamped: above 1 means a wrong count, a cache that helped, or a
 /// ceiling that was not reached when it was measured.
 struct Placement {
-  /// The least time the work allows on the empirical ceilings, and the resource that sets it. Absent when a demanded
-  /// resource has no empirical ceiling; what binds is then that of the theoretical ones (a network has no probe).
+  /// The minimum time of the work on the empirical ceilings, and the resource that limits it. Absent when a demanded resource
+  /// has no empirical ceiling; the limiting resource is then that of the theoretical ones (a network has no probe).
   std::optional<double> t_min_seconds;
   std::string bound_by;
   std::optional<double> of_empirical;          ///< t_min on empirical ceilings / measured
@@ -57,13 +59,20 @@ struct Placement {
   std::optional<double> flops_per_second;      ///< FLOPs (integer types: operations) per second
   std::optional<double> bytes_per_second;      ///< of the outermost memory level demanded
   std::optional<double> intensity;             ///< FLOPs per byte, both demanded and the bytes of one level
-  /// Why the rate cannot be true (above 1.02 of the pin bandwidth, or of the peak at the observed clock); empty when it can.
-  std::string impossible;
 };
 
-/// t_min = sum over phases of the greatest amount / ceiling, and never under one launch by the path used. What is impossible is
-/// judged at the highest clock observed, clock_hz where no other is given: under a power cap the clock wanders.
-Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz,
-                std::optional<double> highest_clock_hz = {});
+/// t_min = sum over phases of the maximum of amount / ceiling, and at least one launch by the path used.
+Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz);
+
+/// A resource that work seems to have used faster than the theoretical ceiling allows.
+struct Excess {
+  Resource resource;
+  double rate = 0, ceiling = 0;  ///< per second
+};
+
+/// The resources whose theoretical ceilings the rates exceed by more than 2 %, less what a cache may lawfully serve. Per
+/// resource over the whole time: an implementation may overlap phases, but it cannot widen a bus. At the highest clock, not the
+/// observed one: that is read after the block, and under a power cap the samples ran at others.
+std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline, double seconds);
 
 }  // namespace roofmark

@@ -8,19 +8,19 @@
 
 namespace roofmark {
 
-/// What one execution must take from a resource at the least, in the resource's unit.
+/// The minimum that one execution must take from a resource, in the resource's unit.
 struct Demand {
   Resource resource;
   double amount = 0;
-  /// The part of `amount` that a cache above the resource may lawfully serve. It counts in the placement, and is left out
-  /// where a rate is called impossible.
+  /// The part of `amount` that an implementation may lawfully avoid: a cache above the resource serves it, or the network
+  /// reduces on the way. It counts in the placement, and not where a rate is held against a theoretical ceiling.
   double avoidable = 0;
 };
 
 /// Demands that can be met at the same time.
 using Phase = std::vector<Demand>;
 
-/// What a case must do at the least: phases that follow one another. Counted from the operation, never from its
+/// The minimum that a case must do: phases that follow one another. Counted from the operation, never from its
 /// implementation: model FLOPs; compulsory bytes, each input read once and each output written once.
 struct Work {
   std::vector<Phase> phases;

@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <sstream>
+#include <utility>
 
 #include "harness/model/units.hpp"
 #include "harness/result/json.hpp"
@@ -20,9 +23,18 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Columns a UTF-8 text takes; the texts of this program hold no wide characters.
+constexpr const char* kBoundBy = "bound by";
+
+/// Columns that a UTF-8 text takes; the texts of this program hold no wide characters.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, width(line));
+  return widest;
 }
 
 std::string paint(const TerminalStyle& style, const char* code, const std::string& text) {
@@ -31,12 +43,126 @@ std::string paint(const TerminalStyle& style, const char* code, const std::strin
 
 std::string rate_or_dash(std::optional<double> rate, Unit unit) { return rate ? format_rate(*rate, unit) : "-"; }
 
-// Of a case's name what its family's table does not say already.
-std::string within_family(const Record& record) { return record.name.substr(record.family.size() + 1); }
+using Words = std::vector<std::pair<std::string, std::string>>;
 
-Unit unit_of_raised(const Record& record) { return record.raises ? record.raises->unit : Unit::flop; }
+bool is_data_type(std::string_view text) {
+  return std::any_of(std::begin(kDataTypes), std::end(kDataTypes), [&](DataType type) { return name(type) == text; });
+}
 
-Row table_row(const Record& record) {
+/// The parts of a case's name behind its family, by key; its path is "case", its data type "type".
+Words words_of(const std::string& name) {
+  Words words;
+  std::istringstream parts(name);
+  std::string part, path;
+  std::getline(parts, part, '/');
+  while (std::getline(parts, part, '/')) {
+    if (const auto colon = part.find(':'); colon != std::string::npos) {
+      words.emplace_back(part.substr(0, colon), part.substr(colon + 1));
+    } else if (is_data_type(part)) {
+      words.emplace_back("type", part);
+    } else {
+      path += (path.empty() ? "" : "/") + part;
+    }
+  }
+  if (!path.empty()) words.insert(words.begin(), {"case", path});
+  return words;
+}
+
+/// Lines whose names have the same keys.
+struct Table {
+  std::string title;
+  Row columns;  ///< of the values
+  struct Line {
+    Words words;
+    Row values;
+  };
+  std::vector<Line> lines;
+};
+
+template <class Value>
+bool constant(const std::vector<Table::Line>& lines, const Value& value) {
+  return std::all_of(lines.begin(), lines.end(), [&](const auto& line) { return value(line) == value(lines.front()); });
+}
+
+/// What is constant over the lines stands above them; values that no line has are left out. Lines that would be wider than the
+/// terminal are split by the key that has the fewest values.
+std::string to_text(const Table& table, const TerminalStyle& style) {
+  const std::vector<Table::Line>& lines = table.lines;
+  std::string title = paint(style, "1", table.title);
+  std::size_t used = width(table.title);
+  const auto add = [&](const std::string& word) {
+    const bool fits = used + 2 + width(word) <= std::size_t(style.columns);
+    title += (fits ? "  " : "\n  ") + word;
+    used = (fits ? used : 0) + 2 + width(word);
+  };
+  std::vector<std::size_t> keys, values;
+  for (std::size_t i = 0; i < lines.front().words.size(); ++i) {
+    const auto& [key, word] = lines.front().words[i];
+    if (!constant(lines, [i](const Table::Line& line) { return line.words[i].second; })) {
+      keys.push_back(i);
+    } else {
+      add(key == "case" || key == "type" ? word : key + ":" + word);
+    }
+  }
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const std::string& first = lines.front().values[i];
+    if (!constant(lines, [i](const Table::Line& line) { return line.values[i]; })) {
+      values.push_back(i);
+    } else if (first != "-" && table.columns[i] == kBoundBy) {
+      add(fmt::format("{} {}", kBoundBy, first));
+    } else if (first != "-") {
+      values.push_back(i);
+    }
+  }
+  std::vector<Row> rows(lines.size() + 1);
+  for (const std::size_t i : keys) rows[0].push_back(lines.front().words[i].first);
+  for (const std::size_t i : values) rows[0].push_back(table.columns[i]);
+  for (std::size_t r = 0; r < lines.size(); ++r) {
+    for (const std::size_t i : keys) rows[r + 1].push_back(lines[r].words[i].second);
+    for (const std::size_t i : values) rows[r + 1].push_back(lines[r].values[i]);
+  }
+  const std::string text = align(rows);
+  if (keys.empty() || text.find('\n') == std::string::npos || widest_line(text) <= std::size_t(style.columns)) {
+    return title + "\n" + text;
+  }
+  std::map<std::size_t, std::vector<std::string>> distinct;
+  for (const std::size_t i : keys) {
+    for (const Table::Line& line : lines) {
+      std::vector<std::string>& seen = distinct[i];
+      if (std::find(seen.begin(), seen.end(), line.words[i].second) == seen.end()) seen.push_back(line.words[i].second);
+    }
+  }
+  const auto fewest = std::min_element(distinct.begin(), distinct.end(),
+                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  std::string parts;
+  for (const std::string& word : fewest->second) {
+    Table part{table.title, table.columns, {}};
+    std::copy_if(lines.begin(), lines.end(), std::back_inserter(part.lines),
+                 [&](const Table::Line& line) { return line.words[fewest->first].second == word; });
+    parts += (parts.empty() ? "" : "\n") + to_text(part, style);
+  }
+  return parts;
+}
+
+/// Adds a line to the table of this title whose names have the same keys, which is made where there is none.
+void add_line(std::vector<Table>& tables, const std::string& title, const Row& columns, Table::Line line) {
+  const auto same_keys = [&](const Table& table) {
+    const Words& words = table.lines.front().words;
+    return table.title == title && std::equal(words.begin(), words.end(), line.words.begin(), line.words.end(),
+                                              [](const auto& a, const auto& b) { return a.first == b.first; });
+  };
+  auto table = std::find_if(tables.begin(), tables.end(), same_keys);
+  if (table == tables.end()) table = tables.insert(tables.end(), {title, columns, {}});
+  table->lines.push_back(std::move(line));
+}
+
+std::string to_text(const std::vector<Table>& tables, const TerminalStyle& style) {
+  std::string text;
+  for (const Table& table : tables) text += (text.empty() ? "" : "\n") + to_text(table, style);
+  return text;
+}
+
+Row values_of(const Record& record) {
   const Measurement& measurement = *record.measurement;
   const Summary& summary = measurement.summary;
   const Placement placement = record.placement.value_or(Placement{});
@@ -44,15 +170,14 @@ Row table_row(const Record& record) {
       summary.interval_low && summary.interval_high
           ? fmt::format("{:.2f} %", 50 * (*summary.interval_high - *summary.interval_low) / summary.median)
           : "-";
-  // A probe of neither FLOPs nor bytes (exponentials, launches) shows its own unit in the FLOP column.
+  // A probe of neither FLOPs nor bytes (exponentials, launches) shows its own unit in the column of the rate.
   std::optional<double> operations = placement.flops_per_second;
   Unit unit = record.work.total(Unit::op) > 0 ? Unit::op : Unit::flop;
   if (!operations && !placement.bytes_per_second && record.raises) {
     operations = record.work.total(*record.raises) / summary.median;
-    unit = unit_of_raised(record);
+    unit = record.raises->unit;
   }
-  return {within_family(record) + (record.pass == 2 ? " (again)" : ""),
-          format_seconds(summary.median),
+  return {format_seconds(summary.median),
           interval,
           rate_or_dash(operations, unit),
           rate_or_dash(placement.bytes_per_second, Unit::byte),
@@ -133,50 +258,42 @@ void Progress::clear() {
 }
 
 std::string ceilings_table(const Roofline& roofline) {
-  std::vector<Row> rows = {{"ceiling", "id", "measured", "theoretical", "measured/theor.", "datasheet", "drift"}};
+  std::vector<Row> rows = {{"ceiling", "id", "measured", "theoretical", "of theor.", "datasheet", "drift"}};
+  bool doubtful = false;
   for (const Ceiling& ceiling : roofline.ceilings()) {
     const Unit unit = ceiling.resource.unit;
     const auto empirical = ceiling.empirical();
     if (!empirical && !ceiling.theoretical) continue;
+    doubtful |= ceiling.doubtful;
     rows.push_back({std::string(ceiling.resource.title), std::string(ceiling.resource.id), rate_or_dash(empirical, unit),
-                    rate_or_dash(ceiling.theoretical, unit),
+                    rate_or_dash(ceiling.theoretical, unit) + (ceiling.doubtful ? " ?" : ""),
                     empirical && ceiling.theoretical ? format_share(*empirical / *ceiling.theoretical) : "-",
                     rate_or_dash(ceiling.datasheet, unit),
                     ceiling.drift() ? fmt::format("{:+.1f} %", 100 * *ceiling.drift()) : "-"});
   }
-  return rows.size() > 1 ? align(rows) : "";
+  if (rows.size() == 1) return "";
+  return align(rows) + (doubtful ? "? doubtful: a verified result exceeds it by more than 2 %; no verdict rests on it\n" : "");
 }
 
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style) {
-  std::vector<std::string> families;
-  std::map<std::string, std::vector<Row>> tables;
+  const Row columns = {"median", "+- 95 %", "rate", "bandwidth", "FLOP/B", kBoundBy, "of roof", "of theor.", "clock"};
+  std::vector<Table> tables;
   for (const Record& record : records) {
     if (record.status != Status::ok || record.pass == 2 || record.message) continue;
-    std::vector<Row>& rows = tables[record.family];
-    if (rows.empty()) {
-      families.push_back(record.family);
-      rows.push_back(
-          {record.family, "median", "+- 95 %", "rate", "bandwidth", "FLOP/B", "bound by", "of roof", "of theor.", "clock"});
-    }
-    rows.push_back(table_row(record));
+    add_line(tables, record.family, columns, {words_of(record.name), values_of(record)});
   }
-  std::string text;
-  for (const std::string& family : families) {
-    std::string table = align(tables[family]);
-    const auto line = table.find('\n');
-    text += (text.empty() ? "" : "\n") + paint(style, "1", table.substr(0, line)) + table.substr(line);
-  }
-  return text;
+  return to_text(tables, style);
 }
 
-std::string comparisons_table(const std::vector<ComparisonResult>& comparisons) {
-  std::vector<Row> rows = {{"comparison", "times faster", "95 % interval", "case"}};
+std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, const TerminalStyle& style) {
+  std::vector<Table> tables;
   for (const ComparisonResult& result : comparisons) {
-    rows.push_back({result.comparison.name, fmt::format("{:.3f}", result.ratio),
-                    result.low && result.high ? fmt::format("{:.3f} .. {:.3f}", *result.low, *result.high) : "-",
-                    result.comparison.numerator});
+    const std::string& name = result.comparison.numerator;
+    const std::string interval = result.low && result.high ? fmt::format("{:.3f} .. {:.3f}", *result.low, *result.high) : "-";
+    add_line(tables, fmt::format("{}: {}", result.comparison.name, name.substr(0, name.find('/'))),
+             {"times faster", "95 % interval"}, {words_of(name), {fmt::format("{:.3f}", result.ratio), interval}});
   }
-  return comparisons.empty() ? "" : align(rows);
+  return to_text(tables, style);
 }
 
 std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& records, const TerminalStyle& style) {
@@ -259,31 +376,73 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
   }
   axis.erase(axis.find_last_not_of(' ') + 1);
   text += std::string(kLabel + 2, ' ') + axis + "  FLOP per byte\n";
-  std::string legend;
-  for (const auto& [family, letter] : letters) legend += fmt::format("  {} {}", letter, family);
-  text += fmt::format("{}  / DRAM {}, measured{}\n", std::string(kLabel, ' '), format_rate(bandwidth, Unit::byte), legend);
-  return text;
+  const std::string indent(kLabel, ' ');
+  std::string legend = fmt::format("{}  / DRAM {}, measured", indent, format_rate(bandwidth, Unit::byte));
+  for (const auto& [family, letter] : letters) {
+    const std::string entry = fmt::format("  {} {}", letter, family);
+    if (legend.size() + entry.size() > std::size_t(kLabel + 2 + columns)) text += std::exchange(legend, indent) + "\n";
+    legend += entry;
+  }
+  return text + legend + "\n";
 }
 
 std::string findings_text(const std::vector<Finding>& findings, const TerminalStyle& style) {
-  std::vector<std::string> kinds;
-  std::map<std::string, std::vector<const Finding*>> by_kind;
-  for (const Finding& finding : findings) {
-    if (by_kind[finding.kind].empty()) kinds.push_back(finding.kind);
-    by_kind[finding.kind].push_back(&finding);
-  }
+  // Errors first; kinds of one severity in the order of the table.
+  std::vector<FindingType> types(std::begin(kFindingTypes), std::end(kFindingTypes));
+  std::stable_sort(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.severity > b.severity; });
   constexpr std::size_t kShown = 3;
   std::string text;
-  for (const std::string& kind : kinds) {
-    const auto& same = by_kind[kind];
-    for (std::size_t i = 0; i < std::min(same.size(), kShown); ++i) {
-      const std::string of = same[i]->case_name.empty() ? "" : same[i]->case_name + ": ";
-      text += paint(style, "33", kind) + "  " + of + same[i]->text + "\n";
+  for (const FindingType& type : types) {
+    std::vector<const Finding*> same;
+    for (const Finding& finding : findings) {
+      if (finding.kind == type.kind) same.push_back(&finding);
     }
-    if (same.size() > kShown)
-      text += fmt::format("{}  and {} more like these\n", paint(style, "33", kind), same.size() - kShown);
+    if (same.empty()) continue;
+    const std::string label =
+        paint(style, type.severity == Severity::error ? "31" : "33", fmt::format("{}: {}", name(type.severity), type.id));
+    for (std::size_t i = 0; i < std::min(same.size(), kShown); ++i) {
+      text += fmt::format("{}  {}{}{}\n", label, same[i]->case_name, same[i]->case_name.empty() ? "" : ": ", same[i]->text);
+    }
+    if (same.size() > kShown) text += fmt::format("{}  and {} more like these\n", label, same.size() - kShown);
+    text += fmt::format("  {}\n", type.advice);
   }
   return text;
+}
+
+std::string verdict_text(const std::vector<Record>& records, const TerminalStyle& style) {
+  struct Word {
+    Status status;
+    const char* text;
+    bool named;  ///< case by case; others once per reason
+  };
+  constexpr Word kWords[] = {{Status::ok, "ok", false},
+                             {Status::wrong, "wrong", true},
+                             {Status::failed, "failed", true},
+                             {Status::not_run, "not run", false},
+                             {Status::unsupported, "unsupported", false}};
+  std::string text, counts;
+  for (const auto& [status, word, named] : kWords) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+    std::size_t count = 0;
+    for (const Record& record : records) {
+      if (record.status != status) continue;
+      ++count;
+      auto reason = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == record.reason; });
+      if (reason == reasons.end()) reason = reasons.insert(reasons.end(), {record.reason, {}});
+      reason->second.push_back(record.name);
+    }
+    if (count) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, word);
+    if (status == Status::ok || status == Status::unsupported) continue;
+    const std::string label = paint(style, "31", word);
+    for (const auto& [reason, names] : reasons) {
+      const std::size_t listed = named ? names.size() : 1;
+      for (std::size_t i = 0; i < listed; ++i) {
+        const std::string others = listed < names.size() ? fmt::format(" and {} more", names.size() - listed) : "";
+        text += fmt::format("{}  {}{}: {}\n", label, names[i], others, reason);
+      }
+    }
+  }
+  return text + counts + "\n";
 }
 
 std::string wall_time_text(const WallTime& wall, double total) {

@@ -342,6 +342,7 @@ Json to_json(const Roofline& roofline) {
     put(json, "theoretical", ceiling.theoretical);
     put(json, "theoretical_source", ceiling.theoretical_source);
     put(json, "theoretical_clock_hz", ceiling.theoretical_clock_hz);
+    put(json, "rated_clock_hz", ceiling.rated_clock_hz);
     put(json, "datasheet", ceiling.datasheet);
     put(json, "datasheet_source", ceiling.datasheet_source);
     put(json, "first", ceiling.first);
@@ -350,6 +351,7 @@ Json to_json(const Roofline& roofline) {
     put(json, "last_by", ceiling.last_by);
     put(json, "empirical", ceiling.empirical());
     put(json, "drift", ceiling.drift());
+    json["doubtful"] = ceiling.doubtful;
     all.push_back(std::move(json));
   }
   return all;
@@ -362,6 +364,7 @@ Roofline roofline_from_json(const Json& json) {
     get(entry, "theoretical", ceiling.theoretical);
     get(entry, "theoretical_source", ceiling.theoretical_source);
     get(entry, "theoretical_clock_hz", ceiling.theoretical_clock_hz);
+    get(entry, "rated_clock_hz", ceiling.rated_clock_hz);
     get(entry, "datasheet", ceiling.datasheet);
     get(entry, "datasheet_source", ceiling.datasheet_source);
   }
@@ -386,12 +389,15 @@ Json to_json(const ComparisonResult& result) {
 }
 
 Json to_json(const Finding& finding) {
-  Json json = {{"kind", finding.kind}, {"text", finding.text}};
+  const FindingType& type = type_of(finding.kind);
+  Json json = {{"kind", type.id}, {"severity", name(type.severity)}, {"text", finding.text}, {"advice", type.advice}};
   put(json, "case", finding.case_name);
   return json;
 }
 
-Finding finding_from_json(const Json& json) { return {json.at("kind"), json.at("text"), json.value("case", "")}; }
+Finding finding_from_json(const Json& json) {
+  return {finding_kind(json.at("kind").get<std::string>()), json.at("text"), json.value("case", "")};
+}
 
 Json to_json(const DeviceInfo& info, bool known) {
   Json json;
@@ -404,7 +410,8 @@ Json to_json(const DeviceInfo& info, bool known) {
     json["compute_capability"] =
         std::to_string(info.compute_capability / 10) + "." + std::to_string(info.compute_capability % 10);
   }
-  put(json, "clock_hz", info.clock_hz);
+  put(json, "rated_clock_hz", info.rated_clock_hz);
+  put(json, "highest_clock_hz", info.highest_clock_hz);
   put(json, "memory_clock_hz", info.memory_clock_hz);
   if (info.memory_bus_bits) json["memory_bus_bits"] = *info.memory_bus_bits;
   json["memory_bytes"] = info.memory_bytes;

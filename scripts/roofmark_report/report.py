@@ -23,25 +23,9 @@ STATUSES = {
     "not_run": "was not reached, or had no room",
     "unsupported": "is beyond this kind of device; no failure",
 }
-KINDS = {
-    "drift": "A ceiling was not the same before and after the suite: the device warmed up, or something else used it.",
-    "throttle": "The device lowered its clock to stay within a limit. The samples are kept: this is what it delivers.",
-    "clock": "The clock was lower than the highest one, and the driver names no reason.",
-    "nondeterministic": "Equal launches gave different bits, so there is no fingerprint to compare.",
-    "above_roof": "Faster than the measured ceiling allows: the probe missed the ceiling, or a cache helped.",
-    "unsettled": "The rate had not become steady when the warm-up had taken its time.",
-    "gate": "The host could not enqueue the launches in time: those samples are left out.",
-    "foreign_process": "Something else used the device. Its share of the time is in these numbers.",
-    "unknown_device": "The device's published figures are not known: its ceilings come from its attributes alone.",
-    "cache": "Too few copies of the operands fit the memory to keep the caches cold.",
-    "slow_rank": "A rank that is slower than the others by far more than they differ among themselves.",
-    "slow_node": "A host whose ranks are all slower than those of the other hosts.",
-    "slow_link": "Two ranks that are slower together than each of them is with another.",
-    "fingerprint": "Equal work on equal devices gave other bits: one of the devices, or its memory, may compute something false.",
-    "other": "",
-}
+SEVERITIES = ("error", "warning", "note")
 # Findings that make the roofs themselves uncertain.
-DOUBTS = {"drift", "above_roof", "foreign_process"}
+DOUBTS = {"drift", "above_empirical", "above_theoretical", "foreign_process"}
 DATA = {"normal": "normally distributed", "uniform": "uniformly distributed", "zeros": "zeros"}
 FAMILIES = {
     "ceilings": "Probes that do nothing but load one resource: they set the measured ceilings. Measured before the suite and, "
@@ -123,14 +107,14 @@ def warnings(result):
 
 def group_findings(result):
     groups = {}
-    for finding in result["findings"]:
+    for finding in sorted(result["findings"], key=lambda f: SEVERITIES.index(f["severity"])):
         groups.setdefault(finding["kind"], []).append(finding)
     made = []
     for kind, findings in groups.items():
         same = {}
         for finding in findings:
             same.setdefault(finding["text"], []).append(finding.get("case", ""))
-        made.append({"kind": kind.replace("_", " "), "meaning": KINDS[kind], "count": len(findings),
+        made.append({"kind": kind.replace("_", " "), "meaning": findings[0]["advice"], "count": len(findings),
                      "texts": [(text, [case for case in cases if case]) for text, cases in same.items()]})
     return made
 
@@ -166,6 +150,7 @@ def ceilings_table(result):
                    f"start: {c['first_by']}" if c.get("first_by") else "",
                    f"end: {c['last_by']}" if c.get("last_by") and c["last_by"] != c.get("first_by") else ""]
         name = c["title"] + (f" ({units.seconds(1 / best)} each)" if unit == "launch" and best else "")
+        name += ", doubtful" if c["doubtful"] else ""
         drift = c.get("drift")
         rows.append([
             (name, name, "\n".join(source for source in sources if source)), (c["resource"], c["resource"], ""),
@@ -179,7 +164,7 @@ def ceilings_table(result):
         ("Measured", "The better of start and end: the roof that results are held against", True),
         ("at the start", "The best probe before the suite", True), ("at the end", "The best probe after the suite", True),
         ("Drift", "End against start; above 2 % is a finding", True),
-        ("Theoretical", "From attributes read on the device: units x clock x operations a clock, or bus width x memory clock", True),
+        ("Theoretical", "From attributes read on the device: units x clock x operations per clock, or bus width x memory clock", True),
         ("Reached", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
         ("Reached", "Measured / datasheet", True),
         ("Ridge, FLOP/B", "The intensity from which on this ceiling, and no longer DRAM, is the limit", True)], rows, empty=False)
@@ -321,7 +306,7 @@ def device_facts(result):
     return facts([
         ("device", f"{d['name']} ({d['id']})"), ("published figures", None if d["kind"] == "cpu" else "known" if d["known"] else "not known: see the findings"),
         (processors, d["multiprocessors"]), ("compute capability", d.get("compute_capability")),
-        ("highest clock", units.clock(d.get("clock_hz"))), ("memory clock", units.clock(d.get("memory_clock_hz"))),
+        ("rated clock", units.clock(d.get("rated_clock_hz"))), ("highest clock", units.clock(d.get("highest_clock_hz"))), ("memory clock", units.clock(d.get("memory_clock_hz"))),
         ("memory bus", f"{d['memory_bus_bits']} bit" if "memory_bus_bits" in d else None),
         ("memory", f"{units.size(d['memory_bytes'])}, {units.size(d['free_bytes'])} free at the start")] + [
             (f"{c['name'].upper()} cache", units.capacity(c["total_bytes"]) + (

@@ -14,7 +14,7 @@ inline DeviceInfo h200() {
   info.name = "NVIDIA H200";
   info.compute_capability = 90;
   info.multiprocessors = 132;
-  info.clock_hz = 1.98e9;
+  info.rated_clock_hz = info.highest_clock_hz = 1.98e9;
   info.memory_bytes = info.free_bytes = 150'000'000'000;
   info.caches = {{"l1", std::size_t{132} << 18, std::size_t{1} << 18}, {"l2", std::size_t{60} << 20, std::size_t{60} << 20}};
   return info;

@@ -22,10 +22,10 @@ UNITS = {
 }
 TITLES = {
     "exp": "exp2, special-function unit", "dram": "DRAM", "shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache",
-    "l3": "L3 cache", "stream_launch": "launches, stream", "graph_launch": "launches, graph node",
+    "l3": "L3 cache", "stream_launch": "stream launches", "graph_launch": "graph-node launches",
     "fp16_tensor": "fp16 tensor, fp32 accumulate", "fp16_tensor_fp16": "fp16 tensor, fp16 accumulate",
     "fp64_fma_one_core": "fp64 FMA, one core", "fp32_fma_one_core": "fp32 FMA, one core",
-    "nvlink": "NVLink, one way, a GPU", "network": "network, one way, a node",
+    "nvlink": "NVLink, one direction, per GPU", "network": "network, one direction, per host",
 }
 FOLLOW_CLOCK = {name for name in UNITS if name not in ("dram", "nvlink", "network", "stream_launch", "graph_launch")}
 
@@ -46,11 +46,11 @@ class Maker:
         for resource in UNITS:
             if resource not in reached and resource not in theoretical:
                 continue
-            ceiling = {"resource": resource, "title": title(resource), "unit": UNITS[resource]}
+            ceiling = {"resource": resource, "title": title(resource), "unit": UNITS[resource], "doubtful": False}
             if resource in theoretical:
                 ceiling["theoretical"], ceiling["theoretical_source"] = theoretical[resource]
                 if resource in FOLLOW_CLOCK:
-                    ceiling["theoretical_clock_hz"] = device["clock_hz"]
+                    ceiling["theoretical_clock_hz"] = ceiling["rated_clock_hz"] = device["highest_clock_hz"]
             if resource in datasheet:
                 ceiling["datasheet"], ceiling["datasheet_source"] = datasheet[resource]
             self.ceilings[resource] = ceiling
@@ -118,7 +118,7 @@ class Maker:
             medians.append(sorted(samples["seconds"][start:])[4])
             telemetry = {"throttle_reasons": reasons}
             if self.device["kind"] == "cuda":
-                telemetry |= {"sm_clock_hz": clock_hz or self.device["clock_hz"], "memory_clock_hz": self.device["memory_clock_hz"],
+                telemetry |= {"sm_clock_hz": clock_hz or self.device["highest_clock_hz"], "memory_clock_hz": self.device["memory_clock_hz"],
                               "power_watts": round(power * self.random.gauss(1, 0.01), 1), "temperature_celsius": 52.0}
             blocks.append({"before": telemetry, "after": dict(telemetry)} | ({"clock_hz": clock_hz} if clock_hz else {}))
         ordered = sorted(samples["seconds"])
@@ -143,7 +143,7 @@ class Maker:
                         return None, None
                     rate = ceilings[demand["resource"]]
                     if scale and demand["resource"] in FOLLOW_CLOCK:
-                        rate *= clock_hz / self.device["clock_hz"]
+                        rate *= clock_hz / self.device["highest_clock_hz"]
                     seconds = demand["amount"] / rate
                     worst = max(worst, seconds)
                     if seconds > longest:
@@ -175,6 +175,9 @@ class Maker:
         if flops and moved:
             made["intensity"] = flops / moved
         return made
+
+    def find(self, kind, text, severity="warning", **case):
+        self.findings.append({"kind": kind, "severity": severity, "text": text, "advice": f"What {kind} means.", **case})
 
     def compare(self, name, numerator, denominator):
         entries = {entry["name"]: entry["roofmark"]["measurement"]["median"] for entry in self.benchmarks}
@@ -249,7 +252,7 @@ def h200(noise_seed=0):
     clock, sms = 1.98e9, 132
     device = {
         "id": "cuda:0", "kind": "cuda", "name": "Synthetic H200 (nothing was measured)", "known": True, "multiprocessors": sms,
-        "compute_capability": "9.0", "clock_hz": clock, "memory_clock_hz": 3.201e9, "memory_bus_bits": 6144,
+        "compute_capability": "9.0", "rated_clock_hz": clock, "highest_clock_hz": clock, "memory_clock_hz": 3.201e9, "memory_bus_bits": 6144,
         "memory_bytes": 150_000_000_000, "free_bytes": 149_000_000_000,
         "caches": [{"name": "l1", "total_bytes": sms * 256 * KIB, "instance_bytes": 256 * KIB},
                    {"name": "l2", "total_bytes": 60 * MIB, "instance_bytes": 60 * MIB}],
@@ -259,7 +262,7 @@ def h200(noise_seed=0):
     per_clock = {"fp64_fma": 128, "fp32_fma": 256, "fp16_fma": 512, "bf16_fma": 512, "fp64_tensor": 256, "tf32_tensor": 2048,
                  "fp16_tensor": 4096, "fp16_tensor_fp16": 4096, "bf16_tensor": 4096, "fp8_tensor": 8192, "int8_tensor": 8192,
                  "exp": 16, "shared": 128}
-    theoretical = {name: (sms * clock * rate, f"{sms} SMs x {clock / 1e6:.0f} MHz x {rate} {UNITS[name]} a clock an SM at compute "
+    theoretical = {name: (sms * clock * rate, f"{sms} SMs x {clock / 1e6:.0f} MHz x {rate} {UNITS[name]} per clock per SM at compute "
                           "capability 9.0 (CUDA Programming Guide)") for name, rate in per_clock.items()}
     theoretical["dram"] = (6144 * 3.201e9 * 2 / 8, "6144 bit x 3201 MHz x 2 / 8")
     tera = {"fp64_fma": 33.5, "fp32_fma": 67, "fp64_tensor": 67, "tf32_tensor": 494.7, "fp16_tensor": 989.4, "bf16_tensor": 989.4,
@@ -370,11 +373,9 @@ def h200(noise_seed=0):
                {"rows": 3, "columns": 5, "cache": "cold"}, [[("dram", 60)]])
     for entry in maker.benchmarks:
         if entry["roofmark"]["measurement"]["samples"]["throttled"][0]:
-            maker.findings.append({"kind": "throttle", "case": entry["name"],
-                                   "text": "the clock fell by 18 % to 1620 MHz under: power cap (in 5 of 5 blocks)"})
-    maker.findings.append({"kind": "drift", "text": "the fp8 tensor ceiling moved by -2.4 % between the start and the end of the run"})
-    maker.findings.append({"kind": "unsettled", "text": "two warm-up windows never agreed within 1 %", "case":
-                           maker.benchmarks[40]["name"]})
+            maker.find("throttle", "the clock fell by 18 % to 1620 MHz under: power cap (in 5 of 5 blocks)", case=entry["name"])
+    maker.find("drift", "the fp8 tensor ceiling moved by -2.4 % between the start and the end of the run")
+    maker.find("unsettled", "two warm-up windows never agreed within 1 %", severity="note", case=maker.benchmarks[40]["name"])
     return maker.result(
         suite="baseline", arguments=["roofmark", "run", "--suite", "baseline", "--label", "synthetic=yes"],
         environment={"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "32"},
@@ -388,7 +389,7 @@ def h200(noise_seed=0):
 def cpu(noise_seed=0):
     device = {
         "id": "cpu", "kind": "cpu", "name": "Synthetic CPU (nothing was measured)", "known": True, "multiprocessors": 8,
-        "clock_hz": 3.2e9, "memory_bytes": 64 * GIB, "free_bytes": 60 * GIB,
+        "highest_clock_hz": 3.2e9, "memory_bytes": 64 * GIB, "free_bytes": 60 * GIB,
         "caches": [{"name": "l1", "total_bytes": 8 * 48 * KIB, "instance_bytes": 48 * KIB},
                    {"name": "l2", "total_bytes": 8 * 2 * MIB, "instance_bytes": 2 * MIB},
                    {"name": "l3", "total_bytes": 32 * MIB, "instance_bytes": 32 * MIB}],
@@ -535,7 +536,7 @@ def cluster(noise_seed=0):
     clock = 1.98e9
     device = {
         "id": "cuda:0", "kind": "cuda", "name": "Synthetic H200 (nothing was measured)", "known": True, "multiprocessors": 132,
-        "compute_capability": "9.0", "clock_hz": clock, "memory_clock_hz": 3.201e9, "memory_bytes": 150_000_000_000,
+        "compute_capability": "9.0", "rated_clock_hz": clock, "highest_clock_hz": clock, "memory_clock_hz": 3.201e9, "memory_bytes": 150_000_000_000,
         "free_bytes": 149_000_000_000, "caches": [{"name": "l2", "total_bytes": 60 * MIB, "instance_bytes": 60 * MIB}], "details": {}}
     theoretical = {"dram": (4.917e12, "6144 bit x 3201 MHz x 2 / 8"), "bf16_tensor": (1.07e15, "132 SMs x 1980 MHz x 4096"),
                    "nvlink": (4.5e11, "18 links x 25 GB/s"), "network": (4e11, "8 ports x 400 Gbit/s")}
@@ -590,15 +591,14 @@ def cluster(noise_seed=0):
     maker.miss("unsupported", "NCCL does not reduce fp8 on this device", "all_reduce", "nccl", "fp8",
                {"bytes": MIB, "ranks": 16, "op": "avg", "place": "in"}, [[("nvlink", MIB)]],
                message={"ranks": 16, "bytes": MIB, "count": MIB, "bus_factor": 1.875, "reduction": "avg", "place": "in"})
-    maker.findings += [
-        {"kind": "slow_rank", "text": f"{maker.who(6)}: slower than the median of the ranks in 2 of 7 cases that every rank ran alone; "
-                                      f"the worst takes 1.30 times as long, 93 MADs: {name}"},
-        {"kind": "slow_rank", "text": f"{maker.who(11)}: its best pair between hosts takes 3.20 times the median of the ranks, 2107 MADs "
-                                      "(8.00 B, slow at 3 of 3 sizes)"},
-        {"kind": "slow_link", "text": f"{maker.who(2)} and {maker.who(13)}: this pair takes 2.00 times what the best pairs of the two "
-                                      "explain (67.1 MB, slow at 3 of 3 sizes)"},
-        {"kind": "fingerprint", "text": f"{maker.who(3)}: other bits than most ranks in 1 of 7 cases, which points at silent data "
-                                        f"corruption: {name}"}]
+    maker.find("slow_rank", f"{maker.who(6)}: slower than the median of the ranks in 2 of 7 cases that every rank ran alone; the worst "
+                            f"takes 1.30 times as long, 93 MADs: {name}")
+    maker.find("slow_rank", f"{maker.who(11)}: its best pair between hosts takes 3.20 times the median of the ranks, 2107 MADs "
+                            "(8.00 B, slow at 3 of 3 sizes)")
+    maker.find("slow_link", f"{maker.who(2)} and {maker.who(13)}: this pair takes 2.00 times what the best pairs of the two explain "
+                            "(67.1 MB, slow at 3 of 3 sizes)")
+    maker.find("fingerprint", f"{maker.who(3)}: other bits than most ranks in 1 of 7 cases, which points at silent data corruption: "
+                              f"{name}", severity="error")
     return maker.result(
         suite="baseline", arguments=["roofmark-mpi", "collectives", "--suite", "baseline"], environment={"NCCL_DEBUG": "INFO"},
         libraries={"NCCL": "2.28.9", "MPI": "Open MPI v4.1.4"}, host={"name": "node1", "cores": 96, "memory_bytes": 2 * 10**12},

@@ -265,10 +265,10 @@ def test_a_slow_kernel_is_slower_than_in_another_run(healthy, run):
 def test_a_rate_above_the_measured_roof_is_a_finding(healthy, run):
     found = run(GPUMODEL_SLOW=f"{KERNEL}:0.2")
     assert found.status == 0, found.stderr
-    assert [finding["case"] for finding in found.findings("above_roof")] == [TRIAD]
+    assert [finding["case"] for finding in found.findings("above_empirical")] == [TRIAD]
     assert "of the empirical L2 cache roof" in found.stdout
     assert found.record(TRIAD)["placement"]["of_empirical"] > 1.02
-    assert not healthy.findings("above_roof")
+    assert not healthy.findings("above_empirical")
 
 
 def test_a_wrong_result_is_no_number(healthy, run):

@@ -17,6 +17,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "plotly")
 from roofmark_report import communication, plots, program, report, units  # noqa: E402
+from roofmark_report import result as reader  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "report")]
 
@@ -88,9 +89,24 @@ def test_what_binds_is_called_as_in_the_table_of_ceilings(result):
     assert {each for each in bound if each} and {each for each in bound if each} <= set(ids)
 
 
+def test_the_kinds_of_findings_that_the_report_knows_are_those_of_the_schema():
+    properties = reader.SCHEMA["$defs"]["finding"]["properties"]
+    assert report.DOUBTS | set(communication.GUILTY) <= set(properties["kind"]["enum"])
+    assert set(report.SEVERITIES) == set(properties["severity"]["enum"])
+
+
+def test_findings_stand_by_severity_with_their_advice(h200):
+    h200["findings"] += [{"kind": "above_theoretical", "severity": "error", "text": "too fast", "advice": "Report it.", "case": "a/b"}]
+    groups = report.group_findings(h200)
+    assert groups[0] == {"kind": "above theoretical", "meaning": "Report it.", "count": 1, "texts": [("too fast", ["a/b"])]}
+    assert groups[-1]["kind"] == "unsettled"
+    h200["unmeasured"].clear()
+    assert report.verdict(h200)[0] == "warn"
+
+
 @pytest.mark.parametrize("change, level, said", [
     (lambda r: (r["unmeasured"].clear(), r["findings"].clear()), "good", "Every case was measured, and no result was wrong"),
-    (lambda r: (r["unmeasured"].clear(), r["findings"].append({"kind": "drift", "text": "moved"})), "warn", "the roofs are in doubt"),
+    (lambda r: (r["unmeasured"].clear(), r["findings"].append(r["findings"][0] | {"kind": "drift"})), "warn", "the roofs are in doubt"),
     (lambda r: None, "bad", "1 case gave a wrong result"),
     (lambda r: r["unmeasured"].pop(2), "warn", "2 cases could not be measured"),
     (lambda r: r.update(complete=False, unmeasured=[]), "warn", "was cut off"),
@@ -342,7 +358,7 @@ def test_a_team_has_a_section_with_every_record(cluster):
 def test_bus_bandwidth_is_drawn_with_the_links_that_bind(cluster):
     figure = communication.busbw(cluster)
     shown = [t for t in figure["data"] if t["visible"]]
-    assert [t["name"].partition(":")[0] for t in shown if "meta" not in t] == ["NVLink, one way, a GPU"] * 2 + ["network, one way, a node"]
+    assert [t["name"].partition(":")[0] for t in shown if "meta" not in t] == ["NVLink, one direction, per GPU"] * 2 + ["network, one direction, per host"]
     assert {t["name"] for t in shown if "meta" in t} >= {"all_reduce", "all_reduce, in place", "broadcast", "send_recv"}
     assert sum(len(t["x"]) for t in figure["data"] if "meta" in t) == sum(map(communication.is_collective, cluster["benchmarks"]))
     buttons = [button["label"] for button in figure["layout"]["updatemenus"][0]["buttons"]]

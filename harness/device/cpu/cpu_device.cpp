@@ -235,7 +235,7 @@ class CpuDevice : public Device {
     info_.backend = Backend::cpu;
     info_.name = facts.model;
     info_.multiprocessors = std::min(threads, static_cast<int>(cores_.size()));
-    info_.clock_hz = facts.max_clock_hz;
+    info_.highest_clock_hz = facts.max_clock_hz;
     info_.memory_bytes = facts.memory_bytes;
     info_.free_bytes = free_bytes();
     info_.caches = facts.caches;

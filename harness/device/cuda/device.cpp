@@ -144,7 +144,7 @@ class CudaDevice final : public Device {
     const auto middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
     std::nth_element(clocks.begin(), middle, clocks.end());
     // A timer that runs at another rate than it says, under some hypervisors, would give what no SM can do.
-    const double least = 0.025 * info_.clock_hz.value_or(2e9), most = 1.05 * info_.clock_hz.value_or(10e9);
+    const double least = 0.025 * info_.highest_clock_hz.value_or(2e9), most = 1.05 * info_.highest_clock_hz.value_or(10e9);
     if (*middle < least || *middle > most) return std::nullopt;
     return *middle;
   }

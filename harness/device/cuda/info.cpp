@@ -126,7 +126,9 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   info.multiprocessors = properties.multiProcessorCount;
   info.memory_bytes = properties.totalGlobalMem;
   // Attributes in kHz; 0 where the driver does not know.
-  if (const auto kilohertz = read(cudaDevAttrClockRate).value_or(0)) info.clock_hz = kilohertz * 1e3;
+  if (const auto kilohertz = read(cudaDevAttrClockRate).value_or(0)) info.rated_clock_hz = kilohertz * 1e3;
+  // Cards boost beyond the attribute up to NVML's maximum; NVML may be missing.
+  info.highest_clock_hz = std::max(info.rated_clock_hz, nvml.max_sm_clock_hz());
   if (const auto kilohertz = read(cudaDevAttrMemoryClockRate).value_or(0)) info.memory_clock_hz = kilohertz * 1e3;
   if (const auto bits = read(cudaDevAttrGlobalMemoryBusWidth).value_or(0)) info.memory_bus_bits = bits;
   if (const auto bytes = read(cudaDevAttrL2CacheSize).value_or(0)) {
@@ -144,7 +146,8 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   if (cudaDriverGetVersion(&version) == cudaSuccess) details["cuda_driver_version"] = cuda_version_text(version);
   if (cudaRuntimeGetVersion(&version) == cudaSuccess) details["cuda_runtime_version"] = cuda_version_text(version);
   details["multiprocessors"] = info.multiprocessors;
-  add("clock_hz", info.clock_hz);
+  add("rated_clock_hz", info.rated_clock_hz);
+  add("highest_clock_hz", info.highest_clock_hz);
   add("memory_clock_hz", info.memory_clock_hz);
   add("memory_bus_bits", info.memory_bus_bits);
   add("l2_bytes", read(cudaDevAttrL2CacheSize));

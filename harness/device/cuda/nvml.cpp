@@ -65,6 +65,11 @@ std::optional<unsigned> NvmlDevice::clock(const char* symbol, int domain) const 
   return megahertz;
 }
 
+std::optional<double> NvmlDevice::max_sm_clock_hz() const {
+  const auto megahertz = clock("nvmlDeviceGetMaxClockInfo", kSmClock);
+  return megahertz ? std::optional(*megahertz * 1e6) : std::nullopt;
+}
+
 Telemetry NvmlDevice::telemetry() const {
   Telemetry now;
   if (!handle_) return now;
@@ -93,7 +98,7 @@ void NvmlDevice::describe(nlohmann::ordered_json& details) const {
   if (nvml_.call("nvmlSystemGetDriverVersion", version.data(), kTextLength)) details["driver_version"] = version.data();
   add("serial", text("nvmlDeviceGetSerial"));
   add("vbios", text("nvmlDeviceGetVbiosVersion"));
-  add("sm_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kSmClock), 1e6));
+  add("sm_clock_max_hz", max_sm_clock_hz());
   add("memory_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kMemoryClock), 1e6));
   describe_pcie(details);
   describe_nvlink(details);

@@ -51,6 +51,8 @@ class NvmlDevice {
   /// found answers nothing.
   NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id);
 
+  /// The highest SM clock that the card may boost to.
+  std::optional<double> max_sm_clock_hz() const;
   /// The power is NVML's, which recent devices average over a second.
   Telemetry telemetry() const;
   /// Adds driver_version, serial, vbios, sm_clock_max_hz, memory_clock_max_hz, pcie_generation, pcie_width, their _max,

@@ -475,19 +475,19 @@ void find_slow_pairs(const PairTimes& times, const Hosts& hosts, bool within, Co
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
   };
   for (const auto& [node, seen] : worst_first(nodes)) {
-    findings.push_back({"slow_node",
+    findings.push_back({FindingKind::slow_node,
                         fmt::format("{}: its best pair {} takes {:.2f} times the median of the hosts{} ({})", node,
                                     kKinds[within], seen.worst.times, words(seen.worst), of_sizes(seen)),
                         {}});
   }
   for (const auto& [rank, seen] : worst_first(ranks)) {
-    findings.push_back({"slow_rank",
+    findings.push_back({FindingKind::slow_rank,
                         fmt::format("{}: its best pair {} takes {:.2f} times the median of the ranks{} ({})",
                                     hosts.describe(rank), kKinds[within], seen.worst.times, words(seen.worst), of_sizes(seen)),
                         {}});
   }
   for (const auto& [pair, seen] : worst_first(links)) {
-    findings.push_back({"slow_link",
+    findings.push_back({FindingKind::slow_link,
                         fmt::format("{} and {}: this pair takes {:.2f} times what the best pairs of the two explain ({})",
                                     hosts.describe(pair.first), hosts.describe(pair.second), seen.worst.times, of_sizes(seen)),
                         {}});
@@ -525,7 +525,7 @@ void find_slow_in_suite(const std::vector<Record>& records, const Hosts& hosts, 
   const auto seldom = [&](const auto& seen) { return seen.second.times < kSlowCases * cases; };
   std::erase_if(nodes, [&](const auto& node) { return !hosts.several_on(node.first) || seldom(node); });
   std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(hosts.of(rank.first)) || seldom(rank); });
-  const auto say = [&](const char* kind, const std::string& who, const char* whom, const Seen& seen) {
+  const auto say = [&](FindingKind kind, const std::string& who, const char* whom, const Seen& seen) {
     findings.push_back(
         {kind,
          fmt::format("{}: slower than the median of the {} in {} of {} cases that every rank ran alone; the worst "
@@ -533,8 +533,8 @@ void find_slow_in_suite(const std::vector<Record>& records, const Hosts& hosts, 
                      who, whom, seen.times, cases, seen.worst.times, words(seen.worst), seen.where),
          {}});
   };
-  for (const auto& [node, seen] : worst_first(nodes)) say("slow_node", node, "hosts", seen);
-  for (const auto& [rank, seen] : worst_first(ranks)) say("slow_rank", hosts.describe(rank), "ranks", seen);
+  for (const auto& [node, seen] : worst_first(nodes)) say(FindingKind::slow_node, node, "hosts", seen);
+  for (const auto& [rank, seen] : worst_first(ranks)) say(FindingKind::slow_rank, hosts.describe(rank), "ranks", seen);
 }
 
 void find_fingerprints(const std::vector<Record>& records, const Hosts& hosts, std::vector<Finding>& findings) {
@@ -552,7 +552,7 @@ void find_fingerprints(const std::vector<Record>& records, const Hosts& hosts, s
   for (const auto& [rank, names] : cases) {
     const std::size_t listed = std::min(names.size(), shown);
     const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed));
-    findings.push_back({"fingerprint",
+    findings.push_back({FindingKind::fingerprint,
                         fmt::format("{}: other bits than {} in {} of {} cases, which points at silent data corruption: {}{}",
                                     hosts.describe(rank), majority ? "most ranks" : "others (any of them may be the wrong one)",
                                     names.size(), compared, fmt::join(first, ", "), names.size() > listed ? ", ..." : ""),

@@ -40,7 +40,7 @@ DeviceInfo gpu(int capability, int multiprocessors, std::size_t l2_bytes) {
   info.backend = Backend::cuda;
   info.compute_capability = capability;
   info.multiprocessors = multiprocessors;
-  info.clock_hz = 1.98e9;
+  info.rated_clock_hz = info.highest_clock_hz = 1.98e9;
   info.memory_bytes = info.free_bytes = std::size_t{80} << 30;
   info.caches = {{"l2", l2_bytes, l2_bytes}};
   return info;

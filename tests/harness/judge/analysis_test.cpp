@@ -9,8 +9,6 @@
 namespace roofmark {
 namespace {
 
-using testing::HasSubstr;
-
 Work bytes(double amount) { return {{{{resource::dram, amount}}}}; }
 
 Record probe(double seconds, int pass, std::string how = "dram_read") {
@@ -20,7 +18,7 @@ Record probe(double seconds, int pass, std::string how = "dram_read") {
   return record;
 }
 
-bool has(const std::vector<Finding>& findings, std::string_view kind) {
+bool has(const std::vector<Finding>& findings, FindingKind kind) {
   for (const Finding& finding : findings) {
     if (finding.kind == kind) return true;
   }
@@ -36,12 +34,12 @@ TEST(Analysis, TheBestProbeOfEachPassIsTheCeiling) {
   EXPECT_EQ(dram->first_by, "ceilings/dram_read/fp32/n:1");
   EXPECT_DOUBLE_EQ(*dram->empirical(), 1e12);
   EXPECT_NEAR(*dram->drift(), -0.0099, 1e-4);
-  EXPECT_FALSE(has(analysis.findings, "drift"));
+  EXPECT_FALSE(has(analysis.findings, FindingKind::drift));
 }
 
 TEST(Analysis, DriftOfTheCeilingsIsAFinding) {
   std::vector<Record> records = {probe(1e-3, 1), probe(1.03e-3, 2)};
-  EXPECT_TRUE(has(analyze({}, records, {}).findings, "drift"));
+  EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::drift));
 }
 
 TEST(Analysis, NoResultRaisesItsOwnRoof) {
@@ -49,7 +47,7 @@ TEST(Analysis, NoResultRaisesItsOwnRoof) {
   const Analysis analysis = analyze({}, records, {});
   EXPECT_DOUBLE_EQ(*analysis.roofline.find(resource::dram)->empirical(), 1e12);
   EXPECT_DOUBLE_EQ(*records[1].placement->of_empirical, 2);
-  ASSERT_TRUE(has(analysis.findings, "above_roof"));
+  ASSERT_TRUE(has(analysis.findings, FindingKind::above_empirical));
   EXPECT_NE(analysis.findings.back().text.find("DRAM roof"), std::string::npos);
 }
 
@@ -60,37 +58,44 @@ TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
   reduced.message = Message{};
   reduced.message->switched_bytes = 0.9e9;
   std::vector<Record> records = {peer, reduced};
-  EXPECT_FALSE(has(analyze({}, records, {}).findings, "above_roof"));
+  EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
   records[1].message->switched_bytes = 1.1e9;
-  EXPECT_TRUE(has(analyze({}, records, {}).findings, "above_roof"));
+  EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
 }
 
-TEST(Analysis, AnImpossibleRateIsWrongAndRaisesNothing) {
+TEST(Analysis, ARateAboveATheoreticalCeilingIsAFindingAndMakesTheCeilingDoubtful) {
   Roofline theoretical;
   theoretical.at(resource::dram).theoretical = 0.9e12;
-  std::vector<Record> records = {probe(1e-3, 1)};
+  theoretical.at(resource::dram).theoretical_source = "6144 bit x 3201 MHz x 2 / 8";
+  theoretical.at(resource::fp32_fma).theoretical = 1e15;
+  std::vector<Record> records = {probe(1e-3, 1), ok_record("stream", "copy", bytes(1e9), 1e-3 / 1.03)};
   const Analysis analysis = analyze(theoretical, records, {});
-  EXPECT_EQ(records[0].status, Status::wrong);
-  EXPECT_FALSE(records[0].measurement);
-  EXPECT_THAT(records[0].reason, HasSubstr("impossible"));
-  EXPECT_FALSE(analysis.roofline.find(resource::dram)->empirical());
+  for (const Record& record : records) {
+    EXPECT_EQ(record.status, Status::ok);
+    EXPECT_TRUE(record.measurement && record.placement);
+  }
+  EXPECT_EQ(exit_status(records), 0);
+  const Ceiling& dram = *analysis.roofline.find(resource::dram);
+  EXPECT_TRUE(dram.doubtful);
+  EXPECT_DOUBLE_EQ(*dram.empirical(), 1e12);
+  EXPECT_FALSE(analysis.roofline.find(resource::fp32_fma)->doubtful);
+  ASSERT_EQ(analysis.findings.size(), 2U) << "and none that rests on the doubtful ceiling";
+  const Finding& finding = analysis.findings[0];
+  EXPECT_EQ(finding.kind, FindingKind::above_theoretical);
+  EXPECT_EQ(finding.case_name, records[0].name);
+  EXPECT_EQ(
+      finding.text,
+      "DRAM: 1.00 TB/s is 1.11 times the theoretical ceiling of 900 GB/s (6144 bit x 3201 MHz x 2 / 8): a count, a clock or "
+      "a table is wrong here");
 }
 
-TEST(Analysis, ARateOfBeforeTheClockFellIsNotImpossible) {
+TEST(Analysis, TwoPercentAboveATheoreticalCeilingSayNothing) {
   Roofline theoretical;
-  theoretical.at(resource::fp32_fma).theoretical = 1e15;
-  theoretical.at(resource::fp32_fma).theoretical_clock_hz = 2e9;
-  Record record = ok_record("gemm", "x", {{{{resource::fp32_fma, 0.9e12}}}}, 1e-3);
-  Block& block = record.measurement->blocks.emplace_back();
-  block.clock_hz = 1e9;  // after it fell
-  block.before.sm_clock_hz = 1.98e9;
-  std::vector<Record> records = {record};
-  analyze(theoretical, records, {});
-  EXPECT_EQ(records[0].status, Status::wrong) << "the driver names no throttling: the observed clock counts";
-  block.after.throttle_reasons = {"thermal"};
-  records = {record};
-  analyze(theoretical, records, {});
-  EXPECT_EQ(records[0].status, Status::ok);
+  theoretical.at(resource::dram).theoretical = 1e12 / 1.019;
+  std::vector<Record> records = {probe(1e-3, 1)};
+  const Analysis analysis = analyze(theoretical, records, {});
+  EXPECT_TRUE(analysis.findings.empty());
+  EXPECT_FALSE(analysis.roofline.find(resource::dram)->doubtful);
 }
 
 TEST(Analysis, OnlyOkRecordsArePlaced) {
@@ -113,12 +118,13 @@ TEST(Analysis, ComparisonsNeedBothCases) {
 TEST(Analysis, ThrottlingSaysHowFarTheClockFellAndWhy) {
   Roofline theoretical;
   theoretical.at(resource::fp32_fma).theoretical = 1e15;
-  theoretical.at(resource::fp32_fma).theoretical_clock_hz = 2e9;
+  theoretical.at(resource::fp32_fma).theoretical_clock_hz = 2.2e9;
+  theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
   std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
   records[0].measurement->clock_hz = 1.76e9;
   records[0].measurement->blocks[0].after.throttle_reasons = {"power cap"};
   const Analysis analysis = analyze(theoretical, records, {});
-  ASSERT_TRUE(has(analysis.findings, "throttle"));
+  ASSERT_TRUE(has(analysis.findings, FindingKind::throttle));
   EXPECT_EQ(analysis.findings.front().text, "the clock fell by 12 % to 1760 MHz under: power cap (in 1 of 5 blocks)");
 }
 

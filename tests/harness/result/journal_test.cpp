@@ -51,14 +51,14 @@ class JournalFile : public testing::Test {
 
   void write_sample() const {
     Journal journal(path());
-    journal.header({{{"schema_version", kSchemaVersion}}, {}, {{"unknown_device", "known before", ""}}, {}});
+    journal.header({{{"schema_version", kSchemaVersion}}, {}, {{FindingKind::unknown_device, "known before", ""}}, {}});
     Record record = sample_record();
     journal.record(record);
     record.status = Status::failed;
     record.measurement.reset();
     journal.record(record);
     journal.comparison({"a against b", "a", "b"});
-    journal.footer({"2026-01-02T03:04:05Z", true, false, {{"foreign_process", "busy", ""}}, {1, 2, 3, 4, 5}, 20});
+    journal.footer({"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {1, 2, 3, 4, 5}, 20});
   }
 
   std::string text() const {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "harness/device/cuda_device.hpp"
 
 namespace roofmark::cuda {
@@ -59,6 +61,43 @@ TEST(Text, UuidAndVersions) {
   EXPECT_EQ(uuid_text(uuid), "GPU-00112233-4455-6677-8899-aabbccddeeff");
   EXPECT_EQ(cuda_version_text(13000), "13.0");
   EXPECT_EQ(cuda_version_text(12080), "12.8");
+}
+
+int no_error() { return 0; }
+int find_any(const char*, void** device) {
+  static int card;
+  *device = &card;
+  return 0;
+}
+template <unsigned megahertz>
+int max_clock(void*, int, unsigned* value) {
+  *value = megahertz;
+  return 0;
+}
+
+/// What is read of GPU 0 where NVML gives this as its maximum clock, in MHz.
+template <unsigned megahertz>
+DeviceInfo read_with_max_clock() {
+  const Nvml nvml([](const char* symbol) -> void* {
+    const std::string name = symbol;
+    if (name == "nvmlInit_v2") return reinterpret_cast<void*>(no_error);
+    if (name == "nvmlDeviceGetHandleByUUID") return reinterpret_cast<void*>(find_any);
+    if (name == "nvmlDeviceGetMaxClockInfo") return reinterpret_cast<void*>(max_clock<megahertz>);
+    return nullptr;
+  });
+  return read_device_info(0, NvmlDevice(nvml, "GPU-1", ""));
+}
+
+TEST(ReadDeviceInfo, TheHighestClockIsTheLargerOfAttributeAndNvmlsMaximum) {
+  if (cuda_devices().ordinals.empty()) GTEST_SKIP() << cuda_devices().reason;
+  const DeviceInfo boosts = read_with_max_clock<30'000>(), lower = read_with_max_clock<1>();
+  EXPECT_EQ(boosts.highest_clock_hz, 30e9);
+  EXPECT_EQ(lower.highest_clock_hz, lower.rated_clock_hz);
+  EXPECT_EQ(boosts.rated_clock_hz, lower.rated_clock_hz);
+  ASSERT_TRUE(lower.rated_clock_hz);
+  EXPECT_LT(*lower.rated_clock_hz, 30e9);
+  EXPECT_EQ(boosts.details.at("rated_clock_hz"), *boosts.rated_clock_hz);
+  EXPECT_EQ(boosts.details.at("highest_clock_hz"), 30e9);
 }
 
 }  // namespace

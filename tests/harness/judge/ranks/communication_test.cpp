@@ -20,7 +20,7 @@ using testing::SizeIs;
 
 constexpr std::size_t kSizes[] = {8, 1024, 65536, 1048576};
 
-std::vector<std::string> texts(const Communication& found, const std::string& kind) {
+std::vector<std::string> texts(const Communication& found, FindingKind kind) {
   std::vector<std::string> all;
   for (const Finding& finding : found.findings) {
     if (finding.kind == kind) all.push_back(finding.text);
@@ -249,7 +249,7 @@ TEST(Guilty, OfThreeHostsTheOneWithTheSlowLinkAlone) {
   });
   const Communication found = analyze_communication(records, members({"A", "B", "C"}));
   ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings[0].kind, "slow_rank");
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_rank);
   EXPECT_THAT(found.findings[0].text, AllOf(HasSubstr("rank 2 (C): its best pair between hosts takes 10.00 times the median"),
                                             HasSubstr("slow at 2 of 2 sizes")));
   ASSERT_THAT(found.slowest, SizeIs(1));
@@ -288,7 +288,7 @@ TEST(Guilty, AHostOfSeveralRanksIsNamedOnceAndItsRanksAreNot) {
   });
   const Communication found = analyze_communication(records, members(hosts));
   ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings[0].kind, "slow_node");
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_node);
   EXPECT_THAT(found.findings[0].text, HasSubstr("node3: its best pair between hosts takes 2.0"));
 }
 
@@ -297,7 +297,7 @@ TEST(Guilty, ALinkThatItsRanksDoNotExplain) {
       ping_pong(8, {1024}, [](int a, int b, std::size_t) { return 1e-6 * noise(a, b) * (a == 1 && b == 6 ? 2.5 : 1); });
   const Communication found = analyze_communication(records, members({"a", "a", "a", "a", "b", "b", "b", "b"}));
   ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings[0].kind, "slow_link");
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_link);
   EXPECT_THAT(found.findings[0].text, HasSubstr("rank 1 (a) and rank 6 (b): this pair takes 2.49 times"));
 }
 
@@ -356,7 +356,7 @@ TEST(Guilty, ARankThatIsSlowAlone) {
                                  alone("read", {1, 1.01, 0.99, 1.001, 1.002})};
   const auto found = analyze_communication(records, members({"a", "a", "a", "b", "b"}));
   ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings[0].kind, "slow_rank");
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_rank);
   EXPECT_THAT(found.findings[0].text, AllOf(HasSubstr("rank 3 (b): slower than the median of the ranks in 2 of 3 cases"),
                                             HasSubstr("1.50 times"), HasSubstr("stream/copy/")));
 }
@@ -374,7 +374,7 @@ TEST(Guilty, AHostWhoseRanksAreAllSlowAlone) {
   const std::vector<Record> records = {alone("copy", {1, 1.01, 1.003, 0.99, 1.4, 1.41, 1, 1.002})};
   const auto found = analyze_communication(records, members({"a", "a", "b", "b", "c", "c", "d", "d"}));
   ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings[0].kind, "slow_node");
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_node);
   EXPECT_THAT(found.findings[0].text, HasSubstr("c: slower than the median of the hosts in 1 of 1 cases"));
 }
 
@@ -383,14 +383,14 @@ TEST(Guilty, ARankWithOtherBits) {
   for (int i = 0; i < 5; ++i) records[std::size_t(i)].fingerprint = Fingerprint{"h", "k", true, {}};
   records[1].fingerprint->differing_ranks = {2};
   records[3].fingerprint->differing_ranks = {2};
-  auto found = texts(analyze_communication(records, members({"a", "a", "b"})), "fingerprint");
+  auto found = texts(analyze_communication(records, members({"a", "a", "b"})), FindingKind::fingerprint);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0], HasSubstr("rank 2 (b): other bits than most ranks in 2 of 5 cases"));
   for (Record& record : records) {
     record.measurement->ranks.pop_back();
     record.fingerprint->differing_ranks = {0, 1};
   }
-  found = texts(analyze_communication(records, members({"a", "a"})), "fingerprint");
+  found = texts(analyze_communication(records, members({"a", "a"})), FindingKind::fingerprint);
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_THAT(found[0], AllOf(HasSubstr("any of them may be the wrong one"), HasSubstr(", ...")));
 }
