@@ -50,14 +50,10 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(ROOFMARK_HAVE_CUDA ON)
 message(STATUS "CUDA: toolkit ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 
-# The model GPU interprets PTX, which nvcc would compress, and has an NCCL and an NVML but no cuDNN.
+# Programs name the runtime that they are linked to: NVIDIA's, or the model GPU's, which reads PTX that nvcc has not compressed.
+set(CMAKE_CUDA_RUNTIME_LIBRARY None)
 if(ROOFMARK_GPU_MODEL)
-  set(CMAKE_CUDA_RUNTIME_LIBRARY None)
   string(APPEND CMAKE_CUDA_FLAGS " --no-compress")
-  list(PREPEND CMAKE_BUILD_RPATH ${CMAKE_BINARY_DIR}/tests/gpu_model)
-  set(CUDNN_INCLUDE_DIR "")
-  set(CUDNN_LIBRARY "")
-  set(NCCL_LIBRARY "")
 endif()
 
 # cuDNN is optional. The build needs its headers alone: the library is loaded when it is first used, by the loader's ways and,

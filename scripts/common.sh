@@ -21,19 +21,19 @@ fail() {
 # usage_error MESSAGE: 2, as roofmark's own.
 usage_error() { fail 2 "$1 (see --help)"; }
 
-# stage NAME COMMAND...: one line. What the command prints goes to a log, whose end is shown if the command fails.
+# stage NAME COMMAND...: one line, with the time and the CPU time. What the command prints goes to a log, whose end is shown if it fails.
 stage() {
-  local name=$1 log=$root/build/logs/$me-${1//[^a-zA-Z0-9]/-}.log start=$SECONDS status=0
+  local name=$1 log=$root/build/logs/$me-${1//[^a-zA-Z0-9]/-}.log spent status=0
   shift
   mkdir -p "${log%/*}"
   printf '%s ... ' "$name"
-  "$@" >"$log" 2>&1 </dev/null || status=$?
+  spent=$(TIMEFORMAT='%0R s (%0U s of CPU)' && { time "$@" >"$log" 2>&1 </dev/null; } 2>&1) || status=$?
   if ((status != 0)); then
     printf 'failed\n'
     tail -n 40 "$log" >&2
     fail 3 "$name: failed with exit status $status; all that it printed: $log"
   fi
-  printf '%d s\n' $((SECONDS - start))
+  printf '%s\n' "$spent"
 }
 
 # The CUDA architectures of the GPUs that are here, as a CMake list; empty without a GPU.
