@@ -29,7 +29,7 @@ std::vector<int> wait_for(const std::vector<pid_t>& children, const std::atomic<
   std::vector<bool> ended(children.size());
   bool passed_on = false;
   for (std::size_t left = children.size(); left > 0;) {
-    // Looked at in turns, not waited for: a signal may be delivered to any thread of this process, such as a driver's.
+    // Polls, because a signal may be delivered to any thread of this process, such as a driver's.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const bool pass_on = interrupted && !passed_on;
     for (std::size_t i = 0; i < children.size(); ++i) {

@@ -10,11 +10,11 @@
 
 namespace roofmark {
 
-/// Starts a program, words[0] being the name it is to know itself by. Throws std::system_error.
+/// Starts a program with the arguments `words`; words[0] is its argv[0]. Throws std::system_error.
 pid_t start_process(const std::string& program, std::vector<std::string> words);
 
-/// The wait statuses of children, in their order, when all have ended. Once `interrupted` is set, SIGTERM is passed on to those
-/// that still run.
+/// Waits until all children have ended and gives their wait statuses, in order. Once `interrupted` is set, passes SIGTERM on to
+/// those that still run.
 std::vector<int> wait_for(const std::vector<pid_t>& children, const std::atomic<bool>& interrupted);
 
 }  // namespace roofmark

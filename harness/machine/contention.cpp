@@ -15,7 +15,7 @@
 namespace roofmark {
 namespace {
 
-constexpr double kLeastCores = 0.1;
+constexpr double kMinCores = 0.1;
 constexpr double kShare = 0.02;
 
 double seconds_of(const rusage& usage) {
@@ -40,7 +40,7 @@ std::optional<CpuTime> cpu_time(const std::filesystem::path& root) {
       ++time.cpus;
       continue;
     }
-    // proc(5); what guests of this machine take is part of user and nice.
+    // proc(5); user and nice include the time of guests.
     double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
     std::istringstream fields(line.substr(3));
     if (!(fields >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal)) return std::nullopt;
@@ -57,23 +57,23 @@ std::optional<CpuTime> cpu_time(const std::filesystem::path& root) {
 std::optional<std::string> find_contention(const CpuTime& begin, const CpuTime& end, int cores, bool limited) {
   const double seconds = end.at - begin.at;
   if (!(seconds > 0) || cores < 1) return std::nullopt;
-  // The kernel counts busy time by ticks and own time exactly: the difference may be a little under nothing.
+  // The kernel counts busy time in ticks and own time exactly, so the difference may be slightly negative.
   const double others = std::max(0.0, (end.busy - begin.busy) - (end.own - begin.own)) / seconds;
   const double stolen = (end.stolen - begin.stolen) / seconds / cores;
   std::string text;
-  if (others > std::max(kLeastCores, kShare * cores)) {
+  if (others > std::max(kMinCores, kShare * cores)) {
     text = fmt::format("other programs kept {:.2f} cores busy on average, beside the {} that this run uses", others, cores);
     if (limited) {
       text += fmt::format(
-          " (counted on all {} CPUs of the machine: what runs outside of this container or control group, or on CPUs that this "
-          "run may not use, shares caches, memory and clocks with it)",
+          " (counted on all {} CPUs of the machine: programs outside of this container or control group, or on CPUs that this "
+          "run may not use, share caches, memory and clocks with it)",
           end.cpus);
     }
   }
   if (stolen > kShare) {
-    text +=
-        fmt::format("{}the hypervisor gave {:.2f} cores' time, {:.1f} % of what this run's {} have, to other virtual machines",
-                    text.empty() ? "" : "; ", stolen * cores, 100 * stolen, cores);
+    text += fmt::format(
+        "{}the hypervisor gave other virtual machines {:.2f} cores' time, {:.1f} % of the time of this run's {} cores",
+        text.empty() ? "" : "; ", stolen * cores, 100 * stolen, cores);
   }
   if (text.empty()) return std::nullopt;
   return text;

@@ -25,7 +25,7 @@ std::optional<std::string> first_line(const fs::path& file) {
   return line;
 }
 
-/// Absent for what is no number ("max").
+/// Absent if the text is not a number, such as "max".
 std::optional<double> number(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   std::istringstream in(*text);
@@ -36,7 +36,7 @@ std::optional<double> number(const std::optional<std::string>& text) {
 
 std::optional<double> number_in(const fs::path& file) { return number(first_line(file)); }
 
-/// The entries of a folder whose names start with `prefix`; none where it cannot be read.
+/// The entries of a folder whose names start with `prefix`; none if it cannot be read.
 std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -47,7 +47,7 @@ std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix)
   return found;
 }
 
-/// The value after "key   :" or "key:" in a file of such lines: the first one found.
+/// The first value after "key   :" or "key:" in a file of such lines.
 std::optional<std::string> value_of(const fs::path& file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -68,8 +68,8 @@ std::optional<double> meminfo_bytes(const fs::path& root, const std::string& key
 
 fs::path cpu_folder(const fs::path& root, int cpu) { return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)); }
 
-/// The folders of this process's control groups that may hold files of `controller`, from its own up to the root: every one
-/// of them may set a limit. Inside a container the path in /proc may be the host's and only the root be there.
+/// This process's control group of `controller` and all its parents: each may set a limit. In a container the path in /proc may
+/// be the host's, and only the root exists.
 std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
   std::vector<fs::path> folders;
   std::ifstream in(root / "proc/self/cgroup");
@@ -106,7 +106,7 @@ std::optional<double> cpu_quota(const fs::path& root) {
   return least;
 }
 
-/// The lowest limit on memory among the control groups, and the least that is left below one.
+/// The smallest memory limit of the control groups, and the smallest remainder below one.
 struct MemoryLimit {
   std::optional<double> limit, left;
 };
@@ -122,7 +122,7 @@ MemoryLimit memory_limit(const fs::path& root) {
       cache_key = "total_inactive_file ";
     }
     if (!limit || !used) continue;
-    // Files that were read and are not in use count as used, and are given up when memory is asked for.
+    // Inactive page cache counts as used but is reclaimed when memory is needed.
     double reclaimable = 0;
     std::ifstream in(folder / "memory.stat");
     for (std::string line; std::getline(in, line);) {
@@ -145,7 +145,7 @@ std::size_t parse_size(const std::string& text) {
 }
 
 std::vector<CacheLevel> read_caches(const fs::path& root, const std::vector<int>& cpus) {
-  std::map<int, std::map<std::string, std::size_t>> levels;  // level -> who shares it -> bytes
+  std::map<int, std::map<std::string, std::size_t>> levels;  // level -> sharing CPUs -> bytes
   for (int cpu : cpus) {
     for (const fs::path& index : entries(cpu_folder(root, cpu) / "cache", "index")) {
       const auto level = number_in(index / "level");

@@ -50,7 +50,7 @@ Json read_rate_environment() {
   return variables;
 }
 
-// Before main: NCCL's log is asked for by variables that the program sets for itself.
+// Read before main, because the program sets NCCL's log variables itself.
 const Json started_with = read_rate_environment();
 
 }  // namespace

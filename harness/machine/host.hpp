@@ -12,15 +12,15 @@ namespace roofmark {
 std::string utc_now();
 std::string host_name();
 
-/// Name, system, kernel, CPU, cores and memory of the host, and as `details` what else bears on results (governor, SMT, NUMA,
-/// limits of the container, load); what cannot be read is absent.
+/// Name, system, kernel, CPU, cores and memory of the host; `details` has what else affects results (governor, SMT, NUMA,
+/// container limits, load). Absent if it cannot be read.
 Json describe_host();
-/// The variables that change rates, as the program was started with them: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*, GOMP_*,
-/// OPENBLAS_*.
+/// Environment variables that affect rates, as they were when the program started: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*,
+/// GOMP_*, OPENBLAS_*.
 Json rate_environment();
-/// Version, commit, compiler and toolkit that this program was built with.
+/// This program's version, commit, compiler and toolkit.
 Json describe_build();
-/// The build in a line, as part of a fingerprint's key.
+/// The build on one line, for a fingerprint's key.
 std::string build_key();
 /// The `context` that every reader of Google Benchmark's format expects.
 Json benchmark_context(const std::string& executable);
