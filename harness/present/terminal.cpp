@@ -170,9 +170,9 @@ std::string records_table(const std::vector<Record>& records, const TerminalStyl
 }
 
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons) {
-  std::vector<Row> rows = {{"comparison", "times faster", "95 % interval", "case"}};
+  std::vector<Row> rows = {{"comparison", "key", "times faster", "95 % interval", "case"}};
   for (const ComparisonResult& result : comparisons) {
-    rows.push_back({result.comparison.name, fmt::format("{:.3f}", result.ratio),
+    rows.push_back({result.comparison.name, result.comparison.key, fmt::format("{:.3f}", result.ratio),
                     result.low && result.high ? fmt::format("{:.3f} .. {:.3f}", *result.low, *result.high) : "-",
                     result.comparison.numerator});
   }

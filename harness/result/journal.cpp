@@ -136,6 +136,11 @@ RunLog read_journal(const std::filesystem::path& path, int& skipped) {
   }
   if (!log.header.is_object()) throw ReadError(path.string() + " is not a roofmark journal: it has no header");
   const Json version = log.header.value("schema_version", Json());
+  if (version == 1) {
+    throw ReadError(path.string() +
+                    " was written by an older roofmark (schema 1), whose cases have other names: "
+                    "measure again, or recover it with that release");
+  }
   if (version != kSchemaVersion) {
     throw ReadError(
         fmt::format("{} has schema version {}, this roofmark reads version {}", path.string(), version.dump(), kSchemaVersion));

@@ -24,7 +24,7 @@ class ReadError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 /// All of a run that cannot be found again from the rest: what the journal holds, line by line.
 struct RunLog {

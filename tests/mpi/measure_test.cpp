@@ -59,7 +59,7 @@ TEST_F(MpiMeasureTest, ARankWhoseDeviceIsLostWhileOthersChooseEndsTheCaseOnAll) 
   Runner r = runner();
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.prepare = [this](const roofmark::Setup& setup) {
     int made = 0;
@@ -88,7 +88,7 @@ TEST_F(MpiMeasureTest, OfARankThatTakesNoPartNoTimesAreKept) {
   };
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.prepare = [this](const roofmark::Setup&) { return std::make_unique<Idle>(team.size() > 1 && last()); };
   const Record record = runner().run({{c}, {}}, 1).front();
@@ -111,7 +111,7 @@ TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
   settings.effort.max_seconds = 0.1;
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.protocol.launches = 1;
   c.prepare = [](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); };
@@ -125,7 +125,7 @@ TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
 TEST_F(MpiMeasureTest, WrongElementsAreCountedOnAllRanksAndAllOfThemNamed) {
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.prepare = [this](const roofmark::Setup&) {
     auto prepared = std::make_unique<FakePrepared>();
@@ -153,7 +153,7 @@ TEST_F(MpiMeasureTest, TheRankThatDiffersFromMostIsNamedAlsoWhereItDiffersFromIt
     device.hash_value = [&] { return last() ? 7U + (unsteady ? ++made : 0) : 1U; };
     Case c;
     c.family = "test";
-    c.how = "fake";
+    c.operation = "fake";
     c.slot_bytes = 50;
     c.prepare = [](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); };
     const Record record = runner().run({{c}, {}}, 1).front();

@@ -54,7 +54,7 @@ class JournalFile : public testing::Test {
     record.status = Status::failed;
     record.measurement.reset();
     journal.record(record);
-    journal.comparison({"a against b", "a", "b"});
+    journal.comparison({"a against b", "impl", "a", "b"});
     journal.footer(
         {{"complete", true}, {"interrupted", false}, {"findings", {to_json(Finding{"foreign_process", "busy", ""})}}});
   }
@@ -128,6 +128,17 @@ TEST_F(JournalFile, DamageIsSkippedOrSaidNeverMore) {
   }
 }
 
+TEST_F(JournalFile, TheFirstSchemaVersionIsNamed) {
+  overwrite("{\"header\":{\"schema_version\":1,\"ceilings\":[]}}\n");
+  int skipped = 0;
+  try {
+    read_journal(path(), skipped);
+    FAIL();
+  } catch (const ReadError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("older roofmark (schema 1)"));
+  }
+}
+
 TEST_F(JournalFile, AnotherSchemaVersionIsRefused) {
   overwrite(R"({"header":{"schema_version":99,"ceilings":[]}})"
             "\n");
@@ -167,7 +178,9 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.verification_after = Verification::within(3, 0, "");
   record.verification_after->wrong = 17;
   Journal(path()).record(record);
-  overwrite("{\"header\":{\"schema_version\":1}}\n" + text());
+  overwrite(R"({"header":{"schema_version":2}})"
+            "\n" +
+            text());
   int skipped = 0;
   const RunLog log = read_journal(path(), skipped);
   ASSERT_EQ(log.records.size(), 1U);
