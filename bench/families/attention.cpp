@@ -88,46 +88,45 @@ class PreparedAttention final : public Prepared {
   std::size_t workspace_bytes_ = 0;
 };
 
-/// A way by its name in the record, with its table, null where the build has none.
-struct Way {
-  std::string_view how;
+/// An implementation by its name in the case, with its table, null where the build has none.
+struct Implementation {
+  std::string_view name;
   const AttentionKernels* kernels;
 };
 
 constexpr std::string_view kNaive = "naive", kUnfused = "unfused", kMma = "tiled_mma", kWgmma = "tiled_wgmma", kCudnn = "cudnn",
                            kTiled = "tiled";
 
-Way way(Backend backend, std::string_view how) {
+Implementation implementation(Backend backend, std::string_view name) {
   const bool gpu = backend == Backend::cuda;
-  if (how == kNaive) return {how, select(backend, &cuda::attention_naive, &cpu::attention_naive)};
-  if (how == kTiled) return {how, gpu ? nullptr : &cpu::attention_tiled};
-  if (!gpu) return {how, nullptr};
-  if (how == kUnfused) return {how, &cuda::attention_unfused};
-  if (how == kMma) return {how, &cuda::attention_tiled_mma};
-  if (how == kWgmma) return {how, &cuda::attention_tiled_wgmma};
-  return {how, &cuda::attention_cudnn};
+  if (name == kNaive) return {name, select(backend, &cuda::attention_naive, &cpu::attention_naive)};
+  if (name == kTiled) return {name, gpu ? nullptr : &cpu::attention_tiled};
+  if (!gpu) return {name, nullptr};
+  if (name == kUnfused) return {name, &cuda::attention_unfused};
+  if (name == kMma) return {name, &cuda::attention_tiled_mma};
+  if (name == kWgmma) return {name, &cuda::attention_tiled_wgmma};
+  return {name, &cuda::attention_cudnn};
 }
 
-std::string why_unsupported(const Listing& listing, const Way& way, const AttentionReference* reference) {
-  if (!way.kernels) {
-    return way.how == kCudnn ? "this build has no cuDNN" : fmt::format("this build has no {} attention", way.how);
+std::string why_unsupported(const Listing& listing, const Implementation& impl, const AttentionReference* reference) {
+  if (!impl.kernels) {
+    return impl.name == kCudnn ? "this build has no cuDNN" : fmt::format("this build has no {} attention", impl.name);
   }
   if (!reference) return "this build has no reference for attention";
-  return way.kernels->unsupported(listing.device.compute_capability);
+  return impl.kernels->unsupported(listing.device.compute_capability);
 }
 
-Case make_case(const Listing& listing, const AttentionProblem& p, std::string_view how) {
+Case make_case(const Listing& listing, const AttentionProblem& p, std::string_view impl) {
   const Backend backend = listing.device.backend;
-  const Way chosen = way(backend, how);
+  const Implementation chosen = implementation(backend, impl);
   const AttentionReference* reference = select(backend, &cuda::attention_reference, &cpu::attention_reference);
 
   Case made = attention_case(listing, p);
   made.family = "attention";
-  made.how = how;
-  made.shape = {{"batch", std::to_string(p.batch)},       {"heads", std::to_string(p.heads)},
-                {"kv_heads", std::to_string(p.kv_heads)}, {"queries", std::to_string(p.queries)},
-                {"keys", std::to_string(p.keys)},         {"d", std::to_string(p.head_dim)},
-                {"mask", p.causal ? "causal" : "none"},   shape_entry(made.protocol.cache)};
+  made.shape = {
+      {"batch", std::to_string(p.batch)},     {"heads", std::to_string(p.heads)}, {"kv_heads", std::to_string(p.kv_heads)},
+      {"queries", std::to_string(p.queries)}, {"keys", std::to_string(p.keys)},   {"d", std::to_string(p.head_dim)},
+      {"mask", p.causal ? "causal" : "none"}, {"impl", std::string(impl)},        shape_entry(made.protocol.cache)};
   if (chosen.kernels && chosen.kernels->workspace_bytes) made.shared_bytes = chosen.kernels->workspace_bytes(p);
   made.unsupported = why_unsupported(listing, chosen, reference);
   if (made.unsupported.empty()) {
@@ -138,24 +137,21 @@ Case make_case(const Listing& listing, const AttentionProblem& p, std::string_vi
   return made;
 }
 
-/// The ways in the order of what may be left out last, each compared with the best that this device has of the tiled kernels.
-void add(Groups& groups, const AttentionProblem& problem, const std::vector<std::string_view>& hows) {
+/// `impls`: most important first. The best tiled kernel of this device is compared with each of the others.
+void add(Groups& groups, const AttentionProblem& problem, const std::vector<std::string_view>& impls) {
   Group group;
-  for (std::string_view how : hows) group.cases.push_back(make_case(groups.listing(), problem, how));
-  const auto find = [&](std::string_view how) -> const Case* {
+  for (std::string_view impl : impls) group.cases.push_back(make_case(groups.listing(), problem, impl));
+  const auto find = [&](std::string_view impl) -> const Case* {
     const auto at = std::find_if(group.cases.begin(), group.cases.end(),
-                                 [&](const Case& c) { return c.how == how && c.unsupported.empty(); });
+                                 [&](const Case& c) { return value_of(c.shape, "impl") == impl && c.unsupported.empty(); });
     return at == group.cases.end() ? nullptr : &*at;
   };
   const Case* tiled = nullptr;
-  for (std::string_view how : {kWgmma, kMma, kTiled}) tiled = tiled ? tiled : find(how);
-  const auto compare = [&](std::string_view what, const Case* numerator, const Case* denominator) {
-    if (numerator && denominator) group.comparisons.push_back({std::string(what), numerator->name(), denominator->name()});
-  };
-  compare("tiled against naive", tiled, find(kNaive));
-  compare("tiled against unfused", tiled, find(kUnfused));
-  compare("tiled against cudnn", tiled, find(kCudnn));
-  compare("wgmma against mma", find(kWgmma), find(kMma));
+  for (std::string_view impl : {kWgmma, kMma, kTiled}) tiled = tiled ? tiled : find(impl);
+  for (std::string_view impl : {kNaive, kUnfused, kCudnn, kMma}) {
+    const Case* other = find(impl);
+    if (tiled && other && tiled != other) group.comparisons.push_back(compare(*tiled, *other));
+  }
   groups.add(std::move(group));
 }
 
@@ -228,9 +224,9 @@ void list_cpu(Groups& groups) {
   const bool full = listing.suite == SuiteName::full;
   for (bool causal : {false, true}) {
     for (std::int64_t length = 512; length <= (full ? 2048 : 1024); length *= 2) {
-      std::vector<std::string_view> hows = {kTiled};
-      if (length == 512 || (full && length == 1024)) hows.push_back(kNaive);
-      add(groups, problem(128, length, causal), hows);
+      std::vector<std::string_view> impls = {kTiled};
+      if (length == 512 || (full && length == 1024)) impls.push_back(kNaive);
+      add(groups, problem(128, length, causal), impls);
     }
     if (!full) continue;
     for (std::int64_t head_dim : {64, 256}) add(groups, problem(head_dim, 1024, causal), {kTiled});
@@ -243,14 +239,14 @@ void list_cpu(Groups& groups) {
 void list_contract(Groups& groups) {
   const bool gpu = groups.on_gpu();
   const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
-  const std::vector<std::string_view> hows = gpu ? kAll : std::vector{kTiled, kNaive};
+  const std::vector<std::string_view> impls = gpu ? kAll : std::vector{kTiled, kNaive};
   for (DataType type : types) {
     for (std::int64_t d : {64, 128, 256}) {
-      add(groups, {1, 1, 1, 1, 1, d, type, false}, hows);
-      add(groups, {2, 2, 1, 127, 127, d, type, true}, hows);
-      add(groups, {1, 2, 1, 129, 129, d, type, false}, hows);
-      add(groups, {1, 2, 2, 33, 200, d, type, true}, hows);
-      add(groups, {1, 3, 1, 200, 33, d, type, true}, hows);
+      add(groups, {1, 1, 1, 1, 1, d, type, false}, impls);
+      add(groups, {2, 2, 1, 127, 127, d, type, true}, impls);
+      add(groups, {1, 2, 1, 129, 129, d, type, false}, impls);
+      add(groups, {1, 2, 2, 33, 200, d, type, true}, impls);
+      add(groups, {1, 3, 1, 200, 33, d, type, true}, impls);
       if (!gpu) continue;
       const std::int64_t kv_heads = groups.listing().device.multiprocessors / 8 + 1;
       add(groups, {1, 8 * kv_heads, kv_heads, 200, 70, d, type, true}, {kMma, kWgmma});

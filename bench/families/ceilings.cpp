@@ -272,10 +272,10 @@ class LaunchProbe final : public Prepared {
 };
 
 /// A case that does `amount` of one thing. Warm: what it reads is small, or is meant to be in a cache.
-Case probe_case(std::string how, DataType type, Shape shape, const Resource& resource, double amount) {
+Case probe_case(std::string operation, DataType type, Shape shape, const Resource& resource, double amount) {
   Case c;
   c.family = "ceilings";
-  c.how = std::move(how);
+  c.operation = std::move(operation);
   c.type = type;
   c.shape = std::move(shape);
   c.work.phases = {{{resource, amount}}};
@@ -386,7 +386,7 @@ class Lister {
       c.shared_bytes = static_cast<std::size_t>(layout.m + layout.n) * layout.k * size_of(type);
       if (layout.blocks == 0) {
         c.unsupported = fmt::format("compute capability {}.{} has no {} on {}", target_.compute_capability / 10,
-                                    target_.compute_capability % 10, c.how, name(type));
+                                    target_.compute_capability % 10, c.operation, name(type));
       }
       c.prepare = [&kernels = kernels_, probe, target = target_, iterations](const Setup& setup) -> std::unique_ptr<Prepared> {
         return std::make_unique<TensorCoreProbe>(setup, kernels, probe, target, iterations);
@@ -404,6 +404,7 @@ class Lister {
       if (type == fp64 && kernels_.tensor_layout({TensorInstruction::mma, fp64, fp64}, target_).blocks == 0) continue;
       Case c = gemm_case(listing_, type, size, size, size, "tn", "tuned");
       c.family = "ceilings";
+      c.operation = "gemm";
       c.raises = tensor_resource(type, fp32);
       c.work.phases = {{{*c.raises, 2.0 * size * size * size}}};
       add(std::move(c));
@@ -422,10 +423,10 @@ class Lister {
   }
 
   /// `times`: how often each word is read in a launch; the amount is bytes x times.
-  void read(std::string how, Shape shape, const Resource& resource, std::size_t bytes, std::size_t sinks, std::size_t times,
-            const ReadProbe::Read& read) {
+  void read(std::string operation, Shape shape, const Resource& resource, std::size_t bytes, std::size_t sinks,
+            std::size_t times, const ReadProbe::Read& read) {
     shape.emplace_back("bytes", std::to_string(bytes));
-    Case c = probe_case(std::move(how), DataType::fp32, std::move(shape), resource, static_cast<double>(bytes) * times);
+    Case c = probe_case(std::move(operation), DataType::fp32, std::move(shape), resource, static_cast<double>(bytes) * times);
     c.slot_bytes = sinks * sizeof(std::uint64_t);
     c.shared_bytes = bytes;
     c.prepare = [bytes, sinks, times, read](const Setup& setup) -> std::unique_ptr<Prepared> {
@@ -488,7 +489,7 @@ class Lister {
     const auto allowed = static_cast<std::size_t>(0.9 * listing_.memory_fraction * device_.free_bytes);
     Case c = stream_case(device_, op, DataType::fp32, std::min(wanted, allowed) / kMiB * kMiB, Cache::cold);
     c.family = "ceilings";
-    c.how = "dram_" + c.how;
+    c.operation = "dram_" + c.operation;
     c.raises = resource::dram;
     Phase& demands = c.work.phases.front();
     std::erase_if(demands, [](const Demand& demand) { return !(demand.resource == resource::dram); });

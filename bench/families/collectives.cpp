@@ -314,13 +314,13 @@ Case collective_case(const Listing& listing, const Point& point) {
   const std::vector<std::vector<int>> groups = groups_of(point.colours);
   Case c;
   c.family = name(point.op);
-  c.how = fabric.how;
   c.type = point.type;
   c.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}};
   if (point.round >= 0) c.shape.emplace_back("round", std::to_string(point.round));
   if (reduces(point.op)) c.shape.emplace_back("op", name(point.reduction));
   if (point.op != Collective::ping_pong) c.shape.emplace_back("place", point.in_place ? "in" : "out");
   if (!point.group.empty()) c.shape.emplace_back("group", point.group);
+  c.shape.emplace_back("impl", fabric.how);
   if (point.issue == Issue::graph) c.shape.emplace_back("issue", "graph");
   if (point.buffer != Buffer::plain) c.shape.emplace_back("buffer", name(point.buffer));
   c.work = work_of(listing, point, static_cast<double>(bytes));
@@ -563,7 +563,7 @@ std::vector<Group> link_ceilings(const Listing& listing) {
   for (Group& group : groups) {
     Case& c = group.cases.front();
     c.raises = c.work.phases.front().front().resource;
-    c.how = c.raises->id;
+    c.operation = c.raises->id;
     c.family = "ceilings";
   }
   return groups;
@@ -725,9 +725,9 @@ std::vector<Group> overlap(const Listing& listing) {
                                              std::make_unique<PreparedCollective>(setup, fabric, *kernels, point));
   };
   collective.message.reset();
-  product.how = "gemm";
-  collective.how = "all_reduce";
-  both.how = "both";
+  product.operation = "gemm";
+  collective.operation = "all_reduce";
+  both.operation = "both";
   Group group;
   for (Case* c : {&product, &collective, &both}) {
     c->family = "overlap";

@@ -45,9 +45,9 @@ void add(Groups& groups, DataType type, std::int64_t batch, std::int64_t heads, 
 
   Case made = attention_case(groups.listing(), p);
   made.family = "decode_attention";
-  made.how = "split";
   made.shape = {{"batch", std::to_string(batch)}, {"heads", std::to_string(heads)}, {"kv_heads", std::to_string(kv_heads)},
-                {"keys", std::to_string(keys)},   {"d", std::to_string(head_dim)},  shape_entry(made.protocol.cache)};
+                {"keys", std::to_string(keys)},   {"d", std::to_string(head_dim)},  {"impl", "split"},
+                shape_entry(made.protocol.cache)};
   if (!kernels || !reference) {
     made.unsupported = "this build has no decode attention for the device";
   } else if (!kernels->supports(p)) {

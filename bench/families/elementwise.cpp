@@ -299,9 +299,10 @@ Case elementwise_case(const Listing& listing, const ElementwiseProblem& problem,
 
   Case c;
   c.family = "elementwise";
-  c.how = name(problem.op);
+  c.operation = name(problem.op);
   c.type = problem.type;
   c.shape = shape_of(problem);
+  c.shape.emplace_back("impl", "own");
   if (comes_in_steps(problem.op)) c.shape.emplace_back("algo", by == By::fused ? "fused" : "separate");
   c.shape.push_back(shape_entry(cache));
   Phase demands =
@@ -333,7 +334,7 @@ void add(Groups& groups, const ElementwiseProblem& problem) {
   Group group = {{elementwise_case(groups.listing(), problem, By::fused)}, {}};
   if (comes_in_steps(problem.op)) {
     group.cases.push_back(elementwise_case(groups.listing(), problem, By::separate));
-    group.comparisons = {{"fused against separate", group.cases[0].name(), group.cases[1].name()}};
+    group.comparisons = {compare(group.cases[0], group.cases[1])};
   }
   groups.add(std::move(group));
 }

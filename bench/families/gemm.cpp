@@ -207,12 +207,12 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
 
   Case made;
   made.family = "gemm";
-  made.how = device.backend == Backend::cpu ? "blas" : "cublaslt";
   made.type = problem.type;
   made.protocol.cache = listing.cache.value_or(Cache::cold);
   made.shape = {{"m", std::to_string(problem.m)},
                 {"n", std::to_string(problem.n)},
                 {"k", std::to_string(problem.k)},
+                {"impl", device.backend == Backend::cpu ? "blas" : "cublaslt"},
                 {"layout", std::string(name(problem.layout))},
                 {"algo", algo},
                 shape_entry(made.protocol.cache)};
@@ -274,14 +274,12 @@ class Lister {
     add_both(group, {base, base, base, type, GemmLayout::tn}, true);
     const Case aligned = group.cases.back();
     for (std::int64_t size : sizes) {
-      const Case off = best({size, size, size, type, GemmLayout::tn});
-      compare(group, fmt::format("{} against {}", base, size), aligned, off);
-      add(group, off);
+      add(group, best({size, size, size, type, GemmLayout::tn}));
     }
     for (GemmLayout layout : kGemmLayouts) {
       if (!layouts || layout == GemmLayout::tn) continue;
       const Case other = best({base, base, base, type, layout});
-      compare(group, fmt::format("tn against {}", name(layout)), aligned, other);
+      compare(group, aligned, other);
       add(group, other);
     }
     groups_.push_back(std::move(group));
@@ -308,7 +306,7 @@ class Lister {
     const Case tuned = best(problem, what);
     if (with_default && !cpu_) {
       const Case first = make_case(listing_, problem, "default", what);
-      compare(group, "tuned against default", tuned, first);
+      compare(group, tuned, first);
       add(group, first);
     }
     add(group, tuned);
@@ -319,9 +317,9 @@ class Lister {
     if (names_.insert(made.name()).second) group.cases.push_back(made);
   }
 
-  void compare(Group& group, std::string what, const Case& numerator, const Case& denominator) const {
+  void compare(Group& group, const Case& numerator, const Case& denominator) const {
     if (names_.contains(denominator.name()) || !numerator.unsupported.empty() || !denominator.unsupported.empty()) return;
-    group.comparisons.push_back({std::move(what), numerator.name(), denominator.name()});
+    group.comparisons.push_back(roofmark::compare(numerator, denominator));
   }
 
   const Listing& listing_;

@@ -105,8 +105,8 @@ class PreparedGemv final : public Prepared {
   Memory slots_;
 };
 
-/// How the case and the library's stand in the listing, but for who does it.
-Case described(const Listing& listing, const GemvProblem& p) {
+/// The case without its implementation.
+Case described(const Listing& listing, const GemvProblem& p, const std::string& impl) {
   const DeviceInfo& device = listing.device;
   Case made;
   made.family = "gemv";
@@ -115,6 +115,7 @@ Case described(const Listing& listing, const GemvProblem& p) {
   made.shape = {{"weights", std::string(name(p.weights, p.type))},
                 {"m", std::to_string(p.m)},
                 {"k", std::to_string(p.k)},
+                {"impl", impl},
                 shape_entry(made.protocol.cache)};
   // A multiplication and an addition a weight; what it takes to widen a weight is the implementation's.
   const Resource& pipe = device.backend == Backend::cpu ? resource::fp32_fma
@@ -131,8 +132,7 @@ Case own_case(const Listing& listing, const GemvProblem& p, const std::string& w
   const DeviceInfo& device = listing.device;
   const GemvKernels* kernels = select(device.backend, &cuda::gemv, &cpu::gemv);
   const GemvReference* reference = select(device.backend, &cuda::gemv_reference, &cpu::gemv_reference);
-  Case made = described(listing, p);
-  made.how = "own";
+  Case made = described(listing, p, "own");
   made.slot_bytes = SlotBytes(p).allocated();
   made.touched_bytes = SlotBytes(p).touched();
   if (!kernels || !reference) {
@@ -152,7 +152,7 @@ Case own_case(const Listing& listing, const GemvProblem& p, const std::string& w
 Case library_case(const Listing& listing, const GemvProblem& p) {
   const bool cpu = listing.device.backend == Backend::cpu;
   Case made = gemm_case(listing, p.type, p.m, 1, p.k, "tn", cpu ? "default" : "tuned");
-  const Case as_own = described(listing, p);
+  const Case as_own = described(listing, p, value_of(made.shape, "impl"));
   made.family = as_own.family;
   made.shape = as_own.shape;
   made.work = as_own.work;
@@ -187,13 +187,12 @@ void add(Groups& groups, DataType type, const Matrix& matrix, const std::vector<
   // A BLAS has no 16-bit types.
   if (groups.on_gpu() || type == DataType::fp32) {
     const Case library = library_case(listing, {matrix.m, matrix.k, type, GemvWeights::plain});
-    group.comparisons.push_back({fmt::format("own against {}", library.how), plain.name(), library.name()});
+    group.comparisons.push_back(compare(plain, library));
     group.cases.push_back(library);
   }
   for (const GemvWeights weights : quantised) {
     const Case narrow = own(weights);
-    group.comparisons.push_back(
-        {fmt::format("{} against {} weights", name(weights, type), name(type)), narrow.name(), plain.name()});
+    group.comparisons.push_back(compare(narrow, plain));
     group.cases.push_back(narrow);
   }
   groups.add(std::move(group));

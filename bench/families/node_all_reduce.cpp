@@ -157,12 +157,12 @@ Case all_reduce_case(const DeviceInfo& device, const std::shared_ptr<Node>& node
   const bool nvlink = device.details.contains("nvlink_bytes_per_second");
   Case c;
   c.family = "all_reduce";
-  c.how = "nccl";
   c.type = problem.type;
   c.shape = {{"bytes", std::to_string(problem.bytes())},
              {"ranks", std::to_string(ranks)},
              {"op", std::string(name(problem.reduction))},
-             {"place", problem.in_place ? "in" : "out"}};
+             {"place", problem.in_place ? "in" : "out"},
+             {"impl", "nccl"}};
   c.work = {{{{nvlink ? resource::nvlink : resource::pcie, bus_factor(Collective::all_reduce, ranks) * bytes}}}};
   // As nccl-tests has it: always the same arrays, and calls that follow one another on the streams. A gate would hold the first
   // GPU alone.

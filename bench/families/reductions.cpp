@@ -216,9 +216,9 @@ Case reduction_case(const Listing& listing, const Problem& problem) {
 
   Case c;
   c.family = "reductions";
-  c.how = name(problem.op);
+  c.operation = name(problem.op);
   c.type = problem.type;
-  c.shape = {{"rows", std::to_string(problem.rows)}, {"columns", std::to_string(problem.columns)}};
+  c.shape = {{"rows", std::to_string(problem.rows)}, {"columns", std::to_string(problem.columns)}, {"impl", "own"}};
   if (problem.op == ReductionOp::residual_rms_norm) {
     c.shape.emplace_back("algo", problem.by == By::fused ? "fused" : "separate");
   }
@@ -250,7 +250,7 @@ void add(Groups& groups, ReductionOp op, DataType type, std::int64_t rows, std::
   Group group = {{reduction_case(groups.listing(), {op, type, rows, columns})}, {}};
   if (op == ReductionOp::residual_rms_norm) {
     group.cases.push_back(reduction_case(groups.listing(), {op, type, rows, columns, By::separate}));
-    group.comparisons = {{"fused against separate", group.cases[0].name(), group.cases[1].name()}};
+    group.comparisons = {compare(group.cases[0], group.cases[1])};
   }
   groups.add(std::move(group));
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <set>
 
+#include "bench/support/groups.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/traffic.hpp"
@@ -293,9 +294,7 @@ class Lister {
     Group group = {{stream_case(listing_.device, op, type, bytes, cache)}, {}};
     if (beside_library(op, type, bytes)) {
       group.cases.push_back(stream_case(listing_.device, op, type, bytes, cache, StreamBy::library));
-      const std::string peer = (gpu_ ? "cudaM" : "m") + group.cases[1].how.substr(1);
-      group.comparisons.push_back(
-          {fmt::format("own {} against {}", name(op), peer), group.cases[0].name(), group.cases[1].name()});
+      group.comparisons.push_back(compare(group.cases[0], group.cases[1]));
     }
     std::size_t wanted = 0;
     for (const Case& one : group.cases) wanted += one.slot_bytes + one.shared_bytes;
@@ -319,9 +318,13 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
 
   Case one;
   one.family = "stream";
-  one.how = by == StreamBy::kernel ? name(op) : op == StreamOp::copy ? "memcpy" : "memset";
+  one.operation = name(op);
   one.type = type;
-  one.shape = {{"bytes", std::to_string(bytes)}, {"cache", cache == Cache::warm ? "warm" : "cold"}};
+  one.shape = {{"bytes", std::to_string(bytes)},
+               {"impl", by == StreamBy::kernel ? "own"
+                        : op == StreamOp::copy ? "memcpy"
+                                               : "memset"},
+               shape_entry(cache)};
   Phase demands = memory_demands(device, touched, touched, cache);
   if (const int flops = flops_per_element(op)) {
     const Resource& pipe = type == DataType::fp64 ? resource::fp64_fma : resource::fp32_fma;

@@ -69,9 +69,8 @@ Group transpose_case(const Listing& listing, DataType type, std::int64_t rows, s
   const Cache cache = listing.cache.value_or(Cache::cold);
   Case c;
   c.family = "transpose";
-  c.how = "tiled";
   c.type = type;
-  c.shape = {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, shape_entry(cache)};
+  c.shape = {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "tiled"}, shape_entry(cache)};
   c.work = {{memory_demands(listing.device, bytes, bytes, cache)}};
   c.protocol.cache = cache;
   c.slot_bytes = static_cast<std::size_t>(bytes) + 512;

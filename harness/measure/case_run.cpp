@@ -38,7 +38,7 @@ Record blank_record(const Case& c, int pass) {
   Record record;
   record.name = c.name();
   record.family = c.family;
-  record.how = c.how;
+  record.operation = c.operation;
   record.type = c.type;
   record.shape = c.shape;
   record.work = c.work;

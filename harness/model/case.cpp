@@ -2,12 +2,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/model/case.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace roofmark {
 
-std::string case_name(const std::string& family, const std::string& how, DataType type, const Shape& shape) {
-  std::string path = family + "/" + how + "/" + std::string(name(type));
+std::string value_of(const Shape& shape, std::string_view key) {
+  const auto found = std::find_if(shape.begin(), shape.end(), [&](const auto& entry) { return entry.first == key; });
+  return found == shape.end() ? std::string() : found->second;
+}
+
+std::string case_name(const std::string& family, const std::string& operation, DataType type, const Shape& shape) {
+  std::string path = family + "/" + operation + (operation.empty() ? "" : "/") + std::string(name(type));
   for (const auto& [key, value] : shape) path += "/" + key + ":" + value;
   return path;
+}
+
+Comparison compare(const Case& numerator, const Case& denominator) {
+  const Shape &one = numerator.shape, &other = denominator.shape;
+  bool alike = numerator.family == denominator.family && numerator.operation == denominator.operation &&
+               numerator.type == denominator.type && one.size() == other.size();
+  std::vector<std::size_t> differing;
+  for (std::size_t i = 0; alike && i < one.size(); ++i) {
+    alike = one[i].first == other[i].first;
+    if (one[i].second != other[i].second) differing.push_back(i);
+  }
+  if (!alike || differing.size() != 1) {
+    throw std::invalid_argument(numerator.name() + " and " + denominator.name() + " do not differ in exactly one key");
+  }
+  const std::size_t at = differing.front();
+  return {one[at].second + " against " + other[at].second, one[at].first, numerator.name(), denominator.name()};
 }
 
 }  // namespace roofmark

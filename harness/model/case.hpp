@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,10 +88,15 @@ struct Setup {
   std::function<std::vector<double>(const std::vector<Launch>&)> time;
 };
 
+/// Named values in the order of the case's name: the operation's sizes and options, then impl (who does it), layout, algo,
+/// cache.
 using Shape = std::vector<std::pair<std::string, std::string>>;
 
-/// family/how/type/key:value...
-std::string case_name(const std::string& family, const std::string& how, DataType type, const Shape& shape);
+/// The value of a key; empty where the shape does not have it.
+std::string value_of(const Shape& shape, std::string_view key);
+
+/// family/operation/type/key:value...; family/type/key:value... where the family has one operation.
+std::string case_name(const std::string& family, const std::string& operation, DataType type, const Shape& shape);
 
 /// What the ranks of a case send one another, in the words of nccl-tests.
 struct Message {
@@ -110,10 +116,10 @@ struct Message {
 
 /// One point of a sweep, cheap to list: nothing is allocated before prepare.
 struct Case {
-  std::string family;  ///< stream, gemm
-  std::string how;     ///< triad, cublaslt
+  std::string family;     ///< stream, gemm
+  std::string operation;  ///< triad; empty where the family has one operation
   DataType type = DataType::fp32;
-  Shape shape;  ///< key:value, in the order of the name; layout, algo and cache last
+  Shape shape;
   Work work;
   Protocol protocol;
   /// Device memory one slot takes, workspace included, and what all slots share.
@@ -128,15 +134,20 @@ struct Case {
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;
 
-  std::string name() const { return case_name(family, how, type, shape); }
+  std::string name() const { return case_name(family, operation, type, shape); }
 };
 
-/// A ratio of two records of one run: seconds(denominator) / seconds(numerator), how many times faster the first is.
+/// How many times faster the numerator is: seconds(denominator) / seconds(numerator), of two records of one run whose names
+/// differ in the value of one key.
 struct Comparison {
-  std::string name;         ///< "tuned against default"
-  std::string numerator;    ///< name of the case that is hoped to be faster
+  std::string name;         ///< the two values: "tuned against default"
+  std::string key;          ///< "algo"
+  std::string numerator;    ///< name of the case that is expected to be faster
   std::string denominator;  ///< name of the case it is compared with
 };
+
+/// Throws std::invalid_argument unless the two names differ in the value of exactly one key.
+Comparison compare(const Case& numerator, const Case& denominator);
 
 /// Cases that are prepared together and whose blocks alternate; most groups hold one case.
 struct Group {

@@ -74,7 +74,7 @@ struct Fingerprint {
 /// One row of a result file.
 struct Record {
   // From the case.
-  std::string name, family, how;
+  std::string name, family, operation;
   DataType type = DataType::fp32;
   Shape shape;
   Work work;

@@ -290,7 +290,7 @@ std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, 
   for (const ComparisonResult& result : comparisons) {
     const std::string& name = result.comparison.numerator;
     const std::string interval = result.low && result.high ? fmt::format("{:.3f} .. {:.3f}", *result.low, *result.high) : "-";
-    add_line(tables, fmt::format("{}: {}", result.comparison.name, name.substr(0, name.find('/'))),
+    add_line(tables, fmt::format("{} {}: {}", result.comparison.key, result.comparison.name, name.substr(0, name.find('/'))),
              {"times faster", "95 % interval"}, {words_of(name), {fmt::format("{:.3f}", result.ratio), interval}});
   }
   return to_text(tables, style);

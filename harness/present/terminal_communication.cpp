@@ -47,7 +47,7 @@ struct Line {
 
 /// What tells a record from others of its family and type beside nccl-tests' columns: group:node issue:graph.
 std::string variant(const Record& record) {
-  static const std::set<std::string> columns = {"bytes", "ranks", "op", "place"};
+  static const std::set<std::string> columns = {"bytes", "ranks", "op", "place", "impl"};
   std::string words;
   for (const auto& [key, value] : record.shape) {
     if (!columns.contains(key)) words += fmt::format("{}{}:{}", words.empty() ? "" : " ", key, value);
@@ -177,12 +177,13 @@ std::string collective_tables(const std::vector<Record>& records, const Communic
     if (!record.message || record.pass == 2) continue;
     // Rounds of pairs that went well are in the matrix.
     if (record.status != Status::wrong && (record.status != Status::ok || record.family == "ping_pong")) continue;
-    const std::string title = fmt::format("{}/{}/{}", record.family, record.how, name(record.type));
+    const std::string title =
+        case_name(record.family, record.operation, record.type, {{"impl", value_of(record.shape, "impl")}});
     std::vector<Line>& lines = tables[title];
     if (lines.empty()) order.push_back(title);
     Shape shape = record.shape;
     std::erase_if(shape, [](const auto& entry) { return entry.first == "place"; });
-    const auto [place, fresh] = places.emplace(case_name(record.family, record.how, record.type, shape), lines.size());
+    const auto [place, fresh] = places.emplace(case_name(record.family, record.operation, record.type, shape), lines.size());
     if (fresh) lines.emplace_back();
     (record.message->place == "in" ? lines[place->second].in : lines[place->second].out) = &record;
   }

@@ -55,6 +55,12 @@ namespace {
 void check_schema_version(const Json& header, const std::filesystem::path& path) {
   const Json version = header.is_object() ? header.value("schema_version", Json()) : Json();
   if (version == kSchemaVersion) return;
+  if (version == 1) {
+    throw ReadError(
+        path.string() +
+        " was written by an older roofmark (schema 1), whose cases have other names: measure again, or recover it with "
+        "that release");
+  }
   throw ReadError(
       fmt::format("{} has schema version {}, this roofmark reads version {}", path.string(), version.dump(), kSchemaVersion));
 }

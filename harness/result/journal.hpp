@@ -24,7 +24,7 @@ class ReadError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 /// Appends to a journal, one JSON object a line, each handed to the system before the call returns.
 class Journal {

@@ -268,7 +268,7 @@ Json to_json(const Work& work) {
 Json to_json(const Record& record) {
   Json json;
   json["family"] = record.family;
-  json["how"] = record.how;
+  put(json, "operation", record.operation);
   json["type"] = name(record.type);
   json["shape"] = Json::object();
   for (const auto& [key, value] : record.shape) json["shape"][key] = value;
@@ -302,10 +302,10 @@ Json to_json(const Record& record) {
 Record record_from_json(const Json& json) {
   Record record;
   record.family = json.at("family").get<std::string>();
-  record.how = json.at("how").get<std::string>();
+  get(json, "operation", record.operation);
   record.type = parse_data_type(json.at("type").get<std::string>());
   for (const auto& [key, value] : json.at("shape").items()) record.shape.emplace_back(key, value.get<std::string>());
-  record.name = case_name(record.family, record.how, record.type, record.shape);
+  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.status = parse<Status>(kStatuses, json.at("status"));
   get(json, "reason", record.reason);
   record.pass = json.at("pass").get<int>();
@@ -372,11 +372,14 @@ Roofline roofline_from_json(const Json& json) {
 }
 
 Json to_json(const Comparison& comparison) {
-  return {{"name", comparison.name}, {"numerator", comparison.numerator}, {"denominator", comparison.denominator}};
+  return {{"name", comparison.name},
+          {"key", comparison.key},
+          {"numerator", comparison.numerator},
+          {"denominator", comparison.denominator}};
 }
 
 Comparison comparison_from_json(const Json& json) {
-  return {json.at("name").get<std::string>(), json.at("numerator").get<std::string>(),
+  return {json.at("name").get<std::string>(), json.at("key").get<std::string>(), json.at("numerator").get<std::string>(),
           json.at("denominator").get<std::string>()};
 }
 

@@ -130,7 +130,7 @@ Times measure(Device& device, Team& team, const Case& listed, const CollectiveCa
   Runner runner(device, team, settings);
   Blocks blocks;
   Case loop = listed;
-  loop.how = "plain_loop";
+  loop.operation = "plain_loop";
   loop.slot_bytes = 1;
   loop.protocol.launches = 1;
   loop.prepare = [&](const Setup&) { return std::make_unique<PlainLoop>(last, team, blocks); };

@@ -147,14 +147,14 @@ def listed_collective(launcher, roofmark, device, collective, element, sizes, pl
     """The sizes, LEAST to MOST, at which roofmark-mpi has a collective over all ranks, their number, and what makes an expression
     that finds the cases of some of these sizes."""
     listed = run([*launcher, roofmark, "list", "--suite", "baseline", "--device", device, "--filter", f"^{collective}/"])
-    cases = re.findall(rf"^{collective}/(\w+)/{element}/bytes:(\d+)/ranks:(\d+)/(?:op:sum/)?place:(?:{place})(?=\s|$)", listed,
+    cases = re.findall(rf"^{collective}/{element}/bytes:(\d+)/ranks:(\d+)/(?:op:sum/)?place:(?:{place})/impl:\w+(?=\s|$)", listed,
                        re.MULTILINE)
-    ranks = max((int(ranks) for _, _, ranks in cases), default=0)
-    found = sorted({int(size) for _, size, of in cases if int(of) == ranks and sizes[0] <= int(size) <= sizes[1]})
+    ranks = max((int(ranks) for _, ranks in cases), default=0)
+    found = sorted({int(size) for size, of in cases if int(of) == ranks and sizes[0] <= int(size) <= sizes[1]})
     if not found:
         raise CannotCompare(f"roofmark-mpi lists no {collective} in {element} of {sizes[0]} to {sizes[1]} bytes")
-    return found, ranks, lambda those: (f"^{collective}/\\w+/{element}/bytes:({'|'.join(map(str, those))})/ranks:{ranks}/"
-                                        f"(op:sum/)?place:({place})$")
+    return found, ranks, lambda those: (f"^{collective}/{element}/bytes:({'|'.join(map(str, those))})/ranks:{ranks}/"
+                                        f"(op:sum/)?place:({place})/impl:\\w+$")
 
 
 def device_argument(*others):

@@ -10,7 +10,7 @@ LINKS = ("nvlink", "pcie", "interprocess", "network")
 PAIRS = "ping_pong"
 OVERLAP = "overlap"
 # Which the columns of a table say; all else in a name is a variant.
-COLUMNS = ("bytes", "ranks", "op", "place")
+COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # the least r2 of times that are called a line
 GUILTY = ("slow_node", "slow_rank", "slow_link", "fingerprint")
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
@@ -70,7 +70,7 @@ def members(result):
 
 def team_of(record):
     """What stays the same along a line but for the operation: a text, and the order of its menu entry."""
-    words = [f"{record['message']['ranks']} ranks", record["type"], record["how"]] + [w for w in (variant(record),) if w]
+    words = [f"{record['message']['ranks']} ranks", record["type"], record["shape"].get("impl", "")] + [w for w in (variant(record),) if w]
     return ", ".join(words)
 
 
@@ -291,7 +291,7 @@ def collectives(result):
         if not is_collective(entry) or record["status"] not in ("ok", "wrong") or record["pass"] == 2:
             continue
         call = tuple(pair for pair in record["shape"].items() if pair[0] != "place")
-        lines = tables.setdefault(f"{record['family']}/{record['how']}/{record['type']}", {})
+        lines = tables.setdefault(f"{record['family']}/{record['type']}/impl:{record['shape'].get('impl', '')}", {})
         lines.setdefault(call, {})["in" if record["message"].get("place") == "in" else "out"] = entry
     columns = [
         ("size, B", "nccl-tests' size", True), ("count", "Elements given to one call, as nccl-tests has it", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),

@@ -30,6 +30,12 @@ def symbol_of(kind):
     return SYMBOLS[TYPES.index(kind)] if kind in TYPES else "circle-open"
 
 
+def series_of(record):
+    """The label of a record's line among the lines of its family: the operation, and the implementation unless it is roofmark's own."""
+    operation, impl = record.get("operation", ""), record["shape"].get("impl", "")
+    return ", ".join(part for part in (operation, "" if operation and impl == "own" else impl) if part)
+
+
 def rate_of(record):
     """What a record's rate is called and counted in: FLOP/s where arithmetic binds it, else bytes/s; None without either."""
     placement = record["placement"]
@@ -43,8 +49,9 @@ def hover(entry):
     """What is shown of a record under the pointer."""
     record = entry["roofmark"]
     measurement, placement = record["measurement"], record["placement"]
-    family, how, kind, *shape = entry["name"].split("/")[:3] + ["/".join(entry["name"].split("/")[3:])]
-    lines = [f"<b>{text(f'{family}/{how}/{kind}')}</b>", text(" ".join(shape))]
+    words = entry["name"].split("/")
+    path, keys = [word for word in words if ":" not in word], [word for word in words if ":" in word]
+    lines = [f"<b>{text('/'.join(path))}</b>", text("/".join(keys))]
     rates = [units.rate(placement.get("flops_per_second"), "op" if record["type"] == "int8" else "FLOP"),
              units.rate(placement.get("bytes_per_second"), "B")]
     lines.append("median " + ", ".join(part for part in [units.seconds(measurement["median"]), *rates] if part))
@@ -204,10 +211,10 @@ def stream(result, entries):
         return None
     xs = [number(e["roofmark"]["shape"]["bytes"]) for e in drawn]
     ys = [e["roofmark"]["placement"]["bytes_per_second"] for e in drawn]
-    hows = list(dict.fromkeys(e["roofmark"]["how"] for e in drawn))
+    labels = list(dict.fromkeys(series_of(e["roofmark"]) for e in drawn))
     series = {}
     for x, y, entry in sorted(zip(xs, ys, drawn), key=lambda item: item[0]):
-        series.setdefault((entry["roofmark"]["how"], entry["roofmark"]["type"]), []).append((x, y, entry))
+        series.setdefault((series_of(entry["roofmark"]), entry["roofmark"]["type"]), []).append((x, y, entry))
     traces = []
     memory = outermost(result)
     top = max(ys)
@@ -222,13 +229,13 @@ def stream(result, entries):
             traces.append(line("theoretical DRAM ceiling", span, [memory["theoretical"]] * 2,
                                f"theoretical DRAM ceiling {units.rate(memory['theoretical'], 'B')}", showlegend=True,
                                line={"color": "#B2182B", "width": 1.2, "dash": "dot"}))
-    for (how, kind), points in series.items():
-        first = not any(trace.get("legendgroup") == text(how) for trace in traces)
+    for (label, kind), points in series.items():
+        first = not any(trace.get("legendgroup") == text(label) for trace in traces)
         traces.append(records_trace(
-            how, [p[2] for p in points], [p[0] for p in points], [p[1] for p in points], legendgroup=text(how), showlegend=first,
+            label, [p[2] for p in points], [p[0] for p in points], [p[1] for p in points], legendgroup=text(label), showlegend=first,
             mode="lines+markers" if len(points) > 1 else "markers",
-            line={"color": colour_of(how, hows), "width": 1.4, "dash": {"fp64": "solid", "fp32": "dash"}.get(kind, "dot")},
-            marker={"color": colour_of(how, hows), "symbol": symbol_of(kind), "size": 6}))
+            line={"color": colour_of(label, labels), "width": 1.4, "dash": {"fp64": "solid", "fp32": "dash"}.get(kind, "dot")},
+            marker={"color": colour_of(label, labels), "symbol": symbol_of(kind), "size": 6}))
     shapes, annotations = [], []
     for level in result["device"]["caches"]:
         at = level["total_bytes"]
@@ -277,19 +284,19 @@ def gemm_squares(result, entries):
     for entry in sorted(square, key=lambda e: gemm_sizes(e)[0]):
         shape = entry["roofmark"]["shape"]
         off_line = shape.get("layout", "tn") != "tn" or gemm_sizes(entry)[0] % 8 != 0
-        key = (entry["roofmark"]["type"], entry["roofmark"]["how"], shape.get("algo", ""), off_line)
+        key = (entry["roofmark"]["type"], shape.get("impl", ""), shape.get("algo", ""), off_line)
         series.setdefault(key, []).append(entry)
     ceilings = {c["resource"]: c for c in compute_ceilings(result)}
     sizes = [gemm_sizes(e)[0] for e in square]
     x_range = decades(sizes)
     ys = [e["roofmark"]["placement"]["flops_per_second"] for e in square]
     traces, drawn = [], set()
-    for (kind, how, algo, off_line), members in sorted(series.items(), key=lambda item: (kinds.index(item[0][0]), item[0][1:])):
+    for (kind, impl, algo, off_line), members in sorted(series.items(), key=lambda item: (kinds.index(item[0][0]), item[0][1:])):
         colour = colour_of(kind, kinds)
-        first = algo == "default" and any(key[:2] == (kind, how) and key[2] == "tuned" for key in series)
+        first = algo == "default" and any(key[:2] == (kind, impl) and key[2] == "tuned" for key in series)
         what = ", other layouts and odd sizes" if off_line else ""
         traces.append(records_trace(
-            f"{kind}, {how} {algo}{what}", members, [gemm_sizes(e)[0] for e in members],
+            f"{kind}, {impl} {algo}{what}", members, [gemm_sizes(e)[0] for e in members],
             [e["roofmark"]["placement"]["flops_per_second"] for e in members], mode="markers" if off_line else "lines+markers",
             line={"color": colour, "width": 1 if first else 2, "dash": "dash" if first else "solid"},
             marker={"color": colour, "symbol": symbol_of(kind) + ("-open" if first or off_line else ""), "size": 7}))
@@ -314,18 +321,18 @@ def gemm_projections(_result, entries):
         if sizes and not sizes[0] == sizes[1] == sizes[2] and entry["roofmark"]["placement"].get("flops_per_second"):
             record = entry["roofmark"]
             rest = tuple(value for key, value in record["shape"].items() if key != "n")
-            series.setdefault((record["type"], record["how"], rest), []).append(entry)
+            series.setdefault((record["type"], rest), []).append(entry)
     series = {key: sorted(members, key=lambda e: gemm_sizes(e)[1]) for key, members in series.items()}
     if not series:
         return None
-    shapes = list(dict.fromkeys(rest[:2] for _, _, rest in series))
+    shapes = list(dict.fromkeys(rest[:2] for _, rest in series))
     traces = []
-    for (kind, how, _), members in series.items():
+    for (kind, _), members in series.items():
         shape = members[0]["roofmark"]["shape"]
         what = members[0]["roofmark"]["notes"].get("shape of", f"m {shape['m']}, k {shape['k']}")
         colour = COLOURS[shapes.index(tuple(v for k, v in shape.items() if k != "n")[:2]) % len(COLOURS)]
         traces.append(records_trace(
-            f"{what}: {kind}, {how} {shape.get('algo', '')}", members, [gemm_sizes(e)[1] for e in members],
+            f"{what}: {kind}, {shape.get('impl', '')} {shape.get('algo', '')}", members, [gemm_sizes(e)[1] for e in members],
             [e["roofmark"]["placement"]["flops_per_second"] for e in members], mode="lines+markers",
             line={"color": colour, "width": 1.6, "dash": "dash" if shape.get("algo") == "default" else "solid"},
             marker={"color": colour, "symbol": symbol_of(kind), "size": 7}))
@@ -358,24 +365,24 @@ def attention_memory(record):
 
 
 def attention(entries, measure, title):
-    """A quantity over the length of the sequence, a line a way to compute it; a menu chooses among the variants."""
+    """A quantity over the length of the sequence, one line per implementation; a menu chooses among the variants."""
     drawn = [(e, *attention_variant(e["roofmark"]), measure(e["roofmark"])) for e in entries]
     drawn = sorted((item for item in drawn if item[2] and item[3]), key=lambda item: item[2])
     if not drawn:
         return None
-    hows = list(dict.fromkeys(e["roofmark"]["how"] for e in entries))
+    impls = list(dict.fromkeys(series_of(e["roofmark"]) for e in entries))
     variants = {}
     for entry, variant, length, value in drawn:
-        variants.setdefault(variant, {}).setdefault(entry["roofmark"]["how"], []).append((entry, length, value))
-    # The one that says most comes first: the most ways, then the longest lines.
+        variants.setdefault(variant, {}).setdefault(series_of(entry["roofmark"]), []).append((entry, length, value))
+    # The most telling variant comes first: the most implementations, then the longest lines.
     order = sorted(variants, key=lambda v: (len(variants[v]), sum(map(len, variants[v].values()))), reverse=True)
     traces, owners = [], []
     for variant in order:
-        for how, points in variants[variant].items():
+        for impl, points in variants[variant].items():
             traces.append(records_trace(
-                how, [p[0] for p in points], [p[1] for p in points], [p[2] for p in points], mode="lines+markers",
-                visible=variant == order[0], line={"color": colour_of(how, hows), "width": 2},
-                marker={"color": colour_of(how, hows), "symbol": symbol_of(points[0][0]["roofmark"]["type"]), "size": 7}))
+                impl, [p[0] for p in points], [p[1] for p in points], [p[2] for p in points], mode="lines+markers",
+                visible=variant == order[0], line={"color": colour_of(impl, impls), "width": 2},
+                marker={"color": colour_of(impl, impls), "symbol": symbol_of(points[0][0]["roofmark"]["type"]), "size": 7}))
             owners.append(variant)
     lengths = sorted({item[2] for item in drawn})
     x = axis("queries", tickvals=lengths, ticktext=[f"{length:.0f}" for length in lengths], range=decades(lengths, 1.3, 1.3))
@@ -390,8 +397,7 @@ def attention(entries, measure, title):
 
 def fused_pairs(result):
     """How many times as fast a fused operation is as the same in separate kernels; None where there is no such pair."""
-    pairs = [c for c in result["comparisons"] if "/algo:fused" in c["numerator"] and
-             c["numerator"].replace("/algo:fused", "/algo:separate") == c["denominator"]]
+    pairs = [c for c in result["comparisons"] if (c["key"], c["name"]) == ("algo", "fused against separate")]
     if not pairs:
         return None
     names = [text(c["numerator"].replace("/algo:fused", "")) for c in pairs]
@@ -453,13 +459,13 @@ def generic(_result, entries):
     series = {}
     for entry, value in sorted(rated, key=lambda item: number(item[0]["roofmark"]["shape"][varying])):
         record = entry["roofmark"]
-        series.setdefault((record["how"], record["type"]), []).append((number(record["shape"][varying]), value, entry))
+        series.setdefault((series_of(record), record["type"]), []).append((number(record["shape"][varying]), value, entry))
     traces = []
-    for i, ((how, kind), points) in enumerate(series.items()):
+    for i, ((label, kind), points) in enumerate(series.items()):
         distinct = len({x for x, _, _ in points}) == len(points)
         colour = COLOURS[i % len(COLOURS)]
         traces.append(records_trace(
-            f"{how}, {kind}", [p[2] for p in points], [p[0] for p in points], [p[1] for p in points],
+            f"{label}, {kind}", [p[2] for p in points], [p[0] for p in points], [p[1] for p in points],
             mode="lines+markers" if distinct else "markers", line={"color": colour}, marker={
                 "color": colour, "symbol": symbol_of(kind), "size": 7}))
     return {"data": traces, "layout": layout(

@@ -217,7 +217,7 @@ def family_table(family, entries, titles):
             ("".join("†‡*"[i] for i in range(3) if (throttled, not m["settled"], m["stopped_by"] == "budget")[i]), len(marks),
              "; ".join(marks))])
     return table(f"family-{family}", [
-        ("Case", "What / type / shape; the pointer on a name shows how it was done", False),
+        ("Case", "Operation, type and keys; the pointer on a name shows how it was done", False),
         ("Median", "Time of one launch; the pointer on it shows how many samples of how many launches", True), ("95 % interval", "Of the median, from blocks apart in time", True),
         ("Arithmetic", "FLOPs that the operation asks for, over the median", True),
         ("Memory", "Bytes that the operation must move at the least, over the median", True),
@@ -243,7 +243,7 @@ def comparison_rows(result):
         low, high = c.get("low"), c.get("high")
         known = low is not None and high is not None
         rows.append({
-            "name": c["name"], "numerator": c["numerator"], "denominator": c["denominator"], "ratio": units.digits(c["ratio"], 4),
+            "name": c["name"], "key": c["key"], "numerator": c["numerator"], "denominator": c["denominator"], "ratio": units.digits(c["ratio"], 4),
             "interval": f"{units.digits(low, 4)} to {units.digits(high, 4)}" if known else "",
             "says": "" if not known else "faster" if low > 1 else "slower" if high < 1 else "no difference shown",
             "at": place(c["ratio"]), "from": place(low if known else c["ratio"]),
@@ -252,10 +252,10 @@ def comparison_rows(result):
 
 
 def comparison_medians(result):
-    """Of comparisons of one name, when there are several."""
+    """The median ratio of comparisons of the same key and values, where there are several."""
     ratios = {}
     for comparison in result["comparisons"]:
-        ratios.setdefault(comparison["name"], []).append(comparison["ratio"])
+        ratios.setdefault(f"{comparison['key']}: {comparison['name']}", []).append(comparison["ratio"])
     return [(name, len(values), units.digits(statistics.median(values), 4)) for name, values in ratios.items() if len(values) > 1]
 
 

@@ -10,7 +10,7 @@ import jsonschema
 
 from .program import BAD_INPUT, ROOT, Problem
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 # No quantity of a result is beyond these, and within them no product or ratio of three of them overflows.
 LARGEST, SMALLEST = 1e90, 1e-90
 
@@ -80,6 +80,9 @@ def parse(data):
     if not isinstance(result, dict) or "schema_version" not in result:
         raise ValueError("not written by roofmark: it has no schema_version")
     version = result["schema_version"]
+    if version == 1 and not isinstance(version, bool):
+        raise ValueError("written by an older roofmark (schema 1), whose cases have other names: measure again, or read it with that "
+                         "release")
     if version != SCHEMA_VERSION or isinstance(version, bool):
         raise ValueError(f"has schema version {_cut(json.dumps(version), 40)}, this tool reads version {SCHEMA_VERSION}")
     for error in _VALIDATOR.iter_errors(result):

@@ -10,12 +10,12 @@
 namespace roofmark {
 
 /// An ok record of `samples` samples in five blocks, all of the same time.
-inline Record ok_record(std::string family, std::string how, Work work, double seconds, int samples = 20) {
+inline Record ok_record(std::string family, std::string operation, Work work, double seconds, int samples = 20) {
   Record record;
   record.family = std::move(family);
-  record.how = std::move(how);
+  record.operation = std::move(operation);
   record.shape = {{"n", "1"}};
-  record.name = case_name(record.family, record.how, record.type, record.shape);
+  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.work = std::move(work);
   record.status = Status::ok;
   Measurement measurement;

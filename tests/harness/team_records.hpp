@@ -14,11 +14,12 @@ namespace roofmark {
 
 /// An ok record of a collective; `more` stands at the end of its shape.
 inline Record collective(const std::string& family, std::size_t bytes, int ranks, double bus_factor, double seconds,
-                         const std::string& how = "mpi", const std::string& place = "out", const Shape& more = {}) {
-  Record record = ok_record(family, how, {{{{resource::interprocess, double(bytes)}}}}, seconds);
-  record.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}, {"op", "sum"}, {"place", place}};
+                         const std::string& impl = "mpi", const std::string& place = "out", const Shape& more = {}) {
+  Record record = ok_record(family, "", {{{{resource::interprocess, double(bytes)}}}}, seconds);
+  record.shape = {
+      {"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}, {"op", "sum"}, {"place", place}, {"impl", impl}};
   record.shape.insert(record.shape.end(), more.begin(), more.end());
-  record.name = case_name(family, how, record.type, record.shape);
+  record.name = case_name(family, "", record.type, record.shape);
   record.message = Message{};
   record.message->ranks = ranks;
   record.message->bytes = bytes;
@@ -47,8 +48,11 @@ inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& 
   for (int round = 0; round + 1 < places; ++round) {
     for (const std::size_t bytes : sizes) {
       Record record = collective("ping_pong", bytes, ranks, 1, 1);
-      record.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}, {"round", std::to_string(round + 1)}};
-      record.name = case_name(record.family, record.how, record.type, record.shape);
+      record.shape = {{"bytes", std::to_string(bytes)},
+                      {"ranks", std::to_string(ranks)},
+                      {"round", std::to_string(round + 1)},
+                      {"impl", "mpi"}};
+      record.name = case_name(record.family, record.operation, record.type, record.shape);
       record.message->trips = 2;
       record.measurement->ranks.resize(static_cast<std::size_t>(ranks));
       double slowest = 0;

@@ -64,7 +64,7 @@ TEST_F(MpiMeasureTest, ARankWhoseDeviceIsLostWhileOthersChooseEndsTheCaseOnAll) 
   Runner r = runner();
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.prepare = [this](const roofmark::Setup& setup) {
     int made = 0;
@@ -93,7 +93,7 @@ TEST_F(MpiMeasureTest, OfARankThatTakesNoPartNoTimesAreKept) {
   };
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.prepare = [this](const roofmark::Setup&) { return std::make_unique<Idle>(team.size() > 1 && last()); };
   const Record record = runner().run({{c}, {}}, 1).front();
@@ -116,7 +116,7 @@ TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
   settings.effort.max_seconds = 0.1;
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.protocol.launches = 1;
   c.prepare = [](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); };
@@ -130,7 +130,7 @@ TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
 TEST_F(MpiMeasureTest, WrongElementsAreCountedOnAllRanksAndAllOfThemNamed) {
   Case c;
   c.family = "test";
-  c.how = "fake";
+  c.operation = "fake";
   c.slot_bytes = 50;
   c.prepare = [this](const roofmark::Setup&) {
     auto prepared = std::make_unique<FakePrepared>();
@@ -158,7 +158,7 @@ TEST_F(MpiMeasureTest, TheRankThatDiffersFromMostIsNamedAlsoWhereItDiffersFromIt
     device.hash_value = [&] { return last() ? 7U + (unsteady ? ++made : 0) : 1U; };
     Case c;
     c.family = "test";
-    c.how = "fake";
+    c.operation = "fake";
     c.slot_bytes = 50;
     c.prepare = [](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); };
     const Record record = runner().run({{c}, {}}, 1).front();

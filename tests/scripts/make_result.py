@@ -56,11 +56,11 @@ class Maker:
             self.ceilings[resource] = ceiling
         self.benchmarks, self.unmeasured, self.comparisons, self.findings = [], [], [], []
 
-    def case(self, family, how, kind, shape, phases, **extra):
+    def case(self, family, operation, kind, shape, phases, **extra):
         """A record without its outcome, and its name."""
-        words = [family, how, kind] + [f"{key}:{value}" for key, value in shape.items()]
+        words = [family, *([operation] if operation else []), kind] + [f"{key}:{value}" for key, value in shape.items()]
         record = {
-            "family": family, "how": how, "type": kind, "shape": {key: str(value) for key, value in shape.items()},
+            "family": family, **({"operation": operation} if operation else {}), "type": kind, "shape": {key: str(value) for key, value in shape.items()},
             "status": "ok", "pass": 1,
             "work": {"phases": [[{"resource": r, "unit": UNITS[r], "amount": float(a)} | ({"avoidable": float(avoidable[0])} if avoidable else {})
                                  for r, a, *avoidable in phase] for phase in phases]},
@@ -179,16 +179,18 @@ class Maker:
     def find(self, kind, text, severity="warning", **case):
         self.findings.append({"kind": kind, "severity": severity, "text": text, "advice": f"What {kind} means.", **case})
 
-    def compare(self, name, numerator, denominator):
+    def compare(self, numerator, denominator):
+        [(one, other)] = [pair for pair in zip(numerator.split("/"), denominator.split("/"), strict=True) if pair[0] != pair[1]]
+        key, _, value = one.partition(":")
         entries = {entry["name"]: entry["roofmark"]["measurement"]["median"] for entry in self.benchmarks}
         ratio = entries[denominator] / entries[numerator]
-        self.comparisons.append({"name": name, "numerator": numerator, "denominator": denominator, "ratio": ratio,
+        self.comparisons.append({"name": f"{value} against {other.partition(':')[2]}", "key": key, "numerator": numerator, "denominator": denominator, "ratio": ratio,
                                  "low": ratio * 0.996, "high": ratio * 1.004})
 
-    def probe(self, passes, how, kind, shape, resource, share, **extra):
+    def probe(self, passes, operation, kind, shape, resource, share, **extra):
         """A probe that reaches `share` of what the ceilings family reaches with this resource."""
         for number in passes:
-            name = self.measure("ceilings", how, kind, shape, [[(resource, 2e-3 * self.reached[resource] if UNITS[resource] != "launch"
+            name = self.measure("ceilings", operation, kind, shape, [[(resource, 2e-3 * self.reached[resource] if UNITS[resource] != "launch"
                                                               else 1)]],
                                 share=share * (1 if number == 1 else 0.997), raises=resource, **extra)
             entry = self.benchmarks[-1]
@@ -208,7 +210,7 @@ class Maker:
                 "date": "2026-01-15T10:00:00+00:00", "host_name": top["host"]["name"], "executable": "roofmark",
                 "num_cpus": top["host"]["cores"], "mhz_per_cpu": 2000, "cpu_scaling_enabled": False, "caches": [],
                 "load_avg": [0.4, 0.3, 0.2], "library_build_type": "release"},
-            "schema_version": 1, "data": "normal", "seed": 1, "labels": {"synthetic": NOT_MEASURED},
+            "schema_version": 2, "data": "normal", "seed": 1, "labels": {"synthetic": NOT_MEASURED},
             "started_utc": "2026-01-15T10:00:00Z", "finished_utc": "2026-01-15T10:05:03Z", "complete": True, "interrupted": False,
             "build": {"version": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False,
                       "compiler": "GNU 12.2.0", "build_type": "Release"},
@@ -230,21 +232,23 @@ def stream(maker, op, kind, size, share, level, **extra):
     demands = [(level, size)]
     if flops:
         demands.append(("fp64_fma" if kind == "fp64" else "fp32_fma", flops * size / arrays / SIZE_OF[kind]))
-    return maker.measure("stream", op, kind, {"bytes": size, "cache": "warm"}, [demands], share=share, **extra)
+    operation, impl = ("copy", "memcpy") if op == "memcpy" else (op, "own")
+    return maker.measure("stream", operation, kind, {"bytes": size, "impl": impl, "cache": "warm"}, [demands], share=share, **extra)
 
 
-def gemm(maker, how, kind, shape, algo, share, pipe, clock_hz=None, cache="cold", layout="tn", **extra):
+def gemm(maker, impl, kind, shape, algo, share, pipe, clock_hz=None, cache="cold", layout="tn", **extra):
     m, n, k = shape
     moved = (m * k + k * n) * SIZE_OF[kind] + m * n * OUTPUT_SIZE_OF[kind]
-    words = {"m": m, "n": n, "k": k, "layout": layout, "algo": algo, "cache": cache}
-    return maker.measure("gemm", how, kind, words, [[(pipe, 2 * m * n * k), ("dram", moved)]], share=share, clock_hz=clock_hz, **extra)
+    words = {"m": m, "n": n, "k": k, "impl": impl, "layout": layout, "algo": algo, "cache": cache}
+    return maker.measure("gemm", "", kind, words, [[(pipe, 2 * m * n * k), ("dram", moved)]], share=share, clock_hz=clock_hz, **extra)
 
 
-def attention(maker, how, queries, mask, share, clock_hz, workspace=0, heads=64, kv_heads=8, d=128, kind="bf16"):
+def attention(maker, impl, queries, mask, share, clock_hz, workspace=0, heads=64, kv_heads=8, d=128, kind="bf16"):
     pairs = heads * queries * (queries + 1) / 2 if mask == "causal" else heads * queries * queries
-    shape = {"batch": 1, "heads": heads, "kv_heads": kv_heads, "queries": queries, "keys": queries, "d": d, "mask": mask, "cache": "cold"}
+    shape = {"batch": 1, "heads": heads, "kv_heads": kv_heads, "queries": queries, "keys": queries, "d": d, "mask": mask, "impl": impl,
+             "cache": "cold"}
     moved = 2 * (heads + kv_heads) * queries * d * SIZE_OF[kind]
-    return maker.measure("attention", how, kind, shape, [[(f"{kind}_tensor", 4 * pairs * d), ("exp", pairs), ("dram", moved)]],
+    return maker.measure("attention", "", kind, shape, [[(f"{kind}_tensor", 4 * pairs * d), ("exp", pairs), ("dram", moved)]],
                          share=share, clock_hz=clock_hz, notes={"workspace_bytes": str(workspace)})
 
 
@@ -279,11 +283,11 @@ def h200(noise_seed=0):
     def probes(number):
         for name in ("fp64", "fp32", "fp16", "bf16"):
             maker.probe([number], "fma", name, {}, f"{name}_fma", 1.0, clock_hz=clock)
-        for how, part in (("mma", 0.63), ("wgmma", 1.0)):
+        for instruction, part in (("mma", 0.63), ("wgmma", 1.0)):
             for name in ("fp64", "tf32", "fp16", "bf16", "fp8", "int8"):
-                if name != "fp64" or how == "mma":
+                if name != "fp64" or instruction == "mma":
                     part_of = 1.0 if name == "fp64" else part
-                    maker.probe([number], how, name, {"accumulate": "fp32"}, f"{name}_tensor", part_of,
+                    maker.probe([number], instruction, name, {"accumulate": "fp32"}, f"{name}_tensor", part_of,
                                 clock_hz=clock if name == "fp64" else hot, power=690.0)
         maker.probe([number], "wgmma", "fp16", {"accumulate": "fp16"}, "fp16_tensor_fp16", 1.0, clock_hz=hot, power=680.0)
         maker.probe([number], "exp2", "fp32", {}, "exp", 1.0, clock_hz=clock)
@@ -292,7 +296,7 @@ def h200(noise_seed=0):
             maker.probe([number], "cache_read", "fp32", {"level": "l2", "bytes": size}, "l2", 1.0 if size < 20 * MIB else 0.9,
                         clock_hz=clock)
         for op, part in (("read", 1.0), ("write", 0.99), ("copy", 0.9), ("triad", 0.93)):
-            maker.probe([number], f"dram_{op}", "fp32", {"bytes": GIB, "cache": "cold"}, "dram", part, clock_hz=clock)
+            maker.probe([number], f"dram_{op}", "fp32", {"bytes": GIB, "impl": "own", "cache": "cold"}, "dram", part, clock_hz=clock)
         maker.probe([number], "launch", "fp32", {"issue": "stream"}, "stream_launch", 1.0, path="gate")
         maker.probe([number], "launch", "fp32", {"issue": "graph"}, "graph_launch", 1.0, path="graph")
 
@@ -308,8 +312,7 @@ def h200(noise_seed=0):
         for kind in ("fp64",) if op == "memcpy" else ("fp64", "fp32", "fp16", "bf16"):
             stream(maker, op, kind, 12 * GIB, op_share[op], "dram", clock_hz=clock)
     stream(maker, "triad", "fp64", 124 * GIB, 0.915, "dram", clock_hz=clock)
-    maker.compare("own copy against cudaMemcpy", f"stream/copy/fp64/bytes:{12 * GIB}/cache:warm",
-                  f"stream/memcpy/fp64/bytes:{12 * GIB}/cache:warm")
+    maker.compare(*(f"stream/copy/fp64/bytes:{12 * GIB}/impl:{impl}/cache:warm" for impl in ("own", "memcpy")))
 
     def both(kind, shape, best, pipe, layout="tn", with_default=True):
         extra = {"clock_hz": hot, "power": 695.0, "reasons": ["power cap"]} if best > 0.85 else {"clock_hz": clock}
@@ -317,7 +320,7 @@ def h200(noise_seed=0):
                      notes={"algorithm": "67 (1, 18)", "workspace offered": str(32 * MIB)}, **extra)
         if with_default:
             first = gemm(maker, "cublaslt", kind, shape, "default", best * 0.97, pipe, layout=layout, **extra)
-            maker.compare("tuned against default", tuned, first)
+            maker.compare(tuned, first)
         return tuned
 
     pipes = {kind: "fp32_fma" if kind == "fp32" else f"{kind}_tensor" for kind in
@@ -327,11 +330,10 @@ def h200(noise_seed=0):
             base = both(kind, (size, size, size), (0.35, 0.45, 0.6, 0.8, 0.93, 0.97, 0.95)[i], pipe)
             if kind == "bf16" and size == 4096:
                 for off in (4095, 4097, 4104):
-                    other = both(kind, (off, off, off), 0.93 if off == 4104 else 0.41, pipe, with_default=False)
-                    maker.compare(f"4096 against {off}", base, other)
+                    both(kind, (off, off, off), 0.93 if off == 4104 else 0.41, pipe, with_default=False)
                 for layout in ("nn", "nt", "tt"):
                     other = both(kind, (size, size, size), 0.9, pipe, layout=layout, with_default=False)
-                    maker.compare(f"tn against {layout}", base, other)
+                    maker.compare(base, other)
     for what, m, k in (("Llama 3 8B, gate and up", 28672, 4096), ("Llama 3 8B, down", 4096, 14336),
                        ("Llama 3 70B, gate and up", 57344, 8192), ("Llama 3 70B, attention output", 8192, 8192)):
         for i, tokens in enumerate((1, 16, 128, 1024, 8192)):
@@ -341,36 +343,37 @@ def h200(noise_seed=0):
             next(e for e in maker.benchmarks if e["name"] == name)["roofmark"]["notes"]["shape of"] = what
     for kind in ("fp32", "bf16"):
         for size in (1024, 4096, 16384):
-            maker.measure("transpose", "tiled", kind, {"rows": size, "columns": size, "cache": "cold"},
+            maker.measure("transpose", "", kind, {"rows": size, "columns": size, "impl": "tiled", "cache": "cold"},
                           [[("dram", 2 * size * size * SIZE_OF[kind])]], share=0.8, clock_hz=clock)
     for mask in ("none", "causal"):
         for size in (512, 1024, 2048, 4096, 8192, 16384):
             scores = 64 * size * size
-            ways = {"naive": 0.004, "unfused": 0.2, "tiled_mma": 0.5, "tiled_wgmma": 0.8, "cudnn": 0.82}
+            impls = {"naive": 0.004, "unfused": 0.2, "tiled_mma": 0.5, "tiled_wgmma": 0.8, "cudnn": 0.82}
             if size == 16384:
-                del ways["naive"]
-            names = {how: attention(maker, how, size, mask, share, hot,
-                                    scores * {"naive": 8, "unfused": 2}.get(how, 0)) for how, share in ways.items()}
-            for how in names.keys() - {"tiled_wgmma"}:
-                maker.compare(f"tiled against {how}", names["tiled_wgmma"], names[how])
-    for how in ("bias_gelu_residual", "adamw"):
+                del impls["naive"]
+            names = {impl: attention(maker, impl, size, mask, share, hot,
+                                     scores * {"naive": 8, "unfused": 2}.get(impl, 0)) for impl, share in impls.items()}
+            for impl in impls:
+                if impl != "tiled_wgmma":
+                    maker.compare(names["tiled_wgmma"], names[impl])
+    for operation in ("bias_gelu_residual", "adamw"):
         elements = 1 << 26
-        pair = [maker.measure("elementwise", how, "fp32", {"n": elements, "algo": algo, "cache": "cold"},
+        pair = [maker.measure("elementwise", operation, "fp32", {"n": elements, "impl": "own", "algo": algo, "cache": "cold"},
                               [[("dram", 12 * elements), ("fp32_fma", 10 * elements)]], share=share, clock_hz=clock)
                 for algo, share in (("fused", 0.95), ("separate", 0.4))]
-        maker.compare("fused against separate", *pair)
+        maker.compare(*pair)
     probes(2)
 
-    maker.miss("unsupported", "no library multiplies fp8 in layout nn below compute capability 10.0", "gemm", "cublaslt", "fp8",
-               {"m": 4096, "n": 4096, "k": 4096, "layout": "nn", "algo": "tuned", "cache": "cold"}, [[("fp8_tensor", 2 * 4096**3)]])
+    maker.miss("unsupported", "no library multiplies fp8 in layout nn below compute capability 10.0", "gemm", "", "fp8",
+               {"m": 4096, "n": 4096, "k": 4096, "impl": "cublaslt", "layout": "nn", "algo": "tuned", "cache": "cold"}, [[("fp8_tensor", 2 * 4096**3)]])
     maker.miss("not_run", "out of memory: 137438953472 bytes wanted, 134217728000 free", "stream", "triad", "fp64",
-               {"bytes": 128 * GIB, "cache": "warm"}, [[("dram", 128 * GIB)]])
+               {"bytes": 128 * GIB, "impl": "own", "cache": "warm"}, [[("dram", 128 * GIB)]])
     maker.miss("wrong", "verification after timing: error 41.2, bound 2 (all elements, in u x sum of |terms|)", "stream", "dot", "bf16",
-               {"bytes": 64 * MIB, "cache": "warm"}, [[("dram", 64 * MIB)]],
+               {"bytes": 64 * MIB, "impl": "own", "cache": "warm"}, [[("dram", 64 * MIB)]],
                verification={"before": {"status": "passed", "error": 0.4, "bound": 2.0, "detail": "all elements"},
                              "after": {"status": "failed", "error": 41.2, "bound": 2.0, "detail": "all elements"}})
-    maker.miss("failed", "cudaErrorInvalidValue: invalid argument", "transpose", "tiled", "bf16",
-               {"rows": 3, "columns": 5, "cache": "cold"}, [[("dram", 60)]])
+    maker.miss("failed", "cudaErrorInvalidValue: invalid argument", "transpose", "", "bf16",
+               {"rows": 3, "columns": 5, "impl": "tiled", "cache": "cold"}, [[("dram", 60)]])
     for entry in maker.benchmarks:
         if entry["roofmark"]["measurement"]["samples"]["throttled"][0]:
             maker.find("throttle", "the clock fell by 18 % to 1620 MHz under: power cap (in 5 of 5 blocks)", case=entry["name"])
@@ -405,7 +408,7 @@ def cpu(noise_seed=0):
         for level, size in (("l1", 24 * KIB), ("l2", 512 * KIB), ("l3", 8 * MIB)):
             maker.probe([number], "cache_read", "fp32", {"level": level, "bytes": 8 * size}, level, 1.0)
         for op, part in (("read", 1.0), ("write", 0.7), ("copy", 0.8), ("triad", 0.85)):
-            maker.probe([number], f"dram_{op}", "fp32", {"bytes": GIB, "cache": "cold"}, "dram", part)
+            maker.probe([number], f"dram_{op}", "fp32", {"bytes": GIB, "impl": "own", "cache": "cold"}, "dram", part)
 
     probes(1)
     for op in ("triad", "copy", "read", "write"):
@@ -418,8 +421,8 @@ def cpu(noise_seed=0):
             gemm(maker, "blas", kind, (size, size, size), "default", {256: 0.5, 512: 0.7, 1024: 0.82, 2048: 0.88}[size],
                  f"{kind}_fma")
     probes(2)
-    maker.miss("unsupported", "the BLAS multiplies fp64 and fp32 alone", "gemm", "blas", "bf16",
-               {"m": 512, "n": 512, "k": 512, "layout": "tn", "algo": "default", "cache": "cold"}, [[("fp32_fma", 2 * 512**3)]])
+    maker.miss("unsupported", "the BLAS multiplies fp64 and fp32 alone", "gemm", "", "bf16",
+               {"m": 512, "n": 512, "k": 512, "impl": "blas", "layout": "tn", "algo": "default", "cache": "cold"}, [[("fp32_fma", 2 * 512**3)]])
     return maker.result(
         suite="quick", arguments=["roofmark", "run", "--suite", "quick"], environment={}, libraries={"OpenBLAS": "0.3.21"},
         host={"name": "synthetic-host", "cores": 8})
@@ -436,7 +439,7 @@ class Cluster(Maker):
         """Takes latency + bytes x factor / busbw; a team of all ranks is bound by the network, a smaller one by NVLink."""
         factor = self.FACTOR.get(op, lambda n: (n - 1) / n)(ranks)
         shape = {"bytes": size, "ranks": ranks} | ({"op": "sum"} if op in ("all_reduce", "reduce_scatter") else {})
-        shape |= {"place": place} | ({"group": group} if group else {})
+        shape |= {"place": place} | ({"group": group} if group else {}) | {"impl": "nccl"}
         # What the network reduces does not all pass the wire.
         inside = [("nvlink", size * factor, size * max(0, factor - 1 - 1 / ranks)) if switched else ("nvlink", size * factor)]
         across = [("network", size * (2 if op == "all_reduce" else 1) * (self.NODES - 1) / self.NODES)] if ranks > self.LOCAL else []
@@ -445,7 +448,7 @@ class Cluster(Maker):
         message |= {"reduction": "sum"} if "op" in shape else {}
         message |= {"switched_bytes": float(size * (1 + 1 / ranks))} if switched else {}
         message |= {"groups": groups} if groups else {}
-        arguments = (op, "nccl", kind, shape, [inside + across])
+        arguments = (op, "", kind, shape, [inside + across])
         if "reason" in extra:
             return self.miss("wrong", extra.pop("reason"), *arguments, message=message, **extra)
         return self.measure(*arguments, message=message, seconds=latency + size * factor / busbw, path="stream",
@@ -458,7 +461,7 @@ class Cluster(Maker):
             groups = [[n - 1, turn]] + [[(turn + i) % (n - 1), (turn + n - 1 - i) % (n - 1)] for i in range(1, n // 2)]
             across = sum(self.host(a) != self.host(b) for a, b in groups)
             own = {rank: 2 * pair_seconds(*sorted(pair)) for pair in groups for rank in pair}
-            self.measure("ping_pong", "nccl", "int8", {"bytes": size, "ranks": n, "round": turn + 1},
+            self.measure("ping_pong", "", "int8", {"bytes": size, "ranks": n, "round": turn + 1, "impl": "nccl"},
                          [[("network", 2 * size * across)] if across else [("nvlink", 2 * size)]], seconds=1e-6, path="stream",
                          slower=[own[rank] * 1e6 for rank in range(n)],
                          message={"ranks": 2, "bytes": size, "count": size, "bus_factor": 1.0, "trips": 2, "groups": groups})
@@ -488,7 +491,7 @@ class Cluster(Maker):
         for name, message, measured in rows:
             seconds = measured["median"] / message.get("trips", 1)
             busbw = message["bytes"] / seconds * message["bus_factor"]
-            family, how = name.split("/")[:2]
+            family = name.split("/")[0]
             if family == "ping_pong":
                 pairs += [{"a": min(pair), "b": max(pair), "bytes": message["bytes"],
                            "seconds": max(measured["ranks"][rank]["median"] for rank in pair) / 2} for pair in message["groups"]]
@@ -505,7 +508,7 @@ class Cluster(Maker):
             fits.append({"series": series, "latency_seconds": first, "bytes_per_second": rate, "bus_bytes_per_second": rate * factor,
                          "r2": 0.9987, "points": len(points)})
         for where, latency, rate in (("within a host", 4.1e-6, 1.68e11), ("between hosts", 1.21e-5, 4.47e10)):
-            fits.append({"series": f"ping_pong/nccl/int8/ranks:{self.RANKS}, {where}", "latency_seconds": latency, "bytes_per_second": rate,
+            fits.append({"series": f"ping_pong/int8/ranks:{self.RANKS}/impl:nccl, {where}", "latency_seconds": latency, "bytes_per_second": rate,
                          "bus_bytes_per_second": rate, "r2": 0.9996, "points": 3})
         table = []
         for series, found in scaling.items():
@@ -519,9 +522,9 @@ class Cluster(Maker):
                         row[f"{key}_efficiency"] = busbw / found[first, other][1]
                 table.append(row)
         for entry in self.benchmarks:
-            family, how, *rest = entry["name"].split("/")
+            family, operation, *rest = entry["name"].split("/")
             if family == "overlap":
-                overlaps.setdefault("/".join([family, *rest]), {})[how] = entry["roofmark"]["measurement"]["median"]
+                overlaps.setdefault("/".join([family, *rest]), {})[operation] = entry["roofmark"]["measurement"]["median"]
         return {"fits": fits, "rings": rings, "pairs": sorted(pairs, key=lambda p: (p["bytes"], p["a"], p["b"])), "scaling": table,
                 "overlaps": [{"series": series, "work_seconds": t["gemm"], "communication_seconds": t["all_reduce"],
                               "together_seconds": t["both"], "hidden": (t["gemm"] + t["all_reduce"] - t["both"]) / t["all_reduce"],
@@ -544,7 +547,7 @@ def cluster(noise_seed=0):
                                           "graph_launch": 8e5}, {}, noise_seed)
 
     def probes(number):
-        maker.probe([number], "dram_read", "fp32", {"bytes": GIB, "cache": "cold"}, "dram", 1.0)
+        maker.probe([number], "dram_read", "fp32", {"bytes": GIB, "impl": "own", "cache": "cold"}, "dram", 1.0)
         maker.probe([number], "wgmma", "bf16", {"accumulate": "fp32"}, "bf16_tensor", 1.0)
         maker.probe([number], "peer_copy", "int8", {"bytes": GIB, "cache": "cold"}, "nvlink", 1.0)
 
@@ -552,7 +555,7 @@ def cluster(noise_seed=0):
     everyone = [1.0] * maker.RANKS
     hot = [1.3 if rank == 6 else 1.0 for rank in range(maker.RANKS)]
     for size in (GIB, 4 * GIB):
-        maker.measure("stream", "triad", "fp32", {"bytes": size, "cache": "warm"}, [[("dram", size)]], share=0.92, slower=everyone)
+        maker.measure("stream", "triad", "fp32", {"bytes": size, "impl": "own", "cache": "warm"}, [[("dram", size)]], share=0.92, slower=everyone)
     for size in (4096, 8192):
         name = gemm(maker, "cublaslt", "bf16", (size, size, size), "tuned", 0.95, "bf16_tensor", slower=hot, clock_hz=1.75e9)
     maker.benchmarks[-1]["roofmark"]["fingerprint"]["differing_ranks"] = [3]
@@ -584,12 +587,12 @@ def cluster(noise_seed=0):
 
     shape = {"m": 8192, "n": 8192, "k": 8192, "bytes": 256 * MIB, "ranks": 16}
     work, traffic = ("bf16_tensor", 2 * 8192**3), ("nvlink", 1.875 * 256 * MIB)
-    for how, demands, seconds in (("gemm", [work], 1.55e-3), ("all_reduce", [traffic], 1.42e-3), ("both", [work, traffic], 1.93e-3)):
-        maker.measure("overlap", how, "bf16", shape, [demands], seconds=seconds, slower=everyone, path="stream")
+    for operation, demands, seconds in (("gemm", [work], 1.55e-3), ("all_reduce", [traffic], 1.42e-3), ("both", [work, traffic], 1.93e-3)):
+        maker.measure("overlap", operation, "bf16", shape, [demands], seconds=seconds, slower=everyone, path="stream")
     probes(2)
 
-    maker.miss("unsupported", "NCCL does not reduce fp8 on this device", "all_reduce", "nccl", "fp8",
-               {"bytes": MIB, "ranks": 16, "op": "avg", "place": "in"}, [[("nvlink", MIB)]],
+    maker.miss("unsupported", "NCCL does not reduce fp8 on this device", "all_reduce", "", "fp8",
+               {"bytes": MIB, "ranks": 16, "op": "avg", "place": "in", "impl": "nccl"}, [[("nvlink", MIB)]],
                message={"ranks": 16, "bytes": MIB, "count": MIB, "bus_factor": 1.875, "reduction": "avg", "place": "in"})
     maker.find("slow_rank", f"{maker.who(6)}: slower than the median of the ranks in 2 of 7 cases that every rank ran alone; the worst "
                             f"takes 1.30 times as long, 93 MADs: {name}")

@@ -286,7 +286,7 @@ def test_quiet_prints_nothing(tmp_path):
 
 @pytest.mark.parametrize("header", [{}, {"ceilings": 5}, {"ceilings": [{"resource": "warp drive"}]}])
 def test_a_journal_that_no_run_wrote_is_bad_input_and_loses_nothing(header, tmp_path):
-    (tmp_path / "result.jsonl").write_text(json.dumps({"header": {"schema_version": 1} | header}) + "\n")
+    (tmp_path / "result.jsonl").write_text(json.dumps({"header": {"schema_version": 2} | header}) + "\n")
     (tmp_path / "result.json").write_text("mine")
     done = roofmark("recover", tmp_path)
     assert_one_line(done, 2)

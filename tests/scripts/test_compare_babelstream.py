@@ -41,7 +41,7 @@ Dot,100,1024,8,1,9,9,9
 
 
 def record(op, total_bytes, minimum):
-    return {"name": f"stream/{op}/fp64/bytes:{total_bytes}/cache:warm",
+    return {"name": f"stream/{op}/fp64/bytes:{total_bytes}/impl:own/cache:warm",
             "roofmark": {"measurement": {"median": 2 * minimum, "minimum": minimum, "launches_per_sample": 1,
                                          "samples": {"seconds": [minimum] * 20}}}}
 
@@ -73,10 +73,10 @@ class Parsing(unittest.TestCase):
             compare.parse_roofmark(result, "triad", 2400)
 
     def test_sizes_are_those_that_both_operations_have(self):
-        names = ["stream/triad/fp64/bytes:1024/cache:warm", "stream/triad/fp64/bytes:64/cache:warm",
-                 "stream/copy/fp64/bytes:64/cache:warm", "stream/copy/fp64/bytes:1024/cache:warm",
-                 "stream/copy/fp32/bytes:99/cache:warm", "stream/triad/fp32/bytes:99/cache:warm",
-                 "stream/copy/fp64/bytes:4096/cache:warm", "gemm/cublaslt/fp64/m:1"]
+        names = ["stream/triad/fp64/bytes:1024/impl:own/cache:warm", "stream/triad/fp64/bytes:64/impl:own/cache:warm",
+                 "stream/copy/fp64/bytes:64/impl:own/cache:warm", "stream/copy/fp64/bytes:1024/impl:own/cache:warm",
+                 "stream/copy/fp32/bytes:99/impl:own/cache:warm", "stream/triad/fp32/bytes:99/impl:own/cache:warm",
+                 "stream/copy/fp64/bytes:4096/impl:own/cache:warm", "gemm/fp64/m:1/impl:cublaslt"]
         sizes = compare.listed_bytes(names)
         self.assertEqual(sizes, [64, 1024])
         self.assertEqual(compare.choose_bytes(sizes, None, 512), 64)

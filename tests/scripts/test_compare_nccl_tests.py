@@ -64,7 +64,7 @@ def script(folder, roofmark, *arguments):
 
 
 def test_the_programs_take_turns_and_both_places_are_judged(folder, tmp_path):
-    done = script(folder(), roofmark_mpi(tmp_path, times(), how="nccl"))
+    done = script(folder(), roofmark_mpi(tmp_path, times(), impl="nccl"))
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
     assert [row[:5] for row in rows] == [["out-of-place", "8", "10.50", "10.00", "0.952"],
@@ -76,7 +76,7 @@ def test_the_programs_take_turns_and_both_places_are_judged(folder, tmp_path):
     assert [call[:2] for call in logged] == [["roofmark-mpi", "list"]] + 6 * [["all_reduce_perf", "-b"],
                                                                               ["roofmark-mpi", "collectives"]]
     assert logged[1] == ("all_reduce_perf -b 8 -e 2097152 -f 4 -g 1 -a 3 -c 1 -d float -o sum -n 100 -w 20").split()
-    assert "^all_reduce/\\w+/fp32/bytes:(8|2097152)/ranks:2/(op:sum/)?place:(in|out)$" in logged[2]
+    assert "^all_reduce/fp32/bytes:(8|2097152)/ranks:2/(op:sum/)?place:(in|out)/impl:\\w+$" in logged[2]
 
 
 @pytest.mark.parametrize("change, verdicts", [
@@ -85,27 +85,27 @@ def test_the_programs_take_turns_and_both_places_are_judged(folder, tmp_path):
     ({"large_in": 195e-6}, ["within", "within", "within", "outside"]),
 ])
 def test_a_difference_is_found(folder, tmp_path, change, verdicts):
-    done = script(folder(), roofmark_mpi(tmp_path, times(**change), how="nccl"))
+    done = script(folder(), roofmark_mpi(tmp_path, times(**change), impl="nccl"))
     assert done.returncode == 1
     assert [line.split()[-1] for line in done.stdout.splitlines()[1:]] == verdicts
 
 
 def test_wrong_elements_are_no_success(folder, tmp_path):
     text = HEAD + SMALL + LARGE.replace("20.97      0", "20.97      7") + FOOT
-    done = script(folder(text), roofmark_mpi(tmp_path, times(), how="nccl"))
+    done = script(folder(text), roofmark_mpi(tmp_path, times(), impl="nccl"))
     assert done.returncode == 1
     assert "wrong elements at 2097152 bytes, out of place" in done.stderr
 
 
 def test_a_size_that_one_of_them_lacks_is_named_and_no_success(folder, tmp_path):
-    done = script(folder(HEAD + SMALL + FOOT), roofmark_mpi(tmp_path, times(), how="nccl"))
+    done = script(folder(HEAD + SMALL + FOOT), roofmark_mpi(tmp_path, times(), impl="nccl"))
     assert done.returncode == 3
     assert done.stdout.count("within") == 2
     assert "not measured by both: 2097152 bytes" in done.stderr
 
 
 def test_another_collective_and_type(folder, tmp_path):
-    roofmark = roofmark_mpi(tmp_path, {(8, "out"): [1e-6]}, collective="all_to_all", how="nccl")
+    roofmark = roofmark_mpi(tmp_path, {(8, "out"): [1e-6]}, collective="all_to_all", impl="nccl")
     table = HEAD + SMALL.replace("sum", "none").replace("10.50", " 1.00").replace("0.00      0\n", "0.00    N/A\n")
     done = script(folder(table, "alltoall_perf"), roofmark, "--collective", "all_to_all")
     assert done.returncode == 0, done.stderr
@@ -113,7 +113,7 @@ def test_another_collective_and_type(folder, tmp_path):
 
 
 def test_what_cannot_be_compared_ends_with_3_or_is_bad_usage(folder, tmp_path):
-    roofmark = roofmark_mpi(tmp_path, times(), how="nccl")
+    roofmark = roofmark_mpi(tmp_path, times(), impl="nccl")
     done = script(tmp_path / "nowhere", roofmark)
     assert (done.returncode, done.stdout) == (3, "")
     assert "all_reduce_perf" in done.stderr

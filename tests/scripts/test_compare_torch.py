@@ -72,16 +72,16 @@ def fake_torch(available=True, version="2.9.1+cu130", cannot="NONE"):
 
 
 def product(dtype, m, n, k, algo="tuned", layout="tn", cache="cold"):
-    return f"gemm/cublaslt/{dtype}/m:{m}/n:{n}/k:{k}/layout:{layout}/algo:{algo}/cache:{cache}"
+    return f"gemm/{dtype}/m:{m}/n:{n}/k:{k}/impl:cublaslt/layout:{layout}/algo:{algo}/cache:{cache}"
 
 
-def attention(how, length, mask="none", keys=None, kv_heads=8, d=128, dtype="bf16", cache="cold"):
-    return (f"attention/{how}/{dtype}/batch:1/heads:64/kv_heads:{kv_heads}/queries:{length}/keys:{keys or length}/d:{d}"
-            f"/mask:{mask}/cache:{cache}")
+def attention(impl, length, mask="none", keys=None, kv_heads=8, d=128, dtype="bf16", cache="cold"):
+    return (f"attention/{dtype}/batch:1/heads:64/kv_heads:{kv_heads}/queries:{length}/keys:{keys or length}/d:{d}"
+            f"/mask:{mask}/impl:{impl}/cache:{cache}")
 
 
 def rows(op, count, columns, dtype="bf16", cache="cold"):
-    return f"reductions/{op}/{dtype}/rows:{count}/columns:{columns}/cache:{cache}"
+    return f"reductions/{op}/{dtype}/rows:{count}/columns:{columns}/impl:own/cache:{cache}"
 
 
 def record(case, median):

@@ -33,7 +33,7 @@ GPU = {
     "GPUMODEL_NOISE": "0.0005",  # below what counts as drift
     "OMP_WAIT_POLICY": "passive",  # other tests run beside this one
 }
-TRIAD = "stream/triad/fp64/bytes:65536/cache:warm"
+TRIAD = "stream/triad/fp64/bytes:65536/impl:own/cache:warm"
 # Its kernel, which no ceiling uses, by its mangled name.
 KERNEL = "stream_kernelILNS_8StreamOpE5Ed"
 
@@ -154,11 +154,11 @@ def script(status, name, *arguments):
 def test_every_family_that_has_a_small_case(tmp_path):
     """Not attention and the reductions, whose smallest cases of a suite take minutes: the contract test has those."""
     families = {
-        "stream": r"(copy|memcpy|write|memset)/fp64/bytes:16384|(dot|read)/fp16/bytes:16384",
-        "gemm": "cublaslt/(bf16|int8)/m:256/n:256/k:256/layout:tn/algo:tuned",
-        "gemv": "own/bf16/weights:int4/m:6144",
-        "decode_attention": "split/bf16/batch:1/heads:64/kv_heads:8/keys:1024/d:128",
-        "transpose": "tiled/.*/rows:256/columns:256",
+        "stream": r"(copy|write)/fp64/bytes:16384|(dot|read)/fp16/bytes:16384",
+        "gemm": "(bf16|int8)/m:256/n:256/k:256/impl:cublaslt/layout:tn/algo:tuned",
+        "gemv": "bf16/weights:int4/m:6144",
+        "decode_attention": "bf16/batch:1/heads:64/kv_heads:8/keys:1024/d:128",
+        "transpose": r"\w+/rows:256/columns:256",
         "elementwise": "(add|relu)/bf16/elements:1048576",
     }
     # 36 MiB have room for the library's workspace of 32 MiB.
@@ -181,7 +181,7 @@ def test_a_gpu_of_another_architecture(run):
     verified = [e["roofmark"]["verification"] for e in found.entries if e["roofmark"]["status"] != "unsupported"]
     assert len(verified) == 41
     assert {one[when]["status"] for one in verified for when in ("before", "after")} == {"passed", "nothing_to_verify"}
-    reasons = {e["roofmark"]["how"]: e["roofmark"]["reason"] for e in found.result["unmeasured"]}
+    reasons = {e["roofmark"].get("operation"): e["roofmark"]["reason"] for e in found.result["unmeasured"]}
     assert reasons["wgmma"].startswith("compute capability 8.0 has no wgmma on ")
     assert found.record(TRIAD)["fingerprint"]["key"].split("|")[1:3] == [f"{MODEL} (sm_80)", "cc80"]
 
@@ -295,7 +295,7 @@ def test_bits_that_change_from_launch_to_launch_are_nondeterministic(healthy, ru
     assert "nondeterministic  " in found.stdout and not healthy.findings("nondeterministic")
 
 
-DRAM = "ceilings/dram_triad/fp32/bytes:3145728/cache:cold"
+DRAM = "ceilings/dram_triad/fp32/bytes:3145728/impl:own/cache:cold"
 DRAM_KERNEL = "stream_kernelILNS_8StreamOpE5Ef"
 
 
@@ -400,7 +400,7 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
     """A wrong triad and a slow copy on the second GPU; the first one and what both do together are healthy."""
     copy = "stream_kernelILNS_8StreamOpE2Ef"
     done = roofmark("run", "--device", "all", "--suite", "quick", "--max-seconds", "0.001", "--out", tmp_path / "out",
-                    "--filter", f"{TRIAD}|^all_reduce/nccl/fp32/bytes:(8|32768)/", GPUMODEL_DEVICES="2",
+                    "--filter", f"{TRIAD}|^all_reduce/fp32/bytes:(8|32768)/", GPUMODEL_DEVICES="2",
                     GPUMODEL_FLIP=f"{KERNEL}:0:5@1", GPUMODEL_SLOW=f"{copy}:2@1")
     assert done.returncode == 1, done.stderr
     files = tmp_path.glob("out/*/*/result.json")
@@ -416,10 +416,10 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
         # It takes both GPUs: once, on the first one, and not while the other one is measured.
         assert status(run, "all_reduce/") == (["ok", "ok"] if place == "alone/cuda-0" else [])
     assert runs["alone/cuda-0"]["device"]["details"]["uuid"] != runs["alone/cuda-1"]["device"]["details"]["uuid"]
-    for said in ("cuda:0 alone", "cuda:1 alone", "cuda:0, cuda:1 at once", "all_reduce/nccl/fp32"):
+    for said in ("cuda:0 alone", "cuda:1 alone", "cuda:0, cuda:1 at once", "all_reduce/fp32/impl:nccl"):
         assert re.search(rf"^{said}", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE), "each is as fast beside the other as alone"
     lines, ratios = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)))
     assert f"other verdict: {TRIAD}: ok, then wrong" in lines
-    assert ratios.pop("ceilings/dram_copy/fp32/bytes:3145728/cache:cold") == pytest.approx(0.5, rel=0.02)
+    assert ratios.pop("ceilings/dram_copy/fp32/bytes:3145728/impl:own/cache:cold") == pytest.approx(0.5, rel=0.02)
     assert all(one == pytest.approx(1, rel=0.02) for name, one in ratios.items() if name.startswith("ceilings/dram_"))

@@ -37,7 +37,7 @@ COLLECTIVES = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter", "send_recv",
     "ping_pong",
 }
-CASE = "all_reduce/nccl/fp32/bytes:2048/ranks:{}/op:sum/place:out"
+CASE = "all_reduce/fp32/bytes:2048/ranks:{}/op:sum/place:out/impl:nccl"
 FIRST, LAST = CASE.replace("2048", "512"), CASE.replace("2048", "8192")
 
 
@@ -59,7 +59,7 @@ def collectives(suite, cases, *words):
 
 def three_sizes(count, out, *words):
     """The all-reduce of 512, 2048 and 8192 bytes."""
-    return collectives("baseline", rf"^all_reduce/.*/fp32/bytes:(512|2048|8192)/ranks:{count}/op:sum/place:out$", "--out", out,
+    return collectives("baseline", rf"^all_reduce/fp32/bytes:(512|2048|8192)/ranks:{count}/op:sum/place:out/impl:nccl$", "--out", out,
                        *words)
 
 
@@ -211,7 +211,7 @@ def test_an_error_that_nccl_reports_later_fails_the_case_that_it_came_in(tmp_pat
 
 def test_a_gpu_without_memory_is_named_and_smaller_cases_are_measured(tmp_path):
     out = tmp_path / "out"
-    words = collectives("baseline", "^all_reduce/.*/fp32/bytes:(2048|2097152)/ranks:3/op:sum/place:out$", "--out", out)
+    words = collectives("baseline", "^all_reduce/fp32/bytes:(2048|2097152)/ranks:3/op:sum/place:out/impl:nccl$", "--out", out)
     poor = with_gpus(3, GPUMODEL_OOM_AFTER="3M")
     done = ranks.run(1, *words, ":", "-np", 1, *poor, ranks.PROGRAM, *words, ":", "-np", 1, *with_gpus(3), ranks.PROGRAM,
                      *words, wrapper=with_gpus(3))
@@ -246,5 +246,5 @@ def test_a_gpu_of_a_node_that_turns_wrong_while_it_is_timed_is_seen(tmp_path):
         env={**ranks.ENVIRONMENT, **variables}, capture_output=True, text=True, timeout=240,
     )
     assert done.returncode == 1, done.stderr
-    status, reason = unmeasured(ranks.load(out))["all_reduce/nccl/fp32/bytes:1024/ranks:2/op:sum/place:out"]
+    status, reason = unmeasured(ranks.load(out))["all_reduce/fp32/bytes:1024/ranks:2/op:sum/place:out/impl:nccl"]
     assert status == "wrong" and reason.endswith("of cuda:1)"), reason

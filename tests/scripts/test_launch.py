@@ -74,7 +74,7 @@ def test_two_ranks_of_this_host_are_really_started(tmp_path):
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert [member["rank"] for member in result["team"]] == [0, 1]
     assert {entry["name"] for entry in result["benchmarks"]} >= {
-        f"all_reduce/mpi/fp32/bytes:{size}/ranks:2/op:sum/place:out" for size in (8, 65536)}
+        f"all_reduce/fp32/bytes:{size}/ranks:2/op:sum/place:out/impl:mpi" for size in (8, 65536)}
     assert (out / "hosts").read_text(encoding="utf-8") in ("localhost slots=2\n", "localhost:2\n")
     assert f"result: {out}/result.json" in done.stdout
 

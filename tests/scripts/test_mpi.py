@@ -28,7 +28,7 @@ SMALL = [*COLLECTIVES, "--filter", "^all_reduce/.*/bytes:(8|1024)/.*place:out"]
 LINKS, CASES = 3, 8
 # As Open MPI and MPICH say it.
 OTHER = re.compile("MPI_ERR_OTHER|Other MPI error")
-BROKEN = "all_reduce/mpi/fp32/bytes:1024/ranks:{}/op:sum/place:out"
+BROKEN = "all_reduce/fp32/bytes:1024/ranks:{}/op:sum/place:out/impl:mpi"
 
 
 def fault(**words):
@@ -111,7 +111,7 @@ def test_info_and_list(clean):
     done = ranks.run(2, "info", "--device", "cpu")
     assert done.returncode == 0 and done.stdout.startswith("2 ranks\nrank ")
     done = ranks.run(4, "list", *SMALL[1:5], *SMALL[7:])
-    listed = [line.split()[0] for line in done.stdout.splitlines() if "/mpi/" in line or line.startswith("ceilings/")]
+    listed = [line.split()[0] for line in done.stdout.splitlines() if "/impl:mpi" in line or line.startswith("ceilings/")]
     assert done.returncode == 0
     assert listed == list(dict.fromkeys(entry["name"] for entry in clean[1]["benchmarks"]))
 

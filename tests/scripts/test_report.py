@@ -150,12 +150,12 @@ def test_everything_from_the_file_is_escaped(small):
         ceiling["title"] = ceiling["theoretical_source"] = hostile
     for i, entry in enumerate(small["benchmarks"]):
         entry["name"] = f"{hostile}/{i}/fp32/m:1"
-        entry["roofmark"]["how"] = hostile
+        entry["roofmark"]["operation"] = entry["roofmark"]["shape"]["impl"] = hostile
         entry["roofmark"]["notes"] = {"shape of": hostile}
     for entry in small["unmeasured"]:
         entry["roofmark"]["reason"] = hostile
     for comparison in small["comparisons"]:
-        comparison["name"] = hostile
+        comparison["name"] = comparison["key"] = hostile
     page = report.page(small, "0" * 64)
     assert "<img" not in page and page.count("</script>") == 3
     # plotly.js reads tags in its texts, too.
@@ -165,7 +165,7 @@ def test_everything_from_the_file_is_escaped(small):
 def test_hover_names_the_case_and_its_rates(h200):
     entry = next(e for e in h200["benchmarks"] if e["roofmark"]["family"] == "gemm" and "8192" in e["name"])
     text = plots.hover(entry)
-    assert "gemm/cublaslt/" in text and "m:8192/n:8192/k:8192" in text and "FLOP/s" in text and "of the measured roof" in text
+    assert f"<b>gemm/{entry['roofmark']['type']}</b>" in text and "m:8192/n:8192/k:8192/impl:cublaslt" in text and "FLOP/s" in text and "of the measured roof" in text
 
 
 @pytest.mark.parametrize("text, expected", [
@@ -369,16 +369,16 @@ def test_bus_bandwidth_is_drawn_with_the_links_that_bind(cluster):
 
 def test_collectives_have_the_words_of_nccl_tests(cluster):
     tables = {title: (columns, rows) for title, columns, rows in communication.collectives(cluster)}
-    columns, rows = tables["all_reduce/nccl/bf16"]
+    columns, rows = tables["all_reduce/bf16/impl:nccl"]
     names = [name for name, _, _ in columns]
     assert names[6:14] == ["time, µs", "algbw, GB/s", "busbw, GB/s", "#wrong", "in place: time, µs", "algbw, GB/s", "busbw, GB/s", "#wrong"]
     [wrong] = [row for row in rows if row[0][1] == 4 << 20]
     text = [cell[0] if isinstance(cell, tuple) else cell for cell in wrong]
     assert text[9] == "0" and text[10:14] == ["-", "-", "-", "12"]
-    record = next(e["roofmark"] for e in cluster["benchmarks"] if e["name"] == "all_reduce/nccl/bf16/bytes:4194304/ranks:16/op:sum/place:out")
+    record = next(e["roofmark"] for e in cluster["benchmarks"] if e["name"] == "all_reduce/bf16/bytes:4194304/ranks:16/op:sum/place:out/impl:nccl")
     seconds = record["measurement"]["median"]
     assert text[6:9] == [f"{seconds * 1e6:.2f}", f"{(4 << 20) / seconds / 1e9:.2f}", f"{1.875 * (4 << 20) / seconds / 1e9:.2f}"]
-    columns, rows = tables["all_reduce/nccl/fp32"]
+    columns, rows = tables["all_reduce/fp32/impl:nccl"]
     switched = {row[5]: row[17][0] for row in rows if row[0][1] == 16 << 30 and row[4] == "8"}
     assert switched["group:node"] and rows[0][17][0] == ""
 
@@ -410,7 +410,7 @@ def test_a_team_s_texts_are_escaped(cluster):
     for member in cluster["team"]:
         member["host"] = member["device_name"] = member["uuid"] = member["nics"][0]["name"] = hostile
     for entry in cluster["benchmarks"]:
-        entry["roofmark"]["how"] = entry["roofmark"]["family"] = hostile
+        entry["roofmark"]["shape"]["impl"] = entry["roofmark"]["family"] = hostile
         entry["roofmark"]["shape"]["group"] = hostile
     for kind in ("fits", "scaling", "overlaps"):
         for row in cluster["communication"][kind]:

@@ -66,7 +66,8 @@ def test_an_interval_of_few_wild_blocks_may_reach_below_zero(small):
 
 
 @pytest.mark.parametrize("change, said", [
-    (lambda r: r.update(schema_version=2), "has schema version 2, this tool reads version 1"),
+    (lambda r: r.update(schema_version=3), "has schema version 3, this tool reads version 2"),
+    (lambda r: r.update(schema_version=1), "written by an older roofmark (schema 1)"),
     (lambda r: r.update(schema_version=True), "has schema version true"),
     (lambda r: r.pop("schema_version"), "no schema_version"),
     (lambda r: r.pop("device"), "'device' is a required property"),

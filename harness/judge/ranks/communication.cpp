@@ -38,7 +38,7 @@ std::string name_without(const Record& record, const std::set<std::string_view>&
   for (const auto& entry : record.shape) {
     if (!left_out.contains(entry.first)) shape.push_back(entry);
   }
-  return case_name(record.family, record.how, record.type, shape);
+  return case_name(record.family, record.operation, record.type, shape);
 }
 
 /// The ok records with a message, but for the two families that say more together than apart.
@@ -189,7 +189,8 @@ class Rings {
     const LatencyFit* best = nullptr;
     std::ptrdiff_t most = -1;
     for (const auto& [source, made] : sources_) {
-      if (source->how != record.how || source->message->ranks != message.ranks || source->message->groups != message.groups) {
+      if (value_of(source->shape, "impl") != value_of(record.shape, "impl") || source->message->ranks != message.ranks ||
+          source->message->groups != message.groups) {
         continue;
       }
       // Of several the one that is done most alike.
@@ -275,10 +276,9 @@ std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
   std::map<std::string, std::map<std::string, const Summary*>> found;
   for (const Record& record : records) {
     if (record.family != "overlap" || record.status != Status::ok) continue;
-    const std::string name = name_without(record, {});
-    const std::string series = record.family + name.substr(record.family.size() + 1 + record.how.size());
+    const std::string series = case_name(record.family, "", record.type, record.shape);
     if (!found.contains(series)) order.push_back(series);
-    found[series][record.how] = &record.measurement->summary;
+    found[series][record.operation] = &record.measurement->summary;
   }
   std::vector<Overlap> overlaps;
   for (const std::string& series : order) {
@@ -293,7 +293,7 @@ std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
         (overlap.work_seconds + overlap.communication_seconds - overlap.together_seconds) / overlap.communication_seconds;
     double square = 0;
     bool known = true;
-    for (const auto& [how, summary] : parts) {
+    for (const auto& [operation, summary] : parts) {
       known = known && summary->interval_low && summary->interval_high;
       if (!known) break;
       const double half = (*summary->interval_high - *summary->interval_low) / 2;

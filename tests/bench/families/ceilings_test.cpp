@@ -145,7 +145,8 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
   EXPECT_THAT(names(hopper, false), Contains("ceilings/mma/fp8/accumulate:fp32"));
   EXPECT_THAT(names(blackwell, false),
               IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32"}));
-  EXPECT_THAT(names(hopper, true), Contains("ceilings/cublaslt/bf16/m:8192/n:8192/k:8192/layout:tn/algo:tuned/cache:cold"));
+  EXPECT_THAT(names(hopper, true),
+              Contains("ceilings/gemm/bf16/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
   EXPECT_THAT(find(ampere, "ceilings/mma/fp8/accumulate:fp32").unsupported, ::testing::HasSubstr("8.0"));
 }
 
@@ -266,7 +267,7 @@ TEST_P(Checks, TakeRightResultsAndNoOthers) {
   int checked = 0;
   for (const Group& group : ceilings(Listing{info, SuiteName::quick, {}}, model::kernels)) {
     const Case& c = group.cases.front();
-    if (c.how.starts_with("dram") || c.how.starts_with("cublas")) continue;
+    if (c.operation.starts_with("dram") || c.operation == "gemm") continue;
     SCOPED_TRACE(c.name());
     const auto prepared = c.prepare({*device, 2, GetParam(), 7, {}});
     const auto passes = [&](int slot) { return prepared->verify(slot).status == Verification::Status::passed; };
@@ -314,7 +315,7 @@ TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
     const Case& c = group.cases.front();
     const Ceiling* const ceiling = c.raises ? roofline.find(*c.raises) : nullptr;
     if (!c.unsupported.empty() || !ceiling || !ceiling->theoretical) continue;
-    if (c.how.starts_with("dram") || c.how.starts_with("cublas")) continue;
+    if (c.operation.starts_with("dram") || c.operation == "gemm") continue;
     SCOPED_TRACE(c.name());
     const auto prepared = c.prepare({*device, 1, Distribution::normal, 7, {}});
     const auto batch = device->batch({.path = Issue::gate}, [&](Stream stream, int slot) { prepared->launch(stream, slot); });

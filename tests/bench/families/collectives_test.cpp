@@ -280,7 +280,7 @@ TEST_F(CollectiveSuites, RanksThatShareAGpuSpeakToOtherHostsOverTheNetwork) {
   make(2, 2, Backend::cuda);
   fabric.members[1].uuid = fabric.members[0].uuid;
   for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
-    EXPECT_EQ(group.cases.front().how, resource::network.id);
+    EXPECT_EQ(group.cases.front().operation, resource::network.id);
   }
   for (const Case& c : cases(SuiteName::quick)) {
     EXPECT_DOUBLE_EQ(c.work.total(resource::network), static_cast<double>(c.message->bytes));

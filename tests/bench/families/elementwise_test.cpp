@@ -29,7 +29,7 @@ TEST(ElementwiseCases, CountWhatTheOperationMustDo) {
   std::set<std::string> seen;
   for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
     const Case& one = group.cases.front();
-    const std::string what = one.how + "/" + std::string(name(one.type));
+    const std::string what = one.operation + "/" + std::string(name(one.type));
     const auto found = kCounts.find(what);
     if (found == kCounts.end()) continue;
     const double elements = std::stod(one.shape.front().second);
@@ -45,8 +45,8 @@ TEST(ElementwiseCases, CountRowsThatAreSharedOnce) {
   std::map<std::string, double> bytes;
   for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
     const Case& one = group.cases.front();
-    bytes[one.how + "/" + std::string(name(one.type))] = one.work.total(resource::dram);
-    if (one.how == "cast") bytes["cast to " + one.shape[1].second] = one.work.total(resource::dram);
+    bytes[one.operation + "/" + std::string(name(one.type))] = one.work.total(resource::dram);
+    if (one.operation == "cast") bytes["cast to " + one.shape[1].second] = one.work.total(resource::dram);
   }
   const double n = 1 << 28;
   EXPECT_EQ(bytes["bias_gelu_residual/bf16"], 6 * n + 2 * 8192);

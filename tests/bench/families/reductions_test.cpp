@@ -33,14 +33,16 @@ TEST(ReductionCases, CountWhatTheOperationMustDo) {
       if (one.type != DataType::bf16) continue;
       const double rows = std::stod(one.shape[0].second), columns = std::stod(one.shape[1].second);
       const double elements = rows * columns;
-      const Counts& counts = right.at(one.how);
+      const Counts& counts = right.at(one.operation);
       EXPECT_EQ(one.work.total(Unit::flop), counts.flops_per_element * elements) << one.name();
       EXPECT_EQ(one.work.total(Unit::exp), counts.exponentials_per_element * elements) << one.name();
       if (columns == 2048) {
         // Rows add arrays and numbers, and leave the weights as they are.
-        const double more = rows / 1024, weights = one.how == "layer_norm" ? 2 * row : one.how.ends_with("norm") ? row : 0;
+        const double more = rows / 1024, weights = one.operation == "layer_norm"     ? 2 * row
+                                                   : one.operation.ends_with("norm") ? row
+                                                                                     : 0;
         EXPECT_EQ(one.work.total(resource::dram), (counts.bytes - weights) * more + weights) << one.name();
-        seen.insert(one.how);
+        seen.insert(one.operation);
       }
     }
   }

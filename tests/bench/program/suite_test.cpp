@@ -7,15 +7,38 @@
 
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/bench/devices.hpp"
 
 namespace roofmark {
 namespace {
 
+std::vector<std::string> words(const std::string& name) {
+  std::vector<std::string> all;
+  std::istringstream stream(name);
+  for (std::string word; std::getline(stream, word, '/');) all.push_back(word);
+  return all;
+}
+
+/// The compared names differ in the value of the comparison's key and in nothing else.
+void expect_one_key(const Comparison& comparison) {
+  const std::vector<std::string> one = words(comparison.numerator), other = words(comparison.denominator);
+  ASSERT_EQ(one.size(), other.size()) << comparison.numerator << " and " << comparison.denominator;
+  std::vector<std::string> differing;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if (one[i] == other[i]) continue;
+    const std::string key = comparison.key + ":";
+    ASSERT_TRUE(one[i].starts_with(key) && other[i].starts_with(key)) << one[i] << " and " << other[i];
+    differing.push_back(one[i].substr(key.size()) + " against " + other[i].substr(key.size()));
+  }
+  EXPECT_EQ(differing, std::vector<std::string>{comparison.name}) << comparison.numerator;
+}
+
 // A file that holds a case twice is refused by whoever reads it.
-TEST(Suite, ListsNoCaseTwiceAndComparesWhatIsInTheGroup) {
+TEST(Suite, ListsNoCaseTwiceAndComparesCasesOfAGroupThatDifferInOneKey) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
     for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
       std::set<std::string> seen;
@@ -29,7 +52,8 @@ TEST(Suite, ListsNoCaseTwiceAndComparesWhatIsInTheGroup) {
           for (const Comparison& comparison : group.comparisons) {
             const Case *one = here[comparison.numerator], *other = here[comparison.denominator];
             ASSERT_TRUE(one && other) << comparison.name << " of " << comparison.numerator;
-            if (comparison.name != "fused against separate") continue;
+            expect_one_key(comparison);
+            if (comparison.key == "weights") continue;
             EXPECT_EQ(one->work.total(Unit::byte), other->work.total(Unit::byte)) << one->name();
             EXPECT_EQ(one->work.total(Unit::flop), other->work.total(Unit::flop)) << one->name();
           }
@@ -61,26 +85,26 @@ class FullSuite : public testing::Test {
 };
 
 TEST_F(FullSuite, HasAttentionOfEveryLengthHeadDimensionMaskAndGrouping) {
-  const auto point = [&](std::string_view how, std::string_view type, int d, bool grouped, int length, std::string_view mask) {
+  const auto point = [&](std::string_view impl, std::string_view type, int d, bool grouped, int length, std::string_view mask) {
     const int heads = 8192 / d;
-    expect(fmt::format("attention/{}/{}/batch:1/heads:{}/kv_heads:{}/queries:{}/keys:{}/d:{}/mask:{}/", how, type, heads,
-                       grouped ? heads / 8 : heads, length, length, d, mask));
+    expect(fmt::format("attention/{}/batch:1/heads:{}/kv_heads:{}/queries:{}/keys:{}/d:{}/mask:{}/impl:{}/", type, heads,
+                       grouped ? heads / 8 : heads, length, length, d, mask, impl));
   };
   for (const std::string_view mask : {"none", "causal"}) {
     for (const int d : {64, 128, 256}) {
       for (const bool grouped : {true, false}) {
-        for (const std::string_view how : {"tiled_mma", "tiled_wgmma", "cudnn", "unfused"}) {
-          for (int length = 512; length <= 16384; length *= 2) point(how, "bf16", d, grouped, length, mask);
-          point(how, "fp16", d, grouped, 4096, mask);
+        for (const std::string_view impl : {"tiled_mma", "tiled_wgmma", "cudnn", "unfused"}) {
+          for (int length = 512; length <= 16384; length *= 2) point(impl, "bf16", d, grouped, length, mask);
+          point(impl, "fp16", d, grouped, 4096, mask);
         }
         for (const int length : {512, 1024, 2048, 4096}) point("naive", "bf16", d, grouped, length, mask);
       }
     }
-    for (const std::string_view how : {"tiled_mma", "tiled_wgmma", "cudnn"}) {
-      for (const int length : {32768, 65536}) point(how, "bf16", 128, true, length, mask);
+    for (const std::string_view impl : {"tiled_mma", "tiled_wgmma", "cudnn"}) {
+      for (const int length : {32768, 65536}) point(impl, "bf16", 128, true, length, mask);
     }
-    for (const std::string_view how : {"tiled_mma", "tiled_wgmma", "cudnn", "unfused"}) {
-      for (int length = 512; length <= 16384; length *= 2) point(how, "fp16", 128, true, length, mask);
+    for (const std::string_view impl : {"tiled_mma", "tiled_wgmma", "cudnn", "unfused"}) {
+      for (int length = 512; length <= 16384; length *= 2) point(impl, "fp16", 128, true, length, mask);
     }
     for (int length = 512; length <= 16384; length *= 2) point("naive", "bf16", 128, true, length, mask);
     for (int length = 512; length <= 4096; length *= 2) point("naive", "fp16", 128, true, length, mask);
@@ -113,14 +137,14 @@ TEST_F(FullSuite, HasEveryElementwiseOperationAndFusedPairs) {
     expect(fmt::format("elementwise/cast/{}/", cast));
   }
   for (const std::string_view algo : {"fused", "separate"}) {
-    expect(fmt::format("elementwise/bias_gelu_residual/bf16/rows:32768/columns:8192/algo:{}/", algo));
-    expect(fmt::format("elementwise/adamw/fp32/elements:67108864/algo:{}/", algo));
-    expect(fmt::format("reductions/residual_rms_norm/bf16/rows:8192/columns:8192/algo:{}/", algo));
+    expect(fmt::format("elementwise/bias_gelu_residual/bf16/rows:32768/columns:8192/impl:own/algo:{}/", algo));
+    expect(fmt::format("elementwise/adamw/fp32/elements:67108864/impl:own/algo:{}/", algo));
+    expect(fmt::format("reductions/residual_rms_norm/bf16/rows:8192/columns:8192/impl:own/algo:{}/", algo));
   }
   for (const std::string_view pair :
        {"elementwise/bias_gelu_residual/bf16/rows:32768/columns:8192", "elementwise/adamw/fp32/elements:67108864",
         "reductions/residual_rms_norm/bf16/rows:8192/columns:8192"}) {
-    EXPECT_TRUE(compared_.contains(fmt::format("fused against separate: {}/algo:fused/cache:cold", pair))) << pair;
+    EXPECT_TRUE(compared_.contains(fmt::format("fused against separate: {}/impl:own/algo:fused/cache:cold", pair))) << pair;
   }
 }
 
@@ -130,23 +154,23 @@ TEST_F(FullSuite, HasEveryWeightTypeOnTheProjectionsOfLlama3BesideTheLibrary) {
                                   {10240, 8192}, {8192, 8192}, {57344, 8192}, {8192, 28672}, {128256, 8192}};
   for (const auto& [m, k] : kMatrices) {
     for (const std::string_view weights : {"bf16", "fp8", "int8", "int4"}) {
-      expect(fmt::format("gemv/own/bf16/weights:{}/m:{}/k:{}/", weights, m, k));
+      expect(fmt::format("gemv/bf16/weights:{}/m:{}/k:{}/impl:own/", weights, m, k));
     }
-    expect(fmt::format("gemv/cublaslt/bf16/weights:bf16/m:{}/k:{}/", m, k));
+    expect(fmt::format("gemv/bf16/weights:bf16/m:{}/k:{}/impl:cublaslt/", m, k));
   }
 }
 
 TEST_F(FullSuite, HasDecodeAttentionFromAThousandKeysTo128ThousandAndUpTo64Batches) {
   for (const int batch : {1, 4, 16, 64}) {
     for (int keys = 1024; keys <= 131072; keys *= 2) {
-      expect(fmt::format("decode_attention/split/bf16/batch:{}/heads:64/kv_heads:8/keys:{}/d:128/", batch, keys));
+      expect(fmt::format("decode_attention/bf16/batch:{}/heads:64/kv_heads:8/keys:{}/d:128/", batch, keys));
     }
   }
-  expect("decode_attention/split/fp16/batch:16/heads:64/kv_heads:8/keys:131072/d:128/");
+  expect("decode_attention/fp16/batch:16/heads:64/kv_heads:8/keys:131072/d:128/");
   for (const int d : {64, 256}) {
-    expect(fmt::format("decode_attention/split/bf16/batch:16/heads:64/kv_heads:8/keys:4096/d:{}/", d));
+    expect(fmt::format("decode_attention/bf16/batch:16/heads:64/kv_heads:8/keys:4096/d:{}/", d));
   }
-  expect("decode_attention/split/bf16/batch:4/heads:64/kv_heads:64/keys:4096/d:128/");
+  expect("decode_attention/bf16/batch:4/heads:64/kv_heads:64/keys:4096/d:128/");
 }
 
 }  // namespace

@@ -11,23 +11,23 @@ namespace {
 
 using testing::ElementsAre;
 
-Case named(const std::string& how, std::size_t slot_bytes = 100, std::size_t shared_bytes = 0) {
+Case named(const std::string& operation, std::size_t slot_bytes = 100, std::size_t shared_bytes = 0) {
   Case made;
   made.family = "f";
-  made.how = how;
+  made.operation = operation;
   made.slot_bytes = slot_bytes;
   made.shared_bytes = shared_bytes;
   return made;
 }
 Comparison compared(const std::string& numerator, const std::string& denominator) {
-  return {numerator + " against " + denominator, named(numerator).name(), named(denominator).name()};
+  return {numerator + " against " + denominator, "impl", named(numerator).name(), named(denominator).name()};
 }
 
-std::vector<std::vector<std::string>> hows(const std::vector<Group>& groups) {
+std::vector<std::vector<std::string>> operations(const std::vector<Group>& groups) {
   std::vector<std::vector<std::string>> all;
   for (const Group& group : groups) {
     all.emplace_back();
-    for (const Case& c : group.cases) all.back().push_back(c.how);
+    for (const Case& c : group.cases) all.back().push_back(c.operation);
   }
   return all;
 }
@@ -47,7 +47,7 @@ TEST(Groups, LeaveOutWhatDoesNotFitBesideTheOthers) {
               {compared("a", "b"), compared("a", "c"), compared("c", "d"), compared("a", "d")}});
   groups.add({{named("e", 251)}, {}});
   const std::vector<Group> all = groups.take();
-  EXPECT_THAT(hows(all), ElementsAre(ElementsAre("a", "b", "d")));
+  EXPECT_THAT(operations(all), ElementsAre(ElementsAre("a", "b", "d")));
   ASSERT_EQ(all[0].comparisons.size(), 2U);
   EXPECT_EQ(all[0].comparisons[0].name, "a against b");
   EXPECT_EQ(all[0].comparisons[1].name, "a against d");
@@ -61,13 +61,13 @@ TEST(Groups, ListACaseOnce) {
   groups.add({{named("b"), named("c")}, {compared("b", "c")}});
   groups.add({{named("a")}, {}});
   const std::vector<Group> all = groups.take();
-  EXPECT_THAT(hows(all), ElementsAre(ElementsAre("a", "b"), ElementsAre("c")));
+  EXPECT_THAT(operations(all), ElementsAre(ElementsAre("a", "b"), ElementsAre("c")));
   EXPECT_TRUE(all[1].comparisons.empty());
 }
 
 TEST(Groups, AreOfTheSuiteAndTheDevice) {
   const auto listed = [](const DeviceInfo& device, SuiteName suite) {
-    return hows(list_groups(
+    return operations(list_groups(
         {device, suite, {}, 1},
         [](Groups& groups) {
           groups.add({{named("contract")}, {}});

@@ -11,8 +11,8 @@ namespace {
 
 Work bytes(double amount) { return {{{{resource::dram, amount}}}}; }
 
-Record probe(double seconds, int pass, std::string how = "dram_read") {
-  Record record = ok_record("ceilings", std::move(how), bytes(1e9), seconds);
+Record probe(double seconds, int pass, std::string operation = "dram_read") {
+  Record record = ok_record("ceilings", std::move(operation), bytes(1e9), seconds);
   record.raises = resource::dram;
   record.pass = pass;
   return record;
@@ -108,8 +108,8 @@ TEST(Analysis, OnlyOkRecordsArePlaced) {
 
 TEST(Analysis, ComparisonsNeedBothCases) {
   std::vector<Record> records = {ok_record("gemm", "tuned", bytes(1), 1e-3), ok_record("gemm", "default", bytes(1), 1.5e-3)};
-  const Comparison comparison{"tuned against default", records[0].name, records[1].name};
-  const auto results = analyze({}, records, {comparison, {"x", "nothing", records[0].name}}).comparisons;
+  const Comparison comparison{"tuned against default", "algo", records[0].name, records[1].name};
+  const auto results = analyze({}, records, {comparison, {"x", "algo", "nothing", records[0].name}}).comparisons;
   ASSERT_EQ(results.size(), 1U);
   EXPECT_DOUBLE_EQ(results[0].ratio, 1.5);
   EXPECT_TRUE(results[0].low);

@@ -20,10 +20,10 @@ using testing::HasSubstr;
 class Measure : public testing::Test {
  protected:
   Case make_case(
-      const std::function<void(FakePrepared&)>& adjust = [](FakePrepared&) {}, std::string how = "fake") {
+      const std::function<void(FakePrepared&)>& adjust = [](FakePrepared&) {}, std::string operation = "fake") {
     Case c;
     c.family = "test";
-    c.how = std::move(how);
+    c.operation = std::move(operation);
     c.slot_bytes = 50;
     c.work = {{{{resource::dram, 50}}}};
     c.prepare = [adjust](const roofmark::Setup& setup) {

@@ -48,8 +48,8 @@ TEST(CommunicationTables, HaveTheColumnsOfNcclTests) {
   out.placement->of_empirical = 0.75;
   out.measurement->summary.p95 = 2.5e-3;
   const std::string text = tables({out, in}, members({"a", "a", "a", "a"}));
-  EXPECT_THAT(text, StartsWith("all_reduce/mpi/fp32"));
-  EXPECT_THAT(text, ContainsRegex("all_reduce/mpi/fp32 +out-of-place +in-place\n"));
+  EXPECT_THAT(text, StartsWith("all_reduce/fp32/impl:mpi"));
+  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/impl:mpi +out-of-place +in-place\n"));
   EXPECT_THAT(words_of(text, "size"), ElementsAre("size", "count", "type", "redop", "root", "ranks", "time", "algbw", "busbw",
                                                   "#wrong", "time", "algbw", "busbw", "#wrong", "roof", "of", "roof", "p95"));
   EXPECT_THAT(words_of(text, "8000000"),
@@ -83,8 +83,8 @@ TEST(CommunicationTables, OneEachFamilyAndTypeWithItsVariants) {
   records.push_back(collective("all_reduce", 4096, 4, 1.5, 1e-5));
   records.back().status = Status::failed;
   const std::string text = tables(records, members({"a", "a", "b", "b"}));
-  EXPECT_EQ(text.find("all_reduce/mpi/fp32"), 0U);
-  EXPECT_THAT(text, ContainsRegex("\n\nbroadcast/mpi/fp32"));
+  EXPECT_EQ(text.find("all_reduce/fp32/impl:mpi"), 0U);
+  EXPECT_THAT(text, ContainsRegex("\n\nbroadcast/fp32/impl:mpi"));
   EXPECT_THAT(text, HasSubstr("group:node"));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("2048")), Not(HasSubstr("4096"))));
   EXPECT_THAT(records_table(records, {}), IsEmpty());
@@ -143,17 +143,17 @@ TEST(CommunicationTables, FitScalingAndOverlap) {
     }
   }
   records.push_back(collective("all_reduce", 2'097'152, 4, 1.5, 1e-5 + 2'097'152 / 4e9));
-  for (const auto& [how, seconds] :
+  for (const auto& [operation, seconds] :
        std::vector<std::pair<std::string, double>>{{"gemm", 10e-3}, {"all_reduce", 4e-3}, {"both", 11e-3}}) {
-    records.push_back(ok_record("overlap", how, {}, seconds));
+    records.push_back(ok_record("overlap", operation, {}, seconds));
   }
   const std::string text = tables(records, members({"a", "a", "a", "a"}));
-  EXPECT_THAT(
-      words_of(text, "all_reduce/mpi/fp32/ranks:4/"),
-      ElementsAre("all_reduce/mpi/fp32/ranks:4/op:sum/place:out", "10.0", "us", "4.00", "GB/s", "6.00", "GB/s", "1.0000", "3"));
-  EXPECT_THAT(text, ContainsRegex("all_reduce/mpi/fp32/op:sum/place:out +1.05 MB +4 .* 77.8 % +-\n"));
+  EXPECT_THAT(words_of(text, "all_reduce/fp32/ranks:4/"),
+              ElementsAre("all_reduce/fp32/ranks:4/op:sum/place:out/impl:mpi", "10.0", "us", "4.00", "GB/s", "6.00", "GB/s",
+                          "1.0000", "3"));
+  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +1.05 MB +4 .* 77.8 % +-\n"));
   // As much a rank is another size.
-  EXPECT_THAT(text, ContainsRegex("all_reduce/mpi/fp32/op:sum/place:out +2.10 MB +4 .* - +[0-9.]+ %\n"));
+  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +2.10 MB +4 .* - +[0-9.]+ %\n"));
   EXPECT_THAT(text, Not(ContainsRegex("1.02 kB +4")));
   EXPECT_THAT(text, ContainsRegex("overlap/fp32/n:1 +10.0 ms +4.00 ms +11.0 ms +75.0 % +- +10.0 %\n"));
   EXPECT_THAT(text, Not(HasSubstr("stands out")));  // nothing told who would

@@ -57,7 +57,7 @@ class JournalFile : public testing::Test {
     record.status = Status::failed;
     record.measurement.reset();
     journal.record(record);
-    journal.comparison({"a against b", "a", "b"});
+    journal.comparison({"a against b", "impl", "a", "b"});
     journal.footer({"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {1, 2, 3, 4, 5}, 20});
   }
 
@@ -130,6 +130,17 @@ TEST_F(JournalFile, DamageIsSkippedOrSaidNeverMore) {
     } catch (const std::invalid_argument&) {
     } catch (const nlohmann::json::exception&) {
     }
+  }
+}
+
+TEST_F(JournalFile, TheFirstSchemaVersionIsNamed) {
+  overwrite("{\"header\":{\"schema_version\":1,\"ceilings\":[]}}\n");
+  int skipped = 0;
+  try {
+    read_journal(path(), skipped);
+    FAIL();
+  } catch (const ReadError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("older roofmark (schema 1)"));
   }
 }
 

@@ -156,7 +156,7 @@ class Processes {
         EXPECT_EQ(::send(socket, line.data(), line.size(), MSG_NOSIGNAL), static_cast<ssize_t>(line.size()));
       }
       const Turns turns(socket);
-      arrivals.doing(fmt::format("all_reduce/mpi/fp32/bytes:8/ranks:{},\ntiming", setup_.size));
+      arrivals.doing(fmt::format("all_reduce/fp32/bytes:8/ranks:{}/impl:mpi,\ntiming", setup_.size));
       turns.reached();
       turns.wait();
       script(arrivals, turns);
@@ -211,12 +211,12 @@ TEST(TeamWatch, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
   EXPECT_THAT(first.said,
               HasSubstr(found("no progress for 0.3 s: rank 2 (node2) never arrived", "never [2] silent [] ended []")));
   EXPECT_EQ(count(first.said, "FOUND"), 1u);
-  EXPECT_THAT(first.said,
-              testing::ContainsRegex("rank 0 \\(node0\\) has waited for [0-9.]+ s in all_reduce/mpi/fp32/bytes:8/"));
-  EXPECT_THAT(second.said, testing::MatchesRegex(
-                               "rank 1 \\(node1\\) has waited for [0-9.]+ s in all_reduce/mpi/fp32/bytes:8/ranks:3, timing\n"));
+  EXPECT_THAT(first.said, testing::ContainsRegex("rank 0 \\(node0\\) has waited for [0-9.]+ s in all_reduce/fp32/bytes:8/"));
+  EXPECT_THAT(second.said,
+              testing::MatchesRegex(
+                  "rank 1 \\(node1\\) has waited for [0-9.]+ s in all_reduce/fp32/bytes:8/ranks:3/impl:mpi, timing\n"));
   EXPECT_THAT(late.said, testing::MatchesRegex("rank 2 \\(node2\\) has not arrived where the others wait: [0-9.]+ s in "
-                                               "all_reduce/mpi/fp32/bytes:8/ranks:3, timing\n"));
+                                               "all_reduce/fp32/bytes:8/ranks:3/impl:mpi, timing\n"));
   for (const auto* rank : {&first, &second, &late}) EXPECT_EQ(rank->status, kLeft);
 }
 
@@ -301,7 +301,7 @@ TEST(TeamWatch, WhenRank0DoesNotAnswerTheOthersLeaveAndItLearnsThat) {
   for (const int rank : {1, 2}) {
     const auto end = team.end(rank);
     EXPECT_EQ(end.status, kLeft);
-    EXPECT_THAT(end.said, AllOf(HasSubstr(" s in all_reduce/mpi/"),
+    EXPECT_THAT(end.said, AllOf(HasSubstr(" s in all_reduce/fp32/"),
                                 HasSubstr(fmt::format("{} leaves: rank 0 (node0) does not answer: ", describe(rank)))));
   }
   team.signal(0, SIGCONT);

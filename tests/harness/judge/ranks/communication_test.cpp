@@ -70,7 +70,7 @@ TEST(Fits, FindLatencyAndRateOfEachSeries) {
   records.push_back(collective("gather", 8, 4, 0.75, 1e-6));  // one size is no line
   const Communication found = analyze_communication(records, members({"a", "a", "a", "a"}));
   ASSERT_THAT(found.fits, SizeIs(2));
-  EXPECT_EQ(found.fits[0].series, "all_reduce/mpi/fp32/ranks:4/op:sum/place:out");
+  EXPECT_EQ(found.fits[0].series, "all_reduce/fp32/ranks:4/op:sum/place:out/impl:mpi");
   EXPECT_NEAR(found.fits[0].latency_seconds.value(), 5e-6, 1e-12);
   EXPECT_NEAR(found.fits[0].bytes_per_second.value(), 10e9, 1);
   EXPECT_NEAR(found.fits[0].bus_bytes_per_second.value(), 15e9, 1);
@@ -126,8 +126,8 @@ TEST(Fits, PairsHaveOneWithinAHostAndOneBetweenHosts) {
   });
   const Communication found = analyze_communication(records, members({"a", "a", "b", "b"}));
   ASSERT_THAT(found.fits, SizeIs(2));
-  EXPECT_EQ(found.fits[0].series, "ping_pong/mpi/fp32/ranks:4, within a host");
-  EXPECT_EQ(found.fits[1].series, "ping_pong/mpi/fp32/ranks:4, between hosts");
+  EXPECT_EQ(found.fits[0].series, "ping_pong/fp32/ranks:4/impl:mpi, within a host");
+  EXPECT_EQ(found.fits[1].series, "ping_pong/fp32/ranks:4/impl:mpi, between hosts");
   EXPECT_NEAR(found.fits[1].latency_seconds.value(), 20e-6, 1e-12);
   EXPECT_NEAR(found.fits[1].bytes_per_second.value(), 1e9, 1);
   EXPECT_THAT(found.findings, IsEmpty());
@@ -191,7 +191,7 @@ TEST(Scaling, ComparesBusBandwidthsOfTheSameSizeAndOfAsMuchForEachRank) {
   ASSERT_THAT(found.scaling, SizeIs(7));
   EXPECT_EQ(found.scaling[0].ranks, 1);
   EXPECT_FALSE(found.scaling[0].strong_efficiency);
-  EXPECT_EQ(found.scaling[0].series, "all_reduce/mpi/fp32/op:sum/place:out");
+  EXPECT_EQ(found.scaling[0].series, "all_reduce/fp32/op:sum/place:out/impl:mpi");
   const auto row = [&](int ranks, bool large) {
     for (const ScalingRow& each : found.scaling) {
       if (each.ranks == ranks && (each.bytes > 2'000'000) == large) return each;
@@ -208,9 +208,9 @@ TEST(Scaling, ComparesBusBandwidthsOfTheSameSizeAndOfAsMuchForEachRank) {
 
 TEST(Overlaps, SayWhatIsHiddenAndWhatItCosts) {
   std::vector<Record> records;
-  for (const auto& [how, seconds] :
+  for (const auto& [operation, seconds] :
        std::vector<std::pair<std::string, double>>{{"gemm", 10e-3}, {"all_reduce", 4e-3}, {"both", 11e-3}}) {
-    records.push_back(ok_record("overlap", how, {}, seconds));
+    records.push_back(ok_record("overlap", operation, {}, seconds));
   }
   Communication found = analyze_communication(records, members({"a", "b"}));
   ASSERT_THAT(found.overlaps, SizeIs(1));
@@ -345,8 +345,8 @@ TEST(Guilty, NobodyOfTwoButByHowMuchTheyDiffer) {
   EXPECT_FALSE(found.slowest[0].mads);
 }
 
-Record alone(const std::string& how, const std::vector<double>& medians) {
-  Record record = ok_record("stream", how, {}, 1);
+Record alone(const std::string& operation, const std::vector<double>& medians) {
+  Record record = ok_record("stream", operation, {}, 1);
   for (const double median : medians) record.measurement->ranks.emplace_back(RankTimes{median, median, {}, {}});
   return record;
 }

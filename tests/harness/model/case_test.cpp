@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/case.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace roofmark {
+namespace {
+
+Case gemm_of(const std::string& impl, const std::string& algo) {
+  Case made;
+  made.family = "gemm";
+  made.type = DataType::bf16;
+  made.shape = {{"m", "64"}, {"impl", impl}, {"algo", algo}};
+  return made;
+}
+
+TEST(CaseName, HasTheFamilyTheOperationTheTypeAndTheKeysInOrder) {
+  EXPECT_EQ(gemm_of("cublaslt", "tuned").name(), "gemm/bf16/m:64/impl:cublaslt/algo:tuned");
+  EXPECT_EQ(case_name("stream", "triad", DataType::fp64, {{"bytes", "24"}, {"impl", "own"}}),
+            "stream/triad/fp64/bytes:24/impl:own");
+  EXPECT_EQ(case_name("launch", "", DataType::fp32, {}), "launch/fp32");
+}
+
+TEST(CaseName, ValuesAreFoundByKey) {
+  const Case made = gemm_of("cublaslt", "tuned");
+  EXPECT_EQ(value_of(made.shape, "impl"), "cublaslt");
+  EXPECT_EQ(value_of(made.shape, "layout"), "");
+}
+
+TEST(Compare, NamesTheKeyAndTheTwoValues) {
+  const Comparison comparison = compare(gemm_of("own", "tuned"), gemm_of("cublaslt", "tuned"));
+  EXPECT_EQ(comparison.key, "impl");
+  EXPECT_EQ(comparison.name, "own against cublaslt");
+  EXPECT_EQ(comparison.numerator, "gemm/bf16/m:64/impl:own/algo:tuned");
+  EXPECT_EQ(comparison.denominator, "gemm/bf16/m:64/impl:cublaslt/algo:tuned");
+}
+
+TEST(Compare, RefusesCasesThatDoNotDifferInExactlyOneKey) {
+  const Case one = gemm_of("own", "tuned");
+  EXPECT_THROW(compare(one, one), std::invalid_argument);
+  EXPECT_THROW(compare(one, gemm_of("cublaslt", "default")), std::invalid_argument);
+  const auto changed = [&](auto change) {
+    Case other = gemm_of("cublaslt", "tuned");
+    change(other);
+    return other;
+  };
+  EXPECT_THROW(compare(one, changed([](Case& c) { c.family = "gemv"; })), std::invalid_argument);
+  EXPECT_THROW(compare(one, changed([](Case& c) { c.operation = "grouped"; })), std::invalid_argument);
+  EXPECT_THROW(compare(one, changed([](Case& c) { c.type = DataType::fp16; })), std::invalid_argument);
+  EXPECT_THROW(compare(one, changed([](Case& c) { c.shape.emplace_back("cache", "cold"); })), std::invalid_argument);
+  EXPECT_THROW(compare(one, changed([](Case& c) { c.shape[0].first = "n"; })), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace roofmark
