@@ -15,7 +15,7 @@ std::optional<T> read(const Json& details, const char* key) {
   return details.at(key).get<T>();
 }
 
-/// Of one side, the GPU or the host, from its details.
+/// Judges one side, the GPU or the host, by its details.
 class Examination {
  public:
   Examination(Json details, std::vector<Circumstance>& found) : details_(std::move(details)), found_(found) {}
@@ -30,57 +30,59 @@ class Examination {
         processes.is_null() ? "unknown"
         : others.empty()    ? "none"
                             : others,
-        others.empty() ? "" : "their work is in every number: end them, or wait");
-    add_switch("ecc", "ECC", true, "errors of the memory pass unseen; nvidia-smi -e 1 as root, then a reset");
-    add_switch("mig_mode", "MIG", false, "a slice is measured, the ceilings may be those of the whole GPU");
+        others.empty() ? "" : "they slow down every case: end them, or wait");
+    add_switch("ecc", "ECC", true, "memory errors go unnoticed; nvidia-smi -e 1 as root, then reset the GPU");
+    add_switch("mig_mode", "MIG", false, "only a slice is measured; the theoretical ceilings may be those of the whole GPU");
     add_switch("persistence_mode", "persistence mode", true,
-               "the driver unloads between programs, and starts are slow; nvidia-smi -pm 1 as root");
+               "the driver unloads between programs, so that starts are slow; nvidia-smi -pm 1 as root");
     const auto mode = read<std::string>(details_, "compute_mode");
     add("compute mode", mode.value_or("unknown"));
 
     const auto limit = read<double>(details_, "power_limit_watts"), usual = read<double>(details_, "power_limit_default_watts");
     if (limit && usual) {
-      add("power limit", fmt::format("{:.0f} W, by default {:.0f} W", *limit, *usual),
-          *limit < *usual - 1 ? "lowered: clocks under load are lower than this GPU is sold for" : "");
+      add("power limit", fmt::format("{:.0f} W, default {:.0f} W", *limit, *usual),
+          *limit < *usual - 1 ? "lowered: clocks under load are below those of this product" : "");
     } else {
       add("power limit", "unknown");
     }
     const auto generation = read<int>(details_, "pcie_generation"), width = read<int>(details_, "pcie_width");
     const auto best_generation = read<int>(details_, "pcie_generation_max"), widest = read<int>(details_, "pcie_width_max");
     if (generation && width && best_generation && widest) {
-      // An idle link falls to a lower generation by itself; lanes are lost by contact or by wiring.
+      // An idle link drops to a lower generation by itself; lanes are lost by a bad contact or by wiring.
       add("PCIe link", fmt::format("generation {} of {}, {} lanes of {}", *generation, *best_generation, *width, *widest),
-          *width < *widest ? "lanes are missing: transfers are slower; see the slot and the riser" : "");
+          *width < *widest ? "lanes are missing, so transfers are slower; check the slot and the riser" : "");
     } else {
       add("PCIe link", "unknown");
     }
     if (const auto node = read<int>(details_, "numa_node")) add("NUMA node of the GPU", std::to_string(*node));
-    if (const auto gate = read<std::string>(details_, "gate")) add("launch gate", *gate, "short launches show the host's time");
+    if (const auto gate = read<std::string>(details_, "gate"))
+      add("launch gate", *gate, "times of short launches include the host's");
   }
 
   void host() {
     const auto cpus = read<int>(details_, "logical_cpus").value_or(1);
     if (const auto load = read<double>(details_, "load_average")) {
-      add("load", fmt::format("{:.2f} on {} CPUs, average of a minute", *load, cpus),
-          *load > 0.5 + 0.1 * cpus ? "other work runs here: its share of caches, memory and cores is in the numbers" : "");
+      add("load", fmt::format("{:.2f} on {} CPUs, one-minute average", *load, cpus),
+          *load > 0.5 + 0.1 * cpus ? "other work takes its share of cores, caches and memory bandwidth" : "");
     }
     const auto governor = read<std::string>(details_, "governor");
     add("CPU governor", governor.value_or("unknown"),
-        governor && *governor != "performance" ? "clocks follow the load; cpupower frequency-set -g performance as root" : "");
+        governor && *governor != "performance" ? "the clock follows the load; cpupower frequency-set -g performance as root"
+                                               : "");
     if (const auto cores = read<int>(details_, "cores"), threads = read<int>(details_, "threads_per_core"); cores && threads) {
-      add("cores and SMT", fmt::format("{} cores, {} thread{} a core", *cores, *threads, *threads == 1 ? "" : "s"));
+      add("cores and SMT", fmt::format("{} cores, {} thread{} per core", *cores, *threads, *threads == 1 ? "" : "s"));
     }
     if (const auto nodes = read<int>(details_, "numa_nodes")) add("NUMA nodes of the host", std::to_string(*nodes));
     const auto quota = read<double>(details_, "cpu_quota_cores");
-    add("CPU limit", quota ? fmt::format("{:g} cores' time (control group)", *quota) : "none",
-        quota && *quota < cpus ? "threads beyond it are stopped in turns" : "");
+    add("CPU limit", quota ? fmt::format("{:g} cores (control group)", *quota) : "none",
+        quota && *quota < cpus ? "threads beyond it are throttled" : "");
     const auto limit = read<double>(details_, "memory_limit_bytes");
     add("memory limit", limit ? format_bytes(*limit) + " (control group)" : "none");
     if (read<bool>(details_, "virtual_machine").value_or(false)) {
-      add("virtual machine", "yes", "neighbours may share caches, memory and links, unseen");
+      add("virtual machine", "yes", "other virtual machines may share caches, memory and links");
     }
     if (const auto pages = read<std::string>(details_, "transparent_hugepage")) {
-      add("huge pages", *pages, *pages == "never" ? "bandwidth of large arrays on the host is lower" : "");
+      add("huge pages", *pages, *pages == "never" ? "large host arrays have less bandwidth" : "");
     }
   }
 

@@ -10,14 +10,14 @@
 
 namespace roofmark {
 
-/// Something around the device that decides how far a result can be trusted.
+/// A condition of the device's environment that limits how far a result can be trusted.
 struct Circumstance {
   std::string what, state;
-  std::string advice;  ///< what it does to results and what to do about it; empty where all is well
+  std::string advice;  ///< what it does to results, and the remedy; empty where all is well
 };
 
 /// The circumstances of a device on a host, from what was read of both; `host` is describe_host(). What could not be read is
-/// said to be unknown where it matters, and left out where only some machines have it.
+/// "unknown" where it matters, and left out where only some machines have it.
 std::vector<Circumstance> health(const DeviceInfo& device, const Json& host);
 
 }  // namespace roofmark

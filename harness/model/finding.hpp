@@ -35,7 +35,7 @@ enum class FindingKind {
   unknown_device
 };
 
-/// What all findings of a kind have in common. `id` is its key in files; `advice` says what it means and the usual remedy.
+/// What all findings of a kind share. `id` is its key in files; `advice` is what follows from it and the usual remedy.
 struct FindingType {
   FindingKind kind;
   std::string_view id;
@@ -46,46 +46,37 @@ struct FindingType {
 /// In the order of FindingKind.
 inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::above_theoretical, "above_theoretical", Severity::error,
-     "A count, a clock or a table is wrong here, not the result: verification passed. The ceiling is marked doubtful; judge "
-     "nothing by it, and report the case and the device."},
+     "Verification passed, so the result stands, but judge nothing by this ceiling. Report the case, the device and the "
+     "driver."},
     {FindingKind::fingerprint, "fingerprint", Severity::error,
-     "Equal work on equal devices gave different bits: possibly silent data corruption. Repeat the case on these ranks, check "
-     "the ECC counters and Xid messages, and take the device out of service if it happens again."},
+     "Repeat the case on these ranks and check the ECC counters and Xid messages; if it happens again, take the device out of "
+     "service."},
     {FindingKind::above_empirical, "above_empirical", Severity::warning,
-     "The probe missed the ceiling, or a cache helped. Take the measured ceiling as a lower bound."},
+     "Take the measured ceiling as a lower bound. Where one case alone exceeds it, ask whether its operands stayed in a "
+     "cache."},
     {FindingKind::drift, "drift", Severity::warning,
-     "The ceiling differed before and after the suite: the device warmed up, or something else used it. End other work, let "
-     "the "
-     "device reach its temperature and run again."},
+     "The device warmed up, or something else used it. End other work, let the device warm up and run again."},
     {FindingKind::throttle, "throttle", Severity::warning,
-     "The device lowered its clock to stay within a limit. The samples are kept: this is what it delivers. Check the power "
-     "limit, cooling and airflow."},
-    {FindingKind::clock, "clock", Severity::warning,
-     "The clock under load was below the rated one, and the driver gives no reason. Check for locked or application clocks "
-     "(nvidia-smi -q -d CLOCK)."},
+     "The samples are kept: this is what the device delivers within its limits. Check the power limit, cooling and airflow."},
+    {FindingKind::clock, "clock", Severity::warning, "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
     {FindingKind::foreign_process, "foreign_process", Severity::warning,
-     "Other programs used the device or its host: rates and ceilings are too low. End them and run again."},
+     "Rates and ceilings are too low: end the other programs and run again."},
     {FindingKind::slow_node, "slow_node", Severity::warning,
-     "All ranks of this host are slow. Check its ports and cables, PCIe links, clocks and load; run it alone beside a healthy "
-     "host."},
+     "Check the ports, cables, PCIe links, clocks and load of this host, and run it beside a healthy host."},
     {FindingKind::slow_rank, "slow_rank", Severity::warning,
-     "This rank is slower than the ranks differ among themselves. Check its GPU's clock and temperature, its PCIe link and its "
-     "NUMA binding."},
+     "Check the clock, temperature and PCIe link of this rank's device, and the NUMA binding of the rank."},
     {FindingKind::slow_link, "slow_link", Severity::warning,
-     "These two ranks are slow together, and neither is with others. Check the links and routes between the two."},
+     "Each of the two is fast with other ranks: check the links and the route between them."},
     {FindingKind::gate, "gate", Severity::warning,
-     "The host could not enqueue the launches in time; those samples are left out. Check the host's load and its CPU "
-     "governor."},
+     "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
     {FindingKind::cache, "cache", Severity::note,
-     "Too few copies of the operands fit into memory to keep the caches cold, so the case is partly warm. Free device memory."},
+     "The operands are partly read from the cache, so the case looks faster than cold. Free device memory."},
     {FindingKind::unsettled, "unsettled", Severity::note,
      "The rate was still changing when the warm-up ended. Allow more time with --max-seconds."},
     {FindingKind::nondeterministic, "nondeterministic", Severity::note,
-     "Equal launches gave different bits, so there is no fingerprint to compare. This is expected of algorithms whose order of "
-     "summation varies."},
+     "Expected of an algorithm whose order of summation varies; of any other, a lead on faulty hardware or a race."},
     {FindingKind::unknown_device, "unknown_device", Severity::note,
-     "The device's published figures are not known. Its theoretical ceilings come from its attributes alone, which promise too "
-     "much for a part with units cut down."},
+     "A part with units cut down has less than its attributes promise: compare with the vendor's datasheet."},
 };
 
 constexpr const FindingType& type_of(FindingKind kind) { return kFindingTypes[static_cast<int>(kind)]; }

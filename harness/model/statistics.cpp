@@ -135,7 +135,7 @@ bool windows_agree(const std::vector<double>& a, const std::vector<double>& b, d
 }
 
 std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights,
-                             std::optional<double> least_intercept) {
+                             std::optional<double> min_intercept) {
   if (x.size() != y.size() || x.size() != weights.size())
     throw std::invalid_argument("a line needs as many x as y and weights");
   if (!std::all_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; })) {
@@ -160,8 +160,8 @@ std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<dou
   line.slope = xy / xx;
   line.intercept = mean_y - line.slope * mean_x;
   // The best of the lines that begin no lower begins there.
-  if (least_intercept && line.intercept < *least_intercept) {
-    line.intercept = *least_intercept;
+  if (min_intercept && line.intercept < *min_intercept) {
+    line.intercept = *min_intercept;
     double xx_origin = 0, xy_origin = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       xx_origin += weights[i] * x[i] * x[i];

@@ -6,17 +6,17 @@
 
 namespace roofmark {
 
-/// The innermost cache that holds `touched` bytes from one launch to the next (at most half of it, so that hashing and
-/// neighbours leave it room), or null. A GPU's SMs forget their L1 between launches: there only the last level counts.
+/// The innermost cache that holds `touched` bytes from one launch to the next, or null. They may fill half of it: hashing and
+/// neighbours take their share. On a GPU only the last level counts, since SMs lose their L1 contents between launches.
 const CacheLevel* resident_level(const DeviceInfo& device, double touched);
 
-/// What a launch demands of the memory levels when it touches `touched` bytes and must move `moved` of them (each input read
-/// once, each output written once). LLC: the bytes of the last-level cache.
+/// The demands on the memory levels of a launch that touches `touched` bytes and must move `moved` of them (each input read
+/// once, each output written once). LLC: the size of the last-level cache.
 ///   warm, the set fits a level (resident_level)   that level: moved
-///   warm, up to 4 LLC                             DRAM: moved - LLC, which the best replacement could not save; LLC: moved
+///   warm, up to 4 LLC                             DRAM: moved - LLC, which no replacement can save; LLC: moved
 ///   warm, from 4 LLC; no cache known              DRAM: moved, of which a cache may serve LLC bytes
-///   cold                                          DRAM: moved, of which a cache may serve as large a share as LLC has of the
-///                                                 slots, that is of 4 LLC or of `touched`
+///   cold                                          DRAM: moved, of which a cache may serve LLC's share of the slots (4 LLC or
+///                                                 `touched`)
 Phase memory_demands(const DeviceInfo& device, double touched, double moved, Cache cache);
 
 }  // namespace roofmark

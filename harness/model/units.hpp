@@ -13,7 +13,7 @@ namespace roofmark {
 
 /// Three significant digits and a decimal prefix: 268 MFLOP, 450 k launches.
 std::string format_amount(double amount, Unit unit);
-/// The same a second: 789 TFLOP/s, 4.13 TB/s, 450 k launches/s.
+/// The same per second: 789 TFLOP/s, 4.13 TB/s, 450 k launches/s.
 std::string format_rate(double per_second, Unit unit);
 /// 12.3 us
 std::string format_seconds(double seconds);

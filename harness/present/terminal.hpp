@@ -50,7 +50,7 @@ std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, 
 /// A log-log roofline in text: the empirical ceilings of the pipes over that of the outermost memory, and each placed record
 /// that has an intensity as a letter of its family. Empty when there is nothing to place.
 std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& records, const TerminalStyle& style);
-/// By severity; three of each kind, the number of the others, and what the kind means.
+/// By severity; three of each kind, the number of the others, and the advice.
 std::string findings_text(const std::vector<Finding>& findings, const TerminalStyle& style);
 /// Each wrong and failed case with its reason, the others that were not run by reason, and the number of cases by status.
 std::string verdict_text(const std::vector<Record>& records, const TerminalStyle& style);

@@ -382,8 +382,8 @@ def test_another_process_on_the_gpu_is_a_finding(healthy, run):
 
 
 @pytest.mark.parametrize("gpu, what, state", [
-    ({"GPUMODEL_ECC": "0"}, "ECC", ("off", "errors of the memory pass unseen")),
-    ({"GPUMODEL_FOREIGN": "1"}, "other processes", ("4000001 model", "their work is in every number")),
+    ({"GPUMODEL_ECC": "0"}, "ECC", ("off", "memory errors go unnoticed")),
+    ({"GPUMODEL_FOREIGN": "1"}, "other processes", ("4000001 model", "they slow down every case")),
 ], ids=["ecc", "processes"])
 def test_info_says_what_is_not_healthy(gpu, what, state):
     def line(**gpu):
