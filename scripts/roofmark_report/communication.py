@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a team of ranks measured together: tables in nccl-tests' words, and figures as plots.py makes them."""
+"""Communication of a team of ranks: tables with nccl-tests' columns, and figures."""
 
 import math
 
@@ -9,10 +9,10 @@ from . import plots, units
 LINKS = ("nvlink", "pcie", "interprocess", "network")
 PAIRS = "ping_pong"
 OVERLAP = "overlap"
-# Which the columns of a table say; all else in a name is a variant.
+# Keys that have a column of their own; the others make the variant.
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
-LINE = 0.9  # the least r2 of times that are called a line
-GUILTY = ("slow_node", "slow_rank", "slow_link", "fingerprint")
+LINE = 0.9  # minimum r2 of a linear fit
+STRAGGLERS = ("slow_node", "slow_rank", "slow_link", "fingerprint")
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 
 
@@ -45,11 +45,11 @@ def who(rank, names):
 
 
 def members(result):
-    """Columns and rows of the map of ranks."""
-    columns = [("Rank", "", True), ("Host", "", False), ("Local rank", "Among the ranks of its host", True), ("Device", "", False),
-               ("UUID", "", False), ("PCI bus", "", False), ("NUMA node", "Of the device", True), ("Cores", "That the process may use", False),
-               ("Network ports", "Of the host that are up; the near ones where NUMA nodes are known", False),
-               ("NVLink", "One direction, a GPU", True), ("PCIe", "One direction, a GPU", True)]
+    """Columns and rows of the table of ranks."""
+    columns = [("Rank", "", True), ("Host", "", False), ("Local rank", "Rank within its host", True), ("Device", "", False),
+               ("UUID", "", False), ("PCI bus", "", False), ("NUMA node", "Of the device", True), ("Cores", "Cores that the process may use", False),
+               ("Network ports", "Ports of the host that are up; where NUMA nodes are known, those near the device", False),
+               ("NVLink", "One direction, per GPU", True), ("PCIe", "One direction, per GPU", True)]
     rows = []
     for m in result.get("team", []):
         near = [n for n in m["nics"] if "numa_node" not in m or n.get("numa_node", m["numa_node"]) == m["numa_node"]]
@@ -69,13 +69,13 @@ def members(result):
 
 
 def team_of(record):
-    """What stays the same along a line but for the operation: a text, and the order of its menu entry."""
+    """The label of the team, type, implementation and variant of a record."""
     words = [f"{record['message']['ranks']} ranks", record["type"], record["shape"].get("impl", "")] + [w for w in (variant(record),) if w]
     return ", ".join(words)
 
 
 def link_lines(result, span, resources):
-    """The ceilings of the links that the records demand: measured, and theoretical."""
+    """The measured and the theoretical ceilings of the links that the records use."""
     traces = []
     for ceiling in result["ceilings"]:
         if ceiling["resource"] not in resources or ceiling["resource"] not in LINKS:
@@ -90,7 +90,7 @@ def link_lines(result, span, resources):
 
 
 def busbw(result):
-    """Bus bandwidth over the size, a colour a collective; a menu chooses type, ranks and variant."""
+    """Bus bandwidth over size, one colour per collective; a menu chooses type, ranks and variant."""
     drawn = [e for e in result["benchmarks"] if is_collective(e) and e["roofmark"]["message"]["bytes"] > 0 and
              bandwidth(e["roofmark"])[2] > 0]
     if not drawn:
@@ -131,7 +131,7 @@ def busbw(result):
 
 
 def matrix(result, size, title, value, form, more_is_better):
-    """One size's pairs as a heat map with lines between hosts; the darker the worse."""
+    """The pairs at one size as a heat map; darker is worse, lines separate the hosts."""
     pairs = [p for p in result["communication"]["pairs"] if p["bytes"] == size]
     names = hosts(result)
     ranks = sorted({rank for p in pairs for rank in (p["a"], p["b"])})
@@ -151,7 +151,7 @@ def matrix(result, size, title, value, form, more_is_better):
     if not found:
         return None
     least, most = min(found), max(found)
-    if most - least < 0.05:  # else noise would take all colours
+    if most - least < 0.05:  # noise alone must not span all colours
         least, most = (least + most) / 2 - 0.025, (least + most) / 2 + 0.025
     ticks = [least + (most - least) * part / 4 for part in range(5)]
     trace = {"type": "heatmap", "z": logs, "x": list(range(len(ranks))), "y": list(range(len(ranks))), "text": shown, "customdata": said,
@@ -177,7 +177,7 @@ def matrix(result, size, title, value, form, more_is_better):
 
 
 def matrices(result):
-    """Latency by the smallest size and bandwidth by the largest."""
+    """Latency at the smallest size and bandwidth at the largest."""
     sizes = sorted({p["bytes"] for p in result["communication"]["pairs"]})
     if not sizes:
         return []
@@ -190,7 +190,7 @@ def matrices(result):
 
 
 def largest_common(rows):
-    """Of each series the rows of the largest size that most of its teams measured."""
+    """Per series, the rows of the largest size that most of its teams measured."""
     teams = {}
     for row in rows:
         teams.setdefault(row["series"], {}).setdefault(row["bytes"], []).append(row)
@@ -198,7 +198,7 @@ def largest_common(rows):
 
 
 def scaling(result):
-    """Efficiency over the ranks: strong at the largest size that the teams share, weak at each team's largest."""
+    """Efficiency over ranks: strong scaling at the largest common size, weak scaling at each team's largest."""
     every = result["communication"]["scaling"]
     common, grown = largest_common(every), {}
     for row in every:
@@ -221,21 +221,21 @@ def scaling(result):
         return None
     ranks = sorted({x for trace in traces for x in trace["x"]})
     x = plots.axis("ranks", tickvals=ranks, ticktext=[str(n) for n in ranks], range=plots.decades(ranks, 1.15, 1.15))
-    y = plots.axis("busbw against the smallest team", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
+    y = plots.axis("busbw relative to the smallest team", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
     whole = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 100, "y1": 100, "line": {"color": plots.CEILING, "width": 1, "dash": "dot"}}
     return {"data": traces, "layout": plots.layout(x, y, 380, showlegend=True, shapes=[whole], margin={"l": 84, "r": 24, "t": 24, "b": 100},
                                                    legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "font": {"size": 12}})}
 
 
 def overlaps(result):
-    """The product and the all-reduce one after the other, over both at once."""
+    """Matrix product and all-reduce in sequence, above both together."""
     found = result["communication"]["overlaps"]
     if not found:
         return None
     ys = [[plots.text(o["series"].partition("/")[2]) for o in found for _ in range(2)],
-          [word for _ in found for word in ("one by one", "at once")]]
+          [word for _ in found for word in ("in sequence", "together")]]
     parts = [("product", "work_seconds", None, plots.COLOURS[0]), ("all-reduce", "communication_seconds", None, plots.COLOURS[1]),
-             ("both at once", None, "together_seconds", plots.COLOURS[2])]
+             ("both together", None, "together_seconds", plots.COLOURS[2])]
     traces = []
     for name, first, second, colour in parts:
         xs = [o[key] if key else None for o in found for key in (first, second)]
@@ -258,7 +258,7 @@ def wrong_elements(record):
 
 
 def place_cells(entry):
-    """time, algbw, busbw, #wrong of one call; empty where it was not made."""
+    """time, algbw, busbw, #wrong of one case; empty cells without one."""
     if entry is None:
         return ["", "", "", ""]
     record = entry["roofmark"]
@@ -272,7 +272,7 @@ def place_cells(entry):
 
 
 def on_the_wire(record):
-    """The share of the same roof by the bytes that are left where the network itself reduces; None where it does not."""
+    """The share of the same roof, by the bytes that remain on the wire where the network reduces; None where it does not."""
     placement = record["placement"]
     left, bound = record["message"].get("switched_bytes"), placement.get("bound_by")
     moved = sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["resource"] == bound)
@@ -283,7 +283,8 @@ def on_the_wire(record):
 
 
 def collectives(result):
-    """(title, columns, rows) of a table each family and type, in and out of place side by side; wrong records keep their line."""
+    """(title, columns, rows), one table per collective, type and implementation; out of place and in place share a row, and wrong
+    records keep theirs."""
     rings = {ring["case"]: ring["ratio"] for ring in result["communication"]["rings"]}
     tables = {}
     for entry in result["benchmarks"] + result["unmeasured"]:
@@ -294,18 +295,18 @@ def collectives(result):
         lines = tables.setdefault(f"{record['family']}/{record['type']}/impl:{record['shape'].get('impl', '')}", {})
         lines.setdefault(call, {})["in" if record["message"].get("place") == "in" else "out"] = entry
     columns = [
-        ("size, B", "nccl-tests' size", True), ("count", "Elements given to one call, as nccl-tests has it", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
-        ("variant", "", False), ("time, µs", "Out of place: of the slowest rank, the median", True), ("algbw, GB/s", "size / time", True),
-        ("busbw, GB/s", "algbw x the factor of the operation", True), ("#wrong", "Elements", True), ("in place: time, µs", "", True),
+        ("size, B", "As nccl-tests defines it", True), ("count", "Elements per call, as nccl-tests counts them", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
+        ("variant", "", False), ("time, µs", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
+        ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, µs", "", True),
         ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
-        ("bound by", "The roof that binds", False), ("of roof", "Least time on the measured ceilings / time, of the call out of place, where there is one", True),
-        ("of theor.", "Least time on the theoretical ceilings / time", True), ("on the wire", "Of the same roof, by the bytes that are left where the network reduces", True),
-        ("× ring", "A ring's predicted time / the time: above 1 is faster than a ring", True), ("p95, µs", "Of the slowest rank's samples", True),
+        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; out of place where that was measured", True),
+        ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof by the bytes that remain where the network reduces", True),
+        ("× ring", "Predicted ring time / measured time: above 1 is faster than a ring", True), ("p95, µs", "Over the samples of the slowest rank", True),
         ("p99, µs", "", True)]
     made = []
     for title, lines in tables.items():
         rows = []
-        # The teams in the order in which they were measured, the sizes of each together.
+        # Teams in the order of their measurement, each with its sizes together.
         first = {}
         for places in lines.values():
             record = next(iter(places.values()))["roofmark"]
@@ -336,8 +337,8 @@ def share(value):
 
 
 def fits(result):
-    columns = [("time = latency + size / rate", "The cases' name without its size", False), ("Latency", "", True), ("Rate", "algbw", True),
-               ("as busbw", "", True), ("r²", "Of the same weighted fit, from three sizes", True), ("Sizes", "", True)]
+    columns = [("time = latency + size / rate", "The name of the case without its size", False), ("Latency", "", True), ("Rate", "algbw", True),
+               ("as busbw", "", True), ("r²", "Of the weighted fit, from three sizes", True), ("Sizes", "", True)]
     return columns, [[
         f["series"], (units.seconds(f.get("latency_seconds")), f.get("latency_seconds", ""), ""),
         (units.rate(f.get("bytes_per_second"), "B"), f.get("bytes_per_second", ""), ""),
@@ -347,17 +348,17 @@ def fits(result):
 
 def scaling_rows(result):
     columns = [("Series", "", False), ("Size", "", True), ("Ranks", "", True), ("Time", "", True), ("busbw", "", True),
-               ("Strong", "busbw against that of the smallest team of at least 2, at the same size", True),
-               ("Weak", "The same, at the same size a rank", True)]
+               ("Strong", "busbw relative to the smallest team of at least 2 ranks, at the same size", True),
+               ("Weak", "The same, at the same size per rank", True)]
     return columns, [[r["series"], (units.size(r["bytes"]), r["bytes"], ""), str(r["ranks"]), (units.seconds(r["seconds"]), r["seconds"], ""),
                       (units.rate(r["busbw"], "B"), r["busbw"], ""), share(r.get("strong_efficiency")), share(r.get("weak_efficiency"))]
                      for r in result["communication"]["scaling"]]
 
 
 def overlap_rows(result):
-    columns = [("Case", "", False), ("Product", "", True), ("All-reduce", "", True), ("Both at once", "", True),
-               ("Hidden", "Of the all-reduce: (product + all-reduce - both) / all-reduce", True), ("± 95 %", "By the intervals of the three times", True),
-               ("Product slower by", "Where it is the longer of the two", True)]
+    columns = [("Case", "", False), ("Product", "", True), ("All-reduce", "", True), ("Both together", "", True),
+               ("Hidden", "Hidden share of the all-reduce: (product + all-reduce - both) / all-reduce", True), ("± 95 %", "From the intervals of the three times", True),
+               ("Product slowed by", "Where the product takes longer than the all-reduce", True)]
     return columns, [[o["series"], *((units.seconds(o[key]), o[key], "") for key in ("work_seconds", "communication_seconds", "together_seconds")),
                       share(o["hidden"]), share(o.get("hidden_half_width")), share(o.get("slow_down"))] for o in result["communication"]["overlaps"]]
 
@@ -370,7 +371,7 @@ def slowest(result):
                      for s in result["communication"]["slowest"]]
 
 
-def guilty(result):
-    """The findings that name somebody, and whether anything was measured that could have told."""
-    named = [f for kind in GUILTY for f in result["findings"] if f["kind"] == kind]
+def stragglers(result):
+    """The findings that name a rank, host or link, and whether the run measured anything that could show one."""
+    named = [f for kind in STRAGGLERS for f in result["findings"] if f["kind"] == kind]
     return named, bool(named or result["communication"]["slowest"] or result["communication"]["pairs"])

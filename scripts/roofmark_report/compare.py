@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs, case by case: how well they repeat, and whether equal keys gave equal bits."""
+"""Compares two runs case by case: repeatability, and equal bits for equal fingerprint keys."""
 
 import math
 import statistics
@@ -11,8 +11,8 @@ from .result import key_of, load
 
 
 def ratio_of(a, b):
-    """How many times as fast b is as a, and the 95 % interval of that, from those of the two medians; they are independent, so
-    their relative widths add as squares."""
+    """How many times faster b is than a, and its 95 % interval: the intervals of the two medians are independent, so their relative
+    widths add as squares."""
     ratio = a["median"] / b["median"]
     squares = 0.0
     for measurement in (a, b):
@@ -25,7 +25,7 @@ def ratio_of(a, b):
 
 
 def percentile(values, share):
-    """With linear interpolation between the two nearest."""
+    """With linear interpolation between the two nearest values."""
     ordered = sorted(values)
     at = share * (len(ordered) - 1)
     below = int(at)
@@ -34,7 +34,7 @@ def percentile(values, share):
 
 
 def fingerprints(a, b):
-    """"equal" or "differ" where both have one and their keys are equal, else nothing."""
+    """"equal" or "differ" where both records have a fingerprint of the same key, else empty."""
     one, other = a.get("fingerprint"), b.get("fingerprint")
     if not one or not other or not one["hash"] or not other["hash"] or one["key"] != other["key"]:
         return ""
@@ -42,7 +42,7 @@ def fingerprints(a, b):
 
 
 def groups_of(record):
-    """The ranks of each communicator; None for all."""
+    """The ranks of each communicator; None where all ranks are in one."""
     return record.get("message", {}).get("groups")
 
 
@@ -51,7 +51,7 @@ def name_of(key):
 
 
 def compare(a, b):
-    """Rows of text, and the lines that sum them up."""
+    """The rows of the table, and the lines of the summary."""
     runs = [{key_of(entry): entry["roofmark"] for entry in run["benchmarks"] + run["unmeasured"]} for run in (a, b)]
     rows, differences, bits = [], [], {"": 0, "equal": 0, "differ": 0}
     changed, elsewhere = [], 0
@@ -78,18 +78,18 @@ def compare(a, b):
     lines = [f"{len(rows)} cases measured in both, {len(runs[0].keys() - runs[1].keys())} listed in A alone, "
              f"{len(runs[1].keys() - runs[0].keys())} in B alone"]
     if elsewhere:
-        lines.append(f"{elsewhere} cases have other ranks in B, as rounds of pairs in another team: not compared")
+        lines.append(f"{elsewhere} cases have different ranks in B: not compared")
     if differences:
         lines.append(f"|ratio - 1|: median {100 * statistics.median(differences):.2f} %, "
-                     f"95th percentile {100 * percentile(differences, 0.95):.2f} %, greatest {100 * max(differences):.2f} %")
+                     f"95th percentile {100 * percentile(differences, 0.95):.2f} %, maximum {100 * max(differences):.2f} %")
     lines.append(f"fingerprints with equal keys: {bits['equal']} equal, {bits['differ']} different"
-                 + (": the same computation gave other bits, which points at silent data corruption" if bits["differ"] else ""))
-    lines += [f"other verdict: {text}" for text in sorted(changed)]
+                 + (": the same computation gave different bits, which points at silent data corruption" if bits["differ"] else ""))
+    lines += [f"different verdict: {text}" for text in sorted(changed)]
     return rows, lines
 
 
 def differences_of_setting(a, b):
-    """What the two runs did not share, so that nobody takes its effect for noise."""
+    """Differences between the settings of the two runs."""
     said = {
         "ranks": lambda r: str(len(r.get("team", [])) or 1), "device": lambda r: r["device"]["name"], "host": lambda r: r["host"]["name"], "data": lambda r: r["data"],
         "seed": lambda r: str(r["seed"]), "roofmark": lambda r: f"{r['build']['version']} {r['build']['commit'][:12]}",
@@ -98,7 +98,7 @@ def differences_of_setting(a, b):
 
 
 def align(rows):
-    """The first column to the left, the others to the right."""
+    """The first column is left-aligned, the others right-aligned."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))).rstrip()
                      for row in rows)
@@ -106,7 +106,7 @@ def align(rows):
 
 def main(arguments):
     parser = Parser(prog="compare", description="Compares two roofmark result files case by case. ratio = seconds in A / seconds in B: "
-                    "above 1, B is faster.", epilog="Exit status: 0 whatever the ratios are; 2 bad usage or input.")
+                    "above 1, B is faster.", epilog="Exit status: 0 for any ratios; 2 bad usage or input.")
     parser.add_argument("a", metavar="RESULT_A")
     parser.add_argument("b", metavar="RESULT_B")
     options = parser.parse_args(arguments)

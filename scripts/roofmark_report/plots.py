@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as plotly.js takes them: {"data": traces, "layout": layout}. Traces whose points are records have meta "records"."""
+"""Figures for plotly.js: {"data": traces, "layout": layout}. Traces whose points are records have meta "records"."""
 
 import html
 import math
 
 from . import units
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; then some of Tableau's.
+# Okabe and Ito's colours, safe for colour-blind readers; then some of Tableau's.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#6A3D9A", "#B2182B", "#4D4D4D"]
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"]
 TYPES = ["bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64", "int32"]
@@ -18,7 +18,7 @@ SIZE_OF = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
 
 
 def text(value):
-    """plotly.js reads tags and entities in whatever it draws."""
+    """Escaped: plotly.js interprets tags and entities in every text."""
     return html.escape(str(value), quote=False)
 
 
@@ -37,7 +37,7 @@ def series_of(record):
 
 
 def rate_of(record):
-    """What a record's rate is called and counted in: FLOP/s where arithmetic binds it, else bytes/s; None without either."""
+    """A record's rate and its unit: FLOP/s where arithmetic is the limit, else bytes/s; None without either."""
     placement = record["placement"]
     flops, moved = placement.get("flops_per_second"), placement.get("bytes_per_second")
     if flops and (not moved or placement.get("bound_by") not in MEMORY):
@@ -46,7 +46,7 @@ def rate_of(record):
 
 
 def hover(entry):
-    """What is shown of a record under the pointer."""
+    """The tooltip of a record."""
     record = entry["roofmark"]
     measurement, placement = record["measurement"], record["placement"]
     words = entry["name"].split("/")
@@ -91,18 +91,18 @@ def records_trace(name, entries, xs, ys, **extra):
 
 
 def line(name, xs, ys, label, **extra):
-    """A limit: a line with a hover text anywhere near its ends."""
+    """A line that marks a limit; its tooltip is at its ends."""
     return {"type": "scatter", "mode": "lines", "name": text(name), "x": xs, "y": ys, "hovertemplate": f"{text(label)}<extra></extra>",
             "showlegend": False, "line": {"color": CEILING, "width": 1.3}} | extra
 
 
 def decades(values, below=1.5, above=1.5):
-    """A log axis' range around values."""
+    """The range of a logarithmic axis around the values."""
     return [math.log10(min(values) / below), math.log10(max(values) * above)]
 
 
 def placed_on_roofline(result):
-    """The records that have a place on a roofline: both FLOPs and bytes."""
+    """The records with a place on the roofline: those with both FLOPs and bytes."""
     return [entry for entry in result["benchmarks"]
             if entry["roofmark"]["placement"].get("intensity") and entry["roofmark"]["placement"].get("flops_per_second")]
 
@@ -116,13 +116,13 @@ def memory_ceilings(result):
 
 
 def outermost(result):
-    """The ceiling of the memory that holds the data, or None."""
+    """The DRAM ceiling, or None."""
     return next((c for c in memory_ceilings(result) if c["resource"] == "dram"), None)
 
 
 def roofline(result):
-    """None where there is neither a ceiling nor a point to draw. The page turns the labels named "... slope" along their lines,
-    and moves those named "ceiling" apart."""
+    """None without a ceiling and a point to draw. The page rotates the labels named "... slope" along their lines and moves
+    those named "ceiling" apart."""
     points, flat, slopes = placed_on_roofline(result), compute_ceilings(result), memory_ceilings(result)
     if not points and not (flat and slopes):
         return None
@@ -144,7 +144,7 @@ def roofline(result):
         label = f"{ceiling['title']} {units.rate(ceiling['empirical'], 'B')}"
         traces.append(line(ceiling["title"], [left, end], [left * ceiling["empirical"], end * ceiling["empirical"]],
                            f"measured ceiling: {label}", line={"color": CEILING, "width": 2 if ceiling is memory else 1.2}))
-        # Beside the part inside the axes, where it is farthest from any point; neighbours' labels stand apart.
+        # The label stands inside the axes, as far as possible from any point and from its neighbours' labels.
         start = max(x_range[0], y_range[0] - math.log10(ceiling["empirical"]))
         places = [start + (math.log10(end) - start) * (part + 0.05 * (i % 2)) for part in (0.3, 0.4, 0.5, 0.6, 0.7)]
         x = max(places, key=lambda at: min((math.hypot(at - px, at + math.log10(ceiling["empirical"]) - py) for px, py in taken),
@@ -179,7 +179,7 @@ def roofline(result):
             f"{family}, {kind}", entries, [p["intensity"] for p in places], [p["flops_per_second"] for p in places],
             marker={"color": colour_of(family, families), "symbol": symbol_of(kind), "size": 8, "opacity": 0.8,
                     "line": {"color": "#ffffff", "width": 0.6}}))
-    x = axis("arithmetic intensity: FLOPs a byte moved", dtick=1, tickformat="~r", range=x_range)
+    x = axis("arithmetic intensity, FLOP per byte", dtick=1, tickformat="~r", range=x_range)
     y = axis("rate, FLOP/s (int8: op/s)", dtick=1, range=y_range)
     return {"data": traces, "layout": layout(
         x, y, 620, annotations=annotations, margin={"l": 84, "r": 275, "t": 40, "b": 135},
@@ -187,7 +187,7 @@ def roofline(result):
 
 
 def theoretical_lines(result, left, right):
-    """One trace, hidden until its legend is clicked: where the ceilings would be if nothing were lost."""
+    """The theoretical ceilings as one trace, hidden until its legend is clicked."""
     flat = [c for c in result["ceilings"] if c["unit"] in ("FLOP", "op") and "theoretical" in c]
     memory = next((c for c in result["ceilings"] if c["resource"] == "dram" and "theoretical" in c), None)
     if not flat or not memory:
@@ -205,7 +205,7 @@ def theoretical_lines(result, left, right):
 
 
 def stream(result, entries):
-    """Bandwidth over the bytes touched, with the capacities of the caches."""
+    """Bandwidth over the bytes touched, with the cache capacities."""
     drawn = [e for e in entries if e["roofmark"]["placement"].get("bytes_per_second") and number(e["roofmark"]["shape"].get("bytes"))]
     if not drawn:
         return None
@@ -253,7 +253,7 @@ def stream(result, entries):
 
 
 def scale_buttons(log_range, top):
-    """The height of a step between caches is read on a linear scale, the small sizes on a logarithmic one."""
+    """A linear scale shows the step between two caches, a logarithmic one the small sizes."""
     return {"type": "buttons", "direction": "left", "x": 0, "xanchor": "left", "y": 1.03, "yanchor": "bottom", "showactive": True,
             "pad": {"b": 14}, "font": {"size": 11}, "buttons": [
                 {"label": "logarithmic", "method": "relayout", "args": [{"yaxis.type": "log", "yaxis.range": log_range}]},
@@ -261,7 +261,7 @@ def scale_buttons(log_range, top):
 
 
 def number(value):
-    """A shape's value where it is a positive number, else None."""
+    """The value of a key where it is a positive number, else None."""
     try:
         read = float(value)
     except (TypeError, ValueError):
@@ -275,7 +275,7 @@ def gemm_sizes(entry):
 
 
 def gemm_squares(result, entries):
-    """Rate over n of the square products, a colour a type; the best algorithm in full lines."""
+    """Rate over n of the square products, one colour per type; solid lines for the best algorithm."""
     square = [e for e in entries if (s := gemm_sizes(e)) and s[0] == s[1] == s[2] and e["roofmark"]["placement"].get("flops_per_second")]
     if not square:
         return None
@@ -314,7 +314,7 @@ def gemm_squares(result, entries):
 
 
 def gemm_projections(_result, entries):
-    """Rate over n (in a layer: the tokens) of the products that differ in nothing else."""
+    """Rate over n (the tokens of a layer), one line per set of products that differ in n alone."""
     series = {}
     for entry in entries:
         sizes = gemm_sizes(entry)
@@ -337,15 +337,15 @@ def gemm_projections(_result, entries):
             line={"color": colour, "width": 1.6, "dash": "dash" if shape.get("algo") == "default" else "solid"},
             marker={"color": colour, "symbol": symbol_of(kind), "size": 7}))
     counts = sorted({gemm_sizes(e)[1] for members in series.values() for e in members})
-    x = axis("n (in a transformer's layer: tokens)", tickvals=counts, ticktext=[f"{count:.0f}" for count in counts])
+    x = axis("n (tokens of a transformer layer)", tickvals=counts, ticktext=[f"{count:.0f}" for count in counts])
     ys = [y for trace in traces for y in trace["y"]]
     return {"data": traces, "layout": layout(x, axis("rate, FLOP/s (int8: op/s)", ys), 460)}
 
 
 def attention_variant(record):
-    """What stays the same along a sequence: a text, most telling word first; and the length itself."""
+    """A label of everything but the sequence length, and the length."""
     shape = record["shape"]
-    words = [record["type"], f"d {shape.get('d')}", f"{shape.get('heads')} heads, {shape.get('kv_heads')} of keys and values"]
+    words = [record["type"], f"d {shape.get('d')}", f"{shape.get('heads')} heads, {shape.get('kv_heads')} key-value heads"]
     words += ["causal"] if shape.get("mask") == "causal" else []
     words += [f"batch {shape['batch']}"] if shape.get("batch", "1") != "1" else []
     queries, keys = number(shape.get("queries")), number(shape.get("keys"))
@@ -355,7 +355,7 @@ def attention_variant(record):
 
 
 def attention_memory(record):
-    """Bytes of one execution: Q, K, V, O and what was allocated beside them; None where the record does not say."""
+    """Bytes of one execution: Q, K, V, O and the workspace; None where the record does not say."""
     shape = {key: number(record["shape"].get(key)) for key in ("batch", "heads", "kv_heads", "queries", "keys", "d")}
     workspace = record["notes"].get("workspace_bytes")
     if not all(shape.values()) or workspace is None or record["type"] not in SIZE_OF:
@@ -365,7 +365,7 @@ def attention_memory(record):
 
 
 def attention(entries, measure, title):
-    """A quantity over the length of the sequence, one line per implementation; a menu chooses among the variants."""
+    """A quantity over the sequence length, one line per implementation; a menu chooses the variant."""
     drawn = [(e, *attention_variant(e["roofmark"]), measure(e["roofmark"])) for e in entries]
     drawn = sorted((item for item in drawn if item[2] and item[3]), key=lambda item: item[2])
     if not drawn:
@@ -396,7 +396,7 @@ def attention(entries, measure, title):
 
 
 def fused_pairs(result):
-    """How many times as fast a fused operation is as the same in separate kernels; None where there is no such pair."""
+    """Speed-up of fused operations over separate kernels; None without such a pair."""
     pairs = [c for c in result["comparisons"] if (c["key"], c["name"]) == ("algo", "fused against separate")]
     if not pairs:
         return None
@@ -406,27 +406,27 @@ def fused_pairs(result):
     down = [c["ratio"] - c.get("low", c["ratio"]) for c in pairs]
     trace = {"type": "bar", "orientation": "h", "x": ratios, "y": names, "marker": {"color": COLOURS[2]}, "width": 0.6,
              "error_x": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": "#1b1f24", "thickness": 1.2},
-             "hovertemplate": "%{y}<br>%{x:.3f} times as fast<extra></extra>", "showlegend": False}
-    x = axis("times as fast as in separate kernels", type="linear", dtick=None, tickformat="", rangemode="tozero")
+             "hovertemplate": "%{y}<br>%{x:.3f} times faster<extra></extra>", "showlegend": False}
+    x = axis("speed-up over separate kernels", type="linear", dtick=None, tickformat="", rangemode="tozero")
     y = axis("", type="category", autorange="reversed", tickformat="", ticks="", tickfont={"size": 11})
     one = {"type": "line", "yref": "paper", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "line": {"color": CEILING, "width": 1, "dash": "dash"}}
     return {"data": [trace], "layout": layout(x, y, 110 + 28 * len(pairs), shapes=[one])}
 
 
 def ceilings_family(_result, entries):
-    """Every probe's share of the theoretical ceiling; None where the device has none."""
+    """Each probe's share of the theoretical ceiling; None where no such ceiling is known."""
     shares = [(e, e["roofmark"]["placement"]["of_theoretical"]) for e in entries if "of_theoretical" in e["roofmark"]["placement"]]
     return bars(shares, "share of the theoretical ceiling", percent=True) if shares else None
 
 
 def bars(values, title, percent=False):
-    """One bar a record, longest name and all; `values` pairs records with numbers."""
+    """One bar per record; `values` pairs records with numbers."""
     traces = []
     for number_of_pass, colour in ((1, COLOURS[0]), (2, COLOURS[5])):
         members = [(e, v) for e, v in values if e["roofmark"]["pass"] == number_of_pass]
         if members:
             traces.append(records_trace(
-                "before the suite" if number_of_pass == 1 else "after it", [e for e, _ in members],
+                "before the suite" if number_of_pass == 1 else "after the suite", [e for e, _ in members],
                 [100 * v if percent else v for _, v in members],
                 [text(e["name"].partition("/")[2]) for e, _ in members], type="bar", orientation="h", textposition="none",
                 marker={"color": colour}))
@@ -440,7 +440,7 @@ def bars(values, title, percent=False):
 
 
 def generic(_result, entries):
-    """Of a family that is not known here: rates over the first size that varies, or else a bar a record."""
+    """For a family without a plot of its own: rates over the first size that varies, or one bar per record."""
     rated = [(e, *rate_of(e["roofmark"])) for e in entries]
     units_used = {unit for _, value, unit in rated if value}
     unit = next((u for u in ("FLOP", "op", "B") if u in units_used), None)
@@ -473,26 +473,26 @@ def generic(_result, entries):
 
 
 def of_family(family, result, entries):
-    """The plots of a family, each with the line that explains it."""
+    """The plots of a family, each with its caption."""
     if family == "stream":
-        made = [(stream(result, entries), "Bandwidth over size. Dashed verticals are the capacities of the caches: to their left the "
-                 "data stay inside, and the bandwidth is the cache's. A copy counts what is read and what is written. Full lines fp64, "
-                 "dashed fp32, single points other types.")]
+        made = [(stream(result, entries), "Bandwidth over size. Dashed vertical lines mark the cache capacities: to the left of a line the "
+                 "data fit into that cache. A copy counts the bytes read and the bytes written. Solid lines: fp64; dashed: fp32; single "
+                 "points: other types.")]
     elif family == "gemm":
-        made = [(gemm_squares(result, entries), "Square matrix products: rate over size, a colour a type. Dotted: the measured ceiling "
-                 "of the type. Dashed with open markers: the library's first choice, where the best of several was measured too."),
-                (gemm_projections(result, entries), "Other products: rate over n, which in a transformer's layer is the number of "
-                 "tokens. With few tokens the weights' bytes are the limit, with many the arithmetic.")]
+        made = [(gemm_squares(result, entries), "Square matrix products: rate over size, one colour per type. Dotted: the measured ceiling "
+                 "of the type. Dashed with open markers: the library's first choice, where the best of several algorithms was measured too."),
+                (gemm_projections(result, entries), "Other products: rate over n, the number of tokens in a transformer layer. With few "
+                 "tokens the bytes of the weights are the limit, with many the arithmetic.")]
     elif family == "attention":
         made = [(attention(entries, lambda record: record["placement"].get("flops_per_second"), "rate, FLOP/s"),
-                 "Rate over the length of the sequence, a line a way to compute the same: with the scores in memory (naive, unfused) "
-                 "and without (tiled, the vendor's). Masked pairs of query and key are not counted."),
-                (attention(entries, lambda record: record["measurement"]["median"], "time, s"), "The same as time."),
-                (attention(entries, attention_memory, "memory, B"), "Memory of one execution: Q, K, V and O, and what was allocated "
-                 "beside them, counted as it was allocated. Scores in memory grow with the square of the length.")]
+                 "Rate over sequence length, one line per implementation: with the scores in memory (naive, unfused) and without "
+                 "(tiled, cuDNN). Masked query-key pairs are not counted."),
+                (attention(entries, lambda record: record["measurement"]["median"], "time, s"), "Time over sequence length."),
+                (attention(entries, attention_memory, "memory, B"), "Memory of one execution: Q, K, V, O and the allocated workspace. "
+                 "Scores in memory grow with the square of the length.")]
     elif family == "ceilings":
-        made = [(ceilings_family(result, entries), "What each probe reached of the theoretical ceiling. The best one of a resource sets "
-                 "its measured ceiling.")]
+        made = [(ceilings_family(result, entries), "Each probe's share of the theoretical ceiling. The best probe of a resource sets its "
+                 "measured ceiling.")]
     else:
         made = [(generic(result, entries), "")]
     return [(figure, caption) for figure, caption in made if figure]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands share: their Python, their usage errors, their exit statuses. Needs the standard library alone."""
+"""Shared by the commands: the virtual environment, usage errors, exit statuses. Uses the standard library alone."""
 
 import argparse
 import importlib
@@ -23,26 +23,26 @@ class Problem(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """Its errors are one line."""
+    """Reports an error in one line."""
 
     def error(self, message):
         raise Problem(BAD_INPUT, f"{message} (see --help)")
 
 
 def printable(text):
-    """The text with what could steer a terminal, or break the line, replaced."""
+    """The text without characters that could control a terminal or break the line."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def enter_environment():
-    """Starts the same command again with the virtual environment's Python, where setup has made one and this is another."""
+    """Restarts the command with the Python of the virtual environment, where setup has made one."""
     environment = ROOT / ".venv"
     python = environment / "bin" / "python"
     if python.exists() and not (Path(sys.prefix).exists() and os.path.samefile(sys.prefix, environment)):
         try:
             os.execv(python, [str(python), *sys.argv])
         except OSError:
-            pass  # an environment of another machine: this Python may do
+            pass  # the environment is from another machine: go on with this Python
 
 
 def run(command):

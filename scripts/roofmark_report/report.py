@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained page of a result file."""
+"""Writes a result file as one self-contained HTML page."""
 
 import functools
 import json
@@ -18,32 +18,32 @@ from .result import load
 
 STATUSES = {
     "ok": "measured, and every check passed",
-    "wrong": "gave a wrong result, so it has no time",
+    "wrong": "wrong result: no time is reported",
     "failed": "could not be measured",
-    "not_run": "was not reached, or had no room",
-    "unsupported": "is beyond this kind of device; no failure",
+    "not_run": "not reached, or out of memory",
+    "unsupported": "not possible on this device; no failure",
 }
 SEVERITIES = ("error", "warning", "note")
-# Findings that make the roofs themselves uncertain.
+# Findings that make the ceilings uncertain.
 DOUBTS = {"drift", "above_empirical", "above_theoretical", "foreign_process"}
 DATA = {"normal": "normally distributed", "uniform": "uniformly distributed", "zeros": "zeros"}
 FAMILIES = {
-    "ceilings": "Probes that do nothing but load one resource: they set the measured ceilings. Measured before the suite and, "
-                "marked (after), again when it had run.",
+    "ceilings": "Probes that load one resource each: they set the measured ceilings. They run before the suite and again after it "
+                "(marked: after).",
     "stream": "Loops that move memory and compute almost nothing.",
-    "gemm": "Matrix products D [m, n] = A [m, k] × B [k, n], by a library.",
-    "elementwise": "What a model does element by element, and what it buys to do several steps in one kernel.",
-    "reductions": "Operations along the rows of a matrix: softmax, norms, losses. At the best a row is read once and written once.",
-    "gemv": "A weight matrix times one vector, as in decoding: the weights' bytes are the limit, so narrower weights are faster.",
+    "gemm": "Matrix products D [m, n] = A [m, k] × B [k, n] by a library.",
+    "elementwise": "Element-wise operations of a model, and the gain from fusing several steps into one kernel.",
+    "reductions": "Row-wise operations: softmax, norms, losses. At best, each row is read once and written once.",
+    "gemv": "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.",
     "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
-    "decode_attention": "One new token's attention to a cache of keys and values: reading the cache is the limit.",
+    "decode_attention": "Attention of one new token to a cache of keys and values: reading the cache is the limit.",
 }
-# What a reader looks for first, in this order.
+# The ceilings that a reader looks for first, in this order.
 HEADLINES = ("dram", "bf16_tensor", "fp8_tensor", "fp64_tensor", "fp32_fma", "fp64_fma", "nvlink", "network", "stream_launch")
 
 
 def table(name, columns, rows, empty=True):
-    """`columns` are (title, help, numeric); a row's cells are texts or (text, what to sort by, more). Columns without any text
+    """`columns` are (title, help, numeric); the cells of a row are texts or (text, sort key, tooltip). Columns without any text
     are left out unless `empty`."""
     cells = [[cell if isinstance(cell, tuple) else (cell, cell, "") for cell in row] for row in rows]
     kept = [i for i in range(len(columns)) if empty or any(row[i][0] for row in cells)]
@@ -66,40 +66,40 @@ def plural(count, one, many=None):
 
 
 def verdict(result):
-    """The level (good, warn, bad), a headline and what to do about it."""
+    """The level (good, warn, bad), a headline and its explanation."""
     number = counts(result)
     missed = number["failed"] + number["not_run"]
     if number["wrong"]:
         return ("bad", f"{plural(number['wrong'], 'case')} gave a wrong result",
-                "The device, its software or this program computed something false. Until that is explained, no other number of this "
-                "run should be relied on.")
+                "The device, its software or this program computed a wrong result. Do not rely on any number of this run until that is "
+                "explained.")
     if not result["complete"]:
         why = "was interrupted" if result["interrupted"] else "was cut off"
-        return ("warn", f"The run {why}: this is a part of it", "What was measured stands; what was not reached is not thereby passed.")
+        return ("warn", f"The run {why}: these results are incomplete", "The measured cases stand. Cases that were not reached have not passed.")
     if missed:
         return ("warn", f"{plural(missed, 'case')} could not be measured",
-                "No result was wrong. What was not measured is listed with its reason, and is not thereby passed.")
+                "No result was wrong. Cases without a measurement are listed with their reason; they have not passed.")
     if DOUBTS & {finding["kind"] for finding in result["findings"]}:
-        return ("warn", "Every case was measured and no result was wrong, but the roofs are in doubt",
-                "The ceilings moved, were passed, or were shared with something else: the findings say how far. Fractions of a roof "
-                "are worth no more than the roof.")
+        return ("warn", "Every case was measured and no result was wrong, but the ceilings are in doubt",
+                "The ceilings changed, were exceeded, or another process used the device: the findings say how far. A fraction of a roof "
+                "is only as reliable as the roof.")
     return ("good", "Every case was measured, and no result was wrong",
-            "Cases beyond this kind of device are listed as unsupported." if number["unsupported"] else "")
+            "Cases that this device cannot run are listed as unsupported." if number["unsupported"] else "")
 
 
 def warnings(result):
-    """What makes the numbers other than they seem."""
+    """What a reader must know before trusting the numbers."""
     made = []
     if result["findings"]:
         kinds = {}
         for finding in result["findings"]:
             kinds[finding["kind"]] = kinds.get(finding["kind"], 0) + 1
-        made.append(f"Read before the numbers are trusted: {plural(len(result['findings']), 'finding')} ("
+        made.append(f"Read before you trust the numbers: {plural(len(result['findings']), 'finding')} ("
                     + ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items()) + ").")
     if result["data"] == "zeros":
-        made.append("The operands were zeros, which draw less power: rates under a power cap are flattered.")
+        made.append("The operands were zeros, which draw less power: rates under a power cap are too high.")
     if result["build"]["dirty"]:
-        made.append("roofmark was built from sources that differ from the named commit.")
+        made.append("roofmark was built from sources with local changes.")
     if result["build"]["build_type"].lower() == "debug":
         made.append("roofmark was built without optimisation.")
     return made
@@ -128,7 +128,7 @@ def headlines(result):
             continue
         value, note = units.rate(ceiling["empirical"], ceiling["unit"]), ""
         if ceiling["unit"] == "launch":
-            value, note = f"{units.seconds(1 / ceiling['empirical'])}", "between two launches"
+            value, note = f"{units.seconds(1 / ceiling['empirical'])}", "per launch"
         elif "theoretical" in ceiling:
             note = f"{units.share(ceiling['empirical'] / ceiling['theoretical'])} of the theoretical {units.rate(ceiling['theoretical'], ceiling['unit'])}"
         made.append({"title": ceiling["title"], "value": value, "note": note})
@@ -159,19 +159,19 @@ def ceilings_table(result):
             quantity(c.get("theoretical"), units.rate, unit), of("theoretical"), quantity(c.get("datasheet"), units.rate, unit),
             of("datasheet"), ("" if ridge is None else units.digits(ridge), "" if ridge is None else ridge, "")])
     return table("ceilings", [
-        ("Resource", "What has a ceiling, and where the figures come from", False),
-        ("Id", "What the tables of cases call it where it sets the least time, and what roofmark list calls it", False),
-        ("Measured", "The better of start and end: the roof that results are held against", True),
-        ("at the start", "The best probe before the suite", True), ("at the end", "The best probe after the suite", True),
-        ("Drift", "End against start; above 2 % is a finding", True),
+        ("Resource", "The resource; its tooltip says where the figures come from", False),
+        ("Id", "Its name in the tables of cases and in roofmark list", False),
+        ("Measured", "The better of start and end: the roof for all results", True),
+        ("at the start", "Best probe before the suite", True), ("at the end", "Best probe after the suite", True),
+        ("Drift", "Change from start to end; above 2 % is a finding", True),
         ("Theoretical", "From attributes read on the device: units x clock x operations per clock, or bus width x memory clock", True),
         ("Reached", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
         ("Reached", "Measured / datasheet", True),
-        ("Ridge, FLOP/B", "The intensity from which on this ceiling, and no longer DRAM, is the limit", True)], rows, empty=False)
+        ("Ridge, FLOP/B", "Arithmetic intensity above which this ceiling, not DRAM, is the limit", True)], rows, empty=False)
 
 
 def checked(record):
-    """How a record was verified: a cell."""
+    """The cell that says how a record was verified."""
     found = record.get("verification", {})
     found = found.get("after") or found.get("before")
     if not found:
@@ -200,7 +200,7 @@ def family_table(family, entries, titles):
         samples = m["samples"]["seconds"]
         throttled = sum(m["samples"]["throttled"])
         marks = ([f"throttled in {throttled} of {len(samples)} samples"] if throttled else []) + (
-            [] if m["settled"] else ["warm-up not settled"]) + (["the time was spent before the interval was narrow enough"]
+            [] if m["settled"] else ["warm-up not settled"]) + (["the time budget ended before the interval was narrow enough"]
                                                                 if m["stopped_by"] == "budget" else [])
         notes = [f"{key}: {value}" for key, value in record["notes"].items()]
         rows.append([
@@ -217,21 +217,21 @@ def family_table(family, entries, titles):
             ("".join("†‡*"[i] for i in range(3) if (throttled, not m["settled"], m["stopped_by"] == "budget")[i]), len(marks),
              "; ".join(marks))])
     return table(f"family-{family}", [
-        ("Case", "Operation, type and keys; the pointer on a name shows how it was done", False),
-        ("Median", "Time of one launch; the pointer on it shows how many samples of how many launches", True), ("95 % interval", "Of the median, from blocks apart in time", True),
-        ("Arithmetic", "FLOPs that the operation asks for, over the median", True),
-        ("Memory", "Bytes that the operation must move at the least, over the median", True),
-        ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that sets the least time, by its id in the table of ceilings", False),
-        ("of measured roof", "Least time on the measured ceilings / measured time", True),
-        ("of theoretical", "Least time on the theoretical ceilings / measured time", True),
-        ("at this clock", "The same, with the theoretical ceilings at the clock that was observed", True),
-        ("Clock", "Observed directly after each block; the median", True),
-        ("Error", "The largest error found, of what is allowed", True), ("", "† throttled ‡ not settled * time spent", False)],
+        ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
+        ("Median", "Time per launch; the tooltip shows the number of samples and launches per sample", True), ("95 % interval", "Of the median, from blocks apart in time", True),
+        ("Arithmetic", "Model FLOPs / median", True),
+        ("Memory", "Compulsory bytes / median", True),
+        ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
+        ("of measured roof", "Minimum time on the measured ceilings / measured time", True),
+        ("of theoretical", "Minimum time on the theoretical ceilings / measured time", True),
+        ("at this clock", "The same, with the theoretical ceilings at the observed clock", True),
+        ("Clock", "Observed directly after each block: the median", True),
+        ("Error", "Largest error found, of the allowed error", True), ("", "† throttled ‡ not settled * time budget ended", False)],
         rows, empty=False)
 
 
 def comparison_rows(result):
-    """The place of a ratio is 0 to 100, 50 for 1; logarithmic outwards, so that 1 % shows beside a factor of 2."""
+    """Positions run from 0 to 100, with 50 for a ratio of 1; the scale is logarithmic, so that 1 % shows beside a factor of 2."""
     ends = [c.get(key, c["ratio"]) for c in result["comparisons"] for key in ("low", "high", "ratio")]
     reach = max([abs(end - 1) for end in ends], default=0) * 1.1 or 1
 
@@ -245,7 +245,7 @@ def comparison_rows(result):
         rows.append({
             "name": c["name"], "key": c["key"], "numerator": c["numerator"], "denominator": c["denominator"], "ratio": units.digits(c["ratio"], 4),
             "interval": f"{units.digits(low, 4)} to {units.digits(high, 4)}" if known else "",
-            "says": "" if not known else "faster" if low > 1 else "slower" if high < 1 else "no difference shown",
+            "says": "" if not known else "faster" if low > 1 else "slower" if high < 1 else "no significant difference",
             "at": place(c["ratio"]), "from": place(low if known else c["ratio"]),
             "width": round(place(high) - place(low), 2) if known else 0})
     return rows
@@ -264,7 +264,7 @@ def unmeasured_groups(result):
     groups = {}
     for entry in result["unmeasured"]:
         record = entry["roofmark"]
-        groups.setdefault((record["status"], record.get("reason", "no reason was recorded")), []).append(entry["name"])
+        groups.setdefault((record["status"], record.get("reason", "no reason recorded")), []).append(entry["name"])
     return [{"status": status, "reason": reason, "cases": cases}
             for (status, reason), cases in sorted(groups.items(), key=lambda item: order.index(item[0][0]))]
 
@@ -274,8 +274,8 @@ def wall_time(result):
         return []
     spent = result["wall_time"]
     total = spent["total_seconds"]
-    parts = {"timing": "timing", "warm_up": "warming up", "preparation": "preparing (allocating, filling, choosing algorithms)",
-             "verification": "verifying results", "writing": "writing files", "other": "everything else"}
+    parts = {"timing": "timing", "warm_up": "warming up", "preparation": "preparing (allocating, filling, tuning)",
+             "verification": "verifying results", "writing": "writing files", "other": "other"}
     return [{"what": what, "seconds": units.duration(spent[f"{key}_seconds"]),
              "share": units.share(spent[f"{key}_seconds"] / total if total else 0),
              "percent": round(100 * spent[f"{key}_seconds"] / total, 2) if total else 0} for key, what in parts.items()]
@@ -304,7 +304,7 @@ def device_facts(result):
     d = result["device"]
     processors = "cores" if d["kind"] == "cpu" else "multiprocessors (SMs)"
     return facts([
-        ("device", f"{d['name']} ({d['id']})"), ("published figures", None if d["kind"] == "cpu" else "known" if d["known"] else "not known: see the findings"),
+        ("device", f"{d['name']} ({d['id']})"), ("published figures", None if d["kind"] == "cpu" else "known" if d["known"] else "unknown: see the findings"),
         (processors, d["multiprocessors"]), ("compute capability", d.get("compute_capability")),
         ("rated clock", units.clock(d.get("rated_clock_hz"))), ("highest clock", units.clock(d.get("highest_clock_hz"))), ("memory clock", units.clock(d.get("memory_clock_hz"))),
         ("memory bus", f"{d['memory_bus_bits']} bit" if "memory_bus_bits" in d else None),
@@ -325,17 +325,17 @@ def run_facts(result, digest):
         ("built by", f"{b['compiler']}, {b['build_type']}" + (f", for {b['cuda_architectures']}" if "cuda_architectures" in b else "")),
         ("command", " ".join(result["arguments"])), ("suite", result["suite"]),
         ("operands", f"{DATA[result['data']]}, seed {result['seed']}"), ("started", result["started_utc"]),
-        ("finished", result.get("finished_utc", "never: the file was recovered from the journal")),
+        ("finished", result.get("finished_utc", "not finished: the file was recovered from the journal")),
         ("result file", f"SHA-256 {digest}")])
 
 
 def host_details(result):
-    """Of the host, where it is not itself the device."""
+    """Details of the host, unless it is the device."""
     return [] if result["device"]["kind"] == "cpu" else flat(result["host"].get("details", {}), "host")
 
 
 def conditions(result):
-    """What the device did while it was measured."""
+    """Clock, power and temperature of the device during the measurements."""
     clocks, powers, temperatures, reasons = [], [], [], {}
     for entry in result["benchmarks"]:
         for block in entry["roofmark"]["measurement"]["blocks"]:
@@ -355,7 +355,7 @@ def conditions(result):
 
 
 def team_section(result, figure, titles):
-    """What the page says of communication; `figure` takes a figure and gives its name."""
+    """The section on communication; `figure` registers a figure and returns its id."""
     made = {"members": table("members", *communication.members(result), empty=False)}
     for name, plot in (("busbw", communication.busbw(result)), ("scaling", communication.scaling(result)),
                        ("overlap", communication.overlaps(result))):
@@ -371,7 +371,7 @@ def team_section(result, figure, titles):
         if communication.concerns(entry) and not communication.is_collective(entry):
             apart.setdefault(entry["roofmark"]["family"], []).append(entry)
     made["apart"] = [(family, len(entries), family_table(family, entries, titles)) for family, entries in apart.items()]
-    made["guilty"], made["judged"] = communication.guilty(result)
+    made["stragglers"], made["judged"] = communication.stragglers(result)
     return made
 
 
@@ -384,7 +384,7 @@ def template():
 
 
 def page(result, digest):
-    """The report as HTML."""
+    """The page as HTML."""
     families = {}
     for entry in result["benchmarks"]:
         if not communication.concerns(entry) or "communication" not in result:
@@ -417,15 +417,15 @@ def page(result, digest):
 
 
 def script_safe(value):
-    """JSON that can stand inside a script element."""
+    """JSON that is safe inside a script element."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def write(path, text):
-    """By a temporary file beside it and rename: a file that stood before is whole or replaced."""
+    """Writes a temporary file and renames it: an existing file stays whole or is replaced."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise Problem(NOT_WRITTEN, f"cannot write {path}: it is no file")
+        raise Problem(NOT_WRITTEN, f"cannot write {path}: it is not a regular file")
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
         try:
@@ -440,10 +440,10 @@ def write(path, text):
 
 
 def main(arguments):
-    parser = Parser(prog="report", description="Makes one self-contained HTML page of a roofmark result file.",
+    parser = Parser(prog="report", description="Writes a roofmark result file as one self-contained HTML page.",
                     epilog="Exit status: 0; 2 bad usage or input; 3 the page could not be written.")
     parser.add_argument("result", metavar="RESULT.json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where the page goes (default: report.html beside the result)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file [report.html beside the result]")
     options = parser.parse_args(arguments)
     output = options.output or str(Path(options.result).parent / "report.html")
     if os.path.realpath(output) == os.path.realpath(options.result):

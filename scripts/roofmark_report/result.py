@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a result file, or says in a line why it is none."""
+"""Reads a result file, or says in one line why it cannot be read."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import jsonschema
 from .program import BAD_INPUT, ROOT, Problem
 
 SCHEMA_VERSION = 2
-# No quantity of a result is beyond these, and within them no product or ratio of three of them overflows.
+# Every quantity of a result is within these limits; products and ratios of three of them do not overflow.
 LARGEST, SMALLEST = 1e90, 1e-90
 
 
@@ -21,7 +21,7 @@ class _OutOfRange(ValueError):
 
 def _number(text, kind):
     value = kind(text)
-    # Too long for the type reads as infinity, which fails here too.
+    # A number too long for the type reads as infinity and fails here too.
     if value != 0 and not SMALLEST < abs(value) < LARGEST:
         raise _OutOfRange(f"the number {text[:30]} is out of any range")
     return value
@@ -38,14 +38,14 @@ def _no_number(text):
 
 
 def _fits(value, schema):
-    """Whether a value is known to fit a schema of nothing but a type and a minimum; False says nothing."""
+    """True where a value fits a schema of only a type and a minimum; False is inconclusive."""
     kinds = {"number": (int, float), "integer": (int,), "boolean": (bool,), "string": (str,)}
     return (schema.keys() <= {"type", "minimum"} and type(value) in kinds.get(schema.get("type"), ())
             and ("minimum" not in schema or value >= schema["minimum"]))
 
 
 def _items(validator, items, instance, schema):
-    """The keyword `items`; the samples are long lists of numbers, which the general way takes seconds for."""
+    """The keyword `items`: the general validation of long lists of samples takes seconds."""
     simple = items
     if isinstance(items, dict) and items.keys() == {"$ref"}:
         simple = SCHEMA["$defs"][items["$ref"].rpartition("/")[2]]
@@ -63,7 +63,7 @@ def _cut(text, length=160):
 
 
 def parse(data):
-    """A result file's bytes as what json.loads makes of them; raises ValueError, with a line that says what is wrong."""
+    """Parses the bytes of a result file; raises ValueError with one line that says what is wrong."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -78,7 +78,7 @@ def parse(data):
     except RecursionError as error:
         raise ValueError("nested too deeply for a result") from error
     if not isinstance(result, dict) or "schema_version" not in result:
-        raise ValueError("not written by roofmark: it has no schema_version")
+        raise ValueError("not written by roofmark: no schema_version")
     version = result["schema_version"]
     if version == 1 and not isinstance(version, bool):
         raise ValueError("written by an older roofmark (schema 1), whose cases have other names: measure again, or read it with that "
@@ -92,7 +92,7 @@ def parse(data):
 
 
 def _check_records(result):
-    """What a schema cannot say."""
+    """Checks that a JSON schema cannot express."""
     seen = set()
     for entry in result["benchmarks"] + result["unmeasured"]:
         key = key_of(entry)
@@ -102,11 +102,11 @@ def _check_records(result):
     for entry in result["benchmarks"]:
         samples = entry["roofmark"]["measurement"]["samples"]
         if len({len(column) for column in samples.values()}) > 1:
-            raise ValueError(f"case {_cut(entry['name'])}: its lists of samples differ in length")
+            raise ValueError(f"case {_cut(entry['name'])}: its sample lists differ in length")
 
 
 def key_of(entry):
-    """The ceilings family is measured twice, so a name alone does not tell its records apart."""
+    """The ceilings are measured twice, so a record is identified by name and pass."""
     return entry["name"], entry["roofmark"]["pass"]
 
 

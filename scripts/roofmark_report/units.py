@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities as people read them: three digits and a decimal prefix. An absent quantity is an empty string."""
+"""Formats quantities with three digits and a decimal prefix. An absent quantity is an empty string."""
 
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 PER_SECOND = {"FLOP": "FLOP/s", "op": "op/s", "B": "B/s", "exp": "exp/s", "access": "accesses/s", "launch": "launches/s"}
@@ -20,7 +20,7 @@ def scaled(value, unit):
         magnitude = int(f"{abs(value):.2e}".partition("e")[2])
         exponent = min(max(magnitude // 3 * 3, min(PREFIXES)), max(PREFIXES))
     prefix = PREFIXES[exponent]
-    # "450 k launches/s": a prefix does not run into a word.
+    # "450 k launches/s": a space between prefix and word.
     return f"{digits(value / 10.0**exponent)} {prefix}{' ' if prefix and len(unit) > 6 else ''}{unit}"
 
 
@@ -37,7 +37,7 @@ def size(value):
 
 
 def capacity(value):
-    """Of a memory or a cache, which come in powers of two: 60 MiB."""
+    """The size of a memory or cache in binary units: 60 MiB."""
     for exponent, prefix in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
         if value >= 1 << exponent:
             return f"{digits(value / (1 << exponent)) if value % (1 << exponent) else value >> exponent} {prefix}B"

@@ -90,7 +90,7 @@ def test_cases_of_one_run_alone_and_other_verdicts(small):
     rows, lines = compare.compare(small, other)
     assert len(rows) == len(small["benchmarks"]) - 2 and lost["name"] not in {row[0] for row in rows}
     assert "1 listed in A alone, 0 in B alone" in lines[0]
-    assert f"other verdict: {wrong['name']}: ok, then wrong" in lines
+    assert f"different verdict: {wrong['name']}: ok, then wrong" in lines
 
 
 def test_rounds_of_other_pairs_are_not_compared(small):
@@ -98,7 +98,7 @@ def test_rounds_of_other_pairs_are_not_compared(small):
     small["benchmarks"][0]["roofmark"]["message"] = {"groups": [[0, 1]]}
     other["benchmarks"][0]["roofmark"]["message"] = {"groups": [[1, 2]]}
     rows, lines = compare.compare(small, other)
-    assert len(rows) == len(small["benchmarks"]) - 1 and any(line.startswith("1 cases have other ranks in B") for line in lines)
+    assert len(rows) == len(small["benchmarks"]) - 1 and any(line.startswith("1 cases have different ranks in B") for line in lines)
     other["benchmarks"][0]["roofmark"]["message"] = {"groups": [[0, 1]]}
     assert len(compare.compare(small, other)[0]) == len(rows) + 1
 

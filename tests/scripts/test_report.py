@@ -106,7 +106,7 @@ def test_findings_stand_by_severity_with_their_advice(h200):
 
 @pytest.mark.parametrize("change, level, said", [
     (lambda r: (r["unmeasured"].clear(), r["findings"].clear()), "good", "Every case was measured, and no result was wrong"),
-    (lambda r: (r["unmeasured"].clear(), r["findings"].append(r["findings"][0] | {"kind": "drift"})), "warn", "the roofs are in doubt"),
+    (lambda r: (r["unmeasured"].clear(), r["findings"].append(r["findings"][0] | {"kind": "drift"})), "warn", "the ceilings are in doubt"),
     (lambda r: None, "bad", "1 case gave a wrong result"),
     (lambda r: r["unmeasured"].pop(2), "warn", "2 cases could not be measured"),
     (lambda r: r.update(complete=False, unmeasured=[]), "warn", "was cut off"),
@@ -120,7 +120,7 @@ def test_verdict(h200, change, level, said):
 def test_an_interrupted_run_is_no_pass(h200):
     made = make_result.interrupted(h200)
     made["unmeasured"] = [e for e in made["unmeasured"] if e["roofmark"]["status"] == "not_run"]
-    assert report.verdict(made)[:2] == ("warn", "The run was interrupted: this is a part of it")
+    assert report.verdict(made)[:2] == ("warn", "The run was interrupted: these results are incomplete")
 
 
 @pytest.mark.usefixtures("no_plotly")
@@ -332,8 +332,8 @@ def test_fused_operations_stand_beside_separate_ones(h200):
     figure = plots.fused_pairs(h200)
     assert [name.split("/")[1] for name in figure["data"][0]["y"]] == ["bias_gelu_residual", "adamw"]
     assert all(ratio > 2 for ratio in figure["data"][0]["x"])
-    assert "What fusion buys" in report.page(h200, "0" * 64)
-    assert plots.fused_pairs(cpu) is None and "What fusion buys" not in report.page(cpu, "0" * 64)
+    assert "Speed-up by fusion" in report.page(h200, "0" * 64)
+    assert plots.fused_pairs(cpu) is None and "Speed-up by fusion" not in report.page(cpu, "0" * 64)
 
 
 def without_breaks(page):
@@ -401,7 +401,7 @@ def test_a_team_of_which_nothing_is_known_yet(cluster):
     cluster["findings"] = []
     cluster["communication"] = {key: [] for key in cluster["communication"]}
     page = report.page(cluster, "0" * 64)
-    assert "Who measured together" in page and "Who stands out" not in page and "Bus bandwidth over size" not in page
+    assert "<h3>Ranks</h3>" in page and "Stragglers" not in page and "Bus bandwidth over size" not in page
 
 
 @pytest.mark.usefixtures("no_plotly")
