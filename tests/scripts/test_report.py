@@ -91,7 +91,7 @@ def test_what_binds_is_called_as_in_the_table_of_ceilings(result):
 
 def test_the_kinds_of_findings_that_the_report_knows_are_those_of_the_schema():
     properties = reader.SCHEMA["$defs"]["finding"]["properties"]
-    assert report.DOUBTS | set(communication.GUILTY) <= set(properties["kind"]["enum"])
+    assert report.DOUBTS | set(communication.STRAGGLERS) <= set(properties["kind"]["enum"])
     assert set(report.SEVERITIES) == set(properties["severity"]["enum"])
 
 
