@@ -17,7 +17,7 @@
 
 namespace roofmark {
 
-/// What n ranks do together, each with a `chunk` of elements; "total" is n chunks, by rank.
+/// A collective over n ranks; `chunk` elements per rank, "total" is n chunks in the order of the ranks.
 ///   all_reduce      out = reduction of the ranks' in                          in chunk, out chunk
 ///   all_gather      out = the ranks' in, one after another                    in chunk, out total
 ///   reduce_scatter  out = this rank's chunk of the reduction of the ranks' in in total, out chunk
@@ -26,9 +26,9 @@ namespace roofmark {
 ///   all_to_all      chunk r of out = this rank's chunk of rank r's in         in total, out total
 ///   gather          the root's out = the ranks' in, one after another         in chunk, out total (root)
 ///   scatter         out = this rank's chunk of the root's in                  in total (root), out chunk
-///   send_recv       out = in of the rank before, in a ring                    in chunk, out chunk
-///   ping_pong       of two ranks, each the other's peer: the lower one's in goes to the other's out and from there back to the
-///                   lower one's out                                           in chunk (the lower), out chunk
+///   send_recv       out = in of the previous rank in a ring                   in chunk, out chunk
+///   ping_pong       two peers: the lower rank's in goes to the other's out, and from there back to the lower rank's out
+///                                                                             in chunk (the lower), out chunk
 enum class Collective {
   all_reduce,
   all_gather,
@@ -62,16 +62,16 @@ constexpr std::string_view name(Reduction reduction) {
 constexpr bool reduces(Collective op) {
   return op == Collective::all_reduce || op == Collective::reduce_scatter || op == Collective::reduce;
 }
-/// One rank, the root, holds the whole of what goes in or comes out.
+/// One rank, the root, holds all of the input or output.
 constexpr bool has_root(Collective op) {
   return op == Collective::broadcast || op == Collective::reduce || op == Collective::gather || op == Collective::scatter;
 }
-/// The size in a name and a table is of n chunks, as nccl-tests counts it, and not of one.
+/// nccl-tests' size counts n chunks, not one.
 constexpr bool counts_total(Collective op) {
   return op == Collective::all_gather || op == Collective::reduce_scatter || op == Collective::all_to_all ||
          op == Collective::gather || op == Collective::scatter;
 }
-/// Chunks that a rank brings and gets.
+/// Chunks of a rank's input and output.
 constexpr int chunks_in(Collective op, int ranks, bool root) {
   if (op == Collective::reduce_scatter || op == Collective::all_to_all) return ranks;
   if (op == Collective::scatter) return root ? ranks : 0;
@@ -83,8 +83,8 @@ constexpr int chunks_out(Collective op, int ranks, bool root) {
   return op == Collective::reduce && !root ? 0 : 1;
 }
 
-/// busbw / algbw, as nccl-tests' PERFORMANCE.md defines them: algbw = size / time; busbw is what every link of a ring of n
-/// carries in one direction, so that it compares with the hardware's rate whatever n is.
+/// busbw / algbw, as nccl-tests' PERFORMANCE.md defines them: algbw = size / time; busbw is the rate of each link of a ring in
+/// one direction, so it compares with the hardware's rate for any n.
 constexpr double bus_factor(Collective op, int ranks) {
   const double n = ranks;
   switch (op) {
@@ -105,7 +105,28 @@ constexpr double bus_factor(Collective op, int ranks) {
   return 1;
 }
 
-/// One collective; `in` and `out` may be null where a rank brings or gets nothing.
+/// Transfers that follow one another when a ring of n does the whole of it; 0 where no ring does.
+constexpr int ring_steps(Collective op, int ranks) {
+  switch (op) {
+    case Collective::all_reduce:
+      return 2 * (ranks - 1);
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
+      return ranks - 1;
+    case Collective::send_recv:
+      return 1;
+    case Collective::ping_pong:
+      break;
+  }
+  return 0;
+}
+
+/// One call; `in` or `out` may be null where a rank has no input or output.
 struct CollectiveCall {
   Collective op = Collective::all_reduce;
   DataType type = DataType::fp32;
@@ -117,11 +138,11 @@ struct CollectiveCall {
   std::size_t chunk = 0;  ///< elements
 };
 
-/// How the memory that a communicator is given was allocated and made known to it.
+/// How a communicator's memory is allocated and registered.
 enum class Buffer {
   plain,       ///< the device's own allocation
-  registered,  ///< by the library's allocator, and registered for zero-copy
-  symmetric    ///< the same, in a window that every rank registers at once
+  registered,  ///< by the library's allocator, registered for zero-copy
+  symmetric    ///< the same, in a window that all ranks register together
 };
 
 constexpr std::string_view name(Buffer buffer) {
@@ -129,56 +150,55 @@ constexpr std::string_view name(Buffer buffer) {
   return names[static_cast<int>(buffer)];
 }
 
-/// The ranks of a collective. Created and destroyed by all its ranks together, destroyed after the graphs that captured its
-/// calls.
+/// The ranks of a collective, which create and destroy it together. Destroy graphs that captured its calls first.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int size() const = 0;
   virtual int rank() const = 0;
 
-  /// The library does it with this type; every rank gets the same answer.
+  /// The library implements `op` for this type; the same answer on every rank.
   virtual bool supports(Collective op, DataType type, Reduction reduction) const = 0;
-  /// Of a chunk; enqueue throws Unsupported for more.
+  /// Largest chunk; enqueue throws Unsupported for more.
   virtual std::size_t most_elements() const { return std::numeric_limits<std::size_t>::max(); }
-  /// The library has a call whose in and out are two arrays.
+  /// The library has a call with separate in and out arrays.
   virtual bool out_of_place(Collective op) const = 0;
-  /// In place, the one of `in` and `out` that is a chunk begins so many chunks into the one that is the total (0 where neither
-  /// or both are); negative where the library has no such call. Where in and out lie so, enqueue takes the call as in place.
+  /// In place, the array of one chunk starts this many chunks into the array of all chunks (0 where in and out are equally
+  /// long); negative where the library has no in-place call. enqueue recognises an in-place call by its addresses.
   virtual int in_place_offset(Collective op) const = 0;
   /// Enqueues; on the CPU it blocks until this rank's part is done.
   virtual void enqueue(const CollectiveCall& call, Stream stream) = 0;
-  /// The call, with `work` of this rank enqueued beside it: on a stream of its own that leaves `stream` and joins it again;
-  /// on the CPU started, then `work`, then waited for.
+  /// The call, with `work` of this rank beside it: on its own stream, which forks from `stream` and joins it; on the CPU the
+  /// call is started, `work` runs, then the call is completed.
   virtual void enqueue_beside(const CollectiveCall& call, Stream stream, const std::function<void()>& work) = 0;
 
-  /// Memory of a kind other than plain; called by all ranks together, and freed by all. Throws Unsupported where the library
-  /// has none.
+  /// Memory of a kind other than plain; allocated and freed by all ranks together. Throws Unsupported where the library has
+  /// none.
   virtual std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) = 0;
-  /// What the library says of how it did the last call that was enqueued outside of a graph: algorithm, protocol, transport.
+  /// How the library ran the last call outside of a graph: algorithm, protocol, transport.
   virtual std::vector<std::pair<std::string, std::string>> notes() const = 0;
-  /// Throws DeviceError where something went wrong after the call that enqueued it had returned.
+  /// Throws DeviceError for an asynchronous error.
   virtual void check_health() {}
   /// "NCCL 2.28.9", "Open MPI v4.1.4".
   virtual std::string library() const = 0;
 };
 
-/// Communicators over NCCL, which is loaded at its first use; without it all of these throw Unsupported.
+/// Communicators over NCCL, which is loaded at its first use; without it these throw Unsupported.
 struct NcclKernels {
-  /// Made on one rank, and given to all that create() a communicator together.
+  /// Made on one rank, for all ranks that create() a communicator together.
   std::string (*unique_id)();
-  /// Of `size` ranks, each with the current device of its calling thread. Throws DeviceError, with NCCL's own words.
+  /// One rank, on the calling thread's current device. Throws DeviceError with NCCL's text.
   std::unique_ptr<Communicator> (*create)(const std::string& unique_id, int size, int rank);
   /// 22809 for 2.28.9.
   int (*version)();
 };
 
-/// All-reduce over several GPUs of this node from one process: a plan that owns their communicators, and is given the arrays.
+/// All-reduce over several GPUs of this host from one process: a plan that owns their communicators.
 class NodeAllReduce {
  public:
   virtual ~NodeAllReduce() = default;
   /// out[d][i] = the reduction over the devices of in[d][i], i < count; in[d] and out[d] are device d's, and may be the same.
-  /// Enqueues on `stream`, one of the first device's, which the other devices' own streams leave and join again.
+  /// Enqueues on `stream` of the first device, from which the other devices' own streams fork and which they join.
   virtual void launch(const std::vector<const void*>& in, const std::vector<void*>& out, std::size_t count, DataType type,
                       Reduction reduction, Stream stream) = 0;
   virtual bool supports(DataType type, Reduction reduction) const = 0;
@@ -188,23 +208,22 @@ class NodeAllReduce {
 };
 
 struct NodeCollectiveKernels {
-  /// `devices`: CUDA's ordinals, each once. Throws Unsupported without NCCL, DeviceError with its own words.
+  /// `devices`: distinct CUDA ordinals. Throws Unsupported without NCCL, DeviceError with NCCL's text.
   std::unique_ptr<NodeAllReduce> (*all_reduce)(const std::vector<int>& devices);
 };
 
-/// What the ranks' arrays hold: small whole numbers, scattered by a hash of the seed, so that every sum is exact, in any
-/// order. The formula, and what a wrong result can hide from, is in kernels/collective_data.hpp.
+/// Test data of the ranks: small integers, scattered by a hash of the seed, so that every sum is exact in any order.
 struct CollectiveData {
   std::uint64_t seed = 0;
   int ranks = 1;
 };
 
-/// Fills and expects what the collectives carry.
+/// Generates the collectives' data and their expected results.
 struct CollectiveDataKernels {
-  /// out[i] = element first + i of what `rank` brings.
+  /// out[i] = element first + i of the input of `rank`.
   void (*fill)(DataType type, void* out, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
                Stream stream);
-  /// expected[i] = element first + i of what `rank` brings, as a double (exactly).
+  /// expected[i] = the same element as a double, exactly.
   void (*expect)(DataType type, double* expected, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
                  Stream stream);
   /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms|, of avg over n. Sums

@@ -35,21 +35,20 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return found;
 }
 
-/// Of a folder of the PCI device; -1 there means none.
+/// Of a PCI device's folder; -1 in the file means none.
 std::optional<int> numa_node(const fs::path& device) {
   const auto node = number(device / "numa_node");
   return node && *node >= 0 ? std::optional<int>(static_cast<int>(*node)) : std::nullopt;
 }
 
-/// Of an interface; not every driver knows, and some say -1.
+/// Of an interface; some drivers give none, others -1.
 std::optional<double> interface_rate(const fs::path& interface) {
   const auto megabits = number(interface / "speed");
   return megabits && *megabits > 0 ? std::optional<double>(*megabits * 1e6 / 8) : std::nullopt;
 }
 
-/// "200 Gb/sec (4X HDR)". SDR (which older kernels do not name), DDR and QDR put 8 bits on the line as 10, FDR 64 as 66, and
-/// their figures are of the line; the others' are of the data, and so is every one of an Ethernet port (InfiniBand Architecture
-/// Specification, volume 2).
+/// "200 Gb/sec (4X HDR)". SDR (which older kernels do not name), DDR and QDR are line rates with 8b/10b encoding, FDR with
+/// 64b/66b; the others, and all Ethernet rates, are data rates (InfiniBand Architecture Specification, volume 2).
 std::optional<double> port_rate(const fs::path& port, bool infiniband) {
   const auto gigabits = number(port / "rate");
   if (!gigabits || *gigabits <= 0) return std::nullopt;
@@ -68,7 +67,7 @@ std::vector<Nic> rdma_ports(const fs::path& root) {
       Nic nic;
       nic.name = fmt::format("{}:{}", device.filename().string(), port.filename().string());
       nic.kind = layer == "InfiniBand" ? "InfiniBand" : layer == "Ethernet" ? "RoCE" : "RDMA";
-      // The rate in words knows InfiniBand's steps alone.
+      // `rate` knows InfiniBand's steps only.
       if (nic.kind == "RoCE") {
         const std::string interface = first_line(port / "gid_attrs/ndevs/0");
         if (!interface.empty()) nic.bytes_per_second = interface_rate(root / "sys/class/net" / interface);
@@ -86,7 +85,7 @@ bool is_up(const fs::path& interface) {
   return state == "up" || (state == "unknown" && number(interface / "carrier") == 1);
 }
 
-/// Of all its members; absent where they are of several.
+/// The one node of all its members.
 std::optional<int> bond_numa_node(const fs::path& bond) {
   std::set<std::optional<int>> nodes;
   std::ifstream in(bond / "bonding/slaves");
@@ -99,21 +98,21 @@ std::vector<Nic> interfaces(const fs::path& root) {
   std::vector<Nic> hardware, pairs;
   for (const fs::path& interface : entries(root / "sys/class/net")) {
     if (number(interface / "type") != kEthernet || !is_up(interface)) continue;
-    // What is behind a bond, or the virtual machine's fast path behind its slow one, is counted there; what is behind a bridge
-    // is not, since the bridge is no hardware.
+    // A bond stands for its members, and a virtual machine's paravirtual interface for its fast path. A bridge is no hardware:
+    // its members count.
     const bool behind_bridge = fs::exists(interface / "brport");
     if (fs::exists(interface / "master") && !behind_bridge) continue;
     const bool bond = fs::exists(interface / "bonding");
     const std::vector<fs::path> all = entries(interface);
     const bool stacked = std::any_of(all.begin(), all.end(), [](const fs::path& entry) {
-      return entry.filename().string().starts_with("lower_");  // a VLAN on another interface, say
+      return entry.filename().string().starts_with("lower_");  // such as a VLAN
     });
     Nic nic{interface.filename().string(), "Ethernet", interface_rate(interface), numa_node(interface / "device")};
     if (bond) nic.numa_node = bond_numa_node(interface);
     if (bond || fs::exists(interface / "device")) {
       hardware.push_back(std::move(nic));
     } else if (!behind_bridge && !stacked && number(interface / "iflink") != number(interface / "ifindex")) {
-      nic.bytes_per_second.reset();  // the kernel says 10 Gb/s of every pair
+      nic.bytes_per_second.reset();  // the kernel gives every pair 10 Gb/s
       pairs.push_back(std::move(nic));
     }
   }

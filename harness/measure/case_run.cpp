@@ -43,6 +43,7 @@ Record blank_record(const Case& c, int pass) {
   record.shape = c.shape;
   record.work = c.work;
   record.message = c.message;
+  record.overlap = c.overlap;
   record.raises = c.raises;
   record.pass = pass;
   return record;

@@ -98,8 +98,17 @@ std::string value_of(const Shape& shape, std::string_view key);
 /// family/operation/type/key:value...; family/type/key:value... where the family has one operation.
 std::string case_name(const std::string& family, const std::string& operation, DataType type, const Shape& shape);
 
+/// Who exchanges a message with whom.
+enum class Pattern {
+  collective,  ///< all ranks of a communicator take part
+  neighbours,  ///< each rank sends to the next one: a step of a ring
+  pairs        ///< each group is two ranks, whose link alone the message crosses, there and back
+};
+
 /// What the ranks of a case send one another, in the words of nccl-tests.
 struct Message {
+  Pattern pattern = Pattern::collective;
+  int ring_steps = 0;     ///< of a ring that does the whole of it; 0: no ring does
   int ranks = 1;          ///< of one communicator; several may be at it at once
   std::size_t bytes = 0;  ///< size: algbw = bytes / time
   std::size_t count = 0;  ///< elements that are given to one call: of one part where `bytes` are of all ranks' parts
@@ -108,10 +117,14 @@ struct Message {
   int root = -1;          ///< -1: none
   std::string reduction;  ///< sum, max, avg, or empty
   std::string place;      ///< in, out
-  /// Where the network itself reduces (NVLS): the bytes that are left on the wire, a rank and direction.
-  std::optional<double> switched_bytes;
   /// The ranks of each communicator, where not all ranks are in one.
   std::vector<std::vector<int>> groups;
+};
+
+/// A case's part in three that show how much communication is hidden behind work: each alone, and both together.
+struct OverlapPart {
+  enum class Role { work, communication, together } role = Role::work;
+  std::string series;  ///< what the three have in common
 };
 
 /// One point of a sweep, cheap to list: nothing is allocated before prepare.
@@ -130,6 +143,7 @@ struct Case {
   /// The resource whose empirical ceiling this case may raise; only cases of the ceilings family have one.
   std::optional<Resource> raises;
   std::optional<Message> message;
+  std::optional<OverlapPart> overlap;
   /// Why this kind of device cannot do it; empty when it can.
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;

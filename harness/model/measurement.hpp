@@ -79,6 +79,7 @@ struct Record {
   Shape shape;
   Work work;
   std::optional<Message> message;
+  std::optional<OverlapPart> overlap;
   std::optional<Resource> raises;
   int pass = 1;  ///< the ceilings family is measured twice: 1 before the suite, 2 after it
 

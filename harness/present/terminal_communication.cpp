@@ -10,190 +10,18 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "harness/model/units.hpp"
+#include "harness/present/cells.hpp"
+#include "harness/present/terminal_collectives.hpp"
 
 namespace roofmark {
 
 namespace {
 
-using Row = std::vector<std::string>;
-
 constexpr int kLargestMatrix = 16;
 constexpr std::size_t kWorstPairs = 10;
 constexpr double kLine = 0.9;  // the least r2 of times that are called a line
-
-std::string bold(const TerminalStyle& style, const std::string& text) {
-  return style.colour ? fmt::format("\033[1m{}\033[0m", text) : text;
-}
-
-std::string red(const TerminalStyle& style, const std::string& text) {
-  return style.colour ? fmt::format("\033[31m{}\033[0m", text) : text;
-}
-
-// As nccl-tests prints them: microseconds, and 10^9 bytes per second.
-std::string micros(double seconds) {
-  const double us = seconds * 1e6;
-  return fmt::format("{:.{}f}", us, us < 100 ? 2 : us < 10000 ? 1 : 0);
-}
-std::string giga(double bytes_per_second) { return fmt::format("{:.2f}", bytes_per_second / 1e9); }
-
-/// One call out of place and in place: one line of nccl-tests.
-struct Line {
-  const Record* out = nullptr;  ///< also what is neither
-  const Record* in = nullptr;
-};
-
-/// What tells a record from others of its family and type beside nccl-tests' columns: group:node issue:graph.
-std::string variant(const Record& record) {
-  static const std::set<std::string> columns = {"bytes", "ranks", "op", "place", "impl"};
-  std::string words;
-  for (const auto& [key, value] : record.shape) {
-    if (!columns.contains(key)) words += fmt::format("{}{}:{}", words.empty() ? "" : " ", key, value);
-  }
-  return words;
-}
-
-std::string wrong_elements(const Record& record) {
-  const auto& found = record.verification_after ? record.verification_after : record.verification_before;
-  const std::size_t count =
-      std::max(record.verification_before ? record.verification_before->wrong : 0, found ? found->wrong : 0);
-  if (record.status == Status::wrong) return count ? std::to_string(count) : "wrong";
-  return found && found->status == Verification::Status::passed ? "0" : "N/A";
-}
-
-void add_place(Row& row, const Record* record) {
-  if (!record) {
-    row.insert(row.end(), 4, "");
-    return;
-  }
-  const auto bandwidth = bus_bandwidth(*record);
-  for (const double BusBandwidth::*rate : {&BusBandwidth::algbw, &BusBandwidth::busbw}) {
-    if (rate == &BusBandwidth::algbw) row.push_back(bandwidth ? micros(bandwidth->seconds) : "-");
-    row.push_back(bandwidth ? giga((*bandwidth).*rate) : "-");
-  }
-  row.push_back(wrong_elements(*record));
-}
-
-Row table_row(const Line& line, const std::map<std::string, double>& ring_ratios) {
-  const Record& record = line.out ? *line.out : *line.in;
-  const Message& message = *record.message;
-  Row row = {std::to_string(message.bytes),
-             std::to_string(message.count),
-             std::string(name(record.type)),
-             message.reduction.empty() ? "none" : message.reduction,
-             std::to_string(message.root),
-             std::to_string(message.ranks),
-             variant(record)};
-  add_place(row, line.out);
-  add_place(row, line.in);
-  const Placement placement = record.placement.value_or(Placement{});
-  const auto ring = ring_ratios.find(record.name);
-  row.push_back(placement.bound_by.empty() ? "-" : placement.bound_by);
-  row.push_back(format_share(placement.of_empirical));
-  row.push_back(format_share(placement.of_theoretical));
-  row.push_back(switched_share(record) ? format_share(switched_share(record)) : "");
-  row.push_back(ring == ring_ratios.end() ? "-" : fmt::format("{:.2f}", ring->second));
-  const Summary summary = record.measurement ? record.measurement->summary : Summary{};
-  for (const auto& percentile : {summary.p95, summary.p99}) {
-    row.push_back(percentile ? micros(*percentile / message.trips) : "-");
-  }
-  return row;
-}
-
-/// Columns in which no line says anything are left out; two lines of headings stand before the others. A place that was tried
-/// keeps its columns even where all of it was wrong.
-void drop_empty_columns(std::vector<Row>& rows) {
-  constexpr std::size_t first_of_places = 7, first_after_places = 15;
-  for (std::size_t column = rows.front().size(); column-- > 0;) {
-    const bool place = column >= first_of_places && column < first_after_places;
-    const auto silent = [&](const Row& row) { return row[column].empty() || (!place && row[column] == "-"); };
-    if (!std::all_of(rows.begin() + 2, rows.end(), silent)) continue;
-    for (Row& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
-  }
-}
-
-std::string collective_table(const std::string& title, const std::vector<Line>& lines,
-                             const std::map<std::string, double>& ring_ratios, const TerminalStyle& style) {
-  std::vector<Row> rows = {
-      {"size", "count", "type",  "redop",  "root", "ranks",   "",          "time",        "algbw",  "busbw", "#wrong",
-       "time", "algbw", "busbw", "#wrong", "roof", "of roof", "of theor.", "on the wire", "x ring", "p95",   "p99"},
-      {"(B)",  "(elements)", "",       "", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
-       "(us)", "(GB/s)",     "(GB/s)", "", "", "", "", "",     "",       "(us)",   "(us)"}};
-  const bool any_out = std::any_of(lines.begin(), lines.end(), [](const Line& line) { return line.out; });
-  const bool any_in = std::any_of(lines.begin(), lines.end(), [](const Line& line) { return line.in; });
-  std::vector<bool> wrong;
-  for (const Line& line : lines) {
-    rows.push_back(table_row(line, ring_ratios));
-    wrong.push_back((line.out && line.out->status == Status::wrong) || (line.in && line.in->status == Status::wrong));
-  }
-  drop_empty_columns(rows);
-  const std::string table = align(rows);
-  std::string text;
-  std::size_t number = 0;
-  for (std::size_t start = 0, end = 0; start < table.size(); start = end + 1, ++number) {
-    end = table.find('\n', start);
-    const std::string line = table.substr(start, end - start);
-    if (number == 0) {
-      std::string places = title;
-      std::size_t from = 0;
-      for (const char* place : {any_out ? "out-of-place" : "", any_in ? "in-place" : ""}) {
-        if (!*place) continue;
-        const std::size_t at = line.find("time", from);
-        from = line.find("#wrong", at) + 1;
-        places.resize(std::max(places.size() + 2, at), ' ');
-        places += place;
-      }
-      text += bold(style, places) + "\n";
-    }
-    text += (number < 2 ? bold(style, line) : wrong[number - 2] ? red(style, line) : line) + "\n";
-  }
-  return text;
-}
-
-/// The teams in the order in which they were measured, the reductions and sizes of each together.
-void gather_teams(std::vector<Line>& lines) {
-  using Team = std::tuple<int, std::string, std::string>;
-  std::map<Team, std::size_t> order;
-  const auto record = [](const Line& line) -> const Record& { return line.out ? *line.out : *line.in; };
-  const auto team = [&](const Line& line) {
-    const Message& message = *record(line).message;
-    return Team(message.ranks, variant(record(line)), message.reduction);
-  };
-  for (const Line& line : lines) order.emplace(team(line), order.size());
-  const auto place = [&](const Line& line) { return std::pair(order.at(team(line)), record(line).message->bytes); };
-  std::stable_sort(lines.begin(), lines.end(), [&](const Line& a, const Line& b) { return place(a) < place(b); });
-}
-
-std::string collective_tables(const std::vector<Record>& records, const Communication& communication,
-                              const TerminalStyle& style) {
-  std::map<std::string, double> ring_ratios;
-  for (const RingPrediction& ring : communication.rings) ring_ratios[ring.case_name] = ring.ratio;
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<Line>> tables;
-  std::map<std::string, std::size_t> places;  // of a call in its table, by the name without the place
-  for (const Record& record : records) {
-    if (!record.message || record.pass == 2) continue;
-    // Rounds of pairs that went well are in the matrix.
-    if (record.status != Status::wrong && (record.status != Status::ok || record.family == "ping_pong")) continue;
-    const std::string title =
-        case_name(record.family, record.operation, record.type, {{"impl", value_of(record.shape, "impl")}});
-    std::vector<Line>& lines = tables[title];
-    if (lines.empty()) order.push_back(title);
-    Shape shape = record.shape;
-    std::erase_if(shape, [](const auto& entry) { return entry.first == "place"; });
-    const auto [place, fresh] = places.emplace(case_name(record.family, record.operation, record.type, shape), lines.size());
-    if (fresh) lines.emplace_back();
-    (record.message->place == "in" ? lines[place->second].in : lines[place->second].out) = &record;
-  }
-  std::string text;
-  for (const std::string& title : order) {
-    gather_teams(tables[title]);
-    text += (text.empty() ? "" : "\n") + collective_table(title, tables[title], ring_ratios, style);
-  }
-  return text;
-}
 
 /// A table whose first row is its heading; nothing where there is no other.
 std::string titled(const std::vector<Row>& rows, const TerminalStyle& style) {
@@ -320,7 +148,7 @@ std::string pairs_text(const std::vector<PairTime>& pairs, const std::vector<Ran
 }
 
 std::string overlap_table(const std::vector<Overlap>& overlaps, const TerminalStyle& style) {
-  std::vector<Row> rows = {{"overlap", "product", "all-reduce", "both at once", "hidden", "+- 95 %", "product slower by"}};
+  std::vector<Row> rows = {{"overlap", "work alone", "communication alone", "together", "hidden", "+- 95 %", "work slower by"}};
   for (const Overlap& overlap : overlaps) {
     rows.push_back({overlap.series, format_seconds(overlap.work_seconds), format_seconds(overlap.communication_seconds),
                     format_seconds(overlap.together_seconds), format_share(overlap.hidden),
@@ -343,7 +171,7 @@ std::string slowest_table(const std::vector<Slowest>& slowest, const TerminalSty
 std::string communication_tables(const std::vector<Record>& records, const Communication& communication,
                                  const std::vector<RankInfo>& members, const TerminalStyle& style) {
   std::string text;
-  for (const std::string& part : {collective_tables(records, communication, style), fits_table(communication.fits, style),
+  for (const std::string& part : {collective_tables(records, communication.rings, style), fits_table(communication.fits, style),
                                   scaling_table(communication.scaling, style), pairs_text(communication.pairs, members, style),
                                   overlap_table(communication.overlaps, style), slowest_table(communication.slowest, style),
                                   findings_text(communication.findings, style)}) {
@@ -351,8 +179,9 @@ std::string communication_tables(const std::vector<Record>& records, const Commu
   }
   const bool judged = !communication.pairs.empty() || !communication.slowest.empty();
   if (!judged || !communication.findings.empty()) return text;
-  // Of two, one is always the slower.
-  return text + (members.size() > 2 ? "\nno rank, host or pair stands out\n" : "\nof two nobody can say whether one is slow\n");
+  // One of two is always slower.
+  return text +
+         (members.size() > 2 ? "\nno rank, host or pair stands out\n" : "\ntwo ranks cannot show which of them is slow\n");
 }
 
 namespace {

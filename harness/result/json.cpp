@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, 4> kIssues = {"automatic", "stream", "gat
 constexpr std::array<std::string_view, 2> kCaches = {"cold", "warm"};
 constexpr std::array<std::string_view, 2> kStops = {"interval", "budget"};
 constexpr std::array<std::string_view, 3> kDistributions = {"normal", "uniform", "zeros"};
+constexpr std::array<std::string_view, 3> kPatterns = {"collective", "neighbours", "pairs"};
+constexpr std::array<std::string_view, 3> kOverlapRoles = {"work", "communication", "together"};
 constexpr std::array<std::string_view, 3> kVerifications = {"passed", "failed", "nothing_to_verify"};
 
 template <class Enum, std::size_t N>
@@ -193,17 +195,20 @@ Verification verification_from_json(const Json& json) {
 Json to_json(const Message& message) {
   Json json = {
       {"ranks", message.ranks}, {"bytes", message.bytes}, {"count", message.count}, {"bus_factor", message.bus_factor}};
+  if (message.pattern != Pattern::collective) json["pattern"] = at(kPatterns, message.pattern);
+  if (message.ring_steps > 0) json["ring_steps"] = message.ring_steps;
   if (message.trips != 1) json["trips"] = message.trips;
   if (message.root >= 0) json["root"] = message.root;
   put(json, "reduction", message.reduction);
   put(json, "place", message.place);
-  put(json, "switched_bytes", message.switched_bytes);
   if (!message.groups.empty()) json["groups"] = message.groups;
   return json;
 }
 
 Message message_from_json(const Json& json) {
   Message message;
+  if (json.contains("pattern")) message.pattern = parse<Pattern>(kPatterns, json.at("pattern"));
+  message.ring_steps = json.value("ring_steps", 0);
   message.ranks = json.at("ranks").get<int>();
   message.bytes = json.at("bytes").get<std::size_t>();
   message.count = json.at("count").get<std::size_t>();
@@ -212,7 +217,6 @@ Message message_from_json(const Json& json) {
   message.root = json.value("root", -1);
   get(json, "reduction", message.reduction);
   get(json, "place", message.place);
-  get(json, "switched_bytes", message.switched_bytes);
   message.groups = json.value("groups", std::vector<std::vector<int>>());
   return message;
 }
@@ -276,6 +280,7 @@ Json to_json(const Record& record) {
   put(json, "reason", record.reason);
   json["pass"] = record.pass;
   if (record.message) json["message"] = to_json(*record.message);
+  if (record.overlap) json["overlap"] = {{"role", at(kOverlapRoles, record.overlap->role)}, {"series", record.overlap->series}};
   if (record.raises) json["raises"] = record.raises->id;
   json["work"] = to_json(record.work);
   json["memory_bytes"] = record.memory_bytes;
@@ -310,6 +315,10 @@ Record record_from_json(const Json& json) {
   get(json, "reason", record.reason);
   record.pass = json.at("pass").get<int>();
   if (json.contains("message")) record.message = message_from_json(json.at("message"));
+  if (json.contains("overlap")) {
+    const Json& overlap = json.at("overlap");
+    record.overlap = OverlapPart{parse<OverlapPart::Role>(kOverlapRoles, overlap.at("role")), overlap.at("series")};
+  }
   if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
   record.work = work_from_json(json.at("work"));
   record.memory_bytes = json.at("memory_bytes").get<std::size_t>();

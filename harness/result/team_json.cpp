@@ -30,6 +30,7 @@ Json to_json(const RankInfo& member) {
   put(json, "uuid", member.uuid);
   put(json, "pci_bus_id", member.pci_bus_id);
   put(json, "numa_node", member.numa_node);
+  put(json, "nvlink_domain", member.nvlink_domain);
   if (!member.cores.empty()) json["cores"] = member.cores;
   Json& nics = json["nics"] = Json::array();
   for (const Nic& nic : member.nics) {
@@ -60,6 +61,7 @@ RankInfo rank_info_from_json(const Json& json) {
   member.uuid = json.value("uuid", "");
   member.pci_bus_id = json.value("pci_bus_id", "");
   member.numa_node = optional<int>(json, "numa_node");
+  member.nvlink_domain = json.value("nvlink_domain", "");
   member.cores = json.value("cores", std::vector<int>());
   for (const Json& nic : json.at("nics")) {
     member.nics.push_back(

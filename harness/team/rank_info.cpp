@@ -27,7 +27,7 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// The one node that all of them are of.
+/// The node that has all of these cores.
 std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& root) {
   std::error_code ignored;
   for (const auto& node : fs::directory_iterator(root / "sys/devices/system/node", ignored)) {
@@ -58,6 +58,20 @@ std::optional<T> optional(const Json& json, const char* key) {
   return json.contains(key) ? std::optional<T>(json.at(key).get<T>()) : std::nullopt;
 }
 
+/// In the order of their lowest rank.
+template <class Key>
+std::vector<std::vector<int>> grouped(const std::vector<RankInfo>& members, const Key& key_of) {
+  std::map<std::string, std::vector<int>> by_key;
+  for (const RankInfo& member : members) by_key[key_of(member)].push_back(member.rank);
+  std::vector<std::vector<int>> groups;
+  for (auto& [key, ranks] : by_key) {
+    std::sort(ranks.begin(), ranks.end());
+    groups.push_back(std::move(ranks));
+  }
+  std::sort(groups.begin(), groups.end());
+  return groups;
+}
+
 }  // namespace
 
 RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
@@ -78,6 +92,7 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
   member.uuid = details.value("uuid", "");
   member.pci_bus_id = details.value("pci_bus_id", "");
   member.numa_node = optional<int>(details, "numa_node");
+  member.nvlink_domain = details.value("nvlink_domain", "");
   member.nvlink_bytes_per_second = optional<double>(details, "nvlink_bytes_per_second");
   member.nvlink_source = details.value("nvlink_source", "");
   member.pcie_bytes_per_second = optional<double>(details, "pcie_bytes_per_second");
@@ -86,15 +101,16 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
 }
 
 std::vector<std::vector<int>> ranks_by_host(const std::vector<RankInfo>& members) {
-  std::map<std::string, std::vector<int>> hosts;
-  for (const RankInfo& member : members) hosts[member.host].push_back(member.rank);
-  std::vector<std::vector<int>> groups;
-  for (auto& [host, ranks] : hosts) {
-    std::sort(ranks.begin(), ranks.end());
-    groups.push_back(std::move(ranks));
-  }
-  std::sort(groups.begin(), groups.end());
-  return groups;
+  return grouped(members, [](const RankInfo& member) { return member.host; });
+}
+
+std::vector<std::vector<int>> ranks_by_domain(const std::vector<RankInfo>& members) {
+  std::map<std::string, std::set<std::string>> domains;  // by host
+  for (const RankInfo& member : members) domains[member.host].insert(member.nvlink_domain);
+  return grouped(members, [&](const RankInfo& member) {
+    const bool whole = !member.nvlink_domain.empty() && domains.at(member.host).size() == 1;
+    return whole ? "domain " + member.nvlink_domain : "host " + member.host;
+  });
 }
 
 int ranks_on_gpu(const std::vector<RankInfo>& members, int rank) {
@@ -112,7 +128,7 @@ bool share_gpu(const std::vector<RankInfo>& members) {
 
 Roofline theoretical_links(const std::vector<RankInfo>& members) {
   Roofline roofline;
-  // The slowest, where every one is known.
+  // The slowest rank's, if every rank's is known.
   const auto add = [&](const Resource& resource, std::optional<double> RankInfo::*figure, std::string RankInfo::*source) {
     const RankInfo* slowest = nullptr;
     for (const RankInfo& member : members) {
@@ -147,7 +163,7 @@ Roofline theoretical_links(const std::vector<RankInfo>& members) {
     least = sum;
     source = fmt::format("{}, {} (the kernel's tables)", names, member->host);
   }
-  if (hosts.size() > 1) {
+  if (ranks_by_domain(members).size() > 1) {
     roofline.at(resource::network).theoretical = least;
     roofline.at(resource::network).theoretical_source = source;
   }
@@ -156,7 +172,7 @@ Roofline theoretical_links(const std::vector<RankInfo>& members) {
 
 std::string mismatch(const std::vector<RankInfo>& members) {
   std::vector<std::string> reasons;
-  // NCCL knows a GPU by its host, or by NCCL_HOSTID in the host's place, and its address there.
+  // NCCL identifies a GPU by its host, or NCCL_HOSTID instead, and its bus address.
   std::map<std::tuple<bool, std::string, std::string>, const RankInfo*> owners;
   for (const RankInfo& member : members) {
     if (member.uuid.empty()) continue;
@@ -164,8 +180,8 @@ std::string mismatch(const std::vector<RankInfo>& members) {
     const auto [found, first] = owners.try_emplace({given, given ? member.nccl_host_id : member.host, member.uuid}, &member);
     if (first || (member.may_share_gpu && found->second->may_share_gpu)) continue;
     reasons.push_back(
-        fmt::format("{} and {} have the same GPU ({}), which NCCL refuses: start one rank a GPU (from NCCL 2.30 on "
-                    "NCCL_MULTI_RANK_GPU_ENABLE=1 allows more)",
+        fmt::format("{} and {} have the same GPU ({}), which NCCL refuses: start one rank per GPU (NCCL 2.30 and newer allow "
+                    "more with NCCL_MULTI_RANK_GPU_ENABLE=1)",
                     describe(*found->second), describe(member), member.uuid));
     break;
   }

@@ -14,42 +14,47 @@
 
 namespace roofmark {
 
-/// One rank of a team, as the others know it.
+/// What a team knows of one rank.
 struct RankInfo {
   int rank = 0;
   int local_rank = 0;  ///< among the ranks of its host
   std::string host;
-  std::string nccl_host_id;    ///< NCCL_HOSTID: what NCCL then takes for the host
+  std::string nccl_host_id;    ///< NCCL_HOSTID, which NCCL takes for the host
   bool may_share_gpu = false;  ///< NCCL_MULTI_RANK_GPU_ENABLE=1
   int pid = 0;
   std::string device_id, device_name;
   std::string uuid, pci_bus_id;  ///< of a GPU
-  std::optional<int> numa_node;  ///< of the device, or of the cores that the process may use where they are of one
-  std::vector<int> cores;        ///< that the process may use, where the CPU is the device
-  std::vector<Nic> nics;         ///< of its host
-  /// Of this rank's GPU, in one direction: links x rate, and generation x width, with where they come from.
+  std::optional<int> numa_node;  ///< of the device, or of all cores that the process may use
+  std::vector<int> cores;        ///< of a CPU: those that the process may use
+  /// "CLUSTER_UUID/CLIQUE" of the NVLink domain that the GPU shares with other hosts; empty: none.
+  std::string nvlink_domain;
+  std::vector<Nic> nics;  ///< of its host
+  /// Of this rank's GPU, in one direction: links x rate, and generation x width, with their sources.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
   std::string nvlink_source, pcie_source;
-  /// Whatever has to be the same on all ranks, by name: roofmark, NCCL, MPI.
+  /// Versions that must be the same on all ranks, by name: roofmark, NCCL, MPI.
   std::vector<std::pair<std::string, std::string>> versions;
 };
 
-/// This process on its host; `rank`, `local_rank` and `versions` are left for the caller.
+/// This process on its host; the caller sets `rank`, `local_rank` and `versions`.
 RankInfo describe_rank(const DeviceInfo& device, const std::filesystem::path& root = "/");
 
 /// Groups of ranks by host, hosts in the order of their lowest rank.
 std::vector<std::vector<int>> ranks_by_host(const std::vector<RankInfo>& members);
-/// How many of them have this rank's GPU, itself included; 1 where it has none.
+/// Groups of ranks without a network between them, in the same order: an NVLink domain, which may span hosts, or a host whose
+/// ranks are not all in one domain.
+std::vector<std::vector<int>> ranks_by_domain(const std::vector<RankInfo>& members);
+/// Number of ranks on this rank's GPU, including itself; 1 without a GPU.
 int ranks_on_gpu(const std::vector<RankInfo>& members, int rank);
-/// Two have the same GPU: what these exchange crosses neither NVLink nor PCIe, and the others wait for them.
+/// Two ranks have the same GPU: their exchange crosses neither NVLink nor PCIe, and the others wait for them.
 bool share_gpu(const std::vector<RankInfo>& members);
 
-/// What the links of a team allow in theory: NVLink of the slowest rank, or PCIe where not all have NVLink, or neither where
-/// ranks share a GPU; of several hosts, the network ports of the slowest together. What is unknown of one rank or port leaves
-/// its ceiling unknown.
+/// Theoretical ceilings of a team's links: NVLink of the slowest rank, PCIe where not all ranks have NVLink, neither where
+/// ranks share a GPU; between NVLink domains or hosts, the sum of the slowest host's network ports. A rank or port of unknown
+/// rate leaves its ceiling unknown.
 Roofline theoretical_links(const std::vector<RankInfo>& members);
 
-/// Why these ranks cannot measure together, naming host and rank: two on one GPU where NCCL refuses that, another version.
+/// Why these ranks cannot measure together, with host and rank: two on one GPU where NCCL refuses that, different versions.
 /// Empty when they can.
 std::string mismatch(const std::vector<RankInfo>& members);
 

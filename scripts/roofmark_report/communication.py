@@ -272,14 +272,12 @@ def place_cells(entry):
 
 
 def on_the_wire(record):
-    """The share of the same roof, by the bytes that remain on the wire where the network reduces; None where it does not."""
+    """The share of the same roof by the bytes that a network which reduces leaves on the link; None where it saves none."""
     placement = record["placement"]
-    left, bound = record["message"].get("switched_bytes"), placement.get("bound_by")
-    moved = sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["resource"] == bound)
+    demands = [d for phase in record["work"]["phases"] for d in phase if d["resource"] == placement.get("bound_by")]
+    moved, saved = sum(d["amount"] for d in demands), sum(d.get("avoidable", 0) for d in demands)
     share_of_roof = placement.get("of_empirical", placement.get("of_theoretical"))
-    if left is None or bound not in ("nvlink", "pcie") or not moved or share_of_roof is None:
-        return None
-    return share_of_roof * left / moved
+    return share_of_roof * (moved - saved) / moved if saved and share_of_roof is not None else None
 
 
 def collectives(result):

@@ -12,6 +12,10 @@
 
 namespace roofmark {
 
+inline int ring_steps_of(const std::string& family, int ranks) {
+  return family == "all_reduce" ? 2 * (ranks - 1) : family == "send_recv" ? 1 : family == "ping_pong" ? 0 : ranks - 1;
+}
+
 /// An ok record of a collective; `more` stands at the end of its shape.
 inline Record collective(const std::string& family, std::size_t bytes, int ranks, double bus_factor, double seconds,
                          const std::string& impl = "mpi", const std::string& place = "out", const Shape& more = {}) {
@@ -21,6 +25,9 @@ inline Record collective(const std::string& family, std::size_t bytes, int ranks
   record.shape.insert(record.shape.end(), more.begin(), more.end());
   record.name = case_name(family, "", record.type, record.shape);
   record.message = Message{};
+  if (family == "send_recv") record.message->pattern = Pattern::neighbours;
+  if (family == "ping_pong") record.message->pattern = Pattern::pairs;
+  record.message->ring_steps = ring_steps_of(family, ranks);
   record.message->ranks = ranks;
   record.message->bytes = bytes;
   record.message->count = bytes / 4;
@@ -28,6 +35,18 @@ inline Record collective(const std::string& family, std::size_t bytes, int ranks
   record.message->reduction = "sum";
   record.message->place = place;
   return record;
+}
+
+/// A product and an all-reduce alone, and both together.
+inline std::vector<Record> overlap_records(double work_seconds, double communication_seconds, double together_seconds) {
+  using Role = OverlapPart::Role;
+  std::vector<Record> records = {ok_record("overlap", "gemm", {}, work_seconds),
+                                 ok_record("overlap", "all_reduce", {}, communication_seconds),
+                                 ok_record("overlap", "both", {}, together_seconds)};
+  records[0].overlap = OverlapPart{Role::work, "overlap/fp32/n:1"};
+  records[1].overlap = OverlapPart{Role::communication, "overlap/fp32/n:1"};
+  records[2].overlap = OverlapPart{Role::together, "overlap/fp32/n:1"};
+  return records;
 }
 
 /// Ranks 0, 1, 2, ... on these hosts.

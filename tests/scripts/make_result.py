@@ -446,7 +446,6 @@ class Cluster(Maker):
         message = {"ranks": ranks, "bytes": size, "count": size // SIZE_OF[kind], "bus_factor": factor, "place": place}
         message |= {"root": 0} if op == "broadcast" else {}
         message |= {"reduction": "sum"} if "op" in shape else {}
-        message |= {"switched_bytes": float(size * (1 + 1 / ranks))} if switched else {}
         message |= {"groups": groups} if groups else {}
         arguments = (op, "", kind, shape, [inside + across])
         if "reason" in extra:

@@ -29,6 +29,16 @@ struct ProcessInfo {
   unsigned long long memory_bytes;
   unsigned gpu_instance, compute_instance;
 };
+/// nvmlGpuFabricInfo_v2_t
+struct FabricInfo {
+  unsigned version = sizeof(FabricInfo) | 2u << 24;
+  std::array<unsigned char, 16> cluster_uuid{};
+  int status = 0;
+  unsigned clique = 0;
+  unsigned char state = 0;
+  unsigned health = 0;
+};
+constexpr unsigned char kFabricCompleted = 3;  // nvmlGpuFabricState_t
 
 }  // namespace
 
@@ -102,6 +112,7 @@ void NvmlDevice::describe(nlohmann::ordered_json& details) const {
   add("memory_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kMemoryClock), 1e6));
   describe_pcie(details);
   describe_nvlink(details);
+  describe_fabric(details);
   add("power_limit_watts", scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3));
   add("power_limit_default_watts", scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3));
   if (const auto mode = number("nvmlDeviceGetPersistenceMode")) details["persistence_mode"] = *mode != 0;
@@ -165,6 +176,21 @@ void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
     details["nvlink_source"] =
         fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", links, gpu.bytes_per_second / 1e9, gpu.source);
   }
+}
+
+void NvmlDevice::describe_fabric(nlohmann::ordered_json& details) const {
+  FabricInfo info;
+  if (!nvml_.call("nvmlDeviceGetGpuFabricInfoV", handle_, &info)) return;
+  if (info.state != kFabricCompleted || info.status != 0) return;
+  // The NVSwitches of one host alone give zeros.
+  const auto& uuid = info.cluster_uuid;
+  if (std::all_of(uuid.begin(), uuid.end(), [](unsigned char byte) { return byte == 0; })) return;
+  std::string text;
+  for (std::size_t i = 0; i < uuid.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", uuid[i]);
+  }
+  details["nvlink_domain"] = fmt::format("{}/{}", text, info.clique);
 }
 
 std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {

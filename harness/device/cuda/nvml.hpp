@@ -57,7 +57,8 @@ class NvmlDevice {
   Telemetry telemetry() const;
   /// Adds driver_version, serial, vbios, sm_clock_max_hz, memory_clock_max_hz, pcie_generation, pcie_width, their _max,
   /// power_limit_watts, power_limit_default_watts, persistence_mode and mig_mode, each where it can be read; of the links, in
-  /// one direction, pcie_bytes_per_second, nvlink_links (that are up) and nvlink_bytes_per_second, each with its _source.
+  /// one direction, pcie_bytes_per_second, nvlink_links (that are up) and nvlink_bytes_per_second, each with its _source; of a
+  /// GPU that shares an NVLink domain with other hosts, nvlink_domain: "CLUSTER_UUID/CLIQUE".
   void describe(nlohmann::ordered_json& details) const;
   /// The compute processes on the device but this one, as [{pid, name, memory_bytes}]; absent when NVML cannot say. In a
   /// container this process may be listed under a number it does not know: ask before it uses the device.
@@ -69,6 +70,7 @@ class NvmlDevice {
   std::optional<unsigned> clock(const char* symbol, int domain) const;
   void describe_pcie(nlohmann::ordered_json& details) const;
   void describe_nvlink(nlohmann::ordered_json& details) const;
+  void describe_fabric(nlohmann::ordered_json& details) const;
 
   const Nvml& nvml_;
   void* handle_ = nullptr;

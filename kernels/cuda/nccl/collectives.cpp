@@ -19,10 +19,10 @@ struct Range {
   std::size_t bytes = 0;
   Buffer buffer = Buffer::plain;
 };
-/// What this communicator has allocated, by its first byte.
+/// The memory that this communicator allocated, by its first byte.
 using Ranges = std::map<const char*, Range>;
 
-/// What NCCL's choice depends on.
+/// What NCCL's choice of algorithm depends on.
 struct Kind {
   Collective op;
   DataType type;
@@ -42,7 +42,7 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(const std::string& unique_id, int size, int rank) : size_(size), rank_(rank) {
     require_gpu();
     ncclUniqueId id{};
-    if (unique_id.size() != sizeof(id)) throw std::invalid_argument("this is no unique id of NCCL's");
+    if (unique_id.size() != sizeof(id)) throw std::invalid_argument("not a unique id of NCCL");
     std::memcpy(&id, unique_id.data(), sizeof(id));
     int device = 0;
     check(cudaGetDevice(&device));
@@ -94,7 +94,7 @@ class NcclCommunicator final : public Communicator {
     const OnDevice here(comm_->device());
     check(cudaEventRecord(fork_.get(), stream));
     check(cudaStreamWaitEvent(side_.get(), fork_.get(), 0));
-    // Joined also when `work` fails, or a capture could not be ended.
+    // Join also when `work` fails: a capture with an unjoined stream cannot end.
     try {
       call_nccl(call, side_.get());
       work();
@@ -119,10 +119,10 @@ class NcclCommunicator final : public Communicator {
     } catch (...) {
       thrown = std::current_exception();
     }
-    // To register a window waits for all ranks: where one has no memory for it, none begins.
+    // Registering a window waits for all ranks, so no rank begins when one of them has no memory.
     const bool all_have = buffer == Buffer::registered || least(thrown ? 0 : 1) == 1;
     if (thrown) std::rethrow_exception(thrown);
-    // The mildest of refusals: of a team's the worst is told, and that rank knows the reason.
+    // The team reports its most severe error, which is that of the rank that knows the reason.
     if (!all_have) throw Unsupported("another rank has no memory for its part of the window");
     void* handle = nullptr;
     attempt([&] {
@@ -131,7 +131,7 @@ class NcclCommunicator final : public Communicator {
     });
     if (!handle) throw Unsupported(nccl_.name() + " registers no memory between these GPUs");
     (*ranges_)[static_cast<const char*>(data.get())] = {bytes, buffer};
-    // Holds what it needs to be freed with, should it outlive the communicator.
+    // The memory may outlive the communicator, so its deleter holds what freeing it needs.
     return {data.release(), [comm = comm_, ranges = ranges_, handle, buffer](void* given) {
               const Nccl& nccl = Nccl::loaded();
               const OnDevice there(comm->device());
@@ -158,7 +158,7 @@ class NcclCommunicator final : public Communicator {
   std::string library() const override { return nccl_.name(); }
 
  private:
-  /// One more of what all ranks agree on before they are asked what they support.
+  /// The minimum over all ranks, so that all give the same answer in supports().
   int least_capability() {
     int capability[2] = {0, 0};
     const int device = comm_->device();
@@ -167,7 +167,7 @@ class NcclCommunicator final : public Communicator {
     return least(10 * capability[0] + capability[1]);
   }
 
-  /// Of all ranks' values; waits for them.
+  /// Minimum of all ranks' values; waits for them.
   int least(int value) {
     if (size_ == 1) return value;
     check(cudaMemcpyAsync(agreed_.get(), &value, sizeof(value), cudaMemcpyHostToDevice, side_.get()));
@@ -205,7 +205,7 @@ class NcclCommunicator final : public Communicator {
     return {call.op, call.type, call.reduction, call.root, call.peer, call.chunk, in_place, buffer_of(in), buffer_of(out)};
   }
 
-  /// After what fails here the communicator is of no use any more.
+  /// A communicator is unusable after an error in `calls`.
   template <class Calls>
   void attempt(Calls calls) {
     try {
@@ -223,7 +223,7 @@ class NcclCommunicator final : public Communicator {
   void issue(const CollectiveCall& call, Stream stream) {
     ncclComm_t comm = comm_->get();
     const ncclRedOp_t reduction = nccl_operator(call.reduction);
-    // What is only moved goes as bytes, whatever its type.
+    // Data that is only moved goes as bytes, whatever its type.
     const std::size_t bytes = call.chunk * size_of(call.type);
     calls_.clear();
     switch (call.op) {
@@ -253,7 +253,7 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
-  /// Messages between pairs, begun together.
+  /// Sends and receives in one group.
   void exchange(const CollectiveCall& call, Stream stream) {
     calls_ = "ncclSend and ncclRecv in a group";
     ncclComm_t comm = comm_->get();
@@ -272,7 +272,7 @@ class NcclCommunicator final : public Communicator {
         }
         break;
       case Collective::gather:
-        // In place, the root's own chunk lies where it belongs.
+        // In place, the root's own chunk is already where it belongs.
         if (!is_root || call.in != out(rank_)) send(in(0), call.root);
         for (int r = 0; is_root && r < size_; ++r) {
           if (r != rank_ || call.in != out(r)) receive(out(r), r);
@@ -292,7 +292,7 @@ class NcclCommunicator final : public Communicator {
     group.end();
   }
 
-  /// The stream's order makes the answer follow the question.
+  /// Stream order makes the reply follow the message.
   void ping_pong(const CollectiveCall& call, Stream stream) {
     if (call.peer < 0) return;
     calls_ = "ncclSend and ncclRecv, one after the other";
@@ -305,7 +305,7 @@ class NcclCommunicator final : public Communicator {
 
   const Nccl& nccl_ = Nccl::loaded();
   int size_, rank_;
-  /// Outlives the communicator: to free memory waits for what the GPU does, which may be a collective that never ends.
+  /// Outlives the communicator: cudaFree waits for the GPU, which may be in a collective that never ends.
   std::unique_ptr<void, decltype(&cudaFree)> agreed_{nullptr, cudaFree};
   std::shared_ptr<NcclRank> comm_;
   SideStream side_;
@@ -313,7 +313,7 @@ class NcclCommunicator final : public Communicator {
   int least_capability_ = 0;
   std::shared_ptr<Ranges> ranges_ = std::make_shared<Ranges>();
   NcclChoices<Kind> choices_;
-  std::string calls_;  ///< of the last call, where they are not one of the collective's name
+  std::string calls_;  ///< made by the last collective, where NCCL has no call of its name
 };
 
 std::string unique_id() {

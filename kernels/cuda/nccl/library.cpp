@@ -19,7 +19,7 @@ namespace roofmark::cuda {
 
 namespace {
 
-/// Registered memory came with it.
+/// The first version with registered memory.
 constexpr int kOldestVersion = 21900;
 
 constexpr std::array kLogVariables = {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"};
@@ -63,8 +63,8 @@ bool configuration_asks_for_log() {
   return false;
 }
 
-/// NCCL's log in memory. NCCL reads its level from the environment, where these strings stand from the first use to the end of
-/// the process: to change a level is to change its letters, and no other thread's environment moves under it.
+/// NCCL's log in memory. NCCL reads its level from the environment, which holds these strings from the first use to the end of
+/// the process. Changing a level overwrites its letters in place, so no other thread sees the environment move.
 class Log {
  public:
   static Log& of(const Nccl& library) {
@@ -74,11 +74,11 @@ class Log {
 
   void start() {
     if (file_ < 0) return;
-    // NCCL empties the file when it opens it, at its first message.
+    // NCCL truncates the file when it opens it, at its first message.
     if (ftruncate(file_, 0) != 0) return;
     set_level("INFO");
   }
-  /// What was written since start(); before stop().
+  /// The log since start(); call before stop().
   std::string text() const {
     std::string all;
     std::array<char, 1 << 14> part{};
@@ -112,7 +112,7 @@ class Log {
 
   void (*reset_)();
   int file_ = -1;
-  // WARN costs a comparison a message; a word that NCCL does not know would make it read the environment at every one.
+  // WARN costs one comparison per message; NCCL would reread the environment per message for a word that it does not know.
   std::string level_ = "NCCL_DEBUG=WARN", place_ = "NCCL_DEBUG_FILE=", subsystems_ = "NCCL_DEBUG_SUBSYS=INIT,TUNING";
 };
 
@@ -154,7 +154,7 @@ Nccl::Nccl() {
   find(library, {"ncclAlltoAll"}, all_to_all);
   find(library, {"ncclGather"}, gather);
   find(library, {"ncclScatter"}, scatter);
-  // The second is older, and on its way out.
+  // The second name is deprecated.
   find(library, {"ncclResetDebugInitInternal", "ncclResetDebugInit"}, reset_log);
 }
 
@@ -173,10 +173,10 @@ NcclRank::~NcclRank() {
   const Nccl& nccl = Nccl::loaded();
   const OnDevice here(device_);
   ncclResult_t state = ncclSuccess;
-  // On the way out of an exception the peers may be anywhere, and to destroy may wait for them.
+  // During an exception the peers may be anywhere, and destroying may wait for them.
   const bool well = !given_up_ && std::uncaught_exceptions() == 0 && nccl.comm_async_error(comm_, &state) == ncclSuccess &&
                     state == ncclSuccess;
-  // Destroying finalizes too, and knows of several ranks in one process.
+  // Destroy also finalizes, and handles several ranks in one process.
   well ? nccl.comm_destroy(comm_) : nccl.comm_abort(comm_);
 }
 
@@ -217,8 +217,8 @@ bool nccl_reduces(DataType type, Reduction reduction, int ranks, int capability)
   if (type == DataType::tf32) return false;
   if (type != DataType::fp8) return true;
   if (Nccl::loaded().version < 22400 || capability < 90) return false;
-  // One rank scales its own terms by a kernel that NCCL (seen in 2.28) has not for fp8. Of many it scales them by 1/n in fp8,
-  // which from n = 1024 on is 0.
+  // A team of one scales its terms by a kernel that NCCL (seen in 2.28) lacks for fp8. A larger team scales them by 1/n in fp8,
+  // which is 0 from n = 1024 on.
   return reduction != Reduction::avg || (ranks > 1 && ranks < 1024);
 }
 
@@ -260,7 +260,7 @@ void require_gpu() {
 roofmark::StatusText describe_status(ncclResult_t status) {
   if (status == ncclSuccess) return {};
   const roofmark::cuda::Nccl& nccl = roofmark::cuda::Nccl::loaded();
-  // NCCL does not say whether the context survived; the runtime does. A peer that is gone does not come back.
+  // The CUDA runtime, not NCCL, knows whether the context survived. A lost peer does not come back.
   const bool sticky = status == ncclRemoteError || describe_status(cudaPeekAtLastError()).sticky;
   const char* reason = nccl.last_error(nullptr);
   return {false, sticky,

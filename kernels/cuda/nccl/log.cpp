@@ -9,7 +9,7 @@ namespace roofmark {
 
 namespace {
 
-/// What stands behind `mark`, empty where that is not there.
+/// The text after `mark`; empty without it.
 std::string_view after(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   return at == std::string_view::npos ? std::string_view() : text.substr(at + mark.size());
@@ -38,7 +38,7 @@ std::optional<int> channel_count(std::string_view range) {
   return low && high ? std::optional(*high - *low + 1) : std::nullopt;
 }
 
-/// The way alone, without the numbers of devices and ranks: "NET/IB/0(3)/GDRDMA" is NET/IB/GDRDMA.
+/// The path without the numbers of devices and ranks: "NET/IB/0(3)/GDRDMA" gives NET/IB/GDRDMA.
 std::string transport(std::string_view way) {
   std::string kinds;
   while (!way.empty()) {
@@ -68,7 +68,7 @@ NcclChoice parse_nccl_log(std::string_view log) {
       choice.protocol.clear();
       choice.channels = number(first_word(after(kernel, " nchannels ")));
     } else if (said.starts_with("Channel ") || said.starts_with("CollNet ")) {
-      // "via P2P/direct pointer": the word behind the space says nothing more.
+      // "via P2P/direct pointer": the word after the space adds nothing.
       const std::string way = transport(first_word(after(said, " via ")));
       if (!way.empty()) choice.transports.insert(way);
     }

@@ -9,12 +9,12 @@
 
 namespace roofmark {
 
-/// How NCCL did what it was asked, by its own log. What it does not tell is empty.
+/// How NCCL ran a call, from its log; empty where the log does not say.
 struct NcclChoice {
-  std::string algorithm;  ///< "RING", "TREE", "NVLS", "symmetric AllReduce_AGxLL_R": of the last call, told by rank 0 alone
+  std::string algorithm;  ///< "RING", "TREE", "NVLS", "symmetric AllReduce_AGxLL_R": of the last call; only rank 0 logs it
   std::string protocol;   ///< "LL", "LL128", "SIMPLE"
-  std::optional<int> channels;  ///< thread blocks that took part
-  /// By which this rank's new connections go: "P2P/CUMEM", "SHM/direct/direct", "NET/IB/GDRDMA".
+  std::optional<int> channels;  ///< number of thread blocks
+  /// Transports of this rank's new connections: "P2P/CUMEM", "SHM/direct/direct", "NET/IB/GDRDMA".
   std::set<std::string> transports;
 };
 

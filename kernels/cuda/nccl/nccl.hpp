@@ -22,11 +22,11 @@ roofmark::StatusText describe_status(ncclResult_t status);
 
 namespace roofmark::cuda {
 
-/// NCCL, loaded at its first use, so that a node without it runs everything else. What came after 2.19 is null where the
-/// library lacks it, and has its type written out: the header may be older than the library.
+/// NCCL, loaded at its first use, so that a node without it runs everything else. A function newer than 2.19 is null where the
+/// library lacks it; its type is written out because the header may be older than the library.
 class Nccl {
  public:
-  /// Throws Unsupported where it is not there, or too old.
+  /// Throws Unsupported where the library is missing or too old.
   static const Nccl& loaded();
 
   int version = 0;  ///< 22809 for 2.28.9
@@ -59,15 +59,15 @@ class Nccl {
   ncclResult_t (*all_to_all)(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t, cudaStream_t) = nullptr;
   ncclResult_t (*gather)(const void*, void*, std::size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t) = nullptr;
   ncclResult_t (*scatter)(const void*, void*, std::size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t) = nullptr;
-  void (*reset_log)() = nullptr;  ///< reads NCCL_DEBUG and its like from the environment anew
+  void (*reset_log)() = nullptr;  ///< reads NCCL_DEBUG and related variables again
 
  private:
   Nccl();
 };
 
-/// NCCL's log of what is done while this lives. The log goes to memory, and between two of these only warnings are written:
-/// calls that are timed are not slowed down. Silent where the user has asked for NCCL's log, by NCCL_DEBUG, NCCL_DEBUG_FILE or
-/// NCCL_DEBUG_SUBSYS in the environment or in NCCL's configuration files, and where the library cannot be asked.
+/// Captures NCCL's log in memory for its lifetime. Outside of it NCCL logs warnings only, so timed calls are not slowed down.
+/// Captures nothing where the user controls NCCL's log (NCCL_DEBUG, NCCL_DEBUG_FILE or NCCL_DEBUG_SUBSYS in the environment or
+/// in NCCL's configuration files), or the library has no function to reread its settings.
 class NcclTrace {
  public:
   NcclTrace();
@@ -77,7 +77,7 @@ class NcclTrace {
   std::string text() const;
 };
 
-/// Makes another device the calling thread's current one, for a while.
+/// Makes another device the calling thread's current one for its lifetime.
 class OnDevice {
  public:
   explicit OnDevice(int device) : device_(device), before_(device) {
@@ -93,7 +93,7 @@ class OnDevice {
   int device_, before_;
 };
 
-/// Calls that NCCL begins together; end() tells of their errors.
+/// Calls that NCCL starts together; end() throws their errors.
 class NcclGroup {
  public:
   NcclGroup() { check(Nccl::loaded().group_start()); }
@@ -111,8 +111,8 @@ class NcclGroup {
   bool open_ = true;
 };
 
-/// One rank of a communicator. When it ends it waits for what was enqueued, and for its peers; after an error it does not.
-/// NCCL would wait for ever for a graph that has captured its calls, and still stands.
+/// One rank of a communicator. Its destructor waits for enqueued work and for its peers, except after an error. Destroy graphs
+/// that captured its calls first: NCCL waits for them.
 class NcclRank {
  public:
   NcclRank(ncclComm_t comm, int device) : comm_(comm), device_(device) {}
@@ -122,7 +122,7 @@ class NcclRank {
 
   ncclComm_t get() const { return comm_; }
   int device() const { return device_; }
-  /// Throws DeviceError, sticky: nothing more comes of a communicator that one of its ranks has left.
+  /// Throws a sticky DeviceError: a communicator that one of its ranks has left is unusable.
   void check_health() const;
   /// A call has failed.
   void give_up() { given_up_ = true; }
@@ -133,20 +133,20 @@ class NcclRank {
   bool given_up_ = false;
 };
 
-/// Of the types that are reduced here; tf32 is none of them.
+/// Of a type that NCCL reduces; not tf32.
 ncclDataType_t nccl_type(DataType type);
 ncclRedOp_t nccl_operator(Reduction reduction);
-/// `capability`: the least of the ranks' GPUs.
+/// `capability`: the minimum over the ranks' GPUs.
 bool nccl_reduces(DataType type, Reduction reduction, int ranks, int capability);
 
 /// Pairs for a record.
 std::vector<std::pair<std::string, std::string>> describe(const NcclChoice& choice);
 
-/// How NCCL does the calls of each kind, a kind being all that its choice depends on.
+/// NCCL's choice of algorithm and protocol per kind of call; a kind is everything that the choice depends on.
 template <class Kind>
 class NcclChoices {
  public:
-  /// `connect` makes the communicators, by whatever transports.
+  /// `connect` makes the communicators, which chooses transports.
   template <class Connect>
   void connecting(Connect connect) {
     const NcclTrace trace;
@@ -154,7 +154,7 @@ class NcclChoices {
     transports_ = parse_nccl_log(trace.text()).transports;
   }
 
-  /// The first call of a kind, which is never a timed one, is done with NCCL's log on.
+  /// The first call of a kind, which is never timed, runs with NCCL's log on.
   template <class Calls>
   void calling(const Kind& kind, Calls calls) {
     if (last_ == kind || choices_.contains(kind)) {
@@ -188,7 +188,7 @@ struct DestroyStream {
   void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
 };
 using SideStream = std::unique_ptr<cudaStream_t, DestroyStream>;
-/// On the current device, of the highest priority: a collective that shares the device gets its few SMs when it starts.
+/// On the current device, with the highest priority: a collective that shares the device gets its few SMs when it starts.
 SideStream make_side_stream();
 
 struct DestroyEvent {
@@ -196,10 +196,10 @@ struct DestroyEvent {
   void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
 };
 using OrderEvent = std::unique_ptr<cudaEvent_t, DestroyEvent>;
-/// Of the current device, for order alone.
+/// On the current device, without timing.
 OrderEvent make_order_event();
 
-/// cudaErrorNoDevice and its like, in words, where there is no GPU to communicate with.
+/// Throws DeviceError with the reason where there is no GPU to communicate with.
 void require_gpu();
 
 }  // namespace roofmark::cuda

@@ -17,65 +17,7 @@ namespace {
 
 using testing::Contains;
 
-/// Two hosts of two ranks each: ranks 0, 1 and 2, 3.
-const std::vector<int> kHosts = {0, 0, 1, 1};
-const std::vector<std::vector<int>> kAll = {{0, 1, 2, 3}};
-
-void expect_traffic(const Traffic& got, double inside, double network) {
-  EXPECT_DOUBLE_EQ(got.inside, inside);
-  EXPECT_DOUBLE_EQ(got.network, network);
-}
-
-TEST(CollectiveTraffic, OfTwoHostsWithTwoRanksEach) {
-  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kHosts), 400, 400);  // 2 (2-1)/2 S inside and between
-  expect_traffic(traffic(Collective::all_gather, 400, kAll, kHosts), 200, 200);
-  expect_traffic(traffic(Collective::reduce_scatter, 400, kAll, kHosts), 200, 200);
-  expect_traffic(traffic(Collective::broadcast, 400, kAll, kHosts), 400, 400);
-  expect_traffic(traffic(Collective::reduce, 400, kAll, kHosts), 400, 400);
-  expect_traffic(traffic(Collective::all_to_all, 400, kAll, kHosts), 100, 400 * 2 * 2 / 4.0);
-  expect_traffic(traffic(Collective::gather, 400, kAll, kHosts), 100, 200);
-  expect_traffic(traffic(Collective::scatter, 400, kAll, kHosts), 100, 200);
-  expect_traffic(traffic(Collective::send_recv, 400, kAll, kHosts), 400, 400);
-}
-
-TEST(CollectiveTraffic, InsideOfOneHostNothingCrossesTheNetwork) {
-  for (const Collective op : kCollectives) {
-    if (op == Collective::ping_pong) continue;
-    EXPECT_EQ(traffic(op, 400, kAll, {0, 0, 0, 0}).network, 0) << name(op);
-    EXPECT_GT(traffic(op, 400, kAll, {0, 0, 0, 0}).inside, 0) << name(op);
-  }
-  expect_traffic(traffic(Collective::all_reduce, 400, kAll, {0, 0, 0, 0}), 600, 0);  // 2 (4-1)/4 S
-}
-
-TEST(CollectiveTraffic, WithARankAHostAllOfItDoes) {
-  expect_traffic(traffic(Collective::all_reduce, 400, kAll, {0, 1, 2, 3}), 0, 600);
-  expect_traffic(traffic(Collective::all_to_all, 400, kAll, {0, 1, 2, 3}), 0, 300);
-}
-
-TEST(CollectiveTraffic, RailsThatWorkAtOnceShareAHostsNetwork) {
-  expect_traffic(traffic(Collective::all_reduce, 400, {{0, 2}, {1, 3}}, kHosts), 0, 800);
-  expect_traffic(traffic(Collective::send_recv, 400, {{0, 2}, {1, 3}}, kHosts), 0, 800);
-}
-
-TEST(CollectiveTraffic, ARankAloneMovesNothing) {
-  for (const Collective op : kCollectives) expect_traffic(traffic(op, 400, {{0}}, {0}), 0, 0);
-}
-
-TEST(CollectiveTraffic, PairsAreCountedOneWay) {
-  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 1}}, kHosts), 8, 0);
-  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 2}, {1, 3}}, kHosts), 0, 16);
-}
-
-TEST(CollectiveTraffic, OfGroupsThatAreNotEquallyLargeTheSmallerMovesLess) {
-  // 100 a rank: 400 of ranks 0 to 3, 200 of the pair.
-  const std::vector<std::vector<int>> groups = {{0, 1, 2, 3}, {4, 5}};
-  const std::vector<int> hosts = {0, 0, 1, 1, 2, 2};
-  expect_traffic(traffic(Collective::all_to_all, 400, groups, hosts), 100, 400);
-  expect_traffic(traffic(Collective::all_gather, 400, groups, hosts), 200, 200);
-  expect_traffic(traffic(Collective::all_reduce, 400, groups, hosts), 400, 400);
-}
-
-/// Offers everything and is never asked to move anything.
+/// Supports everything and moves nothing.
 class SilentCommunicator : public Communicator {
  public:
   int size() const override { return 1; }
@@ -94,19 +36,19 @@ class SilentCommunicator : public Communicator {
 
 class CollectiveSuites : public testing::Test {
  protected:
-  void make(int hosts, int ranks_a_host, Backend backend) {
+  void make(int hosts, int ranks_per_host, Backend backend) {
     info.backend = backend;
     info.compute_capability = backend == Backend::cuda ? 90 : 0;
     info.free_bytes = std::size_t{130} << 30;
-    fabric.how = backend == Backend::cuda ? "nccl" : "mpi";
+    fabric.operation = backend == Backend::cuda ? "nccl" : "mpi";
     fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16, DataType::fp8};
     fabric.buffers = {Buffer::registered, Buffer::symmetric};
     fabric.split = [](const std::vector<int>&) { return std::make_shared<SilentCommunicator>(); };
-    for (int rank = 0; rank < hosts * ranks_a_host; ++rank) {
+    for (int rank = 0; rank < hosts * ranks_per_host; ++rank) {
       RankInfo member;
       member.rank = rank;
-      member.local_rank = rank % ranks_a_host;
-      member.host = "host" + std::to_string(rank / ranks_a_host);
+      member.local_rank = rank % ranks_per_host;
+      member.host = "host" + std::to_string(rank / ranks_per_host);
       if (backend == Backend::cuda) member.uuid = "GPU-" + std::to_string(rank);
       member.nvlink_bytes_per_second = 450e9;
       fabric.members.push_back(member);
@@ -252,13 +194,70 @@ TEST_F(CollectiveSuites, AnOddRankRestsInEachRound) {
   EXPECT_EQ(pairs, (std::set<std::pair<int, int>>{{0, 1}, {0, 2}, {1, 2}}));
 }
 
+/// Bytes on a resource, without what its switches can save.
+double unavoidable(const Case& c, const Resource& resource) {
+  double bytes = 0;
+  for (const Phase& phase : c.work.phases) {
+    for (const Demand& demand : phase) bytes += demand.resource.id == resource.id ? demand.amount - demand.avoidable : 0;
+  }
+  return bytes;
+}
+
 TEST_F(CollectiveSuites, ReducedInTheSwitchLessIsOnTheWire) {
   make(1, 8, Backend::cuda);
   for (const Case& c : cases(SuiteName::quick)) {
-    ASSERT_TRUE(c.message->switched_bytes);
-    EXPECT_DOUBLE_EQ(*c.message->switched_bytes, static_cast<double>(c.message->bytes) * 1.125);
     EXPECT_DOUBLE_EQ(c.work.total(resource::nvlink), static_cast<double>(c.message->bytes) * 1.75);
+    EXPECT_DOUBLE_EQ(unavoidable(c, resource::nvlink), static_cast<double>(c.message->bytes) * 1.125);
   }
+  info.compute_capability = 80;  // its NVSwitch only forwards
+  for (const Case& c : cases(SuiteName::quick)) {
+    EXPECT_DOUBLE_EQ(unavoidable(c, resource::nvlink), static_cast<double>(c.message->bytes) * 1.75);
+  }
+}
+
+// 64 GPUs whose network reduces between the hosts: more than the ports of a host carry is possible by a ring's count alone.
+TEST_F(CollectiveSuites, InNetworkReductionBetweenHostsIsWithinThePortsOfAHost) {
+  make(8, 8, Backend::cuda);
+  for (RankInfo& member : fabric.members) member.nics.assign(8, {"mlx5", "InfiniBand", 50e9, {}});
+  const double ports = *theoretical_links(fabric.members).find(resource::network)->theoretical;
+  EXPECT_DOUBLE_EQ(ports, 400e9);
+  for (const Case& c : cases(SuiteName::quick)) {
+    const double seconds = static_cast<double>(c.message->bytes) * c.message->bus_factor / 480e9;
+    EXPECT_GT(c.work.total(resource::network) / seconds, ports) << c.name();
+    EXPECT_LT(unavoidable(c, resource::network) / seconds, ports) << c.name();
+    EXPECT_LT(unavoidable(c, resource::nvlink) / seconds, 450e9) << c.name();
+  }
+}
+
+TEST_F(CollectiveSuites, AnNvlinkDomainOfManyHostsCrossesNoNetwork) {
+  make(18, 4, Backend::cuda);
+  for (RankInfo& member : fabric.members) {
+    member.nvlink_domain = "8f6a3c1e-0000-4000-8000-000000000001/32766";
+    member.nics.assign(4, {"mlx5", "InfiniBand", 50e9, {}});
+  }
+  EXPECT_FALSE(theoretical_links(fabric.members).find(resource::network));
+  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+    EXPECT_EQ(group.cases.front().operation, resource::nvlink.id);
+    EXPECT_EQ(group.cases.front().message->ranks, 72);
+  }
+  for (const Case& c : cases(SuiteName::quick)) {
+    EXPECT_EQ(c.work.total(resource::network), 0) << c.name();
+    EXPECT_DOUBLE_EQ(c.work.total(resource::nvlink), static_cast<double>(c.message->bytes) * 2 * 71 / 72) << c.name();
+  }
+}
+
+TEST_F(CollectiveSuites, TheNetworkProbeLinksEqualPlacesOfNvlinkDomains) {
+  make(4, 2, Backend::cuda);
+  for (RankInfo& member : fabric.members) member.nvlink_domain = member.rank < 4 ? "a/1" : "b/1";
+  std::set<std::string> probed;
+  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+    const Case& c = group.cases.front();
+    probed.insert(c.operation);
+    if (c.operation != resource::network.id) continue;
+    EXPECT_EQ(c.message->groups, (std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+    EXPECT_DOUBLE_EQ(c.work.total(resource::network), 2.0 * static_cast<double>(c.message->bytes));  // of a host's two ranks
+  }
+  EXPECT_THAT(probed, testing::ElementsAre("network", "nvlink"));
 }
 
 TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
@@ -269,7 +268,6 @@ TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
   EXPECT_EQ(probes(), 0U);
   for (const Case& c : cases(SuiteName::baseline)) {
     EXPECT_TRUE(c.work.phases.empty()) << c.name();
-    EXPECT_FALSE(c.message->switched_bytes) << c.name();
   }
   const std::vector<Group> beside = overlap({info, SuiteName::baseline, {}, 0.9, &fabric});
   ASSERT_EQ(beside.size(), 1U);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stand-in NVML (libnvidia-ml.so.1) of the GPUs that the stand-in runtime models.
 //
-// GPUMODEL_FOREIGN=n   n processes of other users run on every GPU [0]; read at every call
+// GPUMODEL_FOREIGN=n          n processes of other users run on every GPU [0]; read at every call
+// GPUMODEL_NVLINK_DOMAIN=n/c  the GPUs are in clique c of an NVLink domain of several hosts, number n [none]
 //
 // GPUMODEL_ARCH, GPUMODEL_DEVICES, GPUMODEL_CLOCK_MHZ and GPUMODEL_THROTTLE act through the runtime.
 #include <unistd.h>
@@ -16,7 +17,14 @@
 namespace {
 
 // From nvml.h, whose values and layouts are a stable interface.
-enum Result { success = 0, uninitialized = 1, invalid_argument = 2, not_found = 6, insufficient_size = 7 };
+enum Result {
+  success = 0,
+  uninitialized = 1,
+  invalid_argument = 2,
+  not_found = 6,
+  insufficient_size = 7,
+  argument_version_mismatch = 25
+};
 constexpr int domains = 4, memory_clock = 2;  // nvmlClockType_t
 constexpr int gpu_sensor = 0;                 // nvmlTemperatureSensors_t
 /// nvmlProcessInfo_t of the functions with suffix _v2 and _v3.
@@ -25,6 +33,17 @@ struct ProcessInfo {
   unsigned long long memory_bytes;
   unsigned gpu_instance, compute_instance;
 };
+
+/// nvmlGpuFabricInfo_v2_t
+struct FabricInfo {
+  unsigned version;
+  unsigned char cluster_uuid[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
+};
+constexpr unsigned char fabric_completed = 3;  // nvmlGpuFabricState_t
 
 /// The first 64 GPUs' handles are the addresses of its elements.
 char handles[64];
@@ -179,6 +198,16 @@ int nvmlDeviceGetCurrPcieLinkWidth(void* handle, unsigned* to) { return answer(h
 int nvmlDeviceGetMaxPcieLinkWidth(void* handle, unsigned* to) { return answer(handle, to, 16); }
 int nvmlDeviceGetNvLinkState(void* handle, unsigned link, int* to) {
   return link < static_cast<unsigned>(model().nvlinks) ? answer(handle, to, 1) : invalid_argument;
+}
+
+int nvmlDeviceGetGpuFabricInfoV(void* handle, FabricInfo* to) {
+  if (const Result result = check(handle, to)) return result;
+  if (to->version != (sizeof(FabricInfo) | 2u << 24)) return argument_version_mismatch;
+  const char* const domain = std::getenv("GPUMODEL_NVLINK_DOMAIN");
+  *to = {to->version, {}, success, 0, fabric_completed, 0};
+  unsigned number = 0;
+  if (domain && std::sscanf(domain, "%u/%u", &number, &to->clique) == 2) std::memcpy(to->cluster_uuid, &number, sizeof number);
+  return success;
 }
 
 /// This process and those of others.

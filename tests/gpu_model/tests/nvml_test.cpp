@@ -116,6 +116,32 @@ TEST_F(Nvml, AnIdleDeviceRunsAtItsMaximumClock) {
   EXPECT_EQ(value_of<unsigned long long>("nvmlDeviceGetCurrentClocksEventReasons", device), 1u) << "idle";
 }
 
+TEST_F(Nvml, IsInTheNvlinkDomainOfTheEnvironment) {
+  struct {
+    unsigned version;
+    unsigned char cluster_uuid[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+    unsigned health;
+  } info{};
+  in_new_process({{"GPUMODEL_NVLINK_DOMAIN", "3/7"}}, [&] {
+    EXPECT_EQ(call("nvmlInit_v2"), success);
+    EXPECT_NE(call("nvmlDeviceGetGpuFabricInfoV", device_on_bus(0), &info), success) << "no version";
+    info.version = sizeof info | 2u << 24;
+    EXPECT_EQ(call("nvmlDeviceGetGpuFabricInfoV", device_on_bus(0), &info), success);
+    EXPECT_EQ(info.cluster_uuid[0], 3);
+    EXPECT_EQ(info.clique, 7u);
+    EXPECT_EQ(info.state, 3);
+  });
+  in_new_process({}, [&] {
+    EXPECT_EQ(call("nvmlInit_v2"), success);
+    info.version = sizeof info | 2u << 24;
+    EXPECT_EQ(call("nvmlDeviceGetGpuFabricInfoV", device_on_bus(0), &info), success);
+    EXPECT_EQ(info.cluster_uuid[0], 0) << "none";
+  });
+}
+
 TEST_F(Nvml, HasTheLinksOfItsArchitecture) {
   const auto links = [](void* device) {
     unsigned up = 0;

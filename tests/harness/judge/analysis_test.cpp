@@ -54,12 +54,11 @@ TEST(Analysis, NoResultRaisesItsOwnRoof) {
 TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
   Record peer = ok_record("ceilings", "peer", {{{{resource::nvlink, 1e9}}}}, 1e-3);
   peer.raises = resource::nvlink;
-  Record reduced = ok_record("all_reduce", "nccl", {{{{resource::nvlink, 1.5e9}}}}, 1e-3);
+  Record reduced = ok_record("all_reduce", "nccl", {{{{resource::nvlink, 1.5e9, 0.6e9}}}}, 1e-3);
   reduced.message = Message{};
-  reduced.message->switched_bytes = 0.9e9;
   std::vector<Record> records = {peer, reduced};
   EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
-  records[1].message->switched_bytes = 1.1e9;
+  records[1].work.phases.front().front().avoidable = 0.4e9;
   EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
 }
 

@@ -176,7 +176,9 @@ TEST_F(JournalFile, AssembledResultSplitsMeasuredFromUnmeasured) {
 TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   Record record = collective("all_reduce", 4096, 4, 1.5, 2e-5, "nccl", "in", {{"group", "node"}});
   record.message->trips = 2;
-  record.message->switched_bytes = 5120;
+  record.message->pattern = Pattern::pairs;
+  record.message->ring_steps = 3;
+  record.overlap = OverlapPart{OverlapPart::Role::together, "overlap/fp32/bytes:4096"};
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5}};
   record.fingerprint = Fingerprint{"h", "k", true, {1, 3}};
@@ -193,7 +195,10 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(to_json(read), to_json(record));
   EXPECT_EQ(read.message->groups, record.message->groups);
   EXPECT_EQ(read.message->place, "in");
-  EXPECT_EQ(read.message->switched_bytes, 5120);
+  EXPECT_EQ(read.message->pattern, Pattern::pairs);
+  EXPECT_EQ(read.message->ring_steps, 3);
+  EXPECT_EQ(read.overlap->role, OverlapPart::Role::together);
+  EXPECT_EQ(read.overlap->series, "overlap/fp32/bytes:4096");
   EXPECT_EQ(read.measurement->ranks[2]->p99, 2.5e-5);
   EXPECT_EQ(read.measurement->ranks[2]->p95, std::nullopt);
   EXPECT_EQ(read.fingerprint->differing_ranks, (std::vector<int>{1, 3}));
@@ -221,7 +226,7 @@ TEST_F(JournalFile, NoSampleIsLostBesideTheRanks) {
   }
 }
 
-TEST_F(JournalFile, ARecoveredFileNamesTheStragglerOfATeam) {
+TEST_F(JournalFile, ARecoveredFileHasTheStragglersOfATeam) {
   {
     Journal journal(path());
     journal.header({{{"schema_version", kSchemaVersion}}, {}, {}, members({"A", "B", "C"})});

@@ -226,6 +226,7 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
                  {"numa_node", 1},
                  {"nvlink_bytes_per_second", 450e9},
                  {"nvlink_source", "18 NVLinks"},
+                 {"nvlink_domain", "8f6a/1"},
                  {"pcie_bytes_per_second", 63e9},
                  {"pcie_source", "PCIe 5"}};
   const RankInfo member = describe_rank(gpu, root);
@@ -234,6 +235,7 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(member.numa_node, 1);
   EXPECT_EQ(member.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(member.nvlink_source, "18 NVLinks");
+  EXPECT_EQ(member.nvlink_domain, "8f6a/1");
   EXPECT_EQ(member.pcie_bytes_per_second, 63e9);
   EXPECT_EQ(member.pcie_source, "PCIe 5");
   EXPECT_THAT(member.cores, IsEmpty());
@@ -264,6 +266,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
   member.nvlink_bytes_per_second = 450e9;
   member.nvlink_source = "NVLink";
+  member.nvlink_domain = "8f6a/1";
   member.pcie_bytes_per_second = 63e9;
   member.pcie_source = "PCIe";
   const Json json = to_json(member);
@@ -285,6 +288,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_FALSE(read.nics[1].numa_node);
   EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(read.pcie_source, "PCIe");
+  EXPECT_EQ(read.nvlink_domain, "8f6a/1");
   EXPECT_EQ(read.versions, member.versions);
 
   const RankInfo plain = rank_info_from_json(to_json(RankInfo{}));
@@ -295,6 +299,21 @@ TEST(Members, AreGroupedByHostInTheOrderOfTheLowestRank) {
   EXPECT_THAT(ranks_by_host({rank_on(0, "z"), rank_on(3, "a"), rank_on(1, "a"), rank_on(2, "z")}),
               ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
   EXPECT_THAT(ranks_by_host({}), IsEmpty());
+}
+
+TEST(Members, AreGroupedByNvlinkDomainBesideHosts) {
+  // Two hosts in one clique, one in another clique of the same cluster, one whose ranks are not all in a domain.
+  std::vector<RankInfo> members;
+  const std::pair<const char*, const char*> places[] = {{"a", "c/1"}, {"a", "c/1"}, {"b", "c/1"}, {"b", "c/1"},
+                                                        {"d", "c/2"}, {"e", "c/1"}, {"e", ""}};
+  for (const auto& [host, domain] : places) {
+    members.push_back(rank_on(static_cast<int>(members.size()), host));
+    members.back().nvlink_domain = domain;
+  }
+  EXPECT_THAT(ranks_by_domain(members), ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4), ElementsAre(5, 6)));
+  EXPECT_EQ(ranks_by_host(members).size(), 4u);
+  for (RankInfo& member : members) member.nvlink_domain.clear();
+  EXPECT_EQ(ranks_by_domain(members), ranks_by_host(members));
 }
 
 TEST(Members, WhoSharesAGpuIsCounted) {

@@ -83,6 +83,21 @@ int capability(void*, int* major, int* minor) {
   *minor = capability_minor;
   return 0;
 }
+/// nvmlGpuFabricInfo_v2_t
+struct Fabric {
+  unsigned version;
+  unsigned char cluster_uuid[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
+};
+Fabric fabric_answer{};
+int fabric_info(void*, Fabric* to) {
+  if (to->version != (sizeof(Fabric) | 2u << 24)) return 25;
+  *to = fabric_answer;
+  return 0;
+}
 struct Process {
   unsigned pid;
   unsigned long long memory;
@@ -212,6 +227,23 @@ TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {
   EXPECT_FALSE(details_of(nvml).contains("nvlink_links"));
   capability_major = 9;
   links_present = 18;
+}
+
+TEST(NvmlDevice, AnNvlinkDomainIsItsClusterAndClique) {
+  constexpr unsigned char completed = 3, in_progress = 2;
+  auto functions = functions_of_links();
+  functions["nvmlDeviceGetGpuFabricInfoV"] = address(fabric_info);
+  const Nvml nvml = with(functions);
+  fabric_answer = {0, {0x8f, 0x6a, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 0, 32766, completed, 0};
+  EXPECT_EQ(details_of(nvml).at("nvlink_domain"), "8f6a0304-0506-0708-090a-0b0c0d0e0f10/32766");
+  fabric_answer.state = in_progress;
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_domain"));
+  fabric_answer.state = completed;
+  fabric_answer.status = 3;
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_domain"));
+  fabric_answer = {0, {}, 0, 0, completed, 0};
+  EXPECT_FALSE(details_of(nvml).contains("nvlink_domain")) << "the switches of one host";
+  EXPECT_FALSE(details_of(with(functions_of_links())).contains("nvlink_domain")) << "an old driver";
 }
 
 TEST(NvmlDevice, IsFoundByItsBusWhereTheUuidIsUnknown) {

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/collective_case.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "bench/families/collective_traffic.hpp"
+#include "bench/families/prepared_collective.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// Null where ranks share a GPU.
+const Resource* inside_resource(const Fabric& fabric, Backend backend) {
+  if (backend == Backend::cpu) return &resource::interprocess;
+  if (share_gpu(fabric.members)) return nullptr;
+  const bool nvlink = std::all_of(fabric.members.begin(), fabric.members.end(),
+                                  [](const RankInfo& member) { return member.nvlink_bytes_per_second.has_value(); });
+  return nvlink ? &resource::nvlink : &resource::pcie;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> groups_of(const std::vector<int>& colours) {
+  std::map<int, std::vector<int>> by_colour;
+  for (std::size_t rank = 0; rank < colours.size(); ++rank) {
+    if (colours[rank] >= 0) by_colour[colours[rank]].push_back(static_cast<int>(rank));
+  }
+  std::vector<std::vector<int>> groups;
+  for (auto& [colour, ranks] : by_colour) groups.push_back(std::move(ranks));
+  return groups;
+}
+
+int ranks_of(const Point& point) {
+  std::size_t most = 0;
+  for (const std::vector<int>& group : groups_of(point.colours)) most = std::max(most, group.size());
+  return static_cast<int>(most);
+}
+
+std::size_t chunk_of(const Point& point) {
+  const std::size_t elements = point.bytes / size_of(point.type);
+  const std::size_t chunks = counts_total(point.op) ? static_cast<std::size_t>(ranks_of(point)) : 1;
+  return std::max<std::size_t>(1, elements / chunks);
+}
+
+std::size_t bytes_of(const Point& point) {
+  const std::size_t chunks = counts_total(point.op) ? static_cast<std::size_t>(ranks_of(point)) : 1;
+  return chunk_of(point) * chunks * size_of(point.type);
+}
+
+std::vector<int> everyone(const Fabric& fabric) { return std::vector<int>(fabric.members.size(), 0); }
+
+Work collective_work(const Listing& listing, const Point& point) {
+  const auto bytes = static_cast<double>(bytes_of(point));
+  const std::vector<std::vector<int>> groups = groups_of(point.colours);
+  const RankPlaces places = places_of(listing.fabric->members);
+  const Traffic moved = traffic(point.op, bytes, groups, places);
+  const Traffic switched = traffic(point.op, bytes, groups, places, Switches::reduce);
+  const Resource* inside = inside_resource(*listing.fabric, listing.device.backend);
+  // NVLink's switches reduce from Hopper on (NVLS); a network may (SHARP).
+  const bool nvls = inside == &resource::nvlink && listing.device.compute_capability >= 90;
+  Phase phase;
+  if (inside && moved.inside > 0) phase.push_back({*inside, moved.inside, nvls ? moved.inside - switched.inside : 0});
+  if (moved.network > 0) phase.push_back({resource::network, moved.network, moved.network - switched.network});
+  if (phase.empty()) return {};
+  return {std::vector<Phase>(point.op == Collective::ping_pong ? 2 : 1, phase)};
+}
+
+Case collective_case(const Listing& listing, const Point& point) {
+  const Fabric& fabric = *listing.fabric;
+  const int ranks = ranks_of(point);
+  const std::size_t chunk = chunk_of(point), bytes = bytes_of(point);
+  const std::vector<std::vector<int>> groups = groups_of(point.colours);
+  Case c;
+  c.family = name(point.op);
+  c.type = point.type;
+  c.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}};
+  if (point.round >= 0) c.shape.emplace_back("round", std::to_string(point.round));
+  if (reduces(point.op)) c.shape.emplace_back("op", name(point.reduction));
+  if (point.op != Collective::ping_pong) c.shape.emplace_back("place", point.in_place ? "in" : "out");
+  if (!point.group.empty()) c.shape.emplace_back("group", point.group);
+  c.shape.emplace_back("impl", fabric.how);
+  if (point.issue == Issue::graph) c.shape.emplace_back("issue", "graph");
+  if (point.buffer != Buffer::plain) c.shape.emplace_back("buffer", name(point.buffer));
+  c.work = collective_work(listing, point);
+  // As in nccl-tests every call uses the same buffers.
+  c.protocol.cache = Cache::warm;
+  // Enqueued one after another, as in nccl-tests: behind a closed gate the library could wait for room in its own queues.
+  c.protocol.issue = point.issue == Issue::automatic ? Issue::stream : point.issue;
+  const auto n = static_cast<std::size_t>(ranks);
+  const std::size_t chunks = counts_total(point.op) ? (point.op == Collective::all_to_all ? 2 * n : n + 1) : 2;
+  c.slot_bytes = chunks * chunk * size_of(point.type) + 512;
+  Message message;
+  if (point.op == Collective::send_recv) message.pattern = Pattern::neighbours;
+  if (point.op == Collective::ping_pong) message.pattern = Pattern::pairs;
+  message.ring_steps = ring_steps(point.op, ranks);
+  message.ranks = ranks;
+  message.bytes = bytes;
+  message.count = chunk;
+  message.bus_factor = bus_factor(point.op, ranks);
+  if (has_root(point.op)) message.root = kRoot;
+  if (reduces(point.op)) message.reduction = name(point.reduction);
+  if (point.op == Collective::ping_pong) {
+    message.trips = 2;
+  } else {
+    message.place = point.in_place ? "in" : "out";
+  }
+  const bool everyone = groups.size() == 1 && groups.front().size() == fabric.members.size();
+  if (point.op == Collective::ping_pong || !everyone) message.groups = groups;  // two ranks are a pair too
+  c.message = message;
+  if (!data_kernels(listing.device.backend)) {
+    c.unsupported = "this build has no kernels for the device that generate the collectives' data";
+    return c;
+  }
+  c.prepare = [&fabric, point](const Setup& setup) -> std::unique_ptr<Prepared> {
+    return prepare_collective(setup, fabric, point);
+  };
+  return c;
+}
+
+}  // namespace roofmark

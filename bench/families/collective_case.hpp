@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bench/support/fabric.hpp"
+#include "bench/support/listing.hpp"
+
+namespace roofmark {
+
+/// What distinguishes a case. Ranks with the same colour share a communicator; a negative colour takes no part.
+struct Point {
+  Collective op = Collective::all_reduce;
+  DataType type = DataType::fp32;
+  Reduction reduction = Reduction::sum;
+  std::size_t bytes = 0;  ///< requested; the size is made of whole chunks
+  bool in_place = false;
+  std::vector<int> colours;
+  std::string group;  ///< "", node, rail, cross
+  Issue issue = Issue::automatic;
+  Buffer buffer = Buffer::plain;
+  int round = -1;  ///< of ping_pong
+};
+
+/// The ranks of each communicator.
+std::vector<std::vector<int>> groups_of(const std::vector<int>& colours);
+/// Of the largest communicator.
+int ranks_of(const Point& point);
+/// Elements of a chunk.
+std::size_t chunk_of(const Point& point);
+/// nccl-tests' size.
+std::size_t bytes_of(const Point& point);
+
+Work collective_work(const Listing& listing, const Point& point);
+Case collective_case(const Listing& listing, const Point& point);
+
+/// The colours of all ranks in one communicator.
+std::vector<int> everyone(const Fabric& fabric);
+
+}  // namespace roofmark

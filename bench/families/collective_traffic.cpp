@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/collective_traffic.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace roofmark {
+
+namespace {
+
+std::vector<int> indices(const std::vector<std::vector<int>>& groups, std::size_t ranks) {
+  std::vector<int> of_rank(ranks);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const int rank : groups[group]) of_rank[static_cast<std::size_t>(rank)] = static_cast<int>(group);
+  }
+  return of_rank;
+}
+
+double largest(const std::map<int, double>& amounts) {
+  double most = 0;
+  for (const auto& [at, amount] : amounts) most = std::max(most, amount);
+  return most;
+}
+
+/// A group's ranks in one domain.
+struct Part {
+  double n = 0, k = 0, m = 0;  ///< ranks of the group, domains of the group, ranks here
+  bool with_root = false;
+};
+
+Traffic of_part(Collective op, double bytes, const Part& part, Switches switches) {
+  const auto [n, k, m, with_root] = part;
+  switch (op) {
+    case Collective::all_reduce:
+      // In the switch: a rank sends its data and its reduced share once, and receives as much.
+      if (switches == Switches::reduce) {
+        return {std::min(2 * (m - 1) / m, (m + 1) / m) * bytes, std::min(2 * (k - 1) / k, 1.0) * bytes};
+      }
+      return {2 * (m - 1) / m * bytes, 2 * (k - 1) / k * bytes};
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return {(m - 1) / m * bytes, (n - m) / n * bytes};
+    case Collective::broadcast:
+    case Collective::reduce:
+      return {m > 1 ? bytes : 0, k > 1 ? bytes : 0};
+    case Collective::all_to_all:
+      return {(m - 1) / n * bytes, m * (n - m) / n * bytes};
+    case Collective::gather:
+    case Collective::scatter:
+      return {with_root ? (m - 1) / n * bytes : 0, (with_root ? n - m : m) / n * bytes};
+    case Collective::send_recv:
+    case Collective::ping_pong:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+RankPlaces places_of(const std::vector<RankInfo>& members) {
+  return {indices(ranks_by_host(members), members.size()), indices(ranks_by_domain(members), members.size())};
+}
+
+Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
+                Switches switches) {
+  const auto host = [&](int rank) { return places.hosts[static_cast<std::size_t>(rank)]; };
+  const auto domain = [&](int rank) { return places.domains[static_cast<std::size_t>(rank)]; };
+  Traffic all;
+  std::size_t most_ranks = 1;
+  std::map<int, std::set<int>> hosts;  // by domain
+  for (const std::vector<int>& group : groups) {
+    most_ranks = std::max(most_ranks, group.size());
+    for (const int rank : group) hosts[domain(rank)].insert(host(rank));
+  }
+  std::map<int, double> carried;         // by domain
+  std::map<int, double> sent, received;  // by host
+  for (const std::vector<int>& group : groups) {
+    // A rank's part is the same in all groups, so that a smaller one's total is smaller.
+    const double share = static_cast<double>(group.size()) / static_cast<double>(most_ranks);
+    const double bytes = counts_total(op) ? largest_bytes * share : largest_bytes;
+    std::map<int, int> ranks;  // by domain
+    for (const int rank : group) ++ranks[domain(rank)];
+    for (const auto& [at, count] : ranks) {
+      const Part part{static_cast<double>(group.size()), static_cast<double>(ranks.size()), static_cast<double>(count),
+                      at == domain(group.front())};
+      const Traffic moved = of_part(op, bytes, part, switches);
+      all.inside = std::max(all.inside, moved.inside);
+      carried[at] += moved.network;
+    }
+    const std::size_t senders = op == Collective::send_recv ? group.size() : op == Collective::ping_pong ? 1 : 0;
+    for (std::size_t i = 0; i < senders && group.size() > 1; ++i) {
+      const int from = group[i], to = group[(i + 1) % group.size()];
+      if (domain(from) == domain(to)) {
+        all.inside = std::max(all.inside, bytes);
+      } else {
+        sent[host(from)] += bytes;
+        received[host(to)] += bytes;
+      }
+    }
+  }
+  for (auto& [at, amount] : carried) amount /= static_cast<double>(hosts[at].size());
+  all.network = std::max({largest(carried), largest(sent), largest(received)});
+  return all;
+}
+
+}  // namespace roofmark

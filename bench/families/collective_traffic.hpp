@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "harness/team/rank_info.hpp"
+#include "kernels/collectives.hpp"
+
+namespace roofmark {
+
+/// By rank: its host, and its domain, which no network divides (an NVLink domain of several hosts, else the host).
+struct RankPlaces {
+  std::vector<int> hosts, domains;
+};
+RankPlaces places_of(const std::vector<RankInfo>& members);
+
+/// What a switch does with the data of a reduction: in-network reduction is NVLS inside an NVLink domain, SHARP between hosts.
+enum class Switches { forward, reduce };
+
+/// The minimum of bytes that a collective carries over each boundary, in the busier direction, whatever the algorithm. S is
+/// `bytes` (nccl-tests' size), n the ranks, k the domains that they are in, m the ranks of one domain:
+///                                  per rank, inside its domain      per domain, over the network
+///   all_reduce                     2 (m-1)/m S                      2 (k-1)/k S
+///     where the switches reduce    (m+1)/m S                        S
+///   all_gather, reduce_scatter     (m-1)/m S                        (n-m)/n S
+///   broadcast, reduce              S where m > 1                    S where k > 1
+///   all_to_all                     (m-1)/n S                        m (n-m)/n S
+///   gather, scatter                (m-1)/n S, of the root           (n-m)/n S, of the root's domain
+///   send_recv                      S where a neighbour is inside    S per neighbour outside, of the sender's host
+///   ping_pong                      S, twice in turn, inside or over the network
+/// The hosts of a domain share what it carries over the network.
+struct Traffic {
+  double inside = 0;   ///< of the busiest rank
+  double network = 0;  ///< of the busiest host, all its groups together
+};
+
+/// `groups` are the ranks of each communicator, all active at once. `largest_bytes` is the size of the largest group; each
+/// other group's ranks have the same part of it where the size counts all ranks' parts.
+Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
+                Switches switches = Switches::forward);
+
+}  // namespace roofmark

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <utility>
+
+#include "bench/families/collective_list.hpp"
+#include "bench/families/collective_traffic.hpp"
+#include "bench/families/collectives.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// Each rank's place among the ranks of its domain: ranks of one place are in different domains.
+std::vector<int> across(const std::vector<int>& domains) {
+  std::vector<int> colours, next(domains.size(), 0);
+  for (const int domain : domains) colours.push_back(next[static_cast<std::size_t>(domain)]++);
+  return colours;
+}
+
+}  // namespace
+
+std::vector<Group> link_ceilings(const Listing& listing) {
+  const std::vector<int> domains = places_of(listing.fabric->members).domains;
+  const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
+  CollectiveList list(listing);
+  for (const auto& [name, colours] :
+       {std::pair<std::string, std::vector<int>>{"inside", domains}, {"network", across(domains)}}) {
+    for (const std::size_t bytes : small ? sizes(kKi, kKi, 4) : gpu ? sizes(64 * kMi, kGi, 4) : sizes(kMi, 16 * kMi, 4)) {
+      Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
+      if (!collective_work(listing, point).phases.empty()) list.add(point);
+    }
+  }
+  std::vector<Group> groups = std::move(list).groups();
+  for (Group& group : groups) {
+    Case& c = group.cases.front();
+    c.raises = c.work.phases.front().front().resource;
+    c.operation = c.raises->id;
+    c.family = "ceilings";
+  }
+  return groups;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/families/collective_list.hpp"
+#include "bench/families/collectives.hpp"
+#include "bench/families/gemm.hpp"
+#include "bench/families/prepared_collective.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// A collective beside a product.
+class PreparedOverlap final : public Prepared {
+ public:
+  PreparedOverlap(std::unique_ptr<Prepared> product, std::unique_ptr<PreparedCollective> collective)
+      : product_(std::move(product)), collective_(std::move(collective)) {}
+
+  void launch(Stream stream, int slot) override {
+    collective_->launch_beside(stream, slot, [&] { product_->launch(stream, slot); });
+  }
+  void reset(int slot) override {
+    product_->reset(slot);
+    collective_->reset(slot);
+  }
+  Verification verify(int slot) override {
+    const Verification product = product_->verify(slot);
+    return product.status == Verification::Status::passed ? collective_->verify(slot) : product;
+  }
+  std::vector<Output> outputs(int slot) override {
+    std::vector<Output> all = product_->outputs(slot);
+    for (const Output& output : collective_->outputs(slot)) all.push_back(output);
+    return all;
+  }
+  std::string fingerprint_key() const override { return product_->fingerprint_key() + "; " + collective_->fingerprint_key(); }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return collective_->notes(); }
+
+ private:
+  std::unique_ptr<Prepared> product_;
+  std::unique_ptr<PreparedCollective> collective_;
+};
+
+}  // namespace
+
+std::vector<Group> overlap(const Listing& listing) {
+  const Fabric& fabric = *listing.fabric;
+  const auto ranks = static_cast<int>(fabric.members.size());
+  if (listing.suite == SuiteName::quick || ranks == 1) return {};
+  const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
+  // The product takes longer than the all-reduce, so that all of it could be hidden.
+  const std::int64_t side = small ? 65 : gpu ? 8192 : 1024;
+  const std::size_t bytes = small ? 4 * 1001 : gpu ? 256 * kMi : 32 * kMi;
+  const DataType type = gpu ? DataType::bf16 : DataType::fp32;
+  Listing warm = listing;
+  warm.cache = Cache::warm;
+  Case product = gemm_case(warm, type, side, side, side);
+  product.protocol.issue = Issue::stream;
+  Point point{Collective::all_reduce, type, Reduction::sum, bytes, false, everyone(fabric), {}, {}, {}, -1};
+  Case collective = collective_case(listing, point);
+  const std::string length = std::to_string(side);
+  const Shape shape = {{"m", length},
+                       {"n", length},
+                       {"k", length},
+                       {"bytes", std::to_string(bytes_of(point))},
+                       {"ranks", std::to_string(ranks)}};
+  Case both = product;
+  for (const Phase& phase : collective.work.phases) {
+    both.work.phases.front().insert(both.work.phases.front().end(), phase.begin(), phase.end());
+  }
+  both.slot_bytes += collective.slot_bytes;
+  both.unsupported = product.unsupported.empty() ? collective.unsupported : product.unsupported;
+  both.prepare = [&fabric, point, prepare = product.prepare](const Setup& setup) -> std::unique_ptr<Prepared> {
+    return std::make_unique<PreparedOverlap>(prepare(setup), prepare_collective(setup, fabric, point));
+  };
+  collective.message.reset();
+  product.operation = "gemm";
+  collective.operation = "all_reduce";
+  both.operation = "both";
+  std::string series = fmt::format("overlap/{}", name(type));
+  for (const auto& [key, value] : shape) series += fmt::format("/{}:{}", key, value);
+  Group group;
+  using Role = OverlapPart::Role;
+  for (const auto& [c, role] : {std::pair(&product, Role::work), {&collective, Role::communication}, {&both, Role::together}}) {
+    c->family = "overlap";
+    c->shape = shape;
+    c->overlap = OverlapPart{role, series};
+    group.cases.push_back(std::move(*c));
+  }
+  return {group};
+}
+
+}  // namespace roofmark

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/prepared_collective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/support/groups.hpp"
+#include "harness/device/elementwise_error.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/collective_data.hpp"
+
+namespace roofmark {
+
+namespace {
+
+class OneRank final : public PreparedCollective {
+ public:
+  OneRank(const Setup& setup, const Fabric& fabric, const Point& point)
+      : device_(setup.device),
+        fabric_(fabric),
+        kernels_(*data_kernels(setup.device.info().backend)),
+        point_(point),
+        chunk_(chunk_of(point)),
+        seed_(setup.seed) {
+    // A round of pairs needs no communicators of its own: the whole team's carries it.
+    communicator_ = fabric.split(point.op == Collective::ping_pong ? everyone(fabric) : point.colours);
+    const auto own = static_cast<std::size_t>(fabric.rank);
+    if (point.colours[own] < 0) {
+      communicator_ = nullptr;
+    } else if (!communicator_) {
+      throw DeviceError("this rank's communicator could not be made", false);
+    }
+    if (!communicator_) return;
+    if (point.op == Collective::ping_pong) {
+      for (std::size_t other = 0; other < point.colours.size(); ++other) {
+        if (other != own && point.colours[other] == point.colours[own]) peer_ = static_cast<int>(other);
+      }
+    }
+    const bool first = rank() == kRoot;
+    const int ranks = size();
+    in_chunks_ = static_cast<std::size_t>(chunks_in(point.op, ranks, first));
+    out_chunks_ = static_cast<std::size_t>(chunks_out(point.op, ranks, first));
+    if (point.op == Collective::ping_pong && peer_ < fabric.rank) in_chunks_ = 0;
+    // Broadcast in place goes from and to the same array; there `in` is the root's alone.
+    const std::size_t both =
+        point.in_place ? std::max(in_chunks_, out_chunks_) * chunk_bytes() : aligned(in_bytes()) + out_bytes();
+    slot_bytes_ = aligned(std::max<std::size_t>(both, 1));
+    const std::size_t bytes = static_cast<std::size_t>(setup.slots) * slot_bytes_;
+    memory_ = point.buffer == Buffer::plain ? device_.allocate(bytes)
+                                            : device_.adopt(communicator_->allocate(bytes, point.buffer), bytes);
+    for (int slot = 0; slot < setup.slots; ++slot) {
+      device_.poison(base(slot), slot_bytes_);
+      fill(slot);
+    }
+  }
+
+  bool takes_part() const override { return communicator_ != nullptr; }
+
+  void launch(Stream stream, int slot) override {
+    if (!communicator_) return;
+    fabric_.step();
+    communicator_->enqueue(call(slot), stream);
+  }
+  void launch_beside(Stream stream, int slot, const std::function<void()>& work) override {
+    fabric_.step();
+    communicator_->enqueue_beside(call(slot), stream, work);
+  }
+
+  // In place a launch overwrites its inputs. Out of place an earlier result must not pass for that of a launch that did
+  // nothing.
+  void reset(int slot) override {
+    if (!communicator_) return;
+    if (!point_.in_place) return device_.poison(out(slot), out_bytes());
+    if (out_chunks_ > in_chunks_) device_.poison(base(slot), slot_bytes_);
+    fill(slot);
+  }
+  // To restore the inputs between samples would change what the caches hold for a program's next call. The numbers grow to
+  // infinity, which takes no more time.
+  bool accumulates() const override { return point_.in_place && reduces(point_.op); }
+
+  Verification verify(int slot) override {
+    if (!communicator_) return Verification::nothing("this rank takes no part");
+    communicator_->check_health();
+    if (out_chunks_ == 0) return Verification::nothing("the result is the root's");
+    if (reduces(point_.op)) {
+      const std::size_t first = point_.op == Collective::reduce_scatter ? static_cast<std::size_t>(rank()) * chunk_ : 0;
+      return compare(slot, 0, chunk_, bound(), [&](double* expected, double* scale, std::size_t begin, std::size_t count) {
+        kernels_.expect_reduced(point_.type, point_.reduction, expected, scale, count, data(), first + begin, device_.stream());
+      });
+    }
+    Verification whole = Verification::within(0, 0, "elements, compared exactly");
+    for (std::size_t i = 0; i < out_chunks_; ++i) {
+      const auto [from, first] = source(i);
+      Verification part =
+          compare(slot, i * chunk_, chunk_, 0,
+                  [&, from = from, first = first](double* expected, double* scale, std::size_t begin, std::size_t count) {
+                    kernels_.expect(point_.type, expected, count, data(), from, first + begin, device_.stream());
+                    kernels_.expect(point_.type, scale, count, data(), from, first + begin, device_.stream());
+                  });
+      if (part.status == Verification::Status::passed) continue;
+      part.wrong += whole.wrong;
+      if (whole.status == Verification::Status::failed) part.detail = whole.detail;
+      whole = part;
+    }
+    return whole;
+  }
+
+  std::vector<Output> outputs(int slot) override {
+    if (!communicator_) return {};
+    // The bits may be right although the library has failed since.
+    communicator_->check_health();
+    if (out_chunks_ == 0) return {};
+    return {{out(slot), point_.type, out_chunks_ * chunk_}};
+  }
+
+  // Ranks hold different data, so no two ranks' bits are compared.
+  std::string fingerprint_key() const override {
+    return communicator_ ? fmt::format("{}; rank {}", communicator_->library(), fabric_.rank) : std::string();
+  }
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    return communicator_ ? communicator_->notes() : std::vector<std::pair<std::string, std::string>>();
+  }
+
+ private:
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  std::size_t chunk_bytes() const { return chunk_ * size_of(point_.type); }
+  std::size_t in_bytes() const { return in_chunks_ * chunk_bytes(); }
+  std::size_t out_bytes() const { return out_chunks_ * chunk_bytes(); }
+  CollectiveData data() const { return {seed_, size()}; }
+  double bound() const { return point_.reduction == Reduction::avg ? average_bound(size()) : 0; }
+
+  std::byte* base(int slot) const {
+    return static_cast<std::byte*>(memory_.get()) + static_cast<std::size_t>(slot) * slot_bytes_;
+  }
+  std::byte* in(int slot) const { return base(slot) + (point_.in_place && in_chunks_ < out_chunks_ ? offset() : 0); }
+  std::byte* out(int slot) const {
+    if (!point_.in_place) return base(slot) + aligned(in_bytes());
+    return base(slot) + (out_chunks_ < in_chunks_ ? offset() : 0);
+  }
+  // Where both are a chunk they begin at the same address.
+  std::size_t offset() const {
+    return in_chunks_ == 0 || out_chunks_ == 0
+               ? 0
+               : static_cast<std::size_t>(communicator_->in_place_offset(point_.op)) * chunk_bytes();
+  }
+
+  CollectiveCall call(int slot) const {
+    CollectiveCall call{point_.op, point_.type, point_.reduction, kRoot, peer_, nullptr, nullptr, chunk_};
+    if (in_chunks_ > 0) call.in = in(slot);
+    if (out_chunks_ > 0) call.out = out(slot);
+    return call;
+  }
+
+  void fill(int slot) {
+    if (in_chunks_ > 0) {
+      kernels_.fill(point_.type, in(slot), in_chunks_ * chunk_, data(), rank(), 0, device_.stream());
+      device_.synchronize();
+    }
+  }
+
+  /// The rank whose elements are in chunk i of the output, and the first of them.
+  std::pair<int, std::size_t> source(std::size_t i) const {
+    switch (point_.op) {
+      case Collective::all_to_all:
+        return {static_cast<int>(i), static_cast<std::size_t>(rank()) * chunk_};
+      case Collective::scatter:
+        return {kRoot, static_cast<std::size_t>(rank()) * chunk_};
+      case Collective::broadcast:
+        return {kRoot, 0};
+      case Collective::send_recv:
+        return {(rank() + size() - 1) % size(), 0};
+      case Collective::ping_pong:
+        return {std::min(rank(), peer_), 0};
+      default:
+        return {static_cast<int>(i), 0};  // all_gather, gather
+    }
+  }
+
+  // Elements [first, first + count) of the output, against what `expect` writes for a part of them.
+  template <class Expect>
+  Verification compare(int slot, std::size_t first, std::size_t count, double bound, const Expect& expect) {
+    const std::size_t piece = std::min(count, kVerifiedPiece), width = size_of(point_.type);
+    const Memory expected = device_.allocate(piece * sizeof(double)), scale = device_.allocate(piece * sizeof(double));
+    auto *values = static_cast<double*>(expected.get()), *scales = static_cast<double*>(scale.get());
+    double worst = 0;
+    std::size_t wrong = 0;
+    std::string detail = bound > 0 ? "u x sum of |terms|" : "elements, compared exactly";
+    for (std::size_t begin = 0; begin < count; begin += piece) {
+      const std::size_t length = std::min(piece, count - begin);
+      const std::byte* got = out(slot) + (first + begin) * width;
+      expect(values, scales, begin, length);
+      device_.synchronize();
+      const double error = device_.compare(point_.type, got, length, values, scales).worst;
+      if (error <= bound) {
+        worst = std::max(worst, error);
+        continue;
+      }
+      if (!(error <= worst)) worst = error;
+      // The host finds which elements are wrong: this is rare.
+      std::vector<std::byte> bits(length * width);
+      std::vector<double> want(length), units(length);
+      device_.to_host(bits.data(), got, bits.size());
+      device_.to_host(want.data(), values, length * sizeof(double));
+      device_.to_host(units.data(), scales, length * sizeof(double));
+      for (std::size_t i = 0; i < length; ++i) {
+        const double value = load_as_double(point_.type, bits.data(), i);
+        if (elementwise_error(point_.type, value, want[i], units[i]) <= bound) continue;
+        if (wrong == 0) {
+          detail = fmt::format("element {} of its output is {:g} and should be {:g}", first + begin + i, value, want[i]);
+        }
+        ++wrong;
+      }
+    }
+    if (wrong > 0) detail = fmt::format("{} of {} elements are wrong; {}", wrong, count, detail);
+    Verification found = Verification::within(worst, bound, detail);
+    found.wrong = wrong;
+    return found;
+  }
+
+  Device& device_;
+  const Fabric& fabric_;
+  const CollectiveDataKernels& kernels_;
+  Point point_;
+  std::size_t chunk_, in_chunks_ = 0, out_chunks_ = 0, slot_bytes_ = 0;
+  std::uint64_t seed_;
+  int peer_ = -1;
+  std::shared_ptr<Communicator> communicator_;
+  Memory memory_;
+};
+
+}  // namespace
+
+const CollectiveDataKernels* data_kernels(Backend backend) {
+  return select(backend, &cuda::collective_data, &cpu::collective_data);
+}
+
+std::unique_ptr<PreparedCollective> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point) {
+  return std::make_unique<OneRank>(setup, fabric, point);
+}
+
+}  // namespace roofmark

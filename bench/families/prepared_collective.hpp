@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "bench/families/collective_case.hpp"
+
+namespace roofmark {
+
+/// The root of the collectives that have one.
+inline constexpr int kRoot = 0;
+
+/// Expected values are made, and compared, in pieces of this many elements.
+inline constexpr std::size_t kVerifiedPiece = std::size_t{1} << 22;
+
+/// A collective that can be enqueued beside other work of its rank.
+class PreparedCollective : public Prepared {
+ public:
+  virtual void launch_beside(Stream stream, int slot, const std::function<void()>& work) = 0;
+};
+
+/// What generates and checks the data; null where the build lacks it.
+const CollectiveDataKernels* data_kernels(Backend backend);
+
+std::unique_ptr<PreparedCollective> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point);
+
+}  // namespace roofmark

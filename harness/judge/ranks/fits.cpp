@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/ranks/fits.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/judge/ranks/bus_bandwidth.hpp"
+#include "harness/judge/ranks/series.hpp"
+#include "harness/model/statistics.hpp"
+
+namespace roofmark {
+
+namespace {
+
+constexpr int kFitRounds = 20;
+
+/// The median pair's, per kind of pair.
+void add_pairs(const std::vector<Record>& records, const PairTimes& times, const Places& places,
+               std::vector<LatencyFit>& fits) {
+  for (const bool linked : {true, false}) {
+    std::map<std::size_t, double> medians;
+    for (const auto& [bytes, pairs] : times) {
+      std::vector<double> seconds;
+      for (const auto& [pair, time] : pairs) {
+        if (places.linked(pair) == linked) seconds.push_back(time);
+      }
+      if (!seconds.empty()) medians[bytes] = median(std::move(seconds));
+    }
+    if (medians.size() < 2) continue;
+    const auto first = std::find_if(records.begin(), records.end(), [](const Record& record) {
+      return record.message && record.message->pattern == Pattern::pairs;
+    });
+    if (auto made = fit(name_without(*first, {"bytes", "round"}) + ", " + places.kind(linked), medians, 1)) {
+      fits.push_back(*made);
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<LatencyFit> fit(std::string series, const std::map<std::size_t, double>& seconds, double bus_factor) {
+  std::vector<double> x, y;
+  for (const auto& [bytes, time] : seconds) {
+    x.push_back(static_cast<double>(bytes));
+    y.push_back(time);
+  }
+  std::vector<double> fitted = y;
+  std::optional<Line> line;
+  for (int round = 0; round < kFitRounds; ++round) {
+    std::vector<double> weights;
+    for (const double time : fitted) weights.push_back(1 / (time * time));
+    line = fit_line(x, y, weights, 0);  // no message arrives before it is sent
+    if (!line) return std::nullopt;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double time = line->intercept + line->slope * x[i];
+      fitted[i] = time > 0 ? time : y[i];
+    }
+  }
+  LatencyFit made{std::move(series), {}, {}, {}, {}, static_cast<int>(seconds.size())};
+  if (line->intercept > 0) made.latency_seconds = line->intercept;
+  if (line->slope > 0) {
+    made.bytes_per_second = 1 / line->slope;
+    if (bus_factor > 0) made.bus_bytes_per_second = bus_factor / line->slope;
+  }
+  if (seconds.size() > 2) made.r2 = line->r2;
+  return made;
+}
+
+std::optional<LatencyFit> fit(const std::string& name, const std::vector<const Record*>& series) {
+  std::map<std::size_t, double> seconds;
+  for (const Record* record : series) seconds[record->message->bytes] = bus_bandwidth(*record)->seconds;
+  return fit(name, seconds, series.front()->message->bus_factor);
+}
+
+std::vector<LatencyFit> fits_of(const std::vector<Record>& records, const PairTimes& times, const Places& places) {
+  std::vector<LatencyFit> fits;
+  for (const auto& [name, series] : series_of(records, {"bytes"})) {
+    if (auto made = fit(name, series)) fits.push_back(std::move(*made));
+  }
+  add_pairs(records, times, places, fits);
+  return fits;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/ranks/overlap.hpp"
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace roofmark {
+
+std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
+  using Role = OverlapPart::Role;
+  std::vector<std::string> order;
+  std::map<std::string, std::map<Role, const Summary*>> found;
+  for (const Record& record : records) {
+    if (!record.overlap || record.status != Status::ok) continue;
+    const std::string& series = record.overlap->series;
+    if (!found.contains(series)) order.push_back(series);
+    found[series][record.overlap->role] = &record.measurement->summary;
+  }
+  std::vector<Overlap> overlaps;
+  for (const std::string& series : order) {
+    const auto& parts = found[series];
+    if (parts.size() < 3) continue;
+    Overlap overlap;
+    overlap.series = series;
+    overlap.work_seconds = parts.at(Role::work)->median;
+    overlap.communication_seconds = parts.at(Role::communication)->median;
+    overlap.together_seconds = parts.at(Role::together)->median;
+    overlap.hidden =
+        (overlap.work_seconds + overlap.communication_seconds - overlap.together_seconds) / overlap.communication_seconds;
+    double square = 0;
+    bool known = true;
+    for (const auto& [role, summary] : parts) {
+      known = known && summary->interval_low && summary->interval_high;
+      if (!known) break;
+      const double half = (*summary->interval_high - *summary->interval_low) / 2;
+      square += half * half;
+    }
+    if (known) overlap.hidden_half_width = std::sqrt(square) / overlap.communication_seconds;
+    if (overlap.work_seconds >= overlap.communication_seconds) {
+      overlap.slow_down = overlap.together_seconds / overlap.work_seconds - 1;
+    }
+    overlaps.push_back(std::move(overlap));
+  }
+  return overlaps;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+/// Work alone, communication alone, and both together.
+struct Overlap {
+  std::string series;
+  double work_seconds = 0, communication_seconds = 0, together_seconds = 0;
+  double hidden = 0;                        ///< (work + communication - together) / communication; not clamped
+  std::optional<double> hidden_half_width;  ///< of its 95 % interval, by those of the three medians
+  /// together / work - 1, only where the work takes longer: it ends last, so this is the price that it pays.
+  std::optional<double> slow_down;
+};
+
+/// Of each series whose three parts are ok.
+std::vector<Overlap> overlaps_of(const std::vector<Record>& records);
+
+}  // namespace roofmark

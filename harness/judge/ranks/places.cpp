@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/ranks/places.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace roofmark {
+
+Places::Places(const std::vector<RankInfo>& members) {
+  for (const RankInfo& member : members) {
+    ranks_[member.rank].host = member.host;
+    ++on_host_[member.host];
+  }
+  const std::vector<std::vector<int>> domains = ranks_by_domain(members);
+  for (std::size_t domain = 0; domain < domains.size(); ++domain) {
+    for (const int rank : domains[domain]) ranks_[rank].domain = domain;
+  }
+  domains_span_hosts_ = domains.size() < on_host_.size();
+}
+
+std::string Places::host(int rank) const {
+  const auto found = ranks_.find(rank);
+  return found == ranks_.end() ? std::string() : found->second.host;
+}
+
+bool Places::host_has_several(const std::string& host) const {
+  const auto found = on_host_.find(host);
+  return found != on_host_.end() && found->second > 1;
+}
+
+bool Places::any_host_has_several() const {
+  return std::any_of(on_host_.begin(), on_host_.end(), [](const auto& host) { return host.second > 1; });
+}
+
+bool Places::linked(const std::pair<int, int>& pair) const {
+  const auto a = ranks_.find(pair.first), b = ranks_.find(pair.second);
+  if (a == ranks_.end() || b == ranks_.end()) return a == b;
+  return a->second.domain == b->second.domain;
+}
+
+std::string Places::kind(bool linked) const {
+  if (domains_span_hosts_) return linked ? "within an NVLink domain" : "between NVLink domains";
+  return linked ? "within a host" : "between hosts";
+}
+
+std::string Places::describe(int rank) const {
+  const std::string on = host(rank);
+  return on.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, on);
+}
+
+}  // namespace roofmark

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/team/rank_info.hpp"
+
+namespace roofmark {
+
+/// Where the ranks are. A rank that is not known has no place.
+class Places {
+ public:
+  explicit Places(const std::vector<RankInfo>& members);
+
+  std::string host(int rank) const;
+  bool host_has_several(const std::string& host) const;
+  bool any_host_has_several() const;
+  std::size_t ranks() const { return ranks_.size(); }
+  /// What the two exchange crosses no network: they are on one host, or in one NVLink domain.
+  bool linked(const std::pair<int, int>& pair) const;
+  /// "within a host", "between hosts"; of NVLink domains where one spans several hosts.
+  std::string kind(bool linked) const;
+  /// "rank 3 (node1)"
+  std::string describe(int rank) const;
+
+ private:
+  struct Place {
+    std::string host;
+    std::size_t domain = 0;
+  };
+  std::map<int, Place> ranks_;
+  std::map<std::string, int> on_host_;
+  bool domains_span_hosts_ = false;
+};
+
+}  // namespace roofmark

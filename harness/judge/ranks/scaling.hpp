@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+/// A row of the scaling table. A perfect ring of any length has the same busbw, so efficiencies are ratios of busbw, n ranks
+/// against the smallest team n0 of at least 2 in the same series:
+///   strong  busbw(n, S) / busbw(n0, S): the same size
+///   weak    busbw(n, S) / busbw(n0, S n0 / n): the same size per rank
+/// Sizes that differ by at most 2 % are the same (they are made of whole chunks). Absent where the other was not measured.
+struct ScalingRow {
+  std::string series;  ///< name without bytes and ranks
+  int ranks = 1;
+  std::size_t bytes = 0;
+  double seconds = 0, busbw = 0;
+  std::optional<double> strong_efficiency, weak_efficiency;
+};
+
+/// Of the series that were measured with several numbers of ranks.
+std::vector<ScalingRow> scaling_of(const std::vector<Record>& records);
+
+}  // namespace roofmark

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+/// A record's name without these keys of its shape.
+std::string name_without(const Record& record, const std::set<std::string_view>& keys);
+
+/// An ok record in which whole communicators take part.
+bool is_collective(const Record& record);
+
+/// Collective records whose names differ in these keys alone, in the order of their first records.
+std::vector<std::pair<std::string, std::vector<const Record*>>> series_of(const std::vector<Record>& records,
+                                                                          const std::set<std::string_view>& keys);
+
+}  // namespace roofmark

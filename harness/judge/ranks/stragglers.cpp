@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/ranks/stragglers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/judge/ranks/deviation.hpp"
+#include "harness/model/units.hpp"
+
+namespace roofmark {
+
+namespace {
+
+// One slow size alone may be a neighbour's noise: a straggler is slow at a third of the sizes, and at two where there are two.
+constexpr int kSlowSizes = 2;
+constexpr double kSlow = 1.1;      ///< times the median
+constexpr double kSlowPair = 1.2;  ///< times what its ranks' scores explain
+constexpr double kSlowCases = 0.05;
+
+template <class Key>
+void keep_least(std::map<Key, double>& values, const Key& key, double value) {
+  const auto [place, fresh] = values.emplace(key, value);
+  if (!fresh) place->second = std::min(place->second, value);
+}
+
+/// The slowest rank and, where hosts have several ranks, the slowest host.
+void add_slowest(const Ratios<int>& ranks, const Ratios<std::string>& nodes, const Places& places, const std::string& by,
+                 std::vector<Slowest>& slowest) {
+  const auto add = [&](const std::string& of, const std::string& who, const auto& found) {
+    slowest.push_back(
+        {of + ", " + by, who, static_cast<int>(found.among), found.times_median, found.times_fastest, found.mads});
+  };
+  if (places.any_host_has_several()) {
+    if (const auto found = nodes.slowest()) add("hosts", found->who, *found);
+  }
+  if (const auto found = ranks.slowest()) add("ranks", places.describe(found->who), *found);
+}
+
+void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, Stragglers& made) {
+  std::vector<Finding>& findings = made.findings;
+  Ratios<int> rank_ratios;
+  Ratios<std::string> node_ratios;
+  std::size_t judged = 0;  // ranks, at the size with the most of them
+  std::map<int, Outlier> ranks;
+  std::map<std::string, Outlier> nodes;
+  std::map<std::pair<int, int>, Outlier> links;
+  int sizes = 0;
+  for (const auto& [bytes, pairs] : times) {
+    std::map<int, double> rank_scores;
+    std::map<std::string, double> node_scores;
+    for (const auto& [pair, seconds] : pairs) {
+      if (places.linked(pair) != linked) continue;
+      for (const int rank : {pair.first, pair.second}) {
+        keep_least(rank_scores, rank, seconds);
+        keep_least(node_scores, places.host(rank), seconds);
+      }
+    }
+    if (rank_scores.empty()) continue;
+    ++sizes;
+    const std::string where = format_bytes(static_cast<double>(bytes));
+    note_slow(rank_scores, kSlow, where, ranks);
+    note_slow(node_scores, kSlow, where, nodes);
+    judged = std::max(judged, rank_scores.size());
+    rank_ratios.add(rank_scores);
+    if (!linked) node_ratios.add(node_scores);
+    std::map<std::pair<int, int>, double> excesses;
+    for (const auto& [pair, seconds] : pairs) {
+      if (places.linked(pair) == linked) {
+        excesses[pair] = seconds / std::max(rank_scores.at(pair.first), rank_scores.at(pair.second));
+      }
+    }
+    const std::vector<double> all = values_of(excesses);
+    for (const auto& [pair, excess] : excesses) {
+      if (!(excess > kSlowPair)) continue;
+      // The finding says how far it is from what its ranks explain, in deviations of all pairs of its kind.
+      if (const auto deviation = stands_out(excess, all, 1)) links[pair].add({excess, deviation->mads}, where);
+    }
+  }
+  // Two ranks have one pair, which tells nothing of either.
+  if (judged > 2)
+    add_slowest(rank_ratios, node_ratios, places, fmt::format("by the best pair {}", places.kind(linked)), made.slowest);
+  const int often = judged < kMany ? (sizes + 1) / 2 : std::min(sizes, std::max(kSlowSizes, (sizes + 2) / 3));
+  const auto seldom = [&](const auto& seen) { return seen.second.times < often; };
+  std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
+  std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });
+  std::erase_if(links, seldom);
+  const auto of_sizes = [&](const Outlier& seen) {
+    return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
+  };
+  for (const auto& [node, seen] : worst_first(nodes)) {
+    findings.push_back({FindingKind::slow_node,
+                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the hosts{} ({})", node,
+                                    places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
+                        {}});
+  }
+  for (const auto& [rank, seen] : worst_first(ranks)) {
+    findings.push_back(
+        {FindingKind::slow_rank,
+         fmt::format("{}: its best pair {} takes {:.2f} times the median of the ranks{} ({})", places.describe(rank),
+                     places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
+         {}});
+  }
+  for (const auto& [pair, seen] : worst_first(links)) {
+    findings.push_back(
+        {FindingKind::slow_link,
+         fmt::format("{} and {}: this pair takes {:.2f} times what the best pairs of the two explain ({})",
+                     places.describe(pair.first), places.describe(pair.second), seen.worst.times, of_sizes(seen)),
+         {}});
+  }
+}
+
+void find_slow_in_suite(const std::vector<Record>& records, const Places& places, Stragglers& made) {
+  std::vector<Finding>& findings = made.findings;
+  Ratios<int> rank_ratios;
+  Ratios<std::string> node_ratios;
+  std::map<int, Outlier> ranks;
+  std::map<std::string, Outlier> nodes;
+  int cases = 0;
+  for (const Record& record : records) {
+    // Ranks that communicate wait for one another.
+    if (record.status != Status::ok || record.message || record.overlap) continue;
+    if (record.measurement->ranks.size() < 2) continue;
+    ++cases;
+    std::map<int, double> medians;
+    std::map<std::string, std::vector<double>> of_nodes;
+    for (std::size_t i = 0; i < record.measurement->ranks.size(); ++i) {
+      if (!record.measurement->ranks[i]) continue;
+      const int rank = static_cast<int>(i);
+      medians[rank] = record.measurement->ranks[i]->median;
+      of_nodes[places.host(rank)].push_back(medians[rank]);
+    }
+    std::map<std::string, double> node_medians;
+    for (auto& [node, values] : of_nodes) node_medians[node] = median(std::move(values));
+    note_slow(medians, kSlow, record.name, ranks);
+    note_slow(node_medians, kSlow, record.name, nodes);
+    rank_ratios.add(medians);
+    node_ratios.add(node_medians);
+  }
+  add_slowest(rank_ratios, node_ratios, places, "each alone", made.slowest);
+  const auto seldom = [&](const auto& seen) { return seen.second.times < kSlowCases * cases; };
+  std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
+  std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });
+  const auto say = [&](FindingKind kind, const std::string& who, const char* whom, const Outlier& seen) {
+    findings.push_back(
+        {kind,
+         fmt::format("{}: slower than the median of the {} in {} of {} cases that every rank ran alone; the worst "
+                     "takes {:.2f} times the median{}: {}",
+                     who, whom, seen.times, cases, seen.worst.times, words(seen.worst), seen.where),
+         {}});
+  };
+  for (const auto& [node, seen] : worst_first(nodes)) say(FindingKind::slow_node, node, "hosts", seen);
+  for (const auto& [rank, seen] : worst_first(ranks)) say(FindingKind::slow_rank, places.describe(rank), "ranks", seen);
+}
+
+}  // namespace
+
+Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places) {
+  Stragglers made;
+  find_slow_in_suite(records, places, made);
+  for (const bool linked : {true, false}) find_slow_pairs(times, places, linked, made);
+  return made;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/ranks/pairs.hpp"
+#include "harness/judge/ranks/places.hpp"
+#include "harness/model/finding.hpp"
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+/// The slowest rank or host and by how much, whether or not it is a straggler.
+struct Slowest {
+  std::string of;              ///< "ranks, each alone", "hosts, each alone", "ranks, by the best pair within a host", ...
+  std::string who;             ///< "rank 3 (node1)", "node1"
+  int among = 0;               ///< number of ranks or hosts that are compared
+  double times_median = 1;     ///< geometric mean over the cases or sizes of its time / the median of all
+  double times_fastest = 1;    ///< the same / the fastest one's
+  std::optional<double> mads;  ///< above the median, in scaled median absolute deviations; absent for two, and where it is 0
+};
+
+/// Slow ranks, hosts and links.
+///
+/// All ranks of a collective take nearly the same time, the slowest one's, so pairs tell. By kind of pair (within a host,
+/// between hosts) and size, a rank's score is the time of its best pair, a host's score that of its ranks' best pair. A slow
+/// link to host C slows the pairs A-C and B-C; only C has no fast pair. A rank is a slow_rank if its score exceeds the median
+/// by 10 % and by 5 scaled median absolute deviations. A host with several ranks is a slow_node by the same rule, and its
+/// ranks are then not reported. A slow_link is a pair that takes over 1.2 times the worse of its ranks' scores, and whose
+/// ratio to it exceeds the other pairs' by 5 deviations (else every pair across two sockets would be one).
+///
+/// Two ranks cannot tell which of them is slow. Fewer than seven say little by deviations (of three ranks the two of the best
+/// pair always agree exactly): they take 25 %, at half of the sizes. More take a third of the sizes.
+///
+/// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
+/// each case; a straggler is slow in at least one case of 20.
+struct Stragglers {
+  std::vector<Slowest> slowest;
+  std::vector<Finding> findings;  ///< the worst first in each kind
+};
+
+Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places);
+
+}  // namespace roofmark

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/collective_traffic.hpp"
+
+#include <gtest/gtest.h>
+
+namespace roofmark {
+namespace {
+
+/// Two hosts of two ranks each: ranks 0, 1 and 2, 3.
+const RankPlaces kHosts = {{0, 0, 1, 1}, {0, 0, 1, 1}};
+const RankPlaces kOneHost = {{0, 0, 0, 0}, {0, 0, 0, 0}}, kOnePerHost = {{0, 1, 2, 3}, {0, 1, 2, 3}};
+const std::vector<std::vector<int>> kAll = {{0, 1, 2, 3}};
+
+void expect_traffic(const Traffic& got, double inside, double network) {
+  EXPECT_DOUBLE_EQ(got.inside, inside);
+  EXPECT_DOUBLE_EQ(got.network, network);
+}
+
+TEST(CollectiveTraffic, OfTwoHostsWithTwoRanksEach) {
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kHosts), 400, 400);  // 2 (2-1)/2 S inside and between
+  expect_traffic(traffic(Collective::all_gather, 400, kAll, kHosts), 200, 200);
+  expect_traffic(traffic(Collective::reduce_scatter, 400, kAll, kHosts), 200, 200);
+  expect_traffic(traffic(Collective::broadcast, 400, kAll, kHosts), 400, 400);
+  expect_traffic(traffic(Collective::reduce, 400, kAll, kHosts), 400, 400);
+  expect_traffic(traffic(Collective::all_to_all, 400, kAll, kHosts), 100, 400 * 2 * 2 / 4.0);
+  expect_traffic(traffic(Collective::gather, 400, kAll, kHosts), 100, 200);
+  expect_traffic(traffic(Collective::scatter, 400, kAll, kHosts), 100, 200);
+  expect_traffic(traffic(Collective::send_recv, 400, kAll, kHosts), 400, 400);
+}
+
+TEST(CollectiveTraffic, InsideOfOneHostNothingCrossesTheNetwork) {
+  for (const Collective op : kCollectives) {
+    if (op == Collective::ping_pong) continue;
+    EXPECT_EQ(traffic(op, 400, kAll, kOneHost).network, 0) << name(op);
+    EXPECT_GT(traffic(op, 400, kAll, kOneHost).inside, 0) << name(op);
+  }
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOneHost), 600, 0);  // 2 (4-1)/4 S
+}
+
+TEST(CollectiveTraffic, WithOneRankPerHostAllOfItDoes) {
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOnePerHost), 0, 600);
+  expect_traffic(traffic(Collective::all_to_all, 400, kAll, kOnePerHost), 0, 300);
+}
+
+TEST(CollectiveTraffic, RailsThatWorkAtOnceShareAHostsNetwork) {
+  expect_traffic(traffic(Collective::all_reduce, 400, {{0, 2}, {1, 3}}, kHosts), 0, 800);
+  expect_traffic(traffic(Collective::send_recv, 400, {{0, 2}, {1, 3}}, kHosts), 0, 800);
+}
+
+TEST(CollectiveTraffic, ARankAloneMovesNothing) {
+  for (const Collective op : kCollectives) expect_traffic(traffic(op, 400, {{0}}, {{0}, {0}}), 0, 0);
+}
+
+TEST(CollectiveTraffic, PairsAreCountedOneWay) {
+  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 1}}, kHosts), 8, 0);
+  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 2}, {1, 3}}, kHosts), 0, 16);
+}
+
+TEST(CollectiveTraffic, OfGroupsThatAreNotEquallyLargeTheSmallerMovesLess) {
+  // 100 a rank: 400 of ranks 0 to 3, 200 of the pair.
+  const std::vector<std::vector<int>> groups = {{0, 1, 2, 3}, {4, 5}};
+  const RankPlaces hosts = {{0, 0, 1, 1, 2, 2}, {0, 0, 1, 1, 2, 2}};
+  expect_traffic(traffic(Collective::all_to_all, 400, groups, hosts), 100, 400);
+  expect_traffic(traffic(Collective::all_gather, 400, groups, hosts), 200, 200);
+  expect_traffic(traffic(Collective::all_reduce, 400, groups, hosts), 400, 400);
+}
+
+TEST(CollectiveTraffic, TheHostsOfADomainShareItsNetwork) {
+  // Four hosts of one rank in two domains.
+  const RankPlaces places = {{0, 1, 2, 3}, {0, 0, 1, 1}};
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, places), 400, 200);
+  expect_traffic(traffic(Collective::all_to_all, 400, kAll, places), 100, 200);
+  expect_traffic(traffic(Collective::send_recv, 400, kAll, places), 400, 400);  // 1 to 2 and 3 to 0
+  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 1}}, places), 8, 0);
+  expect_traffic(traffic(Collective::ping_pong, 8, {{1, 2}}, places), 0, 8);
+}
+
+TEST(CollectiveTraffic, ASwitchThatReducesSavesAllReduceAlone) {
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOneHost, Switches::reduce), 500, 0);  // (4+1)/4 S
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOnePerHost, Switches::reduce), 0, 400);
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kHosts, Switches::reduce), 400, 400);  // nothing to save for two
+  for (const Collective op : kCollectives) {
+    if (op == Collective::all_reduce || op == Collective::ping_pong) continue;
+    const Traffic plain = traffic(op, 400, kAll, kOneHost);
+    expect_traffic(traffic(op, 400, kAll, kOneHost, Switches::reduce), plain.inside, plain.network);
+  }
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/ranks/stragglers.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "harness/judge/ranks/communication.hpp"
+#include "tests/harness/team_records.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::vector<std::string> texts(const Communication& found, FindingKind kind) {
+  std::vector<std::string> all;
+  for (const Finding& finding : found.findings) {
+    if (finding.kind == kind) all.push_back(finding.text);
+  }
+  return all;
+}
+
+TEST(Stragglers, OfThreeHostsTheOneWithTheSlowLinkAlone) {
+  const auto records = ping_pong(3, {8, 1'000'000}, [](int a, int b, std::size_t bytes) {
+    return (b == 2 ? 10.0 + a : 1.0) * (1e-5 + double(bytes) / 1e9);
+  });
+  const Communication found = analyze_communication(records, members({"A", "B", "C"}));
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_rank);
+  EXPECT_THAT(found.findings[0].text, AllOf(HasSubstr("rank 2 (C): its best pair between hosts takes 10.00 times the median"),
+                                            HasSubstr("slow at 2 of 2 sizes")));
+  ASSERT_THAT(found.slowest, SizeIs(1));
+  EXPECT_EQ(found.slowest[0].of, "ranks, by the best pair between hosts");
+  EXPECT_EQ(found.slowest[0].who, "rank 2 (C)");
+  EXPECT_EQ(found.slowest[0].among, 3);
+  EXPECT_DOUBLE_EQ(found.slowest[0].times_fastest, 10);
+  EXPECT_FALSE(found.slowest[0].mads);
+}
+
+TEST(Stragglers, NobodyForOneSizeAloneOfMany) {
+  const auto records = ping_pong(3, {8, 1000, 1'000'000}, [](int, int b, std::size_t bytes) {
+    return (b == 2 && bytes == 1000 ? 10.0 : 1.0) * (1e-5 + double(bytes) / 1e9);
+  });
+  EXPECT_THAT(analyze_communication(records, members({"A", "B", "C"})).findings, IsEmpty());
+}
+
+/// 1 %, never the same.
+double noise(int a, int b) { return 1 + 0.01 * std::sin(12.9898 * a + 78.233 * b); }
+
+TEST(Stragglers, ARankByHowManyDeviations) {
+  const auto records =
+      ping_pong(8, {1024}, [](int a, int b, std::size_t) { return 1e-6 * noise(a, b) * (a == 5 || b == 5 ? 3.2 : 1); });
+  const Communication found = analyze_communication(records, members({"a", "a", "a", "a", "a", "a", "a", "a"}));
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_THAT(found.findings[0].text,
+              AllOf(HasSubstr("rank 5 (a): its best pair within a host takes 3.2"), HasSubstr("MADs above it (1.02 kB)")));
+}
+
+TEST(Stragglers, AHostOfSeveralRanksStandsForItsRanks) {
+  std::vector<std::string> hosts;
+  for (int i = 0; i < 8; ++i) hosts.push_back("node" + std::to_string(i / 2));
+  const auto records = ping_pong(8, {1024}, [](int a, int b, std::size_t) {
+    if (a / 2 == b / 2) return 1e-6 * noise(a, b);
+    return 9e-6 * noise(a, b) * (a / 2 == 3 || b / 2 == 3 ? 2 : 1);
+  });
+  const Communication found = analyze_communication(records, members(hosts));
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_node);
+  EXPECT_THAT(found.findings[0].text, HasSubstr("node3: its best pair between hosts takes 2.0"));
+}
+
+TEST(Stragglers, ALinkThatItsRanksDoNotExplain) {
+  const auto records =
+      ping_pong(8, {1024}, [](int a, int b, std::size_t) { return 1e-6 * noise(a, b) * (a == 1 && b == 6 ? 2.5 : 1); });
+  const Communication found = analyze_communication(records, members({"a", "a", "a", "a", "b", "b", "b", "b"}));
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_link);
+  EXPECT_THAT(found.findings[0].text, HasSubstr("rank 1 (a) and rank 6 (b): this pair takes 2.49 times"));
+}
+
+// Every rank has one near neighbour; most pairs are farther apart, and none of them is slow.
+TEST(Stragglers, NobodyWhereMostPairsAreFartherApart) {
+  const auto records =
+      ping_pong(8, {1024}, [](int a, int b, std::size_t) { return 1e-6 * noise(a, b) * (a / 4 == b / 4 ? 1 : 1.5); });
+  EXPECT_THAT(analyze_communication(records, members({"a", "a", "a", "a", "a", "a", "a", "a"})).findings, IsEmpty());
+}
+
+TEST(Stragglers, NobodyWithinTenPercentHoweverLittleTheOthersSpread) {
+  for (const double slower : {1.09, 1.11}) {
+    const auto records = ping_pong(8, {8}, [&](int, int b, std::size_t) { return 1e-6 * (b == 7 ? slower : 1); });
+    const auto found = analyze_communication(records, members({"a", "a", "a", "a", "a", "a", "a", "a"})).findings;
+    EXPECT_EQ(found.size(), slower > 1.1 ? 1U : 0U) << slower;
+  }
+}
+
+TEST(Stragglers, OfFewOneMustBeSlowerByAQuarter) {
+  for (const double slower : {1.2, 1.3}) {
+    const auto records = ping_pong(3, {8, 64}, [&](int, int b, std::size_t) { return 1e-6 * (b == 2 ? slower : 1); });
+    const auto found = analyze_communication(records, members({"a", "a", "a"})).findings;
+    EXPECT_EQ(found.size(), slower > 1.25 ? 1U : 0U) << slower;
+  }
+}
+
+TEST(Stragglers, NobodyByWhatTheRanksDoTogether) {
+  Record record = overlap_records(1, 1, 1).back();
+  record.measurement->ranks = {RankTimes{1, 1, {}, {}}, RankTimes{3, 3, {}, {}}};
+  EXPECT_THAT(analyze_communication({record}, members({"a", "b"})).slowest, IsEmpty());
+}
+
+TEST(Stragglers, NobodyOfTwoButByHowMuchTheyDiffer) {
+  const auto pairs = ping_pong(2, {8, 64}, [](int, int, std::size_t) { return 1e-6; });
+  EXPECT_THAT(analyze_communication(pairs, members({"a", "b"})).slowest, IsEmpty());
+  Record record = ok_record("stream", "copy", {}, 1);
+  record.measurement->ranks = {RankTimes{1, 1, {}, {}}, RankTimes{3, 3, {}, {}}};
+  const Communication found = analyze_communication({record, record}, members({"a", "b"}));
+  EXPECT_THAT(found.findings, IsEmpty());
+  ASSERT_THAT(found.slowest, SizeIs(1));
+  EXPECT_EQ(found.slowest[0].of, "ranks, each alone");
+  EXPECT_EQ(found.slowest[0].who, "rank 1 (b)");
+  EXPECT_DOUBLE_EQ(found.slowest[0].times_median, 1.5);
+  EXPECT_DOUBLE_EQ(found.slowest[0].times_fastest, 3);
+  EXPECT_FALSE(found.slowest[0].mads);
+}
+
+Record alone(const std::string& how, const std::vector<double>& medians) {
+  Record record = ok_record("stream", how, {}, 1);
+  for (const double median : medians) record.measurement->ranks.emplace_back(RankTimes{median, median, {}, {}});
+  return record;
+}
+
+TEST(Stragglers, ARankThatIsSlowAlone) {
+  std::vector<Record> records = {alone("copy", {1, 1.01, 0.99, 1.5, 1.002}), alone("triad", {1, 1.01, 0.99, 1.3, 1.002}),
+                                 alone("read", {1, 1.01, 0.99, 1.001, 1.002})};
+  const auto found = analyze_communication(records, members({"a", "a", "a", "b", "b"}));
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_rank);
+  EXPECT_THAT(found.findings[0].text, AllOf(HasSubstr("rank 3 (b): slower than the median of the ranks in 2 of 3 cases"),
+                                            HasSubstr("1.50 times"), HasSubstr("stream/copy/")));
+}
+
+TEST(Stragglers, NobodyForOneUnluckyCaseOfMany) {
+  std::vector<Record> records(39, alone("copy", {1, 1.01, 0.99, 1.001}));
+  records.push_back(alone("copy", {1, 1.01, 0.99, 1.5}));
+  EXPECT_THAT(analyze_communication(records, members({"a", "a", "b", "b"})).findings, IsEmpty());
+  records.push_back(alone("copy", {1, 1.01, 0.99, 1.5}));
+  records.push_back(alone("copy", {1, 1.01, 0.99, 1.5}));
+  EXPECT_THAT(analyze_communication(records, members({"a", "a", "b", "b"})).findings, SizeIs(1));
+}
+
+TEST(Stragglers, AHostWhoseRanksAreAllSlowAlone) {
+  const std::vector<Record> records = {alone("copy", {1, 1.01, 1.003, 0.99, 1.4, 1.41, 1, 1.002})};
+  const auto found = analyze_communication(records, members({"a", "a", "b", "b", "c", "c", "d", "d"}));
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_node);
+  EXPECT_THAT(found.findings[0].text, HasSubstr("c: slower than the median of the hosts in 1 of 1 cases"));
+}
+
+TEST(Fingerprints, OfARankWithOtherBits) {
+  std::vector<Record> records(5, alone("copy", {1, 1, 1}));
+  for (int i = 0; i < 5; ++i) records[std::size_t(i)].fingerprint = Fingerprint{"h", "k", true, {}};
+  records[1].fingerprint->differing_ranks = {2};
+  records[3].fingerprint->differing_ranks = {2};
+  auto found = texts(analyze_communication(records, members({"a", "a", "b"})), "fingerprint");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0], HasSubstr("rank 2 (b): other bits than most ranks in 2 of 5 cases"));
+  for (Record& record : records) {
+    record.measurement->ranks.pop_back();
+    record.fingerprint->differing_ranks = {0, 1};
+  }
+  found = texts(analyze_communication(records, members({"a", "a"})), "fingerprint");
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_THAT(found[0], AllOf(HasSubstr("any of them may be the wrong one"), HasSubstr(", ...")));
+}
+
+}  // namespace
+}  // namespace roofmark
