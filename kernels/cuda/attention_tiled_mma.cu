@@ -6,7 +6,11 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/base/cuda.hpp"
+#include "kernels/cuda/ptx/cp_async.cuh"
+#include "kernels/cuda/ptx/math.cuh"
+#include "kernels/cuda/ptx/memory.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
+#include "kernels/cuda/ptx/registers.cuh"
 
 namespace roofmark::cuda {
 
@@ -56,7 +60,7 @@ __device__ void copy_rows(std::uint32_t to, const std::uint16_t* from, int strid
 #pragma unroll 4
   for (int step = 0; step < kRows; step += kStep) {
     const bool is_there = row + step < there;
-    copy_16_bytes(first + step * T::kRowBytes, column + std::int64_t{is_there ? row + step : 0} * stride, is_there);
+    cp_async_cg_16(first + step * T::kRowBytes, column + std::int64_t{is_there ? row + step : 0} * stride, is_there);
   }
 }
 
@@ -112,7 +116,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
 
-  const Place<T> place(arguments, read_block_index());
+  const Place<T> place(arguments, ctaid_x());
   const int key_stride = kDim * arguments.kv_heads;
   const std::uint16_t* const k = arguments.k + place.key_offset;
   const std::uint16_t* const v = arguments.v + place.key_offset;
@@ -127,11 +131,11 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
       copy_rows<T, kKeys>(slot(turn), (turn % 2 ? v : k) + std::int64_t{begin} * key_stride, key_stride,
                           arguments.keys - begin);
     }
-    end_copy_group();
+    cp_async_commit_group();
   };
   // The slot that turn + kSlots - 1 goes to was read in the turn before, which all threads have ended.
   const auto begin_turn = [&](int turn) {
-    wait_for_copy_groups<kSlots - 2>();
+    cp_async_wait_group<kSlots - 2>();
     __syncthreads();
     copy_turn(turn + kSlots - 1);
   };
@@ -158,7 +162,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
 #pragma unroll
         for (int t = 0; t < kTall; ++t) {
 #pragma unroll
-          for (int d = 0; d < kDim / 16; ++d) load_matrices(kept[t][d], matrices_at<T>(q_rows, 16 * t, d));
+          for (int d = 0; d < kDim / 16; ++d) ldmatrix_x4(kept[t][d], matrices_at<T>(q_rows, 16 * t, d));
         }
       }
     }
@@ -173,24 +177,24 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
 #pragma unroll
           for (int i = 0; i < 4; ++i) q[t][i] = kept[t][d][i];
         } else {
-          load_matrices(q[t], matrices_at<T>(q_rows, 16 * t, d));
+          ldmatrix_x4(q[t], matrices_at<T>(q_rows, 16 * t, d));
         }
       }
 #pragma unroll
       for (int n = 0; n < kKeys / 16; ++n) {
         std::uint32_t b[4];
-        load_matrices(b, matrices_at<T>(k_rows, 16 * n, d));
+        ldmatrix_x4(b, matrices_at<T>(k_rows, 16 * n, d));
 #pragma unroll
         for (int t = 0; t < kTall; ++t) {
-          multiply_16x8x16<T::kType>(s[t][2 * n], q[t], b[0], b[1]);
-          multiply_16x8x16<T::kType>(s[t][2 * n + 1], q[t], b[2], b[3]);
+          mma_m16n8k16<T::kType>(s[t][2 * n], q[t], b[0], b[1]);
+          mma_m16n8k16<T::kType>(s[t][2 * n + 1], q[t], b[2], b[3]);
         }
       }
     }
 
     begin_turn(2 * block + 1);
     if (block >= unmasked) {
-      const Place<T> edge(arguments, read_block_index());
+      const Place<T> edge(arguments, ctaid_x());
 #pragma unroll
       for (int t = 0; t < kTall; ++t) {
 #pragma unroll
@@ -230,7 +234,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
         for (int r = 0; r < 2; ++r) {
           const float raised = fmaxf(base[t][r], greatest[t][r]);
           // Of a row that has seen nothing yet both are -inf.
-          const float shrink = exp2_approximate(raised == -kInfinity ? 0 : base[t][r] - raised);
+          const float shrink = ex2_approx_ftz(raised == -kInfinity ? 0 : base[t][r] - raised);
           base[t][r] = raised;
           sum[t][r] *= shrink;
 #pragma unroll
@@ -253,30 +257,30 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
           const float origin = base[t][r] == -kInfinity ? 0 : base[t][r];
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
-            const float low = exp2_approximate(fmaf(s[t][2 * n + half][2 * r], arguments.scale, -origin));
-            const float high = exp2_approximate(fmaf(s[t][2 * n + half][2 * r + 1], arguments.scale, -origin));
+            const float low = ex2_approx_ftz(fmaf(s[t][2 * n + half][2 * r], arguments.scale, -origin));
+            const float high = ex2_approx_ftz(fmaf(s[t][2 * n + half][2 * r + 1], arguments.scale, -origin));
             sum[t][r] += low + high;
-            p[t][2 * half + r] = pack<T::kType>(low, high);
+            p[t][2 * half + r] = cvt_rn_x2<T::kType>(low, high);
           }
         }
       }
 #pragma unroll
       for (int d = 0; d < kDim / 16; ++d) {
         std::uint32_t b[4];
-        load_matrices_transposed(b, matrices_at<T>(v_rows, 16 * n, d));
+        ldmatrix_x4_trans(b, matrices_at<T>(v_rows, 16 * n, d));
 #pragma unroll
         for (int t = 0; t < kTall; ++t) {
-          multiply_16x8x16<T::kType>(o[t][2 * d], p[t], b[0], b[1]);
-          multiply_16x8x16<T::kType>(o[t][2 * d + 1], p[t], b[2], b[3]);
+          mma_m16n8k16<T::kType>(o[t][2 * d], p[t], b[0], b[1]);
+          mma_m16n8k16<T::kType>(o[t][2 * d + 1], p[t], b[2], b[3]);
         }
       }
     }
   }
 
   // The output goes out by whole rows, through the warp's queries in shared memory, once these have come in.
-  wait_for_copy_groups<0>();
+  cp_async_wait_group<0>();
   __syncthreads();
-  const Place<T> out(arguments, read_block_index());
+  const Place<T> out(arguments, ctaid_x());
 #pragma unroll
   for (int t = 0; t < kTall; ++t) {
 #pragma unroll
@@ -289,7 +293,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
 #pragma unroll
       for (int n = 0; n < kDim / 8; ++n) {
         *reinterpret_cast<std::uint32_t*>(shared + chunk_offset<T>(row, n) + 4 * (lane % 4)) =
-            pack<T::kType>(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
+            cvt_rn_x2<T::kType>(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
       }
     }
   }
@@ -336,13 +340,6 @@ Choice choose(std::int64_t head_dim, std::size_t room) {
   return room >= Dim256::kSharedBytes ? choice<Dim256>() : choice<Tiling<kType, 256, 8, 1, 32, 2, 1, false>>();
 }
 
-std::size_t room_for_a_block() {
-  int device = 0, bytes = 0;
-  check(cudaGetDevice(&device));
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return static_cast<std::size_t>(bytes);
-}
-
 class MmaPlan final : public AttentionPlan {
  public:
   explicit MmaPlan(const AttentionProblem& problem) : problem_(problem) {
@@ -356,7 +353,7 @@ class MmaPlan final : public AttentionPlan {
     if (problem.queries > kMost || problem.keys > kMost || problem.batch * problem.heads > kMost / (problem.queries / 64 + 1)) {
       throw Unsupported("a length or a number of heads beyond 32-bit indices");
     }
-    const std::size_t room = room_for_a_block();
+    const auto room = static_cast<std::size_t>(device_limits().shared_bytes_per_block);
     choice_ = problem.type == DataType::fp16 ? choose<DataType::fp16>(problem.head_dim, room)
                                              : choose<DataType::bf16>(problem.head_dim, room);
   }

@@ -6,6 +6,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/base/element.hpp"
+#include "kernels/cuda/ptx/math.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 #include "kernels/cuda/vector.cuh"
 #include "kernels/decode_attention.hpp"
@@ -113,8 +114,8 @@ __device__ void score(const Keys<kDim>& keys, const Vector (&q)[kDim / 32][kWarp
     const auto& upper = keys.upper[i].element;
     const auto& lower = keys.lower[i].element;
     const Vector query = q[i][lane];
-    multiply_16x8x16<kType>(even, {upper[0], lower[0], upper[1], lower[1]}, query.element[0], query.element[1]);
-    multiply_16x8x16<kType>(odd, {upper[2], lower[2], upper[3], lower[3]}, query.element[2], query.element[3]);
+    mma_m16n8k16<kType>(even, {upper[0], lower[0], upper[1], lower[1]}, query.element[0], query.element[1]);
+    mma_m16n8k16<kType>(odd, {upper[2], lower[2], upper[3], lower[3]}, query.element[2], query.element[3]);
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) s[i] = lane / 4 + i / 2 * 8 < left ? scale * (even[i] + odd[i]) : -kInfinity;
@@ -130,10 +131,10 @@ __device__ void exponentiate(State<kDim>& state, float (&s)[4]) {
     for (int distance = 4; distance < kWarp; distance *= 2) {
       greatest = fmaxf(greatest, __shfl_xor_sync(~0u, greatest, distance));
     }
-    const float shrink = exp2_approximate(state.greatest[i] - greatest);
+    const float shrink = ex2_approx_ftz(state.greatest[i] - greatest);
     state.greatest[i] = greatest;
-    s[i] = exp2_approximate(s[i] - greatest);
-    s[i + 2] = exp2_approximate(s[i + 2] - greatest);
+    s[i] = ex2_approx_ftz(s[i] - greatest);
+    s[i + 2] = ex2_approx_ftz(s[i + 2] - greatest);
     state.sum[i] = fmaf(state.sum[i], shrink, s[i] + s[i + 2]);
 #pragma unroll
     for (auto& tile : state.o) {
@@ -145,15 +146,15 @@ __device__ void exponentiate(State<kDim>& state, float (&s)[4]) {
 
 template <DataType kType, int kDim>
 __device__ void weigh(State<kDim>& state, const Values<kDim>& values, const float (&p)[4]) {
-  const std::uint32_t b0 = transpose_8x8(pack<kType>(p[0], p[1])), b1 = transpose_8x8(pack<kType>(p[2], p[3]));
+  const std::uint32_t b0 = movmatrix_trans(cvt_rn_x2<kType>(p[0], p[1])), b1 = movmatrix_trans(cvt_rn_x2<kType>(p[2], p[3]));
 #pragma unroll
   for (int h = 0; h < kDim / 64; ++h) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const std::uint32_t v0 = values.of_key[0][h].element[j], v1 = values.of_key[1][h].element[j];
       const std::uint32_t v8 = values.of_key[2][h].element[j], v9 = values.of_key[3][h].element[j];
-      multiply_16x8x16<kType>(state.o[4 * h + j],
-                              {lower_pair(v0, v1), upper_pair(v0, v1), lower_pair(v8, v9), upper_pair(v8, v9)}, b0, b1);
+      mma_m16n8k16<kType>(state.o[4 * h + j], {lower_pair(v0, v1), upper_pair(v0, v1), lower_pair(v8, v9), upper_pair(v8, v9)},
+                          b0, b1);
     }
   }
 }
@@ -169,7 +170,7 @@ __device__ inline float weights_of(const float2* found, std::int64_t stride, int
   float sum = 0;
   for (int part = lane; part < count; part += kWarp) {
     const float2 of_part = __ldcg(found + part * stride);
-    weights[part] = exp2_approximate(of_part.x - greatest);
+    weights[part] = ex2_approx_ftz(of_part.x - greatest);
     sum = fmaf(weights[part], of_part.y, sum);
   }
 #pragma unroll
@@ -270,7 +271,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
     float sum = 0;
     float4 total = {0, 0, 0, 0};
     for (int w = 0; w < kWarps; ++w) {
-      const float weight = exp2_approximate(merged.found[w][head].x - greatest);
+      const float weight = ex2_approx_ftz(merged.found[w][head].x - greatest);
       const float* value = &merged.values[w][head][element];
       sum = fmaf(weight, merged.found[w][head].y, sum);
       total = {fmaf(weight, value[0], total.x), fmaf(weight, value[1], total.y), fmaf(weight, value[2], total.z),
@@ -308,7 +309,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
                fmaf(weight, value.w, total.w)};
     }
     const float sum = shared.last.sums[head];
-    const uint2 packed = {pack<kType>(total.x / sum, total.y / sum), pack<kType>(total.z / sum, total.w / sum)};
+    const uint2 packed = {cvt_rn_x2<kType>(total.x / sum, total.y / sum), cvt_rn_x2<kType>(total.z / sum, total.w / sum)};
     reinterpret_cast<uint2*>(operands.o + query)[i] = packed;
   }
 }
@@ -354,9 +355,6 @@ struct Layout {
 
 template <DataType kType, int kDim>
 void launch_kernel(const AttentionProblem& p, const AttentionArrays& arrays, void* workspace, Stream stream) {
-  int device = 0, multiprocessors = 0;
-  check(cudaGetDevice(&device));
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   const Layout layout(p);
   auto* const base = static_cast<std::byte*>(workspace);
   Operands operands;
@@ -369,7 +367,7 @@ void launch_kernel(const AttentionProblem& p, const AttentionArrays& arrays, voi
   operands.keys = static_cast<int>(p.keys);
   operands.heads = static_cast<int>(p.heads);
   operands.kv_heads = static_cast<int>(p.kv_heads);
-  operands.division = divide(p, multiprocessors * kBlocks<kDim>);
+  operands.division = divide(p, device_limits().multiprocessors * kBlocks<kDim>);
   operands.scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(kDim));
   const dim3 blocks(static_cast<unsigned>(p.kv_heads * head_tiles(p)), static_cast<unsigned>(operands.division.parts),
                     static_cast<unsigned>(p.batch));

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <type_traits>
-#include <vector>
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/base/element.hpp"
 #include "kernels/cuda/convert.cuh"
+#include "kernels/cuda/ptx/math.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 #include "kernels/cuda/vector.cuh"
 #include "kernels/gemv.hpp"
@@ -52,13 +52,6 @@ __device__ std::uint32_t difference(std::uint32_t a, std::uint32_t b) {
   return same_bits<std::uint32_t>(__hsub2(same_bits<Pair>(a), same_bits<Pair>(b)));
 }
 
-/// (a & mask) ^ bits by one instruction, which the compiler would make two of, each with a constant.
-__device__ inline std::uint32_t and_xor(std::uint32_t a, std::uint32_t mask, std::uint32_t bits) {
-  std::uint32_t result;
-  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(a), "r"(mask), "r"(bits));
-  return result;
-}
-
 /// The weights of a register as pairs of T, exactly: 8-bit ones in their order, of int4 pair i is of elements i and i + 4.
 template <class T, GemvWeights kWeights>
 __device__ void widen(std::uint32_t word, std::uint32_t* pairs) {
@@ -89,7 +82,7 @@ __device__ void widen(std::uint32_t word, std::uint32_t* pairs) {
         pairs[i] = difference<T>(two ^ (kOnes | 0x00800080), kOnes | 0x00800080);
       } else {
         // bf16 has room for seven bits: 128 + those, less 128, or 256 where the sign bit, the exponent's last there, is set.
-        pairs[i] = difference<T>(and_xor(two, 0x007f007f, kOnes), and_xor(two, 0x00800080, kOnes));
+        pairs[i] = difference<T>(lop3_and_xor(two, 0x007f007f, kOnes), lop3_and_xor(two, 0x00800080, kOnes));
       }
     }
   } else {
@@ -97,7 +90,7 @@ __device__ void widen(std::uint32_t word, std::uint32_t* pairs) {
     for (int i = 0; i < 4; ++i) {
       // A two's complement with its sign bit turned over is the number + 8.
       constexpr std::uint32_t kEight = kOnes | 0x00080008;
-      pairs[i] = difference<T>(and_xor(word >> (4 * i), 0x000f000f, kEight), kEight);
+      pairs[i] = difference<T>(lop3_and_xor(word >> (4 * i), 0x000f000f, kEight), kEight);
     }
   }
 }
@@ -205,8 +198,8 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks) gemv_kernel(Operan
               widen<T, kWeights>(held.upper[i][j].element[v * kWords + word], upper + word * S::kPairs);
               widen<T, kWeights>(held.lower[i][j].element[v * kWords + word], lower + word * S::kPairs);
             }
-            multiply_16x8x16<kType>(sums[0], {upper[0], lower[0], upper[1], lower[1]}, factor.element[0], factor.element[1]);
-            multiply_16x8x16<kType>(sums[1], {upper[2], lower[2], upper[3], lower[3]}, factor.element[2], factor.element[3]);
+            mma_m16n8k16<kType>(sums[0], {upper[0], lower[0], upper[1], lower[1]}, factor.element[0], factor.element[1]);
+            mma_m16n8k16<kType>(sums[1], {upper[2], lower[2], upper[3], lower[3]}, factor.element[2], factor.element[3]);
           }
         }
         const float upper = sums[0][0] + sums[1][0], lower = sums[0][2] + sums[1][2];
@@ -250,39 +243,15 @@ __global__ void __launch_bounds__(kRowWarps* kWarp)
   if (lane == 0) y[row] = narrowed<T>(sum);
 }
 
-struct Chip {
-  int multiprocessors, block_shared_bytes;
-};
-
-const Chip& current_chip() {
-  static const std::vector<Chip> chips = [] {
-    int devices = 0;
-    check(cudaGetDeviceCount(&devices));
-    const auto attribute = [](cudaDeviceAttr which, int device) {
-      int value = 0;
-      check(cudaDeviceGetAttribute(&value, which, device));
-      return value;
-    };
-    std::vector<Chip> all;
-    for (int i = 0; i < devices; ++i) {
-      all.push_back({attribute(cudaDevAttrMultiProcessorCount, i), attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, i)});
-    }
-    return all;
-  }();
-  int device = 0;
-  check(cudaGetDevice(&device));
-  return chips.at(static_cast<std::size_t>(device));
-}
-
 /// False where x does not fit the shared memory of a block.
 template <class T, GemvWeights kWeights>
 bool launch_tiles(const GemvProblem& p, const GemvArrays& arrays, Stream stream) {
   using S = Segment<kWeights>;
   constexpr std::int64_t kUnasked = 48 << 10, kPartials = sizeof(float) * kMostTiles * kMostWarps * kTile;
-  const Chip& chip = current_chip();
+  const DeviceLimits& limits = device_limits();
   const std::int64_t segments = (p.k + S::kElements - 1) / S::kElements;
   const std::int64_t x_bytes = segments * S::kElements * static_cast<std::int64_t>(sizeof(T));
-  if (x_bytes + kPartials > chip.block_shared_bytes) return false;
+  if (x_bytes + kPartials > limits.shared_bytes_per_block) return false;
   const auto kernel = gemv_kernel<T, kWeights>;
   if (x_bytes + kPartials > kUnasked) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(x_bytes)));
@@ -291,7 +260,7 @@ bool launch_tiles(const GemvProblem& p, const GemvArrays& arrays, Stream stream)
   // where enough blocks are left to even out the SMs.
   constexpr std::int64_t kMost = kWeights == GemvWeights::plain ? 1 : kWeights == GemvWeights::int4 ? kMostTiles : 2;
   const std::int64_t tiles = (p.m + kTile - 1) / kTile;
-  const std::int64_t tiles_a_block = std::clamp<std::int64_t>(tiles / (6 * chip.multiprocessors), 1, kMost);
+  const std::int64_t tiles_a_block = std::clamp<std::int64_t>(tiles / (6 * limits.multiprocessors), 1, kMost);
   const std::int64_t blocks = (tiles + tiles_a_block - 1) / tiles_a_block;
   const std::int64_t warps = std::min<std::int64_t>(kMostWarps, (segments + S::kAtOnce - 1) / S::kAtOnce);
   const Operands<T> operands = {static_cast<const std::uint8_t*>(arrays.w),

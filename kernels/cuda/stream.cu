@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/vector.cuh"
@@ -236,30 +235,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks) reduce_kernel(Arrays<T> arr
   if (threadIdx.x == 0) *to = sum;
 }
 
-struct Chip {
-  std::size_t multiprocessors, resident_blocks, l2_bytes;
-};
-
-const Chip& current_chip() {
-  static const std::vector<Chip> chips = [] {
-    int devices = 0;
-    check(cudaGetDeviceCount(&devices));
-    const auto attribute = [](cudaDeviceAttr which, int device) {
-      int value = 0;
-      check(cudaDeviceGetAttribute(&value, which, device));
-      return static_cast<std::size_t>(value);
-    };
-    std::vector<Chip> all;
-    for (int i = 0; i < devices; ++i) {
-      const std::size_t multiprocessors = attribute(cudaDevAttrMultiProcessorCount, i);
-      all.push_back({multiprocessors, multiprocessors * attribute(cudaDevAttrMaxThreadsPerMultiProcessor, i) / kThreads,
-                     attribute(cudaDevAttrL2CacheSize, i)});
-    }
-    return all;
-  }();
-  int device = 0;
-  check(cudaGetDevice(&device));
-  return chips.at(static_cast<std::size_t>(device));
+/// Blocks that are resident at once, as far as threads limit them.
+std::size_t resident_blocks(const DeviceLimits& limits) {
+  return static_cast<std::size_t>(limits.multiprocessors) *
+         static_cast<std::size_t>(limits.threads_per_multiprocessor / kThreads);
 }
 
 std::size_t tiles_of(std::size_t bytes, int tile) {
@@ -283,16 +262,16 @@ bool split(Arrays<T>& arrays, std::size_t n, bool writes) {
 
 template <StreamOp kOp, class T>
 void launch_map(Arrays<T> arrays, std::size_t n, double scalar, Stream stream) {
-  const Chip& chip = current_chip();
+  const DeviceLimits& limits = device_limits();
   const bool vector = split(arrays, n, true);
   const std::size_t bytes = arrays.body * sizeof(T);
   const auto s = static_cast<Compute<T>>(scalar);
   const auto run = [&](auto kernel, std::size_t blocks) { kernel<<<blocks, kThreads, 0, stream>>>(arrays, s); };
   if (!vector) {
     run(stream_kernel<kOp, T, false, 0, false>, tiles_of(n, 4));
-  } else if (tiles_of(bytes, kLargeTile) < chip.resident_blocks) {
+  } else if (tiles_of(bytes, kLargeTile) < resident_blocks(limits)) {
     run(stream_kernel<kOp, T, true, kSmallTile, false>, tiles_of(bytes, kSmallTile));
-  } else if (static_cast<std::size_t>(array_count(kOp)) * bytes <= chip.l2_bytes) {
+  } else if (static_cast<std::size_t>(array_count(kOp)) * bytes <= static_cast<std::size_t>(limits.l2_bytes)) {
     run(stream_kernel<kOp, T, true, kLargeTile, false>, tiles_of(bytes, kLargeTile));
   } else {
     run(stream_kernel<kOp, T, true, kLargeTile, true>, tiles_of(bytes, kLargeTile));
@@ -303,17 +282,17 @@ void launch_map(Arrays<T> arrays, std::size_t n, double scalar, Stream stream) {
 template <StreamOp kOp, class T>
 void launch_reduction(Arrays<T> arrays, double* to, std::size_t n, Workspace* workspace, Stream stream) {
   constexpr int kTile = kOp == StreamOp::read ? kReadTile : kLargeTile;
-  const Chip& chip = current_chip();
+  const DeviceLimits& limits = device_limits();
   const bool vector = split(arrays, n, false);
   const std::size_t bytes = arrays.body * sizeof(T);
   // More blocks than are resident even out the SMs' speeds; the last block has to read a sum of each.
-  const std::size_t most = std::min<std::size_t>(4 * chip.resident_blocks, kMostPartials);
+  const std::size_t most = std::min<std::size_t>(4 * resident_blocks(limits), kMostPartials);
   const auto run = [&](auto kernel, std::size_t tiles) {
     kernel<<<std::min(tiles, most), kThreads, 0, stream>>>(arrays, to, workspace);
   };
   if (!vector) {
     run(reduce_kernel<kOp, T, false, 0>, tiles_of(n, 4));
-  } else if (tiles_of(bytes, kTile) < chip.multiprocessors * 4) {
+  } else if (tiles_of(bytes, kTile) < 4 * static_cast<std::size_t>(limits.multiprocessors)) {
     run(reduce_kernel<kOp, T, true, kSmallTile>, tiles_of(bytes, kSmallTile));
   } else {
     run(reduce_kernel<kOp, T, true, kTile>, tiles_of(bytes, kTile));

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/device/cuda/owned.hpp"
+#include "kernels/base/cuda.hpp"
 
 namespace roofmark::cuda {
 

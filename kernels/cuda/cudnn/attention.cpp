@@ -131,10 +131,8 @@ void require(cudnnStatus_t status) {
   check(status);
 }
 
-struct DestroyHandle {
-  void operator()(cudnnHandle_t handle) const { Library::loaded().destroy(handle); }
-};
-using Handle = std::unique_ptr<cudnnContext, DestroyHandle>;
+void destroy_handle(cudnnHandle_t handle) { Library::loaded().destroy(handle); }
+using Handle = Owned<cudnnHandle_t, destroy_handle>;
 
 Handle make_handle() {
   cudnnHandle_t made = nullptr;
@@ -142,10 +140,8 @@ Handle make_handle() {
   return Handle(made);
 }
 
-struct DestroyDescriptor {
-  void operator()(cudnnBackendDescriptor_t descriptor) const { Library::loaded().destroy_descriptor(descriptor); }
-};
-using Descriptor = std::unique_ptr<void, DestroyDescriptor>;
+void destroy_descriptor(cudnnBackendDescriptor_t descriptor) { Library::loaded().destroy_descriptor(descriptor); }
+using Descriptor = Owned<cudnnBackendDescriptor_t, destroy_descriptor>;
 
 Descriptor make_descriptor(cudnnBackendDescriptorType_t type) {
   cudnnBackendDescriptor_t made = nullptr;
