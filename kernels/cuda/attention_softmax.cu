@@ -29,7 +29,8 @@ __device__ float over_block(float value, Combine combine) {
   return value;
 }
 
-/// Scores of a row to probabilities, in place, zeros for what the query does not see; the row stays in registers.
+/// Turns a row of scores into probabilities, in place, with zeros for keys that the query does not see. The row stays in
+/// registers.
 template <DataType kType, int kThreads, int kVectors>
 __global__ void __launch_bounds__(kThreads) attention_softmax_kernel(uint4* scores, AttentionProblem p, std::int64_t pitch) {
   const std::int64_t row = blockIdx.x;
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(kThreads) attention_softmax_kernel(uint4* scor
     }
   }
   greatest = over_block<kThreads>(greatest, [](float a, float b) { return fmaxf(a, b); });
-  // Where nothing is seen there is nothing to subtract: -inf - -inf would be NaN.
+  // In a row that sees no key: -inf - -inf would be NaN.
   const float base = greatest == -std::numeric_limits<float>::infinity() ? 0 : greatest * std::numbers::log2e_v<float>;
   float sum = 0;
 #pragma unroll
@@ -80,7 +81,7 @@ void launch_softmax(const AttentionProblem& p, void* scores, std::int64_t pitch,
   check(cudaGetLastError());
 }
 
-/// A warp a row, then a block of eight, with room for the row.
+/// One warp per row, or one block of eight warps for longer rows.
 template <DataType kType>
 auto choose_softmax(std::int64_t keys) {
   if (keys <= 32 * 2 * kEight) return launch_softmax<kType, 32, 2>;

@@ -15,33 +15,33 @@ namespace roofmark::cuda {
 
 namespace {
 
-// The cache binds. At 4.8 TB/s an SM of an H200 gets 18.4 bytes a clock, and each element of them is multiplied with eight
-// heads' queries or weights: 8 FLOPs a byte, for which FMAs and the widening before them would take 2.6 of the four
-// instructions that an SM issues a clock. So the tensor cores multiply: counted in the machine code for sm_90a, the 4, 8 and 16
-// KB of a tile of keys and values (head dimension 64, 128, 256) take 231, 339 and 577 instructions, 1.0 to 0.65 a clock. As
-// much is also what a warp has in flight, on an SM 64 to 128 KB of the 13 to 30 that Hopper needs.
+// Reading the KV cache is the limit. At 4.8 TB/s an SM of an H200 gets 18.4 bytes per clock, and each element is multiplied
+// with the queries or weights of eight heads. For these 8 FLOPs per byte, FMAs and the conversions before them would take 2.6
+// of the four instructions that an SM issues per clock. With tensor cores, counted in the machine code for sm_90a, the 4, 8 and
+// 16 KB of a tile of keys and values (head dimension 64, 128, 256) take 231, 339 and 577 instructions, 1.0 to 0.65 per clock. A
+// warp has one tile in flight, so an SM has 64 to 128 KB; Hopper needs 13 to 30 KB.
 constexpr int kWarp = 32, kWarps = 4, kThreads = kWarps * kWarp;
-constexpr int kHeads = 8;                       ///< query heads that a block takes together
-constexpr int kTile = 16;                       ///< keys that a warp takes at a time
-constexpr int kLeastKeys = 2 * kTile * kWarps;  ///< of a part, but the last
+constexpr int kHeads = 8;                       ///< query heads per block
+constexpr int kTile = 16;                       ///< keys per step of a warp
+constexpr int kLeastKeys = 2 * kTile * kWarps;  ///< minimum per part, except the last
 constexpr int kMostParts = 256, kMostBlocks = 2048;
 constexpr float kInfinity = INFINITY;
 
 /// Eight 16-bit elements.
 using Vector = Packet<std::uint32_t, 4>;
 
-/// Up to kHeads query heads that share their keys are one block's; the keys are split into parts. The grid is [sharers of all
-/// key-value heads, parts, batch]: blocks that follow one another read neighbours.
+/// A block processes up to kHeads query heads that share a key-value head ("sharers"), for one part of the keys. The grid is
+/// [sharers of all key-value heads, parts, batch]: consecutive blocks read adjacent memory.
 struct Division {
   int head_tiles;  ///< sharers of a key-value head
   int parts, keys_a_part;
 };
 
-/// In the workspace: a counter for each of the sharers, then what the parts have found.
+/// The workspace: a counter per sharers, then the results of the parts.
 struct Workspace {
   unsigned* arrived;
-  float2* found;   ///< [sharers, parts, kHeads]: the greatest score, in exponents of 2, and the sum of the powers
-  float4* values;  ///< [sharers, parts, kHeads, head_dim]: of V, weighted with the powers
+  float2* found;   ///< [sharers, parts, kHeads]: the maximum score, in powers of 2, and the sum of the powers
+  float4* values;  ///< [sharers, parts, kHeads, head_dim]: V weighted with the powers
 };
 
 struct Operands {
@@ -53,31 +53,31 @@ struct Operands {
   float scale;  ///< of the scores: log2(e) / sqrt(head_dim)
 };
 
-/// That an SM holds.
+/// Minimum number of blocks per SM.
 template <int kDim>
 inline constexpr int kBlocks = kDim == 64    ? 4
                                : kDim == 128 ? 3
                                              : 2;
 
-/// The lower or the upper elements of two registers.
+/// The lower, or the upper, elements of two registers.
 __device__ inline std::uint32_t lower_pair(std::uint32_t a, std::uint32_t b) { return __byte_perm(a, b, 0x5410); }
 __device__ inline std::uint32_t upper_pair(std::uint32_t a, std::uint32_t b) { return __byte_perm(a, b, 0x7632); }
 
-/// The running softmax of a warp's keys. Everything is turned, so that the eight columns of a multiplication are eight heads:
+/// The running softmax over a warp's keys. Everything is transposed, so that the eight columns of an mma are eight heads:
 /// scores^T [keys, heads] = K Q^T and O^T [d, heads] = V^T P^T. A lane has heads 2t and 2t + 1.
 template <int kDim>
 struct State {
   float greatest[2] = {-kInfinity, -kInfinity};
-  float sum[2] = {0, 0};       ///< of the powers of this lane's keys
+  float sum[2] = {0, 0};       ///< over this lane's keys
   float o[kDim / 16][4] = {};  ///< tile 4 h + j: rows g and g + 8 are elements 64 h + 8 g + 2 j and the next
 };
 
-/// A tile of keys as a lane loads it: of keys g and g + 8 the elements from 32 i + 8 t.
+/// A lane's part of a tile of keys: elements 32 i + 8 t and the next seven of keys g and g + 8.
 template <int kDim>
 struct Keys {
   Vector upper[kDim / 32], lower[kDim / 32];
 
-  /// `key` stands `left` keys before the end of the part; zeros beyond it.
+  /// `left` keys remain in the part from `key` on; zeros after them.
   __device__ void load(const std::uint16_t* key, std::int64_t stride, int left, int g, int t) {
     const auto* from = reinterpret_cast<const Vector*>(key + g * stride + 8 * t);
     const auto* below = reinterpret_cast<const Vector*>(key + (g + 8) * stride + 8 * t);
@@ -88,7 +88,7 @@ struct Keys {
   }
 };
 
-/// A tile of values: of keys 2t, 2t + 1, 2t + 8 and 2t + 9 the elements from 64 h + 8 g.
+/// A lane's part of a tile of values: elements 64 h + 8 g and the next seven of keys 2t, 2t + 1, 2t + 8 and 2t + 9.
 template <int kDim>
 struct Values {
   Vector of_key[4][kDim / 64];
@@ -104,7 +104,7 @@ struct Values {
   }
 };
 
-/// The scores of a tile, in exponents of 2: keys g and g + 8, heads 2t and 2t + 1.
+/// The scores of a tile, for powers of 2: keys g and g + 8, heads 2t and 2t + 1.
 template <DataType kType, int kDim>
 __device__ void score(const Keys<kDim>& keys, const Vector (&q)[kDim / 32][kWarp], float scale, int left, int lane,
                       float (&s)[4]) {
@@ -121,7 +121,7 @@ __device__ void score(const Keys<kDim>& keys, const Vector (&q)[kDim / 32][kWarp
   for (int i = 0; i < 4; ++i) s[i] = lane / 4 + i / 2 * 8 < left ? scale * (even[i] + odd[i]) : -kInfinity;
 }
 
-/// Takes a tile's scores into the running softmax, and leaves in their place the powers.
+/// Adds a tile to the running softmax, and replaces its scores by their powers.
 template <int kDim>
 __device__ void exponentiate(State<kDim>& state, float (&s)[4]) {
 #pragma unroll
@@ -159,7 +159,7 @@ __device__ void weigh(State<kDim>& state, const Values<kDim>& values, const floa
   }
 }
 
-/// The weights of what `count` parts found of a head, and their sum: by a warp, each lane every 32nd.
+/// Computes the weights of the results of `count` parts for a head, and returns their sum. By one warp.
 __device__ inline float weights_of(const float2* found, std::int64_t stride, int count, int lane, float* weights) {
   float greatest = -kInfinity;
   for (int part = lane; part < count; part += kWarp) greatest = fmaxf(greatest, __ldcg(found + part * stride).x);
@@ -178,13 +178,13 @@ __device__ inline float weights_of(const float2* found, std::int64_t stride, int
   return sum;
 }
 
-/// What the warps of a block have found, brought together.
+/// The results of a block's warps.
 template <int kDim>
 struct Merged {
   float2 found[kWarps][kHeads];
   float values[kWarps][kHeads][kDim];
 };
-/// What the parts have found: by the block that ends last.
+/// For the block that finishes last and merges the parts.
 struct Last {
   float weights[kHeads][kMostParts];
   float sums[kHeads];
@@ -196,8 +196,8 @@ union Shared {
   Last last;
 };
 
-/// A block takes one part of the keys for up to kHeads heads that share them, its warps every fourth tile. The block that ends
-/// last of all parts adds them up.
+/// A block processes one part of the keys for up to kHeads heads that share them; each warp takes every fourth tile. The block
+/// that finishes last merges all parts.
 template <DataType kType, int kDim>
 __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kernel(Operands operands) {
   __shared__ Shared<kDim> shared;
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
   const int group = operands.heads / operands.kv_heads;
   const int first = static_cast<int>(blockIdx.x) % division.head_tiles * kHeads;
   const int heads = group - first < kHeads ? group - first : kHeads;
-  // Of the first of the block's heads, in Q and O.
+  // The offset of the block's first head in Q and O.
   const std::int64_t query = ((batch * operands.kv_heads + kv_head) * group + first) * kDim;
 
   const std::int64_t stride = static_cast<std::int64_t>(operands.kv_heads) * kDim;
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
   Values<kDim> values;
   keys.load(at(operands.k, key), stride, end - key, g, t);
   values.load(at(operands.v, key), stride, end - key, g, t);
-  // As the lanes multiply with it: of head g the elements from 32 i + 8 t. Heads that are not there are zeros.
+  // In the order of the mma fragments: elements 32 i + 8 t of head g. Missing heads are zeros.
   for (int i = warp; i < kDim / 32; i += kWarps) {
     const auto* from = reinterpret_cast<const uint4*>(operands.q + query + g * kDim + 32 * i + 8 * t);
     shared.q[i][lane] = g < heads ? same_bits<Vector>(__ldg(from)) : Vector{};
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
     key = next;
   }
 
-  // The warps' findings become the block's.
+  // Merges the warps' results.
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -317,12 +317,12 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
 std::int64_t head_tiles(const AttentionProblem& p) { return (p.heads / p.kv_heads + kHeads - 1) / kHeads; }
 std::int64_t sharers(const AttentionProblem& p) { return p.batch * p.kv_heads * head_tiles(p); }
 
-/// On any device.
+/// The maximum number of parts on any device.
 std::int64_t most_parts(const AttentionProblem& p) {
   return std::clamp<std::int64_t>(std::min<std::int64_t>(kMostBlocks / sharers(p), p.keys / kLeastKeys), 1, kMostParts);
 }
 
-/// As few parts as nearly fill the device, once or several times over; where none do, those that come nearest.
+/// The smallest number of parts whose blocks nearly fill a whole number of waves; if there is none, the one that comes closest.
 Division divide(const AttentionProblem& p, std::int64_t resident) {
   constexpr double kNearlyFull = 0.95;
   const std::int64_t most = most_parts(p);
@@ -340,7 +340,7 @@ Division divide(const AttentionProblem& p, std::int64_t resident) {
           static_cast<int>(keys_a_part)};
 }
 
-/// Where a workspace's arrays begin, in bytes, and where the last ends.
+/// Byte offsets of the workspace's arrays, and its size.
 struct Layout {
   std::size_t found, values, end;
 
@@ -385,7 +385,7 @@ void launch_typed(const AttentionProblem& p, const AttentionArrays& arrays, void
 bool supports(const AttentionProblem& p) {
   const bool type = p.type == DataType::bf16 || p.type == DataType::fp16;
   const bool head_dim = p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 256;
-  // Numbers of keys are ints, also those past the end.
+  // Key indices are ints, even those past the end.
   return type && head_dim && p.queries == 1 && !p.causal && p.keys < (1 << 30) && p.batch < (1 << 16);
 }
 

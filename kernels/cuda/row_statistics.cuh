@@ -161,6 +161,8 @@ __device__ S across_row(S own, RowExchange<S>& exchange, unsigned threads, unsig
       }
     }
     mbarrier_try_wait_parity<Scope::cluster>(shared_address(&exchange.barrier), 0);
+  } else {
+    __trap();
   }
   S all = identity<S>();
   for (unsigned part = lane; part < warps * cluster; part += kWarp) all = merged(all, exchange.part[part]);

@@ -24,8 +24,7 @@ __global__ void wait_at_gate_kernel(const volatile std::uint32_t* opened, volati
   }
 }
 
-/// The timer advances in steps (32 ns on some devices, 1 us on others), so a reading goes from just after one step to just
-/// after another.
+/// The timer advances in steps (32 ns on some devices, 1 us on others), so both ends of a reading are just after a step.
 __global__ void read_clocks_kernel(ClockReading* readings) {
   constexpr std::uint64_t kSpan = 200'000;
   constexpr std::int64_t kPatience = 2'000'000;  // cycles: a millisecond at 2 GHz, should the timer stand still
@@ -49,7 +48,7 @@ __global__ void read_kernel(uint4* data, std::size_t count) {
     const uint4 read = data[i];
     any |= read.x | read.y | read.z | read.w;
   }
-  // Never so, as all is zero: the loads stay because the compiler cannot know.
+  // Never true, because all data is zero; the compiler does not know this and keeps the loads.
   if (any != 0) data[0].x = any;
 }
 
