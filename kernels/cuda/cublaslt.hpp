@@ -90,8 +90,8 @@ struct Preference {
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
 };
 
-/// The library's algorithms for D = A B, at most `most`, the heuristic's favourite first. Throws Unsupported, with the library's
-/// reason, if there is none.
+/// The library's algorithms for D = A B, at most `most`, the heuristic's favourite first. Throws Unsupported, with the
+/// library's reason, if there is none.
 inline std::vector<cublasLtMatmulHeuristicResult_t> find_algorithms(const Handle& handle, const Operation& operation,
                                                                     const Matrix& a, const Matrix& b, const Matrix& d,
                                                                     const Preference& preference, int most) {

@@ -56,7 +56,7 @@ __device__ std::uint32_t difference(std::uint32_t a, std::uint32_t b) {
 template <class T, GemvWeights kWeights>
 __device__ void widen(std::uint32_t word, std::uint32_t* pairs) {
   constexpr bool kHalf = std::is_same_v<T, __half>;
-  // Twice 2^10 in fp16, or 2^7 in bf16: the unit in the last place is 1.
+  // Two copies of 2^10 in fp16 or 2^7 in bf16, whose unit in the last place is 1.
   constexpr std::uint32_t kOnes = kHalf ? 0x64006400 : 0x43004300;
   if constexpr (kWeights == GemvWeights::plain) {
     pairs[0] = word;
