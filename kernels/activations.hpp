@@ -8,10 +8,10 @@
 
 namespace roofmark {
 
-// Activations in fp32 by way of two functions of Math, exp (of what is not positive) and reciprocal, and of Math::Tail, the
-// polynomial that gelu_erf's tail is taken from. All give NaN for NaN.
+// Activations in fp32. Math provides exp (for x <= 0), reciprocal, and Tail, the polynomial for the tail of gelu_erf. All
+// return NaN for NaN.
 
-/// x sigmoid(u). With exp(-|u|) nothing overflows, and small values keep their digits.
+/// x sigmoid(u). exp(-|u|) cannot overflow, and small values keep their precision.
 template <class Math>
 ROOFMARK_HOST_DEVICE inline float gated(float x, float u) {
   const float e = Math::exp(-fabsf(u));
@@ -37,7 +37,7 @@ ROOFMARK_HOST_DEVICE inline float horner(const float (&coefficients)[kCount], fl
   return sum;
 }
 
-// Phi(-x) = t Q(t) exp(-x^2 / 2) / 2 with t = 1 / (1 + kStep x / sqrt(2)), for x from 0 to where the result is under 2^-126.
+// Phi(-x) = t Q(t) exp(-x^2 / 2) / 2 with t = 1 / (1 + kStep x / sqrt(2)), for x from 0 to where the result is below 2^-126.
 // The polynomials Q are Chebyshev interpolations of exp(z^2) erfc(z) / t.
 struct TailOfDegree9 {  ///< within 1.0e-8 of Phi(-x), relatively
   static constexpr float kStep = 0.35F;

@@ -9,30 +9,30 @@
 
 namespace roofmark {
 
-/// What a probe is laid out for. It is known before anything runs, so that work is counted from the layout.
+/// What a probe is laid out for. Known before anything runs, so that the work can be counted from the layout.
 struct ProbeTarget {
   int compute_capability = 0;  ///< 90 for 9.0; 0 on the CPU
   int processors = 1;          ///< SMs; on the CPU cores, one thread each: 1 measures a single core
 };
 
-/// Independent chains of dependent steps, one result a chain; no chains: the target cannot do it.
+/// Independent chains of dependent steps, one result per chain. 0 chains: not supported on the target.
 struct ChainLayout {
   std::size_t chains = 0;
   double steps_per_clock = 0;  ///< about how many steps every chain makes a clock at full rate, for choosing a launch's length
 };
 
-/// Every chain starts at fma_start(chain) and makes `steps` steps x = fma(x, fma_multiplier(type), 1), each rounded once to
-/// the type, so the host can follow a chain to its last bit. x swings between two full mantissas and creeps inwards, so
-/// in fp32 and fp64 a lost step shows in the result. All constants are exact in every type.
+/// Every chain starts at fma_start(chain) and makes `steps` steps x = fma(x, fma_multiplier(type), 1), each rounded once to the
+/// type, so the host can reproduce a chain to its last bit. x alternates between two full mantissas that slowly approach each
+/// other, so in fp32 and fp64 a missing step shows in the result. All constants are exact in every type.
 constexpr std::size_t kFmaStarts = 8;
 constexpr double fma_start(std::size_t chain) { return (2.0 * (chain % kFmaStarts) + 1) / 16; }
 constexpr double fma_multiplier(DataType type) {
   return type == DataType::fp64 || type == DataType::fp32 ? -(1 - 0x1p-19) : -(1 - unit_roundoff(type));
 }
-/// Steps come in multiples of this, which every unrolled loop divides.
+/// The number of steps is a multiple of this, which every unrolled loop divides.
 constexpr std::size_t kStepMultiple = 64;
 
-/// x = 2^-x has this fixed point, reached from 0 to single precision in about 30 steps.
+/// The fixed point of x = 2^-x, reached from 0 to single precision in about 30 steps.
 constexpr double kExp2FixedPoint = 0.64118574450498599;
 
 enum class TensorInstruction { mma, wgmma };
@@ -45,9 +45,9 @@ struct TensorProbe {
 };
 
 /// In one iteration every block computes D[m, n] = depth * A[m, k] * B[n, k]^T by depth * k / instruction_k accumulations on
-/// each element. All blocks take the same A and B, both row-major, from device memory before the loop. Warp w of a block's
-/// `warps` owns rows [w m / warps, (w + 1) m / warps); lane l of it those elements of these rows where row % 8 = l / 4 and
-/// column % 8 / 2 = l % 4. No blocks: the target cannot do it.
+/// each element. All blocks use the same A and B, both row-major, loaded from device memory before the loop. Of a block's
+/// `warps` warps, warp w owns rows [w m / warps, (w + 1) m / warps); lane l owns those elements of these rows where
+/// row % 8 = l / 4 and column % 8 / 2 = l % 4. 0 blocks: not supported on the target.
 struct TensorLayout {
   int blocks = 0;
   int warps = 0;
@@ -57,8 +57,8 @@ struct TensorLayout {
   double iterations_per_clock = 0;  ///< about how many a block makes, for choosing a launch's length
 };
 
-/// Loops that do nothing but load one resource. A null entry: this kind of device has no such resource. Sinks are device
-/// arrays that a launch writes completely; iterations, steps and repeats are at least 1.
+/// Loops that load one resource and nothing else. A null entry: the device has no such resource. Sinks are device arrays that a
+/// launch writes completely; iterations, steps and repeats are at least 1.
 struct CeilingKernels {
   /// CUDA: fp64, fp32, fp16, bf16, the last two in pairs; CPU: fp64 and fp32 with the widest vectors found at run time.
   ChainLayout (*fma_layout)(DataType type, ProbeTarget target);
@@ -76,15 +76,15 @@ struct CeilingKernels {
                  Stream stream);
 
   std::size_t (*cache_read_sinks)(ProbeTarget target);
-  /// Reads `bytes` (a multiple of 16384 x processors, 64-byte aligned) of `data` `repeats` times, past CUDA's L1 cache. The set
-  /// is divided among the processors, and each reads its own part again and again: part i is the i-th of `processors` equal
-  /// ones. sink[cache_read_sinks(target)]: sums, modulo 2^64, of the 8-byte words read; all of them add up to repeats x the sum
-  /// of the words.
+  /// Reads `bytes` (a multiple of 16384 x processors, 64-byte aligned) of `data` `repeats` times, bypassing CUDA's L1 cache.
+  /// The data is divided into `processors` equal parts, and each processor reads its own part again and again.
+  /// sink[cache_read_sinks(target)]: sums, modulo 2^64, of the 8-byte words read; together they are repeats x the sum of the
+  /// words.
   void (*cache_read)(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                      Stream stream);
 
-  /// Every SM copies `bytes` of `data` to shared memory and reads them `repeats` times: repeats x bytes x processors in all.
-  /// bytes = shared_read_bytes(); sink[shared_read_sinks(target)]: sums as for cache_read, so all of them add up to
+  /// Every SM copies `bytes` of `data` to shared memory and reads them `repeats` times: repeats x bytes x processors in total.
+  /// bytes = shared_read_bytes(); sink[shared_read_sinks(target)]: sums as for cache_read; together they are
   /// processors x repeats x the sum of the words.
   std::size_t (*shared_read_bytes)();
   std::size_t (*shared_read_sinks)(ProbeTarget target);

@@ -10,28 +10,29 @@
 
 namespace roofmark {
 
-/// Units of u(type) x scale that an average may be off, whether by rounding 1/n and the scaled terms, or the sum and its
+/// Maximum error of an average in units of u(type) x scale, whether 1/n and the scaled terms are rounded, or the sum and its
 /// quotient. With a power of two all of that is exact, in fp8 up to 512 ranks: 1/1024 is 0 there.
 constexpr double average_bound(int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 4; }
 
-/// What rank r of n brings at place i, with q = (r - start(i)) mod n, its place in the order that begins at a random rank:
+/// The value of rank r of n at element i, with q = (r - start(i)) mod n, its position in the order that starts at a random
+/// rank:
 ///   q = 0      the peak: +-(c + 1) or +-(c + 2), at random
 ///   q < used   block b = (q - 1) / p holds the p numbers -c..c, turned by a random phase: ((phase(i, b) + q - 1) mod p) - c
 ///   else       0
-/// with p = 2c + 1. c = 2, for fp8 and int8 c = 1. A whole block sums to 0, so that the sum over all ranks is the peak and what
-/// the last block has begun, known without a walk over the ranks.
+/// with p = 2c + 1, and c = 2, or 1 for fp8 and int8. A whole block sums to 0, so the sum over all ranks is the peak plus the
+/// started part of the last block, known without a loop over the ranks.
 ///
-/// No partial sum exceeds c + 2 and c (c + 1) / 2 a block; `used` keeps that within the whole numbers that the type holds
+/// No partial sum exceeds c + 2 plus c (c + 1) / 2 per block; `used` keeps that within the integers that the type represents
 /// without gaps, so every sum in every order is exact. It is n up to 421 ranks in bf16, 3406 in fp16, 40 in fp8, 373 in int8.
 ///
-/// What a wrong result can hide from: two ranks bring the same number at one place in p, or where both bring 0; a rank that is
-/// left out of a sum is not seen where it brings 0, one place in p. Of a maximum only the greatest term is seen, and of a great
-/// team that is seldom a given rank's: once in 2n places. Of an average in n ranks, n no power of two, a term |v| is seen above
-/// the rounding while |v| > 4 u(type) x the sum of |terms|: with bf16 every term up to 50 ranks, with fp16 400; with fp8 from
-/// three ranks on not every one, and from 15 on none.
+/// What can hide a wrong result: two ranks have the same value at one element in p, or both have 0; a rank missing from a sum
+/// is not noticed where its value is 0, at one element in p. A maximum shows only the largest term, which in a large team is a
+/// given rank's only at one element in 2n. In an average over n ranks, n not a power of two, a term |v| is visible above the
+/// rounding while |v| > 4 u(type) x the sum of |terms|: with bf16 every term up to 50 ranks, with fp16 up to 400; with fp8 not
+/// every term from three ranks on, and none from 15 on.
 class CollectiveValues {
  public:
-  /// The values at place i.
+  /// The values at element i.
   ROOFMARK_HOST_DEVICE CollectiveValues(DataType type, const CollectiveData& data, std::uint64_t i)
       : magnitude_(type == DataType::fp8 || type == DataType::int8 ? 1 : 2),
         period_(2 * magnitude_ + 1),
@@ -39,7 +40,7 @@ class CollectiveValues {
         used_(used_ranks(type, data.ranks)),
         state_(mix(mix(data.seed + kGoldenGamma) + i)) {}
 
-  /// How many ranks bring anything but 0 at a place, at the most.
+  /// The maximum number of ranks with a nonzero value at an element.
   ROOFMARK_HOST_DEVICE static int used_ranks(DataType type, int ranks) {
     const std::int64_t c = type == DataType::fp8 || type == DataType::int8 ? 1 : 2;
     const std::int64_t used = 1 + (greatest_whole(type) - (c + 2)) / (c * (c + 1) / 2) * (2 * c + 1);
@@ -86,7 +87,7 @@ class CollectiveValues {
   }
 
  private:
-  /// Every whole number up to it is one of the type's.
+  /// Every integer up to this is representable in the type.
   ROOFMARK_HOST_DEVICE static std::int64_t greatest_whole(DataType type) {
     switch (type) {
       case DataType::fp64:
@@ -123,7 +124,7 @@ class CollectiveValues {
     const int phase = drawn(mix(state_ + (static_cast<std::uint64_t>(block) + 1) * kGoldenGamma), period_);
     return (phase + j) % period_ - magnitude_;
   }
-  /// Whole blocks, and the ranks that the last one has begun with.
+  /// Whole blocks, and the number of ranks in the last, incomplete one.
   ROOFMARK_HOST_DEVICE int blocks() const { return (used_ - 1) / period_; }
   ROOFMARK_HOST_DEVICE int rest() const { return (used_ - 1) % period_; }
 

@@ -83,8 +83,8 @@ constexpr DataType output_type(const ElementwiseProblem& p) {
   return p.op == ElementwiseOp::cast ? p.to : p.op == ElementwiseOp::residual_add || is_adamw(p.op) ? DataType::fp32 : p.type;
 }
 
-/// Dense and row-major; those that the operation does not name are null. Each is aligned to its elements and no more; none
-/// overlaps another.
+/// Dense and row-major; arrays that the operation does not use are null. Aligned to their elements only, and none overlaps
+/// another.
 struct ElementwiseArrays {
   const void* x = nullptr;
   const void* y = nullptr;         ///< [rows, columns]
@@ -104,12 +104,12 @@ struct ElementwiseArrays {
 
 enum class ElementwiseOutput { out, p, m, v };
 
-/// Computed in fp32 and rounded once; results under 2^-126 (1 + |x|) may be 0. Fewer than 2^32 pieces of 16 bytes.
+/// Computed in fp32 and rounded once; results below 2^-126 (1 + |x|) may be 0. Fewer than 2^32 packets of 16 bytes.
 struct ElementwiseKernels {
   bool (*supports)(const ElementwiseProblem& problem);
   void (*launch)(const ElementwiseProblem& problem, const ElementwiseArrays& arrays, Stream stream);
-  /// What the launch should have written to elements [first, first + count) of `which`, in float64, and the scale by which an
-  /// error there is to be measured; device arrays of `count` doubles.
+  /// The expected values of elements [first, first + count) of `which`, in float64, and the scale of the error; device arrays
+  /// of `count` doubles.
   void (*reference)(const ElementwiseProblem& problem, const ElementwiseArrays& arrays, ElementwiseOutput which,
                     std::int64_t first, std::int64_t count, double* expected, double* scale, Stream stream);
 };

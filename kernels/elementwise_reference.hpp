@@ -9,13 +9,13 @@
 
 namespace roofmark {
 
-/// A value, and the sum of the magnitudes that an honest evaluation in fp32 rounds on the way to it.
+/// A value, and the sum of the magnitudes that a correct evaluation in fp32 rounds on the way to it.
 struct Scaled {
   double value, scale;
 };
 
-/// x sigmoid(u(x)): an error of u's roundoff is one of x sigmoid (1 - sigmoid) |u|. `spread` is |x u'(x)|, which is at least
-/// |u| and holds the roundings on the way to u.
+/// x sigmoid(u(x)): an error of u's roundoff becomes one of x sigmoid (1 - sigmoid) |u|. `spread` is |x u'(x)|, which is at
+/// least |u| and covers the roundings on the way to u.
 ROOFMARK_HOST_DEVICE inline Scaled gated(double x, double u, double spread) {
   const double gate = 1 / (1 + exp(-u)), rest = 1 / (1 + exp(u));
   return {x * gate, fabs(x) * gate * (1 + rest * spread)};
@@ -25,13 +25,13 @@ ROOFMARK_HOST_DEVICE inline Scaled gelu_tanh_reference(double x) {
   const double root = 0.79788456080286535588, cubic = 0.044715;
   return gated(x, 2 * root * (x + cubic * x * x * x), 2 * root * fabs(x) * (1 + 3 * cubic * x * x));
 }
-/// x Phi(x), whose tail is off by x^2 roundoffs: those of the exponent.
+/// x Phi(x). The tail's error is x^2 roundoffs: those of the exponent.
 ROOFMARK_HOST_DEVICE inline Scaled gelu_erf_reference(double x) {
   const double tail = 0.5 * erfc(-x * 0.70710678118654752440);
   return {x * tail, fabs(x) * tail + x * x * 0.39894228040143267794 * exp(-x * x / 2)};
 }
 
-/// AdamW's new p, m and v, from the old and the gradient.
+/// The new p, m and v of AdamW, from the old ones and the gradient.
 struct AdamWScaled {
   Scaled p, m, v;
 };
@@ -55,7 +55,7 @@ ROOFMARK_HOST_DEVICE inline AdamWScaled adamw_reference(ElementwiseOp op, double
   return next;
 }
 
-/// Element i of ElementwiseKernels::reference, by the formulas as they stand.
+/// Element i of ElementwiseKernels::reference, directly from the formulas.
 ROOFMARK_HOST_DEVICE inline Scaled elementwise_reference(const ElementwiseProblem& problem, const ElementwiseArrays& arrays,
                                                          ElementwiseOutput which, std::int64_t i) {
   const auto at = [](DataType type, const void* data, std::int64_t index) {

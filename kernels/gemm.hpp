@@ -13,9 +13,9 @@
 
 namespace roofmark {
 
-/// How A and B stand in memory, in the BLAS convention: everything is column-major, and a letter says whether the stored
-/// matrix is taken as it is (n) or transposed (t); the first letter is A's, the second B's. In tn both are contiguous along
-/// k: y = x W^T over row-major activations x [n, k] and weights W [m, k] is tn with A = W, B = x, D = y.
+/// How A and B are stored, in the BLAS convention: everything is column-major, and a letter says whether the stored matrix is
+/// used as it is (n) or transposed (t), A's first. In tn both are contiguous along k: y = x W^T over row-major activations
+/// x [n, k] and weights W [m, k] is tn with A = W, B = x, D = y.
 enum class GemmLayout : std::uint8_t { tn, nt, nn, tt };
 
 inline constexpr GemmLayout kGemmLayouts[] = {GemmLayout::tn, GemmLayout::nt, GemmLayout::nn, GemmLayout::tt};
@@ -45,22 +45,22 @@ struct GemmProblem {
 };
 
 /// The type of D: fp8 gives bf16, int8 gives int32, tf32 gives fp32 (unrounded), every other type itself. Accumulation is in
-/// fp64 for fp64, in int32 for int8, in fp32 for all others (fp8: with the tensor cores' fast accumulation).
+/// fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8: with the tensor cores' fast accumulation).
 constexpr DataType gemm_output_type(DataType type) {
   if (type == DataType::fp8) return DataType::bf16;
   if (type == DataType::int8) return DataType::int32;
   return type == DataType::tf32 ? DataType::fp32 : type;
 }
 
-/// A library's way to one problem: owns its handle and descriptors, no device memory.
+/// A library's algorithms for one problem. Owns its handle and descriptors, but no device memory.
 class GemmPlan {
  public:
   virtual ~GemmPlan() = default;
-  /// What the library proposes for the problem, its first choice first; never empty. A text says what the library lets be
-  /// known of an algorithm: its number, tile, stages, split-K, reduction, swizzle and so on.
+  /// The algorithms that the library proposes, its favourite first; never empty. The text is what the library tells of an
+  /// algorithm: number, tile, stages, split-K, reduction, swizzle and so on.
   virtual const std::vector<std::string>& algorithms() const = 0;
-  /// How often a partial sum is rounded to D's type on the way to one element: once, or more where the algorithm splits k
-  /// and adds the parts in that type.
+  /// Roundings of a partial sum to D's type on the way to one element: 1, or more if the algorithm splits k and adds the parts
+  /// in that type.
   virtual int output_roundings(int algorithm) const = 0;
   /// Enqueues D = A x B by algorithms()[algorithm]. All pointers are 256-byte aligned; `workspace` has the table's
   /// workspace_bytes, and executions that share it follow one another. Throws DeviceError.
@@ -70,11 +70,11 @@ class GemmPlan {
 struct GemmKernels {
   /// "cublaslt", "blas".
   std::string_view library;
-  /// Scratch that every algorithm makes do with.
+  /// Scratch memory, enough for every algorithm.
   std::size_t workspace_bytes;
-  /// The library with its version, as it says it.
+  /// The library's name and version.
   std::string (*version)();
-  /// A plan with at most `most` algorithms. Throws Unsupported, in the library's words, for a problem it has no kernel for.
+  /// A plan with at most `most` algorithms. Throws Unsupported, with the library's reason, for a problem without a kernel.
   std::unique_ptr<GemmPlan> (*plan)(const GemmProblem& problem, int most);
 };
 

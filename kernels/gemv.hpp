@@ -10,25 +10,25 @@
 
 namespace roofmark {
 
-/// How the weights of a matrix-vector product are stored: in the type of the vectors, or quantised to fp8 (e4m3), to int8, or
-/// to int4, two to a byte.
+/// How the weights of a matrix-vector product are stored: in the type of the vectors, or quantised to fp8 (e4m3), int8, or int4
+/// (two per byte).
 enum class GemvWeights : std::uint8_t { plain, fp8, int8, int4 };
 
 inline constexpr GemvWeights kGemvWeights[] = {GemvWeights::plain, GemvWeights::fp8, GemvWeights::int8, GemvWeights::int4};
 
-/// Neighbouring weights of a row that share a scale.
+/// Adjacent weights of a row that share a scale.
 inline constexpr int kGemvGroup = 128;
 
-/// y[m] = W[m, k] x[k]; W is row-major and dense. Quantised: W[r, c] = scales[r, c / kGemvGroup] x the number stored, k a
-/// multiple of kGemvGroup, the scales row-major. int4: byte j of a row holds weight 2 j in its lower four bits and 2 j + 1 in
-/// the upper ones, each a two's complement. Sums are of fp32 and rounded once, to the type of y.
+/// y[m] = W[m, k] x[k]; W is row-major and dense. Quantised: W[r, c] = scales[r, c / kGemvGroup] x the stored number, k is a
+/// multiple of kGemvGroup, and the scales are row-major. int4: byte j of a row holds weight 2 j in its lower four bits and 2 j
+/// + 1 in the upper ones, both in two's complement. Sums are in fp32 and rounded once, to the type of y.
 struct GemvProblem {
   std::int64_t m = 1, k = 1;
   DataType type = DataType::bf16;  ///< of x, y and the scales
   GemvWeights weights = GemvWeights::plain;
 };
 
-/// Aligned to their elements, and w and x to 16 bytes where the weights are quantised.
+/// Aligned to their elements; quantised weights and their x to 16 bytes.
 struct GemvArrays {
   const void* w = nullptr;
   const void* scales = nullptr;  ///< null where the weights are plain
@@ -53,8 +53,8 @@ constexpr std::size_t gemv_weight_bytes(const GemvProblem& p) {
 /// CUDA: bf16 and fp16. CPU: these and fp32.
 struct GemvKernels {
   bool (*supports)(const GemvProblem& problem);
-  /// The order of the additions depends on the problem, the device and the arrays' alignment alone. Throws Unsupported for
-  /// quantised weights where x does not fit the shared memory of a block.
+  /// The order of the additions depends on the problem, the device and the arrays' alignment only. Throws Unsupported for
+  /// quantised weights if x does not fit into the shared memory of a block.
   void (*launch)(const GemvProblem& problem, const GemvArrays& arrays, Stream stream);
 };
 

@@ -15,7 +15,7 @@ struct GemvSums {
   double squares = 0;
 };
 
-/// Weight (row, column) as W has it, its scale included.
+/// The weight W[row, column], with its scale.
 ROOFMARK_HOST_DEVICE inline double gemv_weight(const GemvProblem& p, const GemvArrays& arrays, std::int64_t row,
                                                std::int64_t column) {
   const auto at = static_cast<std::size_t>(row * p.k + column);
@@ -42,8 +42,8 @@ ROOFMARK_HOST_DEVICE inline GemvSums gemv_row_sums(const GemvProblem& p, const G
   return sums;
 }
 
-/// In float64, expected[r] = y[r] and scale[r] = |y[r]| + spread x the root of the sum of the squares of its terms, which is
-/// how far the fp32 sums may be off: the terms' signs are as good as random. Arrays of m doubles on the device.
+/// In float64, expected[r] = y[r] and scale[r] = |y[r]| + spread x the root of the sum of the squares of its terms: the
+/// expected error of the fp32 sums, because the signs of the terms are as good as random. Device arrays of m doubles.
 struct GemvReference {
   void (*compute)(const GemvProblem& problem, const GemvArrays& arrays, double spread, double* expected, double* scale,
                   Stream stream);

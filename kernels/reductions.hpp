@@ -9,7 +9,7 @@
 
 namespace roofmark {
 
-/// Operations that bring a row to a number, and most of them the number back to the row. Over the columns of each row of
+/// Operations that reduce a row to a number; most of them apply the number to the row. Over the columns of each row of
 /// x [rows, columns], with w = weight and b = bias [columns], epsilon = kNormEpsilon:
 ///   softmax            out = exp(x - max) / sum of exp(x - max)
 ///   layer_norm         out = (x - mean) / sqrt(variance + epsilon) * w + b, the variance over all columns (not columns - 1)
@@ -17,8 +17,8 @@ namespace roofmark {
 ///   residual_rms_norm  sum = residual + x, rounded to the type; out = rms_norm of that sum
 ///   cross_entropy      out[row] = log(sum of exp(x)) - x[target[row]], in fp32
 ///   row_sum            out[row] = sum of x, in fp32
-///   quantise           scale[row] = max(greatest |x| / 448, 2^-126), in fp32; out = x / scale[row] in fp8. A row of zeros is 0
-/// A softmax of nothing but -inf is NaN, and a NaN makes its whole row NaN.
+///   quantise           scale[row] = max(max |x| / 448, 2^-126), in fp32; out = x / scale[row] in fp8. A row of zeros gives 0
+/// A softmax of a row that is all -inf is NaN, and a NaN makes its whole row NaN.
 enum class ReductionOp { softmax, layer_norm, rms_norm, residual_rms_norm, cross_entropy, row_sum, quantise };
 
 inline constexpr ReductionOp kReductionOps[] = {
@@ -35,7 +35,7 @@ inline constexpr float kNormEpsilon = 1e-5F;
 inline constexpr float kGreatestFp8 = 448;
 inline constexpr float kLeastScale = 0x1p-126F;
 
-/// A row's result is one number.
+/// Whether the result of a row is one number.
 constexpr bool gives_one_number(ReductionOp op) { return op == ReductionOp::cross_entropy || op == ReductionOp::row_sum; }
 constexpr bool has_weight(ReductionOp op) {
   return op == ReductionOp::layer_norm || op == ReductionOp::rms_norm || op == ReductionOp::residual_rms_norm;
@@ -45,8 +45,8 @@ constexpr DataType output_type(ReductionOp op, DataType type) {
   return gives_one_number(op) ? DataType::fp32 : op == ReductionOp::quantise ? DataType::fp8 : type;
 }
 
-/// Dense and row-major; those that the operation does not name are null. Each is aligned to its elements and no more, and the
-/// arrays written overlap no other.
+/// Dense and row-major; arrays that the operation does not use are null. Aligned to their elements only. Arrays that are
+/// written overlap no other.
 struct ReductionArrays {
   const void* x = nullptr;
   const void* residual = nullptr;        ///< [rows, columns]
@@ -60,19 +60,18 @@ struct ReductionArrays {
 
 enum class ReductionOutput { out, sum, scale };
 
-/// Terms of a row that may be added up in fp32 one after another; such sums are then added up pairwise.
+/// Maximum number of terms of a row that are added in fp32 one after another; such sums are then added pairwise.
 inline constexpr int kReductionChunk = 64;
 
-/// fp32, fp16 and bf16. Computed in fp32 and rounded once; results under 2^-126 may be 0. columns is
-/// at least 1 and under 2^31.
+/// fp32, fp16 and bf16. Computed in fp32 and rounded once; results below 2^-126 may be 0. `columns` is at least 1 and below
+/// 2^31.
 struct ReductionKernels {
   bool (*supports)(ReductionOp op, DataType type);
   void (*launch)(ReductionOp op, DataType type, const ReductionArrays& arrays, std::int64_t rows, std::int64_t columns,
                  Stream stream);
-  /// What the launch should have written to `which` in rows [first, first + count), in float64, and the scale by which an
-  /// error there is to be measured: what an honest evaluation in fp32 may lose in units of a roundoff. Both are arrays of as
-  /// many doubles as there are elements in those rows of `which`. The out of residual_rms_norm and of quantise are taken from
-  /// the sum and the scale that the launch has written.
+  /// The expected values of rows [first, first + count) of `which`, in float64, and the scale of the error: what a correct
+  /// evaluation in fp32 may lose, in units of a roundoff. Both are arrays of as many doubles as `which` has elements in those
+  /// rows. For residual_rms_norm and quantise, the expected out follows from the sum and the scale that the launch has written.
   void (*reference)(ReductionOp op, DataType type, const ReductionArrays& arrays, ReductionOutput which, std::int64_t first,
                     std::int64_t count, std::int64_t columns, double* expected, double* scale, Stream stream);
 };

@@ -9,13 +9,13 @@
 
 namespace roofmark {
 
-/// The greater of two, and NaN when either is.
+/// The maximum; NaN if either is NaN.
 ROOFMARK_HOST_DEVICE inline double greater_or_nan(double a, double b) { return a > b || a != a ? a : b; }
 
-/// One row of ReductionKernels::reference, by the formulas as they stand. The row is the work of `lanes`: each takes the
-/// columns lanes.first(), + lanes.step(), ... and all get the same lanes.sum(its part) and lanes.greatest(its part).
+/// One row of ReductionKernels::reference, directly from the formulas. `lanes` share the row: each processes columns
+/// lanes.first(), + lanes.step(), ..., and all get the same lanes.sum(own part) and lanes.greatest(own part).
 ///
-/// The scales. y = f(x) in fp32 loses |x f'(x)| roundoffs by the rounding of what f is taken of, and |y| by its own.
+/// The scales. y = f(x) in fp32 loses |x f'(x)| roundoffs by the rounding of the argument of f, and |y| by its own.
 ///   softmax        y (1 + |x - max|): the exponent is off by its own roundoff, of which a result that is rounded to 16 bits
 ///                  may have four (of fp32); and what is under 2^-126 may be 0
 ///   layer_norm     |w| / sigma (|x| + mean of |x|) + |b|: the terms that cancel

@@ -21,7 +21,7 @@ constexpr std::string_view name(StreamOp op) {
   return names[static_cast<int>(op)];
 }
 
-/// Arrays that an operation takes: its inputs and, where it writes one, its output.
+/// Arrays that an operation accesses: its inputs and its output, if it writes one.
 constexpr int input_count(StreamOp op) {
   constexpr int inputs[] = {1, 0, 1, 1, 2, 2, 2};
   return inputs[static_cast<int>(op)];
@@ -29,23 +29,23 @@ constexpr int input_count(StreamOp op) {
 constexpr bool is_reduction(StreamOp op) { return op == StreamOp::read || op == StreamOp::dot; }
 constexpr int array_count(StreamOp op) { return input_count(op) + (is_reduction(op) ? 0 : 1); }
 
-/// Terms that read and dot may add up in fp32 before the sum goes on in fp64.
+/// Maximum number of terms that read and dot add in fp32 before they continue in fp64.
 inline constexpr int kStreamChunk = 64;
 
-/// fp64, fp32, fp16, bf16 on CUDA; fp64, fp32 on the CPU. scale, add and triad round once or twice to the type (triad may use
-/// one fused multiply-add in fp32 or fp64; 16-bit types are computed in fp32 and rounded once). Arrays are aligned to their
-/// elements, may be of any length, and do not overlap.
+/// fp64, fp32, fp16, bf16 on CUDA; fp64, fp32 on the CPU. scale, add and triad round once or twice to the type (triad may use a
+/// fused multiply-add in fp32 or fp64; 16-bit types are computed in fp32 and rounded once). Arrays are aligned to their
+/// elements, may have any length, and do not overlap.
 struct StreamKernels {
   bool (*supports)(DataType type);
-  /// `to` is the array written, or for read and dot one double: the sum, accumulated in fp64 for fp64 and for all others in
-  /// fp32 over at most kStreamChunk terms at a time, which are added up in fp64. The order of the additions depends on n and
-  /// the device alone. x is the first input, y the second; null where the operation has none.
-  /// workspace_bytes(op, n) of zeroed scratch, which every launch leaves zeroed or fully rewritten.
+  /// `to` is the output array; for read and dot it is one double, the sum, accumulated in fp64 for fp64. For all other types at
+  /// most kStreamChunk terms are added in fp32, and these sums in fp64. The order of the additions depends on n and the device
+  /// only. x is the first input, y the second; null if the operation has none. The workspace is workspace_bytes(op, n) of
+  /// zeroed scratch memory, which every launch leaves zeroed or overwrites completely.
   void (*launch)(StreamOp op, DataType type, void* to, const void* x, const void* y, std::size_t n, double s, void* workspace,
                  Stream stream);
   std::size_t (*workspace_bytes)(StreamOp op, std::size_t n);
-  /// The library's copy and byte fill within the device (cudaMemcpyAsync and cudaMemsetAsync; memcpy and memset by all
-  /// threads), to compare with copy and write; null where there is none.
+  /// The library's copy and byte fill on the device (cudaMemcpyAsync and cudaMemsetAsync; memcpy and memset by all threads),
+  /// for comparison with copy and write; null if there is none.
   void (*library_copy)(void* to, const void* from, std::size_t bytes, Stream stream) = nullptr;
   void (*library_fill)(void* to, unsigned char value, std::size_t bytes, Stream stream) = nullptr;
 };

@@ -8,24 +8,24 @@
 
 #include "harness/device/device.hpp"
 
-// Weak: a build without the CUDA toolkit leaves the implementation out, and these have a null address there.
+// Weak: a build without the CUDA toolkit leaves the implementation out, and these addresses are null.
 namespace roofmark {
 
-/// What `cuda:N` can mean here.
+/// The values of N for which `cuda:N` is valid here.
 struct CudaDevices {
   std::vector<int> ordinals;
-  /// Set when there are none: the reason (no driver, driver older than the runtime, no permission, none visible) and the way
-  /// out.
+  /// If there are none: the reason (no driver, driver older than the runtime, no permission, none visible) and what to do about
+  /// it.
   std::string reason;
 };
 
-/// Never throws for want of a device. Initialises no device.
+/// Does not throw if there is no device. Initialises no device.
 __attribute__((weak)) CudaDevices cuda_devices();
 
 /// What resolve_devices(value, note) says where CUDA offers these devices.
 std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note);
 
-/// Throws DeviceError when the device cannot be opened. Sets the calling thread's current device.
+/// Throws DeviceError if the device cannot be opened. Sets the calling thread's current device.
 __attribute__((weak)) std::unique_ptr<Device> open_cuda_device(int ordinal);
 
 }  // namespace roofmark

@@ -18,8 +18,8 @@
 
 namespace roofmark {
 
-/// What is known of a device. The typed fields are those that judge or choose; `details` is all that was read, for the file
-/// and for people. What cannot be read is absent.
+/// What is known about a device. The program's judgements use the typed fields; `details` is everything that was read, for the
+/// result file and for people. What cannot be read is absent.
 struct DeviceInfo {
   std::string id;  ///< "cuda:0", "cpu"
   Backend backend = Backend::cpu;
@@ -35,21 +35,21 @@ struct DeviceInfo {
   std::vector<CacheLevel> caches;
   Json details;
 
-  /// Bytes of the last-level cache, all of it; 0 when unknown.
+  /// Total bytes of last-level cache; 0 if unknown.
   std::size_t last_level_cache_bytes() const { return caches.empty() ? 0 : caches.back().total_bytes; }
 };
 
 /// Device memory with one owner.
 using Memory = std::unique_ptr<void, std::function<void(void*)>>;
 
-/// The largest error that an elementwise comparison found, and where.
+/// The largest error of an elementwise comparison, and its index.
 struct ElementwiseError {
   double worst =
       0;  ///< |got - expected| / (u(type) * scale); NaN or infinity when an output is NaN or infinite and should not be
   std::size_t index = 0;
 };
 
-/// A sum and the sum of the squares of its terms, in float64.
+/// A sum, and the sum of the squares of its terms, in float64.
 struct TermSums {
   double sum = 0;
   double squares = 0;
@@ -60,7 +60,7 @@ using Launch = std::function<void(Stream, int slot)>;
 struct BatchPlan {
   Issue path = Issue::stream;
   int launches = 1;
-  /// Launch i of all launches ever made by this batch takes slot i modulo slots, across samples.
+  /// Launch i, counted from the batch's first sample on, uses slot i modulo slots.
   int slots = 1;
   bool flush_before = false;                   ///< evict the caches before each sample, untimed
   std::function<void(int slot)> restore = {};  ///< when set, called for every slot before each sample, untimed
@@ -78,7 +78,7 @@ class Batch {
   virtual Issue path() const = 0;  ///< the path taken: a launch that cannot be captured is gated instead
 };
 
-/// What the device says of itself at one moment; what cannot be read is absent.
+/// The device's own state at one moment; what cannot be read is absent.
 struct Telemetry {
   std::optional<double> sm_clock_hz, memory_clock_hz, power_watts, temperature_celsius;
   std::vector<std::string> throttle_reasons;  ///< that lower the clock now: "power cap", "thermal", ...
@@ -90,8 +90,8 @@ class Device {
   virtual ~Device() = default;
 
   virtual const DeviceInfo& info() const = 0;
-  /// Where its work is enqueued. Like all that works on the device, it makes it the calling thread's current one, which a
-  /// kernel's launch asks for where there are several.
+  /// The stream for all work on the device. Like every function that works on the device, it makes the device the calling
+  /// thread's current one, which kernel launches depend on if there are several.
   virtual Stream stream() = 0;
   virtual void synchronize() = 0;
 
@@ -107,7 +107,8 @@ class Device {
               *counter -= bytes;
             }};
   }
-  /// What allocate() has handed out and has not got back: by this an operation's workspace is measured, not claimed.
+  /// Bytes that allocate() has handed out and that are not yet freed: an operation's workspace is measured by this, not
+  /// claimed.
   std::size_t allocated_bytes() const { return *allocated_; }
   virtual void to_host(void* host, const void* device, std::size_t bytes) = 0;
   virtual void to_device(void* device, const void* host, std::size_t bytes) = 0;
@@ -119,12 +120,12 @@ class Device {
   virtual void poison(void* data, std::size_t bytes) = 0;
   /// A hash of the bytes; equal on every device for equal bytes.
   virtual std::uint64_t hash(const void* data, std::size_t bytes) = 0;
-  /// out[i] against alpha * x[i] + beta * y[i] + constant in float64 over all elements, in units of
-  /// u(type) * (|alpha x| + |beta y| + |constant|), with the type's smallest normal as the least scale; x or y may be null.
+  /// Compares out[i] with alpha * x[i] + beta * y[i] + constant in float64, over all elements, in units of
+  /// u(type) * (|alpha x| + |beta y| + |constant|), which is at least the type's smallest normal. x or y may be null.
   virtual ElementwiseError compare_linear(DataType type, const void* out, std::size_t count, double alpha, const void* x,
                                           double beta, const void* y, double constant) = 0;
-  /// out[i] against expected[i] (device arrays of float64) over all elements, in units of u(type) * scale[i], with the type's
-  /// smallest normal as the least scale.
+  /// Compares out[i] with expected[i] over all elements, in units of u(type) * scale[i], which is at least the type's smallest
+  /// normal. expected and scale are device arrays of float64.
   virtual ElementwiseError compare(DataType type, const void* out, std::size_t count, const double* expected,
                                    const double* scale) = 0;
   /// Random signs, s(i) = +-1 by sign(seed, i) of random.hpp: sums[r * blocks + b] = sum over the columns c of block b of
@@ -140,7 +141,7 @@ class Device {
 
   // Measuring.
   virtual std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) = 0;
-  /// The SM (core) clock now, by a probe that runs on the device for less than a millisecond; absent when it cannot be had.
+  /// The SM (core) clock now, from a probe that runs on the device for less than a millisecond; absent if not available.
   virtual std::optional<double> observed_clock_hz() = 0;
   virtual Telemetry telemetry() = 0;
 
@@ -150,9 +151,9 @@ class Device {
   std::shared_ptr<std::size_t> allocated_ = std::make_shared<std::size_t>(0);
 };
 
-/// The devices that a --device value names ("auto", "cpu", "cuda", "cuda:N", "all"), as ids; `note` is set when auto took the
-/// CPU. Throws std::invalid_argument for a value that is none of these, DeviceError with the reason and the way out when a
-/// GPU is asked for and none can be used.
+/// The devices that a --device value names ("auto", "cpu", "cuda", "cuda:N", "all"), as ids. `note` is set if auto chose the
+/// CPU. Throws std::invalid_argument for any other value, and DeviceError, with the reason and what to do about it, if a GPU is
+/// requested and none is usable.
 std::vector<std::string> resolve_devices(const std::string& value, std::string& note);
 std::unique_ptr<Device> open_device(const std::string& id);
 

@@ -6,7 +6,7 @@
 
 namespace roofmark {
 
-/// The smallest normal number of a type: the least scale that an error is measured by; 0 for integers.
+/// The smallest normal number of a type: the minimum scale of an error; 0 for integers.
 ROOFMARK_HOST_DEVICE inline double smallest_normal(DataType type) {
   switch (type) {
     case DataType::fp64:
@@ -26,8 +26,8 @@ ROOFMARK_HOST_DEVICE inline double smallest_normal(DataType type) {
   return 0;
 }
 
-/// |got - expected| / (u(type) * scale), scale at least the type's smallest normal: 0 when they are equal, NaN when either
-/// alone is NaN, infinity when either alone is infinite, and for integers, which have no roundoff, when they differ.
+/// |got - expected| / (u(type) * scale), with scale at least the type's smallest normal: 0 if they are equal, NaN if only one
+/// is NaN, infinity if only one is infinite. Integers have no roundoff: infinity if they differ.
 ROOFMARK_HOST_DEVICE inline double elementwise_error(DataType type, double got, double expected, double scale) {
   const bool got_nan = !(got == got), expected_nan = !(expected == expected);
   if (got == expected || (got_nan && expected_nan)) return 0;

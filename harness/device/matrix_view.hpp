@@ -8,7 +8,7 @@
 
 namespace roofmark {
 
-/// A matrix in device memory: element (r, c) stands at data[r * row_stride + c * column_stride].
+/// A matrix in device memory: element (r, c) is data[r * row_stride + c * column_stride].
 struct MatrixView {
   const void* data = nullptr;
   DataType type = DataType::fp32;

@@ -15,7 +15,7 @@ enum class Distribution { normal, uniform, zeros };
 struct Fill {
   Distribution distribution = Distribution::normal;
   std::uint64_t seed = 0;
-  std::uint64_t array = 0;  ///< tells the arrays of one case apart
+  std::uint64_t array = 0;  ///< distinguishes the arrays of one case
 };
 
 /// coefficients[0] + coefficients[1] x + ..., by Horner's rule, every step rounded to fp32.

@@ -7,7 +7,7 @@
 
 namespace roofmark {
 
-/// A library or the device refused a call. Sticky: every later call on that device would fail too.
+/// A call failed in a library or on the device. Sticky: every later call on that device would fail too.
 class DeviceError : public std::runtime_error {
  public:
   DeviceError(const std::string& what, bool sticky) : std::runtime_error(what), sticky_(sticky) {}
@@ -17,7 +17,7 @@ class DeviceError : public std::runtime_error {
   bool sticky_;
 };
 
-/// The device has too little free memory for what was asked.
+/// The device has too little free memory for an allocation.
 class OutOfMemory : public std::runtime_error {
  public:
   OutOfMemory(std::size_t wanted, std::size_t free)
@@ -28,20 +28,20 @@ class OutOfMemory : public std::runtime_error {
   std::size_t free_bytes;
 };
 
-/// The device or the library cannot do this at all (fp8 on sm_80, a layout the library lacks): no failure.
+/// The device or library does not support this at all (fp8 on sm_80, a missing layout). Not a failure.
 class Unsupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// What a library says of one of its statuses; each library's overloads stand beside its first use, found by its status type.
+/// A library's description of a status. describe_status is overloaded by status type, next to the library's first use.
 struct StatusText {
   bool ok = true;
   bool sticky = false;
   std::string text;
 };
 
-/// The one error check: throws DeviceError with the call's place and the library's own words.
+/// The one error check: throws DeviceError with the place of the call and the library's own text.
 template <class Status>
 void check(Status status, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   const StatusText said = describe_status(status);

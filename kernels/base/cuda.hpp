@@ -4,7 +4,11 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+#include <vector>
+
 #include "kernels/base/check.hpp"
+#include "kernels/base/owned.hpp"
 
 // At global scope, where argument-dependent look-up finds it for cudaError_t.
 inline roofmark::StatusText describe_status(cudaError_t status) {
@@ -33,3 +37,59 @@ inline roofmark::StatusText describe_status(cudaError_t status) {
   }
   return {false, sticky, std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status)};
 }
+
+namespace roofmark::cuda {
+
+using OwnedStream = Owned<cudaStream_t, cudaStreamDestroy>;
+using OwnedEvent = Owned<cudaEvent_t, cudaEventDestroy>;
+using OwnedGraph = Owned<cudaGraph_t, cudaGraphDestroy>;
+using OwnedGraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+
+/// A stream that does not synchronise with the default stream.
+inline OwnedStream make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return OwnedStream(stream);
+}
+
+inline OwnedEvent make_event(unsigned flags = cudaEventDefault) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags));
+  return OwnedEvent(event);
+}
+
+/// What a launch is dimensioned by.
+struct DeviceLimits {
+  int compute_capability;  ///< 90 for 9.0
+  int multiprocessors;
+  int threads_per_multiprocessor;
+  int shared_bytes_per_block;  ///< with cudaFuncAttributeMaxDynamicSharedMemorySize
+  int l2_bytes;
+  bool clusters;  ///< blocks can be launched as thread-block clusters
+};
+
+/// The limits of the current device. All devices are queried at the first call.
+inline const DeviceLimits& device_limits() {
+  static const std::vector<DeviceLimits> limits = [] {
+    int devices = 0;
+    check(cudaGetDeviceCount(&devices));
+    std::vector<DeviceLimits> all;
+    for (int device = 0; device < devices; ++device) {
+      const auto attribute = [device](cudaDeviceAttr which) {
+        int value = 0;
+        check(cudaDeviceGetAttribute(&value, which, device));
+        return value;
+      };
+      all.push_back({10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor),
+                     attribute(cudaDevAttrMultiProcessorCount), attribute(cudaDevAttrMaxThreadsPerMultiProcessor),
+                     attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), attribute(cudaDevAttrL2CacheSize),
+                     attribute(cudaDevAttrClusterLaunch) != 0});
+    }
+    return all;
+  }();
+  int device = 0;
+  check(cudaGetDevice(&device));
+  return limits.at(static_cast<std::size_t>(device));
+}
+
+}  // namespace roofmark::cuda

@@ -23,7 +23,7 @@ ROOFMARK_HOST_DEVICE inline To same_bits(From from) {
   return to;
 }
 
-// A product that feeds a sum may be fused into one rounding, which would give the GPU other bits than the CPU. The device's
+// A product that feeds a sum may be fused into one rounding, and the GPU would get other bits than the CPU. The device's
 // intrinsics are never fused; the host is built with -ffp-contract=off.
 ROOFMARK_HOST_DEVICE inline float rounded_product(float a, float b) {
 #ifdef __CUDA_ARCH__
@@ -40,9 +40,9 @@ ROOFMARK_HOST_DEVICE inline float rounded_sum(float a, float b) {
 #endif
 }
 
-/// The bits of `value` in a narrower binary type, rounded to nearest even. A finite value above the greatest finite one
-/// becomes that one, as does infinity where the type has none. kIeee: the top exponent stands for infinity and NaN; else
-/// only the pattern of all ones does, for NaN (e4m3).
+/// The bits of `value` in a narrower binary type, rounded to nearest even. A finite value above the type's largest one
+/// saturates, as does infinity if the type has none. kIeee: the top exponent encodes infinity and NaN; otherwise only the
+/// pattern of all ones does, for NaN (e4m3).
 template <int kExponentBits, int kMantissaBits, bool kIeee>
 ROOFMARK_HOST_DEVICE inline std::uint32_t narrow_bits(double value) {
   constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
@@ -104,8 +104,8 @@ ROOFMARK_HOST_DEVICE inline std::uint8_t fp8_bits(double value) {
 /// Rounded to the 10 mantissa bits that the tensor cores read, in the fp32 that stores it.
 ROOFMARK_HOST_DEVICE inline float tf32_rounded(double value) { return same_bits<float>(narrow_bits<8, 10, true>(value) << 13); }
 
-/// How an element is stored: Element<type>::Storage, and its value as a double, exactly; rounding is to nearest even, and
-/// finite values saturate. Integers take the nearest in their range.
+/// The storage of an element, Element<type>::Storage, and its exact value as a double. Rounds to nearest even, and finite
+/// values saturate. Integers get the nearest value in their range.
 template <DataType kType>
 struct Element;
 

@@ -21,7 +21,7 @@ void require_fp32(const AttentionProblem& problem) {
   if (problem.head_dim % 8 != 0) throw Unsupported("a head dimension that is no multiple of 8");
 }
 
-/// One head's rows of the arrays; strides in floats.
+/// One head's rows of the arrays; strides are in floats.
 struct Head {
   const float *q, *k, *v;
   float* o;
@@ -47,7 +47,7 @@ class NaivePlan final : public AttentionPlan {
   }
   std::size_t workspace_bytes() const override { return scores_bytes(problem_); }
 
-  // Three loops over all, as the formula has them: scores, softmax, output.
+  // Three loops, as in the formula: scores, softmax, output.
   void launch(const AttentionArrays& arrays, void* workspace, Stream) const override {
     const AttentionProblem& p = problem_;
     const float scale = 1 / std::sqrt(static_cast<float>(p.head_dim));
@@ -123,7 +123,7 @@ class TiledPlan final : public AttentionPlan {
     const AttentionProblem& p = problem_;
     const std::int64_t most = tiles_.most_queries, blocks = (p.queries + most - 1) / most;
     const float scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(p.head_dim));
-    // The last queries see the most keys: with a causal mask the longest blocks come first.
+    // With a causal mask the last queries see the most keys: the longest blocks run first.
 #pragma omp parallel for collapse(3) schedule(dynamic) num_threads(threads_)
     for (std::int64_t nth = 0; nth < blocks; ++nth) {
       for (std::int64_t b = 0; b < p.batch; ++b) {

@@ -9,7 +9,7 @@
 
 namespace roofmark::cpu {
 
-/// Consecutive queries of one head, and all keys and values that they may see; strides in floats.
+/// Consecutive queries of one head, and all keys and values that they may see. Strides are in floats.
 struct AttentionBlock {
   const float* q = nullptr;  ///< the first query; query and output rows are query_stride apart
   const float* k = nullptr;
@@ -17,14 +17,13 @@ struct AttentionBlock {
   float* o = nullptr;
   std::int64_t query_stride = 0, key_stride = 0;
   std::int64_t queries = 0, head_dim = 0;
-  /// The keys that the first query sees, and how many more each further one does (0 or 1); never more than `keys`, and
-  /// none below 1.
+  /// The number of keys that the first query sees, and how many more each further query sees (0 or 1); clamped to [1, keys].
   std::int64_t visible = 0, visible_step = 0, keys = 0;
   float scale = 1;           ///< of a score, log2(e) included
   float* scratch = nullptr;  ///< scratch_floats(head_dim), aligned to 64 bytes
 };
 
-/// Attention of a block with online softmax, by one set of vector instructions.
+/// Attention of a block with online softmax, compiled for one vector instruction set.
 struct AttentionTiles {
   std::string_view instructions;
   std::int64_t most_queries;  ///< of a block
@@ -32,7 +31,7 @@ struct AttentionTiles {
   void (*attend)(const AttentionBlock& block);
 };
 
-/// Those that this CPU can run, the fastest first.
+/// The implementations that this CPU can run, the fastest first.
 const std::vector<AttentionTiles>& attention_tiles();
 
 }  // namespace roofmark::cpu

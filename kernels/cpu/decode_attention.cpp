@@ -15,24 +15,23 @@ namespace roofmark::cpu {
 
 namespace {
 
-/// Keys that stay in the first-level cache while the heads that share them take their turns. They stand far apart in memory,
-/// often by a power of two and so all in one set of the cache: what is read of them goes into rows of its own.
+/// Keys that stay in the L1 cache while the heads that share them use them in turn. In memory their distance is often a power
+/// of two, which would put them all into one set of the cache, so they are copied to rows of their own.
 constexpr std::int64_t kChunk = 16;
 constexpr std::int64_t kMostColumns = 256;
 constexpr std::int64_t kLineFloats = 16;
-constexpr std::int64_t kLeastKeys = 256;  ///< of a part
+constexpr std::int64_t kLeastKeys = 256;  ///< minimum per part
 
-/// A part of the keys gives a head its greatest score, the sum of the exponentials, and the values weighted with
-/// them.
+/// Floats per head and part of the keys: maximum score, sum of exponentials, weighted values.
 std::int64_t found_floats(const AttentionProblem& p) { return 2 + p.head_dim; }
 
 std::int64_t parts(const AttentionProblem& p) {
-  // A few for each thread, so that all end at about the same time.
+  // Several per thread, for balance.
   const std::int64_t wanted = 4 * omp_get_max_threads(), sharers = p.batch * p.kv_heads;
   return std::clamp<std::int64_t>((wanted + sharers - 1) / sharers, 1, std::max<std::int64_t>(1, p.keys / kLeastKeys));
 }
 
-/// rows[j] = from[j] for `count` rows of d floats; the next ones are asked for.
+/// rows[j] = from[j] for `count` rows of d floats; prefetches the rows after them.
 void gather_rows(float* rows, const float* from, std::int64_t stride, std::int64_t d, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) {
     const float* const next = from + (j + kChunk) * stride;

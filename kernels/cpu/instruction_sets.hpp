@@ -13,11 +13,11 @@
 
 namespace roofmark::cpu {
 
-/// The sets of vector instructions that this CPU can run, the fastest for loops of loads and multiply-adds first: of x86-64
-/// avx512, avx2 and sse2, elsewhere what the compiler has for its target, `plain`.
+/// The vector instruction sets that this CPU can run, the fastest for loops of loads and multiply-adds first: on x86-64 avx512,
+/// avx2 and sse2, elsewhere `plain`, whatever the compiler uses for its target.
 const std::vector<std::string_view>& instruction_sets();
 
-/// The set of the longest vectors, for loops that take many instructions an element.
+/// The set with the widest vectors, for loops with many instructions per element.
 std::string_view widest_instruction_set();
 
 }  // namespace roofmark::cpu

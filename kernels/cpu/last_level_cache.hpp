@@ -6,7 +6,7 @@
 
 namespace roofmark::cpu {
 
-/// The last-level cache that `threads` threads have between them, one a core, by Linux's /sys; 32 MiB where it does not say.
+/// Bytes of last-level cache available to `threads` threads, one per core, from Linux's /sys; 32 MiB if it does not say.
 std::size_t last_level_cache_bytes(int threads);
 
 }  // namespace roofmark::cpu

@@ -14,13 +14,13 @@ namespace roofmark::cpu {
 namespace {
 
 constexpr std::size_t kLine = 64;
-/// Under this, handing work to other threads and waiting for them takes longer than it saves.
+/// Below this, starting and joining other threads takes longer than they save.
 constexpr std::size_t kLeastShared = std::size_t{384} << 10;
 
 bool supports(DataType type) { return type == DataType::fp64 || type == DataType::fp32; }
 
-/// Calls work(thread, begin, end) for shares of n elements that meet at lines, by as many threads as a set of `bytes` is
-/// worth; returns their number.
+/// Calls work(thread, begin, end) for shares of n elements that end at cache lines, on one thread or all, depending on `bytes`.
+/// Returns the number of threads.
 template <class Work>
 int share_out(std::size_t n, std::size_t element_bytes, std::size_t bytes, Work work) {
   if (bytes < kLeastShared) {
@@ -40,7 +40,7 @@ int share_out(std::size_t n, std::size_t element_bytes, std::size_t bytes, Work 
   return worked;
 }
 
-/// A line for each thread's part of a sum.
+/// One cache line per thread, for its part of a sum.
 std::size_t workspace_bytes(StreamOp op, std::size_t) {
   return is_reduction(op) ? static_cast<std::size_t>(omp_get_max_threads()) * kLine : 0;
 }

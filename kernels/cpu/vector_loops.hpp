@@ -11,10 +11,10 @@
 
 namespace roofmark::cpu {
 
-/// What one thread runs over one type; arrays are aligned to their elements and of any length.
+/// The loops of one thread for one type. Arrays are aligned to their elements and have any length.
 template <class T>
 struct TypedLoops {
-  /// Streams that write: to[i] from x[i] and y[i]. past_caches: the written lines go to memory and are not read before.
+  /// Streams that write to[i] from x[i] and y[i]. past_caches: non-temporal stores.
   void (*map)(StreamOp op, T* to, const T* x, const T* y, std::size_t n, T s, bool past_caches);
   /// read and dot.
   double (*reduce)(StreamOp op, const T* x, const T* y, std::size_t n);
@@ -24,7 +24,7 @@ struct TypedLoops {
   std::size_t fma_chains;
 };
 
-/// The inner loops for one set of vector instructions.
+/// The inner loops, compiled for one vector instruction set.
 struct VectorLoops {
   std::string_view instructions;
   TypedLoops<double> fp64;
@@ -33,7 +33,7 @@ struct VectorLoops {
   std::uint64_t (*sum_words)(const void* data, std::size_t bytes, std::size_t repeats);
 };
 
-/// Those that this CPU can run, the fastest first.
+/// The implementations that this CPU can run, the fastest first.
 const std::vector<VectorLoops>& vector_loops();
 
 template <class T>

@@ -23,7 +23,7 @@ inline float multiply_and_add(float a, float b, float c) {
   }
 }
 
-/// exp(x) within 2 roundoffs; 0 where it is under 2^-126.
+/// exp(x) within 2 roundoffs; 0 if it is below 2^-126.
 template <bool kFused>
 inline float vector_exp(float x) {
   constexpr float kLog2E = 1.442695041F;

@@ -23,7 +23,7 @@ __device__ float load(const Storage<kType>* from) {
 constexpr int kThreads = 256, kAcross = 32, kDown = kThreads / kAcross;
 constexpr int kMostDown = 65535;  // blocks along the grid's second dimension
 
-/// scores[batch][head][query][key], a thread each; what a query does not see is left as it is.
+/// scores[batch][head][query][key], one thread each. Scores of keys that a query does not see are not written.
 template <DataType kType>
 __global__ void __launch_bounds__(kThreads)
     attention_scores_kernel(float* scores, const Storage<kType>* q, const Storage<kType>* k, AttentionProblem p, float scale) {
@@ -52,7 +52,7 @@ __device__ float over_block(float value, Combine combine) {
   return all;
 }
 
-/// Scores to probabilities, a block a row.
+/// Scores to probabilities, one block per row.
 __global__ void __launch_bounds__(kThreads) attention_softmax_kernel(float* scores, AttentionProblem p) {
   const std::int64_t row = blockIdx.x, visible = visible_keys(p, row % p.queries);
   float* const at = scores + row * p.keys;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads) attention_softmax_kernel(float* scor
   for (std::int64_t key = threadIdx.x; key < visible; key += kThreads) at[key] /= sum;
 }
 
-/// A thread an element of O.
+/// One thread per element of O.
 template <DataType kType>
 __global__ void __launch_bounds__(kThreads)
     attention_output_kernel(Storage<kType>* o, const float* scores, const Storage<kType>* v, AttentionProblem p) {

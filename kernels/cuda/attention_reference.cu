@@ -14,7 +14,7 @@ namespace {
 template <DataType kType>
 using Storage = typename Element<kType>::Storage;
 
-/// One head of a batch, and the queries [first, first + count) of it that are asked for.
+/// One head of a batch, and its queries [first, first + count).
 template <DataType kType>
 struct Head {
   const Storage<kType>*q, *k, *v;
@@ -34,7 +34,7 @@ struct Head {
   }
 };
 
-// Float64: a block a row, a thread a key, then a thread a column.
+// Float64: one block per row, one thread per key, then one thread per column.
 
 constexpr int kRowThreads = 128;
 constexpr int kMostColumns = 256;

@@ -5,7 +5,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/attention_softmax.hpp"
-#include "kernels/cuda/ptx/mma.cuh"
+#include "kernels/cuda/ptx/math.cuh"
 
 namespace roofmark::cuda {
 
@@ -29,7 +29,8 @@ __device__ float over_block(float value, Combine combine) {
   return value;
 }
 
-/// Scores of a row to probabilities, in place, zeros for what the query does not see; the row stays in registers.
+/// Turns a row of scores into probabilities, in place, with zeros for keys that the query does not see. The row stays in
+/// registers.
 template <DataType kType, int kThreads, int kVectors>
 __global__ void __launch_bounds__(kThreads) attention_softmax_kernel(uint4* scores, AttentionProblem p, std::int64_t pitch) {
   const std::int64_t row = blockIdx.x;
@@ -44,20 +45,20 @@ __global__ void __launch_bounds__(kThreads) attention_softmax_kernel(uint4* scor
     const unsigned words[4] = {loaded.x, loaded.y, loaded.z, loaded.w};
 #pragma unroll
     for (int j = 0; j < kEight; ++j) {
-      const float2 pair = unpack<kType>(words[j / 2]);
+      const float2 pair = cvt_f32_x2<kType>(words[j / 2]);
       values[i][j] = vector * kEight + j < visible ? (j % 2 ? pair.y : pair.x) : -std::numeric_limits<float>::infinity();
       greatest = fmaxf(greatest, values[i][j]);
     }
   }
   greatest = over_block<kThreads>(greatest, [](float a, float b) { return fmaxf(a, b); });
-  // Where nothing is seen there is nothing to subtract: -inf - -inf would be NaN.
+  // In a row that sees no key: -inf - -inf would be NaN.
   const float base = greatest == -std::numeric_limits<float>::infinity() ? 0 : greatest * std::numbers::log2e_v<float>;
   float sum = 0;
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
 #pragma unroll
     for (int j = 0; j < kEight; ++j) {
-      values[i][j] = exp2_approximate(fmaf(values[i][j], std::numbers::log2e_v<float>, -base));
+      values[i][j] = ex2_approx_ftz(fmaf(values[i][j], std::numbers::log2e_v<float>, -base));
       sum += values[i][j];
     }
   }
@@ -67,8 +68,8 @@ __global__ void __launch_bounds__(kThreads) attention_softmax_kernel(uint4* scor
   for (int i = 0; i < kVectors; ++i) {
     const int vector = i * kThreads + static_cast<int>(threadIdx.x);
     const float(&v)[kEight] = values[i];
-    const uint4 packed = {pack<kType>(v[0] * inverse, v[1] * inverse), pack<kType>(v[2] * inverse, v[3] * inverse),
-                          pack<kType>(v[4] * inverse, v[5] * inverse), pack<kType>(v[6] * inverse, v[7] * inverse)};
+    const uint4 packed = {cvt_rn_x2<kType>(v[0] * inverse, v[1] * inverse), cvt_rn_x2<kType>(v[2] * inverse, v[3] * inverse),
+                          cvt_rn_x2<kType>(v[4] * inverse, v[5] * inverse), cvt_rn_x2<kType>(v[6] * inverse, v[7] * inverse)};
     if (vector < vectors) at[vector] = packed;
   }
 }
@@ -80,7 +81,7 @@ void launch_softmax(const AttentionProblem& p, void* scores, std::int64_t pitch,
   check(cudaGetLastError());
 }
 
-/// A warp a row, then a block of eight, with room for the row.
+/// One warp per row, or one block of eight warps for longer rows.
 template <DataType kType>
 auto choose_softmax(std::int64_t keys) {
   if (keys <= 32 * 2 * kEight) return launch_softmax<kType, 32, 2>;

@@ -8,8 +8,9 @@ namespace roofmark::cuda {
 
 inline constexpr std::int64_t kMostSoftmaxKeys = 32768;
 
-/// Scores [batch, heads, queries, pitch] of the problem's type (fp16, bf16) to probabilities, in place; 0 from what a query
-/// does not see up to the pitch, a multiple of 8. keys is at most kMostSoftmaxKeys, scores are 16-byte aligned.
+/// Turns scores [batch, heads, queries, pitch] of the problem's type (fp16, bf16) into probabilities, in place, with 0 for keys
+/// that a query does not see and up to the pitch, a multiple of 8. keys is at most kMostSoftmaxKeys; scores are 16-byte
+/// aligned.
 void attention_softmax(const AttentionProblem& problem, void* scores, std::int64_t pitch, Stream stream);
 
 }  // namespace roofmark::cuda

@@ -6,7 +6,11 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/base/cuda.hpp"
+#include "kernels/cuda/ptx/cp_async.cuh"
+#include "kernels/cuda/ptx/math.cuh"
+#include "kernels/cuda/ptx/memory.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
+#include "kernels/cuda/ptx/registers.cuh"
 
 namespace roofmark::cuda {
 
@@ -19,11 +23,11 @@ struct Arguments {
   std::uint16_t* o;
   int batches, heads, kv_heads, queries, keys;
   bool causal;
-  float scale;  ///< of a score, log2(e) included
+  float scale;  ///< of the scores, with log2(e)
 };
 
-/// How the work is cut. A warp has kTall times 16 queries, which share what it reads of K and V; a block holds its queries
-/// and a ring of kSlots blocks of kKeys keys or values in shared memory, and kBlocks of them run on an SM.
+/// Tile sizes. A warp has kTall x 16 queries, which share what it reads of K and V. A block keeps its queries and a ring of
+/// kSlots blocks of kKeys keys or values in shared memory; kBlocks blocks run on an SM.
 template <DataType kType_, int kDim_, int kWarps_, int kTall_, int kKeys_, int kSlots_, int kBlocks_, bool kQueriesInRegisters_>
 struct Tiling {
   static constexpr DataType kType = kType_;
@@ -37,14 +41,14 @@ struct Tiling {
   static constexpr int kSharedBytes = kQueryBytes + kSlots * kSlotBytes;
 };
 
-/// Where a row's chunk of 16 bytes stands. The rows of a matrix that are read at once differ in the last three bits, and so do
-/// then the chunks' places in the 128 bytes that shared memory gives at a time.
+/// The offset of a row's 16-byte chunk, swizzled: rows that ldmatrix reads together differ in their last three bits, so their
+/// chunks are in different banks.
 template <class T>
 __device__ int chunk_offset(int row, int chunk) {
   return row * T::kRowBytes + (chunk ^ (row & 7)) * 16;
 }
 
-/// Starts to copy kRows rows, zeros beyond the first `there` of them (at least one).
+/// Starts to copy kRows rows; those after the first `there` (at least one) become zeros.
 template <class T, int kRows>
 __device__ void copy_rows(std::uint32_t to, const std::uint16_t* from, int stride, int there) {
   constexpr int kStep = T::kThreads / T::kChunks;
@@ -52,17 +56,17 @@ __device__ void copy_rows(std::uint32_t to, const std::uint16_t* from, int strid
   const int row = static_cast<int>(threadIdx.x) / T::kChunks, chunk = static_cast<int>(threadIdx.x) % T::kChunks;
   const std::uint32_t first = to + chunk_offset<T>(row, chunk);
   const std::uint16_t* const column = from + 8 * chunk;
-  // Not all at once: their addresses would take registers that the products need.
+  // Not unrolled completely: the addresses would take registers that the products need.
 #pragma unroll 4
   for (int step = 0; step < kRows; step += kStep) {
     const bool is_there = row + step < there;
-    copy_16_bytes(first + step * T::kRowBytes, column + std::int64_t{is_there ? row + step : 0} * stride, is_there);
+    cp_async_cg_16(first + step * T::kRowBytes, column + std::int64_t{is_there ? row + step : 0} * stride, is_there);
   }
 }
 
-/// Where this lane's row begins of four matrices of 8 x 8 in the tile at a multiple of 128 bytes: of the first 16 rows and
-/// columns, down and then right for Q and V, right and then down for K. So A has its four registers in order, and B, K's rows
-/// or V's columns, its pairs of them.
+/// The address that this lane passes to ldmatrix for four 8 x 8 matrices, the first 16 rows and columns of the tile (aligned to
+/// 128 bytes): down and then right for Q and V, right and then down for K. This yields A's four registers in order, and B's,
+/// K's rows or V's columns, in pairs.
 template <class T>
 __device__ std::uint32_t matrices_down(std::uint32_t tile) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -79,15 +83,15 @@ __device__ std::uint32_t matrices_at(std::uint32_t first, int row, int d) {
   return (first ^ 2 * d % 8 * 16) + 2 * d / 8 * 128 + row * T::kRowBytes;
 }
 
-/// The block's queries, of one head, and what they see.
+/// The block's queries, all of one head, and the keys that they see.
 template <class T>
 struct Place {
-  std::int64_t query_offset, key_offset;  ///< of the first query and key from the arrays' begin, in elements
+  std::int64_t query_offset, key_offset;  ///< of the first query and key in the arrays, in elements
   int queries;
   int keys, seen_by_first, more_by_each;
 
-  // A causal block's work grows with its place: the longest of all heads first. Else a head's blocks run together, so that
-  // they find its keys in L2.
+  // Causal: a block's work grows with its index, so the longest blocks of all heads run first. Otherwise the blocks of a head
+  // run together and find its keys in L2.
   __device__ Place(const Arguments& a, int nth) {
     const int places = (a.queries + T::kQueries - 1) / T::kQueries, head_batches = a.batches * a.heads;
     const int first = T::kQueries * (a.causal ? places - 1 - nth / head_batches : nth % places);
@@ -101,7 +105,7 @@ struct Place {
     more_by_each = a.causal ? 1 : 0;
   }
 
-  /// How many keys the block's query sees.
+  /// The number of keys that a query of the block sees.
   __device__ int visible(int query) const { return max(0, min(keys, seen_by_first + more_by_each * query)); }
 };
 
@@ -112,13 +116,14 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
 
-  const Place<T> place(arguments, read_block_index());
+  const Place<T> place(arguments, ctaid_x());
   const int key_stride = kDim * arguments.kv_heads;
   const std::uint16_t* const k = arguments.k + place.key_offset;
   const std::uint16_t* const v = arguments.v + place.key_offset;
   const int blocks = (place.visible(place.queries - 1) + kKeys - 1) / kKeys, unmasked = place.visible(0) / kKeys;
 
-  // The ring: K and V of a block in turns. A group of copies a turn, empty behind the last, keeps the count of groups.
+  // The ring holds K and V of the blocks alternately. Every turn commits one group of copies, an empty one after the last
+  // block, so that the number of groups is known.
   const std::uint32_t query_tile = shared_address(shared), ring = query_tile + T::kQueryBytes;
   const auto slot = [&](int turn) { return ring + turn % kSlots * T::kSlotBytes; };
   const auto copy_turn = [&](int turn) {
@@ -127,11 +132,11 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
       copy_rows<T, kKeys>(slot(turn), (turn % 2 ? v : k) + std::int64_t{begin} * key_stride, key_stride,
                           arguments.keys - begin);
     }
-    end_copy_group();
+    cp_async_commit_group();
   };
-  // The slot that turn + kSlots - 1 goes to was read in the turn before, which all threads have ended.
+  // Turn + kSlots - 1 overwrites the slot of the previous turn, which all threads have finished.
   const auto begin_turn = [&](int turn) {
-    wait_for_copy_groups<kSlots - 2>();
+    cp_async_wait_group<kSlots - 2>();
     __syncthreads();
     copy_turn(turn + kSlots - 1);
   };
@@ -143,8 +148,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
   const int warp_row = warp * 16 * kTall;
   const std::uint32_t q_rows = matrices_down<T>(query_tile + warp_row * T::kRowBytes);
   float o[kTall][kDim / 8][4] = {};
-  // What is subtracted from the scaled scores of this lane's rows (lane / 4 and 8 below, of each 16), and the sum of this
-  // lane's columns.
+  // What is subtracted from the scaled scores of this lane's rows (lane / 4 and lane / 4 + 8 of every 16), and the sum over
+  // this lane's columns.
   float base[kTall][2], sum[kTall][2] = {};
 #pragma unroll
   for (int t = 0; t < kTall; ++t) base[t][0] = base[t][1] = -kInfinity;
@@ -158,7 +163,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
 #pragma unroll
         for (int t = 0; t < kTall; ++t) {
 #pragma unroll
-          for (int d = 0; d < kDim / 16; ++d) load_matrices(kept[t][d], matrices_at<T>(q_rows, 16 * t, d));
+          for (int d = 0; d < kDim / 16; ++d) ldmatrix_x4(kept[t][d], matrices_at<T>(q_rows, 16 * t, d));
         }
       }
     }
@@ -173,24 +178,24 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
 #pragma unroll
           for (int i = 0; i < 4; ++i) q[t][i] = kept[t][d][i];
         } else {
-          load_matrices(q[t], matrices_at<T>(q_rows, 16 * t, d));
+          ldmatrix_x4(q[t], matrices_at<T>(q_rows, 16 * t, d));
         }
       }
 #pragma unroll
       for (int n = 0; n < kKeys / 16; ++n) {
         std::uint32_t b[4];
-        load_matrices(b, matrices_at<T>(k_rows, 16 * n, d));
+        ldmatrix_x4(b, matrices_at<T>(k_rows, 16 * n, d));
 #pragma unroll
         for (int t = 0; t < kTall; ++t) {
-          multiply_16x8x16<T::kType>(s[t][2 * n], q[t], b[0], b[1]);
-          multiply_16x8x16<T::kType>(s[t][2 * n + 1], q[t], b[2], b[3]);
+          mma_m16n8k16<T::kType>(s[t][2 * n], q[t], b[0], b[1]);
+          mma_m16n8k16<T::kType>(s[t][2 * n + 1], q[t], b[2], b[3]);
         }
       }
     }
 
     begin_turn(2 * block + 1);
     if (block >= unmasked) {
-      const Place<T> edge(arguments, read_block_index());
+      const Place<T> edge(arguments, ctaid_x());
 #pragma unroll
       for (int t = 0; t < kTall; ++t) {
 #pragma unroll
@@ -205,8 +210,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
       }
     }
 
-    // The exponents are of the scores less a base, which need not be the greatest: as long as they stay below kRoom, what
-    // was summed is not scaled anew. (2^kRoom is in the range of fp16, and its sums in that of fp32.)
+    // The exponents are the scores minus a base, which need not be their maximum: while they stay below kRoom, the sums are not
+    // rescaled. (2^kRoom is in the range of fp16, and its sums are in that of fp32.)
     constexpr float kRoom = 8;
     float greatest[kTall][2];
     bool exceeds = false;
@@ -229,8 +234,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
           const float raised = fmaxf(base[t][r], greatest[t][r]);
-          // Of a row that has seen nothing yet both are -inf.
-          const float shrink = exp2_approximate(raised == -kInfinity ? 0 : base[t][r] - raised);
+          // In a row that has seen no key yet both are -inf.
+          const float shrink = ex2_approx_ftz(raised == -kInfinity ? 0 : base[t][r] - raised);
           base[t][r] = raised;
           sum[t][r] *= shrink;
 #pragma unroll
@@ -253,30 +258,30 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
           const float origin = base[t][r] == -kInfinity ? 0 : base[t][r];
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
-            const float low = exp2_approximate(fmaf(s[t][2 * n + half][2 * r], arguments.scale, -origin));
-            const float high = exp2_approximate(fmaf(s[t][2 * n + half][2 * r + 1], arguments.scale, -origin));
+            const float low = ex2_approx_ftz(fmaf(s[t][2 * n + half][2 * r], arguments.scale, -origin));
+            const float high = ex2_approx_ftz(fmaf(s[t][2 * n + half][2 * r + 1], arguments.scale, -origin));
             sum[t][r] += low + high;
-            p[t][2 * half + r] = pack<T::kType>(low, high);
+            p[t][2 * half + r] = cvt_rn_x2<T::kType>(low, high);
           }
         }
       }
 #pragma unroll
       for (int d = 0; d < kDim / 16; ++d) {
         std::uint32_t b[4];
-        load_matrices_transposed(b, matrices_at<T>(v_rows, 16 * n, d));
+        ldmatrix_x4_trans(b, matrices_at<T>(v_rows, 16 * n, d));
 #pragma unroll
         for (int t = 0; t < kTall; ++t) {
-          multiply_16x8x16<T::kType>(o[t][2 * d], p[t], b[0], b[1]);
-          multiply_16x8x16<T::kType>(o[t][2 * d + 1], p[t], b[2], b[3]);
+          mma_m16n8k16<T::kType>(o[t][2 * d], p[t], b[0], b[1]);
+          mma_m16n8k16<T::kType>(o[t][2 * d + 1], p[t], b[2], b[3]);
         }
       }
     }
   }
 
-  // The output goes out by whole rows, through the warp's queries in shared memory, once these have come in.
-  wait_for_copy_groups<0>();
+  // The output is stored in whole rows by way of the warp's queries in shared memory, after their copies have completed.
+  cp_async_wait_group<0>();
   __syncthreads();
-  const Place<T> out(arguments, read_block_index());
+  const Place<T> out(arguments, ctaid_x());
 #pragma unroll
   for (int t = 0; t < kTall; ++t) {
 #pragma unroll
@@ -289,7 +294,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) attention_mma_kernel(
 #pragma unroll
       for (int n = 0; n < kDim / 8; ++n) {
         *reinterpret_cast<std::uint32_t*>(shared + chunk_offset<T>(row, n) + 4 * (lane % 4)) =
-            pack<T::kType>(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
+            cvt_rn_x2<T::kType>(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
       }
     }
   }
@@ -322,9 +327,9 @@ constexpr Choice choice() {
   return {launch_tiling<T>, T::kQueries, T::kKeys, T::kSlots, T::kSharedBytes};
 }
 
-// Two blocks an SM: the softmax of one runs beside the products of the other. 32 queries a warp, so that what ldmatrix gives
-// feeds four products; at 256 columns their sums would not fit the registers. The roomy ones take more than the 99 KB of
-// compute capability 8.6, 8.9 and 12.0.
+// Two blocks per SM, so that the softmax of one runs beside the products of the other. 32 queries per warp, so that one
+// ldmatrix feeds four products; at head dimension 256 their accumulators would not fit into the registers. The first choices
+// need more than the 99 KB of compute capability 8.6, 8.9 and 12.0.
 template <DataType kType>
 Choice choose(std::int64_t head_dim, std::size_t room) {
   using Dim128 = Tiling<kType, 128, 4, 2, 64, 3, 2, false>;
@@ -334,13 +339,6 @@ Choice choose(std::int64_t head_dim, std::size_t room) {
     return room >= 2 * (Dim128::kSharedBytes + 1024) ? choice<Dim128>() : choice<Tiling<kType, 128, 4, 2, 32, 2, 2, false>>();
   }
   return room >= Dim256::kSharedBytes ? choice<Dim256>() : choice<Tiling<kType, 256, 8, 1, 32, 2, 1, false>>();
-}
-
-std::size_t room_for_a_block() {
-  int device = 0, bytes = 0;
-  check(cudaGetDevice(&device));
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return static_cast<std::size_t>(bytes);
 }
 
 class MmaPlan final : public AttentionPlan {
@@ -356,7 +354,7 @@ class MmaPlan final : public AttentionPlan {
     if (problem.queries > kMost || problem.keys > kMost || problem.batch * problem.heads > kMost / (problem.queries / 64 + 1)) {
       throw Unsupported("a length or a number of heads beyond 32-bit indices");
     }
-    const std::size_t room = room_for_a_block();
+    const auto room = static_cast<std::size_t>(device_limits().shared_bytes_per_block);
     choice_ = problem.type == DataType::fp16 ? choose<DataType::fp16>(problem.head_dim, room)
                                              : choose<DataType::bf16>(problem.head_dim, room);
   }

@@ -12,10 +12,10 @@ namespace roofmark::cuda {
 namespace {
 
 constexpr std::size_t kLibraryBytes = 32u << 20;
-/// Elements from one row of scores to the next: whole vectors of 16 bytes.
+/// Elements from one row of scores to the next: whole 16-byte vectors.
 std::int64_t pitch_of(const AttentionProblem& p) { return (p.keys + 7) / 8 * 8; }
 
-/// One strided batch of products D = A B in the library's columns.
+/// One strided batch of products D = A B in the library's column-major order.
 struct Product {
   cublaslt::Operation operation;
   cublaslt::Matrix a, b, d;
@@ -27,8 +27,7 @@ struct Product {
         a(std::move(a_layout)),
         b(std::move(b_layout)),
         d(std::move(d_layout)) {
-    // A head begins at a multiple of 64 elements, a matrix of scores at one of eight. Sums are rounded once, whether k is split
-    // or not.
+    // Heads are aligned to 64 elements, matrices of scores to 8. Sums are rounded once, even if k is split.
     constexpr std::uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     algorithm = cublaslt::find_algorithms(handle, operation, a, b, d, {kLibraryBytes, 16, kReductions}, 1).front().algo;
   }
@@ -41,8 +40,8 @@ struct Product {
   }
 };
 
-// The heads that share keys are one batch of products with the same K (and V), and where none do, all heads of a sequence are
-// one. Rows of ours are columns of the library's: scores^T [keys, queries] = K Q^T, O^T [head_dim, queries] = V^T P^T.
+// The heads that share keys are one batch of products with the same K (and V); if none do, all heads of a sequence are one
+// batch. Our rows are the library's columns: scores^T [keys, queries] = K Q^T, O^T [head_dim, queries] = V^T P^T.
 class UnfusedPlan final : public AttentionPlan {
  public:
   explicit UnfusedPlan(const AttentionProblem& p)

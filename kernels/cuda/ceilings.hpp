@@ -6,7 +6,7 @@
 
 namespace roofmark::cuda {
 
-/// The accumulators the instructions offer, as TensorProbe lists them.
+/// Whether the instructions offer this accumulator, as listed at TensorProbe.
 constexpr bool tensor_accumulates(DataType type, DataType accumulate) {
   switch (type) {
     case DataType::fp64:
@@ -24,7 +24,7 @@ constexpr bool tensor_accumulates(DataType type, DataType accumulate) {
   }
 }
 
-// The entries of the table, as kernels/ceilings.hpp describes them; tensor_layout and tensor by instruction.
+// The entries of the table CeilingKernels; tensor_layout and tensor by instruction.
 ChainLayout fma_layout(DataType type, ProbeTarget target);
 void fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream stream);
 ChainLayout exp2_layout(ProbeTarget target);

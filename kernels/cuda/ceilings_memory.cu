@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
+#include "kernels/cuda/ptx/memory.cuh"
 
 namespace roofmark::cuda {
 
@@ -14,7 +15,7 @@ constexpr int kSharedThreads = 512;
 constexpr int kSharedLoads = 4;
 constexpr std::size_t kSharedBytes = sizeof(Chunk) * kSharedThreads * kSharedLoads;
 
-// 64 KiB in flight an SM: several times what covers the 500 clocks to the far half of the cache.
+// 64 KiB in flight per SM: several times what covers the latency of 500 clocks to the far half of L2.
 constexpr int kCacheThreads = 1024;
 constexpr int kTileThreads = 256;
 constexpr int kTileLoads = 4;
@@ -26,17 +27,14 @@ __global__ void __launch_bounds__(kSharedThreads) shared_read_kernel(std::uint64
 #pragma unroll
   for (int i = 0; i < kSharedLoads; ++i) set[i * kSharedThreads + threadIdx.x] = data[i * kSharedThreads + threadIdx.x];
   __syncthreads();
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(set + threadIdx.x));
+  const unsigned address = shared_address(set + threadIdx.x);
   std::uint64_t sums[2 * kSharedLoads] = {};
 #pragma unroll 4
   for (unsigned repeat = 0; repeat < repeats; ++repeat) {
 #pragma unroll
     for (int i = 0; i < kSharedLoads; ++i) {
-      Chunk chunk;
-      // ld.volatile: nothing writes the set, so a plain load would be moved out of the loop.
-      asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
-                   : "=l"(chunk.x), "=l"(chunk.y)
-                   : "r"(address + i * kSharedThreads * static_cast<unsigned>(sizeof(Chunk))));
+      // Nothing writes the set: the compiler would move a plain load out of the loop.
+      const Chunk chunk = ld_volatile_shared(address + i * kSharedThreads * static_cast<unsigned>(sizeof(Chunk)));
       sums[2 * i] += chunk.x;
       sums[2 * i + 1] += chunk.y;
     }
@@ -47,20 +45,8 @@ __global__ void __launch_bounds__(kSharedThreads) shared_read_kernel(std::uint64
   sink[blockIdx.x * kSharedThreads + threadIdx.x] = sum;
 }
 
-/// A thread's share of a tile of 16 KiB. One statement, so that all loads are on their way before the first sum.
-__device__ void load_past_l1(const Chunk* from, Chunk (&to)[kTileLoads]) {
-  static_assert(kTileThreads * sizeof(Chunk) == 4096 && kTileLoads == 4);
-  asm volatile(
-      "ld.global.cg.v2.u64 {%0, %1}, [%8];\n"
-      "ld.global.cg.v2.u64 {%2, %3}, [%8 + 4096];\n"
-      "ld.global.cg.v2.u64 {%4, %5}, [%8 + 8192];\n"
-      "ld.global.cg.v2.u64 {%6, %7}, [%8 + 12288];"
-      : "=l"(to[0].x), "=l"(to[0].y), "=l"(to[1].x), "=l"(to[1].y), "=l"(to[2].x), "=l"(to[2].y), "=l"(to[3].x), "=l"(to[3].y)
-      : "l"(from));
-}
-
-/// A block's reads are one sequence of tiles, its part over and over, which teams of threads deal out among themselves: none
-/// waits where one reading of the part ends.
+/// A block reads its part of the data again and again, as one sequence of tiles. Its teams of threads take the tiles in turn,
+/// so that no team waits at the end of a repeat.
 __global__ void __launch_bounds__(kCacheThreads)
     cache_read_kernel(std::uint64_t* sink, const Chunk* data, unsigned tiles, unsigned repeats) {
   const Chunk* own = data + static_cast<std::size_t>(blockIdx.x) * tiles * kTileChunks + threadIdx.x % kTileThreads;
@@ -72,7 +58,7 @@ __global__ void __launch_bounds__(kCacheThreads)
 #pragma unroll 1
   for (unsigned read = team; read < reads; read += kTeams) {
     Chunk chunks[kTileLoads];
-    load_past_l1(own + static_cast<std::size_t>(tile) * kTileChunks, chunks);
+    ld_global_cg_x4<kTileThreads * sizeof(Chunk)>(chunks, own + static_cast<std::size_t>(tile) * kTileChunks);
     tile += stride;
     if (tile >= tiles) tile -= tiles;
 #pragma unroll

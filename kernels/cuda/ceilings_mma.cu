@@ -9,16 +9,16 @@ namespace roofmark::cuda {
 
 namespace {
 
-// One block an SM, two warps on each scheduler; a warp's 8 or 16 independent products cover the latency of one.
+// One block per SM, two warps per scheduler. A warp's 8 or 16 independent products cover the latency of one.
 constexpr int kWarps = 8;
-// Accumulations on one element before it is cleared: few, so that fp16 sums stay in range and errors small, and enough that
-// clearing costs nothing.
+// Accumulations on one element before it is cleared: few enough for fp16 sums to stay in range, and enough to make clearing
+// free.
 constexpr int kDepth = 16;
 constexpr int kUnroll = 4;
 
-/// Products of m16n8k(K): a row of a fragment is 32 bytes (fp64: 128 bytes) of consecutive k. `Words` of A and B that one lane
-/// holds, in the order of the instruction; c[0], c[1] are row lane / 4, c[2], c[3] row lane / 4 + 8, columns 2 (lane % 4) + {0,
-/// 1}.
+/// A product m16n8k(K). A row of A or B is row_words words along k: 32 bytes (fp64: 128 bytes). A lane holds a_words of A and
+/// b_words of B, in the order of the instruction; c[0] and c[1] are row lane / 4, c[2] and c[3] row lane / 4 + 8, in columns
+/// 2 (lane % 4) and the next.
 struct Narrow {
   using Word = std::uint32_t;
   static constexpr int a_words = 4, b_words = 2, row_words = 8;
@@ -31,31 +31,23 @@ struct Floats : Narrow {
   static __device__ float sum(const float (&c)[4]) { return (c[0] + c[1]) + (c[2] + c[3]); }
 };
 struct Tf32 : Floats {
-  static __device__ void multiply(float (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  }
+  static __device__ void multiply(float (&c)[4], const Word (&a)[4], const Word (&b)[2]) { mma_m16n8k8_tf32(c, a, b); }
 };
 struct Fp16 : Floats {
   static __device__ void multiply(float (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
-    multiply_16x8x16<DataType::fp16>(c, a, b[0], b[1]);
+    mma_m16n8k16<DataType::fp16>(c, a, b[0], b[1]);
   }
 };
 struct Bf16 : Floats {
   static __device__ void multiply(float (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
-    multiply_16x8x16<DataType::bf16>(c, a, b[0], b[1]);
+    mma_m16n8k16<DataType::bf16>(c, a, b[0], b[1]);
   }
 };
 struct Fp8 : Floats {
   static __device__ void multiply(float (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
-    // Below 8.9 the instruction does not exist; mma_layout has no blocks there.
+    // Before 8.9 the instruction does not exist, and mma_layout has no blocks.
 #if __CUDA_ARCH__ >= 890
-    asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    mma_m16n8k32_e4m3(c, a, b);
 #endif
   }
 };
@@ -63,23 +55,14 @@ struct Fp16Half : Narrow {
   using Accumulator = std::uint32_t;
   using Sum = float;
   static constexpr int c_words = 2;  // pairs
-  static __device__ void multiply(Accumulator (&c)[2], const Word (&a)[4], const Word (&b)[2]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
-                 : "+r"(c[0]), "+r"(c[1])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  }
+  static __device__ void multiply(Accumulator (&c)[2], const Word (&a)[4], const Word (&b)[2]) { mma_m16n8k16_f16(c, a, b); }
   static __device__ float sum(const Accumulator (&c)[2]) { return sum_of_halves(c[0]) + sum_of_halves(c[1]); }
 };
 struct Int8 : Narrow {
   using Accumulator = int;
   using Sum = int;
   static constexpr int c_words = 4;
-  static __device__ void multiply(int (&c)[4], const Word (&a)[4], const Word (&b)[2]) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  }
+  static __device__ void multiply(int (&c)[4], const Word (&a)[4], const Word (&b)[2]) { mma_m16n8k32_s8(c, a, b); }
   static __device__ int sum(const int (&c)[4]) { return (c[0] + c[1]) + (c[2] + c[3]); }
 };
 struct Fp64 {
@@ -90,22 +73,13 @@ struct Fp64 {
   static constexpr int m_tiles = 2, n_tiles = 4;
   static __device__ void multiply(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
-        "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
-        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
-          "d"(b[2]), "d"(b[3]));
+    mma_m16n8k16_f64(c, a, b);
 #else
-    // 8.x has only m8n8k4; the larger shape is the one that reaches the peak of 9.0.
+    // 8.x has only m8n8k4; 9.0 reaches its peak only with the larger shape.
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                     : "+d"(c[2 * half]), "+d"(c[2 * half + 1])
-                     : "d"(a[2 * k + half]), "d"(b[k]));
-      }
+      for (int half = 0; half < 2; ++half) mma_m8n8k4_f64(c[2 * half], c[2 * half + 1], a[2 * k + half], b[k]);
     }
 #endif
   }
@@ -144,7 +118,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1) mma_kernel(typename Product::S
         for (auto& word : tile) word = 0;
       }
     }
-    // A loop of its own: unrolled into the outer one, its result would not change from one iteration to the next.
+    // Not unrolled: else the result would be the same in all iterations, and the compiler could see it.
 #pragma unroll 1
     for (int depth = 0; depth < kDepth; depth += kUnroll) {
 #pragma unroll
@@ -186,7 +160,7 @@ TensorLayout mma_layout(DataType type, DataType accumulate, ProbeTarget target) 
   const int m = kWarps * 16 * (wide ? Fp64::m_tiles : Narrow::m_tiles);
   const int n = 8 * (wide ? Fp64::n_tiles : Narrow::n_tiles);
   const int k = wide ? Fp64::row_words : sizeof(Narrow::Word) * Narrow::row_words / size_of(type);
-  // Operations an SM of 8.0 makes a clock; others come within a factor of four.
+  // Operations per clock and SM of 8.0; others are within a factor of four.
   const double operations = wide ? 128 : 4096.0 / size_of(type);
   return {target.processors, kWarps, m, n, k, k, kDepth, operations / (2.0 * m * n * k * kDepth)};
 }

@@ -7,17 +7,19 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
+#include "kernels/cuda/ptx/math.cuh"
+#include "kernels/cuda/ptx/registers.cuh"
 
 namespace roofmark::cuda {
 
 namespace {
 
-// One block an SM: 4 warps on each of its 4 schedulers, with enough independent chains to cover a latency of 4 to 40 clocks.
+// One block per SM: 4 warps on each of its 4 schedulers, with enough independent chains to cover a latency of 4 to 40 clocks.
 constexpr int kThreads = 512;
 constexpr int kFmaRegisters = 8;
 constexpr int kExpRegisters = 4;
 
-/// How a type sits in the registers of a chain: `Vector` holds `lanes` chains.
+/// `Vector` holds `lanes` chains in one register.
 template <class T>
 struct Scalar {
   using Vector = T;
@@ -42,8 +44,8 @@ struct Bfloat2 {
   }
 };
 
-/// The multipliers come ready in a vector: of a pair made here of one number the compiler knows both halves to be equal and
-/// reads one twice, which HFMA2 can and HFMA2.MMA cannot, and 8.0 and 9.0 reach their rate only with both.
+/// The multipliers are passed as a vector. If the kernel made the pair of one number, the compiler would know that both halves
+/// are equal and read one of them twice. HFMA2 can do this but HFMA2.MMA cannot, and 8.0 and 9.0 need both to reach their rate.
 template <class Arithmetic>
 __global__ void __launch_bounds__(kThreads)
     fma_kernel(typename Arithmetic::Vector* sink, typename Arithmetic::Vector m, unsigned blocks_of_steps) {
@@ -70,22 +72,22 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads) exp2_kernel(float* sink, unsigned blocks_of_steps) {
   float x[kExpRegisters] = {};
+  // Else the compiler would see that the chains are equal.
+#pragma unroll
+  for (float& start : x) opaque(start);
 #pragma unroll 1
   for (unsigned block = 0; block < blocks_of_steps; ++block) {
 #pragma unroll
     for (int step = 0; step < static_cast<int>(kStepMultiple); ++step) {
 #pragma unroll
-      for (int i = 0; i < kExpRegisters; ++i) {
-        // volatile: the chains are equal, and the compiler may not find that out.
-        asm volatile("{ .reg .f32 t; neg.f32 t, %0; ex2.approx.ftz.f32 %0, t; }" : "+f"(x[i]));
-      }
+      for (int i = 0; i < kExpRegisters; ++i) x[i] = ex2_approx_ftz(-x[i]);
     }
   }
 #pragma unroll
   for (int i = 0; i < kExpRegisters; ++i) sink[(blockIdx.x * kThreads + threadIdx.x) * kExpRegisters + i] = x[i];
 }
 
-/// Vector FMAs an SM completes a clock (CUDA C++ Programming Guide, arithmetic throughput); only a launch's length hangs on it.
+/// Vector FMAs per clock and SM (CUDA C++ Programming Guide, arithmetic throughput). It only sets the length of a launch.
 double fma_per_clock(DataType type, int capability) {
   const bool data_centre = capability == 80 || capability == 90 || capability == 100;
   if (type == DataType::fp64) return capability == 80 ? 32 : data_centre ? 64 : 2;
@@ -106,9 +108,9 @@ void launch_fma(DataType type, void* sink, std::size_t steps, ProbeTarget target
 ChainLayout fma_layout(DataType type, ProbeTarget target) {
   const bool pairs = type == DataType::fp16 || type == DataType::bf16;
   if (!pairs && type != DataType::fp64 && type != DataType::fp32) return {};
-  const int chains_an_sm = kThreads * kFmaRegisters * (pairs ? 2 : 1);
-  return {static_cast<std::size_t>(target.processors) * chains_an_sm,
-          fma_per_clock(type, target.compute_capability) / chains_an_sm};
+  const int chains_per_sm = kThreads * kFmaRegisters * (pairs ? 2 : 1);
+  return {static_cast<std::size_t>(target.processors) * chains_per_sm,
+          fma_per_clock(type, target.compute_capability) / chains_per_sm};
 }
 
 void fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream stream) {
@@ -127,8 +129,8 @@ void fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Strea
 }
 
 ChainLayout exp2_layout(ProbeTarget target) {
-  constexpr int chains_an_sm = kThreads * kExpRegisters;
-  return {static_cast<std::size_t>(target.processors) * chains_an_sm, 16.0 / chains_an_sm};
+  constexpr int chains_per_sm = kThreads * kExpRegisters;
+  return {static_cast<std::size_t>(target.processors) * chains_per_sm, 16.0 / chains_per_sm};
 }
 
 void exp2(float* sink, std::size_t steps, ProbeTarget target, Stream stream) {

@@ -3,116 +3,55 @@
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/ceilings_tensor.cuh"
-#include "kernels/cuda/ptx/hopper.cuh"
+#include "kernels/cuda/ptx/barrier.cuh"
+#include "kernels/cuda/ptx/memory.cuh"
+#include "kernels/cuda/ptx/registers.cuh"
+#include "kernels/cuda/ptx/wgmma.cuh"
 
 namespace roofmark::cuda {
 
 namespace {
 
-// Two warpgroups an SM, each with a 64 x 256 accumulator: one's products run while the other waits for its own. Both
-// operands come from shared memory: 64 x 32 + 256 x 32 bytes in the 128 clocks of a product are 80 of its 128 bytes a clock.
+// Two warpgroups per SM, each with a 64 x 256 accumulator: the products of one run while the other waits for its own. Both
+// operands come from shared memory: 64 x 32 + 256 x 32 bytes in the 128 clocks of a product are 80 of its 128 bytes per clock.
 constexpr int kWarpgroups = 2;
 constexpr int kThreads = kWarpgroups * 128;
 constexpr int kM = kWarpgroups * 64;
 constexpr int kN = 256;
-// A row is two slabs of 128 bytes, each one row of the 128-byte swizzle; an instruction takes 32 bytes of k.
+// A row is two slabs of 128 bytes, each one row of the 128-byte swizzle; one instruction covers 32 bytes of k.
 constexpr int kSlabBytes = 128;
 constexpr int kSlabs = 2;
 constexpr int kStepBytes = 32;
 constexpr int kSteps = kSlabs * kSlabBytes / kStepBytes;
 constexpr int kSlabRows = kM + kN;
-constexpr int kSharedBytes = kSlabs * kSlabRows * kSlabBytes + hopper::kSwizzleAtomBytes;
+constexpr int kSharedBytes = kSlabs * kSlabRows * kSlabBytes + kSwizzleAtomBytes;
 
-/// D (+)= A B^T for 64 x 256 of D; registers as kernels/ceilings.hpp deals rows and columns to lanes. Without `accumulate` D is
-/// overwritten.
-template <DataType type, DataType accumulator>
-struct Product;
+/// The registers of a 64 x 256 accumulator, as kernels/ceilings.hpp assigns rows and columns to lanes.
+template <DataType accumulator>
+struct Accumulator;
 template <>
-struct Product<DataType::tf32, DataType::fp32> {
+struct Accumulator<DataType::fp32> {
   using Register = float;
   using Sum = float;
   static constexpr int registers = 128;
-  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1; }"
-        : ROOFMARK_REGISTERS_128("+f", d)
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
   static __device__ Sum value(Register r) { return r; }
 };
 template <>
-struct Product<DataType::fp16, DataType::fp32> {
-  using Register = float;
-  using Sum = float;
-  static constexpr int registers = 128;
-  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1, 0, 0; }"
-        : ROOFMARK_REGISTERS_128("+f", d)
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
-  static __device__ Sum value(Register r) { return r; }
-};
-template <>
-struct Product<DataType::bf16, DataType::fp32> {
-  using Register = float;
-  using Sum = float;
-  static constexpr int registers = 128;
-  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1, 0, 0; }"
-        : ROOFMARK_REGISTERS_128("+f", d)
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
-  static __device__ Sum value(Register r) { return r; }
-};
-template <>
-struct Product<DataType::fp8, DataType::fp32> {
-  using Register = float;
-  using Sum = float;
-  static constexpr int registers = 128;
-  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3 {" ROOFMARK_NAMES_128 "}, %128, %129, p, 1, 1; }"
-        : ROOFMARK_REGISTERS_128("+f", d)
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
-  static __device__ Sum value(Register r) { return r; }
-};
-template <>
-struct Product<DataType::fp16, DataType::fp16> {
+struct Accumulator<DataType::fp16> {
   using Register = std::uint32_t;
   using Sum = float;
   static constexpr int registers = 64;
-  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f16.f16.f16 {" ROOFMARK_NAMES_64 "}, %64, %65, p, 1, 1, 0, 0; }"
-        : ROOFMARK_REGISTERS_64("+r", d)
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
   static __device__ Sum value(Register r) { return sum_of_halves(r); }
 };
 template <>
-struct Product<DataType::int8, DataType::int32> {
+struct Accumulator<DataType::int32> {
   using Register = int;
   using Sum = int;
   static constexpr int registers = 128;
-  static __device__ void multiply(Register (&d)[registers], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" ROOFMARK_NAMES_128 "}, %128, %129, p; }"
-        : ROOFMARK_REGISTERS_128("+r", d)
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
   static __device__ Sum value(Register r) { return r; }
 };
 
-/// Row-major rows of two slabs to their places in shared memory; within a slab 16-byte chunk c of row r stands at c ^ (r % 8).
+/// Copies row-major rows to shared memory as two slabs. In a slab, 16-byte chunk c of row r is stored at c ^ (r % 8).
 [[maybe_unused]] __device__ void copy_rows(unsigned char* shared, const uint4* rows, int count) {
   constexpr int chunks = kSlabBytes / 16;
   for (int i = threadIdx.x; i < count * kSlabs * chunks; i += kThreads) {
@@ -124,45 +63,44 @@ struct Product<DataType::int8, DataType::int32> {
 /// Empty unless compiled for sm_90a: wgmma exists nowhere else.
 template <DataType type, DataType accumulator>
 __global__ void __launch_bounds__(kThreads, 1)
-    wgmma_kernel(typename Product<type, accumulator>::Sum* sink, const uint4* a, const uint4* b, unsigned iterations) {
+    wgmma_kernel(typename Accumulator<accumulator>::Sum* sink, const uint4* a, const uint4* b, unsigned iterations) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  using Product = Product<type, accumulator>;
+  using Accumulator = Accumulator<accumulator>;
   extern __shared__ unsigned char dynamic[];
-  const std::uint32_t start = hopper::shared_address(dynamic);
-  const std::uint32_t aligned = (start + hopper::kSwizzleAtomBytes - 1) / hopper::kSwizzleAtomBytes * hopper::kSwizzleAtomBytes;
+  const std::uint32_t start = shared_address(dynamic);
+  const std::uint32_t aligned = (start + kSwizzleAtomBytes - 1) / kSwizzleAtomBytes * kSwizzleAtomBytes;
   unsigned char* shared = dynamic + (aligned - start);
   copy_rows(shared, a, kM);
   copy_rows(shared + kM * kSlabBytes, b, kN);
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  fence_proxy_async_shared();
   __syncthreads();
 
-  // From lane 0, so that the compiler knows the descriptors to be the same in a whole warp.
+  // From lane 0, so that the compiler knows that the descriptors are the same for a whole warp.
   const std::uint32_t warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
-  const std::uint64_t a_start = hopper::describe_matrix(aligned + warpgroup * 64 * kSlabBytes);
-  const std::uint64_t b_start = hopper::describe_matrix(aligned + kM * kSlabBytes);
-  typename Product::Register d[Product::registers];
+  const std::uint64_t a_start = wgmma_descriptor(aligned + warpgroup * 64 * kSlabBytes);
+  const std::uint64_t b_start = wgmma_descriptor(aligned + kM * kSlabBytes);
+  typename Accumulator::Register d[Accumulator::registers];
 #pragma unroll
-  for (int i = 0; i < Product::registers; ++i) d[i] = 0;
+  for (int i = 0; i < Accumulator::registers; ++i) d[i] = 0;
 #pragma unroll 1
   for (unsigned iteration = 0; iteration < iterations; ++iteration) {
-    hopper::fence_registers();
+    wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      constexpr int steps_a_slab = kSlabBytes / kStepBytes;
-      const int offset = (step / steps_a_slab * kSlabRows * kSlabBytes + step % steps_a_slab * kStepBytes) / 16;
-      Product::multiply(d, a_start + offset, b_start + offset, step != 0);
+      constexpr int steps_per_slab = kSlabBytes / kStepBytes;
+      const int offset = (step / steps_per_slab * kSlabRows * kSlabBytes + step % steps_per_slab * kStepBytes) / 16;
+      wgmma_mma_async<type>(d, a_start + offset, b_start + offset, step != 0);
     }
-    hopper::commit_products();
-    // The last iteration's products may still run: the tensor cores never wait for the next to be issued.
-    hopper::wait_products<1>();
+    wgmma_commit_group();
+    // The last group stays in flight, so that the tensor cores never wait for the next one to be issued.
+    wgmma_wait_group<1>();
   }
-  hopper::wait_products<0>();
-  // To the compiler the registers were written when the products were issued: nothing may read them before the wait.
+  wgmma_wait_group<0>();
 #pragma unroll
-  for (int i = 0; i < Product::registers; ++i) hopper::settle(d[i]);
-  typename Product::Sum sum = 0;
+  for (int i = 0; i < Accumulator::registers; ++i) opaque(d[i]);
+  typename Accumulator::Sum sum = 0;
 #pragma unroll
-  for (int i = 0; i < Product::registers; ++i) sum += Product::value(d[i]);
+  for (int i = 0; i < Accumulator::registers; ++i) sum += Accumulator::value(d[i]);
   sink[blockIdx.x * kThreads + threadIdx.x] = sum;
 #endif
 }
@@ -172,9 +110,9 @@ void launch_wgmma(void* sink, const void* a, const void* b, std::size_t iteratio
   const auto kernel = wgmma_kernel<type, accumulator>;
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, kernel));
-  if (attributes.numRegs < Product<type, accumulator>::registers) throw Unsupported("wgmma: roofmark was built without sm_90a");
+  if (attributes.numRegs < Accumulator<accumulator>::registers) throw Unsupported("wgmma: roofmark was built without sm_90a");
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  kernel<<<target.processors, kThreads, kSharedBytes, stream>>>(static_cast<typename Product<type, accumulator>::Sum*>(sink),
+  kernel<<<target.processors, kThreads, kSharedBytes, stream>>>(static_cast<typename Accumulator<accumulator>::Sum*>(sink),
                                                                 static_cast<const uint4*>(a), static_cast<const uint4*>(b),
                                                                 iterations);
   check(cudaGetLastError());
@@ -185,7 +123,7 @@ void launch_wgmma(void* sink, const void* a, const void* b, std::size_t iteratio
 TensorLayout wgmma_layout(DataType type, DataType accumulate, ProbeTarget target) {
   if (target.compute_capability != 90 || type == DataType::fp64 || !tensor_accumulates(type, accumulate)) return {};
   const int size = static_cast<int>(size_of(type));
-  // 128 clocks an instruction, whatever the type.
+  // 128 clocks per instruction for every type.
   constexpr double clocks = 128.0 * kWarpgroups * kSteps;
   return {target.processors, kThreads / 32, kM, kN, kSlabs * kSlabBytes / size, kStepBytes / size, 1, 1 / clocks};
 }

@@ -13,14 +13,14 @@
 
 namespace roofmark::cuda {
 
-/// How fp8 e4m3 is stored.
+/// Storage of fp8 e4m3.
 using Fp8 = std::uint8_t;
 
 __device__ inline float widened(float x) { return x; }
 __device__ inline float widened(__half x) { return __half2float(x); }
 __device__ inline float widened(__nv_bfloat16 x) { return __bfloat162float(x); }
 
-/// kCount elements of T as they stand in memory: whole registers where they fill them.
+/// kCount elements of T as stored in memory: whole registers if they fill them.
 template <class T, int kCount>
 using Stored = std::conditional_t<kCount * sizeof(T) % sizeof(unsigned) == 0,
                                   Packet<unsigned, kCount* static_cast<int>(sizeof(T)) / static_cast<int>(sizeof(unsigned))>,
@@ -63,7 +63,7 @@ __device__ inline T narrowed(float x) {
   }
 }
 
-/// Two elements of 16 bits in a register, the first in the lower half.
+/// Two 16-bit elements in one register, the first in the lower half.
 template <class T>
 __device__ inline unsigned narrowed_pair(float first, float second) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -75,12 +75,12 @@ __device__ inline unsigned narrowed_pair(float first, float second) {
   }
 }
 
-/// The greater of both elements of two such registers; of a number and NaN the number.
+/// The element-wise maximum of two such registers; ignores NaN.
 template <class T>
-__device__ inline unsigned greater_pair(unsigned a, unsigned b) {
+__device__ inline unsigned max_pair(unsigned a, unsigned b) {
   using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
-  const Pair greater = __hmax2(reinterpret_cast<const Pair&>(a), reinterpret_cast<const Pair&>(b));
-  return reinterpret_cast<const unsigned&>(greater);
+  const Pair maximum = __hmax2(reinterpret_cast<const Pair&>(a), reinterpret_cast<const Pair&>(b));
+  return reinterpret_cast<const unsigned&>(maximum);
 }
 
 template <class T, int kCount>

@@ -5,7 +5,6 @@
 #include <cublasLt.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,16 +20,12 @@ inline roofmark::StatusText describe_status(cublasStatus_t status) {
   return {false, sticky, std::string(cublasLtGetStatusName(status)) + ": " + cublasLtGetStatusString(status)};
 }
 
-// cuBLASLt's objects with one owner. It takes every matrix as column-major.
+// Owners of cuBLASLt's objects. The library takes every matrix as column-major.
 namespace roofmark::cuda::cublaslt {
 
-template <auto kDestroy>
-struct Destroy {
-  void operator()(auto* object) const { kDestroy(object); }
-};
-using Handle = std::unique_ptr<cublasLtContext, Destroy<cublasLtDestroy>>;
-using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<cublasLtMatmulDescDestroy>>;
-using Matrix = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMatrixLayoutDestroy>>;
+using Handle = Owned<cublasLtHandle_t, cublasLtDestroy>;
+using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Matrix = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 
 inline cudaDataType_t storage(DataType type) {
   switch (type) {
@@ -73,8 +68,8 @@ inline Operation make_operation(cublasComputeType_t compute, cudaDataType_t scal
   return operation;
 }
 
-/// A matrix as it is stored, columns `pitch` elements apart; or `count` of them, each `stride` elements after the last (0: all
-/// the same one).
+/// A matrix as stored, with columns `pitch` elements apart; or a batch of `count` matrices, `stride` elements apart (0: all are
+/// the same matrix).
 inline Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns, std::int64_t pitch, int count = 1,
                           std::int64_t stride = 0) {
   cublasLtMatrixLayout_t made = nullptr;
@@ -88,22 +83,22 @@ inline Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns
   return matrix;
 }
 
-/// What the library may do.
+/// What find_algorithms may return.
 struct Preference {
   std::size_t workspace_bytes;
   std::uint32_t alignment = 256;  ///< of every pointer, in bytes
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
 };
 
-/// What the library proposes for D = A B, at most `most`, the best first. Throws Unsupported, in the library's words, where it
-/// has nothing.
+/// The library's algorithms for D = A B, at most `most`, the heuristic's favourite first. Throws Unsupported, with the
+/// library's reason, if there is none.
 inline std::vector<cublasLtMatmulHeuristicResult_t> find_algorithms(const Handle& handle, const Operation& operation,
                                                                     const Matrix& a, const Matrix& b, const Matrix& d,
                                                                     const Preference& preference, int most) {
   const auto refuse = [](cublasStatus_t status) { throw Unsupported("cuBLASLt: " + describe_status(status).text); };
   cublasLtMatmulPreference_t made = nullptr;
   check(cublasLtMatmulPreferenceCreate(&made));
-  const std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<cublasLtMatmulPreferenceDestroy>> owner(made);
+  const Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> owner(made);
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
     check(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof(value)));
   };
@@ -117,7 +112,7 @@ inline std::vector<cublasLtMatmulHeuristicResult_t> find_algorithms(const Handle
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle.get(), operation.get(), a.get(), b.get(), d.get(),
                                                                d.get(), made, most, results.data(), &found);
-  // The values are whole and consistent, so one that is called invalid belongs to a combination there is no kernel for.
+  // All values are consistent, so "invalid value" means that the library has no kernel for the combination.
   for (cublasStatus_t no : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ARCH_MISMATCH, CUBLAS_STATUS_INVALID_VALUE}) {
     if (status == no) refuse(status);
   }

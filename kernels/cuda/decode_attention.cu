@@ -6,6 +6,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/base/element.hpp"
+#include "kernels/cuda/ptx/math.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 #include "kernels/cuda/vector.cuh"
 #include "kernels/decode_attention.hpp"
@@ -14,33 +15,33 @@ namespace roofmark::cuda {
 
 namespace {
 
-// The cache binds. At 4.8 TB/s an SM of an H200 gets 18.4 bytes a clock, and each element of them is multiplied with eight
-// heads' queries or weights: 8 FLOPs a byte, for which FMAs and the widening before them would take 2.6 of the four
-// instructions that an SM issues a clock. So the tensor cores multiply: counted in the machine code for sm_90a, the 4, 8 and 16
-// KB of a tile of keys and values (head dimension 64, 128, 256) take 231, 339 and 577 instructions, 1.0 to 0.65 a clock. As
-// much is also what a warp has in flight, on an SM 64 to 128 KB of the 13 to 30 that Hopper needs.
+// Reading the KV cache is the limit. At 4.8 TB/s an SM of an H200 gets 18.4 bytes per clock, and each element is multiplied
+// with the queries or weights of eight heads. For these 8 FLOPs per byte, FMAs and the conversions before them would take 2.6
+// of the four instructions that an SM issues per clock. With tensor cores, counted in the machine code for sm_90a, the 4, 8 and
+// 16 KB of a tile of keys and values (head dimension 64, 128, 256) take 231, 339 and 577 instructions, 1.0 to 0.65 per clock. A
+// warp has one tile in flight, so an SM has 64 to 128 KB; Hopper needs 13 to 30 KB.
 constexpr int kWarp = 32, kWarps = 4, kThreads = kWarps * kWarp;
-constexpr int kHeads = 8;                       ///< query heads that a block takes together
-constexpr int kTile = 16;                       ///< keys that a warp takes at a time
-constexpr int kLeastKeys = 2 * kTile * kWarps;  ///< of a part, but the last
+constexpr int kHeads = 8;                       ///< query heads per block
+constexpr int kTile = 16;                       ///< keys per step of a warp
+constexpr int kLeastKeys = 2 * kTile * kWarps;  ///< minimum per part, except the last
 constexpr int kMostParts = 256, kMostBlocks = 2048;
 constexpr float kInfinity = INFINITY;
 
 /// Eight 16-bit elements.
 using Vector = Packet<std::uint32_t, 4>;
 
-/// Up to kHeads query heads that share their keys are one block's; the keys are split into parts. The grid is [sharers of all
-/// key-value heads, parts, batch]: blocks that follow one another read neighbours.
+/// A block processes up to kHeads query heads that share a key-value head ("sharers"), for one part of the keys. The grid is
+/// [sharers of all key-value heads, parts, batch]: consecutive blocks read adjacent memory.
 struct Division {
   int head_tiles;  ///< sharers of a key-value head
   int parts, keys_a_part;
 };
 
-/// In the workspace: a counter for each of the sharers, then what the parts have found.
+/// The workspace: a counter per sharers, then the results of the parts.
 struct Workspace {
   unsigned* arrived;
-  float2* found;   ///< [sharers, parts, kHeads]: the greatest score, in exponents of 2, and the sum of the powers
-  float4* values;  ///< [sharers, parts, kHeads, head_dim]: of V, weighted with the powers
+  float2* found;   ///< [sharers, parts, kHeads]: the maximum score, in powers of 2, and the sum of the powers
+  float4* values;  ///< [sharers, parts, kHeads, head_dim]: V weighted with the powers
 };
 
 struct Operands {
@@ -52,31 +53,31 @@ struct Operands {
   float scale;  ///< of the scores: log2(e) / sqrt(head_dim)
 };
 
-/// That an SM holds.
+/// Minimum number of blocks per SM.
 template <int kDim>
 inline constexpr int kBlocks = kDim == 64    ? 4
                                : kDim == 128 ? 3
                                              : 2;
 
-/// The lower or the upper elements of two registers.
+/// The lower, or the upper, elements of two registers.
 __device__ inline std::uint32_t lower_pair(std::uint32_t a, std::uint32_t b) { return __byte_perm(a, b, 0x5410); }
 __device__ inline std::uint32_t upper_pair(std::uint32_t a, std::uint32_t b) { return __byte_perm(a, b, 0x7632); }
 
-/// The running softmax of a warp's keys. Everything is turned, so that the eight columns of a multiplication are eight heads:
+/// The running softmax over a warp's keys. Everything is transposed, so that the eight columns of an mma are eight heads:
 /// scores^T [keys, heads] = K Q^T and O^T [d, heads] = V^T P^T. A lane has heads 2t and 2t + 1.
 template <int kDim>
 struct State {
   float greatest[2] = {-kInfinity, -kInfinity};
-  float sum[2] = {0, 0};       ///< of the powers of this lane's keys
+  float sum[2] = {0, 0};       ///< over this lane's keys
   float o[kDim / 16][4] = {};  ///< tile 4 h + j: rows g and g + 8 are elements 64 h + 8 g + 2 j and the next
 };
 
-/// A tile of keys as a lane loads it: of keys g and g + 8 the elements from 32 i + 8 t.
+/// A lane's part of a tile of keys: elements 32 i + 8 t and the next seven of keys g and g + 8.
 template <int kDim>
 struct Keys {
   Vector upper[kDim / 32], lower[kDim / 32];
 
-  /// `key` stands `left` keys before the end of the part; zeros beyond it.
+  /// `left` keys remain in the part from `key` on; zeros after them.
   __device__ void load(const std::uint16_t* key, std::int64_t stride, int left, int g, int t) {
     const auto* from = reinterpret_cast<const Vector*>(key + g * stride + 8 * t);
     const auto* below = reinterpret_cast<const Vector*>(key + (g + 8) * stride + 8 * t);
@@ -87,7 +88,7 @@ struct Keys {
   }
 };
 
-/// A tile of values: of keys 2t, 2t + 1, 2t + 8 and 2t + 9 the elements from 64 h + 8 g.
+/// A lane's part of a tile of values: elements 64 h + 8 g and the next seven of keys 2t, 2t + 1, 2t + 8 and 2t + 9.
 template <int kDim>
 struct Values {
   Vector of_key[4][kDim / 64];
@@ -103,7 +104,7 @@ struct Values {
   }
 };
 
-/// The scores of a tile, in exponents of 2: keys g and g + 8, heads 2t and 2t + 1.
+/// The scores of a tile, for powers of 2: keys g and g + 8, heads 2t and 2t + 1.
 template <DataType kType, int kDim>
 __device__ void score(const Keys<kDim>& keys, const Vector (&q)[kDim / 32][kWarp], float scale, int left, int lane,
                       float (&s)[4]) {
@@ -113,14 +114,14 @@ __device__ void score(const Keys<kDim>& keys, const Vector (&q)[kDim / 32][kWarp
     const auto& upper = keys.upper[i].element;
     const auto& lower = keys.lower[i].element;
     const Vector query = q[i][lane];
-    multiply_16x8x16<kType>(even, {upper[0], lower[0], upper[1], lower[1]}, query.element[0], query.element[1]);
-    multiply_16x8x16<kType>(odd, {upper[2], lower[2], upper[3], lower[3]}, query.element[2], query.element[3]);
+    mma_m16n8k16<kType>(even, {upper[0], lower[0], upper[1], lower[1]}, query.element[0], query.element[1]);
+    mma_m16n8k16<kType>(odd, {upper[2], lower[2], upper[3], lower[3]}, query.element[2], query.element[3]);
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) s[i] = lane / 4 + i / 2 * 8 < left ? scale * (even[i] + odd[i]) : -kInfinity;
 }
 
-/// Takes a tile's scores into the running softmax, and leaves in their place the powers.
+/// Adds a tile to the running softmax, and replaces its scores by their powers.
 template <int kDim>
 __device__ void exponentiate(State<kDim>& state, float (&s)[4]) {
 #pragma unroll
@@ -130,10 +131,10 @@ __device__ void exponentiate(State<kDim>& state, float (&s)[4]) {
     for (int distance = 4; distance < kWarp; distance *= 2) {
       greatest = fmaxf(greatest, __shfl_xor_sync(~0u, greatest, distance));
     }
-    const float shrink = exp2_approximate(state.greatest[i] - greatest);
+    const float shrink = ex2_approx_ftz(state.greatest[i] - greatest);
     state.greatest[i] = greatest;
-    s[i] = exp2_approximate(s[i] - greatest);
-    s[i + 2] = exp2_approximate(s[i + 2] - greatest);
+    s[i] = ex2_approx_ftz(s[i] - greatest);
+    s[i + 2] = ex2_approx_ftz(s[i + 2] - greatest);
     state.sum[i] = fmaf(state.sum[i], shrink, s[i] + s[i + 2]);
 #pragma unroll
     for (auto& tile : state.o) {
@@ -145,20 +146,20 @@ __device__ void exponentiate(State<kDim>& state, float (&s)[4]) {
 
 template <DataType kType, int kDim>
 __device__ void weigh(State<kDim>& state, const Values<kDim>& values, const float (&p)[4]) {
-  const std::uint32_t b0 = transpose_8x8(pack<kType>(p[0], p[1])), b1 = transpose_8x8(pack<kType>(p[2], p[3]));
+  const std::uint32_t b0 = movmatrix_trans(cvt_rn_x2<kType>(p[0], p[1])), b1 = movmatrix_trans(cvt_rn_x2<kType>(p[2], p[3]));
 #pragma unroll
   for (int h = 0; h < kDim / 64; ++h) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const std::uint32_t v0 = values.of_key[0][h].element[j], v1 = values.of_key[1][h].element[j];
       const std::uint32_t v8 = values.of_key[2][h].element[j], v9 = values.of_key[3][h].element[j];
-      multiply_16x8x16<kType>(state.o[4 * h + j],
-                              {lower_pair(v0, v1), upper_pair(v0, v1), lower_pair(v8, v9), upper_pair(v8, v9)}, b0, b1);
+      mma_m16n8k16<kType>(state.o[4 * h + j], {lower_pair(v0, v1), upper_pair(v0, v1), lower_pair(v8, v9), upper_pair(v8, v9)},
+                          b0, b1);
     }
   }
 }
 
-/// The weights of what `count` parts found of a head, and their sum: by a warp, each lane every 32nd.
+/// Computes the weights of the results of `count` parts for a head, and returns their sum. By one warp.
 __device__ inline float weights_of(const float2* found, std::int64_t stride, int count, int lane, float* weights) {
   float greatest = -kInfinity;
   for (int part = lane; part < count; part += kWarp) greatest = fmaxf(greatest, __ldcg(found + part * stride).x);
@@ -169,7 +170,7 @@ __device__ inline float weights_of(const float2* found, std::int64_t stride, int
   float sum = 0;
   for (int part = lane; part < count; part += kWarp) {
     const float2 of_part = __ldcg(found + part * stride);
-    weights[part] = exp2_approximate(of_part.x - greatest);
+    weights[part] = ex2_approx_ftz(of_part.x - greatest);
     sum = fmaf(weights[part], of_part.y, sum);
   }
 #pragma unroll
@@ -177,13 +178,13 @@ __device__ inline float weights_of(const float2* found, std::int64_t stride, int
   return sum;
 }
 
-/// What the warps of a block have found, brought together.
+/// The results of a block's warps.
 template <int kDim>
 struct Merged {
   float2 found[kWarps][kHeads];
   float values[kWarps][kHeads][kDim];
 };
-/// What the parts have found: by the block that ends last.
+/// For the block that finishes last and merges the parts.
 struct Last {
   float weights[kHeads][kMostParts];
   float sums[kHeads];
@@ -195,8 +196,8 @@ union Shared {
   Last last;
 };
 
-/// A block takes one part of the keys for up to kHeads heads that share them, its warps every fourth tile. The block that ends
-/// last of all parts adds them up.
+/// A block processes one part of the keys for up to kHeads heads that share them; each warp takes every fourth tile. The block
+/// that finishes last merges all parts.
 template <DataType kType, int kDim>
 __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kernel(Operands operands) {
   __shared__ Shared<kDim> shared;
@@ -208,7 +209,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
   const int group = operands.heads / operands.kv_heads;
   const int first = static_cast<int>(blockIdx.x) % division.head_tiles * kHeads;
   const int heads = group - first < kHeads ? group - first : kHeads;
-  // Of the first of the block's heads, in Q and O.
+  // The offset of the block's first head in Q and O.
   const std::int64_t query = ((batch * operands.kv_heads + kv_head) * group + first) * kDim;
 
   const std::int64_t stride = static_cast<std::int64_t>(operands.kv_heads) * kDim;
@@ -223,7 +224,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
   Values<kDim> values;
   keys.load(at(operands.k, key), stride, end - key, g, t);
   values.load(at(operands.v, key), stride, end - key, g, t);
-  // As the lanes multiply with it: of head g the elements from 32 i + 8 t. Heads that are not there are zeros.
+  // In the order of the mma fragments: elements 32 i + 8 t of head g. Missing heads are zeros.
   for (int i = warp; i < kDim / 32; i += kWarps) {
     const auto* from = reinterpret_cast<const uint4*>(operands.q + query + g * kDim + 32 * i + 8 * t);
     shared.q[i][lane] = g < heads ? same_bits<Vector>(__ldg(from)) : Vector{};
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
     key = next;
   }
 
-  // The warps' findings become the block's.
+  // Merges the warps' results.
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -270,7 +271,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
     float sum = 0;
     float4 total = {0, 0, 0, 0};
     for (int w = 0; w < kWarps; ++w) {
-      const float weight = exp2_approximate(merged.found[w][head].x - greatest);
+      const float weight = ex2_approx_ftz(merged.found[w][head].x - greatest);
       const float* value = &merged.values[w][head][element];
       sum = fmaf(weight, merged.found[w][head].y, sum);
       total = {fmaf(weight, value[0], total.x), fmaf(weight, value[1], total.y), fmaf(weight, value[2], total.z),
@@ -308,7 +309,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
                fmaf(weight, value.w, total.w)};
     }
     const float sum = shared.last.sums[head];
-    const uint2 packed = {pack<kType>(total.x / sum, total.y / sum), pack<kType>(total.z / sum, total.w / sum)};
+    const uint2 packed = {cvt_rn_x2<kType>(total.x / sum, total.y / sum), cvt_rn_x2<kType>(total.z / sum, total.w / sum)};
     reinterpret_cast<uint2*>(operands.o + query)[i] = packed;
   }
 }
@@ -316,12 +317,12 @@ __global__ void __launch_bounds__(kThreads, kBlocks<kDim>) decode_attention_kern
 std::int64_t head_tiles(const AttentionProblem& p) { return (p.heads / p.kv_heads + kHeads - 1) / kHeads; }
 std::int64_t sharers(const AttentionProblem& p) { return p.batch * p.kv_heads * head_tiles(p); }
 
-/// On any device.
+/// The maximum number of parts on any device.
 std::int64_t most_parts(const AttentionProblem& p) {
   return std::clamp<std::int64_t>(std::min<std::int64_t>(kMostBlocks / sharers(p), p.keys / kLeastKeys), 1, kMostParts);
 }
 
-/// As few parts as nearly fill the device, once or several times over; where none do, those that come nearest.
+/// The smallest number of parts whose blocks nearly fill a whole number of waves; if there is none, the one that comes closest.
 Division divide(const AttentionProblem& p, std::int64_t resident) {
   constexpr double kNearlyFull = 0.95;
   const std::int64_t most = most_parts(p);
@@ -339,7 +340,7 @@ Division divide(const AttentionProblem& p, std::int64_t resident) {
           static_cast<int>(keys_a_part)};
 }
 
-/// Where a workspace's arrays begin, in bytes, and where the last ends.
+/// Byte offsets of the workspace's arrays, and its size.
 struct Layout {
   std::size_t found, values, end;
 
@@ -354,9 +355,6 @@ struct Layout {
 
 template <DataType kType, int kDim>
 void launch_kernel(const AttentionProblem& p, const AttentionArrays& arrays, void* workspace, Stream stream) {
-  int device = 0, multiprocessors = 0;
-  check(cudaGetDevice(&device));
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   const Layout layout(p);
   auto* const base = static_cast<std::byte*>(workspace);
   Operands operands;
@@ -369,7 +367,7 @@ void launch_kernel(const AttentionProblem& p, const AttentionArrays& arrays, voi
   operands.keys = static_cast<int>(p.keys);
   operands.heads = static_cast<int>(p.heads);
   operands.kv_heads = static_cast<int>(p.kv_heads);
-  operands.division = divide(p, multiprocessors * kBlocks<kDim>);
+  operands.division = divide(p, device_limits().multiprocessors * kBlocks<kDim>);
   operands.scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(kDim));
   const dim3 blocks(static_cast<unsigned>(p.kv_heads * head_tiles(p)), static_cast<unsigned>(operands.division.parts),
                     static_cast<unsigned>(p.batch));
@@ -387,7 +385,7 @@ void launch_typed(const AttentionProblem& p, const AttentionArrays& arrays, void
 bool supports(const AttentionProblem& p) {
   const bool type = p.type == DataType::bf16 || p.type == DataType::fp16;
   const bool head_dim = p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 256;
-  // Numbers of keys are ints, also those past the end.
+  // Key indices are ints, even those past the end.
   return type && head_dim && p.queries == 1 && !p.causal && p.keys < (1 << 30) && p.batch < (1 << 16);
 }
 

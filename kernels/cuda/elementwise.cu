@@ -8,120 +8,37 @@
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/convert.cuh"
 #include "kernels/cuda/elementwise_reference.hpp"
+#include "kernels/cuda/elementwise_sources.cuh"
+#include "kernels/cuda/ptx/math.cuh"
 #include "kernels/elementwise.hpp"
 
 namespace roofmark::cuda {
 namespace {
 
-// As the streams: one tile a block, every load of a tile issued before the first is used, accesses of 16 bytes to the widest
-// array and whole sectors to the others. A thread moves 64 bytes of the widest array, which leaves an SM with four blocks of
-// 256 threads 64 KB and more to wait for. At 18.6 bytes a clock for reading and writing (4.3 TB/s over 132 SMs) an SM has 27
-// instructions for an element of a 16-bit type that is read and written, and 3.4 special functions; a GELU takes about 20 and
-// two.
-constexpr int kThreads = 256;
-constexpr int kBlocks = 4;  ///< an SM can hold at least
+using namespace elementwise_sources;
+
+// As for the streams: one tile per block, all loads of a tile issued before the first result is used, accesses of 16 bytes to
+// the widest array and whole sectors of the others. A thread moves 64 bytes of the widest array, so that four blocks of 256
+// threads have at least 64 KB in flight per SM. At 18.6 bytes per clock for reads and writes (4.3 TB/s over 132 SMs), an SM has
+// 27 instructions and 3.4 special functions for each 16-bit element that is read and written; a GELU takes about 20 and two.
+constexpr int kBlocks = 4;  ///< minimum per SM
 constexpr int kTileBytes = 64;
 constexpr int kAccess = 16;
 
-/// By one instruction, within two roundoffs of fp32; it is asked for numbers from 1 on.
-__device__ float reciprocal_of(float x) {
-  float inverse;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
-  return inverse;
-}
-/// Special functions for results in T: for 16-bit types e^x by one instruction, within (4 + |x|) roundoffs of fp32 and 0 under
-/// 2^-126.
+/// Special functions for results that are rounded to T. The error of exp_approx_ftz is far below the roundoff of a 16-bit type.
+/// reciprocal() is called with x >= 1, where rcp_approx_ftz has no subnormal operands.
 template <class T>
 struct Math {
   using Tail = TailOfDegree5;
-  __device__ static float exp(float x) {
-    constexpr float kLog2E = 1.442695041F;
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * kLog2E));
-    return power;
-  }
-  __device__ static float reciprocal(float x) { return reciprocal_of(x); }
+  __device__ static float exp(float x) { return exp_approx_ftz(x); }
+  __device__ static float reciprocal(float x) { return rcp_approx_ftz(x); }
 };
 template <>
 struct Math<float> {
   using Tail = TailOfDegree9;
   __device__ static float exp(float x) { return expf(x); }
-  __device__ static float reciprocal(float x) { return reciprocal_of(x); }
+  __device__ static float reciprocal(float x) { return rcp_approx_ftz(x); }
 };
-
-// Where a kernel's inputs come from: load<kLanes>(i) is packet i, of kLanes elements.
-
-template <class T_>
-struct Array {
-  using T = T_;
-  const T* data;
-  template <int kLanes>
-  __device__ Stored<T, kLanes> load(std::size_t i) const {
-    return load_once(reinterpret_cast<const Stored<T, kLanes>*>(data) + i);
-  }
-};
-
-/// An array that this kernel writes too, each element by the thread that reads it.
-struct InPlace {
-  using T = float;
-  const float* data;
-  template <int kLanes>
-  __device__ Stored<T, kLanes> load(std::size_t i) const {
-    return load_cached(reinterpret_cast<const Stored<T, kLanes>*>(data) + i);
-  }
-};
-
-/// One row, for all rows.
-template <class T_>
-struct EveryRow {
-  using T = T_;
-  const T* data;
-  unsigned columns;
-  template <int kLanes>
-  __device__ Stored<T, kLanes> load(std::size_t i) const {
-    return load_cached(reinterpret_cast<const Stored<T, kLanes>*>(data) + i % (columns / kLanes));
-  }
-};
-
-/// Rows of a table.
-template <class T_>
-struct Lookup {
-  using T = T_;
-  const T* table;
-  const std::int32_t* ids;
-  unsigned columns;
-  template <int kLanes>
-  __device__ Stored<T, kLanes> load(std::size_t i) const {
-    const auto packet = static_cast<unsigned>(i), packets = columns / kLanes;
-    const std::size_t row = static_cast<std::size_t>(ids[packet / packets]);
-    return load_once(reinterpret_cast<const Stored<T, kLanes>*>(table) + row * packets + packet % packets);
-  }
-};
-
-/// A thread's packets of an input: first, first + kThreads, ... under `end`. All are loaded when it is made.
-template <class Source, int kLanes, int kPackets>
-struct Loaded {
-  Stored<typename Source::T, kLanes> packet[kPackets];
-
-  __device__ Loaded(const Source& source, std::size_t first, std::size_t end) {
-#pragma unroll
-    for (int i = 0; i < kPackets; ++i) {
-      const std::size_t at = first + static_cast<std::size_t>(i) * kThreads;
-      if (at < end) packet[i] = source.template load<kLanes>(at);
-    }
-  }
-};
-
-template <int kLanes>
-struct Lanes {
-  float value[kLanes];
-};
-template <class Source, int kLanes, int kPackets>
-__device__ Lanes<kLanes> lanes_of(const Loaded<Source, kLanes, kPackets>& loaded, int i) {
-  Lanes<kLanes> lanes;
-  widen<typename Source::T>(loaded.packet[i], lanes.value);
-  return lanes;
-}
 
 template <class F, class Out, int kLanes, class... Inputs>
 __device__ void apply(const F& f, Stored<Out, kLanes>* to, const Inputs&... inputs) {
@@ -144,7 +61,7 @@ template <int kLanes, int kPackets, class F, class Out, class... Sources>
 __global__ void __launch_bounds__(kThreads, kBlocks) map_kernel(F f, Out* out, std::size_t n, Sources... sources) {
   const std::size_t packets = n / kLanes, first = std::size_t{blockIdx.x} * (kThreads * kPackets) + threadIdx.x;
   apply_all<F, Out, kLanes, kPackets>(f, out, first, packets, Loaded<Sources, kLanes, kPackets>(sources, first, packets)...);
-  if constexpr (kLanes > 1) {  // the elements that fill no packet
+  if constexpr (kLanes > 1) {  // the elements after the last whole packet
     const std::size_t rest = packets * kLanes + threadIdx.x;
     if (blockIdx.x == 0 && rest < n) {
       apply_all<F, Out, 1, 1>(f, out, rest, n, Loaded<Sources, 1, 1>(sources, rest, n)...);
@@ -152,27 +69,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks) map_kernel(F f, Out* out, s
   }
 }
 
-unsigned blocks_for(std::size_t packets, int packets_a_thread) {
-  const std::size_t tile = static_cast<std::size_t>(kThreads) * static_cast<std::size_t>(packets_a_thread);
+unsigned blocks_for(std::size_t packets, int packets_per_thread) {
+  const std::size_t tile = static_cast<std::size_t>(kThreads) * static_cast<std::size_t>(packets_per_thread);
   return static_cast<unsigned>(std::max<std::size_t>(1, (packets + tile - 1) / tile));
-}
-
-template <class T>
-bool aligned(const T* data, int lanes) {
-  return reinterpret_cast<std::uintptr_t>(data) % (sizeof(T) * static_cast<std::size_t>(lanes)) == 0;
-}
-template <class T>
-bool in_packets(const Array<T>& array, int lanes) {
-  return aligned(array.data, lanes);
-}
-bool in_packets(const InPlace& array, int lanes) { return aligned(array.data, lanes); }
-template <class T>
-bool in_packets(const EveryRow<T>& row, int lanes) {
-  return aligned(row.data, lanes) && row.columns % static_cast<unsigned>(lanes) == 0;
-}
-template <class T>
-bool in_packets(const Lookup<T>& lookup, int lanes) {
-  return aligned(lookup.table, lanes) && lookup.columns % static_cast<unsigned>(lanes) == 0;
 }
 
 template <class Out, class F, class... Sources>
@@ -197,12 +96,8 @@ struct Add {
   __device__ float operator()(float x, float y) const { return x + y; }
 };
 struct Relu {
-  /// fmaxf would make 0 of NaN.
-  __device__ float operator()(float x) const {
-    float greater;
-    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(greater) : "f"(x));
-    return greater;
-  }
+  /// fmaxf would turn NaN into 0.
+  __device__ float operator()(float x) const { return max_nan(x, 0); }
 };
 template <class T>
 struct GeluTanh {
@@ -245,7 +140,7 @@ struct Update {
   __device__ float operator()(float p, float m, float v) const { return updated(p, m, v); }
 };
 
-/// All of AdamW: four arrays in, three out.
+/// AdamW in one kernel: reads four arrays, writes three.
 template <int kLanes, class T>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     adamw_kernel(float* p_data, float* m_data, float* v_data, const T* gradient, std::size_t n) {
@@ -297,12 +192,12 @@ void adamw(const ElementwiseArrays& arrays, std::int64_t elements, Stream stream
   check(cudaGetLastError());
 }
 
-/// A thread turns kPairs packets of a head's first half with those as far into its second, kThreads apart. The angles of a
-/// token serve all its heads, so they come by way of the caches.
+/// A thread rotates kPairs packets of a head's first half, kThreads apart, with the corresponding ones of its second half. The
+/// angles of a token serve all its heads, so they are loaded through the caches.
 template <int kLanes, class T>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    rope_kernel(T* out, const T* x, const float* cosines, const float* sines, unsigned pairs, unsigned pairs_a_token,
-                unsigned pairs_a_head) {
+    rope_kernel(T* out, const T* x, const float* cosines, const float* sines, unsigned pairs, unsigned pairs_per_token,
+                unsigned pairs_per_head) {
   using Vector = Stored<T, kLanes>;
   using Angles = Stored<float, (kLanes > 4 ? 4 : kLanes)>;
   constexpr int kPairs = kTileBytes / kAccess / 2, kAngles = kLanes > 4 ? kLanes / 4 : 1, kWidth = kLanes / kAngles;
@@ -316,11 +211,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   for (int i = 0; i < kPairs; ++i) {
     const unsigned pair = begin + static_cast<unsigned>(i) * kThreads;
     if (pair >= pairs) continue;
-    const unsigned token = pair / pairs_a_token, head = pair / pairs_a_head, within = pair % pairs_a_head;
-    place[i] = std::size_t{head} * (2 * pairs_a_head) + within;
+    const unsigned token = pair / pairs_per_token, head = pair / pairs_per_head, within = pair % pairs_per_head;
+    place[i] = std::size_t{head} * (2 * pairs_per_head) + within;
     a[i] = load_once(from + place[i]);
-    b[i] = load_once(from + place[i] + pairs_a_head);
-    const std::size_t angle = (std::size_t{token} * pairs_a_head + within) * kAngles;
+    b[i] = load_once(from + place[i] + pairs_per_head);
+    const std::size_t angle = (std::size_t{token} * pairs_per_head + within) * kAngles;
 #pragma unroll
     for (int k = 0; k < kAngles; ++k) {
       cosine[i][k] = load_cached(reinterpret_cast<const Angles*>(cosines) + angle + k);
@@ -346,14 +241,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       }
     }
     store<true>(to + place[i], narrow<T>(first.value));
-    store<true>(to + place[i] + pairs_a_head, narrow<T>(second.value));
+    store<true>(to + place[i] + pairs_per_head, narrow<T>(second.value));
   }
 }
 
 template <class T>
 void rope(const ElementwiseProblem& problem, const ElementwiseArrays& arrays, Stream stream) {
   if (problem.elements() == 0) return;
-  constexpr int kMostLanes = kAccess / sizeof(T), kPairs = kTileBytes / kAccess / 2, kAngleLanes = kAccess / sizeof(float);
+  constexpr int kMaxLanes = kAccess / sizeof(T), kPairs = kTileBytes / kAccess / 2, kAngleLanes = kAccess / sizeof(float);
   auto* out = static_cast<T*>(arrays.out);
   const auto* x = static_cast<const T*>(arrays.x);
   const std::int64_t half = problem.head / 2;
@@ -363,9 +258,9 @@ void rope(const ElementwiseProblem& problem, const ElementwiseArrays& arrays, St
                                                                             static_cast<unsigned>(problem.columns / 2 / kLanes),
                                                                             static_cast<unsigned>(half / kLanes));
   };
-  if (half % kMostLanes == 0 && aligned(out, kMostLanes) && aligned(x, kMostLanes) && aligned(arrays.cosines, kAngleLanes) &&
+  if (half % kMaxLanes == 0 && aligned(out, kMaxLanes) && aligned(x, kMaxLanes) && aligned(arrays.cosines, kAngleLanes) &&
       aligned(arrays.sines, kAngleLanes)) {
-    run.template operator()<kMostLanes>();
+    run.template operator()<kMaxLanes>();
   } else {
     run.template operator()<1>();
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// One thread an element.
+/// One thread per element.
 __global__ void __launch_bounds__(kThreads)
     reference_kernel(ElementwiseProblem problem, ElementwiseArrays arrays, ElementwiseOutput which, std::int64_t first,
                      std::int64_t count, double* expected, double* scale) {

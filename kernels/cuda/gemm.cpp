@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kWorkspaceBytes = 32u << 20;
 
-/// How a product of a type is computed, and the type of its alpha and beta.
+/// The compute type of a product, and the type of its alpha and beta.
 struct Arithmetic {
   cublasComputeType_t compute;
   cudaDataType_t scale;
@@ -69,7 +69,7 @@ std::string describe(const cublasLtMatmulHeuristicResult_t& result) {
          ", workspace " + std::to_string(result.workspaceSize);
 }
 
-/// In place or through the workspace, both schemes below store and add the parts of k in D's type.
+/// The two schemes below add the parts of k in D's type, in place or in the workspace.
 int roundings(const cublasLtMatmulAlgo_t& algorithm) {
   const auto parts = configured<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   const auto scheme = configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
@@ -98,7 +98,7 @@ class CublasLtPlan final : public GemmPlan {
   int output_roundings(int algorithm) const override { return output_roundings_[static_cast<std::size_t>(algorithm)]; }
 
   void launch(int algorithm, const void* a, const void* b, void* d, void* workspace, Stream stream) const override {
-    // Alpha 1 and beta 0, in the type the descriptor names. With beta 0, C is not read, and D may stand in for it.
+    // Alpha 1 and beta 0, in the descriptor's type. With beta 0, C is not read and may be D.
     static constexpr double kOne64 = 1, kZero64 = 0;
     static constexpr float kOne32 = 1, kZero32 = 0;
     static constexpr std::int32_t kOneInt = 1, kZeroInt = 0;

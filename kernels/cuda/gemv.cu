@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <type_traits>
-#include <vector>
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/base/element.hpp"
 #include "kernels/cuda/convert.cuh"
+#include "kernels/cuda/ptx/math.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 #include "kernels/cuda/vector.cuh"
 #include "kernels/gemv.hpp"
@@ -15,55 +15,48 @@ namespace roofmark::cuda {
 
 namespace {
 
-// The weights bind, so all else must take less time than they do. At 4.8 TB/s an SM of an H200 gets 18.4 bytes a clock. The
-// tensor cores multiply, not because they are fast but because one instruction takes 256 weights, an FMA 32: counted in the
-// machine code for sm_90a, a warp's 4 KB, which arrive in 223 clocks, take 178 instructions as bf16, 425 as int8, 455 as fp8
-// and 559 as int4, that is 0.8, 1.9, 2.0 and 2.5 of the four that an SM issues a clock. 4 KB is also what a warp has in flight,
-// so that one block of eight warps suffices for the 13 to 30 KB that Hopper needs on an SM; it holds three.
+// Reading the weights is the limit. At 4.8 TB/s an SM of an H200 gets 18.4 bytes per clock. Tensor cores are used not for their
+// FLOPs but because one mma consumes 256 weights, and one FMA 32. Counted in the machine code for sm_90a, a warp's 4 KB, which
+// arrive in 223 clocks, take 178 instructions as bf16, 425 as int8, 455 as fp8 and 559 as int4: 0.8, 1.9, 2.0 and 2.5 of the
+// four that an SM issues per clock. A warp has 4 KB in flight, so one block of eight warps covers the 13 to 30 KB that an SM of
+// Hopper needs; three fit.
 constexpr int kWarp = 32, kMostWarps = 8;
-/// Rows of a tile, which a block takes at a time, each warp some segments of them.
+/// Rows of a tile. A block processes one tile at a time; each warp takes some of its segments.
 constexpr int kTile = 16;
 constexpr int kMostTiles = 4;
-constexpr int kBlocks = 3;  ///< that an SM holds
+constexpr int kBlocks = 3;  ///< minimum per SM
 
 /// Eight 16-bit elements.
 using Vector = Packet<std::uint32_t, 4>;
 
-/// A segment of a row: the bytes that the four lanes of a quad take, 16 by each load of a lane. Of quantised weights it is one
-/// group, so that all that the quad adds up has one scale.
+/// A segment of a row is what the four lanes of a quad process together, 16 bytes per load and lane. For quantised weights it
+/// is one group, so that the quad's sum has one scale.
 template <GemvWeights kWeights>
 struct Segment {
   static constexpr bool kScaled = kWeights != GemvWeights::plain;
   static constexpr int kBytes = kWeights == GemvWeights::int4 ? 64 : 128;
   static constexpr int kElements = kScaled ? kGemvGroup : 64;
   static constexpr int kLoads = kBytes / 64;
-  /// That a lane loads before it uses the first: 64 bytes of each of two rows.
+  /// Segments that a lane loads before it uses the first: 64 bytes of each of two rows.
   static constexpr int kAtOnce = 4 / kLoads;
-  /// Pairs of weights in a register as loaded, and so vectors of x to a load.
+  /// Pairs of weights per loaded register, and so vectors of x per load.
   static constexpr int kPairs = 2 * kElements / kBytes;
-  /// Vectors of x to a load of the quad.
+  /// Vectors of x per load of the quad.
   static constexpr int kVectors = 4 * kPairs;
 };
 
-/// a - b, element by element, where that is a whole number of few bits: exact.
+/// a - b, element by element. Exact for the small integers here.
 template <class T>
 __device__ std::uint32_t difference(std::uint32_t a, std::uint32_t b) {
   using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
   return same_bits<std::uint32_t>(__hsub2(same_bits<Pair>(a), same_bits<Pair>(b)));
 }
 
-/// (a & mask) ^ bits by one instruction, which the compiler would make two of, each with a constant.
-__device__ inline std::uint32_t and_xor(std::uint32_t a, std::uint32_t mask, std::uint32_t bits) {
-  std::uint32_t result;
-  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(a), "r"(mask), "r"(bits));
-  return result;
-}
-
-/// The weights of a register as pairs of T, exactly: 8-bit ones in their order, of int4 pair i is of elements i and i + 4.
+/// Converts a register of weights to pairs of T, exactly: 8-bit weights in order; for int4, pair i has elements i and i + 4.
 template <class T, GemvWeights kWeights>
 __device__ void widen(std::uint32_t word, std::uint32_t* pairs) {
   constexpr bool kHalf = std::is_same_v<T, __half>;
-  // 2^10 of fp16 and 2^7 of bf16, whose last bit counts 1.
+  // Two copies of 2^10 in fp16 or 2^7 in bf16, whose unit in the last place is 1.
   constexpr std::uint32_t kOnes = kHalf ? 0x64006400 : 0x43004300;
   if constexpr (kWeights == GemvWeights::plain) {
     pairs[0] = word;
@@ -75,7 +68,7 @@ __device__ void widen(std::uint32_t word, std::uint32_t* pairs) {
       if constexpr (kHalf) {
         pairs[i] = same_bits<std::uint32_t>(pair);
       } else {
-        // Three bits of mantissa: the upper half of an fp32 has them all.
+        // e4m3 has three mantissa bits, so the upper half of the fp32 is exact.
         const float2 wide = __half22float2(pair);
         pairs[i] = __byte_perm(__float_as_uint(wide.x), __float_as_uint(wide.y), 0x7632);
       }
@@ -85,24 +78,25 @@ __device__ void widen(std::uint32_t word, std::uint32_t* pairs) {
     for (int i = 0; i < 2; ++i) {
       const std::uint32_t two = __byte_perm(word, 0, i == 0 ? 0x4140 : 0x4342);
       if constexpr (kHalf) {
-        // A two's complement with its sign bit turned over is the number + 128.
+        // Two's complement with the sign bit flipped is the number + 128.
         pairs[i] = difference<T>(two ^ (kOnes | 0x00800080), kOnes | 0x00800080);
       } else {
-        // bf16 has room for seven bits: 128 + those, less 128, or 256 where the sign bit, the exponent's last there, is set.
-        pairs[i] = difference<T>(and_xor(two, 0x007f007f, kOnes), and_xor(two, 0x00800080, kOnes));
+        // bf16 has seven mantissa bits: 128 + the lower seven bits, minus 128, or minus 256 if the sign bit is set, which is
+        // the lowest bit of the exponent there.
+        pairs[i] = difference<T>(lop3_and_xor(two, 0x007f007f, kOnes), lop3_and_xor(two, 0x00800080, kOnes));
       }
     }
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      // A two's complement with its sign bit turned over is the number + 8.
+      // Two's complement with the sign bit flipped is the number + 8.
       constexpr std::uint32_t kEight = kOnes | 0x00080008;
-      pairs[i] = difference<T>(and_xor(word >> (4 * i), 0x000f000f, kEight), kEight);
+      pairs[i] = difference<T>(lop3_and_xor(word >> (4 * i), 0x000f000f, kEight), kEight);
     }
   }
 }
 
-/// Eight elements in the order of widen's pairs.
+/// Eight elements of x in the order of widen's pairs.
 template <GemvWeights kWeights>
 __device__ Vector in_pairs(const Vector& x) {
   if constexpr (kWeights != GemvWeights::int4) return x;
@@ -111,7 +105,7 @@ __device__ Vector in_pairs(const Vector& x) {
            __byte_perm(e[1], e[3], 0x7632)}};
 }
 
-/// Rows g and g + 8 of a tile, g = lane / 4, as a lane loads them.
+/// A lane's loads of rows g and g + 8 of a tile, g = lane / 4.
 template <class T, GemvWeights kWeights>
 struct Held {
   using S = Segment<kWeights>;
@@ -129,8 +123,8 @@ struct Operands {
   int k;
 };
 
-/// A block takes `tiles_a_block` tiles, one after another, and has x in shared memory; of each row its warps
-/// add up kAtOnce neighbouring segments in turn. The multiplication's columns are x eight times.
+/// A block processes `tiles_a_block` tiles one after another, with x in shared memory. Its warps take kAtOnce adjacent segments
+/// of every row in turn. All eight columns of the mma are x.
 template <class T, GemvWeights kWeights>
 __global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks) gemv_kernel(Operands<T> operands, int tiles_a_block) {
   using S = Segment<kWeights>;
@@ -149,7 +143,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks) gemv_kernel(Operan
   const auto first_segment = [=](int round) { return (round * warps + warp) * S::kAtOnce; };
 
   Held<T, kWeights> held;
-  // The rows of the last tile that are not there are the last row again.
+  // Rows after the last one repeat it.
   const auto load = [&](int tile, int round) {
     const std::int64_t row = first_row + tile * kTile + g, last = operands.m - 1;
     const std::int64_t upper = row < last ? row : last, lower = row + 8 < last ? row + 8 : last;
@@ -178,7 +172,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks) gemv_kernel(Operan
   };
   load(0, 0);
 
-  // The vectors of a quad's load in the order of their use, so that its lanes read neighbours.
+  // Vectors of a quad's load in the order of their use, so that its lanes read adjacent memory.
   for (int i = static_cast<int>(threadIdx.x); i < segments * (S::kElements / 8); i += static_cast<int>(blockDim.x)) {
     const int nth = i % S::kVectors, to = i - nth + nth % S::kPairs * 4 + nth / S::kPairs;
     x[to] = 8 * i < operands.k ? in_pairs<kWeights>(same_bits<Vector>(__ldg(operands.x + i))) : Vector{};
@@ -205,8 +199,8 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks) gemv_kernel(Operan
               widen<T, kWeights>(held.upper[i][j].element[v * kWords + word], upper + word * S::kPairs);
               widen<T, kWeights>(held.lower[i][j].element[v * kWords + word], lower + word * S::kPairs);
             }
-            multiply_16x8x16<kType>(sums[0], {upper[0], lower[0], upper[1], lower[1]}, factor.element[0], factor.element[1]);
-            multiply_16x8x16<kType>(sums[1], {upper[2], lower[2], upper[3], lower[3]}, factor.element[2], factor.element[3]);
+            mma_m16n8k16<kType>(sums[0], {upper[0], lower[0], upper[1], lower[1]}, factor.element[0], factor.element[1]);
+            mma_m16n8k16<kType>(sums[1], {upper[2], lower[2], upper[3], lower[3]}, factor.element[2], factor.element[3]);
           }
         }
         const float upper = sums[0][0] + sums[1][0], lower = sums[0][2] + sums[1][2];
@@ -236,7 +230,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, kBlocks) gemv_kernel(Operan
 
 constexpr int kRowWarps = 8;
 
-/// A warp a row, an element at a time: rows that are not whole vectors, or do not begin as such.
+/// One warp per row, element by element: for rows that are not whole, aligned vectors.
 template <class T>
 __global__ void __launch_bounds__(kRowWarps* kWarp)
     gemv_unaligned_kernel(const T* w, const T* x, T* y, std::int64_t m, std::int64_t k) {
@@ -250,48 +244,24 @@ __global__ void __launch_bounds__(kRowWarps* kWarp)
   if (lane == 0) y[row] = narrowed<T>(sum);
 }
 
-struct Chip {
-  int multiprocessors, block_shared_bytes;
-};
-
-const Chip& current_chip() {
-  static const std::vector<Chip> chips = [] {
-    int devices = 0;
-    check(cudaGetDeviceCount(&devices));
-    const auto attribute = [](cudaDeviceAttr which, int device) {
-      int value = 0;
-      check(cudaDeviceGetAttribute(&value, which, device));
-      return value;
-    };
-    std::vector<Chip> all;
-    for (int i = 0; i < devices; ++i) {
-      all.push_back({attribute(cudaDevAttrMultiProcessorCount, i), attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, i)});
-    }
-    return all;
-  }();
-  int device = 0;
-  check(cudaGetDevice(&device));
-  return chips.at(static_cast<std::size_t>(device));
-}
-
-/// False where x does not fit the shared memory of a block.
+/// Returns false if x does not fit into the shared memory of a block.
 template <class T, GemvWeights kWeights>
 bool launch_tiles(const GemvProblem& p, const GemvArrays& arrays, Stream stream) {
   using S = Segment<kWeights>;
   constexpr std::int64_t kUnasked = 48 << 10, kPartials = sizeof(float) * kMostTiles * kMostWarps * kTile;
-  const Chip& chip = current_chip();
+  const DeviceLimits& limits = device_limits();
   const std::int64_t segments = (p.k + S::kElements - 1) / S::kElements;
   const std::int64_t x_bytes = segments * S::kElements * static_cast<std::int64_t>(sizeof(T));
-  if (x_bytes + kPartials > chip.block_shared_bytes) return false;
+  if (x_bytes + kPartials > limits.shared_bytes_per_block) return false;
   const auto kernel = gemv_kernel<T, kWeights>;
   if (x_bytes + kPartials > kUnasked) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(x_bytes)));
   }
-  // Each block reads x from L2: of plain weights a tile is sixteen times that, of narrower ones as many tiles make up for it
-  // where enough blocks are left to even out the SMs.
+  // Each block reads x from L2. A tile of plain weights is sixteen times as large as x; blocks of narrower weights take several
+  // tiles, if enough blocks remain to balance the SMs.
   constexpr std::int64_t kMost = kWeights == GemvWeights::plain ? 1 : kWeights == GemvWeights::int4 ? kMostTiles : 2;
   const std::int64_t tiles = (p.m + kTile - 1) / kTile;
-  const std::int64_t tiles_a_block = std::clamp<std::int64_t>(tiles / (6 * chip.multiprocessors), 1, kMost);
+  const std::int64_t tiles_a_block = std::clamp<std::int64_t>(tiles / (6 * limits.multiprocessors), 1, kMost);
   const std::int64_t blocks = (tiles + tiles_a_block - 1) / tiles_a_block;
   const std::int64_t warps = std::min<std::int64_t>(kMostWarps, (segments + S::kAtOnce - 1) / S::kAtOnce);
   const Operands<T> operands = {static_cast<const std::uint8_t*>(arrays.w),

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kWarp = 32, kThreads = 256;
 
-/// A warp a row.
+/// One warp per row.
 __global__ void gemv_reference_kernel(GemvProblem problem, GemvArrays arrays, double spread, double* expected, double* scale) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
   if (row >= problem.m) return;

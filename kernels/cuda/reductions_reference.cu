@@ -9,9 +9,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// A row is a block's.
+/// One block per row.
 struct BlockLanes {
-  double* parts;  ///< kThreads in shared memory
+  double* parts;  ///< kThreads, in shared memory
 
   __device__ std::int64_t first() const { return threadIdx.x; }
   __device__ std::int64_t step() const { return kThreads; }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/vector.cuh"
@@ -17,20 +16,20 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
-constexpr int kBlocks = 4;  ///< an SM can hold at least
+constexpr int kBlocks = 4;  ///< minimum per SM
 
-/// What a block moves between two looks at its index: kThreads x `bytes` of every array. The loads of a tile are all issued
-/// before the first is used. On a Hopper SM 13 KB in flight sustain the DRAM's bandwidth by Little's law at its idle latency,
-/// and about 30 KB when it is loaded: blocks that come and go one after another leave enough in flight beside them.
+/// Bytes per thread and array of a tile; a block moves kThreads times as much. All loads of a tile are issued before the first
+/// result is used. By Little's law, a Hopper SM needs 13 KB in flight for the DRAM's bandwidth at idle latency, and about 30 KB
+/// under load, which the blocks of an SM exceed even while some of them start or end.
 constexpr int kLargeTile = 64;
 constexpr int kReadTile = 128;  ///< one array alone, and no stores
-constexpr int kSmallTile = 32;  ///< spreads what would leave SMs idle
+constexpr int kSmallTile = 32;  ///< for arrays whose large tiles would leave SMs idle
 constexpr int kMostPartials = 8192;
 
 template <class T>
 using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// The arrays: `head` elements up to kVectorAlignment, `body` elements in whole units of it, and the rest.
+/// The arrays: `head` elements up to kVectorAlignment, `body` elements in multiples of it, and the rest.
 template <class T>
 struct Arrays {
   T* to;
@@ -87,7 +86,7 @@ __device__ void accumulate_element(T x, T y, C& sum) {
   }
 }
 
-/// The elements before and after the body, of which there are fewer than threads: this thread's one.
+/// The elements before and after the body: at most one per thread.
 template <class T, class Use>
 __device__ void for_ragged_end(const Arrays<T>& arrays, Use use) {
   const std::size_t i = threadIdx.x < arrays.head ? threadIdx.x : threadIdx.x + arrays.body;
@@ -99,7 +98,7 @@ template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, __half>, __half2,
                                 std::conditional_t<std::is_same_v<T, __nv_bfloat16>, __nv_bfloat162, T>>;
 
-/// How a block's tile is split: kPackets a thread, kThreads apart. Where the arrays' alignments differ a packet is an element.
+/// A block's tile: kPackets per thread, kThreads apart. If the arrays' alignments differ, a packet is one element.
 template <class T, bool kVector, int kBytes>
 struct Tiling {
   using Lane = std::conditional_t<kVector, Wide<T>, T>;
@@ -135,7 +134,7 @@ struct Tiling {
   }
 };
 
-/// Calls use.operator()<whole>(packets in the tile): tiles that are whole need no look at the end.
+/// Calls use.operator()<whole>(packets in the tile). Whole tiles need no bounds checks.
 template <unsigned kSize, class Use>
 __device__ void with_tile(std::size_t tile, std::size_t packets, Use use) {
   const std::size_t left = packets - tile * kSize;
@@ -146,7 +145,7 @@ __device__ void with_tile(std::size_t tile, std::size_t packets, Use use) {
   }
 }
 
-/// One tile a block: the hardware hands out blocks as SMs become free, which evens out that some are nearer to the memory.
+/// One tile per block. The hardware assigns blocks as SMs become free, which balances SMs of different distance to the memory.
 template <StreamOp kOp, class T, bool kVector, int kBytes, bool kEvictFirst>
 __global__ void __launch_bounds__(kThreads, kBlocks) stream_kernel(Arrays<T> arrays, Compute<T> s) {
   using Tiles = Tiling<T, kVector, kBytes>;
@@ -168,7 +167,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) stream_kernel(Arrays<T> arr
   }
 }
 
-/// Of all the block's threads, on thread 0; in the same order every time.
+/// The sum over the block's threads, on thread 0; always in the same order.
 __device__ double block_sum(double sum) {
   __shared__ double warp_sums[kWarps];
   for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_down_sync(~0u, sum, distance);
@@ -181,11 +180,11 @@ __device__ double block_sum(double sum) {
 }
 
 struct Workspace {
-  unsigned arrived;  ///< blocks that have left their partial sum; back at 0 after the last
+  unsigned arrived;  ///< blocks that have stored their partial sum; the last one resets it to 0
   alignas(256) double partial[kMostPartials];
 };
 
-/// Block b adds up tiles b, b + blocks, ...; the block that ends last adds up the blocks' sums, always in the same order.
+/// Block b adds up tiles b, b + blocks, ...; the block that finishes last adds up the blocks' sums, always in the same order.
 template <StreamOp kOp, class T, bool kVector, int kBytes>
 __global__ void __launch_bounds__(kThreads, kBlocks) reduce_kernel(Arrays<T> arrays, double* to, Workspace* workspace) {
   using Tiles = Tiling<T, kVector, kBytes>;
@@ -236,30 +235,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks) reduce_kernel(Arrays<T> arr
   if (threadIdx.x == 0) *to = sum;
 }
 
-struct Chip {
-  std::size_t multiprocessors, resident_blocks, l2_bytes;
-};
-
-const Chip& current_chip() {
-  static const std::vector<Chip> chips = [] {
-    int devices = 0;
-    check(cudaGetDeviceCount(&devices));
-    const auto attribute = [](cudaDeviceAttr which, int device) {
-      int value = 0;
-      check(cudaDeviceGetAttribute(&value, which, device));
-      return static_cast<std::size_t>(value);
-    };
-    std::vector<Chip> all;
-    for (int i = 0; i < devices; ++i) {
-      const std::size_t multiprocessors = attribute(cudaDevAttrMultiProcessorCount, i);
-      all.push_back({multiprocessors, multiprocessors * attribute(cudaDevAttrMaxThreadsPerMultiProcessor, i) / kThreads,
-                     attribute(cudaDevAttrL2CacheSize, i)});
-    }
-    return all;
-  }();
-  int device = 0;
-  check(cudaGetDevice(&device));
-  return chips.at(static_cast<std::size_t>(device));
+/// Blocks that are resident at once, as far as threads limit them.
+std::size_t resident_blocks(const DeviceLimits& limits) {
+  return static_cast<std::size_t>(limits.multiprocessors) *
+         static_cast<std::size_t>(limits.threads_per_multiprocessor / kThreads);
 }
 
 std::size_t tiles_of(std::size_t bytes, int tile) {
@@ -267,7 +246,7 @@ std::size_t tiles_of(std::size_t bytes, int tile) {
   return std::max<std::size_t>(1, (bytes + block - 1) / block);
 }
 
-/// Splits the arrays at kVectorAlignment; false, and all of them body, where they are not aligned alike.
+/// Splits the arrays at kVectorAlignment. Returns false, with everything in the body, if their alignments differ.
 template <class T>
 bool split(Arrays<T>& arrays, std::size_t n, bool writes) {
   const auto past = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data) % kVectorAlignment; };
@@ -283,16 +262,16 @@ bool split(Arrays<T>& arrays, std::size_t n, bool writes) {
 
 template <StreamOp kOp, class T>
 void launch_map(Arrays<T> arrays, std::size_t n, double scalar, Stream stream) {
-  const Chip& chip = current_chip();
+  const DeviceLimits& limits = device_limits();
   const bool vector = split(arrays, n, true);
   const std::size_t bytes = arrays.body * sizeof(T);
   const auto s = static_cast<Compute<T>>(scalar);
   const auto run = [&](auto kernel, std::size_t blocks) { kernel<<<blocks, kThreads, 0, stream>>>(arrays, s); };
   if (!vector) {
     run(stream_kernel<kOp, T, false, 0, false>, tiles_of(n, 4));
-  } else if (tiles_of(bytes, kLargeTile) < chip.resident_blocks) {
+  } else if (tiles_of(bytes, kLargeTile) < resident_blocks(limits)) {
     run(stream_kernel<kOp, T, true, kSmallTile, false>, tiles_of(bytes, kSmallTile));
-  } else if (static_cast<std::size_t>(array_count(kOp)) * bytes <= chip.l2_bytes) {
+  } else if (static_cast<std::size_t>(array_count(kOp)) * bytes <= static_cast<std::size_t>(limits.l2_bytes)) {
     run(stream_kernel<kOp, T, true, kLargeTile, false>, tiles_of(bytes, kLargeTile));
   } else {
     run(stream_kernel<kOp, T, true, kLargeTile, true>, tiles_of(bytes, kLargeTile));
@@ -303,17 +282,17 @@ void launch_map(Arrays<T> arrays, std::size_t n, double scalar, Stream stream) {
 template <StreamOp kOp, class T>
 void launch_reduction(Arrays<T> arrays, double* to, std::size_t n, Workspace* workspace, Stream stream) {
   constexpr int kTile = kOp == StreamOp::read ? kReadTile : kLargeTile;
-  const Chip& chip = current_chip();
+  const DeviceLimits& limits = device_limits();
   const bool vector = split(arrays, n, false);
   const std::size_t bytes = arrays.body * sizeof(T);
-  // More blocks than are resident even out the SMs' speeds; the last block has to read a sum of each.
-  const std::size_t most = std::min<std::size_t>(4 * chip.resident_blocks, kMostPartials);
+  // More blocks than are resident balance the SMs, but the last block has to read the sum of each.
+  const std::size_t most = std::min<std::size_t>(4 * resident_blocks(limits), kMostPartials);
   const auto run = [&](auto kernel, std::size_t tiles) {
     kernel<<<std::min(tiles, most), kThreads, 0, stream>>>(arrays, to, workspace);
   };
   if (!vector) {
     run(reduce_kernel<kOp, T, false, 0>, tiles_of(n, 4));
-  } else if (tiles_of(bytes, kTile) < chip.multiprocessors * 4) {
+  } else if (tiles_of(bytes, kTile) < 4 * static_cast<std::size_t>(limits.multiprocessors)) {
     run(reduce_kernel<kOp, T, true, kSmallTile>, tiles_of(bytes, kSmallTile));
   } else {
     run(reduce_kernel<kOp, T, true, kTile>, tiles_of(bytes, kTile));

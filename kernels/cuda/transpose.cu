@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kWarp = 32, kWarps = 8;
 
-// A tile is 128 bytes wide for elements of four bytes and more, so that both its rows and its columns fill whole sectors;
-// narrower elements take a tile of 64. The pad of one element turns column reads from one bank into all of them.
+// A tile is 32 elements wide, or 64 for elements of one and two bytes, so that both its rows and its columns fill whole
+// sectors. The padding of one element spreads the reads of a column over all banks.
 template <class Element>
 constexpr int kTile = sizeof(Element) >= 4 ? 32 : 64;
 

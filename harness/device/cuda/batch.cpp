@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/device/cuda/owned.hpp"
+#include "kernels/base/cuda.hpp"
 
 namespace roofmark::cuda {
 
@@ -20,7 +20,7 @@ double seconds_between(SteadyClock::time_point from, SteadyClock::time_point to)
   return std::chrono::duration<double>(to - from).count();
 }
 
-/// Graphs are instantiated for every slot that a sample can start with; more nodes than this would take long and much memory.
+/// Nodes of all graphs of a batch, one graph per slot that a sample can start with. More would take too much time and memory.
 constexpr std::int64_t kMaxGraphNodes = 1 << 16;
 
 class CudaBatch final : public Batch {
@@ -48,7 +48,7 @@ class CudaBatch final : public Batch {
   }
 
  private:
-  /// Opens the gate however the batch ends, so that the device never waits for its time limit.
+  /// Opens the gate however the batch ends, so that the device does not wait for the time limit.
   struct Opener {
     Gate& gate;
     ~Opener() { gate.open(); }
@@ -77,7 +77,7 @@ class CudaBatch final : public Batch {
     check(cudaStreamSynchronize(site_.stream));
   }
 
-  /// Null when the launches cannot be captured. A launch that fails for another reason will fail again, uncaptured.
+  /// Null if the launches cannot be captured. A launch that fails for another reason fails again without capture.
   OwnedGraphExec capture(std::int64_t first) {
     check(cudaStreamBeginCapture(site_.stream, cudaStreamCaptureModeThreadLocal));
     bool refused = false;

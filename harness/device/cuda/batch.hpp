@@ -13,7 +13,7 @@
 
 namespace roofmark::cuda {
 
-/// What a batch needs of the device it runs on, which outlives it.
+/// What a batch needs from its device, which outlives it.
 struct BatchSite {
   int ordinal = 0;
   cudaStream_t stream = nullptr;
@@ -22,9 +22,9 @@ struct BatchSite {
   std::function<void()> flush_caches;  ///< enqueues
 };
 
-/// The first run makes one launch that is not timed, which loads what is loaded lazily. A gate is put before a graph as well,
-/// so that the events do not time the host's launching of it. What cannot be captured is gated, what cannot be gated (more
-/// than Gate::kMaxLaunches launches, no gate to be had, a gate that opened by itself twice running) is timed as it comes.
+/// The first run starts with one untimed launch, for what is loaded lazily. A graph is gated too, so that the events do not
+/// time the host's graph launch. Work that cannot be captured is gated instead. Work that cannot be gated is timed as it comes:
+/// more than Gate::kMaxLaunches launches, no usable gate, or a gate that opened by itself twice in a row.
 std::unique_ptr<Batch> make_batch(const BatchSite& site, const BatchPlan& plan, Launch launch);
 
 }  // namespace roofmark::cuda

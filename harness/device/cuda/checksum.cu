@@ -18,8 +18,7 @@ __device__ double element(const MatrixView& view, std::int64_t r, std::int64_t c
   return Element<kType>::value(static_cast<const Storage*>(view.data)[r * view.row_stride + c * view.column_stride]);
 }
 
-/// A sum is the work of kLanes neighbouring threads that share its columns: a warp where a row's elements are neighbours in
-/// memory, one thread where a column's are.
+/// kLanes adjacent threads share the columns of a sum: a warp if rows are contiguous in memory, one thread if columns are.
 template <DataType kType, int kLanes>
 __global__ void __launch_bounds__(kThreads) signed_block_sums_kernel(MatrixView view, std::int64_t block, std::int64_t blocks,
                                                                      std::uint64_t seed, double* sums, double* squares) {

@@ -11,8 +11,8 @@
 #include "harness/device/cuda/info.hpp"
 #include "harness/device/cuda/kernels.hpp"
 #include "harness/device/cuda/nvml.hpp"
-#include "harness/device/cuda/owned.hpp"
 #include "harness/device/cuda_device.hpp"
+#include "kernels/base/cuda.hpp"
 
 namespace roofmark {
 
@@ -36,9 +36,7 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) : ordinal_(ordinal), nvml_(find_in_nvml(ordinal)), info_(read_device_info(ordinal, nvml_)) {
     use();
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    stream_.reset(stream);
+    stream_ = make_stream();
     info_.free_bytes = free_bytes();
     if (const std::string obstacle = gate_obstacle(environment()); obstacle.empty()) {
       gate_ = std::make_unique<Gate>();

@@ -11,19 +11,19 @@
 
 namespace roofmark::cuda {
 
-/// Holds a stream until the host has enqueued a whole batch behind it: else events around short launches would time the gaps
-/// in which the device waits for the host. A spinning kernel can deadlock (the launch queue full, a module that loads on its
-/// first launch, a profiler that runs one kernel at a time), so it opens by itself after kLimitNanoseconds.
+/// Holds a stream until the host has enqueued a whole batch behind it; otherwise the events around short launches would time
+/// the gaps in which the device waits for the host. A spinning kernel can deadlock (a full launch queue, a module that loads at
+/// its first launch, a profiler that runs one kernel at a time), so it opens by itself after kLimitNanoseconds.
 class Gate {
  public:
   static constexpr int kMaxLaunches = 256;
   static constexpr std::uint64_t kLimitNanoseconds = 2'000'000'000;
 
   Gate();
-  /// Enqueues the waiting kernel; the gate is shut until open().
+  /// Enqueues the waiting kernel. The gate is shut until open().
   void shut(cudaStream_t stream);
   void open();
-  /// Whether the gate shut last had to open by itself. Holds once what was enqueued behind it is done.
+  /// Whether the last gate opened by itself. Valid once the work enqueued behind it is done.
   bool expired() const;
 
  private:
@@ -34,8 +34,8 @@ class Gate {
   std::uint32_t ticket_ = 0;
 };
 
-/// Why no gate may be used in a process with these environment variables ("NAME=value"), or empty: launches that wait for
-/// their kernel would wait for the gate, and so would a profiler, debugger or sanitizer that serialises kernels.
+/// Why a process with these environment variables ("NAME=value") must not use a gate, or empty. Launches that wait for their
+/// kernel would wait for the gate, and so would a profiler, debugger or sanitizer that serialises kernels.
 std::string gate_obstacle(const std::vector<std::string>& environment);
 
 }  // namespace roofmark::cuda

@@ -15,7 +15,7 @@ namespace roofmark::cuda {
 /// data[i] = generate<type>(..., i). Enqueues.
 void fill(void* data, DataType type, std::size_t count, const Fill& fill, cudaStream_t stream);
 
-/// What the reductions below need of device memory.
+/// Scratch memory for the reductions below.
 inline constexpr std::size_t kReductionScratchBytes = 16 * 1024;
 
 /// The hash of hash.hpp. Synchronises the stream, as every reduction does.
@@ -51,12 +51,12 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
 /// products [view.rows, n] = view * right [view.columns, n], row-major, in fp64. Enqueues.
 void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products, cudaStream_t stream);
 
-/// Holds the stream until *opened >= ticket, or for `limit_nanoseconds`; then it writes the ticket to *expired. Both words
+/// Holds the stream until *opened >= ticket, at most for `limit_nanoseconds`; then writes the ticket to *expired. Both words
 /// are mapped host memory. Enqueues.
 void wait_at_gate(const std::uint32_t* opened, std::uint32_t* expired, std::uint32_t ticket, std::uint64_t limit_nanoseconds,
                   cudaStream_t stream);
 
-/// Cycles of an SM's clock between two readings of the nanosecond timer; both 0 when the timer stood still.
+/// SM clock cycles between two readings of the nanosecond timer; both 0 if the timer stood still.
 struct ClockReading {
   std::int64_t cycles;
   std::uint64_t nanoseconds;
@@ -64,8 +64,8 @@ struct ClockReading {
 /// Each of `blocks` blocks writes one reading, over about 200 us. Enqueues.
 void read_clocks(ClockReading* readings, int blocks, cudaStream_t stream);
 
-/// Writes, then reads `bytes` (a multiple of 16) of buffer: what the caches held before is gone, and hardly a dirty line is
-/// left for the next kernel to write back. Enqueues.
+/// Writes and then reads `bytes` (a multiple of 16) of the buffer: this evicts the previous contents of the caches and leaves
+/// almost no dirty line for the next kernel to write back. Enqueues.
 void sweep(void* buffer, std::size_t bytes, cudaStream_t stream);
 
 }  // namespace roofmark::cuda

@@ -12,7 +12,7 @@ namespace roofmark::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// One number on every device, so that float64 sums are taken in the same order everywhere.
+// The same on every device, so that float64 sums are added in the same order everywhere.
 constexpr std::size_t kMaxBlocks = 1024;
 
 template <bool kAligned>
@@ -29,7 +29,7 @@ struct Hashing {
   __host__ __device__ static Value both(Value a, Value b) { return a + b; }
 };
 
-/// Errors are not negative, so their bits are ordered as they are, with infinity and then NaN at the top.
+/// Errors are not negative, so they compare like their bits, with infinity and then NaN at the top.
 struct Worst {
   using Value = WorstError;
   __device__ static Value seen(double error, std::uint64_t i) { return {same_bits<std::uint64_t>(error), i}; }

@@ -6,7 +6,8 @@ namespace roofmark::cuda {
 
 namespace {
 
-__device__ std::uint64_t nanoseconds() {
+/// Nanoseconds. The only inline PTX here: CUDA C++ has no intrinsic for it.
+__device__ std::uint64_t globaltimer() {
   std::uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
@@ -14,27 +15,26 @@ __device__ std::uint64_t nanoseconds() {
 
 __global__ void wait_at_gate_kernel(const volatile std::uint32_t* opened, volatile std::uint32_t* expired, std::uint32_t ticket,
                                     std::uint64_t limit_nanoseconds) {
-  const std::uint64_t start = nanoseconds();
+  const std::uint64_t start = globaltimer();
   while (*opened < ticket) {
-    if (nanoseconds() - start > limit_nanoseconds) {
+    if (globaltimer() - start > limit_nanoseconds) {
       *expired = ticket;
       return;
     }
   }
 }
 
-/// The timer advances in steps (32 ns on some devices, 1 us on others), so a reading goes from just after one step to just
-/// after another.
+/// The timer advances in steps (32 ns on some devices, 1 us on others), so both ends of a reading are just after a step.
 __global__ void read_clocks_kernel(ClockReading* readings) {
   constexpr std::uint64_t kSpan = 200'000;
   constexpr std::int64_t kPatience = 2'000'000;  // cycles: a millisecond at 2 GHz, should the timer stand still
   const std::int64_t entered = clock64();
-  const std::uint64_t before = nanoseconds();
+  const std::uint64_t before = globaltimer();
   std::uint64_t start = before;
-  while (start == before && clock64() - entered < kPatience) start = nanoseconds();
+  while (start == before && clock64() - entered < kPatience) start = globaltimer();
   const std::int64_t first = clock64();
   std::uint64_t end = start;
-  while (end - start < kSpan && clock64() - entered < kPatience) end = nanoseconds();
+  while (end - start < kSpan && clock64() - entered < kPatience) end = globaltimer();
   const std::int64_t last = clock64();
   const bool ticked = start != before && end - start >= kSpan;
   readings[blockIdx.x] = ticked ? ClockReading{last - first, end - start} : ClockReading{0, 0};
@@ -48,7 +48,7 @@ __global__ void read_kernel(uint4* data, std::size_t count) {
     const uint4 read = data[i];
     any |= read.x | read.y | read.z | read.w;
   }
-  // Never so, as all is zero: the loads stay because the compiler cannot know.
+  // Never true, because all data is zero; the compiler does not know this and keeps the loads.
   if (any != 0) data[0].x = any;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: the bindings of cuDNN's graph API have no other user than this attention.
 #include "kernels/attention.hpp"
 
 #include <cudnn_graph.h>
@@ -22,10 +23,10 @@ namespace roofmark::cuda {
 
 namespace {
 
-/// NVIDIA's own front end works around older versions: wrong masks and lengths, one query, head dimensions above 128.
+/// NVIDIA's own front end has workarounds for older versions: masks, lengths, a single query, head dimensions above 128.
 constexpr std::size_t kOldestVersion = 91100;
 
-/// Engines that split the keys of a single query over the SMs have been seen to ask for 1 MiB, the others for 256 bytes.
+/// Observed: 1 MiB for engines that split the keys of a single query over the SMs, 256 bytes for the others.
 constexpr std::size_t kMostWorkspaceBytes = 32u << 20;
 
 std::string version_text(std::size_t version) {
@@ -33,10 +34,10 @@ std::string version_text(std::size_t version) {
          std::to_string(version % 100);
 }
 
-/// cuDNN, loaded at its first use, so that a node without it runs everything else.
+/// cuDNN, loaded at its first use, so that a node without it can run everything else.
 class Library {
  public:
-  /// Throws Unsupported where it is not there, or too old.
+  /// Throws Unsupported if it is missing or too old.
   static const Library& loaded() {
     static const Library library;
     return library;
@@ -57,7 +58,7 @@ class Library {
 
  private:
   Library() {
-    // Of the headers' major version, which is part of the name. Never closed: the process uses it to its end.
+    // The name contains the headers' major version. Never closed: the process uses it to its end.
     void* library = dlopen(("libcudnn.so." + std::to_string(CUDNN_MAJOR)).c_str(), RTLD_NOW);
     if (!library) throw Unsupported("cuDNN cannot be loaded: " + std::string(dlerror()));
     find(library, "cudnnGetVersion", version);
@@ -84,8 +85,8 @@ class Library {
   }
 };
 
-/// Why the last call failed. Of the heuristics' account, the name of an engine and below it its calls from the innermost on,
-/// time and again, what each engine says first.
+/// Why the last call failed. The library's text lists engines, each followed by its failed calls, the innermost first. This
+/// returns the first reason of each engine.
 std::string last_reason() {
   std::array<char, 4096> account{};
   Library::loaded().last_error(account.data(), account.size());
@@ -121,8 +122,8 @@ namespace roofmark::cuda {
 
 namespace {
 
-/// check() of what a plan is built from. The values are whole and consistent, so one that is called bad belongs to a
-/// combination there is no kernel for.
+/// check() for the calls that build a plan. All values are consistent, so "bad parameter" means that the library has no kernel
+/// for the combination.
 void require(cudnnStatus_t status) {
   const int category = CUDNN_STATUS_CATEGORY(status);
   if (category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED) {
@@ -131,10 +132,8 @@ void require(cudnnStatus_t status) {
   check(status);
 }
 
-struct DestroyHandle {
-  void operator()(cudnnHandle_t handle) const { Library::loaded().destroy(handle); }
-};
-using Handle = std::unique_ptr<cudnnContext, DestroyHandle>;
+void destroy_handle(cudnnHandle_t handle) { Library::loaded().destroy(handle); }
+using Handle = Owned<cudnnHandle_t, destroy_handle>;
 
 Handle make_handle() {
   cudnnHandle_t made = nullptr;
@@ -142,10 +141,8 @@ Handle make_handle() {
   return Handle(made);
 }
 
-struct DestroyDescriptor {
-  void operator()(cudnnBackendDescriptor_t descriptor) const { Library::loaded().destroy_descriptor(descriptor); }
-};
-using Descriptor = std::unique_ptr<void, DestroyDescriptor>;
+void destroy_descriptor(cudnnBackendDescriptor_t descriptor) { Library::loaded().destroy_descriptor(descriptor); }
+using Descriptor = Owned<cudnnBackendDescriptor_t, destroy_descriptor>;
 
 Descriptor make_descriptor(cudnnBackendDescriptorType_t type) {
   cudnnBackendDescriptor_t made = nullptr;
@@ -197,7 +194,7 @@ Value get(const Descriptor& descriptor, cudnnBackendAttributeName_t attribute) {
   return value;
 }
 
-/// The descriptors in an attribute, at most `most`.
+/// The first `most` descriptors of an attribute.
 std::vector<Descriptor> get_descriptors(const Descriptor& descriptor, cudnnBackendAttributeName_t attribute,
                                         cudnnBackendDescriptorType_t type, std::int64_t most) {
   std::vector<Descriptor> got;
@@ -213,8 +210,8 @@ using Extents = std::array<std::int64_t, 4>;
 
 Extents dense(const Extents& extents) { return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1}; }
 
-/// Attention as the operations, and in the order, that cuDNN fuses into one kernel: those that NVIDIA's front end makes of
-/// its scaled_dot_product_flash_attention in inference mode.
+/// Attention as the sequence of operations that cuDNN fuses into one kernel: the one that NVIDIA's front end generates for
+/// scaled_dot_product_flash_attention in inference mode.
 class OperationGraph {
  public:
   OperationGraph(cudnnHandle_t handle, const AttentionProblem& p) {
@@ -247,7 +244,7 @@ class OperationGraph {
     const auto below = pointwise(CUDNN_POINTWISE_SUB, {score, greatest}, scores);
     const auto power = pointwise(CUDNN_POINTWISE_EXP, {below}, scores);
     const auto sum = reduce(CUDNN_REDUCE_TENSOR_ADD, power, row);
-    // The logarithm of the sum of exponentials, which training would keep: a graph without it is not taken for attention.
+    // The log-sum-exp that training would keep: cuDNN does not recognise attention in a graph without it.
     const auto log_sum = pointwise(CUDNN_POINTWISE_LOG, {sum}, row);
     pointwise(CUDNN_POINTWISE_ADD, {greatest, log_sum}, row);
     const auto weight = between(type, scores);
@@ -262,7 +259,7 @@ class OperationGraph {
 
   cudnnBackendDescriptor_t get() const { return graph_.get(); }
 
-  /// What an execution is given: the arrays, and on the host the scalars.
+  /// The arguments of an execution: the arrays, and the scalars on the host.
   Descriptor bind(const AttentionArrays& arrays, void* workspace) const {
     std::vector<const void*> pointers = {arrays.q, arrays.k, arrays.v, arrays.o};
     for (const std::uint32_t& bits : scalars_) pointers.push_back(&bits);
@@ -309,7 +306,7 @@ class OperationGraph {
     return finalize(std::move(made));
   }
 
-  /// What one operation leaves for the next, and memory never sees.
+  /// An intermediate result that is never stored in memory.
   Node between(cudnnDataType_t type, const Extents& extents) {
     Descriptor made = tensor(type, extents, dense(extents));
     set(made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
@@ -387,7 +384,7 @@ class OperationGraph {
   Descriptor graph_;
 };
 
-/// The configurations of engines that a heuristic names for a graph, the one it takes for the fastest first.
+/// The engine configurations that a heuristic proposes for a graph, by expected speed.
 std::vector<Descriptor> configurations(const OperationGraph& graph, cudnnBackendHeurMode_t mode) {
   const Descriptor heuristic = make_descriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   set(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get());
@@ -415,7 +412,7 @@ std::string describe(const Descriptor& configuration) {
 class CudnnPlan final : public AttentionPlan {
  public:
   explicit CudnnPlan(const AttentionProblem& problem) : handle_(make_handle()), graph_(handle_.get(), problem) {
-    // The heuristic orders what it knows to fit; the fallback lists what might.
+    // The heuristic orders the engines that it knows to fit; the fallback lists those that may.
     cudnnStatus_t refusal = CUDNN_STATUS_NOT_SUPPORTED;
     for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
       for (const Descriptor& configuration : configurations(graph_, mode)) {

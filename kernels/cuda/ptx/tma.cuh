@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+// The tensor memory accelerator. sm_90. One function per PTX instruction.
+namespace roofmark::cuda {
+
+/// Copies the tensor map's box at coordinates (c0, c1, c2, c3), innermost first, to shared memory, with zeros beyond the
+/// tensor's bounds, and counts its bytes on the mbarrier.
+__device__ inline void tma_load_4d(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier, int c0, int c1, int c2,
+                                   int c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::
+          "r"(to),
+      "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+
+__device__ inline void prefetch_tensormap(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+}  // namespace roofmark::cuda
