@@ -165,14 +165,14 @@ TEST(Fingerprints, OfARankWithOtherBits) {
   for (int i = 0; i < 5; ++i) records[std::size_t(i)].fingerprint = Fingerprint{"h", "k", true, {}};
   records[1].fingerprint->differing_ranks = {2};
   records[3].fingerprint->differing_ranks = {2};
-  auto found = texts(analyze_communication(records, members({"a", "a", "b"})), "fingerprint");
+  auto found = texts(analyze_communication(records, members({"a", "a", "b"})), FindingKind::fingerprint);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0], HasSubstr("rank 2 (b): other bits than most ranks in 2 of 5 cases"));
   for (Record& record : records) {
     record.measurement->ranks.pop_back();
     record.fingerprint->differing_ranks = {0, 1};
   }
-  found = texts(analyze_communication(records, members({"a", "a"})), "fingerprint");
+  found = texts(analyze_communication(records, members({"a", "a"})), FindingKind::fingerprint);
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_THAT(found[0], AllOf(HasSubstr("any of them may be the wrong one"), HasSubstr(", ...")));
 }
