@@ -98,10 +98,10 @@ TEST(Terminal, FindingsStandBySeverityAreCountedAndAdvised) {
   for (int i = 0; i < 10; ++i) findings.push_back({FindingKind::throttle, "the clock fell", "gemm/" + std::to_string(i)});
   findings.push_back({FindingKind::above_theoretical, "DRAM: too fast", "stream/copy"});
   const std::string text = findings_text(findings, {});
-  EXPECT_THAT(text,
-              StartsWith("error: above_theoretical  stream/copy: DRAM: too fast\n  Verification passed"));
-  EXPECT_THAT(text,
-              HasSubstr("warning: throttle  gemm/2: the clock fell\nwarning: throttle  and 7 more like these\n  The samples are kept"));
+  EXPECT_THAT(text, StartsWith("error: above_theoretical  stream/copy: DRAM: too fast\n  Verification passed"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("warning: throttle  gemm/2: the clock fell\nwarning: throttle  and 7 more like these\n  The samples are kept"));
   EXPECT_THAT(text, Not(HasSubstr("gemm/3")));
 }
 
