@@ -62,7 +62,7 @@ struct TensorLayout {
 struct CeilingKernels {
   /// CUDA: fp64, fp32, fp16, bf16, the last two in pairs; CPU: fp64 and fp32 with the widest vectors found at run time.
   ChainLayout (*fma_layout)(DataType type, ProbeTarget target);
-  /// sink[chains] in the type: where each chain ends. `steps` is a multiple of kStepMultiple; 2 FLOPs a step.
+  /// sink[chains] in the type: where each chain ends. `steps` is a multiple of kStepMultiple; 2 FLOPs per step.
   void (*fma)(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream stream);
 
   /// sink[chains]: where `steps` (a multiple of kStepMultiple) of x = 2^-x end, from 0; one exp a step.
@@ -71,7 +71,7 @@ struct CeilingKernels {
 
   TensorLayout (*tensor_layout)(TensorProbe probe, ProbeTarget target);
   /// sink[blocks, warps, 32]: the sum of the elements of D that a lane owns after the last iteration; fp64 for fp64, int32 for
-  /// int8, else fp32. A and B are in the probe's type, 16-byte aligned; 2 m n k depth operations a block and iteration.
+  /// int8, else fp32. A and B are in the probe's type, 16-byte aligned; 2 m n k depth operations per block and iteration.
   void (*tensor)(TensorProbe probe, void* sink, const void* a, const void* b, std::size_t iterations, ProbeTarget target,
                  Stream stream);
 

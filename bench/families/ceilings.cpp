@@ -153,7 +153,7 @@ class TensorCoreProbe final : public Probe {
   }
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return {
-        {"product a block", fmt::format("{} x {} x {}, {} times an iteration", layout_.m, layout_.n, layout_.k, layout_.depth)},
+        {"product per block", fmt::format("{} x {} x {}, {} times per iteration", layout_.m, layout_.n, layout_.k, layout_.depth)},
         {"iterations", std::to_string(iterations_)}};
   }
 
@@ -395,7 +395,7 @@ class Lister {
     }
   }
 
-  /// One product a type, large enough that neither its ends nor the memory show, by the best that the library proposes.
+  /// One product per type, large enough that neither its ends nor the memory show, by the best that the library proposes.
   void library_products() {
     using enum DataType;
     const std::int64_t size = listing_.short_probes ? 256 : 8192;

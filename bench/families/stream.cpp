@@ -155,7 +155,7 @@ class PreparedStream final : public Prepared {
   Memory arrays_, workspace_;
 };
 
-/// Model FLOPs an element: each addition and each multiplication one.
+/// Model FLOPs per element: each addition and each multiplication one.
 int flops_per_element(StreamOp op) {
   switch (op) {
     case StreamOp::write:

@@ -49,7 +49,7 @@ class ProductCheck {
   ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings);
 
   /// Error and bound are in units of what is allowed, the worse of the two ways; the detail tells them apart, and how wrong a
-  /// single element must be to be found for certain. Device memory: about 8 (3 m + 2 k) bytes a block. Every call draws
+  /// single element must be to be found for certain. Device memory: about 8 (3 m + 2 k) bytes per block. Every call draws
   /// other signs.
   Verification verify(Device& device, const void* a, const void* b, const void* d);
 

@@ -10,7 +10,7 @@
 
 namespace roofmark {
 
-/// One timed batch of launches; times are seconds a launch.
+/// One timed batch of launches; times are seconds per launch.
 struct Sample {
   double start_seconds = 0;  ///< since the device was opened
   double seconds = 0;        ///< on the device; in a team the slowest rank's
@@ -25,7 +25,7 @@ struct Block {
   std::optional<double> clock_hz;  ///< observed directly after the block
 };
 
-/// What the samples say, in seconds a launch. Undefined statistics are absent.
+/// What the samples say, in seconds per launch. Undefined statistics are absent.
 struct Summary {
   double median = 0, minimum = 0, maximum = 0;
   std::optional<double> p5, p95;                      ///< from 20 samples
@@ -34,7 +34,7 @@ struct Summary {
   std::optional<double> interval_low, interval_high;  ///< 95 % interval of the median, from the blocks' medians
 };
 
-/// One rank's own times, in seconds a launch.
+/// One rank's own times, in seconds per launch.
 struct RankTimes {
   double median = 0, maximum = 0;
   std::optional<double> p95, p99;  ///< as in Summary

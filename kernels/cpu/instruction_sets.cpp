@@ -20,7 +20,7 @@ std::vector<std::string_view> runnable_sets() {
   return found;
 }
 std::vector<std::string_view> fastest_first(std::vector<std::string_view> found) {
-  // Zen 4 does a 512-bit instruction as two halves: multiply-adds run alike, but of the 64 bytes a clock that its first-level
+  // Zen 4 does a 512-bit instruction as two halves: multiply-adds run alike, but of the 64 bytes per clock that its first-level
   // cache gives to 256-bit loads, 512-bit loads were measured to get 60.
   if (found.size() == 3 && __builtin_cpu_is("amdfam19h")) std::swap(found[0], found[1]);
   return found;

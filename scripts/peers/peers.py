@@ -69,7 +69,7 @@ class Tolerance(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """A row of the table: seconds a round of both programs, for one size; `label` tells rows of a size apart."""
+    """A row of the table: seconds per round of both programs, for one size; `label` tells rows of a size apart."""
 
     label: str
     size: int
@@ -199,7 +199,7 @@ def roofmark_result(roofmark, device, suite, pattern, command=("run",), launcher
 
 
 def measurement(result, start):
-    """The measurement, in seconds a launch, of the case whose name starts so."""
+    """The measurement, in seconds per launch, of the case whose name starts so."""
     for entry in result["benchmarks"]:
         if entry["name"].startswith(start):
             return entry["roofmark"]["measurement"]

@@ -63,7 +63,7 @@ cpu_set_t set_of(int cpu) {
   return set;
 }
 
-/// The threads of the OpenMP pool, one a core.
+/// The threads of the OpenMP pool, one per core.
 class Pool {
  public:
   Pool(const std::vector<int>& cores, int threads, bool placed_by_environment)
@@ -241,7 +241,7 @@ class CpuDevice : public Device {
     info_.caches = facts.caches;
     info_.details = facts.details;
     info_.details["openmp_threads"] = threads;
-    info_.details["threads_placed_by"] = pool_->places() ? "roofmark, one a core" : "the environment";
+    info_.details["threads_placed_by"] = pool_->places() ? "roofmark, one per core" : "the environment";
   }
 
   const DeviceInfo& info() const override { return info_; }

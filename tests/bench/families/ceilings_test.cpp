@@ -150,7 +150,7 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
   EXPECT_THAT(find(ampere, "ceilings/mma/fp8/accumulate:fp32").unsupported, ::testing::HasSubstr("8.0"));
 }
 
-// A launch of 2 ms at the peak rate of the compute capability: FLOPs a clock an SM of the vendor's tables.
+// A launch of 2 ms at the peak rate of the compute capability: FLOPs per clock per SM from the vendor's tables.
 TEST_F(CudaCeilings, CountWhatTwoMillisecondsAtThePeakHold) {
   const auto hopper = list(gpu(90, 132, 60 << 20));
   const double clocks = 132 * 1.98e9 * 2e-3;
