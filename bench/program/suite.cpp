@@ -4,29 +4,18 @@
 
 namespace roofmark {
 
-// Each is defined in bench/<name>.cpp.
-std::vector<Group> ceilings(const Listing&);
-std::vector<Group> stream(const Listing&);
-std::vector<Group> gemm(const Listing&);
-std::vector<Group> gemv(const Listing&);
-std::vector<Group> attention(const Listing&);
-std::vector<Group> decode_attention(const Listing&);
-std::vector<Group> transpose(const Listing&);
-std::vector<Group> reductions(const Listing&);
-std::vector<Group> elementwise(const Listing&);
-std::vector<Group> node_all_reduce(const Listing&);
+// One line per family, in the order in which they run. Each is a function of this name in bench/families/.
+#define ROOFMARK_FAMILIES(family)                                                                                        \
+  family(ceilings) family(stream) family(gemm) family(gemv) family(attention) family(decode_attention) family(transpose) \
+      family(reductions) family(elementwise) family(all_reduce)
+
+#define ROOFMARK_DECLARE(name) std::vector<Group> name(const Listing&);
+#define ROOFMARK_ENTRY(name) {#name, name},
+
+ROOFMARK_FAMILIES(ROOFMARK_DECLARE)
 
 const std::vector<NamedFamily>& families() {
-  static const std::vector<NamedFamily> all = {{"ceilings", ceilings},
-                                               {"stream", stream},
-                                               {"gemm", gemm},
-                                               {"gemv", gemv},
-                                               {"attention", attention},
-                                               {"decode_attention", decode_attention},
-                                               {"transpose", transpose},
-                                               {"reductions", reductions},
-                                               {"elementwise", elementwise},
-                                               {"all_reduce", node_all_reduce}};
+  static const std::vector<NamedFamily> all = {ROOFMARK_FAMILIES(ROOFMARK_ENTRY)};
   return all;
 }
 
