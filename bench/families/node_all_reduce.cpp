@@ -186,7 +186,7 @@ Case all_reduce_case(const DeviceInfo& device, const std::shared_ptr<Node>& node
 
 }  // namespace
 
-std::vector<Group> node_all_reduce(const Listing& listing) {
+std::vector<Group> all_reduce(const Listing& listing) {
   if (listing.fabric || listing.only_device || listing.device.backend != Backend::cuda || !&cuda_devices) return {};
   const std::vector<int> ordinals = cuda_devices().ordinals;
   if (ordinals.size() < 2 || listing.device.id != "cuda:" + std::to_string(ordinals.front())) return {};
