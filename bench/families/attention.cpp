@@ -9,7 +9,7 @@
 #include <set>
 
 #include "bench/support/attention_operands.hpp"
-#include "bench/support/groups.hpp"
+#include "bench/support/case_list.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/device/random.hpp"
 
@@ -36,8 +36,7 @@ class PreparedAttention final : public Prepared {
 
   void launch(Stream stream, int slot) override { plan_->launch(operands_.at(slot), workspace_.get(), stream); }
 
-  // Every element against the reference that is fast enough for it, and where that is not float64 itself, all heads of a few
-  // queries against float64: the reference is held to it too.
+  // Every element against the fast reference; where that is not float64, also all heads of a few queries against float64.
   Verification verify(int slot) override {
     const bool rounds = plan_->rounds_scores();
     const CheckedOutput exact = operands_.checked(slot, reference_.exact, rounds);
@@ -64,7 +63,7 @@ class PreparedAttention final : public Prepared {
   }
 
  private:
-  /// Of each batch the first query, the last and six drawn.
+  /// Per batch: the first query, the last, and six random ones.
   std::set<std::int64_t> sampled_rows() const {
     std::set<std::int64_t> chosen;
     for (std::int64_t batch = 0; batch < problem_.batch; ++batch) {
@@ -88,7 +87,7 @@ class PreparedAttention final : public Prepared {
   std::size_t workspace_bytes_ = 0;
 };
 
-/// An implementation by its name in the case, with its table, null where the build has none.
+/// An implementation: its name in the case and its kernels, null where the build has none.
 struct Implementation {
   std::string_view name;
   const AttentionKernels* kernels;
@@ -138,9 +137,9 @@ Case make_case(const Listing& listing, const AttentionProblem& p, std::string_vi
 }
 
 /// `impls`: most important first. The best tiled kernel of this device is compared with each of the others.
-void add(Groups& groups, const AttentionProblem& problem, const std::vector<std::string_view>& impls) {
+void add(CaseList& list, const AttentionProblem& problem, const std::vector<std::string_view>& impls) {
   Group group;
-  for (std::string_view impl : impls) group.cases.push_back(make_case(groups.listing(), problem, impl));
+  for (std::string_view impl : impls) group.cases.push_back(make_case(list.listing(), problem, impl));
   const auto find = [&](std::string_view impl) -> const Case* {
     const auto at = std::find_if(group.cases.begin(), group.cases.end(),
                                  [&](const Case& c) { return value_of(c.shape, "impl") == impl && c.unsupported.empty(); });
@@ -152,12 +151,12 @@ void add(Groups& groups, const AttentionProblem& problem, const std::vector<std:
     const Case* other = find(impl);
     if (tiled && other && tiled != other) group.comparisons.push_back(compare(*tiled, *other));
   }
-  groups.add(std::move(group));
+  list.add(std::move(group));
 }
 
 constexpr std::int64_t kHeadsTimesDim = 8192;
 
-/// Batch 1, heads x d = 8192; grouped: eight query heads to a key-value head.
+/// Batch 1, heads x d = 8192; grouped: eight query heads per key-value head.
 AttentionProblem self_attention(DataType type, std::int64_t head_dim, std::int64_t length, bool causal, bool grouped = true) {
   const std::int64_t heads = kHeadsTimesDim / head_dim;
   return {1, heads, grouped ? heads / 8 : heads, length, length, head_dim, type, causal};
@@ -167,31 +166,30 @@ const std::vector<std::string_view> kFused = {kMma, kWgmma, kCudnn};
 const std::vector<std::string_view> kFusedOrNot = {kMma, kWgmma, kCudnn, kUnfused};
 const std::vector<std::string_view> kAll = {kMma, kWgmma, kCudnn, kUnfused, kNaive};
 
-/// A launch of the naive way takes a good part of a second at 4096 and 16 times that at 16k, which only the headline is worth;
-/// matrices of more than 16k x 16k for 64 heads do not fit beside each other.
+/// A naive launch takes a good part of a second at 4096 and 16 times as long at 16k, which is for the headline alone. Score
+/// matrices beyond 16k x 16k for 64 heads do not fit into memory together.
 constexpr std::int64_t kNaiveQuickEnough = 4096, kMatrixMost = 16384, kLongest = 65536;
 
-void list_gpu(Groups& groups) {
-  const Listing& listing = groups.listing();
+void list_gpu(CaseList& list) {
+  const Listing& listing = list.listing();
   const auto bf16 = DataType::bf16, fp16 = DataType::fp16;
   if (listing.suite == SuiteName::quick) {
-    for (bool causal : {false, true}) add(groups, self_attention(bf16, 128, 4096, causal), kFusedOrNot);
+    for (bool causal : {false, true}) add(list, self_attention(bf16, 128, 4096, causal), kFusedOrNot);
     return;
   }
   if (listing.suite == SuiteName::baseline) {
     for (std::int64_t length : {1024, 4096, 8192, 16384}) {
-      add(groups, self_attention(bf16, 128, length, false), length <= kNaiveQuickEnough ? kAll : kFusedOrNot);
+      add(list, self_attention(bf16, 128, length, false), length <= kNaiveQuickEnough ? kAll : kFusedOrNot);
     }
-    add(groups, self_attention(bf16, 128, 8192, true), kFusedOrNot);
-    add(groups, self_attention(bf16, 128, 16384, true), kFused);
-    add(groups, self_attention(bf16, 64, 8192, true), kFused);
-    add(groups, self_attention(bf16, 256, 8192, true), kFused);
-    add(groups, self_attention(fp16, 128, 8192, true), kFused);
+    add(list, self_attention(bf16, 128, 8192, true), kFusedOrNot);
+    add(list, self_attention(bf16, 128, 16384, true), kFused);
+    add(list, self_attention(bf16, 64, 8192, true), kFused);
+    add(list, self_attention(bf16, 256, 8192, true), kFused);
+    add(list, self_attention(fp16, 128, 8192, true), kFused);
     return;
   }
-  // bf16 has every length with every head dimension, mask and grouping of the heads; its headline, d 128 and eight query heads
-  // to a key-value head, goes on to 64k. fp16 runs through the same instructions: the headline's lengths, and one of the
-  // others.
+  // bf16: every length, head dimension, mask and grouping; the headline, d 128 with eight query heads per key-value head, goes
+  // up to 64k. fp16 uses the same instructions: the lengths of the headline, and one length for the rest.
   for (DataType type : {bf16, fp16}) {
     for (std::int64_t head_dim : {128, 64, 256}) {
       for (bool grouped : {true, false}) {
@@ -200,7 +198,7 @@ void list_gpu(Groups& groups) {
           for (std::int64_t length = 512; length <= (type == bf16 && headline ? kLongest : kMatrixMost); length *= 2) {
             if (!every_length && length != kNaiveQuickEnough) continue;
             const bool naive = every_length && length <= (type == bf16 && headline ? kMatrixMost : kNaiveQuickEnough);
-            add(groups, self_attention(type, head_dim, length, causal, grouped),
+            add(list, self_attention(type, head_dim, length, causal, grouped),
                 length > kMatrixMost ? kFused
                 : naive              ? kAll
                                      : kFusedOrNot);
@@ -211,14 +209,14 @@ void list_gpu(Groups& groups) {
   }
 }
 
-// Eight heads; float64 makes the check of a longer sequence longer than its measuring.
-void list_cpu(Groups& groups) {
-  const Listing& listing = groups.listing();
+// Eight heads; the float64 check of a longer sequence would take longer than its measurement.
+void list_cpu(CaseList& list) {
+  const Listing& listing = list.listing();
   const auto problem = [](std::int64_t head_dim, std::int64_t length, bool causal, std::int64_t kv_heads = 8) {
     return AttentionProblem{1, 8, kv_heads, length, length, head_dim, DataType::fp32, causal};
   };
   if (listing.suite == SuiteName::quick) {
-    add(groups, problem(128, 512, false), {kTiled, kNaive});
+    add(list, problem(128, 512, false), {kTiled, kNaive});
     return;
   }
   const bool full = listing.suite == SuiteName::full;
@@ -226,38 +224,39 @@ void list_cpu(Groups& groups) {
     for (std::int64_t length = 512; length <= (full ? 2048 : 1024); length *= 2) {
       std::vector<std::string_view> impls = {kTiled};
       if (length == 512 || (full && length == 1024)) impls.push_back(kNaive);
-      add(groups, problem(128, length, causal), impls);
+      add(list, problem(128, length, causal), impls);
     }
     if (!full) continue;
-    for (std::int64_t head_dim : {64, 256}) add(groups, problem(head_dim, 1024, causal), {kTiled});
-    add(groups, problem(128, 1024, causal, 1), {kTiled});
+    for (std::int64_t head_dim : {64, 256}) add(list, problem(head_dim, 1024, causal), {kTiled});
+    add(list, problem(128, 1024, causal, 1), {kTiled});
   }
 }
 
-/// One element, primes, a tile and one more, other numbers of queries than of keys, rows that see nothing, grouped heads, more
-/// than a tile per SM, enough keys to go several times around the stages of a pipeline, and rows of scores that no block holds.
-void list_contract(Groups& groups) {
-  const bool gpu = groups.on_gpu();
+/// One element, primes, a tile plus one, different numbers of queries and keys, rows without visible keys, grouped heads,
+/// several tiles per SM, enough keys to wrap around the pipeline's stages several times, and rows of scores larger than a
+/// block's memory.
+void list_contract(CaseList& list) {
+  const bool gpu = list.on_gpu();
   const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
   const std::vector<std::string_view> impls = gpu ? kAll : std::vector{kTiled, kNaive};
   for (DataType type : types) {
     for (std::int64_t d : {64, 128, 256}) {
-      add(groups, {1, 1, 1, 1, 1, d, type, false}, impls);
-      add(groups, {2, 2, 1, 127, 127, d, type, true}, impls);
-      add(groups, {1, 2, 1, 129, 129, d, type, false}, impls);
-      add(groups, {1, 2, 2, 33, 200, d, type, true}, impls);
-      add(groups, {1, 3, 1, 200, 33, d, type, true}, impls);
+      add(list, {1, 1, 1, 1, 1, d, type, false}, impls);
+      add(list, {2, 2, 1, 127, 127, d, type, true}, impls);
+      add(list, {1, 2, 1, 129, 129, d, type, false}, impls);
+      add(list, {1, 2, 2, 33, 200, d, type, true}, impls);
+      add(list, {1, 3, 1, 200, 33, d, type, true}, impls);
       if (!gpu) continue;
-      const std::int64_t kv_heads = groups.listing().device.multiprocessors / 8 + 1;
-      add(groups, {1, 8 * kv_heads, kv_heads, 200, 70, d, type, true}, {kMma, kWgmma});
-      add(groups, {1, 1, 1, 20, 600, d, type, true}, {kMma, kWgmma});
+      const std::int64_t kv_heads = list.listing().device.multiprocessors / 8 + 1;
+      add(list, {1, 8 * kv_heads, kv_heads, 200, 70, d, type, true}, {kMma, kWgmma});
+      add(list, {1, 1, 1, 20, 600, d, type, true}, {kMma, kWgmma});
     }
-    if (gpu) add(groups, {2, 2, 1, 3, 4097, 128, type, false}, {kNaive, kUnfused});
+    if (gpu) add(list, {2, 2, 1, 3, 4097, 128, type, false}, {kNaive, kUnfused});
   }
 }
 
 }  // namespace
 
-std::vector<Group> attention(const Listing& listing) { return list_groups(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> attention(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
 }  // namespace roofmark

@@ -9,46 +9,44 @@
 
 #include "bench/families/gemm.hpp"
 #include "bench/families/stream.hpp"
-#include "bench/support/listing.hpp"
+#include "bench/support/case_list.hpp"
+#include "bench/support/rounding.hpp"
+#include "bench/support/slots.hpp"
 
 namespace roofmark {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// Long enough that launching and ending cost less than half a percent of it, short enough for many samples.
+// Launch and tail cost less than 0.5 % of this time; it is short enough for many samples.
 constexpr double kLaunchSeconds = 2e-3;
 
-/// A launch writes its sink and nothing else.
+/// A launch writes its sink and no other memory.
 class Probe : public Prepared {
  public:
   Probe(const Setup& setup, DataType type, std::size_t count)
-      : device_(setup.device), type_(type), count_(count), sinks_(device_.allocate(setup.slots * bytes())) {
-    device_.poison(sinks_.get(), setup.slots * bytes());
-  }
+      : device_(setup.device), slots_(setup, SlotLayout({SlotArray::output(type, count)})) {}
   std::vector<Output> outputs(int slot) override { return {output(slot)}; }
 
  protected:
-  Output output(int slot) { return {static_cast<std::byte*>(sinks_.get()) + slot * bytes(), type_, count_}; }
+  Output output(int slot) { return slots_.output(slot, 0); }
   /// The sink's elements as doubles.
   std::vector<double> results(int slot) {
-    std::vector<std::byte> raw(bytes());
-    device_.to_host(raw.data(), output(slot).data, raw.size());
-    std::vector<double> values(count_);
-    for (std::size_t i = 0; i < count_; ++i) values[i] = load_as_double(type_, raw.data(), i);
+    const Output sinks = output(slot);
+    std::vector<std::byte> raw(sinks.count * size_of(sinks.type));
+    device_.to_host(raw.data(), sinks.data, raw.size());
+    std::vector<double> values(sinks.count);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = load_as_double(sinks.type, raw.data(), i);
     return values;
   }
   Device& device_;
 
  private:
-  std::size_t bytes() const { return count_ * size_of(type_); }
-  DataType type_;
-  std::size_t count_;
-  Memory sinks_;
+  Slots slots_;
 };
 
-/// The greatest |got[i] - expected[i % n]| / scale[i % n], n = expected.size(): what is computed n elements apart is computed
-/// alike and must have the same bits, else the error is infinite. NaN when a result is.
+/// The maximum of |got[i] - expected[i % n]| / scale[i % n], n = expected.size(). Elements n apart are computed in the same
+/// way: different bits give an infinite error. NaN where a result is NaN.
 double worst_error(const std::vector<double>& got, const std::vector<double>& expected, const std::vector<double>& scale) {
   const std::size_t n = expected.size();
   double worst = 0;
@@ -87,7 +85,8 @@ class FmaProbe final : public Probe {
                                 "every chain's end, against the same steps on the host, in u");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override {
-    return {{"steps a chain", std::to_string(steps_)}, {"chains", std::to_string(kernels_.fma_layout(type_, target_).chains)}};
+    return {{"steps per chain", std::to_string(steps_)},
+            {"chains", std::to_string(kernels_.fma_layout(type_, target_).chains)}};
   }
 
  private:
@@ -112,8 +111,8 @@ class Exp2Probe final : public Probe {
     kernels_.exp2(static_cast<float*>(output(slot).data), steps_, target_, stream);
   }
   Verification verify(int slot) override {
-    // The instruction errs by 2^-22 relatively (PTX ISA, ex2); at the fixed point x an error comes back times -x ln 2 = -0.444
-    // a step, so it settles below 1 / (1 - 0.444) of that: 7.2 u.
+    // The instruction's relative error is 2^-22 (PTX ISA, ex2). At the fixed point x each step multiplies an error by
+    // -x ln 2 = -0.444, so the total stays below 1 / (1 - 0.444) of that: 7.2 u.
     constexpr double bound = 8;
     const double u = unit_roundoff(DataType::fp32) * kExp2FixedPoint;
     return Verification::within(worst_error(results(slot), {kExp2FixedPoint}, {u}), bound,
@@ -152,9 +151,9 @@ class TensorCoreProbe final : public Probe {
         "every lane's sum of its elements, in u of the accumulator x root of the sum of its terms' squares");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override {
-    return {
-        {"product per block", fmt::format("{} x {} x {}, {} times per iteration", layout_.m, layout_.n, layout_.k, layout_.depth)},
-        {"iterations", std::to_string(iterations_)}};
+    return {{"product per block",
+             fmt::format("{} x {} x {}, {} times per iteration", layout_.m, layout_.n, layout_.k, layout_.depth)},
+            {"iterations", std::to_string(iterations_)}};
   }
 
  private:
@@ -173,15 +172,16 @@ class TensorCoreProbe final : public Probe {
     return values;
   }
 
-  /// Unit roundoff of the accumulator. For fp8 the sums keep about 14 bits (DeepSeek-V3 report, section 3.5.2).
+  /// Unit roundoff of the accumulator.
   double u() const {
-    return is_integer(probe_.type) ? 1 : probe_.type == DataType::fp8 ? 0x1p-13 : unit_roundoff(probe_.accumulate);
+    if (is_integer(probe_.type)) return 1;
+    return probe_.type == DataType::fp8 ? tensor_core_unit(probe_.type) : unit_roundoff(probe_.accumulate);
   }
 
-  /// An accumulation aligns instruction_k products and the sum so far and cuts each at 2u of the greatest (with fp16 sums the
-  /// whole is rounded instead): an error of random sign, independent from one k to the next, but the same in each of `depth`
-  /// rounds over the same data. The root of the sum of the squares of all terms bounds what is cut. Then the lane adds up its
-  /// elements. Eight standard deviations are allowed; integers are exact.
+  /// An accumulation aligns instruction_k products with the running sum and truncates each at 2u of the largest (fp16 sums are
+  /// rounded instead): an error of random sign, independent between values of k, but the same in each of `depth` rounds over
+  /// the same data. The root of the sum of the squared terms bounds the truncated amount. Then the lane adds up its elements.
+  /// The bound is eight standard deviations; integers are exact.
   double bound() const {
     if (is_integer(probe_.type)) return 0;
     const double cuts = probe_.accumulate == DataType::fp16 ? 1 : layout_.instruction_k + 1;
@@ -226,7 +226,7 @@ class TensorCoreProbe final : public Probe {
   std::vector<double> sums_, scales_;  ///< of a block's lanes
 };
 
-/// Reads of `bytes` of data, whose 8-byte words are summed; `launch` is told where the sums go.
+/// Reads `bytes` of data and sums their 8-byte words into the sinks.
 class ReadProbe final : public Probe {
  public:
   using Read = std::function<void(std::uint64_t* sinks, const void* data, Stream)>;
@@ -271,7 +271,7 @@ class LaunchProbe final : public Prepared {
   const CeilingKernels& kernels_;
 };
 
-/// A case that does `amount` of one thing. Warm: what it reads is small, or is meant to be in a cache.
+/// A case that demands `amount` of one resource. Warm: its data is small, or belongs into a cache.
 Case probe_case(std::string operation, DataType type, Shape shape, const Resource& resource, double amount) {
   Case c;
   c.family = "ceilings";
@@ -320,8 +320,9 @@ class Lister {
       : listing_(listing),
         device_(listing.device),
         kernels_(kernels),
-        target_{device_.compute_capability, std::max(device_.multiprocessors, 1)} {
-    listing_.cache.reset();  // what the user asks of other cases moves no roof
+        target_{device_.compute_capability, std::max(device_.multiprocessors, 1)},
+        list_(listing_) {
+    listing_.cache.reset();  // --cache must not move a roof
   }
 
   std::vector<Group> list() && {
@@ -342,13 +343,13 @@ class Lister {
       cpu_cache_reads();
     }
     for (StreamOp op : {StreamOp::read, StreamOp::write, StreamOp::copy, StreamOp::triad}) dram(op);
-    return std::move(groups_);
+    return list_.take();
   }
 
  private:
-  void add(Case c) { groups_.push_back({{std::move(c)}, {}}); }
+  void add(Case c) { list_.add(std::move(c)); }
 
-  /// Steps or repeats of a launch, from how many are made a clock.
+  /// Steps or repeats per launch, from their number per clock.
   std::size_t count_for(double per_clock, std::size_t multiple = 1) const {
     const double clock_hz = device_.highest_clock_hz.value_or(device_.backend == Backend::cuda ? 1.5e9 : 3e9);
     const double seconds = listing_.short_probes ? kLaunchSeconds / 100 : kLaunchSeconds;
@@ -361,7 +362,7 @@ class Lister {
     const std::size_t steps = count_for(layout.steps_per_clock, kStepMultiple);
     const bool one_core = device_.backend == Backend::cpu && shape.front().second == "one";
     Case c = probe_case("fma", type, shape, fma_resource(type, one_core), 2.0 * layout.chains * steps);
-    c.slot_bytes = layout.chains * size_of(type);
+    c.slot_bytes = aligned(layout.chains * size_of(type));
     if (layout.chains == 0) c.unsupported = "the processor has no fused multiply-add in this type";
     c.prepare = [&kernels = kernels_, type, target, steps](const Setup& setup) -> std::unique_ptr<Prepared> {
       return std::make_unique<FmaProbe>(setup, kernels, type, target, steps);
@@ -382,7 +383,7 @@ class Lister {
       const double operations = 2.0 * layout.m * layout.n * layout.k * layout.depth * layout.blocks * iterations;
       Case c = probe_case(wgmma ? "wgmma" : "mma", type, {{"accumulate", std::string(name(accumulate))}},
                           tensor_resource(type, accumulate), operations);
-      c.slot_bytes = static_cast<std::size_t>(layout.blocks) * layout.warps * 32 * size_of(sink_type(type));
+      c.slot_bytes = aligned(static_cast<std::size_t>(layout.blocks) * layout.warps * 32 * size_of(sink_type(type)));
       c.shared_bytes = static_cast<std::size_t>(layout.m + layout.n) * layout.k * size_of(type);
       if (layout.blocks == 0) {
         c.unsupported = fmt::format("compute capability {}.{} has no {} on {}", target_.compute_capability / 10,
@@ -395,12 +396,12 @@ class Lister {
     }
   }
 
-  /// One product per type, large enough that neither its ends nor the memory show, by the best that the library proposes.
+  /// One product per type by the fastest algorithm of the library, large enough that neither its tail nor the memory matters.
   void library_products() {
     using enum DataType;
     const std::int64_t size = listing_.short_probes ? 256 : 8192;
     for (DataType type : {fp64, tf32, fp16, bf16, fp8, int8}) {
-      // Without tensor cores for it fp64 would be another resource's, and take a second.
+      // Without fp64 tensor cores the product would load another resource, and take a second.
       if (type == fp64 && kernels_.tensor_layout({TensorInstruction::mma, fp64, fp64}, target_).blocks == 0) continue;
       Case c = gemm_case(listing_, type, size, size, size, "tn", "tuned");
       c.family = "ceilings";
@@ -415,19 +416,19 @@ class Lister {
     const ChainLayout layout = kernels_.exp2_layout(target_);
     const std::size_t steps = count_for(layout.steps_per_clock, kStepMultiple);
     Case c = probe_case("exp2", DataType::fp32, {}, resource::exp, static_cast<double>(layout.chains) * steps);
-    c.slot_bytes = layout.chains * sizeof(float);
+    c.slot_bytes = aligned(layout.chains * sizeof(float));
     c.prepare = [&kernels = kernels_, target = target_, steps](const Setup& setup) -> std::unique_ptr<Prepared> {
       return std::make_unique<Exp2Probe>(setup, kernels, target, steps);
     };
     add(std::move(c));
   }
 
-  /// `times`: how often each word is read in a launch; the amount is bytes x times.
+  /// A launch reads each word `times` times; the amount is bytes x times.
   void read(std::string operation, Shape shape, const Resource& resource, std::size_t bytes, std::size_t sinks,
             std::size_t times, const ReadProbe::Read& read) {
     shape.emplace_back("bytes", std::to_string(bytes));
     Case c = probe_case(std::move(operation), DataType::fp32, std::move(shape), resource, static_cast<double>(bytes) * times);
-    c.slot_bytes = sinks * sizeof(std::uint64_t);
+    c.slot_bytes = aligned(sinks * sizeof(std::uint64_t));
     c.shared_bytes = bytes;
     c.prepare = [bytes, sinks, times, read](const Setup& setup) -> std::unique_ptr<Prepared> {
       return std::make_unique<ReadProbe>(setup, sinks, bytes, times, read);
@@ -436,7 +437,7 @@ class Lister {
   }
 
   void shared_read() {
-    constexpr double bytes_per_clock = 128;  // of an SM
+    constexpr double bytes_per_clock = 128;  // per SM
     const std::size_t bytes = kernels_.shared_read_bytes();
     const std::size_t repeats = count_for(bytes_per_clock / bytes);
     read("shared_read", {}, resource::shared, bytes, kernels_.shared_read_sinks(target_), repeats * target_.processors,
@@ -445,7 +446,7 @@ class Lister {
          });
   }
 
-  /// `part` bytes for each processor.
+  /// Each processor reads `part` bytes.
   void cache_read(const std::string& level, const Resource& resource, std::size_t part, double bytes_per_clock) {
     constexpr std::size_t granule = 16384;
     part = std::max(part / granule, std::size_t{1}) * granule;
@@ -457,16 +458,16 @@ class Lister {
   }
 
   void l2_reads() {
-    constexpr double bytes_per_clock = 48;  // of an SM, about
+    constexpr double bytes_per_clock = 48;  // per SM, about
     const std::size_t total = device_.last_level_cache_bytes();
     std::vector<std::size_t> sizes = {total / 4, total / 2};
-    // Half of a large L2 is nearer to an SM than the other: 24 MB is what others measured.
+    // One half of a large L2 is nearer to an SM than the other; 24 MB is the size that published measurements use.
     if (24'000'000 < total * 3 / 4) sizes.push_back(24'000'000);
     for (std::size_t bytes : sizes) cache_read("l2", resource::l2, bytes / target_.processors, bytes_per_clock);
   }
 
-  /// Every core reads a set of its own: half of its first level; of each further one a set well above its share of the level
-  /// before and as far below its share of this.
+  /// Every core reads its own set: half of its first level; for each further level, the geometric mean of its shares of the
+  /// level before and of this one.
   void cpu_cache_reads() {
     constexpr double bytes_per_clock[] = {64, 32, 16};
     const Resource* resources[] = {&resource::l1, &resource::l2, &resource::l3};
@@ -482,7 +483,7 @@ class Lister {
   }
 
   void dram(StreamOp op) {
-    // On a GPU long enough that launching does not show.
+    // On a GPU long enough to hide the launch.
     const std::size_t least = device_.backend == Backend::cuda ? 4096 * kMiB : 64 * kMiB;
     const std::size_t array = listing_.short_probes ? kMiB : std::max(4 * device_.last_level_cache_bytes(), least);
     const std::size_t wanted = array_count(op) * array;
@@ -509,7 +510,7 @@ class Lister {
   const DeviceInfo& device_;
   const CeilingKernels& kernels_;
   ProbeTarget target_;
-  std::vector<Group> groups_;
+  CaseList list_;
 };
 
 }  // namespace

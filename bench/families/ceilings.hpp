@@ -9,11 +9,11 @@
 
 namespace roofmark {
 
-/// The cases that raise the empirical ceilings, the same for every suite: no choice of cases moves a roof. Each demands one
-/// resource, for about 2 ms but for DRAM and launches.
+/// The probes that set the empirical ceilings, the same for every suite and filter. Each loads one resource for about 2 ms,
+/// except for DRAM and launches.
 std::vector<Group> ceilings(const Listing& listing);
 
-/// The same with these kernels in place of the device's own.
+/// The same with other kernels than the device's.
 std::vector<Group> ceilings(const Listing& listing, const CeilingKernels& kernels);
 
 }  // namespace roofmark

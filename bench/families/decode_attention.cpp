@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/support/attention_operands.hpp"
-#include "bench/support/groups.hpp"
+#include "bench/support/case_list.hpp"
 #include "bench/support/listing.hpp"
 
 namespace roofmark {
@@ -36,14 +36,14 @@ class PreparedDecodeAttention final : public Prepared {
   Memory workspace_;
 };
 
-void add(Groups& groups, DataType type, std::int64_t batch, std::int64_t heads, std::int64_t kv_heads, std::int64_t keys,
+void add(CaseList& list, DataType type, std::int64_t batch, std::int64_t heads, std::int64_t kv_heads, std::int64_t keys,
          std::int64_t head_dim) {
   const AttentionProblem p = {batch, heads, kv_heads, 1, keys, head_dim, type, false};
-  const Backend backend = groups.listing().device.backend;
+  const Backend backend = list.listing().device.backend;
   const DecodeAttentionKernels* kernels = select(backend, &cuda::decode_attention, &cpu::decode_attention);
   const AttentionReference* reference = select(backend, &cuda::attention_reference, &cpu::attention_reference);
 
-  Case made = attention_case(groups.listing(), p);
+  Case made = attention_case(list.listing(), p);
   made.family = "decode_attention";
   made.shape = {{"batch", std::to_string(batch)}, {"heads", std::to_string(heads)}, {"kv_heads", std::to_string(kv_heads)},
                 {"keys", std::to_string(keys)},   {"d", std::to_string(head_dim)},  {"impl", "split"},
@@ -58,64 +58,65 @@ void add(Groups& groups, DataType type, std::int64_t batch, std::int64_t heads, 
       return std::make_unique<PreparedDecodeAttention>(setup, p, *kernels, *reference);
     };
   }
-  groups.add({{std::move(made)}, {}});
+  list.add(std::move(made));
 }
 
-void list_gpu(Groups& groups) {
-  const SuiteName suite = groups.listing().suite;
+void list_gpu(CaseList& list) {
+  const SuiteName suite = list.listing().suite;
   constexpr auto kBf16 = DataType::bf16, kFp16 = DataType::fp16;
   constexpr std::int64_t k1 = 1024;
-  if (suite == SuiteName::quick) return add(groups, kBf16, 16, 64, 8, 32 * k1, 128);
+  if (suite == SuiteName::quick) return add(list, kBf16, 16, 64, 8, 32 * k1, 128);
   if (suite == SuiteName::baseline) {
-    for (const std::int64_t keys : {4 * k1, 32 * k1, 128 * k1}) add(groups, kBf16, 1, 64, 8, keys, 128);
-    for (const std::int64_t keys : {4 * k1, 32 * k1, 128 * k1}) add(groups, kBf16, 16, 64, 8, keys, 128);
-    add(groups, kBf16, 64, 64, 8, 4 * k1, 128);
-    add(groups, kBf16, 16, 32, 32, 4 * k1, 128);
-    add(groups, kFp16, 16, 64, 8, 4 * k1, 256);
-    add(groups, kFp16, 16, 64, 8, 4 * k1, 64);
+    for (const std::int64_t keys : {4 * k1, 32 * k1, 128 * k1}) add(list, kBf16, 1, 64, 8, keys, 128);
+    for (const std::int64_t keys : {4 * k1, 32 * k1, 128 * k1}) add(list, kBf16, 16, 64, 8, keys, 128);
+    add(list, kBf16, 64, 64, 8, 4 * k1, 128);
+    add(list, kBf16, 16, 32, 32, 4 * k1, 128);
+    add(list, kFp16, 16, 64, 8, 4 * k1, 256);
+    add(list, kFp16, 16, 64, 8, 4 * k1, 64);
     return;
   }
   for (const DataType type : {kBf16, kFp16}) {
     for (const std::int64_t batch : {1, 4, 16, 64}) {
       for (std::int64_t keys = k1; keys <= 128 * k1; keys *= 2) {
-        if (type == kBf16 || batch == 16) add(groups, type, batch, 64, 8, keys, 128);
+        if (type == kBf16 || batch == 16) add(list, type, batch, 64, 8, keys, 128);
       }
     }
     for (const std::int64_t keys : {4 * k1, 32 * k1}) {
-      for (const std::int64_t head_dim : {64, 256}) add(groups, type, 16, 64, 8, keys, head_dim);
-      add(groups, type, 16, 32, 8, keys, 128);
-      add(groups, type, 4, 64, 64, keys, 128);
+      for (const std::int64_t head_dim : {64, 256}) add(list, type, 16, 64, 8, keys, head_dim);
+      add(list, type, 16, 32, 8, keys, 128);
+      add(list, type, 4, 64, 64, keys, 128);
     }
   }
 }
 
-// Llama 3 8B's heads; the reference takes longer than the measuring.
-void list_cpu(Groups& groups) {
-  const SuiteName suite = groups.listing().suite;
-  add(groups, DataType::fp32, 1, 32, 8, 4096, 128);
+// The heads of Llama 3 8B; the reference takes longer than the measurement.
+void list_cpu(CaseList& list) {
+  const SuiteName suite = list.listing().suite;
+  add(list, DataType::fp32, 1, 32, 8, 4096, 128);
   if (suite == SuiteName::quick) return;
-  add(groups, DataType::fp32, 4, 32, 8, 1024, 128);
-  add(groups, DataType::fp32, 1, 8, 8, 4096, 128);
+  add(list, DataType::fp32, 4, 32, 8, 1024, 128);
+  add(list, DataType::fp32, 1, 8, 8, 4096, 128);
   if (suite == SuiteName::baseline) return;
-  add(groups, DataType::fp32, 1, 32, 8, 16384, 128);
-  for (const std::int64_t head_dim : {64, 256}) add(groups, DataType::fp32, 1, 32, 8, 4096, head_dim);
+  add(list, DataType::fp32, 1, 32, 8, 16384, 128);
+  for (const std::int64_t head_dim : {64, 256}) add(list, DataType::fp32, 1, 32, 8, 4096, head_dim);
 }
 
-/// One key, primes, fewer keys than a part has, more than eight heads to a key, and numbers of them that eight does not divide.
-void list_contract(Groups& groups) {
-  const bool gpu = groups.on_gpu();
+/// One key, primes, fewer keys than one split, more than eight heads per key, and numbers of heads that are no multiple of
+/// eight.
+void list_contract(CaseList& list) {
+  const bool gpu = list.on_gpu();
   for (const DataType type : gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32}) {
     for (const std::int64_t d : {64, 128, 256}) {
-      for (const std::int64_t keys : {1, 7, 127, 600, 2100}) add(groups, type, 1, 8, 1, keys, d);
-      add(groups, type, 3, 4, 4, 257, d);
-      add(groups, type, 2, 24, 2, 300, d);
-      add(groups, type, 1, 3, 1, 65, d);
+      for (const std::int64_t keys : {1, 7, 127, 600, 2100}) add(list, type, 1, 8, 1, keys, d);
+      add(list, type, 3, 4, 4, 257, d);
+      add(list, type, 2, 24, 2, 300, d);
+      add(list, type, 1, 3, 1, 65, d);
     }
   }
 }
 
 }  // namespace
 
-std::vector<Group> decode_attention(const Listing& listing) { return list_groups(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> decode_attention(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
 }  // namespace roofmark

@@ -9,10 +9,9 @@
 
 namespace roofmark {
 
-/// D [m, n] = A [m, k] x B [k, n] through the device's library, on `type` (that of A and B). `layout` is tn, nt, nn or tt;
-/// `algo` is default (the library's first choice) or tuned (the fastest of up to 8 that it proposes, timed while preparing).
-/// The family is "gemm"; a caller may change it before it lists the case. Throws std::invalid_argument for an unknown layout
-/// or algo, or a size below 1.
+/// D [m, n] = A [m, k] x B [k, n] by the device's library; `type` is that of A and B. `layout` is tn, nt, nn or tt; `algo` is
+/// default (the library's first choice) or tuned (the fastest of up to 8 algorithms, timed in prepare). The family is "gemm"; a
+/// caller may change it before listing the case. Throws std::invalid_argument for an unknown layout or algo, or a size below 1.
 Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k,
                const std::string& layout = "tn", const std::string& algo = "default");
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/support/groups.hpp"
-#include "bench/support/listing.hpp"
+#include "bench/support/case_list.hpp"
+#include "bench/support/slots.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/collective_data.hpp"
@@ -192,8 +192,8 @@ std::vector<Group> all_reduce(const Listing& listing) {
   if (ordinals.size() < 2 || listing.device.id != "cuda:" + std::to_string(ordinals.front())) return {};
 
   const auto node = std::make_shared<Node>(ordinals);
-  Groups groups(listing);
-  const auto add = [&](const Problem& problem) { groups.add({{all_reduce_case(listing.device, node, problem)}, {}}); };
+  CaseList list(listing);
+  const auto add = [&](const Problem& problem) { list.add(all_reduce_case(listing.device, node, problem)); };
   const auto sweep = [&](DataType type, Reduction reduction, bool in_place, std::size_t factor) {
     constexpr std::size_t kLeast = 8, kMost = std::size_t{16} << 30;
     for (std::size_t bytes = kLeast; bytes <= kMost; bytes *= factor) add({type, reduction, bytes / size_of(type), in_place});
@@ -224,7 +224,7 @@ std::vector<Group> all_reduce(const Listing& listing) {
       for (const Reduction reduction : {Reduction::max, Reduction::avg}) sweep(DataType::fp32, reduction, false, 16);
       break;
   }
-  return groups.take();
+  return list.take();
 }
 
 }  // namespace roofmark

@@ -8,10 +8,9 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
-#include <set>
 
-#include "bench/support/groups.hpp"
-#include "bench/support/listing.hpp"
+#include "bench/support/case_list.hpp"
+#include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/traffic.hpp"
 
@@ -24,31 +23,38 @@ const StreamKernels* kernels_for(Backend backend) { return select(backend, &cuda
 
 constexpr unsigned char kFillByte = 0x3c;
 
-/// Exact in every type, so that the expected values are too.
+/// Exact in every type, so that the expected values are exact too.
 double scalar(StreamOp op, DataType type) {
   if (op != StreamOp::write) return 13.0 / 32.0;
   constexpr unsigned char bytes[] = {kFillByte, kFillByte, kFillByte, kFillByte, kFillByte, kFillByte, kFillByte, kFillByte};
   return load_as_double(type, bytes, 0);
 }
 
-std::size_t rounded_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-/// Where the arrays of a slot stand: whole pages, the inputs first, then the output or the 8 bytes of a sum.
-struct Layout {
+struct Problem {
   StreamOp op;
   DataType type;
-  std::size_t count;  ///< elements of an array
+  std::size_t count;  ///< elements per array
 
-  Layout(StreamOp op, DataType type, std::size_t bytes)
+  Problem(StreamOp op, DataType type, std::size_t bytes)
       : op(op), type(type), count(bytes / static_cast<std::size_t>(array_count(op)) / size_of(type)) {}
-  std::size_t array_bytes() const { return count * size_of(type); }
-  std::size_t stride() const { return rounded_up(array_bytes(), 4 * kKiB); }
-  std::size_t touched_bytes() const { return static_cast<std::size_t>(array_count(op)) * array_bytes(); }
-  std::size_t output_offset() const { return static_cast<std::size_t>(input_count(op)) * stride(); }
-  std::size_t slot_bytes() const { return output_offset() + (is_reduction(op) ? 4 * kKiB : stride()); }
 };
 
-/// In units of u(type) x the sum of the terms' magnitudes: the kernel's roundings, and for fp64 as many of the reference.
+constexpr std::size_t kPage = 4 * kKiB;
+constexpr std::size_t kX = 0, kY = 1, kTo = 2;
+
+/// The inputs, then the output or the sum; each starts a page.
+SlotLayout layout_of(const Problem& p) {
+  const int inputs = input_count(p.op);
+  return SlotLayout(
+      {SlotArray::input(p.type, inputs > 0 ? p.count : 0, kX), SlotArray::input(p.type, inputs > 1 ? p.count : 0, kY),
+       is_reduction(p.op) ? SlotArray::output(DataType::fp64, 1) : SlotArray::output(p.type, p.count)},
+      kPage);
+}
+
+/// Bytes of the arrays; the sum does not count.
+std::size_t touched_bytes(const Problem& p) { return static_cast<std::size_t>(array_count(p.op)) * p.count * size_of(p.type); }
+
+/// In units of u(type) x sum of |terms|: the roundings of the kernel, and for fp64 the same number of the reference.
 double linear_bound(StreamOp op, DataType type) {
   const bool narrow = type == DataType::fp16 || type == DataType::bf16;
   switch (op) {
@@ -62,10 +68,10 @@ double linear_bound(StreamOp op, DataType type) {
   }
 }
 
-/// A sum of n random terms t, added up in chunks of L, is off by a sum of rounding errors, one an addition: independent,
-/// uniform within u x the partial sum, whose mean square is that of k terms after k. Together their standard deviation is
-/// u sqrt(L / 6) sqrt(sum of t^2), in fp64 with L at most n for the kernel and the reference alike; eight of it are allowed.
-/// (The certain bound, u L x sum of |t|, would overlook a missing block of terms.)
+/// The error of a sum of n random terms t in chunks of L is a sum of rounding errors, one per addition: independent, uniform
+/// within u x the partial sum. Their standard deviation is u sqrt(L / 6) sqrt(sum of t^2); in fp64, L is at most n for both the
+/// kernel and the reference. The bound is eight standard deviations. (The worst case, u L x sum of |t|, would hide a missing
+/// block of terms.)
 Verification verify_sum(double got, const TermSums& expected, DataType type, std::size_t count) {
   constexpr double kDeviations = 8;
   const double n = static_cast<double>(count);
@@ -80,82 +86,69 @@ Verification verify_sum(double got, const TermSums& expected, DataType type, std
 
 class PreparedStream final : public Prepared {
  public:
-  PreparedStream(const Setup& setup, const Layout& layout, const StreamKernels& kernels, StreamBy by)
-      : device_(setup.device), layout_(layout), kernels_(kernels), by_(by), scalar_(scalar(layout.op, layout.type)) {
-    arrays_ = device_.allocate(static_cast<std::size_t>(setup.slots) * layout_.slot_bytes());
-    if (const std::size_t bytes = kernels_.workspace_bytes(layout_.op, layout_.count)) {
+  PreparedStream(const Setup& setup, const Problem& problem, const StreamKernels& kernels, StreamBy by)
+      : device_(setup.device),
+        problem_(problem),
+        kernels_(kernels),
+        by_(by),
+        scalar_(scalar(problem.op, problem.type)),
+        slots_(setup, layout_of(problem)) {
+    if (const std::size_t bytes = kernels_.workspace_bytes(problem_.op, problem_.count)) {
       workspace_ = device_.allocate(bytes);
       device_.zero(workspace_.get(), bytes);
-    }
-    for (int slot = 0; slot < setup.slots; ++slot) {
-      for (int i = 0; i < input_count(layout_.op); ++i) {
-        device_.fill(input(slot, i), layout_.type, layout_.count, {setup.data, setup.seed, static_cast<std::uint64_t>(i)});
-      }
-      const Output written = output(slot);
-      device_.poison(written.data, written.count * size_of(written.type));
     }
   }
 
   void launch(Stream stream, int slot) override {
-    void* to = output(slot).data;
+    const Output written = slots_.output(slot, kTo);
+    const std::size_t bytes = written.count * size_of(written.type);
     if (by_ == StreamBy::kernel) {
-      kernels_.launch(layout_.op, layout_.type, to, input(slot, 0), input(slot, 1), layout_.count, scalar_, workspace_.get(),
-                      stream);
-    } else if (layout_.op == StreamOp::copy) {
-      kernels_.library_copy(to, input(slot, 0), layout_.array_bytes(), stream);
+      kernels_.launch(problem_.op, problem_.type, written.data, slots_.at(slot, kX), slots_.at(slot, kY), problem_.count,
+                      scalar_, workspace_.get(), stream);
+    } else if (problem_.op == StreamOp::copy) {
+      kernels_.library_copy(written.data, slots_.at(slot, kX), bytes, stream);
     } else {
-      kernels_.library_fill(to, kFillByte, layout_.array_bytes(), stream);
+      kernels_.library_fill(written.data, kFillByte, bytes, stream);
     }
   }
 
   Verification verify(int slot) override {
-    const void* x = input(slot, 0);
-    const void* y = input(slot, 1);
-    const Output written = output(slot);
-    if (is_reduction(layout_.op)) {
+    const void* x = slots_.at(slot, kX);
+    const void* y = slots_.at(slot, kY);
+    const Output written = slots_.output(slot, kTo);
+    if (is_reduction(problem_.op)) {
       double got = 0;
       device_.to_host(&got, written.data, sizeof(got));
-      return verify_sum(got, device_.sum_terms(layout_.type, x, y, layout_.count), layout_.type, layout_.count);
+      return verify_sum(got, device_.sum_terms(problem_.type, x, y, problem_.count), problem_.type, problem_.count);
     }
-    const bool scales_x = layout_.op == StreamOp::scale;
-    const double constant = layout_.op == StreamOp::write ? scalar_ : 0;
-    const double beta = layout_.op == StreamOp::triad ? scalar_ : 1;
+    const bool scales_x = problem_.op == StreamOp::scale;
+    const double constant = problem_.op == StreamOp::write ? scalar_ : 0;
+    const double beta = problem_.op == StreamOp::triad ? scalar_ : 1;
     const ElementwiseError error =
-        device_.compare_linear(layout_.type, written.data, layout_.count, scales_x ? scalar_ : 1, x, beta, y, constant);
+        device_.compare_linear(problem_.type, written.data, problem_.count, scales_x ? scalar_ : 1, x, beta, y, constant);
     return Verification::within(
-        error.worst, linear_bound(layout_.op, layout_.type),
-        fmt::format("all elements, in u({}) x sum of |terms|; worst at {}", name(layout_.type), error.index));
+        error.worst, linear_bound(problem_.op, problem_.type),
+        fmt::format("all elements, in u({}) x sum of |terms|; worst at {}", name(problem_.type), error.index));
   }
 
-  std::vector<Output> outputs(int slot) override { return {output(slot)}; }
+  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kTo)}; }
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
-    return {{"elements an array", std::to_string(layout_.count)},
+    return {{"elements per array", std::to_string(problem_.count)},
             {"bytes counted", "each input read once, the output written once"}};
   }
 
  private:
-  Output output(int slot) {
-    void* data = start(slot) + layout_.output_offset();
-    if (is_reduction(layout_.op)) return {data, DataType::fp64, 1};
-    return {data, layout_.type, layout_.count};
-  }
-  std::byte* start(int slot) {
-    return static_cast<std::byte*>(arrays_.get()) + static_cast<std::size_t>(slot) * layout_.slot_bytes();
-  }
-  void* input(int slot, int i) {
-    return i < input_count(layout_.op) ? start(slot) + static_cast<std::size_t>(i) * layout_.stride() : nullptr;
-  }
-
   Device& device_;
-  Layout layout_;
+  Problem problem_;
   const StreamKernels& kernels_;
   StreamBy by_;
   double scalar_;
-  Memory arrays_, workspace_;
+  Slots slots_;
+  Memory workspace_;
 };
 
-/// Model FLOPs per element: each addition and each multiplication one.
+/// Model FLOPs per element: one per addition and per multiplication.
 int flops_per_element(StreamOp op) {
   switch (op) {
     case StreamOp::write:
@@ -174,147 +167,121 @@ std::string why_unsupported(const StreamKernels* kernels, StreamOp op, StreamBy 
   if (!kernels || !kernels->launch) return "this build has no stream kernels for the device";
   if (by == StreamBy::kernel) return {};
   const bool have = op == StreamOp::copy ? kernels->library_copy != nullptr : kernels->library_fill != nullptr;
-  return have ? "" : "no library call for this on the device";
+  return have ? "" : "the device has no library call for this";
 }
 
-/// The family's cases for one listing. A case that would take more than the listing allows is left out.
-class Lister {
- public:
-  explicit Lister(const Listing& listing)
-      : listing_(listing),
-        gpu_(listing.device.backend == Backend::cuda),
-        limit_(static_cast<std::size_t>(listing.memory_fraction * static_cast<double>(listing.device.free_bytes))) {
-    const StreamKernels* kernels = kernels_for(listing.device.backend);
-    for (DataType type : {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16}) {
-      if (!kernels || kernels->supports(type)) types_.push_back(type);
+// On a GPU each array exceeds four times the last-level cache. On the CPU all arrays together exceed it twofold: filling and
+// checking larger ones would take longer than measuring them.
+std::size_t dram_bytes(const DeviceInfo& device) {
+  const std::size_t times = device.backend == Backend::cuda ? 16 : 8;
+  return std::bit_ceil(std::max(times * device.last_level_cache_bytes(), 256 * kMiB));
+}
+std::size_t quarter_of_memory(const DeviceInfo& device) { return std::bit_floor(device.memory_bytes / 4); }
+
+std::vector<DataType> types_on(const DeviceInfo& device) {
+  const StreamKernels* kernels = kernels_for(device.backend);
+  std::vector<DataType> types = {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16};
+  if (kernels) std::erase_if(types, [&](DataType type) { return !kernels->supports(type); });
+  return types;
+}
+
+// The library moves bytes, whatever their type: one type is compared with it.
+void add(CaseList& list, StreamOp op, DataType type, std::size_t bytes) {
+  const Listing& listing = list.listing();
+  const Cache cache = listing.cache.value_or(Cache::warm);
+  Group group = {{stream_case(listing.device, op, type, bytes, cache)}, {}};
+  const bool library = (op == StreamOp::copy || op == StreamOp::write) && type == DataType::fp64 &&
+                       (listing.suite != SuiteName::quick || bytes == dram_bytes(listing.device));
+  if (library) {
+    group.cases.push_back(stream_case(listing.device, op, type, bytes, cache, StreamBy::library));
+    group.comparisons.push_back(compare(group.cases[0], group.cases[1]));
+  }
+  list.add(std::move(group));
+}
+
+// A multiple of a step, so that every run has the same name; and slightly below the limit, since libraries load their kernels
+// before the case runs.
+void add_nearly_all_memory(CaseList& list) {
+  constexpr double kStillFree = 0.99;
+  const Listing& listing = list.listing();
+  const std::size_t step = list.on_gpu() ? kGiB : 64 * kMiB;
+  const auto most = static_cast<std::size_t>(kStillFree * std::min(0.9, listing.memory_fraction) *
+                                             static_cast<double>(listing.device.free_bytes));
+  const std::size_t padding = 3 * kPage;
+  if (most > step + padding) add(list, StreamOp::triad, DataType::fp64, (most - padding) / step * step);
+}
+
+void list_quick(CaseList& list) {
+  const DeviceInfo& device = list.listing().device;
+  const std::size_t dram = dram_bytes(device);
+  std::vector<std::size_t> sizes = {dram};
+  for (const CacheLevel& level : device.caches) {
+    const std::size_t held = std::bit_floor(level.total_bytes / 2);
+    if (resident_level(device, static_cast<double>(held)) == &level) sizes.push_back(held);
+  }
+  if (list.on_gpu()) {
+    sizes.insert(sizes.end(), {64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB, 256 * kMiB, 4 * dram});
+  } else {
+    sizes.push_back(2 * std::bit_ceil(device.last_level_cache_bytes()));
+  }
+  std::sort(sizes.begin(), sizes.end());
+  for (std::size_t bytes : sizes) add(list, StreamOp::triad, DataType::fp64, bytes);
+  for (StreamOp op : kStreamOps) add(list, op, DataType::fp64, dram);
+  add(list, StreamOp::triad, DataType::fp32, dram);
+  if (!list.on_gpu()) return;
+  for (StreamOp op : {StreamOp::triad, StreamOp::read}) {
+    for (DataType type : types_on(device)) add(list, op, type, dram);
+  }
+}
+
+void list_baseline(CaseList& list) {
+  const DeviceInfo& device = list.listing().device;
+  const std::size_t quarter = quarter_of_memory(device), dram = dram_bytes(device);
+  const std::size_t largest = list.on_gpu() ? quarter : std::min(quarter, 4 * dram);
+  for (StreamOp op : {StreamOp::triad, StreamOp::copy, StreamOp::read, StreamOp::write}) {
+    for (DataType type : {DataType::fp64, DataType::fp32}) {
+      for (std::size_t bytes = 16 * kKiB; bytes < largest; bytes *= 4) add(list, op, type, bytes);
+      add(list, op, type, largest);
     }
   }
-
-  std::vector<Group> list() {
-    switch (listing_.suite) {
-      case SuiteName::quick:
-        quick();
-        break;
-      case SuiteName::baseline:
-        baseline();
-        break;
-      case SuiteName::full:
-        full();
-        break;
-      case SuiteName::contract:
-        contract();
-        break;
-    }
-    return std::move(groups_);
+  const std::size_t large = list.on_gpu() ? std::min(quarter, 16 * kGiB) : dram;
+  for (StreamOp op : kStreamOps) {
+    for (DataType type : types_on(device)) add(list, op, type, large);
   }
+  if (list.on_gpu()) add_nearly_all_memory(list);
+}
 
- private:
-  // Each array exceeds four times the last-level cache on a GPU. On the CPU it is all of them together that do, twofold:
-  // there the filling and checking of large arrays would take longer than the measuring.
-  std::size_t dram_bytes() const {
-    const std::size_t times = gpu_ ? 16 : 8;
-    return std::bit_ceil(std::max(times * listing_.device.last_level_cache_bytes(), 256 * kMiB));
-  }
-  std::size_t quarter() const { return std::bit_floor(listing_.device.memory_bytes / 4); }
-
-  void quick() {
-    std::vector<std::size_t> sizes = {dram_bytes()};
-    for (const CacheLevel& level : listing_.device.caches) {
-      const std::size_t held = std::bit_floor(level.total_bytes / 2);
-      if (resident_level(listing_.device, static_cast<double>(held)) == &level) sizes.push_back(held);
-    }
-    if (gpu_) {
-      sizes.insert(sizes.end(), {64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB, 256 * kMiB, 4 * dram_bytes()});
-    } else {
-      sizes.push_back(2 * std::bit_ceil(listing_.device.last_level_cache_bytes()));
-    }
-    std::sort(sizes.begin(), sizes.end());
-    for (std::size_t bytes : sizes) add(StreamOp::triad, DataType::fp64, bytes);
-    for (StreamOp op : kStreamOps) add(op, DataType::fp64, dram_bytes());
-    add(StreamOp::triad, DataType::fp32, dram_bytes());
-    if (!gpu_) return;
-    for (StreamOp op : {StreamOp::triad, StreamOp::read}) {
-      for (DataType type : types_) add(op, type, dram_bytes());
+void list_full(CaseList& list) {
+  const DeviceInfo& device = list.listing().device;
+  for (StreamOp op : kStreamOps) {
+    for (DataType type : types_on(device)) {
+      for (std::size_t bytes = 16 * kKiB; bytes <= quarter_of_memory(device); bytes *= 2) add(list, op, type, bytes);
     }
   }
+  add_nearly_all_memory(list);
+}
 
-  void baseline() {
-    const std::size_t largest = gpu_ ? quarter() : std::min(quarter(), 4 * dram_bytes());
-    for (StreamOp op : {StreamOp::triad, StreamOp::copy, StreamOp::read, StreamOp::write}) {
-      for (DataType type : {DataType::fp64, DataType::fp32}) {
-        for (std::size_t bytes = 16 * kKiB; bytes < largest; bytes *= 4) add(op, type, bytes);
-        add(op, type, largest);
+void list_suite(CaseList& list) {
+  const SuiteName suite = list.listing().suite;
+  (suite == SuiteName::quick ? list_quick : suite == SuiteName::baseline ? list_baseline : list_full)(list);
+}
+
+void list_contract(CaseList& list) {
+  for (StreamOp op : kStreamOps) {
+    for (DataType type : types_on(list.listing().device)) {
+      for (const std::size_t count : {1, 7, 1009, 100003}) {
+        add(list, op, type, count * static_cast<std::size_t>(array_count(op)) * size_of(type));
       }
     }
-    const std::size_t large = gpu_ ? std::min(quarter(), 16 * kGiB) : dram_bytes();
-    for (StreamOp op : kStreamOps) {
-      for (DataType type : types_) add(op, type, large);
-    }
-    if (gpu_) nearly_all_memory();
   }
-
-  void full() {
-    for (StreamOp op : kStreamOps) {
-      for (DataType type : types_) {
-        for (std::size_t bytes = 16 * kKiB; bytes <= quarter(); bytes *= 2) add(op, type, bytes);
-      }
-    }
-    nearly_all_memory();
-  }
-
-  void contract() {
-    for (StreamOp op : kStreamOps) {
-      for (DataType type : types_) {
-        for (const std::size_t count : {1, 7, 1009, 100003}) {
-          add(op, type, count * static_cast<std::size_t>(array_count(op)) * size_of(type));
-        }
-      }
-    }
-  }
-
-  // A whole number of steps, so that the name is the same from run to run; and a little less than a case may take when it is
-  // listed, since what is free shrinks until it runs: libraries load their kernels in between.
-  void nearly_all_memory() {
-    constexpr double kStillFree = 0.99;
-    const std::size_t step = gpu_ ? kGiB : 64 * kMiB;
-    const auto most = static_cast<std::size_t>(kStillFree * std::min(0.9, listing_.memory_fraction) *
-                                               static_cast<double>(listing_.device.free_bytes));
-    const std::size_t padding = 3 * 4 * kKiB;
-    if (most > step + padding) add(StreamOp::triad, DataType::fp64, (most - padding) / step * step);
-  }
-
-  // Copy and write stand beside the library's calls in one type: those move bytes.
-  bool beside_library(StreamOp op, DataType type, std::size_t bytes) const {
-    return (op == StreamOp::copy || op == StreamOp::write) && type == DataType::fp64 &&
-           (listing_.suite != SuiteName::quick || bytes == dram_bytes());
-  }
-
-  void add(StreamOp op, DataType type, std::size_t bytes) {
-    const Cache cache = listing_.cache.value_or(Cache::warm);
-    Group group = {{stream_case(listing_.device, op, type, bytes, cache)}, {}};
-    if (beside_library(op, type, bytes)) {
-      group.cases.push_back(stream_case(listing_.device, op, type, bytes, cache, StreamBy::library));
-      group.comparisons.push_back(compare(group.cases[0], group.cases[1]));
-    }
-    std::size_t wanted = 0;
-    for (const Case& one : group.cases) wanted += one.slot_bytes + one.shared_bytes;
-    if (wanted <= limit_ && listed_.insert(group.cases[0].name()).second) groups_.push_back(std::move(group));
-  }
-
-  const Listing& listing_;
-  bool gpu_;
-  std::size_t limit_;
-  std::vector<DataType> types_;
-  std::set<std::string> listed_;
-  std::vector<Group> groups_;
-};
+}
 
 }  // namespace
 
 Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size_t bytes, Cache cache, StreamBy by) {
   const StreamKernels* kernels = kernels_for(device.backend);
-  const Layout layout(op, type, bytes);
-  const auto touched = static_cast<double>(layout.touched_bytes());
+  const Problem problem(op, type, bytes);
+  const auto touched = static_cast<double>(touched_bytes(problem));
 
   Case one;
   one.family = "stream";
@@ -328,21 +295,21 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
   Phase demands = memory_demands(device, touched, touched, cache);
   if (const int flops = flops_per_element(op)) {
     const Resource& pipe = type == DataType::fp64 ? resource::fp64_fma : resource::fp32_fma;
-    demands.push_back({pipe, flops * static_cast<double>(layout.count)});
+    demands.push_back({pipe, flops * static_cast<double>(problem.count)});
   }
   one.work.phases = {demands};
   one.protocol.cache = cache;
-  one.slot_bytes = layout.slot_bytes();
-  one.touched_bytes = layout.touched_bytes();
+  one.slot_bytes = layout_of(problem).slot_bytes();
+  one.touched_bytes = touched_bytes(problem);
   one.unsupported = why_unsupported(kernels, op, by);
   if (!one.unsupported.empty()) return one;
-  one.shared_bytes = kernels->workspace_bytes(op, layout.count);
-  one.prepare = [layout, kernels, by](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedStream>(setup, layout, *kernels, by);
+  one.shared_bytes = kernels->workspace_bytes(op, problem.count);
+  one.prepare = [problem, kernels, by](const Setup& setup) -> std::unique_ptr<Prepared> {
+    return std::make_unique<PreparedStream>(setup, problem, *kernels, by);
   };
   return one;
 }
 
-std::vector<Group> stream(const Listing& listing) { return Lister(listing).list(); }
+std::vector<Group> stream(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 
 }  // namespace roofmark

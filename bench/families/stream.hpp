@@ -7,11 +7,11 @@
 
 namespace roofmark {
 
-/// The own kernel, or the library's call that does the same: memcpy for copy, memset for write.
+/// The own kernel, or the equivalent library call: memcpy for copy, memset for write.
 enum class StreamBy { kernel, library };
 
-/// One stream over arrays of `bytes` all together: each has floor(bytes / arrays / size of an element) elements. The write
-/// has a scalar of equal bytes, so that it and memset leave the same array.
+/// One stream over arrays of `bytes` in total: each has floor(bytes / arrays / element size) elements. All bytes of the written
+/// scalar are equal, so that write and memset give the same array.
 Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size_t bytes, Cache cache,
                  StreamBy by = StreamBy::kernel);
 

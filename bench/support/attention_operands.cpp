@@ -5,73 +5,50 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/support/groups.hpp"
 #include "bench/support/listing.hpp"
+#include "bench/support/rounding.hpp"
 #include "harness/model/traffic.hpp"
 
 namespace roofmark {
 namespace {
 
-/// Elements of Q and O, and of K and V.
-std::size_t query_count(const AttentionProblem& p) {
-  return static_cast<std::size_t>(p.batch * p.queries * p.heads * p.head_dim);
-}
-std::size_t key_count(const AttentionProblem& p) {
-  return static_cast<std::size_t>(p.batch * p.keys * p.kv_heads * p.head_dim);
+constexpr std::size_t kQ = 0, kK = 1, kV = 2, kO = 3;
+
+SlotLayout layout_of(const AttentionProblem& p) {
+  const auto of_queries = static_cast<std::size_t>(p.batch * p.queries * p.heads * p.head_dim);
+  const auto of_keys = static_cast<std::size_t>(p.batch * p.keys * p.kv_heads * p.head_dim);
+  return SlotLayout({SlotArray::input(p.type, of_queries, kQ), SlotArray::input(p.type, of_keys, kK),
+                     SlotArray::input(p.type, of_keys, kV), SlotArray::output(p.type, of_queries)});
 }
 
-std::size_t slot_bytes(const AttentionProblem& p) {
-  return 2 * (aligned(query_count(p) * size_of(p.type)) + aligned(key_count(p) * size_of(p.type)));
-}
-
-/// Pairs of a query and a key it sees, over all heads.
+/// Query-key pairs that the mask leaves, over all heads.
 double visible_pairs(const AttentionProblem& p) {
   std::int64_t pairs = 0;
   for (std::int64_t i = 0; i < p.queries; ++i) pairs += visible_keys(p, i);
   return static_cast<double>(p.batch * p.heads) * static_cast<double>(pairs);
 }
 
-/// What an element may be off beyond the roundings that attention_scale counts, in units of u(type) x that scale: those of the
-/// fp32 arithmetic. The scale holds the values that a running sum takes on its way, but for a chance as small as there.
-///   fp32    n roundings to nearest of a running sum, either way as often, are together within sqrt(n) of the greatest: over
-///           head_dim terms of a score, whose own error counts twice for its size, and over the keys; a few for the rest
-///   16-bit  the tensor cores align the products and the sum they are added to and truncate them at 24 bits or more, in groups
-///           of at least eight (Fasi, Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, PeerJ CS, 2021):
-///           unit 2^-23, and these errors add up. In the same unit lie a few for exp2 and the rest, and the reference's. And
-///           a few u for the errors of errors
+/// The loss in fp32 arithmetic beyond the roundings that attention_scale counts, in u(type) x that scale, which is at least the
+/// largest partial sum.
+///   fp32    n roundings to nearest of partial sums stay within sqrt(n) of the largest: over the head_dim terms of a score,
+///           whose error counts twice, and over the keys; 4 for the rest
+///   16-bit  the tensor cores' error over both sums, which covers exp2 and the reference; 8 u for second-order errors
 double fp32_error(const AttentionProblem& p) {
   const auto d = static_cast<double>(p.head_dim), keys = static_cast<double>(p.keys);
   if (p.type == DataType::fp32) return 4 + 2 * std::sqrt(d) + std::sqrt(keys);
-  const double u = unit_roundoff(p.type);
-  return 0x1p-23 / u * (8 + (d + keys) / 8) + 8 * u;
+  return tensor_core_error(p.type, d + keys) + 8 * unit_roundoff(p.type);
 }
 
 }  // namespace
 
 AttentionOperands::AttentionOperands(const Setup& setup, const AttentionProblem& problem)
-    : device_(setup.device),
-      problem_(problem),
-      slots_(device_.allocate(static_cast<std::size_t>(setup.slots) * slot_bytes(problem))) {
-  for (int slot = 0; slot < setup.slots; ++slot) {
-    const AttentionArrays arrays = at(slot);
-    const auto fill = [&](const void* data, std::size_t count, std::uint64_t array) {
-      device_.fill(const_cast<void*>(data), problem.type, count, {setup.data, setup.seed, array});
-    };
-    fill(arrays.q, query_count(problem), 0);
-    fill(arrays.k, key_count(problem), 1);
-    fill(arrays.v, key_count(problem), 2);
-    device_.poison(arrays.o, query_count(problem) * size_of(problem.type));
-  }
-}
+    : device_(setup.device), problem_(problem), slots_(setup, layout_of(problem)) {}
 
 AttentionArrays AttentionOperands::at(int slot) const {
-  const std::size_t q_bytes = aligned(query_count(problem_) * size_of(problem_.type)),
-                    k_bytes = aligned(key_count(problem_) * size_of(problem_.type));
-  auto* const q = static_cast<std::byte*>(slots_.get()) + static_cast<std::size_t>(slot) * slot_bytes(problem_);
-  return {q, q + q_bytes, q + q_bytes + k_bytes, q + q_bytes + 2 * k_bytes};
+  return {slots_.at(slot, kQ), slots_.at(slot, kK), slots_.at(slot, kV), slots_.at(slot, kO)};
 }
 
-Output AttentionOperands::output(int slot) const { return {at(slot).o, problem_.type, query_count(problem_)}; }
+Output AttentionOperands::output(int slot) const { return slots_.output(slot, kO); }
 
 CheckedOutput AttentionOperands::checked(int slot, AttentionReference::Queries reference, bool rounds_scores) const {
   const std::int64_t width = problem_.heads * problem_.head_dim;
@@ -96,10 +73,11 @@ Case attention_case(const Listing& listing, const AttentionProblem& p) {
   Case made;
   made.type = p.type;
   made.protocol.cache = listing.cache.value_or(Cache::cold);
-  made.slot_bytes = slot_bytes(p);
-  made.touched_bytes = 2 * (query_count(p) + key_count(p)) * size_of(p.type);
+  const SlotLayout layout = layout_of(p);
+  made.slot_bytes = layout.slot_bytes();
+  made.touched_bytes = layout.touched_bytes();
 
-  // Two products of head_dim terms and an exponential a visible pair.
+  // Per visible pair: two dot products of head_dim terms, and one exponential.
   const double pairs = visible_pairs(p);
   const auto touched = static_cast<double>(made.touched_bytes);
   const Resource& pipe = !gpu ? resource::fp32_fma : p.type == DataType::fp16 ? resource::fp16_tensor : resource::bf16_tensor;

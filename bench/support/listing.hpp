@@ -10,23 +10,23 @@
 
 namespace roofmark {
 
-/// `contract` is no suite of measurements: every operation and type at awkward small shapes (one element, primes, sizes that
-/// are no multiple of a vector), for the contract test.
+/// `contract` is for the contract test, not for measuring: every operation and type at awkward small shapes (one element,
+/// primes, sizes that are no multiple of a vector).
 enum class SuiteName { quick, baseline, full, contract };
 
 std::string_view name(SuiteName suite);
 
 struct Fabric;
 
-/// What a family is listed for.
+/// The device and the choices that a family lists its cases for.
 struct Listing {
   const DeviceInfo& device;
   SuiteName suite = SuiteName::baseline;
-  std::optional<Cache> cache = {};  ///< --cache, where the case offers both
-  double memory_fraction = 0.9;     ///< of the free memory, the most that a case may take
-  const Fabric* fabric = nullptr;   ///< what connects this rank to others, where there are any
-  bool only_device = false;         ///< without what uses other devices of this process too
-  bool short_probes = false;        ///< probes of ceilings that are right but too short for a rate: tests
+  std::optional<Cache> cache = {};  ///< --cache, for cases that offer both
+  double memory_fraction = 0.9;     ///< largest share of free memory that one case may use
+  const Fabric* fabric = nullptr;   ///< the connections to the other ranks, if any
+  bool only_device = false;         ///< without cases that use other devices of this process
+  bool short_probes = false;        ///< for tests: correct probes, too short for a rate
 };
 
 /// A family's cases for a device and a suite, in the order they run.

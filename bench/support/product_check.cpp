@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "bench/support/rounding.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/statistics.hpp"
 
@@ -15,11 +16,11 @@ namespace roofmark {
 
 namespace {
 
-/// The fewer columns a checksum takes, the smaller the error that it shows; more blocks than this would cost too much.
+/// A checksum over fewer columns shows smaller errors; more blocks than this cost too much time.
 constexpr std::int64_t kLeastBlock = 32, kMostBlocks = 64;
 constexpr std::int64_t kSampledElements = 64;
 constexpr double kFalseAlarms = 1e-9;
-/// So many checksums tell their own spread, however wrong one of them is.
+/// This many checksums determine their own spread, even if one of them is wrong.
 constexpr std::size_t kAlike = 512;
 /// The median of |x| for x from N(0, 1).
 constexpr double kNormalMedian = 0.6745;
@@ -37,7 +38,7 @@ double smallest_normal(DataType type) {
 
 std::int64_t block_columns(std::int64_t n) { return std::max(kLeastBlock, (n + kMostBlocks - 1) / kMostBlocks); }
 
-/// `count` indices below `size`, or all: the first, the last, and others at random.
+/// `count` indices below `size`, or all: the first, the last and random ones.
 std::vector<std::int64_t> picked(std::int64_t size, std::int64_t count, std::uint64_t seed) {
   std::set<std::int64_t> chosen = {0, size - 1};
   for (std::uint64_t draw = 0; static_cast<std::int64_t>(chosen.size()) < std::min(size, count); ++draw) {
@@ -55,7 +56,7 @@ std::vector<double> fetched(Device& device, const double* data, std::int64_t cou
 }  // namespace
 
 void ProductCheck::Worst::see(double error, double allowed) {
-  // One huge element makes the squares, and so what is allowed, infinite: that allows nothing.
+  // One huge element makes the squares, and so the bound, infinite: such a bound allows nothing.
   const double ratio = error == 0 ? 0 : std::isfinite(allowed) ? error / allowed : std::nan("");
   if (!std::isnan(of_allowed) && !(ratio <= of_allowed)) of_allowed = ratio;
 }
@@ -73,12 +74,12 @@ ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill
     case DataType::tf32:
     case DataType::fp16:
     case DataType::bf16:
-      unit = 0x1p-23;
+      unit = tensor_core_unit(problem.type);
       count = k;
       bias = k / 4 + 1;
       break;
     case DataType::fp8:
-      unit = 0x1p-13;
+      unit = tensor_core_unit(problem.type);
       count = k;
       bias = k / 32 + 1;
       break;
@@ -197,7 +198,7 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
   }
   Worst worst;
   for (std::size_t i = 0; i < errors.size(); ++i) worst.see(errors[i], allowed[i]);
-  // A wrong element must outweigh what is allowed and what the others may bring up against it.
+  // A wrong element must exceed the bound and the errors of the other elements.
   const double most_allowed = *std::max_element(allowed.begin(), allowed.end());
   certain = square_sum > 0 ? 2 * most_allowed / std::sqrt(square_sum / (static_cast<double>(m) * static_cast<double>(n))) : 0;
   return worst;

@@ -11,7 +11,7 @@
 
 #include "bench/families/collectives.hpp"
 #include "harness/machine/host.hpp"
-#include "harness/measure/measure.hpp"
+#include "harness/measure/runner.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/result/json.hpp"
 #include "kernels/base/check.hpp"

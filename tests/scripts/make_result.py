@@ -364,7 +364,7 @@ def h200(noise_seed=0):
         maker.compare(*pair)
     probes(2)
 
-    maker.miss("unsupported", "no library multiplies fp8 in layout nn below compute capability 10.0", "gemm", "", "fp8",
+    maker.miss("unsupported", "fp8 needs layout tn below compute capability 10.0", "gemm", "", "fp8",
                {"m": 4096, "n": 4096, "k": 4096, "impl": "cublaslt", "layout": "nn", "algo": "tuned", "cache": "cold"}, [[("fp8_tensor", 2 * 4096**3)]])
     maker.miss("not_run", "out of memory: 137438953472 bytes wanted, 134217728000 free", "stream", "triad", "fp64",
                {"bytes": 128 * GIB, "impl": "own", "cache": "warm"}, [[("dram", 128 * GIB)]])
@@ -421,7 +421,7 @@ def cpu(noise_seed=0):
             gemm(maker, "blas", kind, (size, size, size), "default", {256: 0.5, 512: 0.7, 1024: 0.82, 2048: 0.88}[size],
                  f"{kind}_fma")
     probes(2)
-    maker.miss("unsupported", "the BLAS multiplies fp64 and fp32 alone", "gemm", "", "bf16",
+    maker.miss("unsupported", "the BLAS supports only fp64 and fp32", "gemm", "", "bf16",
                {"m": 512, "n": 512, "k": 512, "impl": "blas", "layout": "tn", "algo": "default", "cache": "cold"}, [[("fp32_fma", 2 * 512**3)]])
     return maker.result(
         suite="quick", arguments=["roofmark", "run", "--suite", "quick"], environment={}, libraries={"OpenBLAS": "0.3.21"},

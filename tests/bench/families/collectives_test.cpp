@@ -40,7 +40,7 @@ class CollectiveSuites : public testing::Test {
     info.backend = backend;
     info.compute_capability = backend == Backend::cuda ? 90 : 0;
     info.free_bytes = std::size_t{130} << 30;
-    fabric.operation = backend == Backend::cuda ? "nccl" : "mpi";
+    fabric.how = backend == Backend::cuda ? "nccl" : "mpi";
     fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16, DataType::fp8};
     fabric.buffers = {Buffer::registered, Buffer::symmetric};
     fabric.split = [](const std::vector<int>&) { return std::make_shared<SilentCommunicator>(); };

@@ -199,7 +199,7 @@ TEST(Terminal, NoLineOfATableIsWiderThanTheTerminal) {
   std::vector<ComparisonResult> comparisons;
   analyze(roofline, records, {});
   for (std::size_t i = 0; i + 1 < records.size(); i += 2) {
-    comparisons.push_back({{"tiled against naive", records[i].name, records[i + 1].name}, 1.234, 1.2, 1.3});
+    comparisons.push_back({{"tiled against naive", "impl", records[i].name, records[i + 1].name}, 1.234, 1.2, 1.3});
   }
   for (const int columns : {100, 120}) {
     const TerminalStyle style{false, false, columns};
@@ -212,10 +212,13 @@ TEST(Terminal, NoLineOfATableIsWiderThanTheTerminal) {
 
 TEST(Terminal, AComparisonSaysWhatItCompares) {
   const std::vector<ComparisonResult> results = {
-      {{"tuned against default", "gemm/bf16/m:64/n:64/algo:tuned", "gemm/bf16/m:64/n:64/algo:default"}, 1.5, 1.4, 1.6},
-      {{"tuned against default", "gemm/bf16/m:128/n:64/algo:tuned", "gemm/bf16/m:128/n:64/algo:default"}, 1.25, {}, {}}};
+      {{"tuned against default", "algo", "gemm/bf16/m:64/n:64/algo:tuned", "gemm/bf16/m:64/n:64/algo:default"}, 1.5, 1.4, 1.6},
+      {{"tuned against default", "algo", "gemm/bf16/m:128/n:64/algo:tuned", "gemm/bf16/m:128/n:64/algo:default"},
+       1.25,
+       {},
+       {}}};
   EXPECT_EQ(comparisons_table(results, {}),
-            "tuned against default: gemm  bf16  n:64  algo:tuned\n"
+            "algo tuned against default: gemm  bf16  n:64  algo:tuned\n"
             "m    times faster   95 % interval\n"
             "64          1.500  1.400 .. 1.600\n"
             "128         1.250               -\n");

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace roofmark {
+
+/// y [tokens, outputs] = x [tokens, inputs] W^T, row-major, W [outputs, inputs].
+struct Projection {
+  std::string what;
+  std::int64_t outputs = 0, inputs = 0;
+};
+
+/// Sizes of a transformer, from its published configuration.
+struct Transformer {
+  std::string_view name;
+  std::int64_t hidden, heads, kv_heads, feed_forward, vocabulary, head_dim;
+
+  /// Gate and up projections are one product.
+  Projection gate_and_up() const { return {std::string(name) + ", gate and up", 2 * feed_forward, hidden}; }
+  /// The projections of one layer.
+  std::vector<Projection> projections() const {
+    const std::string model(name);
+    return {{model + ", query, key and value", (heads + 2 * kv_heads) * head_dim, hidden},
+            {model + ", attention output", hidden, heads * head_dim},
+            gate_and_up(),
+            {model + ", down", hidden, feed_forward}};
+  }
+  Projection output() const { return {std::string(name) + ", output over the vocabulary", vocabulary, hidden}; }
+};
+
+inline constexpr Transformer kLlama3_8b = {"Llama 3 8B", 4096, 32, 8, 14336, 128256, 128};
+inline constexpr Transformer kLlama3_70b = {"Llama 3 70B", 8192, 64, 8, 28672, 128256, 128};
+
+}  // namespace roofmark

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "harness/model/case.hpp"
+
+namespace roofmark {
+
+constexpr std::size_t aligned(std::size_t bytes, std::size_t alignment = 256) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// One array of a slot. Without elements it takes no memory and its address is null.
+struct SlotArray {
+  enum class Holds { random, poison, nothing };
+
+  DataType type = DataType::fp32;
+  std::size_t count = 0;
+  Holds holds = Holds::nothing;
+  std::uint64_t sequence = 0;  ///< of the generator, where it holds random values
+
+  std::size_t bytes() const { return count * size_of(type); }
+
+  static SlotArray input(DataType type, std::size_t count, std::uint64_t sequence) {
+    return {type, count, Holds::random, sequence};
+  }
+  static SlotArray output(DataType type, std::size_t count) { return {type, count, Holds::poison, 0}; }
+  /// The case writes it itself.
+  static SlotArray scratch(DataType type, std::size_t count) { return {type, count, Holds::nothing, 0}; }
+};
+
+/// The arrays of one slot, one after the other, each aligned.
+class SlotLayout {
+ public:
+  explicit SlotLayout(std::vector<SlotArray> arrays, std::size_t alignment = 256);
+
+  const std::vector<SlotArray>& arrays() const { return arrays_; }
+  const SlotArray& operator[](std::size_t array) const { return arrays_[array]; }
+  std::size_t offset(std::size_t array) const { return offsets_[array]; }
+  /// The bytes of the arrays, without and with the padding between them.
+  std::size_t touched_bytes() const { return touched_; }
+  std::size_t slot_bytes() const { return slot_; }
+
+ private:
+  std::vector<SlotArray> arrays_;
+  std::vector<std::size_t> offsets_;
+  std::size_t touched_ = 0, slot_ = 0;
+};
+
+/// The copies of a case's arrays, filled and poisoned. All slots hold the same values.
+class Slots {
+ public:
+  Slots(const Setup& setup, SlotLayout layout);
+  /// With another number of slots than `setup` has.
+  Slots(const Setup& setup, SlotLayout layout, int slots);
+
+  const SlotLayout& layout() const { return layout_; }
+  template <class T = void>
+  T* at(int slot, std::size_t array) const {
+    return static_cast<T*>(address(slot, array));
+  }
+  Output output(int slot, std::size_t array) const;
+  /// Poisons the outputs of all slots again.
+  void poison();
+
+ private:
+  void* address(int slot, std::size_t array) const;
+
+  Device& device_;
+  SlotLayout layout_;
+  int slots_;
+  Memory memory_;
+};
+
+}  // namespace roofmark
