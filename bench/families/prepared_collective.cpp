@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/support/groups.hpp"
+#include "bench/support/slots.hpp"
 #include "harness/device/elementwise_error.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/collective_data.hpp"

@@ -181,7 +181,7 @@ void measure_all(MpiTeam& team, const Options& options) {
   effort.warm_up_seconds = 0.5;
   // As many samples as the time allows.
   effort.interval_half_width = 1e-9;
-  effort.most_samples = 1 << 24;
+  effort.max_samples = 1 << 24;
   for (const Group& group : collectives({device->info(), SuiteName::baseline, {}, 0.5, &fabric})) {
     for (const Case& c : group.cases) {
       const std::string_view place = options.collective == name(Collective::broadcast) ? "in" : "out";
