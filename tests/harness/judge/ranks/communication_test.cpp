@@ -132,8 +132,8 @@ TEST(Fits, APairWithinAnNvlinkDomainCrossesNoNetwork) {
   for (RankInfo& rank : ranks) rank.nvlink_domain = rank.rank < 2 ? "rack1/1" : "rack2/1";
   const Communication found = analyze_communication(records, ranks);
   ASSERT_THAT(found.fits, SizeIs(2));
-  EXPECT_EQ(found.fits[0].series, "ping_pong/mpi/fp32/ranks:4, within an NVLink domain");
-  EXPECT_EQ(found.fits[1].series, "ping_pong/mpi/fp32/ranks:4, between NVLink domains");
+  EXPECT_EQ(found.fits[0].series, "ping_pong/fp32/ranks:4/impl:mpi, within an NVLink domain");
+  EXPECT_EQ(found.fits[1].series, "ping_pong/fp32/ranks:4/impl:mpi, between NVLink domains");
   EXPECT_NEAR(found.fits[0].latency_seconds.value(), 1e-6, 1e-12);
   EXPECT_NEAR(found.fits[1].latency_seconds.value(), 20e-6, 1e-12);
 }
