@@ -5,9 +5,19 @@
 namespace roofmark {
 
 // One line per family, in the order in which they run. Each is a function of this name in bench/families/.
-#define ROOFMARK_FAMILIES(family)                                                                                        \
-  family(ceilings) family(stream) family(gemm) family(gemv) family(attention) family(decode_attention) family(transpose) \
-      family(reductions) family(elementwise) family(all_reduce)
+// clang-format off
+#define ROOFMARK_FAMILIES(family) \
+  family(ceilings) \
+  family(stream) \
+  family(gemm) \
+  family(gemv) \
+  family(attention) \
+  family(decode_attention) \
+  family(transpose) \
+  family(reductions) \
+  family(elementwise) \
+  family(all_reduce)
+// clang-format on
 
 #define ROOFMARK_DECLARE(name) std::vector<Group> name(const Listing&);
 #define ROOFMARK_ENTRY(name) {#name, name},
