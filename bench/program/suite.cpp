@@ -16,6 +16,7 @@ namespace roofmark {
   family(transpose) \
   family(reductions) \
   family(elementwise) \
+  family(argmax) \
   family(all_reduce)
 // clang-format on
 

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/argmax.hpp"
+
+#include "bench/support/case_list.hpp"
+#include "bench/support/listing.hpp"
+#include "bench/support/reference_check.hpp"
+#include "bench/support/slots.hpp"
+#include "harness/model/traffic.hpp"
+
+namespace roofmark {
+
+namespace {
+
+constexpr std::size_t kX = 0, kOut = 1;
+
+SlotLayout layout_of(DataType type, std::int64_t rows, std::int64_t columns) {
+  return SlotLayout({SlotArray::input(type, static_cast<std::size_t>(rows * columns), 0),
+                     SlotArray::output(DataType::int32, static_cast<std::size_t>(rows))});
+}
+
+class PreparedArgmax final : public Prepared {
+ public:
+  PreparedArgmax(const Setup& setup, const ArgmaxKernels& kernels, DataType type, std::int64_t rows, std::int64_t columns)
+      : device_(setup.device),
+        kernels_(kernels),
+        type_(type),
+        rows_(rows),
+        columns_(columns),
+        slots_(setup, layout_of(type, rows, columns)) {}
+
+  void launch(Stream stream, int slot) override {
+    kernels_.launch(type_, slots_.at<std::int32_t>(slot, kOut), slots_.at(slot, kX), rows_, columns_, stream);
+  }
+
+  Verification verify(int slot) override {
+    const auto reference = [&](std::int64_t first, std::int64_t count, double* expected, double* scale) {
+      kernels_.reference(type_, slots_.at(slot, kX), first, count, columns_, expected, device_.stream());
+      // Integers: any difference is an error.
+      device_.fill(scale, DataType::fp64, static_cast<std::size_t>(count), {Distribution::zeros, 0, 0});
+    };
+    return check_outputs(device_, {{"indices", slots_.output(slot, kOut), 1, 0, reference}});
+  }
+
+  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
+
+ private:
+  Device& device_;
+  const ArgmaxKernels& kernels_;
+  DataType type_;
+  std::int64_t rows_, columns_;
+  Slots slots_;
+};
+
+void add(CaseList& list, DataType type, std::int64_t rows, std::int64_t columns) {
+  const ArgmaxKernels* kernels = select(list.listing().device.backend, &cuda::argmax, &cpu::argmax);
+  const SlotLayout layout = layout_of(type, rows, columns);
+  const auto bytes = static_cast<double>(layout.touched_bytes());
+  const Cache cache = list.listing().cache.value_or(Cache::cold);
+  Case c;
+  c.family = "argmax";
+  c.type = type;
+  c.shape = {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "own"}, shape_entry(cache)};
+  c.work = {{memory_demands(list.listing().device, bytes, bytes, cache)}};
+  c.protocol.cache = cache;
+  c.slot_bytes = layout.slot_bytes();
+  c.touched_bytes = layout.touched_bytes();
+  if (!kernels) c.unsupported = "this build has no argmax kernel for the device";
+  c.prepare = [=](const Setup& setup) -> std::unique_ptr<Prepared> {
+    return std::make_unique<PreparedArgmax>(setup, *kernels, type, rows, columns);
+  };
+  list.add(std::move(c));
+}
+
+// The logits of Llama 3: one row per sequence.
+constexpr std::int64_t kVocabulary = 128256;
+
+void list_contract(CaseList& list) {
+  const std::vector<DataType> types =
+      list.on_gpu() ? std::vector{DataType::bf16, DataType::fp16, DataType::fp32} : std::vector{DataType::fp32};
+  for (const DataType type : types) {
+    for (const auto& [rows, columns] : {std::pair{1, 1}, {3, 7}, {67, 129}, {5, 1032}, {2, 4097}, {2, 8200}}) {
+      add(list, type, rows, columns);
+    }
+  }
+}
+
+void list_cpu(CaseList& list) {
+  add(list, DataType::fp32, 256, kVocabulary);
+  if (list.listing().suite != SuiteName::full) return;
+  for (std::int64_t rows : {1, 16, 64}) add(list, DataType::fp32, rows, kVocabulary);
+}
+
+void list_gpu(CaseList& list) {
+  const SuiteName suite = list.listing().suite;
+  add(list, DataType::bf16, 1024, kVocabulary);
+  if (suite == SuiteName::quick) return;
+  add(list, DataType::fp32, 1024, kVocabulary);
+  add(list, DataType::bf16, 1024, kVocabulary + 1);
+  if (suite == SuiteName::baseline) return;
+  for (std::int64_t rows : {1, 16, 64, 256, 4096}) add(list, DataType::bf16, rows, kVocabulary);
+}
+
+}  // namespace
+
+std::vector<Group> argmax(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+
+}  // namespace roofmark

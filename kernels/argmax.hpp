@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/base/kernel.hpp"
+
+namespace roofmark {
+
+/// out[r] = the index of the first maximum of row r of x: x is [rows, columns], row-major and dense, of fp32, fp16 or bf16 and
+/// without NaN; out is int32 [rows]; 1 <= columns < 2^31. Greedy decoding: the columns are a vocabulary's logits.
+struct ArgmaxKernels {
+  void (*launch)(DataType type, std::int32_t* out, const void* x, std::int64_t rows, std::int64_t columns, Stream stream);
+  /// What out should hold in rows [first, first + count), by a plain loop over each row.
+  void (*reference)(DataType type, const void* x, std::int64_t first, std::int64_t count, std::int64_t columns,
+                    double* expected, Stream stream);
+};
+
+namespace cuda {
+ROOFMARK_KERNELS ArgmaxKernels argmax;
+}
+namespace cpu {
+ROOFMARK_KERNELS ArgmaxKernels argmax;
+}
+
+}  // namespace roofmark
