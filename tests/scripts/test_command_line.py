@@ -98,11 +98,11 @@ def test_bad_usage_names_what_there_is(arguments, said):
     assert said in roofmark(*arguments).stderr
 
 
-@pytest.mark.parametrize("flag, ours", [("min_time=1", "--max-seconds"), ("repetitions=3", "--max-seconds"), ("perf_counters=X", "")])
-def test_other_flags_of_google_benchmark_name_ours(flag, ours):
+@pytest.mark.parametrize("flag", ["min_time=1", "repetitions=3", "perf_counters=X", "unknown"])
+def test_other_flags_of_google_benchmark_name_those_that_are_taken(flag):
     done = roofmark("run", f"--benchmark_{flag}")
     assert_one_line(done, 2)
-    assert ours in done.stderr
+    assert "filter, list_tests, format, out, out_format and color" in done.stderr
 
 
 def test_a_gpu_that_is_not_there_is_an_error_with_the_way_out():
@@ -169,7 +169,7 @@ def test_a_whole_run(small_run):
 def test_recovering_a_whole_run_changes_nothing(small_run):
     _, result, out = small_run
     done = roofmark("recover", out)
-    assert done.returncode == 0 and "a whole run" in done.stdout
+    assert done.returncode == 0 and ", complete" in done.stdout
     assert json.loads((out / "result.json").read_text()) == result
 
 

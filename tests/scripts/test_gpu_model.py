@@ -115,9 +115,9 @@ def test_a_healthy_gpu(healthy):
 def test_what_is_unsupported_says_why(healthy):
     reasons = [e["roofmark"]["reason"] for e in healthy.entries if e["roofmark"]["status"] == "unsupported"]
     # Twice: before and after the suite.
-    assert Counter(reason.split()[0] for reason in reasons) == {"compute": 2, "takes": 12}
+    assert Counter(reason.split()[0] for reason in reasons) == {"compute": 2, "needs": 12}
     assert "compute capability 9.0 has no mma on fp8" in reasons
-    assert all("the device has 4718592" in reason for reason in reasons if reason.startswith("takes"))
+    assert all("4.72 MB" in reason for reason in reasons if reason.startswith("needs")), reasons
 
 
 def test_every_ceiling_is_measured_twice_and_below_its_theory(healthy):
@@ -170,7 +170,7 @@ def test_every_family_that_has_a_small_case(tmp_path):
     assert {e["roofmark"]["family"] for e in found.result["benchmarks"]} == {"ceilings", *families}
     page = report_of(found, tmp_path)
     for family in families:
-        assert re.search(rf"^{family} +median ", found.stdout, re.MULTILINE), found.stdout
+        assert re.search(rf"^{family}( |$)", found.stdout, re.MULTILINE), found.stdout
         assert family in page
 
 
@@ -189,7 +189,7 @@ def test_a_gpu_of_another_architecture(run):
 def test_recovering_a_journal_gives_the_same_result(healthy, tmp_path):
     (tmp_path / "result.jsonl").write_bytes((healthy.out / "result.jsonl").read_bytes())
     done = roofmark("recover", tmp_path)
-    assert done.returncode == 0 and "a whole run" in done.stdout
+    assert done.returncode == 0 and ", complete" in done.stdout
     assert reader.load(tmp_path / "result.json")[0] == healthy.result
 
 
@@ -348,8 +348,8 @@ def test_a_hang_ends_after_the_timeout(healthy, run):
     start = time.monotonic()
     found = run("--timeout", "8", GPUMODEL_HANG=f"{KERNEL}:1")
     assert found.status == 3 and time.monotonic() - start > 8
-    reason = "no progress for 8 s while verifying"
-    assert f"roofmark: {TRIAD}: {reason}" in found.stderr
+    reason = f"no progress for 8 s while verifying {TRIAD}"
+    assert f"roofmark: {reason}" in found.stderr
     assert found.record(TRIAD)["status"] == "failed" and found.record(TRIAD)["reason"] == reason
     lost = [e["roofmark"]["reason"] for e in found.entries if e["roofmark"]["status"] == "not_run"]
     assert set(lost) == {f"the run ended in {TRIAD}"}
@@ -377,7 +377,7 @@ def test_another_process_on_the_gpu_is_a_finding(healthy, run):
     texts = [finding["text"] for finding in found.findings("foreign_process")]
     assert len(texts) == 1 and texts[0].startswith("2 other processes use this GPU: ")
     assert texts[0] in found.stdout
-    assert "the roofs are in doubt" in report_of(found, found.out)
+    assert "the ceilings are in doubt" in report_of(found, found.out)
     assert not healthy.findings("foreign_process")
 
 
@@ -420,6 +420,6 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
         assert re.search(rf"^{said}", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE), "each is as fast beside the other as alone"
     lines, ratios = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)))
-    assert f"other verdict: {TRIAD}: ok, then wrong" in lines
+    assert f"different verdict: {TRIAD}: ok, then wrong" in lines
     assert ratios.pop("ceilings/dram_copy/fp32/bytes:3145728/impl:own/cache:cold") == pytest.approx(0.5, rel=0.02)
     assert all(one == pytest.approx(1, rel=0.02) for name, one in ratios.items() if name.startswith("ceilings/dram_"))
