@@ -86,7 +86,7 @@ def test_no_command_is_bad_usage():
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["measure"], "unknown command 'measure': the commands are run, list, info, recover"),
+    (["measure"], "'measure' is not one of run, list, info, recover"),
     (["run", "--suite", "huge"], "--suite: 'huge' is not one of baseline, full, quick"),
     (["run", "--timeout", "0"], "--timeout: '0' is not a number from 1 to 86400"),
     (["run", "--seed", "-1"], "--seed: '-1' is not a whole number from 0 to 2^64 - 1"),
