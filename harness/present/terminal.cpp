@@ -106,11 +106,11 @@ std::string to_text(const Table& table, const TerminalStyle& style) {
   }
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const std::string& first = lines.front().values[i];
-    if (!constant(lines, [i](const Table::Line& line) { return line.values[i]; })) {
-      values.push_back(i);
-    } else if (first != "-" && table.columns[i] == kBoundBy) {
+    const bool same = constant(lines, [i](const Table::Line& line) { return line.values[i]; });
+    if (same && first == "-") continue;
+    if (same && table.columns[i] == kBoundBy) {
       add(fmt::format("{} {}", kBoundBy, first));
-    } else if (first != "-") {
+    } else {
       values.push_back(i);
     }
   }
