@@ -58,7 +58,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   take_signals();
   runner.on_stage([&](const std::string& case_name, std::string_view stage) {
     if (session) session->doing(case_name, runner.wall_time());
-    watch.doing(fmt::format("{} {}", stage, case_name));
+    watch.doing(fmt::format("{} ({})", case_name, stage));
     progress.show(case_name, stage);
   });
   const bool complete = measure(runner, setup.plan, [&](const Group& group, const std::vector<Record>& records, int pass) {

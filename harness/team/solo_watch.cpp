@@ -57,7 +57,7 @@ void SoloWatch::run() {
     } else {
       watching_ = false;
       const Standstill found{
-          fmt::format("no progress for {:g} s{}{}", timeout_.count(), doing_.empty() ? "" : " while ", doing_), {}, {}, {}};
+          fmt::format("no progress for {:g} s{}{}", timeout_.count(), doing_.empty() ? "" : " in ", doing_), {}, {}, {}};
       lock.unlock();
       on_standstill_(found);
       lock.lock();

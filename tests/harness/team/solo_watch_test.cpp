@@ -13,7 +13,7 @@ TEST(SoloWatch, SaysWhatTheProcessHangsIn) {
   std::promise<std::string> said;
   SoloWatch watch(0.01, [&](const Standstill& found) { said.set_value(found.reason); });
   watch.doing("timing");
-  EXPECT_EQ(said.get_future().get(), "no progress for 0.01 s while timing");
+  EXPECT_EQ(said.get_future().get(), "no progress for 0.01 s in timing");
 }
 
 TEST(SoloWatch, StaysSilentWhileThereIsProgressOrRest) {
