@@ -10,6 +10,7 @@
 #include <map>
 
 #include "bench/support/listing.hpp"
+#include "harness/judge/acceptance/profile.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/result/journal.hpp"
 #include "kernels/base/check.hpp"
@@ -179,6 +180,8 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
   } catch (const std::invalid_argument& error) {
     return fail(error, kUsage);
   } catch (const ReadError& error) {
+    return fail(error, kUsage);
+  } catch (const ProfileError& error) {
     return fail(error, kUsage);
   } catch (const std::exception& error) {
     return fail(error, kNotMeasured);

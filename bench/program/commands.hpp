@@ -65,6 +65,20 @@ int info(const std::string& device, bool json);
 /// Throws ReadError if a damaged journal would replace the result file of a finished run.
 int recover(const std::string& folder);
 
+struct AcceptOptions {
+  std::vector<std::string> results;  ///< files, or folders that are searched for result.json
+  std::string profile;
+  std::optional<int> expected_gpus;
+  std::optional<double> max_age_seconds;
+  std::string junit, json;  ///< files to write; empty: none
+};
+/// Judges results by a profile. 0: accepted, 1: not accepted.
+int accept(const AcceptOptions& options);
+/// What is wrong with a profile, one line each. 0: nothing.
+int profile_check(const std::string& profile);
+/// What each limit comes to on a device; empty: on the kind of device that the profile names.
+int profile_show(const std::string& profile, const std::string& device);
+
 /// The records in one of Google Benchmark's own formats: json, console or csv.
 void write_google_benchmark(std::ostream& out, const std::string& format, const std::vector<Record>& records);
 

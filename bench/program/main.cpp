@@ -42,11 +42,36 @@ int main_command(int argc, char** argv) {
   CLI::App* recover_command = app.add_subcommand("recover", "Rebuild result.json from the journal of a run that was cut off");
   recover_command->add_option("folder", folder, "folder that holds result.jsonl")->required();
 
+  AcceptOptions acceptance;
+  CLI::App* accept_command = app.add_subcommand("accept", "Judge results by a profile: exit status 0 accepted, 1 not accepted");
+  accept_command->add_option("results", acceptance.results, "result files, or folders that are searched for result.json")
+      ->required();
+  accept_command->add_option("--profile", acceptance.profile, "profile of the program, or a TOML file")->required();
+  accept_command->add_option("--expect-gpus", acceptance.expected_gpus, "GPUs that were ordered")->check(between(1, 1e9));
+  accept_command->add_option("--max-age", acceptance.max_age_seconds, "age above which a result fails, as 90s, 12h or 7d")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}},
+                                        CLI::AsNumberWithUnit::UNIT_REQUIRED));
+  accept_command->add_option("--junit", acceptance.junit, "write every check as JUnit XML");
+  accept_command->add_option("--json", acceptance.json, "write the judgement as JSON");
+
+  std::string profile, profile_device;
+  CLI::App* profile_command = app.add_subcommand("profile", "Check or show a profile");
+  profile_command->require_subcommand(1);
+  CLI::App* check_command = profile_command->add_subcommand("check", "Find what is wrong with a profile");
+  CLI::App* show_command = profile_command->add_subcommand("show", "Show what each limit comes to, and where it is from");
+  for (CLI::App* command : {check_command, show_command}) {
+    command->add_option("profile", profile, "profile of the program, or a TOML file")->required();
+  }
+  show_command->add_option("--device", profile_device, "cpu or cuda:N; without it, the kind of device that the profile names");
+
   if (parse(app, std::move(words))) return kOk;
   take_labels(labels, options);
   if (*list_command || list_tests) return list(options.selection, json);
   if (*info_command) return info(options.selection.device, json);
   if (*recover_command) return recover(folder);
+  if (*accept_command) return accept(acceptance);
+  if (*check_command) return profile_check(profile);
+  if (*show_command) return profile_show(profile, profile_device);
   return run(options);
 }
 

@@ -16,6 +16,7 @@
 #include "harness/measure/case_run.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/terminal_communication.hpp"
+#include "harness/result/result_file.hpp"
 #include "harness/team/rank_info.hpp"
 #include "kernels/gemm.hpp"
 
@@ -173,7 +174,7 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
   run_.footer->total_seconds = steady_seconds() - started_;
   spent_ = run_.footer->wall;
   journal_.footer(*run_.footer);
-  write_file(folder_ / "result.json", text_of(run_, conclusions_));
+  write_with_checksum(folder_ / "result.json", text_of(run_, conclusions_));
   return exit_status(run_.records);
 }
 

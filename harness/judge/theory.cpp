@@ -101,6 +101,25 @@ const Json* find_sku(const std::string& device_name) {
   return nullptr;
 }
 
+DeviceInfo specified_device(const std::string& name, const Json& sku) {
+  const auto figure = [&](const char* key) { return sku.at(key).at("value").get<double>(); };
+  DeviceInfo device;
+  device.id = "cuda:0";
+  device.backend = Backend::cuda;
+  device.name = name;
+  const std::string capability = sku.at("compute_capability");
+  const std::size_t dot = capability.find('.');
+  device.compute_capability = 10 * std::stoi(capability.substr(0, dot)) + std::stoi(capability.substr(dot + 1));
+  device.multiprocessors = static_cast<int>(figure("multiprocessors"));
+  device.rated_clock_hz = device.highest_clock_hz = figure("boost_clock_mhz") * 1e6;
+  if (sku.contains("memory_bus_bits")) device.memory_bus_bits = static_cast<int>(figure("memory_bus_bits"));
+  if (sku.contains("memory_clock_mhz")) device.memory_clock_hz = figure("memory_clock_mhz") * 1e6;
+  device.memory_bytes = device.free_bytes = static_cast<std::size_t>(figure("memory_gigabytes") * 1e9);
+  const auto l2 = static_cast<std::size_t>(figure("l2_mebibytes") * (1 << 20));
+  device.caches = {{"l2", l2, l2}};
+  return device;
+}
+
 const Json& published_clock(const Json& sku, std::string_view resource_id) {
   const bool tensor = resource_id.find("_tensor") != std::string_view::npos && resource_id != resource::fp64_tensor.id;
   return sku.at(tensor ? "tensor_clock_mhz" : "boost_clock_mhz");

@@ -19,6 +19,9 @@ const nlohmann::ordered_json& gpu_data();
 /// H200 NVL is no H200, and a MIG slice is none of them.
 const nlohmann::ordered_json* find_sku(const std::string& device_name);
 
+/// A device as the data file describes it: what it should be, where none is at hand. Its memory is all free.
+DeviceInfo specified_device(const std::string& name, const nlohmann::ordered_json& sku);
+
 /// The clock (a figure in MHz) that the published peak of a resource assumes: tensor peaks assume a lower one than vector
 /// peaks, except fp64 tensor.
 const nlohmann::ordered_json& published_clock(const nlohmann::ordered_json& sku, std::string_view resource_id);

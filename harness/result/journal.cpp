@@ -50,8 +50,6 @@ void Journal::append(const char* kind, const Json& value) {
   write_all(file_, Json{{kind, value}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", path_);
 }
 
-namespace {
-
 void check_schema_version(const Json& header, const std::filesystem::path& path) {
   const Json version = header.is_object() ? header.value("schema_version", Json()) : Json();
   if (version == kSchemaVersion) return;
@@ -64,8 +62,6 @@ void check_schema_version(const Json& header, const std::filesystem::path& path)
   throw ReadError(
       fmt::format("{} has schema version {}, this roofmark reads version {}", path.string(), version.dump(), kSchemaVersion));
 }
-
-}  // namespace
 
 Run read_journal(const std::filesystem::path& path, int& skipped) {
   std::ifstream file(path, std::ios::binary);

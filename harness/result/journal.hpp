@@ -26,6 +26,9 @@ class ReadError : public std::runtime_error {
 
 inline constexpr int kSchemaVersion = 2;
 
+/// Throws ReadError for the header, or the whole, of a file of another schema version.
+void check_schema_version(const Json& header, const std::filesystem::path& path);
+
 /// Appends to a journal, one JSON object a line, each handed to the system before the call returns.
 class Journal {
  public:

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "bench/program/commands.hpp"
+#include "harness/machine/host.hpp"
+#include "harness/present/acceptance.hpp"
+#include "harness/result/acceptance_file.hpp"
+#include "harness/result/journal.hpp"
+
+namespace roofmark {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The result files that the arguments name, in the order of their names.
+std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
+  std::vector<fs::path> all;
+  for (const std::string& argument : arguments) {
+    if (!fs::exists(argument)) throw ReadError(fmt::format("there is no {}", argument));
+    if (!fs::is_directory(argument)) {
+      all.emplace_back(argument);
+      continue;
+    }
+    const std::size_t before = all.size();
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(argument)) {
+      if (entry.path().filename() == "result.json") all.push_back(entry.path());
+    }
+    if (all.size() == before) throw ReadError(fmt::format("{} holds no result.json", argument));
+    std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+  }
+  return all;
+}
+
+std::vector<ResultFile> read_all(const std::vector<fs::path>& paths) {
+  std::vector<ResultFile> files(paths.size());
+  std::vector<std::exception_ptr> thrown(paths.size());
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    try {
+      files[i] = read_result(paths[i]);
+    } catch (...) {
+      thrown[i] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& error : thrown) {
+    if (error) std::rethrow_exception(error);
+  }
+  return files;
+}
+
+/// What no verdict can be drawn from: the same run twice, two runs of one device, none of the profile's devices.
+void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
+  std::map<std::pair<std::string, std::string>, std::string> runs;
+  std::set<std::string> others;
+  bool any = false;
+  const std::regex devices(profile.devices);
+  for (const Evidence& run : evidence) {
+    for (const DeliveredDevice& device : run.devices) {
+      const auto [found, first] = runs.try_emplace({device.label(), run.suite}, run.file);
+      if (!first) {
+        throw UsageError(fmt::format("{} and {} are both of the suite {} on {}: name one of them", found->second, run.file,
+                                     run.suite, device.label()));
+      }
+      const bool matches = std::regex_match(device.name, devices);
+      any |= matches;
+      if (!matches) others.insert(device.name);
+    }
+  }
+  if (!any) {
+    throw UsageError(fmt::format("the profile {} is for '{}', the results are of {}: take another profile (shipped are {})",
+                                 profile.name, profile.devices, fmt::join(others, ", "), fmt::join(shipped_profiles(), ", ")));
+  }
+}
+
+}  // namespace
+
+int accept(const AcceptOptions& options) {
+  const Profile profile = read_profile(options.profile);
+  const std::vector<ResultFile> files = read_all(found_results(options.results));
+  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  std::vector<Evidence> evidence;
+  for (const ResultFile& file : files) evidence.push_back(evidence_of(file, now));
+  check_fit(profile, evidence);
+  const AcceptanceTerms terms{options.expected_gpus, options.max_age_seconds};
+  const Judgement judgement = judge(profile, evidence, terms);
+  fmt::print("Profile {}: {}\n", profile.name, profile.title);
+  for (const ResultFile& file : files) {
+    fmt::print("{}  {}{}\n", file.sha256, file.path.string(),
+               file.not_held.empty() ? "" : fmt::format("  ({})", fmt::join(file.not_held, ", ")));
+  }
+  fmt::print("\n{}", acceptance_text(judgement, terminal_style(stdout)));
+  if (!options.junit.empty()) write_file(options.junit, to_junit(judgement, profile));
+  if (!options.json.empty()) {
+    write_file(options.json,
+               to_json(judgement, profile, terms, files, utc_now()).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+  return judgement.accepted() ? kOk : kWrong;
+}
+
+}  // namespace roofmark

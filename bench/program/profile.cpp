@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "bench/program/commands.hpp"
+#include "harness/judge/acceptance/reading.hpp"
+#include "harness/judge/theory.hpp"
+#include "harness/model/units.hpp"
+#include "harness/present/acceptance.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// The device that a profile is for, as its specification has it.
+DeviceInfo device_of(const Profile& profile) {
+  if (const auto* sku = find_sku(profile.example)) return specified_device(profile.example, *sku);
+  DeviceInfo cpu;
+  cpu.id = "cpu";
+  cpu.name = profile.example;
+  cpu.multiprocessors = 2;
+  cpu.memory_bytes = cpu.free_bytes = std::size_t{32} << 30;
+  cpu.caches = {{"l1", 64 << 10, 32 << 10}, {"l2", 2 << 20, 1 << 20}, {"l3", 32 << 20, 32 << 20}};
+  return cpu;
+}
+
+/// What a rule is about on a device: the names that its `cases` match, and the cases among them.
+struct Matched {
+  std::vector<std::string> names;
+  std::vector<const Case*> cases;
+};
+
+Matched matched(const Rule& rule, const Plan& plan) {
+  Matched found;
+  const std::regex expression(rule.cases);
+  const bool comparisons = type_of(rule.quantity).basis == Basis::comparison;
+  for (const std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
+    for (const Group& group : *groups) {
+      if (comparisons) {
+        for (const Comparison& comparison : group.comparisons) {
+          if (std::regex_search(comparison.numerator, expression)) found.names.push_back(comparison.numerator);
+        }
+        continue;
+      }
+      for (const Case& c : group.cases) {
+        if (!c.unsupported.empty() || !std::regex_search(c.name(), expression)) continue;
+        found.names.push_back(c.name());
+        found.cases.push_back(&c);
+      }
+    }
+  }
+  return found;
+}
+
+/// The theoretical ceiling, or the datasheet's, that binds a case; null where none is known.
+const Ceiling* binding(const Case& c, const Roofline& roofline) {
+  const std::string bound = place(c.work, roofline, 1, Issue::stream, {}).bound_by;
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    if (ceiling.resource.id == bound) return &ceiling;
+  }
+  return nullptr;
+}
+
+/// "bf16 tensor: 1.07 PFLOP/s x 0.8 = 856 TFLOP/s"
+std::string comes_to(const Rule& rule, const Matched& found, const Roofline& roofline) {
+  const double limit = rule.least ? *rule.least : rule.most.value_or(0);
+  if (rule.quantity == Quantity::of_empirical) return "of the ceiling that the same run measures";
+  if (type_of(rule.quantity).scale != Scale::share || type_of(rule.quantity).basis != Basis::record || found.cases.empty())
+    return "";
+  const Ceiling* ceiling = binding(*found.cases.front(), roofline);
+  const auto rate = !ceiling                                  ? std::nullopt
+                    : rule.quantity == Quantity::of_datasheet ? ceiling->datasheet
+                    : rule.quantity == Quantity::cv           ? std::nullopt
+                                                              : ceiling->theoretical;
+  if (!rate) return "";
+  return fmt::format("{} of {} ({})", format_rate(*rate * limit, ceiling->resource.unit),
+                     format_rate(*rate, ceiling->resource.unit), ceiling->resource.title);
+}
+
+/// Of a rate: what the resource that binds the case counts.
+Unit unit_of(const Rule& rule, const Matched& found) {
+  if (rule.quantity != Quantity::rate || found.cases.empty()) return Unit::byte;
+  return found.cases.front()->work.phases.front().front().resource.unit;
+}
+
+std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, const Plan& plan, const Roofline& roofline) {
+  std::vector<std::string> problems;
+  const QuantityType& type = type_of(rule.quantity);
+  const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
+  if (type.basis != Basis::run && found.names.empty() && !plan.ceilings.empty()) {
+    problems.push_back(fmt::format("no {} of the suite {} on {} matches '{}'",
+                                   type.basis == Basis::comparison ? "comparison" : "case", profile.suite, profile.example,
+                                   rule.cases));
+  }
+  if (rule.least && type.scale == Scale::share && type.basis == Basis::record && *rule.least > 1) {
+    problems.push_back(fmt::format("least = {:g} is above the ceiling: a share is of 1", *rule.least));
+  }
+  if (rule.least && rule.quantity == Quantity::rate && !found.cases.empty()) {
+    const Ceiling* ceiling = binding(*found.cases.front(), roofline);
+    const auto most = ceiling ? std::max(ceiling->theoretical, ceiling->datasheet) : std::nullopt;
+    if (most && *rule.least > *most) {
+      problems.push_back(fmt::format("least = {:g} is {} and above the ceiling, {}", *rule.least,
+                                     format_rate(*rule.least, ceiling->resource.unit),
+                                     format_rate(*most, ceiling->resource.unit)));
+    }
+  }
+  const bool performance =
+      rule.least && (type.scale == Scale::share || type.scale == Scale::rate || type.scale == Scale::ratio);
+  if (performance && rule.mandatory && !rule.published) {
+    problems.emplace_back("gives no `published`: the slowest published figure, below half of which anything passes");
+  }
+  if (performance && rule.published && *rule.least < *rule.published / 2) {
+    problems.push_back(fmt::format("least = {:g} is below half of the slowest published figure, {:g}: anything passes",
+                                   *rule.least, *rule.published));
+  }
+  return problems;
+}
+
+/// The cases of the profile's suite on a device.
+Plan plan_of(const Profile& profile, const DeviceInfo& device) {
+  Selection selection;
+  const SuiteName suites[] = {SuiteName::quick, SuiteName::baseline, SuiteName::full};
+  const auto* suite =
+      std::find_if(std::begin(suites), std::end(suites), [&](SuiteName one) { return name(one) == profile.suite; });
+  if (suite == std::end(suites)) throw ProfileError(fmt::format("{}: there is no suite '{}'", profile.name, profile.suite));
+  selection.suite = *suite;
+  selection.only_device = true;
+  return plan(device, selection);
+}
+
+}  // namespace
+
+int profile_check(const std::string& name) {
+  const Profile profile = read_profile(name);
+  const DeviceInfo device = device_of(profile);
+  const Plan plan = plan_of(profile, device);
+  const Roofline roofline = theoretical_roofline(device);
+  int count = 0;
+  for (const Rule& rule : profile.rules) {
+    for (const std::string& problem : problems_of(rule, profile, plan, roofline)) {
+      fmt::print("{}: rule '{}' {}\n", rule.origin, rule.id, problem);
+      ++count;
+    }
+  }
+  if (plan.ceilings.empty()) {
+    fmt::print("{}: this build has no kernels for {}, so `cases` are not held against its suites\n", profile.name, device.name);
+  }
+  fmt::print("{}: {} rules, {} problem{}\n", profile.name, profile.rules.size(), count, count == 1 ? "" : "s");
+  return count == 0 ? kOk : kWrong;
+}
+
+int profile_show(const std::string& name, const std::string& device_id) {
+  const Profile profile = read_profile(name);
+  const DeviceInfo device = device_id.empty() ? device_of(profile) : open_device(device_id)->info();
+  const Plan plan = plan_of(profile, device);
+  const Roofline roofline = theoretical_roofline(device);
+  fmt::print("{}", profile_text(profile));
+  fmt::print("Limits on {} ({}):\n\n", device.name, device_id.empty() ? "by its specification" : device_id);
+  for (const Rule& rule : profile.rules) {
+    const QuantityType& type = type_of(rule.quantity);
+    const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
+    const std::string limit =
+        type.scale == Scale::version
+            ? ">= " + rule.least_version
+            : fmt::format("{} {}", rule.least ? ">=" : "<=",
+                          format_value(rule.least ? *rule.least : *rule.most, type.scale, unit_of(rule, found)));
+    fmt::print("{}{}\n  limit    {} {}, per {}\n", rule.id, rule.mandatory ? "" : " (not mandatory)", rule.quantity_id(), limit,
+               rule.per == Subject::gpu ? "GPU" : roofmark::name(rule.per));
+    const auto line = [](const char* what, const std::string& text) {
+      if (!text.empty()) fmt::print("  {:<8} {}\n", what, text);
+    };
+    line("is", comes_to(rule, found, roofline));
+    if (type.basis != Basis::run)
+      line("cases", fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), profile.suite));
+    line("reason", rule.reason);
+    line("source", rule.source.empty()
+                       ? ""
+                       : fmt::format("{}{}", rule.source,
+                                     rule.measured ? "; measured by this project" : "; not measured by this project"));
+    line("from", rule.origin);
+  }
+  return kOk;
+}
+
+}  // namespace roofmark

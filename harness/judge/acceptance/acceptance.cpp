@@ -1,0 +1,300 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/acceptance/acceptance.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "harness/judge/acceptance/reading.hpp"
+#include "harness/model/units.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// Dotted numbers, so that 570.9 is older than 570.86.
+std::vector<long> numbers_of(const std::string& version) {
+  std::vector<long> numbers;
+  const std::regex digits("[0-9]+");
+  for (auto it = std::sregex_iterator(version.begin(), version.end(), digits); it != std::sregex_iterator(); ++it) {
+    numbers.push_back(std::strtol(it->str().c_str(), nullptr, 10));
+  }
+  return numbers;
+}
+
+std::string shipped(const Rule& rule) { return rule.origin.empty() ? "roofmark" : rule.origin; }
+
+Check check_of(const Rule& rule) {
+  Check check;
+  check.rule = rule.id;
+  check.quantity = rule.quantity_id();
+  check.per = rule.per;
+  check.mandatory = rule.mandatory;
+  check.reason = rule.reason;
+  check.source = rule.source;
+  check.origin = shipped(rule);
+  return check;
+}
+
+/// The launches must take this many times as long for the interval to leave the limit outside: its width falls with the root
+/// of the time.
+std::string how_long(const Check& check, double timed_seconds) {
+  const double distance = std::abs(*check.measured - *check.limit), half = (*check.high - *check.low) / 2;
+  if (!(distance > 0)) return "the limit is the measured value itself: no measurement is long enough";
+  const double times = std::max(2.0, std::ceil(half * half / (distance * distance)));
+  return fmt::format("the limit lies within the 95 % interval: measure {:.0f} times as long (--max-seconds {:.3g})", times,
+                     times * timed_seconds);
+}
+
+/// Applies the limit of a rule to one value.
+Check decide(const Rule& rule, const Reading& reading) {
+  Check check = check_of(rule);
+  const Scale scale = type_of(rule.quantity).scale;
+  check.of = reading.of;
+  if (scale == Scale::version) {
+    check.expected = fmt::format(">= {}", rule.least_version);
+    check.found = reading.version;
+    check.explanation = reading.why_not;
+    if (!reading.version.empty()) {
+      check.verdict = numbers_of(reading.version) >= numbers_of(rule.least_version) ? Verdict::pass : Verdict::fail;
+    }
+    return check;
+  }
+  const bool least = rule.least.has_value();
+  check.limit = least ? rule.least : rule.most;
+  check.expected = fmt::format("{} {}{}", least ? ">=" : "<=", format_value(*check.limit, scale, reading.unit),
+                               reading.base.empty() ? "" : " of " + reading.base);
+  if (!reading.value) {
+    check.verdict = reading.wrong ? Verdict::fail : Verdict::not_measured;
+    check.found = reading.wrong ? "wrong result" : "-";
+    check.explanation = reading.why_not;
+    return check;
+  }
+  check.measured = reading.value;
+  check.low = reading.low;
+  check.high = reading.high;
+  check.found = format_value(*reading.value, scale, reading.unit);
+  if (*check.limit != 0) check.margin = (least ? 1 : -1) * (*check.measured - *check.limit) / std::abs(*check.limit);
+  const bool met = least ? *check.measured >= *check.limit : *check.measured <= *check.limit;
+  check.verdict = met ? Verdict::pass : Verdict::fail;
+  if (check.low && check.high && *check.low < *check.limit && *check.limit < *check.high) {
+    check.verdict = Verdict::inside_interval;
+    check.explanation = how_long(check, reading.timed_seconds);
+  }
+  return check;
+}
+
+/// Where one device stands in one run.
+struct Place {
+  const Evidence* evidence;
+  std::size_t index;
+};
+
+class Judge {
+ public:
+  Judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms)
+      : profile_(profile), evidence_(evidence), terms_(terms) {
+    for (const Evidence& run : evidence) {
+      for (std::size_t i = 0; i < run.devices.size(); ++i) {
+        const DeliveredDevice& device = run.devices[i];
+        places_[device.label()].push_back({&run, i});
+        nodes_[device.node].insert(device.label());
+      }
+    }
+  }
+
+  Judgement judge() {
+    add_own_rules();
+    for (const Rule& rule : profile_.rules) apply(rule);
+    Judgement judgement;
+    judgement.delivery = {Subject::delivery, "delivery", {}, 0, 0};
+    for (const auto& [label, places] : places_) judgement.devices.push_back(verdict_on(Subject::gpu, label));
+    for (const auto& [node, devices] : nodes_) judgement.nodes.push_back(verdict_on(Subject::node, node));
+    judgement.delivery = verdict_on(Subject::delivery, "delivery");
+    judgement.checks = std::move(checks_);
+    return judgement;
+  }
+
+ private:
+  const DeliveredDevice& device(const std::string& label) const {
+    const Place& place = places_.at(label).front();
+    return place.evidence->devices[place.index];
+  }
+
+  void add(Check check, const std::string& node, const std::string& label, const std::string& file) {
+    check.node = node;
+    check.device = label;
+    check.file = file;
+    checks_.push_back(std::move(check));
+  }
+
+  // --- What every delivery is held to.
+
+  void own(const char* id, Subject per, Verdict verdict, const std::string& expected, const std::string& found,
+           const std::string& reason, const std::string& node, const std::string& label, const std::string& file) {
+    Check check;
+    check.rule = id;
+    check.per = per;
+    check.verdict = verdict;
+    check.expected = expected;
+    check.found = found;
+    check.reason = reason;
+    check.origin = "roofmark";
+    add(std::move(check), node, label, file);
+  }
+
+  void add_own_rules() {
+    const auto pass_if = [](bool good) { return good ? Verdict::pass : Verdict::fail; };
+    const std::regex devices(profile_.devices);
+    for (const auto& [label, places] : places_) {
+      const DeliveredDevice& one = device(label);
+      own("device", Subject::gpu, pass_if(std::regex_match(one.name, devices)), fmt::format("'{}'", profile_.devices), one.name,
+          "The profile's limits are those of this kind of device.", one.node, label, places.front().evidence->file);
+      for (const Place& place : places) {
+        const Evidence& run = *place.evidence;
+        own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a run to its end",
+            run.complete ? "complete" : "cut short", "What a run did not reach is not known.", one.node, label, run.file);
+        if (!terms_.max_age_seconds) continue;
+        const bool dated = run.age_seconds.has_value();
+        own("age", Subject::gpu, dated ? pass_if(*run.age_seconds <= *terms_.max_age_seconds) : Verdict::not_measured,
+            fmt::format("<= {}", format_duration(*terms_.max_age_seconds)), dated ? format_duration(*run.age_seconds) : "-",
+            "A device is judged by how it is now (--max-age).", one.node, label, run.file);
+      }
+    }
+    std::map<std::string, std::set<std::string>> nodes_of;
+    for (const auto& [label, places] : places_) {
+      if (!device(label).uuid.empty()) nodes_of[device(label).uuid].insert(device(label).node);
+    }
+    for (const auto& [uuid, nodes] : nodes_of) {
+      if (nodes.size() < 2) continue;
+      own("unique_gpus", Subject::delivery, Verdict::fail, "one node per GPU",
+          fmt::format("{} nodes report {}", nodes.size(), uuid), "A GPU that two nodes report is counted twice.", "", "", "");
+    }
+    if (!terms_.expected_gpus) return;
+    const auto found = static_cast<int>(nodes_of.size());
+    own("expected_gpus", Subject::delivery, pass_if(found == *terms_.expected_gpus),
+        fmt::format("{} GPUs", *terms_.expected_gpus), fmt::format("{} GPU{}", found, found == 1 ? "" : "s"),
+        "As many as were ordered (--expect-gpus).", "", "", "");
+  }
+
+  // --- The profile's rules.
+
+  void apply(const Rule& rule) {
+    switch (rule.per) {
+      case Subject::gpu:
+        for (const auto& [label, places] : places_) judge_subject(rule, device(label).node, label, places);
+        break;
+      case Subject::node:
+        for (const auto& [node, devices] : nodes_) judge_subject(rule, node, "", runs_of(node));
+        break;
+      case Subject::delivery:
+        judge_subject(rule, "", "", runs_of(""));
+    }
+  }
+
+  /// The runs with a device of the node, each once; every run for the delivery.
+  std::vector<Place> runs_of(const std::string& node) const {
+    std::vector<Place> runs;
+    for (const Evidence& run : evidence_) {
+      const auto of_node = [&](const DeliveredDevice& one) { return node.empty() || one.node == node; };
+      if (std::any_of(run.devices.begin(), run.devices.end(), of_node)) runs.push_back({&run, 0});
+    }
+    return runs;
+  }
+
+  /// Whether a node's verdict may rest on a run: its ranks are all on that node.
+  static bool all_on(const Evidence& run, const std::string& node) {
+    return std::all_of(run.devices.begin(), run.devices.end(), [&](const DeliveredDevice& one) { return one.node == node; });
+  }
+
+  void judge_subject(const Rule& rule, const std::string& node, const std::string& label, const std::vector<Place>& places) {
+    if (rule.quantity == Quantity::gpus) return count_gpus(rule, node);
+    bool any = false;
+    for (const Place& place : places) {
+      const Evidence& run = *place.evidence;
+      if (rule.per == Subject::node && !all_on(run, node)) continue;
+      const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
+      for (Reading& reading : readings(rule, run, index)) {
+        if (rule.quantity == Quantity::differing_bits && reading.value) *reading.value += differing_elsewhere(run, reading.of);
+        add(decide(rule, reading), node, label, run.file);
+        any = true;
+      }
+    }
+    if (any) return;
+    Check check = check_of(rule);
+    check.expected =
+        rule.least || rule.most
+            ? fmt::format("{} {}", rule.least ? ">=" : "<=",
+                          format_value(rule.least ? *rule.least : *rule.most, type_of(rule.quantity).scale, Unit::byte))
+            : "";
+    check.found = "-";
+    check.explanation = fmt::format("no result matches '{}'", rule.cases);
+    add(std::move(check), node, label, "");
+  }
+
+  void count_gpus(const Rule& rule, const std::string& node) {
+    std::set<std::string> uuids;
+    for (const auto& [label, places] : places_) {
+      if (node.empty() || device(label).node == node) uuids.insert(device(label).uuid);
+    }
+    uuids.erase("");
+    Reading reading;
+    reading.value = static_cast<double>(uuids.size());
+    add(decide(rule, reading), node, "", "");
+  }
+
+  /// Results of other runs with the same fingerprint key and other bits.
+  double differing_elsewhere(const Evidence& run, const std::string& case_name) const {
+    const auto find = [&](const Evidence& in) -> const Fingerprint* {
+      for (const Record& record : in.records) {
+        if (record.name == case_name && record.fingerprint && record.fingerprint->deterministic) return &*record.fingerprint;
+      }
+      return nullptr;
+    };
+    const Fingerprint* own = find(run);
+    double count = 0;
+    for (const Evidence& other : evidence_) {
+      if (&other == &run || !own) continue;
+      const Fingerprint* theirs = find(other);
+      count += theirs && theirs->key == own->key && theirs->hash != own->hash;
+    }
+    return count;
+  }
+
+  SubjectVerdict verdict_on(Subject subject, const std::string& name) const {
+    SubjectVerdict verdict{subject, name, Verdict::pass, 0, 0};
+    for (const Check& check : checks_) {
+      const bool concerns =
+          subject == Subject::delivery || (subject == Subject::node ? check.node == name : check.device == name);
+      if (!concerns) continue;
+      ++verdict.checks;
+      if (!check.mandatory || check.verdict == Verdict::pass) continue;
+      ++verdict.bad;
+      verdict.verdict = std::max(verdict.verdict, check.verdict);
+    }
+    return verdict;
+  }
+
+  const Profile& profile_;
+  const std::vector<Evidence>& evidence_;
+  const AcceptanceTerms& terms_;
+  std::map<std::string, std::vector<Place>> places_;  ///< by the device's label
+  std::map<std::string, std::set<std::string>> nodes_;
+  std::vector<Check> checks_;
+};
+
+}  // namespace
+
+std::string DeliveredDevice::label() const {
+  return uuid.empty() ? fmt::format("{} of {}", id, node) : fmt::format("{} ({} of {})", uuid, id, node);
+}
+
+Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms) {
+  return Judge(profile, evidence, terms).judge();
+}
+
+}  // namespace roofmark

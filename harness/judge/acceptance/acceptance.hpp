@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/acceptance/profile.hpp"
+#include "harness/judge/analysis.hpp"
+
+namespace roofmark {
+
+/// A device as a delivery counts it.
+struct DeliveredDevice {
+  std::string uuid;  ///< of a GPU; empty on a CPU
+  std::string node;  ///< the host that reported it
+  std::string id;    ///< "cuda:0"
+  std::string name;  ///< as its driver reports it
+
+  /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
+  std::string label() const;
+};
+
+/// One run as it is judged.
+struct Evidence {
+  std::string file;
+  std::string suite;
+  std::optional<double> age_seconds;  ///< since it finished; absent of a run that did not finish
+  bool complete = false;
+  std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
+  std::map<std::string, std::string> versions;
+  std::vector<Record> records;
+  Analysis analysis;
+  std::vector<Finding> findings;  ///< all of the run
+};
+
+/// Beside the profile.
+struct AcceptanceTerms {
+  std::optional<int> expected_gpus;
+  std::optional<double> max_age_seconds;
+};
+
+/// From good to bad. Only `pass` accepts.
+enum class Verdict { pass, inside_interval, not_measured, fail };
+
+constexpr std::string_view name(Verdict verdict) {
+  constexpr std::string_view names[] = {"PASS", "INSIDE THE INTERVAL", "NOT MEASURED", "FAIL"};
+  return names[static_cast<int>(verdict)];
+}
+
+/// One rule applied to one subject and, where it judges cases, to one of them.
+struct Check {
+  std::string rule;
+  std::string quantity;
+  Subject per = Subject::gpu;
+  bool mandatory = true;
+  std::string node;    ///< empty: the whole delivery
+  std::string device;  ///< label of the device; empty: the whole node or delivery
+  std::string of;      ///< the case, ceiling or comparison; of a count, the first of what is counted
+  std::string file;    ///< the evidence
+  Verdict verdict = Verdict::not_measured;
+  std::optional<double> limit, measured, low, high;  ///< in the quantity's unit; low and high: the 95 % interval
+  std::optional<double> margin;                      ///< (measured - limit) / limit, positive on the good side
+  std::string expected;                              ///< for people: ">= 0.80 of 1.07 PFLOP/s"
+  std::string found;                                 ///< for people
+  std::string explanation;                           ///< what decided, where the numbers alone do not say it
+  std::string reason, source, origin;                ///< the rule's
+};
+
+/// The verdict on one subject: that of its worst mandatory check.
+struct SubjectVerdict {
+  Subject subject = Subject::gpu;
+  std::string name;
+  Verdict verdict = Verdict::not_measured;
+  int checks = 0, bad = 0;  ///< bad: mandatory checks that do not pass
+};
+
+struct Judgement {
+  std::vector<Check> checks;  ///< by rule in the profile's order, then by subject
+  std::vector<SubjectVerdict> devices, nodes;
+  SubjectVerdict delivery;
+
+  bool accepted() const { return delivery.verdict == Verdict::pass; }
+};
+
+/// Applies every rule to every subject that it is about. Beside the profile's rules it checks, by rules of its own, that each
+/// run is complete (`complete`), that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`)
+/// and what the terms ask for (`expected_gpus`, `age`).
+Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms);
+
+}  // namespace roofmark

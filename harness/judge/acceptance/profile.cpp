@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/acceptance/profile.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "harness/judge/acceptance/shipped_profile.hpp"
+#include "harness/model/finding.hpp"
+
+namespace roofmark {
+
+extern const ShippedProfile kShippedProfiles[];
+extern const std::size_t kShippedProfileCount;
+
+namespace {
+
+std::string place(const std::string& name, const toml::node& node) {
+  return fmt::format("{}:{}", name, node.source().begin.line);
+}
+
+[[noreturn]] void refuse(const std::string& name, const toml::node& node, const std::string& what) {
+  throw ProfileError(fmt::format("{}: {}", place(name, node), what));
+}
+
+using Setter = std::function<void(const toml::node&)>;
+
+/// Hands each entry of a table to its key's setter; an unknown key is an error that lists the known ones.
+void read_keys(const std::string& name, const toml::table& table, const std::map<std::string, Setter>& setters) {
+  for (const auto& [key, value] : table) {
+    const auto found = setters.find(std::string(key.str()));
+    if (found == setters.end()) {
+      std::vector<std::string> known;
+      for (const auto& [id, setter] : setters) known.push_back(id);
+      refuse(name, value, fmt::format("unknown key '{}'; known are {}", key.str(), fmt::join(known, ", ")));
+    }
+    found->second(value);
+  }
+}
+
+template <class T>
+Setter into(const std::string& name, T& target, const char* what) {
+  return [&name, &target, what](const toml::node& node) {
+    const auto value = node.value<T>();
+    if (!value) refuse(name, node, fmt::format("expects {}", what));
+    target = *value;
+  };
+}
+Setter text_into(const std::string& name, std::string& target) { return into(name, target, "a text in quotes"); }
+
+Setter number_into(const std::string& name, std::optional<double>& target) {
+  return [&name, &target](const toml::node& node) {
+    const auto value = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!value || !std::isfinite(*value)) refuse(name, node, "expects a finite number");
+    target = *value;
+  };
+}
+
+void check_expression(const std::string& name, const toml::node& node, const std::string& expression) {
+  try {
+    const std::regex compiled(expression);
+  } catch (const std::regex_error& error) {
+    refuse(name, node, fmt::format("'{}' is not a regular expression: {}", expression, error.what()));
+  }
+}
+
+void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
+  const auto text = node.value<std::string>();
+  if (!text) refuse(name, node, "expects a text in quotes");
+  const std::string id = text->substr(0, text->find('.'));
+  const QuantityType* type = find_quantity(id);
+  if (!type) {
+    std::vector<std::string_view> known;
+    for (const QuantityType& quantity : kQuantities) known.push_back(quantity.id);
+    refuse(name, node, fmt::format("unknown quantity '{}'; known are {}", *text, fmt::join(known, ", ")));
+  }
+  rule.quantity = type->quantity;
+  rule.argument = id.size() < text->size() ? text->substr(id.size() + 1) : "";
+  if (rule.argument.empty() != type->argument.empty()) {
+    refuse(name, node,
+           type->argument.empty() ? fmt::format("'{}' has nothing after its name", id)
+                                  : fmt::format("write {}.{}", id, type->argument));
+  }
+  if (type->quantity == Quantity::finding) {
+    try {
+      finding_kind(rule.argument);
+    } catch (const std::invalid_argument& error) {
+      refuse(name, node, error.what());
+    }
+  }
+  if (type->quantity == Quantity::results && rule.argument != "wrong" && rule.argument != "failed" &&
+      rule.argument != "not_run") {
+    refuse(name, node, "results are counted by status: wrong, failed or not_run");
+  }
+}
+
+void set_subject(const std::string& name, const toml::node& node, Subject& subject) {
+  for (const Subject known : {Subject::gpu, Subject::node, Subject::delivery}) {
+    if (node.value<std::string>() == roofmark::name(known)) {
+      subject = known;
+      return;
+    }
+  }
+  refuse(name, node, "expects \"gpu\", \"node\" or \"delivery\"");
+}
+
+/// The keys of a rule that the table names; the others stay as they are, so that an inherited rule is changed key by key.
+void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
+  rule.origin = place(name, table);
+  read_keys(name, table,
+            {{"cases",
+              [&](const toml::node& node) {
+                text_into(name, rule.cases)(node);
+                check_expression(name, node, rule.cases);
+              }},
+             {"quantity", [&](const toml::node& node) { set_quantity(name, node, rule); }},
+             {"least",
+              [&](const toml::node& node) {
+                if (node.is_string()) {
+                  rule.least_version = *node.value<std::string>();
+                } else {
+                  number_into(name, rule.least)(node);
+                }
+              }},
+             {"most", number_into(name, rule.most)},
+             {"per", [&](const toml::node& node) { set_subject(name, node, rule.per); }},
+             {"mandatory", into(name, rule.mandatory, "true or false")},
+             {"reason", text_into(name, rule.reason)},
+             {"source", text_into(name, rule.source)},
+             {"published", number_into(name, rule.published)},
+             {"measured", into(name, rule.measured, "true or false")}});
+}
+
+/// What a rule lacks or has too much of once everything inherited is known.
+void check_rule(const std::string& name, const toml::node& node, const Rule& rule) {
+  const QuantityType& type = type_of(rule.quantity);
+  const bool version = type.scale == Scale::version;
+  const auto need = [&](bool ok, const std::string& what) {
+    if (!ok) refuse(name, node, fmt::format("rule '{}' {}", rule.id, what));
+  };
+  need(version ? !rule.least_version.empty() : rule.least || rule.most,
+       version ? "needs least = \"VERSION\"" : "has no limit: give `least` or `most`");
+  need(!(rule.least && rule.most), "has two limits: write two rules");
+  need(version || rule.least_version.empty(), "compares numbers: write its limit without quotes");
+  need(!version || (!rule.least && !rule.most), "compares versions: write least = \"570.86\" in quotes");
+  need(type.basis == Basis::run ? rule.cases.empty() : !rule.cases.empty(),
+       type.basis == Basis::run ? fmt::format("limits {}, which has no `cases`", type.id)
+                                : "names no `cases`: a regular expression searched for in their names, as with --filter");
+  need(rule.quantity != Quantity::gpus || rule.per != Subject::gpu, "counts GPUs: write per = \"node\" or \"delivery\"");
+  need(!rule.reason.empty(), "gives no `reason`");
+  const bool absolute = type.scale == Scale::rate || type.scale == Scale::seconds;
+  need(!absolute || !rule.source.empty(), "has an absolute limit, which needs a `source`");
+}
+
+Profile parse(const std::string& text, const std::string& name, std::set<std::string> heirs);
+
+Profile read(const std::string& name_or_path, const std::set<std::string>& heirs) {
+  for (std::size_t i = 0; i < kShippedProfileCount; ++i) {
+    if (kShippedProfiles[i].name == name_or_path) return parse(kShippedProfiles[i].text, name_or_path, heirs);
+  }
+  std::ifstream file(name_or_path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!file && text.empty()) {
+    throw ProfileError(fmt::format("there is no profile '{}': neither a TOML file nor one of {}", name_or_path,
+                                   fmt::join(shipped_profiles(), ", ")));
+  }
+  return parse(text, name_or_path, heirs);
+}
+
+Profile parse(const std::string& text, const std::string& name, std::set<std::string> heirs) {
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    throw ProfileError(fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+  }
+  Profile profile;
+  if (const toml::node* node = table.get("inherit")) {
+    std::string base;
+    text_into(name, base)(*node);
+    heirs.insert(name);
+    if (heirs.contains(base)) refuse(name, *node, fmt::format("inherits '{}', which inherits it", base));
+    profile = read(base, heirs);
+    profile.inherited.insert(profile.inherited.begin(), base);
+  }
+  profile.name = name;
+  std::string inherited;
+  read_keys(name, table,
+            {{"inherit", text_into(name, inherited)},
+             {"title", text_into(name, profile.title)},
+             {"devices",
+              [&](const toml::node& node) {
+                text_into(name, profile.devices)(node);
+                check_expression(name, node, profile.devices);
+              }},
+             {"example", text_into(name, profile.example)},
+             {"suite", text_into(name, profile.suite)},
+             {"rule", [](const toml::node&) {}}});
+
+  const toml::table none;
+  const toml::node* rules = table.get("rule");
+  if (rules && !rules->is_table()) refuse(name, *rules, "expects tables [rule.ID]");
+  // Tables are sorted by key; people wrote them in an order of their own.
+  std::vector<std::pair<std::string, const toml::node*>> written;
+  for (const auto& [id, node] : rules ? *rules->as_table() : none) written.emplace_back(id.str(), &node);
+  std::sort(written.begin(), written.end(),
+            [](const auto& a, const auto& b) { return a.second->source().begin.line < b.second->source().begin.line; });
+  for (const auto& [id, node] : written) {
+    if (!node->is_table()) refuse(name, *node, fmt::format("rule.{} is no table: write [rule.{}]", id, id));
+    auto rule = std::find_if(profile.rules.begin(), profile.rules.end(), [&](const Rule& r) { return r.id == id; });
+    if (rule == profile.rules.end()) {
+      rule = profile.rules.emplace(rule);
+      rule->id = id;
+      if (!node->as_table()->contains("quantity")) refuse(name, *node, fmt::format("rule '{}' names no `quantity`", id));
+    }
+    read_rule(name, *node->as_table(), *rule);
+    check_rule(name, *node, *rule);
+  }
+  for (const auto& [what, given] : {std::pair("title", profile.title), std::pair("devices", profile.devices),
+                                    std::pair("example", profile.example), std::pair("suite", profile.suite)}) {
+    if (given.empty()) throw ProfileError(fmt::format("{}: `{}` is missing", name, what));
+  }
+  if (!std::regex_match(profile.example, std::regex(profile.devices))) {
+    throw ProfileError(fmt::format("{}: `devices` does not match the example '{}'", name, profile.example));
+  }
+  if (profile.rules.empty()) throw ProfileError(fmt::format("{}: no rules: anything would pass", name));
+  return profile;
+}
+
+}  // namespace
+
+std::string Rule::quantity_id() const {
+  return argument.empty() ? std::string(type_of(quantity).id) : fmt::format("{}.{}", type_of(quantity).id, argument);
+}
+
+std::vector<std::string> shipped_profiles() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kShippedProfileCount; ++i) names.emplace_back(kShippedProfiles[i].name);
+  return names;
+}
+
+Profile read_profile(const std::string& name_or_path) { return read(name_or_path, {}); }
+Profile parse_profile(const std::string& text, const std::string& name) { return parse(text, name, {}); }
+
+}  // namespace roofmark

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/judge/acceptance/quantity.hpp"
+
+namespace roofmark {
+
+/// A profile that cannot be read; the message names the file, the line and the key.
+class ProfileError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Whom a rule judges, from the smallest to the largest.
+enum class Subject { gpu, node, delivery };
+
+constexpr std::string_view name(Subject subject) {
+  constexpr std::string_view names[] = {"gpu", "node", "delivery"};
+  return names[static_cast<int>(subject)];
+}
+
+/// One limit. What stands here is what is judged: no tolerance is applied on top.
+struct Rule {
+  std::string id;
+  std::string cases;  ///< ECMAScript regular expression searched for in names, as --filter; empty where the basis has none
+  Quantity quantity = Quantity::of_empirical;
+  std::string argument;               ///< of the quantity: KIND in finding.KIND
+  std::optional<double> least, most;  ///< in the quantity's unit: a share of 1, units per second, seconds, a count
+  std::string least_version;          ///< of a version: dotted numbers
+  Subject per = Subject::gpu;
+  bool mandatory = true;
+  std::string reason;               ///< why the limit is there, for whoever has to act on it
+  std::string source;               ///< of the figure
+  std::optional<double> published;  ///< the slowest published figure, in the quantity's unit
+  bool measured = false;            ///< this project has measured the figure on this hardware
+  std::string origin;               ///< the profile and line that it was last changed in
+
+  std::string quantity_id() const;
+};
+
+/// What was agreed for one kind of device.
+struct Profile {
+  std::string name;  ///< as it was asked for
+  std::string title;
+  std::string devices;                 ///< regular expression of the whole device name that the driver reports
+  std::string example;                 ///< the name of such a device, for `profile check`
+  std::string suite;                   ///< what measures its rules
+  std::vector<std::string> inherited;  ///< the profiles below it, nearest first
+  std::vector<Rule> rules;
+};
+
+/// The names of the profiles that are built into the program.
+std::vector<std::string> shipped_profiles();
+
+/// A profile of the program by its name, or a TOML file by its path; with what it inherits. Throws ProfileError.
+Profile read_profile(const std::string& name_or_path);
+/// From TOML text; `name` stands in messages.
+Profile parse_profile(const std::string& text, const std::string& name);
+
+}  // namespace roofmark

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace roofmark {
+
+/// What a rule of a profile limits.
+enum class Quantity {
+  of_theoretical_clock,
+  of_theoretical,
+  of_datasheet,
+  of_empirical,
+  rate,
+  busbw,
+  seconds,
+  cv,
+  drift,
+  ratio,
+  differing_bits,
+  results,
+  finding,
+  version,
+  gpus
+};
+
+/// How a value of a quantity is written.
+enum class Scale { share, rate, seconds, ratio, count, version };
+
+/// What it is measured from.
+enum class Basis {
+  record,      ///< each record that the rule's `cases` match
+  ceiling,     ///< each ceiling, by the name of its first probe
+  comparison,  ///< each comparison of two cases, by the name of its numerator
+  run          ///< one value per run, or per node or delivery
+};
+
+struct QuantityType {
+  Quantity quantity;
+  std::string_view id;  ///< in profiles
+  Scale scale;
+  Basis basis;
+  /// What may follow the id after a dot: "finding.drift"; empty: nothing.
+  std::string_view argument;
+  std::string_view meaning;
+};
+
+/// In the order of Quantity.
+inline constexpr QuantityType kQuantities[] = {
+    {Quantity::of_theoretical_clock, "of_theoretical_clock", Scale::share, Basis::record, "",
+     "share of the theoretical roof at the clock observed during the case"},
+    {Quantity::of_theoretical, "of_theoretical", Scale::share, Basis::record, "",
+     "share of the theoretical roof at the highest clock"},
+    {Quantity::of_datasheet, "of_datasheet", Scale::share, Basis::record, "", "share of the roof by the vendor's datasheet"},
+    {Quantity::of_empirical, "of_empirical", Scale::share, Basis::record, "", "share of the roof measured in the same run"},
+    {Quantity::rate, "rate", Scale::rate, Basis::record, "", "units per second of the resource that binds the case"},
+    {Quantity::busbw, "busbw", Scale::rate, Basis::record, "", "bus bandwidth of a collective, as nccl-tests defines it"},
+    {Quantity::seconds, "seconds", Scale::seconds, Basis::record, "", "median time of a launch"},
+    {Quantity::cv, "cv", Scale::share, Basis::record, "", "coefficient of variation of the samples"},
+    {Quantity::drift, "drift", Scale::share, Basis::ceiling, "",
+     "change of a measured ceiling from before to after the suite, without its sign"},
+    {Quantity::ratio, "ratio", Scale::ratio, Basis::comparison, "", "how many times faster the numerator of a comparison is"},
+    {Quantity::differing_bits, "differing_bits", Scale::count, Basis::record, "",
+     "ranks and other GPUs whose output has other bits for the same fingerprint key"},
+    {Quantity::results, "results", Scale::count, Basis::run, "STATUS", "results of a status: wrong, failed or not_run"},
+    {Quantity::finding, "finding", Scale::count, Basis::run, "KIND", "findings of a kind"},
+    {Quantity::version, "version", Scale::version, Basis::run, "NAME", "version of the driver, vbios, roofmark or a library"},
+    {Quantity::gpus, "gpus", Scale::count, Basis::run, "", "number of different GPUs"},
+};
+
+constexpr const QuantityType& type_of(Quantity quantity) { return kQuantities[static_cast<int>(quantity)]; }
+
+/// Null for an id that no quantity has.
+constexpr const QuantityType* find_quantity(std::string_view id) {
+  for (const QuantityType& type : kQuantities) {
+    if (type.id == id) return &type;
+  }
+  return nullptr;
+}
+
+}  // namespace roofmark

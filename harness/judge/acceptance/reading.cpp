@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/acceptance/reading.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "harness/model/units.hpp"
+
+namespace roofmark {
+
+namespace {
+
+Status status_of(const std::string& argument) {
+  return argument == "wrong" ? Status::wrong : argument == "failed" ? Status::failed : Status::not_run;
+}
+
+/// Several ranks had to work together: the time is nobody's own.
+bool is_joint(const Record& record) { return record.message && record.message->ranks > 1; }
+
+/// What one device's own time makes of a value that stands for the slowest: that time / the device's. 1 where it measured
+/// alone.
+std::optional<double> faster_than_slowest(const Record& record, std::size_t device) {
+  const auto& ranks = record.measurement->ranks;
+  if (ranks.empty()) return 1.0;
+  if (device >= ranks.size() || !ranks[device]) return std::nullopt;
+  return record.measurement->summary.median / ranks[device]->median;
+}
+
+/// The roofline whose theoretical ceilings are the vendor's figures.
+Roofline by_datasheet(const Roofline& roofline) {
+  Roofline sheet;
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    if (ceiling.datasheet) sheet.at(ceiling.resource).theoretical = ceiling.datasheet;
+  }
+  return sheet;
+}
+
+std::optional<double> share_of(const Record& record, Quantity quantity, const Roofline& roofline) {
+  switch (quantity) {
+    case Quantity::of_theoretical_clock:
+      return record.placement->of_theoretical_clock;
+    case Quantity::of_theoretical:
+      return record.placement->of_theoretical;
+    case Quantity::of_empirical:
+      return record.placement->of_empirical;
+    default: {
+      const Measurement& measured = *record.measurement;
+      return place(record.work, by_datasheet(roofline), measured.summary.median, measured.path, {}).of_theoretical;
+    }
+  }
+}
+
+/// The ceiling that a share is of, where one resource binds.
+std::optional<double> ceiling_of(const Ceiling& ceiling, Quantity quantity) {
+  if (quantity == Quantity::of_empirical) return ceiling.empirical();
+  return quantity == Quantity::of_datasheet ? ceiling.datasheet : ceiling.theoretical;
+}
+
+const Ceiling* doubtful(const Work& work, const Roofline& roofline) {
+  for (const Phase& phase : work.phases) {
+    for (const Demand& demand : phase) {
+      const Ceiling* ceiling = roofline.find(demand.resource);
+      if (ceiling && ceiling->doubtful) return ceiling;
+    }
+  }
+  return nullptr;
+}
+
+/// Sets the value, and an interval from the 95 % interval of the time, of a quantity that is `at_median` at the median time and
+/// falls as the time rises, or rises with it.
+void set_by_time(Reading& reading, const Summary& summary, double at_median, bool falls) {
+  reading.value = at_median;
+  if (!summary.interval_low || !summary.interval_high) return;
+  const auto at = [&](double seconds) { return at_median * (falls ? summary.median / seconds : seconds / summary.median); };
+  reading.low = at(falls ? *summary.interval_high : *summary.interval_low);
+  reading.high = at(falls ? *summary.interval_low : *summary.interval_high);
+}
+
+void read_share(Reading& reading, const Record& record, Quantity quantity, const Roofline& roofline) {
+  const auto share = share_of(record, quantity, roofline);
+  if (!share) {
+    reading.why_not = quantity == Quantity::of_theoretical_clock ? "a ceiling or the clock during the case is not known"
+                                                                 : "a ceiling that it needs is not known";
+    return;
+  }
+  if (const Ceiling* ceiling = doubtful(record.work, roofline); ceiling && quantity != Quantity::of_empirical) {
+    reading.why_not =
+        fmt::format("the theoretical ceiling of {} is doubtful: a verified result exceeds it", ceiling->resource.title);
+    return;
+  }
+  set_by_time(reading, record.measurement->summary, *share, true);
+  const Ceiling* bound = nullptr;
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    if (ceiling.resource.id == record.placement->bound_by) bound = &ceiling;
+  }
+  if (const auto rate = bound ? ceiling_of(*bound, quantity) : std::nullopt) {
+    reading.base = fmt::format("{} ({}{})", format_rate(*rate, bound->resource.unit), bound->resource.title,
+                               quantity == Quantity::of_theoretical_clock ? ", at the observed clock" : "");
+  }
+}
+
+void read_rate(Reading& reading, const Record& record) {
+  const Resource* bound = nullptr;
+  for (const Phase& phase : record.work.phases) {
+    for (const Demand& demand : phase) {
+      if (!bound || demand.resource.id == record.placement->bound_by) bound = &demand.resource;
+    }
+  }
+  if (!bound) {
+    reading.why_not = "its work is not counted in any resource";
+    return;
+  }
+  reading.unit = bound->unit;
+  const Summary& summary = record.measurement->summary;
+  set_by_time(reading, summary, record.work.total(*bound) / summary.median, true);
+}
+
+/// How many ranks, and records of other runs, have other bits is the judge's to count; here are this run's own.
+double differing(const Record& record, std::optional<std::size_t> device) {
+  const auto& ranks = record.fingerprint->differing_ranks;
+  if (!device) return static_cast<double>(ranks.size());
+  return static_cast<double>(std::count(ranks.begin(), ranks.end(), static_cast<int>(*device)));
+}
+
+Reading read_record(const Rule& rule, const Record& record, const Roofline& roofline, std::optional<std::size_t> device) {
+  Reading reading;
+  reading.of = record.name;
+  if (record.status != Status::ok) {
+    reading.wrong = record.status == Status::wrong;
+    reading.why_not = record.reason;
+    return reading;
+  }
+  const Measurement& measured = *record.measurement;
+  for (const Sample& sample : measured.samples) reading.timed_seconds += sample.seconds * measured.launches_per_sample;
+  const Summary& summary = measured.summary;
+  switch (rule.quantity) {
+    case Quantity::rate:
+      read_rate(reading, record);
+      break;
+    case Quantity::busbw:
+      if (record.message) {
+        const Message& message = *record.message;
+        set_by_time(reading, summary, message.bus_factor * message.trips * static_cast<double>(message.bytes) / summary.median,
+                    true);
+      } else {
+        reading.why_not = "it is no collective";
+      }
+      break;
+    case Quantity::seconds:
+      set_by_time(reading, summary, summary.median, false);
+      break;
+    case Quantity::cv:
+      reading.value = summary.cv;
+      if (!summary.cv) reading.why_not = "there are too few samples";
+      return reading;
+    case Quantity::differing_bits:
+      if (record.fingerprint && record.fingerprint->deterministic) {
+        reading.value = differing(record, device);
+      } else {
+        reading.why_not = record.fingerprint ? "its own launches differ" : "it has no fingerprint";
+      }
+      return reading;
+    default:
+      read_share(reading, record, rule.quantity, roofline);
+  }
+  if (!device || !reading.value) return reading;
+  const auto factor = faster_than_slowest(record, *device);
+  if (!factor) {
+    reading.value.reset();
+    reading.why_not = "this rank took no part";
+  } else if (!measured.ranks.empty()) {
+    *reading.value = rule.quantity == Quantity::seconds ? *reading.value / *factor : *reading.value * *factor;
+    reading.low = reading.high = std::nullopt;  // the interval is the slowest rank's
+  }
+  return reading;
+}
+
+Reading read_run(const Rule& rule, const Evidence& evidence) {
+  Reading reading;
+  std::vector<std::string> counted;
+  switch (rule.quantity) {
+    case Quantity::results:
+      for (const Record& record : evidence.records) {
+        if (record.status == status_of(rule.argument)) counted.push_back(record.name);
+      }
+      break;
+    case Quantity::finding:
+      for (const Finding& finding : evidence.findings) {
+        if (type_of(finding.kind).id == rule.argument) counted.push_back(finding.text);
+      }
+      break;
+    default: {
+      const auto found = evidence.versions.find(rule.argument);
+      if (found == evidence.versions.end()) {
+        reading.why_not = fmt::format("the version of {} is not in the result", rule.argument);
+      } else {
+        reading.version = found->second;
+      }
+      return reading;
+    }
+  }
+  constexpr std::size_t kNamed = 3;
+  reading.value = static_cast<double>(counted.size());
+  if (counted.size() > kNamed) {
+    counted[kNamed] = fmt::format("and {} more", counted.size() - kNamed);
+    counted.resize(kNamed + 1);
+  }
+  reading.of = fmt::format("{}", fmt::join(counted, "; "));
+  return reading;
+}
+
+}  // namespace
+
+std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
+  std::vector<Reading> all;
+  std::string unsupported;
+  if (type_of(rule.quantity).basis == Basis::run) return {read_run(rule, evidence)};
+  const std::regex cases(rule.cases);
+  const auto matches = [&](const std::string& name) { return std::regex_search(name, cases); };
+  switch (type_of(rule.quantity).basis) {
+    case Basis::record:
+      for (const Record& record : evidence.records) {
+        if (!matches(record.name) || (device && is_joint(record))) continue;
+        if (record.status == Status::unsupported) {
+          unsupported = record.reason;
+          continue;
+        }
+        all.push_back(read_record(rule, record, evidence.analysis.roofline, device));
+      }
+      break;
+    case Basis::ceiling:
+      for (const Ceiling& ceiling : evidence.analysis.roofline.ceilings()) {
+        if (ceiling.first_by.empty() || !matches(ceiling.first_by)) continue;
+        Reading& reading = all.emplace_back();
+        reading.of = ceiling.first_by;
+        if (const auto drift = ceiling.drift()) {
+          reading.value = std::abs(*drift);
+        } else {
+          reading.why_not = "it was not measured again after the suite";
+        }
+      }
+      break;
+    case Basis::comparison:
+      for (const ComparisonResult& result : evidence.analysis.comparisons) {
+        if (!matches(result.comparison.numerator)) continue;
+        Reading& reading = all.emplace_back();
+        reading.of = fmt::format("{}: {}", result.comparison.name, result.comparison.numerator);
+        reading.value = result.ratio;
+        reading.low = result.low;
+        reading.high = result.high;
+      }
+      break;
+    case Basis::run:
+      break;
+  }
+  if (all.empty() && !unsupported.empty()) all.emplace_back().why_not = "unsupported: " + unsupported;
+  return all;
+}
+
+std::string format_value(double value, Scale scale, Unit unit) {
+  switch (scale) {
+    case Scale::share:
+      return format_share(value);
+    case Scale::rate:
+      return format_rate(value, unit);
+    case Scale::seconds:
+      return format_seconds(value);
+    case Scale::ratio:
+      return fmt::format("{:.3f} x", value);
+    default:
+      return fmt::format("{:g}", value);
+  }
+}
+
+}  // namespace roofmark

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/acceptance/acceptance.hpp"
+
+namespace roofmark {
+
+/// One value of a rule's quantity, or why there is none.
+struct Reading {
+  std::string of;  ///< the case, ceiling or comparison; of a count, the first of what is counted
+  std::optional<double> value, low, high;
+  std::string version;       ///< of Scale::version
+  std::string base;          ///< what a share is of: "1.07 PFLOP/s (bf16 tensor)"
+  Unit unit = Unit::byte;    ///< of Scale::rate
+  double timed_seconds = 0;  ///< how long the launches behind it took together
+  std::string why_not;       ///< why there is no value
+  bool wrong = false;        ///< the result is wrong: that fails any rule
+};
+
+/// The values of a rule's quantity in one run that a device of it gave alone (`device` is its index), or that all took part in.
+/// What this kind of device cannot do counts only where it is all that matches: then it is one reading without a value.
+std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device);
+
+/// "80.0 %", "3.35 TB/s"
+std::string format_value(double value, Scale scale, Unit unit);
+
+}  // namespace roofmark

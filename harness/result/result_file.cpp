@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/result_file.hpp"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iomanip>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "harness/result/journal.hpp"
+#include "harness/result/run_json.hpp"
+
+namespace roofmark {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!file.is_open() || file.bad()) throw ReadError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+  return text;
+}
+
+/// What was measured, without what follows from it: a later version of this program may place or phrase that differently.
+Json measured_part(const Record& record) {
+  Json json = to_json(record);
+  json.erase("placement");
+  return json;
+}
+
+Run run_of(const Json& json) {
+  Run run;
+  Json header = json;
+  for (const char* key :
+       {"complete", "interrupted", "finished_utc", "wall_time", "benchmarks", "unmeasured", "comparisons", "communication"}) {
+    header.erase(key);
+  }
+  // All findings of the file are read as the header's: which of them another part had makes no difference to a reader.
+  run.header = header_from_json(header);
+  for (const char* key : {"benchmarks", "unmeasured"}) {
+    for (const Json& entry : json.at(key)) run.records.push_back(record_from_json(entry.at("roofmark")));
+  }
+  for (const Json& comparison : json.at("comparisons")) run.comparisons.push_back(comparison_from_json(comparison));
+  if (json.contains("finished_utc")) {
+    Json footer = json;
+    footer["findings"] = Json::array();
+    run.footer = footer_from_json(footer);
+  }
+  return run;
+}
+
+/// Throws where the file does not hold what its journal holds.
+void hold_against_journal(const fs::path& path, const Json& json, const Run& journal) {
+  const auto refuse = [&](const std::string& what) {
+    throw ReadError(
+        fmt::format("{} and its journal differ: {}; one of them was edited, or they are not of one run", path.string(), what));
+  };
+  for (const char* key : {"started_utc", "suite", "seed", "device", "host", "build", "arguments"}) {
+    if (json.at(key) != journal.header.facts.value(key, Json())) refuse(key);
+  }
+  std::multimap<std::string, Json> recorded;
+  for (const Record& record : journal.records) recorded.emplace(record.name, measured_part(record));
+  std::size_t found = 0;
+  for (const char* key : {"benchmarks", "unmeasured"}) {
+    for (const Json& entry : json.at(key)) {
+      const Record record = record_from_json(entry.at("roofmark"));
+      const Json measured = measured_part(record);
+      const auto [first, last] = recorded.equal_range(record.name);
+      if (std::none_of(first, last, [&](const auto& one) { return one.second == measured; })) refuse(record.name);
+      if (record.status == Status::ok && entry.at("real_time").get<double>() != record.measurement->summary.median * 1e6) {
+        refuse(record.name + " (real_time)");
+      }
+      ++found;
+    }
+  }
+  if (found != journal.records.size()) refuse(fmt::format("{} results, {} in the journal", found, journal.records.size()));
+}
+
+std::optional<double> seconds_since_1970(const std::string& utc) {
+  std::tm time{};
+  std::istringstream text(utc);
+  text >> std::get_time(&time, "%Y-%m-%dT%H:%M:%SZ");
+  if (text.fail()) return std::nullopt;
+  return static_cast<double>(::timegm(&time));
+}
+
+ResultFile read(const fs::path& path) {
+  ResultFile file;
+  file.path = path;
+  const std::string text = read_text(path);
+  file.sha256 = sha256_of(text);
+  const fs::path sum = path.string() + ".sha256";
+  if (fs::exists(sum)) {
+    if (const std::string given = read_text(sum).substr(0, file.sha256.size()); given != file.sha256) {
+      throw ReadError(fmt::format("{} has been changed since it was written: its SHA-256 is {}, {} says {}", path.string(),
+                                  file.sha256, sum.filename().string(), given));
+    }
+  } else {
+    file.not_held.push_back(fmt::format("no {} beside it", sum.filename().string()));
+  }
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) throw ReadError(path.string() + " is cut short, or is not JSON");
+  if (!json.is_object() || !json.contains("schema_version")) throw ReadError(path.string() + " is no result of roofmark");
+  check_schema_version(json, path);
+
+  fs::path journal = path;
+  journal.replace_extension(".jsonl");
+  if (fs::exists(journal)) {
+    int skipped = 0;
+    file.run = read_journal(journal, skipped);
+    if (skipped > 0) throw ReadError(fmt::format("{}: {} lines cannot be read", journal.string(), skipped));
+    hold_against_journal(path, json, file.run);
+  } else {
+    file.not_held.push_back(fmt::format("no journal {} beside it", journal.filename().string()));
+    file.run = run_of(json);
+  }
+  std::set<std::pair<std::string, int>> names;
+  for (const Record& record : file.run.records) {
+    if (!names.emplace(record.name, record.pass).second) {
+      throw ReadError(fmt::format("{} has {} twice", path.string(), record.name));
+    }
+  }
+  file.conclusions = conclude(file.run);
+  return file;
+}
+
+}  // namespace
+
+std::string sha256_of(const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("the cryptographic library has no SHA-256");
+  }
+  std::string hexadecimal;
+  for (unsigned i = 0; i < size; ++i) hexadecimal += fmt::format("{:02x}", digest.at(i));
+  return hexadecimal;
+}
+
+void write_with_checksum(const fs::path& path, const std::string& text) {
+  write_file(path, text);
+  write_file(path.string() + ".sha256", fmt::format("{}  {}\n", sha256_of(text), path.filename().string()));
+}
+
+ResultFile read_result(const fs::path& file_or_folder) {
+  const fs::path path = fs::is_directory(file_or_folder) ? file_or_folder / "result.json" : file_or_folder;
+  try {
+    return read(path);
+  } catch (const nlohmann::json::exception& error) {
+    throw ReadError(fmt::format("{} is damaged: {}", path.string(), error.what()));
+  } catch (const std::invalid_argument& error) {
+    throw ReadError(fmt::format("{} is damaged: {}", path.string(), error.what()));
+  }
+}
+
+Evidence evidence_of(const ResultFile& file, double now) {
+  const Json& facts = file.run.header.facts;
+  const Json& device = facts.at("device");
+  Evidence evidence;
+  evidence.file = file.path.string();
+  evidence.suite = facts.at("suite");
+  if (file.run.footer) {
+    if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
+    evidence.complete = file.run.footer->complete && !file.run.footer->interrupted;
+  }
+  for (const RankInfo& rank : file.run.header.ranks) {
+    const std::string id = rank.uuid.empty() ? fmt::format("{}, rank {}", rank.device_id, rank.rank) : rank.device_id;
+    evidence.devices.push_back({rank.uuid, rank.host, id, rank.device_name});
+  }
+  const Json details = device.value("details", Json::object());
+  if (evidence.devices.empty()) {
+    evidence.devices.push_back({details.value("uuid", ""), facts.at("host").at("name"), device.at("id"), device.at("name")});
+  }
+  evidence.versions["roofmark"] = facts.at("build").at("version");
+  for (const auto& [name, version] : facts.at("libraries").items()) evidence.versions[name] = version;
+  for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
+    if (details.contains(key)) evidence.versions[name] = details.at(key);
+  }
+  evidence.records = file.run.records;
+  evidence.analysis = file.conclusions.analysis;
+  evidence.findings = file.conclusions.findings;
+  evidence.findings.insert(evidence.findings.end(), file.conclusions.communication.findings.begin(),
+                           file.conclusions.communication.findings.end());
+  return evidence;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/acceptance/acceptance.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kPeak = 1e12;  // FLOP/s
+
+Profile profile_of(const std::string& rules) {
+  return parse_profile("title = 't'\ndevices = 'NVIDIA H200'\nexample = 'NVIDIA H200'\nsuite = 'quick'\n" + rules, "p.toml");
+}
+const std::string kProduct =
+    "[rule.product]\ncases = '^gemm/'\nquantity = 'of_theoretical'\nleast = 0.8\nreason = 'what was bought'\nsource = "
+    "'contract'\n";
+
+/// A product at this share of the theoretical peak, whose interval is so wide.
+Record product(double share, double half_width = 0.001) {
+  Record record = ok_record("gemm", "", {{{{resource::bf16_tensor, kPeak}}}}, 1 / share);
+  record.measurement->summary.interval_low = (1 - half_width) / share;
+  record.measurement->summary.interval_high = (1 + half_width) / share;
+  record.fingerprint = Fingerprint{"00ff", "key", true, {}};
+  return record;
+}
+
+Evidence run(const std::string& uuid, std::vector<Record> records, const std::string& node = "node1") {
+  Evidence evidence;
+  evidence.file = uuid + ".json";
+  evidence.suite = "quick";
+  evidence.age_seconds = 3600;
+  evidence.complete = true;
+  evidence.devices = {{uuid, node, "cuda:0", "NVIDIA H200"}};
+  evidence.versions = {{"driver", "570.86.15"}};
+  Roofline theoretical;
+  theoretical.at(resource::bf16_tensor).theoretical = kPeak;
+  evidence.analysis = analyze(theoretical, records, {});
+  evidence.records = records;
+  return evidence;
+}
+
+const Check& check_of(const Judgement& judgement, const std::string& rule, const std::string& device = "") {
+  for (const Check& check : judgement.checks) {
+    if (check.rule == rule && check.device.find(device) != std::string::npos) return check;
+  }
+  throw std::runtime_error("no check of " + rule);
+}
+
+TEST(Acceptance, AboveTheLimitPassesAndBelowItFails) {
+  const Judgement good = judge(profile_of(kProduct), {run("GPU-1", {product(0.81)})}, {});
+  EXPECT_TRUE(good.accepted());
+  EXPECT_NEAR(*check_of(good, "product").margin, 0.0125, 1e-9);
+  const Judgement bad = judge(profile_of(kProduct), {run("GPU-1", {product(0.79)})}, {});
+  EXPECT_FALSE(bad.accepted());
+  const Check& check = check_of(bad, "product");
+  EXPECT_EQ(check.verdict, Verdict::fail);
+  EXPECT_EQ(check.reason, "what was bought");
+  EXPECT_EQ(check.source, "contract");
+  EXPECT_EQ(check.origin, "p.toml:5");
+  EXPECT_THAT(check.expected, HasSubstr(">= 80.0 % of 1.00 TFLOP/s (bf16 tensor)"));
+}
+
+TEST(Acceptance, ALimitWithinTheIntervalIsNoPassAndSaysHowLongToMeasure) {
+  const Judgement judgement = judge(profile_of(kProduct), {run("GPU-1", {product(0.808, 0.02)})}, {});
+  const Check& check = check_of(judgement, "product");
+  EXPECT_EQ(check.verdict, Verdict::inside_interval);
+  EXPECT_FALSE(judgement.accepted());
+  // The half width is twice the distance: four times the time. 20 samples of 1 / 0.808 s were measured.
+  EXPECT_THAT(check.explanation, HasSubstr("measure 5 times as long (--max-seconds 124"));
+}
+
+TEST(Acceptance, WhatWasNotMeasuredDoesNotPass) {
+  Record failed = product(0.9);
+  failed.status = Status::failed;
+  failed.reason = "out of memory";
+  const Judgement judgement = judge(profile_of(kProduct), {run("GPU-1", {failed})}, {});
+  EXPECT_EQ(check_of(judgement, "product").verdict, Verdict::not_measured);
+  EXPECT_EQ(check_of(judgement, "product").explanation, "out of memory");
+  EXPECT_FALSE(judgement.accepted());
+
+  const Judgement empty = judge(profile_of(kProduct), {run("GPU-1", {})}, {});
+  EXPECT_EQ(check_of(empty, "product").explanation, "no result matches '^gemm/'");
+  EXPECT_FALSE(empty.accepted());
+
+  Record unsupported = failed;
+  unsupported.status = Status::unsupported;
+  const Judgement cannot = judge(profile_of(kProduct), {run("GPU-1", {unsupported})}, {});
+  EXPECT_EQ(check_of(cannot, "product").verdict, Verdict::not_measured);
+  EXPECT_EQ(check_of(cannot, "product").explanation, "unsupported: out of memory");
+}
+
+TEST(Acceptance, AWrongResultFailsAnyRule) {
+  Record wrong = product(0.99);
+  wrong.status = Status::wrong;
+  wrong.reason = "element 3";
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {run("GPU-1", {wrong})}, {}), "product").verdict, Verdict::fail);
+}
+
+TEST(Acceptance, NoVerdictRestsOnADoubtfulCeiling) {
+  const Judgement judgement = judge(profile_of(kProduct), {run("GPU-1", {product(1.05)})}, {});
+  EXPECT_EQ(check_of(judgement, "product").verdict, Verdict::not_measured);
+  EXPECT_THAT(check_of(judgement, "product").explanation, HasSubstr("doubtful"));
+}
+
+TEST(Acceptance, ARuleThatIsNotMandatoryIsShownAndDoesNotDecide) {
+  const Judgement judgement = judge(profile_of(kProduct + "mandatory = false\n"), {run("GPU-1", {product(0.5)})}, {});
+  EXPECT_EQ(check_of(judgement, "product").verdict, Verdict::fail);
+  EXPECT_TRUE(judgement.accepted());
+}
+
+TEST(Acceptance, OneBadGpuFailsItsNodeAndTheDeliveryAndNoOther) {
+  const Judgement judgement =
+      judge(profile_of(kProduct),
+            {run("GPU-1", {product(0.9)}, "a"), run("GPU-2", {product(0.3)}, "b"), run("GPU-3", {product(0.9)}, "c")}, {});
+  ASSERT_EQ(judgement.devices.size(), 3u);
+  EXPECT_EQ(judgement.devices[0].verdict, Verdict::pass);
+  EXPECT_EQ(judgement.devices[1].verdict, Verdict::fail);
+  ASSERT_EQ(judgement.nodes.size(), 3u);
+  EXPECT_EQ(judgement.nodes[0].verdict, Verdict::pass);
+  EXPECT_EQ(judgement.nodes[1].verdict, Verdict::fail);
+  EXPECT_FALSE(judgement.accepted());
+}
+
+TEST(Acceptance, GpusThatAreMissingOldForeignOrCountedTwiceFail) {
+  const Profile profile = profile_of(kProduct);
+  const Evidence one = run("GPU-1", {product(0.9)}, "a");
+  EXPECT_TRUE(judge(profile, {one}, {1, 7200}).accepted());
+  EXPECT_EQ(check_of(judge(profile, {one}, {2, {}}), "expected_gpus").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judge(profile, {one}, {{}, 60}), "age").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judge(profile, {one, run("GPU-1", {product(0.9)}, "b")}, {}), "unique_gpus").verdict, Verdict::fail);
+  Evidence other = run("GPU-2", {product(0.9)}, "b");
+  other.devices[0].name = "NVIDIA H100 80GB HBM3";
+  EXPECT_EQ(check_of(judge(profile, {one, other}, {}), "device", "GPU-2").verdict, Verdict::fail);
+  Evidence cut = one;
+  cut.complete = false;
+  EXPECT_EQ(check_of(judge(profile, {cut}, {}), "complete").verdict, Verdict::not_measured);
+  EXPECT_FALSE(judge(profile, {cut}, {}).accepted());
+}
+
+TEST(Acceptance, ResultsFindingsVersionsAndGpusAreCounted) {
+  const Profile profile = profile_of(
+      "[rule.wrong]\nquantity = 'results.wrong'\nmost = 0\nreason = 'r'\n"
+      "[rule.drift]\nquantity = 'finding.drift'\nmost = 0\nreason = 'r'\n"
+      "[rule.driver]\nquantity = 'version.driver'\nleast = '570.9'\nreason = 'r'\n"
+      "[rule.vbios]\nquantity = 'version.vbios'\nleast = '1'\nreason = 'r'\n"
+      "[rule.gpus]\nquantity = 'gpus'\nper = 'node'\nleast = 2\nreason = 'r'\n");
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.findings = {{FindingKind::drift, "text", ""}};
+  const Judgement judgement = judge(profile, {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "wrong").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judgement, "drift").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "driver").verdict, Verdict::pass);  // 86 is more than 9
+  EXPECT_EQ(check_of(judgement, "vbios").verdict, Verdict::not_measured);
+  EXPECT_EQ(check_of(judgement, "gpus").verdict, Verdict::fail);
+}
+
+TEST(Acceptance, BitsAreComparedBetweenRunsWithTheSameKey) {
+  const Profile profile = profile_of("[rule.bits]\ncases = '.'\nquantity = 'differing_bits'\nmost = 0\nreason = 'r'\n");
+  Record flipped = product(0.9), elsewhere = product(0.9);
+  flipped.fingerprint->hash = "00fe";
+  EXPECT_TRUE(judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {product(0.9)})}, {}).accepted());
+  EXPECT_FALSE(judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {flipped})}, {}).accepted());
+  flipped.fingerprint->key = "another driver";
+  EXPECT_TRUE(judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {flipped})}, {}).accepted());
+}
+
+TEST(Acceptance, EachRankOfATeamIsJudgedByItsOwnTime) {
+  Record together = product(0.5);
+  together.measurement->ranks = {RankTimes{1 / 0.9, 1 / 0.9, {}, {}}, RankTimes{2, 2, {}, {}}};
+  Evidence evidence = run("GPU-1", {together});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  const Judgement judgement = judge(profile_of(kProduct), {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "product", "GPU-1").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judgement, "product", "GPU-2").verdict, Verdict::fail);
+}
+
+TEST(Acceptance, ACollectiveIsJudgedPerNodeAndNotPerGpu) {
+  Record collective = ok_record("all_reduce", "", {{{{resource::nvlink, 1e9}}}}, 1e-3);
+  collective.name = "all_reduce/fp32/bytes:1000000000";
+  Message message;
+  message.ranks = 2;
+  message.bytes = 400'000'000;
+  message.bus_factor = 1;
+  collective.message = message;
+  Evidence evidence = run("GPU-1", {collective});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  const std::string rule =
+      "[rule.busbw]\ncases = '^all_reduce/'\nquantity = 'busbw'\nleast = 390e9\nreason = 'r'\nsource = 's'\n";
+  const Judgement node = judge(profile_of(rule + "per = 'node'\n"), {evidence}, {});
+  EXPECT_NEAR(*check_of(node, "busbw").measured, 400e9, 1);
+  EXPECT_TRUE(node.accepted());
+  EXPECT_EQ(check_of(judge(profile_of(rule), {evidence}, {}), "busbw").verdict, Verdict::not_measured);
+  // Ranks of two nodes say nothing of one of them.
+  evidence.devices[1].node = "node2";
+  EXPECT_FALSE(judge(profile_of(rule + "per = 'node'\n"), {evidence}, {}).accepted());
+  EXPECT_TRUE(judge(profile_of(rule + "per = 'delivery'\n"), {evidence}, {}).accepted());
+}
+
+}  // namespace
+}  // namespace roofmark

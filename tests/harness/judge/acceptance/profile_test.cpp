@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/acceptance/profile.hpp"
+
+#include <gmock/gmock.h>
+
+#include <random>
+#include <string>
+
+namespace roofmark {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+const std::string kHead = R"(title = "t"
+devices = "NVIDIA H200"
+example = "NVIDIA H200"
+suite = "quick"
+)";
+
+std::string rule(const std::string& keys) { return kHead + "[rule.one]\n" + keys; }
+const std::string kGood = "cases = '^gemm/'\nquantity = 'of_theoretical'\nleast = 0.5\nreason = 'r'\n";
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_profile(text, "p.toml");
+  } catch (const ProfileError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Profile, EveryQuantityIsWhereItsNumberSays) {
+  int i = 0;
+  for (const QuantityType& type : kQuantities) {
+    EXPECT_EQ(static_cast<int>(type.quantity), i++);
+    EXPECT_EQ(find_quantity(type.id), &type);
+  }
+}
+
+TEST(Profile, ReadsARule) {
+  const Profile profile =
+      parse_profile(rule(kGood + "per = 'node'\nmandatory = false\nsource = 's'\npublished = 0.8\n"), "p.toml");
+  ASSERT_EQ(profile.rules.size(), 1u);
+  const Rule& one = profile.rules.front();
+  EXPECT_EQ(one.id, "one");
+  EXPECT_EQ(one.quantity, Quantity::of_theoretical);
+  EXPECT_EQ(one.least, 0.5);
+  EXPECT_EQ(one.most, std::nullopt);
+  EXPECT_EQ(one.per, Subject::node);
+  EXPECT_FALSE(one.mandatory);
+  EXPECT_EQ(one.published, 0.8);
+  EXPECT_EQ(one.origin, "p.toml:5");
+}
+
+TEST(Profile, RulesKeepTheOrderInWhichTheyAreWritten) {
+  const Profile profile = parse_profile(kHead + "[rule.z]\n" + kGood + "[rule.a]\n" + kGood, "p.toml");
+  EXPECT_EQ(profile.rules[0].id, "z");
+  EXPECT_EQ(profile.rules[1].id, "a");
+}
+
+TEST(Profile, AnInheritedRuleIsChangedKeyByKey) {
+  const Profile profile = parse_profile("inherit = 'generic'\n" + kHead + "[rule.dram_read]\nleast = 0.99\n", "p.toml");
+  ASSERT_GT(profile.rules.size(), 10u);
+  const auto found =
+      std::find_if(profile.rules.begin(), profile.rules.end(), [](const Rule& r) { return r.id == "dram_read"; });
+  EXPECT_EQ(found->least, 0.99);
+  EXPECT_EQ(found->quantity, Quantity::of_theoretical);
+  EXPECT_NE(found->reason, "");
+  EXPECT_EQ(found->origin, "p.toml:6");
+  EXPECT_THAT(profile.inherited, testing::ElementsAre("generic", "common"));
+}
+
+TEST(Profile, SaysWhereAndWhatIsWrong) {
+  EXPECT_EQ(refusal(rule(kGood)), "accepted");
+  EXPECT_THAT(refusal(rule(kGood + "tolerance = 1\n")),
+              HasSubstr("p.toml:10: unknown key 'tolerance'; known are cases, least"));
+  EXPECT_THAT(refusal(rule("cases = '('\nquantity = 'rate'\n")), HasSubstr("p.toml:6: '(' is not a regular expression"));
+  EXPECT_THAT(refusal(rule("quantity = 'speed'\n")), HasSubstr("unknown quantity 'speed'; known are of_theoretical_clock"));
+  EXPECT_THAT(refusal(rule("quantity = 'finding'\n")), HasSubstr("write finding.KIND"));
+  EXPECT_THAT(refusal(rule("quantity = 'finding.magic'\n")), HasSubstr("unknown kind of finding 'magic'"));
+  EXPECT_THAT(refusal(rule("quantity = 'results.bad'\n")), HasSubstr("wrong, failed or not_run"));
+  EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\n")), HasSubstr("has no limit"));
+  EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\nmost = 0\ncases = '.'\n")), HasSubstr("has no `cases`"));
+  EXPECT_THAT(refusal(rule("quantity = 'rate'\nreason = 'r'\nleast = 1\n")), HasSubstr("names no `cases`"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'rate'\nreason = 'r'\nleast = 1e12\n")), HasSubstr("needs a `source`"));
+  EXPECT_THAT(refusal(rule(kGood + "most = 1\n")), HasSubstr("has two limits"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = 0.1\n")), HasSubstr("gives no `reason`"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = nan\n")), HasSubstr("finite number"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = '0.1'\n")), HasSubstr("finite number"));
+  EXPECT_THAT(refusal(rule(kGood + "per = 'rack'\n")), HasSubstr("\"gpu\", \"node\" or \"delivery\""));
+  EXPECT_THAT(refusal(rule("quantity = 'version.driver'\nleast = 570\nreason = 'r'\n")), HasSubstr("in quotes"));
+  EXPECT_THAT(refusal(rule("quantity = 'gpus'\nleast = 8\nreason = 'r'\n")), HasSubstr("per = \"node\" or \"delivery\""));
+  EXPECT_THAT(refusal(kHead), HasSubstr("no rules"));
+  EXPECT_THAT(refusal("title = 't'\n"), HasSubstr("`devices` is missing"));
+  EXPECT_THAT(refusal("a = [1,\n"), HasSubstr("p.toml:"));
+  EXPECT_THAT(refusal("inherit = 'none.toml'\n"), HasSubstr("no profile 'none.toml': neither a TOML file nor one of"));
+  EXPECT_THAT(refusal("rule = 3\n" + kHead), HasSubstr("expects tables [rule.ID]"));
+  std::string other = kHead;
+  other.replace(other.find("example = \"NVIDIA H200\""), 23, "example = \"NVIDIA H100\"");
+  EXPECT_THAT(refusal(other + "[rule.one]\n" + kGood), HasSubstr("does not match the example"));
+}
+
+TEST(Profile, EveryShippedProfileIsRead) {
+  EXPECT_THAT(shipped_profiles(),
+              IsSupersetOf({"common", "cpu", "generic", "a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}));
+  for (const std::string& name : shipped_profiles()) EXPECT_FALSE(read_profile(name).rules.empty()) << name;
+}
+
+TEST(Profile, DamagedTextIsRefusedOrReadAndNeverMore) {
+  std::mt19937 random(7);
+  const std::string text = rule(kGood + "per = 'gpu'\nmandatory = true\nsource = 's'\n");
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = text;
+    for (int changes = 1 + static_cast<int>(random() % 3); changes > 0; --changes) {
+      const std::size_t at = random() % damaged.size();
+      switch (random() % 3) {
+        case 0:
+          damaged[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          damaged.erase(at, 1 + random() % 20);
+          break;
+        default:
+          damaged.insert(at, damaged.substr(random() % damaged.size(), random() % 20));
+      }
+      if (damaged.empty()) damaged = " ";
+    }
+    refusal(damaged);
+  }
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""`roofmark accept` and `roofmark profile` on made-up results: verdicts, exit statuses, one clear line on bad input."""
+import copy
+import hashlib
+import json
+import os
+import subprocess
+import time
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+
+ROOFMARK = os.environ.get("ROOFMARK")
+PROFILES = sorted(path.stem for path in (Path(__file__).parents[2] / "results" / "profiles").glob("*.toml"))
+
+pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+
+
+def roofmark(*arguments):
+    return subprocess.run([ROOFMARK, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+
+def assert_one_line(done):
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert done.stderr.startswith("roofmark: ") and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.fixture
+def own_profile(tmp_path):
+    """A profile file of one rule beside the common ones."""
+
+    def write(limit, name="own.toml", **keys):
+        path = tmp_path / name
+        rule = {"cases": "^gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned", "quantity": "of_theoretical", "least": limit, "reason": "what was ordered"} | keys
+        path.write_text(
+            'inherit = "common"\ntitle = "t"\ndevices = "NVIDIA H200"\nexample = "NVIDIA H200"\nsuite = "quick"\n[rule.product]\n'
+            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in rule.items()))
+        return path
+
+    return write
+
+
+def clean(result, device=0):
+    """Without the findings and results that a test of reports has and an acceptance would not pass."""
+    result["findings"] = [f for f in result["findings"] if f["kind"] not in ("fingerprint", "foreign_process", "clock")]
+    result["unmeasured"] = [entry for entry in result["unmeasured"] if entry["roofmark"]["status"] == "unsupported"]
+    result["complete"] = True
+    result["device"]["name"] = "NVIDIA H200"
+    result["device"].setdefault("details", {})["uuid"] = f"GPU-{device:08x}"
+    return result
+
+
+def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own_profile, tmp_path):
+    result = save(clean(h200))
+    done = roofmark("accept", result, "--profile", own_profile(0.5), "--expect-gpus", 1)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ACCEPTED: " in done.stdout and hashlib.sha256(result.read_bytes()).hexdigest() in done.stdout
+    junit, judgement = tmp_path / "junit.xml", tmp_path / "judgement.json"
+    done = roofmark("accept", result, "--profile", own_profile(0.999), "--junit", junit, "--json", judgement)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "NOT ACCEPTED" in done.stdout and "what was ordered" in done.stdout and "own.toml:6" in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines() if str(tmp_path) not in line) <= 140
+    told = json.loads(judgement.read_text())
+    assert not told["accepted"] and told["delivery"]["bad"] >= 1
+    bad = [check for check in told["checks"] if check["rule"] == "product"][0]
+    assert bad["verdict"] == "FAIL" and bad["margin"] < 0 and bad["measured"] < bad["limit"] == 0.999
+    suites = xml.etree.ElementTree.parse(junit).getroot()
+    failures = suites.findall("testsuite/testcase/failure")
+    assert len(failures) == told["delivery"]["bad"] and "what was ordered" in failures[-1].text
+
+
+def test_of_a_folder_every_result_is_judged(h200, tmp_path, own_profile):
+    for gpu in range(3):
+        result = clean(copy.deepcopy(h200), gpu)
+        result["host"]["name"] = f"node{gpu}"
+        folder = tmp_path / "delivery" / f"node{gpu}"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps(result))
+    done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5), "--expect-gpus", 3)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 of 3 devices accepted" in done.stdout and "3 of 3 nodes accepted" in done.stdout
+    done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5), "--expect-gpus", 4)
+    assert done.returncode == 1 and "expected_gpus" in done.stdout
+
+
+def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_profile, tmp_path):
+    profile = own_profile(0.5)
+    good = save(clean(h200))
+    text = good.read_text()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for results, what in (
+            ([tmp_path / "none.json"], "there is no"), ([empty], "holds no result.json"), ([good, good], "name one of them"),
+            ([save(clean(copy.deepcopy(h200)), "other.json"), good], "name one of them")):
+        done = roofmark("accept", *results, "--profile", profile)
+        assert_one_line(done)
+        assert what in done.stderr
+    for name, damaged, what in (("cut.json", text[:1000], "cut short"), ("old.json", text.replace('"schema_version": 2', '"schema_version": 1'), "schema 1"),
+                                ("other.json", "[1, 2]", "no result"), ("part.json", text.replace('"ceilings"', '"floors"'), "damaged")):
+        path = tmp_path / name
+        path.write_text(damaged)
+        done = roofmark("accept", path, "--profile", profile)
+        assert_one_line(done)
+        assert what in done.stderr
+    done = roofmark("accept", good, "--profile", "h100_sxm")
+    assert_one_line(done)
+    assert "the profile h100_sxm is for" in done.stderr
+    done = roofmark("accept", good, "--profile", "h9000")
+    assert_one_line(done)
+    assert "no profile 'h9000'" in done.stderr
+    assert_one_line(roofmark("accept", good, "--profile", profile, "--max-age", "7"))
+
+
+def test_a_file_that_was_changed_after_it_was_written_is_refused(h200, save, own_profile):
+    profile, result = own_profile(0.5), save(clean(h200))
+    sums = result.with_name("result.json.sha256")
+    sums.write_text(f"{hashlib.sha256(result.read_bytes()).hexdigest()}  result.json\n")
+    assert roofmark("accept", result, "--profile", profile).returncode == 0
+    result.write_text(result.read_text().replace("NVIDIA H200", "NVIDIA  H200", 1))
+    done = roofmark("accept", result, "--profile", profile)
+    assert_one_line(done)
+    assert "has been changed since it was written" in done.stderr
+
+
+def test_an_old_result_fails(h200, save, own_profile):
+    result = clean(h200)
+    result["finished_utc"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 3 * 86400))
+    path = save(result)
+    assert roofmark("accept", path, "--profile", own_profile(0.5), "--max-age", "7d").returncode == 0
+    done = roofmark("accept", path, "--profile", own_profile(0.5), "--max-age", "12h")
+    assert done.returncode == 1 and "age" in done.stdout
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_shipped_profile_is_right_and_is_shown(name):
+    done = roofmark("profile", "check", name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = roofmark("profile", "show", name)
+    assert shown.returncode == 0, shown.stderr
+    assert "reason" in shown.stdout and "limit" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "keys, what",
+    [
+        ({"cases": "^gemm/fp7/"}, "no case of the suite quick on NVIDIA H200 matches '^gemm/fp7/'"),
+        ({"least": 1.2}, "above the ceiling"),
+        ({"least": 0.3, "published": 0.8}, "below half of the slowest published figure"),
+        ({"published": None}, "gives no `published`"),
+        ({"quantity": "rate", "least": 2e15, "published": 7.9e14, "source": "s"}, "above the ceiling"),
+        ({"quantity": "rate", "least": 7.9e11, "published": 7.9e14, "source": "s"}, "anything passes"),
+    ])
+def test_what_is_wrong_with_a_profile_is_found(own_profile, keys, what):
+    given = {key: value for key, value in ({"published": 0.8} | keys).items() if value is not None}
+    limit = given.pop("least", 0.7)
+    done = roofmark("profile", "check", own_profile(limit, **given))
+    if "has no kernels for" in done.stdout and ("cases" in keys or "above" in what):
+        pytest.skip("this build has no kernels for GPUs")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert what in done.stdout and "own.toml:6" in done.stdout
