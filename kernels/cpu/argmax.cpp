@@ -20,8 +20,14 @@ std::int32_t first_maximum(const float* row, std::int64_t columns) {
   for (std::int64_t begin = 0; begin < columns; begin += kPiece) {
     const std::int64_t end = std::min(begin + kPiece, columns);
     float piece = row[begin];
-#pragma omp simd reduction(max : piece)
-    for (std::int64_t c = begin; c < end; ++c) piece = row[c] > piece ? row[c] : piece;
+    std::uint32_t has_nan = 0;
+#pragma omp simd reduction(max : piece) reduction(| : has_nan)
+    for (std::int64_t c = begin; c < end; ++c) {
+      piece = row[c] > piece ? row[c] : piece;
+      has_nan |= row[c] == row[c] ? 0u : 1u;
+    }
+    if (has_nan != 0)
+      return static_cast<std::int32_t>(std::find_if(row + begin, row + end, [](float x) { return x != x; }) - row);
     if (!(piece > best)) continue;
     best = piece;
     index = std::find(row + begin, row + end, piece) - row;
@@ -42,7 +48,7 @@ void reference(DataType type, const void* x, std::int64_t first, std::int64_t co
     const std::int64_t row = (first + r) * columns;
     std::int64_t best = 0;
     for (std::int64_t c = 1; c < columns; ++c) {
-      if (load_as_double(type, x, row + c) > load_as_double(type, x, row + best)) best = c;
+      if (exceeds(load_as_double(type, x, row + c), load_as_double(type, x, row + best))) best = c;
     }
     expected[r] = static_cast<double>(best);
   }
