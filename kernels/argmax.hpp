@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/base/kernel.hpp"
 
@@ -21,7 +22,8 @@ struct ArgmaxKernels {
 /// Whether a value replaces the maximum of the columns before it.
 template <class Value>
 constexpr bool exceeds(Value value, Value maximum) {
-  return maximum == maximum && !(value <= maximum);
+  const bool is_number = maximum <= std::numeric_limits<Value>::infinity();
+  return is_number && !(value <= maximum);
 }
 
 namespace cuda {
