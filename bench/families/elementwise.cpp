@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/operation_counts.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/model/traffic.hpp"
@@ -60,46 +61,43 @@ std::size_t touched_bytes(const ElementwiseProblem& p) {
 /// Bytes that a launch moves: AdamW reads and writes its state.
 std::size_t moved_bytes(const ElementwiseProblem& p) { return touched_bytes(p) + 3 * layout_of(p)[kP].bytes(); }
 
-/// In units of u(type) x the scale of elementwise_reference.hpp. Types narrower than fp32: 1 for the rounding of the result,
-/// and the loss in fp32 before it. In roundoffs of fp32:
+/// What an operation counts, and what it loses in fp32 before its result is rounded, in roundoffs of fp32:
 ///   add, rope       1 for the sum; and 1 for the products
 ///   silu            4 for the exponential, 1 for the sum, 2 for the reciprocal, 2 for the products; swiglu 1 more
 ///   gelu_tanh       as silu, and 4 for the argument of the exponential; bias_gelu_residual 2 more
 ///   gelu_erf        10 for the polynomial, 8 for its argument, 4 + 2 for the exponential and its argument, 6 for the rest;
 ///                   1.1e-5 for the tail of narrow types
 ///   adamw           m 2, v 3; p 2 for m, 3 for the root of v, 4 for the divisor, 3 for the rest
-/// Each separate step loses one more roundoff of the type.
+struct Operation {
+  Op op;
+  OperationCounts counts;
+  double loss_in_fp32;
+};
+constexpr Operation kOperations[] = {
+    {Op::add, {1, 0}, 1},  {Op::relu, {1, 0}, 0},    {Op::gelu_tanh, {8, 1}, 13},   {Op::gelu_erf, {4, 1}, 30},
+    {Op::silu, {2, 1}, 9}, {Op::swiglu, {3, 1}, 10}, {Op::residual_add, {1, 0}, 1}, {Op::bias_gelu_residual, {10, 1}, 15},
+    {Op::cast, {0, 0}, 0}, {Op::rope, {3, 0}, 2},    {Op::embedding, {0, 0}, 0},    {Op::adamw, {14, 0}, 12}};
+
+const Operation& operation(Op op) {
+  return *std::find_if(std::begin(kOperations), std::end(kOperations), [&](const Operation& each) { return each.op == op; });
+}
+
+double loss_in_fp32(Op op, DataType type, ElementwiseOutput which) {
+  if (which == ElementwiseOutput::m) return 2;
+  if (which == ElementwiseOutput::v) return 3;
+  const double tail = op == Op::gelu_erf && type != DataType::fp32 ? 1.1e-5 / unit_roundoff(DataType::fp32) : 0;
+  return operation(op).loss_in_fp32 + tail;
+}
+
+/// In units of u(type) x the scale of elementwise_reference.hpp. Types narrower than fp32: the loss in fp32, and 1 for the
+/// rounding of the result. Each separate step loses one more roundoff of the type.
 double bound(const ElementwiseProblem& problem, By by, ElementwiseOutput which) {
-  const DataType type = is_adamw(problem.op) ? DataType::fp32 : output_type(problem);
-  const double u = unit_roundoff(DataType::fp32);
-  const double in_fp32 = [&]() -> double {
-    switch (problem.op) {
-      case Op::relu:
-      case Op::cast:
-      case Op::embedding:
-        return 0;
-      case Op::rope:
-        return 2;
-      case Op::silu:
-        return 9;
-      case Op::swiglu:
-        return 10;
-      case Op::gelu_tanh:
-        return 13;
-      case Op::gelu_erf:
-        return type == DataType::fp32 ? 30 : 30 + 1.1e-5 / u;
-      case Op::bias_gelu_residual:
-        return 15;
-      case Op::adamw:
-        return which == ElementwiseOutput::m ? 2 : which == ElementwiseOutput::v ? 3 : 12;
-      default:
-        return 1;
-    }
-  }();
+  const DataType type = output_type(problem);
+  const double loss = loss_in_fp32(problem.op, type, which);
   const double steps = by == By::separate && problem.op == Op::bias_gelu_residual ? 2 : 0;
-  if (type == DataType::fp32) return in_fp32 + steps;
+  if (type == DataType::fp32) return loss + steps;
   const bool exact = problem.op == Op::relu || problem.op == Op::embedding;
-  return (exact ? 0 : 1) + steps + in_fp32 * u / unit_roundoff(type);
+  return (exact ? 0 : 1) + steps + loss * unit_roundoff(DataType::fp32) / unit_roundoff(type);
 }
 
 class PreparedElementwise final : public Prepared {
@@ -224,35 +222,6 @@ class PreparedElementwise final : public Prepared {
   Slots shared_, slots_;
 };
 
-/// Per element, after the formulas in elementwise.hpp: additions, multiplications, divisions, roots and comparisons; and
-/// exponentials, of which a tanh and an erf take one each.
-struct Counts {
-  double flops, exponentials;
-};
-Counts counts_of(Op op) {
-  switch (op) {
-    case Op::gelu_tanh:
-      return {8, 1};
-    case Op::gelu_erf:
-      return {4, 1};
-    case Op::silu:
-      return {2, 1};
-    case Op::swiglu:
-      return {3, 1};
-    case Op::bias_gelu_residual:
-      return {10, 1};
-    case Op::cast:
-    case Op::embedding:
-      return {0, 0};
-    case Op::rope:
-      return {3, 0};
-    case Op::adamw:
-      return {14, 0};
-    default:
-      return {1, 0};
-  }
-}
-
 Shape shape_of(const ElementwiseProblem& p) {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   switch (p.op) {
@@ -275,7 +244,6 @@ Case elementwise_case(const Listing& listing, const ElementwiseProblem& problem,
   const StreamKernels* stream = select(device.backend, &cuda::stream, &cpu::stream);
   const std::size_t touched = touched_bytes(problem);
   const Cache cache = listing.cache.value_or(Cache::cold);
-  const auto elements = static_cast<double>(problem.elements());
 
   Case c;
   c.family = "elementwise";
@@ -286,12 +254,7 @@ Case elementwise_case(const Listing& listing, const ElementwiseProblem& problem,
   if (comes_in_steps(problem.op)) c.shape.emplace_back("algo", by == By::fused ? "fused" : "separate");
   c.shape.push_back(shape_entry(cache));
   Phase demands = memory_demands(device, static_cast<double>(touched), static_cast<double>(moved_bytes(problem)), cache);
-  const Counts counts = counts_of(problem.op);
-  if (counts.flops > 0) demands.push_back({resource::fp32_fma, counts.flops * elements});
-  // The CPU has no unit for exponentials, and no ceiling of them.
-  if (counts.exponentials > 0 && device.backend == Backend::cuda) {
-    demands.push_back({resource::exp, counts.exponentials * elements});
-  }
+  add_demands(demands, operation(problem.op).counts, static_cast<double>(problem.elements()), device.backend);
   c.work.phases = {demands};
   c.protocol.cache = cache;
   c.slot_bytes = layout_of(problem).slot_bytes();

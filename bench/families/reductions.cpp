@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/operation_counts.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
@@ -152,11 +153,7 @@ class PreparedReduction final : public Prepared {
   Slots slots_;
 };
 
-/// Per element, after the formulas in reductions.hpp: additions, multiplications and comparisons; and exponentials.
-struct Counts {
-  double flops, exponentials;
-};
-Counts counts_of(ReductionOp op) {
+OperationCounts counts_of(ReductionOp op) {
   switch (op) {
     case ReductionOp::softmax:  // max, -, +, x 1 / sum
       return {4, 1};
@@ -181,9 +178,8 @@ Case reduction_case(const Listing& listing, const Problem& problem) {
   const ReductionKernels* kernels = select(device.backend, &cuda::reductions, &cpu::reductions);
   const StreamKernels* stream = select(device.backend, &cuda::stream, &cpu::stream);
   const SlotLayout layout = layout_of(problem);
-  const Counts counts = counts_of(problem.op);
   const Cache cache = listing.cache.value_or(Cache::cold);
-  const auto touched = static_cast<double>(layout.touched_bytes()), elements = static_cast<double>(problem.elements());
+  const auto touched = static_cast<double>(layout.touched_bytes());
 
   Case c;
   c.family = "reductions";
@@ -195,11 +191,7 @@ Case reduction_case(const Listing& listing, const Problem& problem) {
   }
   c.shape.push_back(shape_entry(cache));
   Phase demands = memory_demands(device, touched, touched, cache);
-  demands.push_back({resource::fp32_fma, counts.flops * elements});
-  // The CPU has no unit for exponentials, and no ceiling of them.
-  if (counts.exponentials > 0 && device.backend == Backend::cuda) {
-    demands.push_back({resource::exp, counts.exponentials * elements});
-  }
+  add_demands(demands, counts_of(problem.op), static_cast<double>(problem.elements()), device.backend);
   c.work.phases = {demands};
   c.protocol.cache = cache;
   c.slot_bytes = layout.slot_bytes();

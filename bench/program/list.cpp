@@ -7,8 +7,10 @@
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/units.hpp"
-#include "harness/present/terminal.hpp"
-#include "harness/result/json.hpp"
+#include "harness/present/cells.hpp"
+#include "harness/present/tables.hpp"
+#include "harness/result/device_json.hpp"
+#include "harness/result/record_json.hpp"
 
 namespace roofmark {
 

@@ -18,11 +18,13 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::
   }
   const auto matches = [&](const Case& c) { return std::regex_search(c.name(), expression); };
   const auto any = [&](const Group& group) { return std::any_of(group.cases.begin(), group.cases.end(), matches); };
-  const bool probes = std::any_of(ceilings.begin(), ceilings.end(), any);
+  const bool probes = std::any_of(ceilings.begin(), ceilings.end(), any), listed = !suite.empty();
   for (Group& group : suite) std::erase_if(group.cases, [&](const Case& c) { return !matches(c); });
   std::erase_if(suite, [](const Group& group) { return group.cases.empty(); });
-  if (suite.empty() && !probes)
+  if (suite.empty() && !probes) {
+    if (!listed) throw UsageError("this suite has no case that fits the device and its free memory");
     throw UsageError("--filter '" + filter + "' matches no case of this suite (`roofmark list` shows the names)");
+  }
   return {std::move(ceilings), std::move(suite)};
 }
 

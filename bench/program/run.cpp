@@ -13,6 +13,7 @@
 #include "harness/machine/children.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
+#include "harness/present/cells.hpp"
 #include "harness/team/solo_watch.hpp"
 #include "kernels/base/check.hpp"
 

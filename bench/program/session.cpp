@@ -15,8 +15,13 @@
 #include "harness/machine/host.hpp"
 #include "harness/measure/case_run.hpp"
 #include "harness/model/units.hpp"
+#include "harness/present/roofline_plot.hpp"
+#include "harness/present/summary.hpp"
+#include "harness/present/tables.hpp"
 #include "harness/present/terminal_communication.hpp"
+#include "harness/result/device_json.hpp"
 #include "harness/result/result_file.hpp"
+#include "harness/result/words.hpp"
 #include "harness/team/rank_info.hpp"
 #include "kernels/gemm.hpp"
 

@@ -13,39 +13,12 @@
 #include <sstream>
 #include <system_error>
 
+#include "harness/machine/files.hpp"
+
 namespace roofmark {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::string> first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  if (!std::getline(in, line) || line.empty()) return std::nullopt;
-  return line;
-}
-
-/// Absent if the text is not a number, such as "max".
-std::optional<double> number(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  std::istringstream in(*text);
-  double value = 0;
-  if (!(in >> value)) return std::nullopt;
-  return value;
-}
-
-std::optional<double> number_in(const fs::path& file) { return number(first_line(file)); }
-
-/// The entries of a folder whose names start with `prefix`; none if it cannot be read.
-std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 /// The first value after "key   :" or "key:" in a file of such lines.
 std::optional<std::string> value_of(const fs::path& file, const std::string& key) {
@@ -213,6 +186,24 @@ std::vector<int> parse_cpu_list(const std::string& text) {
     for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
   }
   return cpus;
+}
+
+std::optional<int> numa_node(const fs::path& device) {
+  const auto node = number_in(device / "numa_node");
+  return node && *node >= 0 ? std::optional<int>(static_cast<int>(*node)) : std::nullopt;
+}
+
+std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& root) {
+  if (cores.empty()) return std::nullopt;
+  for (const fs::path& node : entries(root / "sys/devices/system/node", "node")) {
+    const auto list = first_line(node / "cpulist");
+    if (!list) continue;
+    const std::vector<int> its = parse_cpu_list(*list);
+    if (std::includes(its.begin(), its.end(), cores.begin(), cores.end())) {
+      return std::stoi(node.filename().string().substr(4));
+    }
+  }
+  return std::nullopt;
 }
 
 CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {

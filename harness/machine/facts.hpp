@@ -42,6 +42,11 @@ std::vector<int> allowed_cpus();
 /// Pins the calling thread, and threads that it starts, to these CPUs. Throws std::system_error.
 void keep_to(const std::vector<int>& cpus);
 
+/// The NUMA node of a PCI device, from its folder; absent where the kernel knows none.
+std::optional<int> numa_node(const std::filesystem::path& device);
+/// The NUMA node that has all of these cores, which ascend.
+std::optional<int> numa_node_of(const std::vector<int>& cores, const std::filesystem::path& root);
+
 /// "0-2,5" as 0 1 2 5.
 std::vector<int> parse_cpu_list(const std::string& text);
 

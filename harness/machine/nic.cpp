@@ -4,56 +4,30 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fstream>
 #include <set>
+
+#include "harness/machine/facts.hpp"
+#include "harness/machine/files.hpp"
 
 namespace roofmark {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-std::optional<double> number(const fs::path& file) {
-  std::ifstream in(file);
-  double value = 0;
-  if (!(in >> value)) return std::nullopt;
-  return value;
-}
-
-std::vector<fs::path> entries(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-/// Of a PCI device's folder; -1 in the file means none.
-std::optional<int> numa_node(const fs::path& device) {
-  const auto node = number(device / "numa_node");
-  return node && *node >= 0 ? std::optional<int>(static_cast<int>(*node)) : std::nullopt;
-}
-
 /// Of an interface; some drivers give none, others -1.
 std::optional<double> interface_rate(const fs::path& interface) {
-  const auto megabits = number(interface / "speed");
+  const auto megabits = number_in(interface / "speed");
   return megabits && *megabits > 0 ? std::optional<double>(*megabits * 1e6 / 8) : std::nullopt;
 }
 
 /// "200 Gb/sec (4X HDR)". SDR (which older kernels do not name), DDR and QDR are line rates with 8b/10b encoding, FDR with
 /// 64b/66b; the others, and all Ethernet rates, are data rates (InfiniBand Architecture Specification, volume 2).
 std::optional<double> port_rate(const fs::path& port, bool infiniband) {
-  const auto gigabits = number(port / "rate");
+  const auto text = first_line(port / "rate");
+  const auto gigabits = number(text);
   if (!gigabits || *gigabits <= 0) return std::nullopt;
-  const std::string text = first_line(port / "rate");
-  const auto is = [&](const char* name) { return infiniband && text.ends_with(name); };
+  const auto is = [&](const char* name) { return infiniband && text->ends_with(name); };
   const double carried = is("X)") || is(" SDR)") || is(" DDR)") || is(" QDR)") ? 8.0 / 10 : is(" FDR)") ? 64.0 / 66 : 1;
   return *gigabits * carried * 1e9 / 8;
 }
@@ -62,15 +36,15 @@ std::vector<Nic> rdma_ports(const fs::path& root) {
   std::vector<Nic> found;
   for (const fs::path& device : entries(root / "sys/class/infiniband")) {
     for (const fs::path& port : entries(device / "ports")) {
-      if (first_line(port / "state").find("ACTIVE") == std::string::npos) continue;
-      const std::string layer = first_line(port / "link_layer");
+      if (first_line(port / "state").value_or("").find("ACTIVE") == std::string::npos) continue;
+      const auto layer = first_line(port / "link_layer");
       Nic nic;
       nic.name = fmt::format("{}:{}", device.filename().string(), port.filename().string());
       nic.kind = layer == "InfiniBand" ? "InfiniBand" : layer == "Ethernet" ? "RoCE" : "RDMA";
       // `rate` knows InfiniBand's steps only.
       if (nic.kind == "RoCE") {
-        const std::string interface = first_line(port / "gid_attrs/ndevs/0");
-        if (!interface.empty()) nic.bytes_per_second = interface_rate(root / "sys/class/net" / interface);
+        const auto interface = first_line(port / "gid_attrs/ndevs/0");
+        if (interface) nic.bytes_per_second = interface_rate(root / "sys/class/net" / *interface);
       }
       if (!nic.bytes_per_second) nic.bytes_per_second = port_rate(port, nic.kind == "InfiniBand");
       nic.numa_node = numa_node(device / "device");
@@ -81,8 +55,8 @@ std::vector<Nic> rdma_ports(const fs::path& root) {
 }
 
 bool is_up(const fs::path& interface) {
-  const std::string state = first_line(interface / "operstate");
-  return state == "up" || (state == "unknown" && number(interface / "carrier") == 1);
+  const auto state = first_line(interface / "operstate");
+  return state == "up" || (state == "unknown" && number_in(interface / "carrier") == 1);
 }
 
 /// The one node of all its members.
@@ -97,21 +71,18 @@ std::vector<Nic> interfaces(const fs::path& root) {
   constexpr double kEthernet = 1;  // ARPHRD_ETHER
   std::vector<Nic> hardware, pairs;
   for (const fs::path& interface : entries(root / "sys/class/net")) {
-    if (number(interface / "type") != kEthernet || !is_up(interface)) continue;
+    if (number_in(interface / "type") != kEthernet || !is_up(interface)) continue;
     // A bond stands for its members, and a virtual machine's paravirtual interface for its fast path. A bridge is no hardware:
     // its members count.
     const bool behind_bridge = fs::exists(interface / "brport");
     if (fs::exists(interface / "master") && !behind_bridge) continue;
     const bool bond = fs::exists(interface / "bonding");
-    const std::vector<fs::path> all = entries(interface);
-    const bool stacked = std::any_of(all.begin(), all.end(), [](const fs::path& entry) {
-      return entry.filename().string().starts_with("lower_");  // such as a VLAN
-    });
+    const bool stacked = !entries(interface, "lower_").empty();  // such as a VLAN
     Nic nic{interface.filename().string(), "Ethernet", interface_rate(interface), numa_node(interface / "device")};
     if (bond) nic.numa_node = bond_numa_node(interface);
     if (bond || fs::exists(interface / "device")) {
       hardware.push_back(std::move(nic));
-    } else if (!behind_bridge && !stacked && number(interface / "iflink") != number(interface / "ifindex")) {
+    } else if (!behind_bridge && !stacked && number_in(interface / "iflink") != number_in(interface / "ifindex")) {
       nic.bytes_per_second.reset();  // the kernel gives every pair 10 Gb/s
       pairs.push_back(std::move(nic));
     }

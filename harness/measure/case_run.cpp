@@ -14,6 +14,7 @@
 #include "harness/measure/candidates.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/model/statistics.hpp"
+#include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -107,11 +108,12 @@ void CaseRun::prepare(std::size_t limit_bytes) {
     enter("preparing");
     const Stopwatch watch(run_.wall.preparation, run_.settings.clock);
     Device& device = run_.device;
-    const std::size_t minimum = case_.slot_bytes + case_.shared_bytes;
-    if (minimum > device.info().memory_bytes) {
-      throw Unsupported(fmt::format("needs {} bytes, the device has {}", minimum, device.info().memory_bytes));
+    const std::size_t least = least_bytes(case_), memory = device.info().memory_bytes;
+    if (least > memory) {
+      throw Unsupported(fmt::format("needs {}, the device has {}", format_bytes(static_cast<double>(least)),
+                                    format_bytes(static_cast<double>(memory))));
     }
-    if (minimum > limit_bytes) throw OutOfMemory(minimum, limit_bytes);
+    if (least > limit_bytes) throw OutOfMemory(least, limit_bytes);
     const SlotPlan slots = plan_slots(case_, device.info().last_level_cache_bytes(), limit_bytes);
     const Setup setup{device, slots.slots, run_.settings.data, run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) {

@@ -33,6 +33,7 @@ class CaseRun {
  public:
   CaseRun(RunState& run, const Case& c, int pass);
 
+  const Case& measured_case() const { return case_; }
   bool alive() const { return alive_; }
 
   /// Allocates and fills as many slots as cold caches take and `limit_bytes` allows.

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/runner.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
+
+#include "harness/measure/slots.hpp"
 
 namespace roofmark {
 
@@ -22,13 +23,20 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   runs.reserve(group.cases.size());
   for (const Case& c : group.cases) runs.emplace_back(state_, c, pass);
 
-  // The group's cases are in memory together, so each gets an equal share. A lost device cannot be asked how much is free.
-  const auto alive = std::count_if(runs.begin(), runs.end(), [](const CaseRun& run) { return run.alive(); });
-  const bool ask = alive > 0 && !device_lost();
+  // A lost device cannot be asked how much is free.
+  std::vector<const Case*> alive;
+  for (const CaseRun& run : runs) {
+    if (run.alive()) alive.push_back(&run.measured_case());
+  }
+  const bool ask = !alive.empty() && !device_lost();
   const double free = ask ? static_cast<double>(state_.device.free_bytes()) * state_.settings.memory_fraction : kNoLimit;
   // All ranks prepare the same number of slots.
   const auto limit = static_cast<std::size_t>(state_.team.min(free));
-  for (CaseRun& run : runs) run.prepare(limit / static_cast<std::size_t>(std::max<std::ptrdiff_t>(alive, 1)));
+  const std::vector<std::size_t> shares = divide_memory(alive, state_.device.info().last_level_cache_bytes(), limit);
+  auto share = shares.begin();
+  for (CaseRun& run : runs) {
+    if (run.alive()) run.prepare(*share++);
+  }
   for (CaseRun& run : runs) run.verify();
   for (CaseRun& run : runs) run.warm_up();
   for (int block = 0; block < state_.settings.effort.blocks; ++block) {

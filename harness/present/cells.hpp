@@ -13,13 +13,15 @@ namespace roofmark {
 
 using Row = std::vector<std::string>;
 
-inline std::string bold(const TerminalStyle& style, const std::string& text) {
-  return style.colour ? fmt::format("\033[1m{}\033[0m", text) : text;
-}
+/// Columns that a UTF-8 text takes; the texts of this program hold no wide characters.
+std::size_t width(const std::string& text);
 
-inline std::string red(const TerminalStyle& style, const std::string& text) {
-  return style.colour ? fmt::format("\033[31m{}\033[0m", text) : text;
-}
+/// Rows of cells in aligned columns, the first to the left and the others to the right, with two spaces between.
+std::string align(const std::vector<Row>& rows);
+
+std::string bold(const TerminalStyle& style, const std::string& text);
+std::string red(const TerminalStyle& style, const std::string& text);
+std::string yellow(const TerminalStyle& style, const std::string& text);
 
 /// Microseconds and 10^9 bytes per second, as nccl-tests prints them.
 inline std::string micros(double seconds) {

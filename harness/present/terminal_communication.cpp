@@ -13,6 +13,7 @@
 
 #include "harness/model/units.hpp"
 #include "harness/present/cells.hpp"
+#include "harness/present/summary.hpp"
 #include "harness/present/terminal_collectives.hpp"
 
 namespace roofmark {

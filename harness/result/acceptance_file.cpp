@@ -4,23 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <pugixml.hpp>
 #include <sstream>
 
 #include "harness/machine/host.hpp"
+#include "harness/result/fields.hpp"
 
 namespace roofmark {
 
 namespace {
-
-template <class T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
-}
-void put(Json& json, const char* key, const std::string& value) {
-  if (!value.empty()) json[key] = value;
-}
 
 Json to_json(const Check& check) {
   Json json = {{"rule", check.rule}};

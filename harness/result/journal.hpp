@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 
 namespace roofmark {

@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "harness/result/journal.hpp"
+#include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 
 namespace roofmark {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "harness/result/device_json.hpp"
+#include "harness/result/fields.hpp"
+#include "harness/result/record_json.hpp"
 #include "harness/result/team_json.hpp"
 
 namespace roofmark {
@@ -12,15 +15,29 @@ namespace {
 
 constexpr double kMicroseconds = 1e6;
 
+Json to_json(const ComparisonResult& result) {
+  Json json = roofmark::to_json(result.comparison);
+  json["ratio"] = result.ratio;
+  put(json, "low", result.low);
+  put(json, "high", result.high);
+  return json;
+}
+
 Json to_json(const std::vector<Finding>& findings) {
   Json json = Json::array();
-  for (const Finding& finding : findings) json.push_back(roofmark::to_json(finding));
+  for (const Finding& finding : findings) {
+    const FindingType& type = type_of(finding.kind);
+    json.push_back({{"kind", type.id}, {"severity", name(type.severity)}, {"text", finding.text}, {"advice", type.advice}});
+    put(json.back(), "case", finding.case_name);
+  }
   return json;
 }
 
 std::vector<Finding> findings_from_json(const Json& json) {
   std::vector<Finding> findings;
-  for (const Json& finding : json) findings.push_back(finding_from_json(finding));
+  for (const Json& finding : json) {
+    findings.push_back({finding_kind(finding.at("kind").get<std::string>()), finding.at("text"), finding.value("case", "")});
+  }
   return findings;
 }
 
@@ -42,6 +59,18 @@ Json benchmark_entry(const Record& record) {
 }
 
 }  // namespace
+
+Json to_json(const Comparison& comparison) {
+  return {{"name", comparison.name},
+          {"key", comparison.key},
+          {"numerator", comparison.numerator},
+          {"denominator", comparison.denominator}};
+}
+
+Comparison comparison_from_json(const Json& json) {
+  return {json.at("name").get<std::string>(), json.at("key").get<std::string>(), json.at("numerator").get<std::string>(),
+          json.at("denominator").get<std::string>()};
+}
 
 Json to_json(const RunHeader& header) {
   Json json = header.facts;
@@ -100,8 +129,9 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   result["interrupted"] = false;
   if (run.footer) result.update(to_json(*run.footer));
   result["ceilings"] = to_json(conclusions.analysis.roofline);
-  result["findings"] = to_json(conclusions.findings);
-  for (const Finding& finding : conclusions.communication.findings) result["findings"].push_back(to_json(finding));
+  std::vector<Finding> findings = conclusions.findings;
+  findings.insert(findings.end(), conclusions.communication.findings.begin(), conclusions.communication.findings.end());
+  result["findings"] = to_json(findings);
   Json benchmarks = Json::array(), unmeasured = Json::array(), comparisons = Json::array();
   for (const Record& record : run.records) {
     if (record.status == Status::ok) {

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/result/json.hpp"
+#include "harness/machine/json.hpp"
 #include "harness/result/run.hpp"
 
 namespace roofmark {
 
+Json to_json(const Comparison& comparison);
+Comparison comparison_from_json(const Json& json);
 Json to_json(const RunHeader& header);
 RunHeader header_from_json(const Json& json);
 Json to_json(const RunFooter& footer);

@@ -2,25 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/result/team_json.hpp"
 
-#include <cmath>
+#include "harness/result/fields.hpp"
 
 namespace roofmark {
-namespace {
-
-template <class T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value && std::isfinite(static_cast<double>(*value))) json[key] = *value;
-}
-void put(Json& json, const char* key, const std::string& value) {
-  if (!value.empty()) json[key] = value;
-}
-template <class T>
-std::optional<T> optional(const Json& json, const char* key) {
-  return json.contains(key) ? std::optional<T>(json.at(key).get<T>()) : std::nullopt;
-}
-
-}  // namespace
-
 Json to_json(const RankInfo& member) {
   Json json = {{"rank", member.rank}, {"local_rank", member.local_rank}, {"host", member.host}, {"pid", member.pid}};
   put(json, "nccl_host_id", member.nccl_host_id);
@@ -53,24 +37,25 @@ RankInfo rank_info_from_json(const Json& json) {
   member.rank = json.at("rank");
   member.local_rank = json.at("local_rank");
   member.host = json.at("host");
-  member.nccl_host_id = json.value("nccl_host_id", "");
+  get(json, "nccl_host_id", member.nccl_host_id);
   member.may_share_gpu = json.value("may_share_gpu", false);
   member.pid = json.at("pid");
   member.device_id = json.at("device_id");
   member.device_name = json.at("device_name");
-  member.uuid = json.value("uuid", "");
-  member.pci_bus_id = json.value("pci_bus_id", "");
-  member.numa_node = optional<int>(json, "numa_node");
-  member.nvlink_domain = json.value("nvlink_domain", "");
+  get(json, "uuid", member.uuid);
+  get(json, "pci_bus_id", member.pci_bus_id);
+  get(json, "numa_node", member.numa_node);
+  get(json, "nvlink_domain", member.nvlink_domain);
   member.cores = json.value("cores", std::vector<int>());
   for (const Json& nic : json.at("nics")) {
-    member.nics.push_back(
-        {nic.at("name"), nic.at("kind"), optional<double>(nic, "bytes_per_second"), optional<int>(nic, "numa_node")});
+    Nic& added = member.nics.emplace_back(Nic{nic.at("name"), nic.at("kind"), {}, {}});
+    get(nic, "bytes_per_second", added.bytes_per_second);
+    get(nic, "numa_node", added.numa_node);
   }
-  member.nvlink_bytes_per_second = optional<double>(json, "nvlink_bytes_per_second");
-  member.nvlink_source = json.value("nvlink_source", "");
-  member.pcie_bytes_per_second = optional<double>(json, "pcie_bytes_per_second");
-  member.pcie_source = json.value("pcie_source", "");
+  get(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
+  get(json, "nvlink_source", member.nvlink_source);
+  get(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);
+  get(json, "pcie_source", member.pcie_source);
   for (const auto& [name, version] : json.at("versions").items()) {
     member.versions.emplace_back(name, version.get<std::string>());
   }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <set>
 #include <tuple>
@@ -19,28 +18,6 @@ namespace roofmark {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-/// The node that has all of these cores.
-std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& root) {
-  std::error_code ignored;
-  for (const auto& node : fs::directory_iterator(root / "sys/devices/system/node", ignored)) {
-    const std::string name = node.path().filename().string();
-    if (!name.starts_with("node") || name.find_first_not_of("0123456789", 4) != std::string::npos) continue;
-    const std::vector<int> its = parse_cpu_list(first_line(node.path() / "cpulist"));
-    if (!cores.empty() && std::all_of(cores.begin(), cores.end(),
-                                      [&](int core) { return std::find(its.begin(), its.end(), core) != its.end(); })) {
-      return std::stoi(name.substr(4));
-    }
-  }
-  return std::nullopt;
-}
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);

@@ -6,31 +6,18 @@
 
 #include "kernels/base/check.hpp"
 #include "kernels/base/element.hpp"
+#include "kernels/cpu/instruction_sets.hpp"
 
 namespace roofmark::cpu {
 
 namespace {
 
-// A piece stays in the L1 cache while it is searched for its maximum.
-constexpr std::int64_t kPiece = 4096;
-
-std::int32_t first_maximum(const float* row, std::int64_t columns) {
-  float best = row[0];
-  std::int64_t index = 0;
-  for (std::int64_t begin = 0; begin < columns; begin += kPiece) {
-    const std::int64_t end = std::min(begin + kPiece, columns);
-    float piece = row[begin];
-#pragma omp simd reduction(max : piece)
-    for (std::int64_t c = begin; c < end; ++c) piece = row[c] > piece ? row[c] : piece;
-    if (!(piece > best)) continue;
-    best = piece;
-    index = std::find(row + begin, row + end, piece) - row;
-  }
-  return static_cast<std::int32_t>(index);
-}
+#define ROOFMARK_LOOPS "kernels/cpu/argmax.inc"
+#include "kernels/cpu/instruction_sets.inc"
 
 void launch(DataType type, std::int32_t* out, const void* x, std::int64_t rows, std::int64_t columns, Stream) {
   if (type != DataType::fp32) throw Unsupported("argmax on the CPU takes fp32");
+  static const auto first_maximum = table_for(instruction_sets().front());
 #pragma omp parallel for schedule(static)
   for (std::int64_t r = 0; r < rows; ++r) out[r] = first_maximum(static_cast<const float*>(x) + r * columns, columns);
 }
@@ -42,7 +29,7 @@ void reference(DataType type, const void* x, std::int64_t first, std::int64_t co
     const std::int64_t row = (first + r) * columns;
     std::int64_t best = 0;
     for (std::int64_t c = 1; c < columns; ++c) {
-      if (load_as_double(type, x, row + c) > load_as_double(type, x, row + best)) best = c;
+      if (exceeds(load_as_double(type, x, row + c), load_as_double(type, x, row + best))) best = c;
     }
     expected[r] = static_cast<double>(best);
   }

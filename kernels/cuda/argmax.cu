@@ -16,7 +16,8 @@ namespace {
 constexpr int kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffff;
 
-/// The larger key has the larger value and, of equal values, the smaller index. Adding 0 turns -0 into 0.
+/// The larger key has the larger value and, of equal values, the smaller index. Adding 0 turns -0 into 0 and every NaN into
+/// 0x7fffffff, which is above infinity.
 __device__ std::uint64_t key_of(float value, std::uint32_t index) {
   const unsigned bits = __float_as_uint(value + 0.0F);
   const unsigned order = bits & 0x80000000U ? ~bits : bits | 0x80000000U;  // of floats, as unsigned integers
@@ -39,13 +40,11 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kWidth = kVector ? 16 / sizeof(Element) : 1, kInFlight = 4;
   const Element* const row = x + blockIdx.x * columns;
   float best = -INFINITY;
-  auto index = static_cast<std::uint32_t>(columns);  // after every element
+  std::uint32_t index = 0;  // right if no element of the row is above -inf
   const auto visit = [&](float value, std::int64_t c) {
-    // A thread visits its elements in order; the first one of a row of -inf counts too.
-    if (value > best || index == static_cast<std::uint32_t>(columns)) {
-      best = value;
-      index = static_cast<std::uint32_t>(c);
-    }
+    if (!exceeds(value, best)) return;
+    best = value;
+    index = static_cast<std::uint32_t>(c);
   };
   constexpr std::int64_t kStride = std::int64_t{kThreads} * kWidth;
   for (std::int64_t begin = threadIdx.x * kWidth; begin < columns; begin += kInFlight * kStride) {
@@ -114,7 +113,7 @@ __global__ void argmax_reference_kernel(DataType type, const void* x, std::int64
   double best_value = load_as_double(type, x, row);
   for (std::int64_t c = 1; c < columns; ++c) {
     const double value = load_as_double(type, x, row + c);
-    if (value > best_value) {
+    if (exceeds(value, best_value)) {
       best = c;
       best_value = value;
     }

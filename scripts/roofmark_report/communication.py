@@ -7,8 +7,6 @@ import math
 from . import plots, units
 
 LINKS = ("nvlink", "pcie", "interprocess", "network")
-PAIRS = "ping_pong"
-OVERLAP = "overlap"
 # Keys that have a column of their own; the others make the variant.
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
@@ -18,11 +16,13 @@ BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"],
 
 def concerns(entry):
     """Whether a record belongs to the section on communication."""
-    return "message" in entry["roofmark"] and entry["roofmark"]["family"] != "ceilings" or entry["roofmark"]["family"] == OVERLAP
+    record = entry["roofmark"]
+    return "overlap" in record or ("message" in record and "raises" not in record)
 
 
 def is_collective(entry):
-    return concerns(entry) and entry["roofmark"]["family"] not in (PAIRS, OVERLAP)
+    record = entry["roofmark"]
+    return concerns(entry) and "overlap" not in record and record["message"].get("pattern") != "pairs"
 
 
 def bandwidth(record):

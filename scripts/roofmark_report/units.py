@@ -58,3 +58,7 @@ def duration(value):
         return f"{digits(value)} s"
     minutes, rest = divmod(round(value), 60)
     return f"{minutes} m {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} m"
+
+
+def plural(count, one, many=None):
+    return f"{count} {one if count == 1 else many or one + 's'}"

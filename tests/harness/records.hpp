@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/model/measurement.hpp"
 
@@ -26,6 +27,19 @@ inline Record ok_record(std::string family, std::string operation, Work work, do
   measurement.cache_by = "slots";
   record.measurement = measurement;
   return record;
+}
+
+/// Ceilings of DRAM and FMA, and a product below them.
+inline std::vector<Record> placed_records() {
+  Record memory = ok_record("ceilings", "dram_read", {{{{resource::dram, 1e9}}}}, 1e-3);
+  memory.raises = resource::dram;
+  Record compute = ok_record("ceilings", "fma", {{{{resource::fp32_fma, 1e12}}}}, 1e-2);
+  compute.raises = resource::fp32_fma;
+  Record gemm = ok_record("gemm", "blas", {{{{resource::fp32_fma, 1e12}, {resource::dram, 1e9}}}}, 2e-2);
+  Record wrong = ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3);
+  wrong.status = Status::wrong;
+  wrong.measurement.reset();
+  return {memory, compute, gemm, wrong};
 }
 
 }  // namespace roofmark

@@ -4,10 +4,9 @@
 
 #include <cmath>
 
-#include "harness/measure/candidates.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/team/mpi/team.hpp"
-#include "tests/harness/fake_device.hpp"
+#include "tests/harness/fake_measure.hpp"
 
 namespace roofmark {
 namespace {
@@ -18,17 +17,7 @@ using testing::HasSubstr;
 class MpiMeasureTest : public testing::Test {
  protected:
   bool last() const { return team.rank() == team.size() - 1; }
-  Runner runner() {
-    Settings settings;
-    settings.clock = [this] { return device.clock; };
-    settings.effort.gap_seconds = 0;
-    return Runner(device, team, settings);
-  }
-  std::vector<double> time(const std::vector<Launch>& candidates) {
-    Settings settings;
-    settings.clock = [this] { return device.clock; };
-    return time_candidates(device, team, settings, candidates, {}, 1);
-  }
+  Runner runner() { return Runner(device, team, settings_for(device)); }
   // They are together again.
   void TearDown() override { EXPECT_TRUE(team.agree(true)); }
 
@@ -43,7 +32,7 @@ TEST_F(MpiMeasureTest, WhatOneRankCannotDoTakesForEverOnAll) {
     const Launch fragile = [&](Stream, int) {
       if (++made == fails_at && last()) throw DeviceError("refused", false);
     };
-    const std::vector<double> seconds = time({fragile, once});
+    const std::vector<double> seconds = time(device, team, {fragile, once});
     ASSERT_EQ(seconds.size(), 2U);
     EXPECT_TRUE(std::isinf(seconds[0])) << fails_at;
     EXPECT_NEAR(seconds[1], 1e-3, 1e-9);
@@ -52,28 +41,24 @@ TEST_F(MpiMeasureTest, WhatOneRankCannotDoTakesForEverOnAll) {
 
 TEST_F(MpiMeasureTest, WhatIsProposedOnSomeRanksOnlyIsTakenByNone) {
   const std::vector<Launch> launches(last() ? 1 : 3, [](Stream, int) {});
-  const std::vector<double> seconds = time(launches);
+  const std::vector<double> seconds = time(device, team, launches);
   ASSERT_EQ(seconds.size(), launches.size());
   EXPECT_NEAR(seconds[0], 1e-3, 1e-9);
   for (std::size_t i = 1; i < seconds.size(); ++i) EXPECT_EQ(std::isinf(seconds[i]), team.size() > 1);
   if (team.size() == 1) return;
-  EXPECT_THROW(time(std::vector<Launch>(last() ? 0 : 1, launches[0])), DeviceError);
+  EXPECT_THROW(time(device, team, std::vector<Launch>(last() ? 0 : 1, launches[0])), DeviceError);
 }
 
 TEST_F(MpiMeasureTest, ARankWhoseDeviceIsLostWhileOthersChooseEndsTheCaseOnAll) {
   Runner r = runner();
-  Case c;
-  c.family = "test";
-  c.operation = "fake";
-  c.slot_bytes = 50;
-  c.prepare = [this](const roofmark::Setup& setup) {
+  const Case c = fake_case([this](const roofmark::Setup& setup) {
     int made = 0;
     const Launch launch = [&](Stream, int) {
       if (++made == 4 && last()) throw DeviceError("lost", true);
     };
     setup.time({launch, launch});
     return std::make_unique<FakePrepared>();
-  };
+  });
   const Record record = r.run({{c}, {}}, 1).front();
   EXPECT_EQ(record.status, Status::failed);
   EXPECT_THAT(record.reason, HasSubstr("lost"));
@@ -91,11 +76,7 @@ TEST_F(MpiMeasureTest, OfARankThatTakesNoPartNoTimesAreKept) {
    private:
     bool idle_;
   };
-  Case c;
-  c.family = "test";
-  c.operation = "fake";
-  c.slot_bytes = 50;
-  c.prepare = [this](const roofmark::Setup&) { return std::make_unique<Idle>(team.size() > 1 && last()); };
+  const Case c = fake_case([this](const roofmark::Setup&) { return std::make_unique<Idle>(team.size() > 1 && last()); });
   const Record record = runner().run({{c}, {}}, 1).front();
   ASSERT_EQ(record.status, Status::ok) << record.reason;
   if (team.size() == 1) return;
@@ -109,17 +90,11 @@ TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
   // The first rank takes no part; of the others no two samples agree.
   device.overhead = 1e-6;
   device.seconds = [this](int launch) { return team.rank() == 0 ? 1e-6 : launch % 2 ? 1e-3 : 2e-3; };
-  Settings settings;
-  settings.clock = [this] { return device.clock; };
-  settings.effort.gap_seconds = 0;
+  Settings settings = settings_for(device);
   settings.effort.window_seconds = settings.effort.warm_up_seconds = 1e-3;
   settings.effort.max_seconds = 0.1;
-  Case c;
-  c.family = "test";
-  c.operation = "fake";
-  c.slot_bytes = 50;
+  Case c = fake_case([](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); });
   c.protocol.launches = 1;
-  c.prepare = [](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); };
   const Record record = Runner(device, team, settings).run({{c}, {}}, 1).front();
   ASSERT_EQ(record.status, Status::ok) << record.reason;
   if (team.size() == 1) return;
@@ -128,11 +103,7 @@ TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
 }
 
 TEST_F(MpiMeasureTest, WrongElementsAreCountedOnAllRanksAndAllOfThemNamed) {
-  Case c;
-  c.family = "test";
-  c.operation = "fake";
-  c.slot_bytes = 50;
-  c.prepare = [this](const roofmark::Setup&) {
+  const Case c = fake_case([this](const roofmark::Setup&) {
     auto prepared = std::make_unique<FakePrepared>();
     prepared->on_verify = [this](int) {
       Verification found = Verification::within(team.rank(), 0, "elements");
@@ -140,7 +111,7 @@ TEST_F(MpiMeasureTest, WrongElementsAreCountedOnAllRanksAndAllOfThemNamed) {
       return found;
     };
     return prepared;
-  };
+  });
   const Record record = runner().run({{c}, {}}, 1).front();
   if (team.size() == 1) return;
   EXPECT_EQ(record.status, Status::wrong);

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "plotly")
-from roofmark_report import communication, plots, program, report, units  # noqa: E402
+from roofmark_report import communication, family_plots, plots, program, report, tables, units  # noqa: E402
 from roofmark_report import result as reader  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "report")]
@@ -82,10 +82,10 @@ def column(table, title):
 
 
 def test_what_binds_is_called_as_in_the_table_of_ceilings(result):
-    ids = column(report.ceilings_table(result), "Id")
+    ids = column(tables.ceilings_table(result), "Id")
     assert ids == [ceiling["resource"] for ceiling in result["ceilings"]]
     titles = {ceiling["resource"]: ceiling["title"] for ceiling in result["ceilings"]}
-    bound = column(report.family_table("all", result["benchmarks"], titles), "Bound by")
+    bound = column(tables.family_table("all", result["benchmarks"], titles), "Bound by")
     assert {each for each in bound if each} and {each for each in bound if each} <= set(ids)
 
 
@@ -315,7 +315,7 @@ def test_extreme_but_lawful_values_are_drawn(small, tmp_path):
 
 def test_attention_is_drawn_by_rate_time_and_memory(h200):
     entries = [e for e in h200["benchmarks"] if e["roofmark"]["family"] == "attention"]
-    rate, time, memory = (figure for figure, _ in plots.of_family("attention", h200, entries))
+    rate, time, memory = (figure for figure, _ in family_plots.of_family("attention", h200, entries))
     for figure in (rate, time, memory):
         assert sum(len(t["x"]) for t in figure["data"]) == len(entries)
         assert len(figure["layout"]["updatemenus"][0]["buttons"]) == 2
@@ -323,17 +323,17 @@ def test_attention_is_drawn_by_rate_time_and_memory(h200):
     grown = {t["name"]: t["y"][3] / t["y"][2] for t in memory["data"] if t["visible"]}
     assert grown["naive"] > 3.8 and grown["unfused"] > 3.5 and grown["tiled_wgmma"] == grown["cudnn"] == 2
     entries[0]["roofmark"]["notes"].clear()
-    assert sum(len(t["x"]) for t in plots.of_family("attention", h200, entries)[2][0]["data"]) == len(entries) - 1
+    assert sum(len(t["x"]) for t in family_plots.of_family("attention", h200, entries)[2][0]["data"]) == len(entries) - 1
 
 
 @pytest.mark.usefixtures("no_plotly")
 def test_fused_operations_stand_beside_separate_ones(h200):
     cpu = make_result.cpu()
-    figure = plots.fused_pairs(h200)
+    figure = family_plots.fused_pairs(h200)
     assert [name.split("/")[1] for name in figure["data"][0]["y"]] == ["bias_gelu_residual", "adamw"]
     assert all(ratio > 2 for ratio in figure["data"][0]["x"])
     assert "Speed-up by fusion" in report.page(h200, "0" * 64)
-    assert plots.fused_pairs(cpu) is None and "Speed-up by fusion" not in report.page(cpu, "0" * 64)
+    assert family_plots.fused_pairs(cpu) is None and "Speed-up by fusion" not in report.page(cpu, "0" * 64)
 
 
 def without_breaks(page):
@@ -396,6 +396,17 @@ def test_pairs_are_maps_with_borders_between_hosts(cluster):
 
 
 @pytest.mark.usefixtures("no_plotly")
+def test_what_a_message_is_stands_in_the_file_not_in_a_name(cluster):
+    def sections():
+        return [(communication.concerns(entry), communication.is_collective(entry)) for entry in cluster["benchmarks"]]
+
+    by_name = sections()
+    assert {(False, False), (True, False), (True, True)} == set(by_name)
+    for entry in cluster["benchmarks"]:
+        entry["roofmark"]["family"] = "renamed"
+    assert sections() == by_name
+
+
 def test_a_team_of_which_nothing_is_known_yet(cluster):
     cluster["benchmarks"] = []
     cluster["findings"] = []

@@ -23,6 +23,7 @@
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/units.hpp"
+#include "harness/present/tables.hpp"
 #include "harness/present/terminal_communication.hpp"
 #include "harness/result/team_json.hpp"
 #include "harness/team/team_watch.hpp"

@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cpu/fill.hpp"
 
-namespace roofmark {
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace roofmark::cpu {
 namespace {
 
 // An attribute that other processors do not know. Eight 64-bit products at a time make normal numbers seven times as fast.
@@ -18,8 +23,6 @@ ROOFMARK_WIDEST_VECTORS void fill_all(typename Element<kType>::Storage* to, std:
   for (std::int64_t i = begin; i < end; ++i) to[i] = generate<kType>(kDistribution, seed, array, static_cast<std::uint64_t>(i));
 }
 
-}  // namespace
-
 void fill_range(void* data, DataType type, std::int64_t begin, std::int64_t end, const Fill& fill) {
   with_type(type, [&]<DataType kType>() {
     auto* to = static_cast<typename Element<kType>::Storage*>(data);
@@ -34,4 +37,28 @@ void fill_range(void* data, DataType type, std::int64_t begin, std::int64_t end,
   });
 }
 
-}  // namespace roofmark
+}  // namespace
+
+void fill(void* data, DataType type, std::size_t count, const Fill& fill) {
+  constexpr std::int64_t kPiece = 1 << 16;
+  const auto n = static_cast<std::int64_t>(count);
+#pragma omp parallel for
+  for (std::int64_t begin = 0; begin < n; begin += kPiece) {
+    fill_range(data, type, begin, std::min(n, begin + kPiece), fill);
+  }
+}
+
+void set_bytes(void* data, unsigned char value, std::size_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  auto* to = static_cast<unsigned char*>(data);
+#pragma omp parallel
+  {
+    const auto threads = static_cast<std::size_t>(omp_get_num_threads());
+    const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+    const std::size_t share = ((bytes + threads - 1) / threads + kPage - 1) / kPage * kPage;
+    const std::size_t begin = std::min(bytes, thread * share), end = std::min(bytes, begin + share);
+    std::memset(to + begin, value, end - begin);
+  }
+}
+
+}  // namespace roofmark::cpu

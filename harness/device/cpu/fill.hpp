@@ -4,9 +4,14 @@
 
 #include "harness/device/random.hpp"
 
-namespace roofmark {
+namespace roofmark::cpu {
 
-/// Elements [begin, end) of an array in host memory, by the calling thread.
-void fill_range(void* data, DataType type, std::int64_t begin, std::int64_t end, const Fill& fill);
+// Arrays in host memory, by all threads.
 
-}  // namespace roofmark
+void fill(void* data, DataType type, std::size_t count, const Fill& fill);
+
+/// Sets all bytes. Each thread writes the part that a loop of equal shares gives it, so that the pages that it touches first
+/// lie near it.
+void set_bytes(void* data, unsigned char value, std::size_t bytes);
+
+}  // namespace roofmark::cpu

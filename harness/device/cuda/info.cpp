@@ -11,10 +11,10 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "harness/device/cuda_device.hpp"
+#include "harness/machine/facts.hpp"
 #include "kernels/base/cuda.hpp"
 
 namespace roofmark {
@@ -45,13 +45,10 @@ std::vector<std::string> forbidden_nodes() {
   return nodes;
 }
 
-/// The NUMA node a PCI device hangs on, as Linux says; -1 there means none.
-std::optional<int> numa_node(std::string bus_id) {
+/// The kernel's folder of a PCI device; it writes bus ids in lower case.
+std::filesystem::path pci_folder(std::string bus_id) {
   std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::ifstream file("/sys/bus/pci/devices/" + bus_id + "/numa_node");
-  int node = -1;
-  if (!(file >> node) || node < 0) return std::nullopt;
-  return node;
+  return "/sys/bus/pci/devices/" + bus_id;
 }
 
 }  // namespace
@@ -160,7 +157,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
                               : *mode == cudaComputeModeExclusiveProcess ? "exclusive process"
                                                                          : "exclusive";
   }
-  add("numa_node", numa_node(bus_id));
+  add("numa_node", numa_node(pci_folder(bus_id)));
   nvml.describe(details);
   add("foreign_processes", nvml.foreign_processes());
   return info;

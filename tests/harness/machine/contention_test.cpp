@@ -5,12 +5,11 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <fstream>
+#include "tests/harness/fake_root.hpp"
 
 namespace roofmark {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -58,22 +57,14 @@ TEST(Contention, NoTimeAndNoCoresGiveNone) {
   EXPECT_FALSE(found(1000, 1000, 0));
 }
 
-class CpuTimeTest : public testing::Test {
+class CpuTimeTest : public testing::Test, protected FakeRoot {
  protected:
-  CpuTimeTest() {
-    std::string name = (fs::temp_directory_path() / "roofmark-stat-XXXXXX").string();
-    root = mkdtemp(name.data());
-    fs::create_directories(root / "proc");
-  }
-  ~CpuTimeTest() override { fs::remove_all(root); }
-
-  void put(const std::string& text) const { std::ofstream(root / "proc/stat") << text; }
-
-  fs::path root;
+  void put_stat(const std::string& text) const { put("proc/stat", text); }
 };
 
 TEST_F(CpuTimeTest, BusyIsAllButIdleWaitingAndStolen) {
-  put("cpu  100 20 3 100000 50000 4 5 600 70 8\n"
+  put_stat(
+      "cpu  100 20 3 100000 50000 4 5 600 70 8\n"
       "cpu0 50 10 1 50000 25000 2 2 300 35 4\n"
       "cpu1 50 10 2 50000 25000 2 3 300 35 4\n"
       "intr 1 2 3\nctxt 9\ncpufreq 7\n");
@@ -86,7 +77,7 @@ TEST_F(CpuTimeTest, BusyIsAllButIdleWaitingAndStolen) {
 }
 
 TEST_F(CpuTimeTest, OwnTimeAndTheClockRunOn) {
-  put("cpu 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\n");
+  put_stat("cpu 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\n");
   const auto begin = cpu_time(root);
   ASSERT_TRUE(begin);
   auto end = begin;
@@ -97,7 +88,7 @@ TEST_F(CpuTimeTest, OwnTimeAndTheClockRunOn) {
 TEST_F(CpuTimeTest, WhatIsNotThereOrOfAnotherFormIsAbsent) {
   EXPECT_FALSE(cpu_time(root));
   for (const char* text : {"", "intr 1\n", "cpu 1 2 3\ncpu0 1 2 3\n", "cpu  100 20 3 100000 50000 4 5 600\n", "cpu"}) {
-    put(text);
+    put_stat(text);
     EXPECT_FALSE(cpu_time(root)) << text;
   }
 }

@@ -4,30 +4,18 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
+#include "tests/harness/fake_root.hpp"
 
 namespace roofmark {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
-/// A root with the files that a test puts there.
-class CpuFactsTest : public testing::Test {
+class CpuFactsTest : public testing::Test, protected FakeRoot {
  protected:
-  CpuFactsTest() {
-    std::string name = (fs::temp_directory_path() / "roofmark-facts-XXXXXX").string();
-    root = mkdtemp(name.data());
-  }
-  ~CpuFactsTest() override { fs::remove_all(root); }
-
-  void put(const std::string& path, const std::string& text) const {
-    fs::create_directories((root / path).parent_path());
-    std::ofstream(root / path) << text << "\n";
-  }
   static std::string cpu(int number) { return "sys/devices/system/cpu/cpu" + std::to_string(number) + "/"; }
   void put_cache(int number, int index, const std::string& level, const std::string& type, const std::string& size,
                  const std::string& shared) const {
@@ -60,8 +48,6 @@ class CpuFactsTest : public testing::Test {
       put_cache(i, 3, "3", "Unified", "32M", shared);
     }
   }
-
-  fs::path root;
 };
 
 TEST_F(CpuFactsTest, OneThreadOfEachCoreIsUsed) {
@@ -181,6 +167,24 @@ TEST(ParseCpuList, TakesNumbersAndRanges) {
   EXPECT_THAT(parse_cpu_list("7"), ElementsAre(7));
   EXPECT_THAT(parse_cpu_list("1,3-4,9"), ElementsAre(1, 3, 4, 9));
   EXPECT_THAT(parse_cpu_list(""), IsEmpty());
+}
+
+TEST_F(CpuFactsTest, ThreadsAreOnTheNodeThatHasAllOfTheirCores) {
+  put("sys/devices/system/node/node0/cpulist", "0-3");
+  put("sys/devices/system/node/node10/cpulist", "4-7");
+  put("sys/devices/system/node/has_cpu", "0,10");
+  EXPECT_EQ(numa_node_of({1, 3}, root), 0);
+  EXPECT_EQ(numa_node_of({4, 5, 6, 7}, root), 10);
+  EXPECT_FALSE(numa_node_of({3, 4}, root));
+  EXPECT_FALSE(numa_node_of({}, root));
+}
+
+TEST_F(CpuFactsTest, APciDeviceMayHaveNoNode) {
+  put("near/numa_node", "1");
+  put("far/numa_node", "-1");
+  EXPECT_EQ(numa_node(root / "near"), 1);
+  EXPECT_FALSE(numa_node(root / "far"));
+  EXPECT_FALSE(numa_node(root / "gone"));
 }
 
 }  // namespace

@@ -7,10 +7,9 @@
 #include <cmath>
 #include <set>
 
-#include "harness/measure/candidates.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/model/statistics.hpp"
-#include "tests/harness/fake_device.hpp"
+#include "tests/harness/fake_measure.hpp"
 
 namespace roofmark {
 namespace {
@@ -21,32 +20,20 @@ class Measure : public testing::Test {
  protected:
   Case make_case(
       const std::function<void(FakePrepared&)>& adjust = [](FakePrepared&) {}, std::string operation = "fake") {
-    Case c;
-    c.family = "test";
-    c.operation = std::move(operation);
-    c.slot_bytes = 50;
+    Case c = fake_case(
+        [adjust](const roofmark::Setup& setup) {
+          auto prepared = std::make_unique<FakePrepared>();
+          prepared->memory = setup.device.allocate(static_cast<std::size_t>(setup.slots) * 50);
+          adjust(*prepared);
+          return prepared;
+        },
+        std::move(operation));
     c.work = {{{{resource::dram, 50}}}};
-    c.prepare = [adjust](const roofmark::Setup& setup) {
-      auto prepared = std::make_unique<FakePrepared>();
-      prepared->memory = setup.device.allocate(static_cast<std::size_t>(setup.slots) * 50);
-      adjust(*prepared);
-      return prepared;
-    };
     return c;
   }
 
-  Runner runner() {
-    Settings settings;
-    settings.clock = [this] { return device.clock; };
-    settings.effort.gap_seconds = 0;
-    return Runner(device, team, settings);
-  }
-
-  std::vector<double> time(const std::vector<Launch>& candidates) {
-    Settings settings;
-    settings.clock = [this] { return device.clock; };
-    return time_candidates(device, team, settings, candidates, {}, 1);
-  }
+  Runner runner() { return runner(team); }
+  Runner runner(Team& with) { return Runner(device, with, settings_for(device)); }
 
   Record measure(Case c) { return runner().run({{std::move(c)}, {}}, 1).front(); }
 
@@ -207,7 +194,47 @@ TEST_F(Measure, TooLittleFreeMemoryIsNotRunAndSaysHowMuch) {
 TEST_F(Measure, MoreThanTheDeviceHasIsUnsupported) {
   Case c = make_case();
   c.slot_bytes = 2000;
-  EXPECT_EQ(measure(c).status, Status::unsupported);
+  const Record record = measure(c);
+  EXPECT_EQ(record.status, Status::unsupported);
+  EXPECT_EQ(record.reason, "needs 2.00 kB, the device has 1.00 kB");
+}
+
+Case sized_case(std::string name, std::size_t slot_bytes, Cache cache) {
+  Case c = fake_case({}, std::move(name));
+  c.slot_bytes = slot_bytes;
+  c.protocol.cache = cache;
+  return c;
+}
+
+// 100 bytes of cache: slots of 50 bytes are cold by 9.
+TEST(DivideMemory, GivesEachCaseWhatItNeeds) {
+  const Case large = sized_case("large", 600, Cache::warm), small = sized_case("small", 50, Cache::cold);
+  EXPECT_THAT(divide_memory({&large, &small}, 100, 2000), testing::ElementsAre(600, 450));
+  EXPECT_THAT(divide_memory({&large, &small}, 100, 700), testing::ElementsAre(600, 100));
+  EXPECT_THAT(divide_memory({}, 100, 700), testing::IsEmpty());
+}
+
+TEST(DivideMemory, MemoryThatIsShortIsSharedByWhatEachWants) {
+  const Case a = sized_case("a", 50, Cache::cold), b = sized_case("b", 100, Cache::cold);
+  EXPECT_EQ(plan_slots(b, 100, 10000).slots, 5);
+  EXPECT_THAT(divide_memory({&a, &b}, 100, 550), testing::ElementsAre(250, 300));  // 50 + 400 / 2, 100 + 400 / 2
+}
+
+TEST(DivideMemory, ACaseThatDoesNotFitTakesNothingFromTheOthers) {
+  const Case large = sized_case("large", 600, Cache::warm), small = sized_case("small", 50, Cache::warm);
+  const auto shares = divide_memory({&small, &large, &small}, 100, 500);
+  EXPECT_EQ(shares[0], 50);
+  EXPECT_LT(shares[1], 600);
+  EXPECT_EQ(shares[2], 50);
+}
+
+TEST_F(Measure, ALargeCaseFitsBesideASmallOne) {
+  Group group{{make_case(), make_case([](FakePrepared&) {}, "large")}, {}};
+  group.cases[1].slot_bytes = 600;
+  const auto records = runner().run(group, 1);
+  EXPECT_EQ(records[0].status, Status::ok) << records[0].reason;
+  EXPECT_EQ(records[1].status, Status::ok) << records[1].reason;
+  EXPECT_EQ(records[0].measurement->slots, 6);  // 300 of 0.9 x 1000 bytes are left
 }
 
 TEST_F(Measure, OneFailureLeavesTheOthersAndAStickyOneEndsAll) {
@@ -276,26 +303,24 @@ TEST_F(Measure, EveryCandidateIsTimedAndAFailingOneTakesInfinitelyLong) {
   const Launch failing = [&](Stream, int) {
     if (++made == 5) throw DeviceError("no such algorithm", false);
   };
-  const std::vector<double> seconds = time({slow, failing, fast});
+  const std::vector<double> seconds = time(device, team, {slow, failing, fast});
   ASSERT_EQ(seconds.size(), 3U);
   EXPECT_NEAR(seconds[0], 2e-3, 1e-12);
   EXPECT_TRUE(std::isinf(seconds[1]));
   EXPECT_NEAR(seconds[2], 1e-6, 1e-12);
 
   made = 0;
-  EXPECT_THROW(time({failing}), DeviceError);
+  EXPECT_THROW(time(device, team, {failing}), DeviceError);
   const Launch losing = [](Stream, int) { throw DeviceError("lost", true); };
-  EXPECT_THROW(time({fast, losing}), DeviceError);
+  EXPECT_THROW(time(device, team, {fast, losing}), DeviceError);
   device.valid = [](int) { return false; };
-  EXPECT_THROW(time({fast}), DeviceError);
+  EXPECT_THROW(time(device, team, {fast}), DeviceError);
 }
 
 TEST_F(Measure, AnInterruptLeavesTheLoop) {
   std::atomic<bool> stop{false};
   SoloTeam stopped(&stop);
-  Settings settings;
-  settings.clock = [this] { return device.clock; };
-  Runner r(device, stopped, settings);
+  Runner r = runner(stopped);
   r.on_stage([&](const std::string&, std::string_view stage) { stop = stage == "timing"; });
   EXPECT_THROW(r.run({{make_case()}, {}}, 1), Interrupted);
 }
@@ -329,9 +354,7 @@ class SlowTeam final : public Team {
 
 TEST_F(Measure, ASampleIsTheSlowestRanks) {
   SlowTeam slow;
-  Settings settings;
-  settings.clock = [this] { return device.clock; };
-  const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
+  const Record record = runner(slow).run({{make_case()}, {}}, 1).front();
   EXPECT_DOUBLE_EQ(record.measurement->summary.median, 2e-3);
   EXPECT_GE(slow.barriers, static_cast<int>(record.measurement->samples.size()));
   ASSERT_EQ(record.measurement->ranks.size(), 2U);
@@ -347,9 +370,7 @@ TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
     verdict["reason"] = "no such device";
     return verdict;
   };
-  Settings settings;
-  settings.clock = [this] { return device.clock; };
-  const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
+  const Record record = runner(slow).run({{make_case()}, {}}, 1).front();
   EXPECT_EQ(record.status, Status::failed);
   EXPECT_EQ(record.reason, "rank 1: no such device");
 }
@@ -360,9 +381,7 @@ TEST_F(Measure, OfTwoRanksWhoseBitsDifferBothAreNamed) {
     if (bits.contains("hash")) bits["hash"] = "other bits";
     return bits;
   };
-  Settings settings;
-  settings.clock = [this] { return device.clock; };
-  const Record record = Runner(device, slow, settings).run({{make_case()}, {}}, 1).front();
+  const Record record = runner(slow).run({{make_case()}, {}}, 1).front();
   ASSERT_TRUE(record.fingerprint);
   EXPECT_EQ(record.fingerprint->differing_ranks, (std::vector<int>{0, 1}));
 }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "harness/present/tables.hpp"
 #include "tests/harness/team_records.hpp"
 
 namespace roofmark {

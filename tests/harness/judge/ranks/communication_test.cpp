@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "harness/result/json.hpp"
+#include "harness/machine/json.hpp"
 #include "harness/result/team_json.hpp"
 #include "tests/harness/team_records.hpp"
 

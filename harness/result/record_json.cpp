@@ -1,73 +1,49 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/result/json.hpp"
+#include "harness/result/record_json.hpp"
 
-#include <array>
 #include <cmath>
 #include <stdexcept>
+
+#include "harness/result/fields.hpp"
+#include "harness/result/words.hpp"
 
 namespace roofmark {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kStatuses = {"ok", "wrong", "failed", "not_run", "unsupported"};
-constexpr std::array<std::string_view, 4> kIssues = {"automatic", "stream", "gate", "graph"};
-constexpr std::array<std::string_view, 2> kCaches = {"cold", "warm"};
-constexpr std::array<std::string_view, 2> kStops = {"interval", "budget"};
-constexpr std::array<std::string_view, 3> kDistributions = {"normal", "uniform", "zeros"};
-constexpr std::array<std::string_view, 3> kPatterns = {"collective", "neighbours", "pairs"};
-constexpr std::array<std::string_view, 3> kOverlapRoles = {"work", "communication", "together"};
-constexpr std::array<std::string_view, 3> kVerifications = {"passed", "failed", "nothing_to_verify"};
-
-template <class Enum, std::size_t N>
-Enum parse(const std::array<std::string_view, N>& names, const Json& json) {
-  const auto& text = json.get_ref<const std::string&>();
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] == text) return static_cast<Enum>(i);
-  }
-  throw std::invalid_argument("'" + text + "' is not a word of the format");
+template <class Enum>
+Enum word_of(const Json& json) {
+  return parse<Enum>(json.get_ref<const std::string&>());
 }
 
-template <class Enum, std::size_t N>
-std::string_view at(const std::array<std::string_view, N>& names, Enum value) {
-  return names[static_cast<std::size_t>(value)];
+/// `Of` is Telemetry, const when it is written.
+template <class Of, class Field>
+void visit_telemetry(Of& telemetry, const Field& field) {
+  field("sm_clock_hz", telemetry.sm_clock_hz);
+  field("memory_clock_hz", telemetry.memory_clock_hz);
+  field("power_watts", telemetry.power_watts);
+  field("temperature_celsius", telemetry.temperature_celsius);
 }
 
-// JSON has no NaN: a number that is none is left out, as every unknown is.
-void put(Json& json, const char* key, double value) {
-  if (std::isfinite(value)) json[key] = value;
-}
-template <class T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) put(json, key, *value);
-}
-void put(Json& json, const char* key, const std::string& value) {
-  if (!value.empty()) json[key] = value;
-}
-
-void get(const Json& json, const char* key, std::optional<double>& value) {
-  if (json.contains(key)) value = json.at(key).get<double>();
-}
-void get(const Json& json, const char* key, std::string& value) {
-  if (json.contains(key)) value = json.at(key).get<std::string>();
+template <class Of, class Field>
+void visit_percentiles(Of& summary, const Field& field) {
+  field("p5", summary.p5);
+  field("p95", summary.p95);
+  field("p99", summary.p99);
+  field("cv", summary.cv);
 }
 
 Json to_json(const Telemetry& telemetry) {
   Json json = Json::object();
-  put(json, "sm_clock_hz", telemetry.sm_clock_hz);
-  put(json, "memory_clock_hz", telemetry.memory_clock_hz);
-  put(json, "power_watts", telemetry.power_watts);
-  put(json, "temperature_celsius", telemetry.temperature_celsius);
+  visit_telemetry(telemetry, put_into(json));
   json["throttle_reasons"] = telemetry.throttle_reasons;
   return json;
 }
 
 Telemetry telemetry_from_json(const Json& json) {
   Telemetry telemetry;
-  get(json, "sm_clock_hz", telemetry.sm_clock_hz);
-  get(json, "memory_clock_hz", telemetry.memory_clock_hz);
-  get(json, "power_watts", telemetry.power_watts);
-  get(json, "temperature_celsius", telemetry.temperature_celsius);
+  visit_telemetry(telemetry, get_from(json));
   telemetry.throttle_reasons = json.at("throttle_reasons").get<std::vector<std::string>>();
   return telemetry;
 }
@@ -77,10 +53,7 @@ Json to_json(const Measurement& m) {
   json["median"] = m.summary.median;
   json["minimum"] = m.summary.minimum;
   json["maximum"] = m.summary.maximum;
-  put(json, "p5", m.summary.p5);
-  put(json, "p95", m.summary.p95);
-  put(json, "p99", m.summary.p99);
-  put(json, "cv", m.summary.cv);
+  visit_percentiles(m.summary, put_into(json));
   if (m.summary.interval_low && m.summary.interval_high) {
     json["interval"] = {*m.summary.interval_low, *m.summary.interval_high};
   }
@@ -91,7 +64,7 @@ Json to_json(const Measurement& m) {
   json["slots"] = m.slots;
   json["settled"] = m.settled;
   json["warm_up_seconds"] = m.warm_up_seconds;
-  json["stopped_by"] = at(kStops, m.stopped_by);
+  json["stopped_by"] = name(m.stopped_by);
   json["void_samples"] = m.void_samples;
   put(json, "clock_hz", m.clock_hz);
   if (!m.ranks.empty()) {
@@ -128,22 +101,19 @@ Measurement measurement_from_json(const Json& json) {
   m.summary.median = json.at("median").get<double>();
   m.summary.minimum = json.at("minimum").get<double>();
   m.summary.maximum = json.at("maximum").get<double>();
-  get(json, "p5", m.summary.p5);
-  get(json, "p95", m.summary.p95);
-  get(json, "p99", m.summary.p99);
-  get(json, "cv", m.summary.cv);
+  visit_percentiles(m.summary, get_from(json));
   if (json.contains("interval")) {
     m.summary.interval_low = json.at("interval").at(0).get<double>();
     m.summary.interval_high = json.at("interval").at(1).get<double>();
   }
   m.launches_per_sample = json.at("launches_per_sample").get<int>();
-  m.path = parse<Issue>(kIssues, json.at("path"));
-  m.cache = parse<Cache>(kCaches, json.at("cache"));
+  m.path = word_of<Issue>(json.at("path"));
+  m.cache = word_of<Cache>(json.at("cache"));
   m.cache_by = json.at("cache_by").get<std::string>();
   m.slots = json.at("slots").get<int>();
   m.settled = json.at("settled").get<bool>();
   m.warm_up_seconds = json.at("warm_up_seconds").get<double>();
-  m.stopped_by = parse<StopReason>(kStops, json.at("stopped_by"));
+  m.stopped_by = word_of<StopReason>(json.at("stopped_by"));
   m.void_samples = json.at("void_samples").get<int>();
   get(json, "clock_hz", m.clock_hz);
   for (const Json& entry : json.value("ranks", Json::array())) {
@@ -172,7 +142,7 @@ Measurement measurement_from_json(const Json& json) {
 
 Json to_json(const Verification& verification) {
   Json json;
-  json["status"] = at(kVerifications, verification.status);
+  json["status"] = name(verification.status);
   if (verification.status != Verification::Status::nothing_to_verify) {
     put(json, "error", verification.error);
     put(json, "bound", verification.bound);
@@ -184,7 +154,7 @@ Json to_json(const Verification& verification) {
 
 Verification verification_from_json(const Json& json) {
   Verification verification;
-  verification.status = parse<Verification::Status>(kVerifications, json.at("status"));
+  verification.status = word_of<Verification::Status>(json.at("status"));
   verification.error = json.value("error", std::nan(""));
   verification.bound = json.value("bound", 0.0);
   verification.wrong = json.value("wrong", std::size_t{0});
@@ -195,7 +165,7 @@ Verification verification_from_json(const Json& json) {
 Json to_json(const Message& message) {
   Json json = {
       {"ranks", message.ranks}, {"bytes", message.bytes}, {"count", message.count}, {"bus_factor", message.bus_factor}};
-  if (message.pattern != Pattern::collective) json["pattern"] = at(kPatterns, message.pattern);
+  if (message.pattern != Pattern::collective) json["pattern"] = name(message.pattern);
   if (message.ring_steps > 0) json["ring_steps"] = message.ring_steps;
   if (message.trips != 1) json["trips"] = message.trips;
   if (message.root >= 0) json["root"] = message.root;
@@ -207,7 +177,7 @@ Json to_json(const Message& message) {
 
 Message message_from_json(const Json& json) {
   Message message;
-  if (json.contains("pattern")) message.pattern = parse<Pattern>(kPatterns, json.at("pattern"));
+  if (json.contains("pattern")) message.pattern = word_of<Pattern>(json.at("pattern"));
   message.ring_steps = json.value("ring_steps", 0);
   message.ranks = json.at("ranks").get<int>();
   message.bytes = json.at("bytes").get<std::size_t>();
@@ -249,12 +219,6 @@ Work work_from_json(const Json& json) {
 
 }  // namespace
 
-std::string_view name(Status status) { return at(kStatuses, status); }
-std::string_view name(Issue issue) { return at(kIssues, issue); }
-std::string_view name(Cache cache) { return at(kCaches, cache); }
-std::string_view name(Distribution distribution) { return at(kDistributions, distribution); }
-std::string_view name(Verification::Status status) { return at(kVerifications, status); }
-
 Json to_json(const Work& work) {
   Json phases = Json::array();
   for (const Phase& phase : work.phases) {
@@ -280,7 +244,7 @@ Json to_json(const Record& record) {
   put(json, "reason", record.reason);
   json["pass"] = record.pass;
   if (record.message) json["message"] = to_json(*record.message);
-  if (record.overlap) json["overlap"] = {{"role", at(kOverlapRoles, record.overlap->role)}, {"series", record.overlap->series}};
+  if (record.overlap) json["overlap"] = {{"role", name(record.overlap->role)}, {"series", record.overlap->series}};
   if (record.raises) json["raises"] = record.raises->id;
   json["work"] = to_json(record.work);
   json["memory_bytes"] = record.memory_bytes;
@@ -311,13 +275,13 @@ Record record_from_json(const Json& json) {
   record.type = parse_data_type(json.at("type").get<std::string>());
   for (const auto& [key, value] : json.at("shape").items()) record.shape.emplace_back(key, value.get<std::string>());
   record.name = case_name(record.family, record.operation, record.type, record.shape);
-  record.status = parse<Status>(kStatuses, json.at("status"));
+  record.status = word_of<Status>(json.at("status"));
   get(json, "reason", record.reason);
   record.pass = json.at("pass").get<int>();
   if (json.contains("message")) record.message = message_from_json(json.at("message"));
   if (json.contains("overlap")) {
     const Json& overlap = json.at("overlap");
-    record.overlap = OverlapPart{parse<OverlapPart::Role>(kOverlapRoles, overlap.at("role")), overlap.at("series")};
+    record.overlap = OverlapPart{word_of<OverlapPart::Role>(overlap.at("role")), overlap.at("series")};
   }
   if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
   record.work = work_from_json(json.at("work"));
@@ -339,102 +303,6 @@ Record record_from_json(const Json& json) {
     throw std::invalid_argument("'" + record.name + "': a measurement belongs to an ok record and to no other");
   }
   return record;
-}
-
-Json to_json(const Roofline& roofline) {
-  Json all = Json::array();
-  for (const Ceiling& ceiling : roofline.ceilings()) {
-    Json json;
-    json["resource"] = ceiling.resource.id;
-    json["title"] = ceiling.resource.title;
-    json["unit"] = name(ceiling.resource.unit);
-    put(json, "theoretical", ceiling.theoretical);
-    put(json, "theoretical_source", ceiling.theoretical_source);
-    put(json, "theoretical_clock_hz", ceiling.theoretical_clock_hz);
-    put(json, "rated_clock_hz", ceiling.rated_clock_hz);
-    put(json, "datasheet", ceiling.datasheet);
-    put(json, "datasheet_source", ceiling.datasheet_source);
-    put(json, "first", ceiling.first);
-    put(json, "first_by", ceiling.first_by);
-    put(json, "last", ceiling.last);
-    put(json, "last_by", ceiling.last_by);
-    put(json, "empirical", ceiling.empirical());
-    put(json, "drift", ceiling.drift());
-    json["doubtful"] = ceiling.doubtful;
-    all.push_back(std::move(json));
-  }
-  return all;
-}
-
-Roofline roofline_from_json(const Json& json) {
-  Roofline roofline;
-  for (const Json& entry : json) {
-    Ceiling& ceiling = roofline.at(find_resource(entry.at("resource").get<std::string>()));
-    get(entry, "theoretical", ceiling.theoretical);
-    get(entry, "theoretical_source", ceiling.theoretical_source);
-    get(entry, "theoretical_clock_hz", ceiling.theoretical_clock_hz);
-    get(entry, "rated_clock_hz", ceiling.rated_clock_hz);
-    get(entry, "datasheet", ceiling.datasheet);
-    get(entry, "datasheet_source", ceiling.datasheet_source);
-  }
-  return roofline;
-}
-
-Json to_json(const Comparison& comparison) {
-  return {{"name", comparison.name},
-          {"key", comparison.key},
-          {"numerator", comparison.numerator},
-          {"denominator", comparison.denominator}};
-}
-
-Comparison comparison_from_json(const Json& json) {
-  return {json.at("name").get<std::string>(), json.at("key").get<std::string>(), json.at("numerator").get<std::string>(),
-          json.at("denominator").get<std::string>()};
-}
-
-Json to_json(const ComparisonResult& result) {
-  Json json = to_json(result.comparison);
-  json["ratio"] = result.ratio;
-  put(json, "low", result.low);
-  put(json, "high", result.high);
-  return json;
-}
-
-Json to_json(const Finding& finding) {
-  const FindingType& type = type_of(finding.kind);
-  Json json = {{"kind", type.id}, {"severity", name(type.severity)}, {"text", finding.text}, {"advice", type.advice}};
-  put(json, "case", finding.case_name);
-  return json;
-}
-
-Finding finding_from_json(const Json& json) {
-  return {finding_kind(json.at("kind").get<std::string>()), json.at("text"), json.value("case", "")};
-}
-
-Json to_json(const DeviceInfo& info, bool known) {
-  Json json;
-  json["id"] = info.id;
-  json["kind"] = info.backend == Backend::cuda ? "cuda" : "cpu";
-  json["name"] = info.name;
-  json["known"] = known;
-  json["multiprocessors"] = info.multiprocessors;
-  if (info.compute_capability) {
-    json["compute_capability"] =
-        std::to_string(info.compute_capability / 10) + "." + std::to_string(info.compute_capability % 10);
-  }
-  put(json, "rated_clock_hz", info.rated_clock_hz);
-  put(json, "highest_clock_hz", info.highest_clock_hz);
-  put(json, "memory_clock_hz", info.memory_clock_hz);
-  if (info.memory_bus_bits) json["memory_bus_bits"] = *info.memory_bus_bits;
-  json["memory_bytes"] = info.memory_bytes;
-  json["free_bytes"] = info.free_bytes;
-  json["caches"] = Json::array();
-  for (const CacheLevel& level : info.caches) {
-    json["caches"].push_back(
-        {{"name", level.name}, {"total_bytes", level.total_bytes}, {"instance_bytes", level.instance_bytes}});
-  }
-  json["details"] = info.details.is_null() ? Json::object() : info.details;
-  return json;
 }
 
 }  // namespace roofmark

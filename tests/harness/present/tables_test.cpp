@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/present/terminal.hpp"
+#include "harness/present/tables.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "harness/model/units.hpp"
 #include "tests/harness/records.hpp"
 
 namespace roofmark {
@@ -19,37 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-TEST(Units, ThreeDigitsAndAPrefix) {
-  EXPECT_EQ(format_rate(789.2e12, Unit::flop), "789 TFLOP/s");
-  EXPECT_EQ(format_rate(1.979e15, Unit::op), "1.98 Pop/s");
-  EXPECT_EQ(format_rate(450e3, Unit::launch), "450 k launches/s");
-  EXPECT_EQ(format_rate(450, Unit::launch), "450 launches/s");
-  EXPECT_EQ(format_amount(1, Unit::byte), "1.00 B");
-  EXPECT_EQ(format_rate(4.131e12, Unit::byte), "4.13 TB/s");
-  EXPECT_EQ(format_rate(999.6e9, Unit::byte), "1.00 TB/s");
-  EXPECT_EQ(format_rate(0, Unit::byte), "0 B/s");
-  EXPECT_EQ(format_seconds(12.34e-6), "12.3 us");
-  EXPECT_EQ(format_seconds(0.9996e-3), "1.00 ms");
-  EXPECT_EQ(format_seconds(2.5), "2.50 s");
-  EXPECT_EQ(format_bytes(268435456), "268 MB");
-  EXPECT_EQ(format_share(0.9414), "94.1 %");
-  EXPECT_EQ(format_share(std::nullopt), "-");
-  EXPECT_EQ(format_duration(125), "2 m 05 s");
-}
-
-std::vector<Record> placed_records() {
-  Record memory = ok_record("ceilings", "dram_read", {{{{resource::dram, 1e9}}}}, 1e-3);
-  memory.raises = resource::dram;
-  Record compute = ok_record("ceilings", "fma", {{{{resource::fp32_fma, 1e12}}}}, 1e-2);
-  compute.raises = resource::fp32_fma;
-  Record gemm = ok_record("gemm", "blas", {{{{resource::fp32_fma, 1e12}, {resource::dram, 1e9}}}}, 2e-2);
-  Record wrong = ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3);
-  wrong.status = Status::wrong;
-  wrong.measurement.reset();
-  return {memory, compute, gemm, wrong};
-}
-
-TEST(Terminal, TablesShowOkRecordsAlone) {
+TEST(Tables, TablesShowOkRecordsAlone) {
   auto records = placed_records();
   const Analysis analysis = analyze({}, records, {});
   const std::string table = records_table(records, {});
@@ -64,75 +33,19 @@ TEST(Terminal, TablesShowOkRecordsAlone) {
   EXPECT_THAT(ceilings_table(analysis.roofline), HasSubstr("fp32 FMA  fp32_fma  "));
 }
 
-TEST(Terminal, TheRooflineHoldsThePointsAndTheRoofs) {
-  auto records = placed_records();
-  const Analysis analysis = analyze({}, records, {});
-  const std::string plot = roofline_plot(analysis.roofline, records, {});
-  EXPECT_THAT(plot, HasSubstr("G gemm"));
-  EXPECT_THAT(plot, HasSubstr("fp32 FMA"));
-  EXPECT_THAT(plot, HasSubstr("/"));
-  EXPECT_EQ(roofline_plot({}, {}, {}), "");
-}
-
-TEST(Terminal, NoTitleOfARoofIsCut) {
-  auto records = placed_records();
-  // Its ridge is far to the right of all results.
-  Record tensor = ok_record("ceilings", "mma", {{{{resource::fp16_tensor, 1e15}}}}, 1e-2);
-  tensor.raises = resource::fp16_tensor;
-  records.push_back(tensor);
-  const Analysis analysis = analyze({}, records, {});
-  for (const int columns : {60, 100, 120}) {
-    EXPECT_THAT(roofline_plot(analysis.roofline, records, {false, false, columns}), HasSubstr("fp16 tensor, fp32 accumulate"))
-        << columns;
-  }
-}
-
-TEST(Terminal, ColourOnlyWhereItIsWanted) {
+TEST(Tables, ColourOnlyWhereItIsWanted) {
   auto records = placed_records();
   analyze({}, records, {});
   EXPECT_THAT(records_table(records, {true, true, 100}), HasSubstr("\033[1m"));
 }
 
-TEST(Terminal, FindingsStandBySeverityAreCountedAndAdvised) {
-  std::vector<Finding> findings;
-  for (int i = 0; i < 10; ++i) findings.push_back({FindingKind::throttle, "the clock fell", "gemm/" + std::to_string(i)});
-  findings.push_back({FindingKind::above_theoretical, "DRAM: too fast", "stream/copy"});
-  const std::string text = findings_text(findings, {});
-  EXPECT_THAT(text, StartsWith("error: above_theoretical  stream/copy: DRAM: too fast\n  Verification passed"));
-  EXPECT_THAT(
-      text,
-      HasSubstr("warning: throttle  gemm/2: the clock fell\nwarning: throttle  and 7 more like these\n  The samples are kept"));
-  EXPECT_THAT(text, Not(HasSubstr("gemm/3")));
-}
-
-TEST(Terminal, ADoubtfulCeilingIsMarked) {
+TEST(Tables, ADoubtfulCeilingIsMarked) {
   Roofline roofline;
   roofline.at(resource::dram).first = 1e12;
   roofline.at(resource::dram).theoretical = 0.9e12;
   EXPECT_THAT(ceilings_table(roofline), Not(HasSubstr("?")));
   roofline.at(resource::dram).doubtful = true;
   EXPECT_THAT(ceilings_table(roofline), AllOf(HasSubstr(" 900 GB/s ? "), HasSubstr("\n? doubtful: ")));
-}
-
-TEST(Terminal, TheVerdictNamesEachCaseThatIsWrongWithItsReason) {
-  const auto record = [](const std::string& name, Status status, const std::string& reason) {
-    Record made;
-    made.name = name;
-    made.status = status;
-    made.reason = reason;
-    return made;
-  };
-  const std::vector<Record> records = {record("a", Status::ok, ""),
-                                       record("b", Status::wrong, "element 3"),
-                                       record("c", Status::failed, "no memory"),
-                                       record("d", Status::not_run, "lost"),
-                                       record("e", Status::not_run, "lost"),
-                                       record("f", Status::unsupported, "no fp8")};
-  EXPECT_EQ(verdict_text(records, {}),
-            "wrong  b: element 3\n"
-            "failed  c: no memory\n"
-            "not run  d and 1 more: lost\n"
-            "1 ok, 1 wrong, 1 failed, 2 not run, 1 unsupported\n");
 }
 
 std::size_t widest(const std::string& text) {
@@ -159,7 +72,7 @@ Record attention(const std::string& type, const std::string& queries, const std:
   return record;
 }
 
-TEST(Terminal, WhatIsConstantOverATableStandsAboveIt) {
+TEST(Tables, WhatIsConstantOverATableStandsAboveIt) {
   std::vector<Record> records = {attention("bf16", "8192", "causal", "cudnn"), attention("bf16", "8192", "none", "cudnn")};
   const std::string table = records_table(records, {});
   EXPECT_THAT(table, StartsWith("attention  bf16  batch:16  heads:128  kv_heads:8  queries:8192  keys:8192  d:128  impl:cudnn  "
@@ -169,7 +82,7 @@ TEST(Terminal, WhatIsConstantOverATableStandsAboveIt) {
   EXPECT_THAT(table, Not(HasSubstr("of roof"))) << "no record has one";
 }
 
-TEST(Terminal, TablesWithOtherKeysAreTablesOfTheirOwn) {
+TEST(Tables, TablesWithOtherKeysAreTablesOfTheirOwn) {
   auto records = placed_records();
   records[1].name = "ceilings/fma/fp32";
   const std::string table = records_table(records, {});
@@ -177,7 +90,7 @@ TEST(Terminal, TablesWithOtherKeysAreTablesOfTheirOwn) {
   EXPECT_THAT(table, HasSubstr("\n\nceilings  fma  fp32\n"));
 }
 
-TEST(Terminal, NoLineOfATableIsWiderThanTheTerminal) {
+TEST(Tables, NoLineOfATableIsWiderThanTheTerminal) {
   std::vector<Record> records;
   for (const char* type : {"fp16", "bf16"}) {
     for (const char* queries : {"1024", "8192"}) {
@@ -210,7 +123,7 @@ TEST(Terminal, NoLineOfATableIsWiderThanTheTerminal) {
   }
 }
 
-TEST(Terminal, AComparisonSaysWhatItCompares) {
+TEST(Tables, AComparisonSaysWhatItCompares) {
   const std::vector<ComparisonResult> results = {
       {{"tuned against default", "algo", "gemm/bf16/m:64/n:64/algo:tuned", "gemm/bf16/m:64/n:64/algo:default"}, 1.5, 1.4, 1.6},
       {{"tuned against default", "algo", "gemm/bf16/m:128/n:64/algo:tuned", "gemm/bf16/m:128/n:64/algo:default"},
@@ -223,8 +136,6 @@ TEST(Terminal, AComparisonSaysWhatItCompares) {
             "64          1.500  1.400 .. 1.600\n"
             "128         1.250               -\n");
 }
-
-TEST(Terminal, ColumnsAlign) { EXPECT_EQ(align({{"a", "bb"}, {"ccc", "d"}}), "a    bb\nccc   d\n"); }
 
 }  // namespace
 }  // namespace roofmark

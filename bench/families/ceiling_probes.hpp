@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "harness/model/case.hpp"
+#include "kernels/ceilings.hpp"
+
+namespace roofmark {
+
+// The probes of the ceilings, prepared: each verifies all that it writes.
+
+/// Chains of `steps` fused multiply-adds.
+std::unique_ptr<Prepared> fma_probe(const Setup& setup, const CeilingKernels& kernels, DataType type, ProbeTarget target,
+                                    std::size_t steps);
+
+/// Chains of `steps` exponentials.
+std::unique_ptr<Prepared> exp2_probe(const Setup& setup, const CeilingKernels& kernels, ProbeTarget target, std::size_t steps);
+
+/// `iterations` of the layout's product in every block.
+std::unique_ptr<Prepared> tensor_probe(const Setup& setup, const CeilingKernels& kernels, TensorProbe probe, ProbeTarget target,
+                                       std::size_t iterations);
+/// Bytes that a launch of it writes.
+std::size_t tensor_sink_bytes(DataType type, const TensorLayout& layout);
+
+/// Sums the 8-byte words of `data` into the sinks.
+using ProbeRead = std::function<void(std::uint64_t* sinks, const void* data, Stream)>;
+/// A launch of `read` reads each word of `bytes` bytes `times` times.
+std::unique_ptr<Prepared> read_probe(const Setup& setup, std::size_t sinks, std::size_t bytes, std::size_t times,
+                                     ProbeRead read);
+
+/// An empty kernel.
+std::unique_ptr<Prepared> launch_probe(const CeilingKernels& kernels);
+
+}  // namespace roofmark

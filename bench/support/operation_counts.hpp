@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/model/case.hpp"
+
+namespace roofmark {
+
+/// Per element, after an operation's formula: additions, multiplications, divisions, roots and comparisons; and exponentials,
+/// where a tanh and an erf take one each.
+struct OperationCounts {
+  double flops = 0, exponentials = 0;
+};
+
+/// The CPU has no unit for exponentials, and no ceiling of them.
+inline void add_demands(Phase& demands, const OperationCounts& counts, double elements, Backend backend) {
+  if (counts.flops > 0) demands.push_back({resource::fp32_fma, counts.flops * elements});
+  if (counts.exponentials > 0 && backend == Backend::cuda) demands.push_back({resource::exp, counts.exponentials * elements});
+}
+
+}  // namespace roofmark

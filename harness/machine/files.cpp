@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/files.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+namespace roofmark {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> first_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line) || line.empty()) return std::nullopt;
+  return line;
+}
+
+std::optional<double> number(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::istringstream in(*text);
+  double value = 0;
+  if (!(in >> value)) return std::nullopt;
+  return value;
+}
+
+std::optional<double> number_in(const fs::path& file) { return number(first_line(file)); }
+
+std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace roofmark

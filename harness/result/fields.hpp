@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "harness/machine/json.hpp"
+
+namespace roofmark {
+
+// Members of an object that are left out while they are unknown: absent or empty values, and numbers that JSON lacks (NaN).
+inline void put(Json& json, const char* key, double value) {
+  if (std::isfinite(value)) json[key] = value;
+}
+inline void put(Json& json, const char* key, int value) { json[key] = value; }
+inline void put(Json& json, const char* key, const std::string& value) {
+  if (!value.empty()) json[key] = value;
+}
+template <class T>
+void put(Json& json, const char* key, const std::optional<T>& value) {
+  if (value) put(json, key, *value);
+}
+
+template <class T>
+void get(const Json& json, const char* key, std::optional<T>& value) {
+  if (json.contains(key)) value = json.at(key).get<T>();
+}
+inline void get(const Json& json, const char* key, std::string& value) {
+  if (json.contains(key)) value = json.at(key).get<std::string>();
+}
+
+/// For functions that call `field(key, member)` for each member of a struct, so that its keys stand once.
+inline auto put_into(Json& json) {
+  return [&json](const char* key, const auto& value) { put(json, key, value); };
+}
+inline auto get_from(const Json& json) {
+  return [&json](const char* key, auto& value) { get(json, key, value); };
+}
+
+}  // namespace roofmark

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/machine/json.hpp"
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+// As results/schema.json describes them: seconds, bytes and hertz, unscaled; what is unknown is absent. Reading throws
+// nlohmann's exceptions or std::invalid_argument on what does not fit.
+Json to_json(const Work& work);
+Json to_json(const Record& record);
+Record record_from_json(const Json& json);
+
+}  // namespace roofmark

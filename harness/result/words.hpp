@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+// The words for values of enumerations, in result files and for people.
+std::string_view name(Status status);
+std::string_view name(Issue issue);
+std::string_view name(Cache cache);
+std::string_view name(Distribution distribution);
+std::string_view name(StopReason reason);
+std::string_view name(Pattern pattern);
+std::string_view name(OverlapPart::Role role);
+std::string_view name(Verification::Status status);
+
+/// The value that has this name. Throws std::invalid_argument.
+template <class Enum>
+Enum parse(std::string_view word);
+
+}  // namespace roofmark

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a report says of device, host, build and conditions, as pairs of a name and a text."""
+
+import statistics
+
+from . import units
+
+DATA = {"normal": "normally distributed", "uniform": "uniformly distributed", "zeros": "zeros"}
+
+
+def flat(value, prefix=""):
+    """Nested details as (name, text) pairs."""
+    if isinstance(value, dict):
+        return [pair for key, inner in value.items() for pair in flat(inner, f"{prefix}.{key}" if prefix else key)]
+    if isinstance(value, list) and not any(isinstance(inner, (dict, list)) for inner in value):
+        return [(prefix, ", ".join(plain(inner) for inner in value) or "none")]
+    if isinstance(value, list):
+        return [pair for i, inner in enumerate(value) for pair in flat(inner, f"{prefix}[{i}]")]
+    return [(prefix, plain(value))]
+
+
+def plain(value):
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else "unknown" if value is None else str(value)
+
+
+def facts(pairs):
+    return [(name, value) for name, value in pairs if value not in (None, "")]
+
+
+def device_facts(result):
+    d = result["device"]
+    processors = "cores" if d["kind"] == "cpu" else "multiprocessors (SMs)"
+    return facts([
+        ("device", f"{d['name']} ({d['id']})"), ("published figures", None if d["kind"] == "cpu" else "known" if d["known"] else "unknown: see the findings"),
+        (processors, d["multiprocessors"]), ("compute capability", d.get("compute_capability")),
+        ("rated clock", units.clock(d.get("rated_clock_hz"))), ("highest clock", units.clock(d.get("highest_clock_hz"))), ("memory clock", units.clock(d.get("memory_clock_hz"))),
+        ("memory bus", f"{d['memory_bus_bits']} bit" if "memory_bus_bits" in d else None),
+        ("memory", f"{units.size(d['memory_bytes'])}, {units.size(d['free_bytes'])} free at the start")] + [
+            (f"{c['name'].upper()} cache", units.capacity(c["total_bytes"]) + (
+                f", {units.capacity(c['instance_bytes'])} each" if c["instance_bytes"] != c["total_bytes"] else "")) for c in d["caches"]])
+
+
+def run_facts(result, digest):
+    h, b = result["host"], result["build"]
+    return facts([
+        ("host", h["name"]), ("processor", ", ".join(part for part in (h.get("cpu"), units.plural(h["cores"], "logical core")) if part)),
+        ("host memory", units.size(h.get("memory_bytes"))),
+        ("system", ", ".join(part for part in (h.get("os"), h.get("kernel")) if part)),
+        ("driver", result["device"]["details"].get("driver_version")),
+        ("CUDA toolkit", b.get("cuda_toolkit")), *result["libraries"].items(),
+        ("roofmark", f"{b['version']}, commit {b['commit']}{' with local changes' if b['dirty'] else ''}"),
+        ("built by", f"{b['compiler']}, {b['build_type']}" + (f", for {b['cuda_architectures']}" if "cuda_architectures" in b else "")),
+        ("command", " ".join(result["arguments"])), ("suite", result["suite"]),
+        ("operands", f"{DATA[result['data']]}, seed {result['seed']}"), ("started", result["started_utc"]),
+        ("finished", result.get("finished_utc", "not finished: the file was recovered from the journal")),
+        ("result file", f"SHA-256 {digest}")])
+
+
+def host_details(result):
+    """Details of the host, unless it is the device."""
+    return [] if result["device"]["kind"] == "cpu" else flat(result["host"].get("details", {}), "host")
+
+
+def conditions(result):
+    """Clock, power and temperature of the device during the measurements."""
+    clocks, powers, temperatures, reasons = [], [], [], {}
+    for entry in result["benchmarks"]:
+        for block in entry["roofmark"]["measurement"]["blocks"]:
+            clocks += [block["clock_hz"]] if "clock_hz" in block else []
+            for telemetry in (block["before"], block["after"]):
+                powers += [telemetry["power_watts"]] if "power_watts" in telemetry else []
+                temperatures += [telemetry["temperature_celsius"]] if "temperature_celsius" in telemetry else []
+            for reason in {*block["before"]["throttle_reasons"], *block["after"]["throttle_reasons"]}:
+                reasons[reason] = reasons.get(reason, 0) + 1
+    def span(values, form):
+        return f"{form(min(values))} to {form(max(values))}, median {form(statistics.median(values))}" if values else None
+
+    return facts([
+        ("clock observed", span(clocks, units.clock)), ("power", span(powers, lambda v: f"{v:.0f} W")),
+        ("temperature", span(temperatures, lambda v: f"{v:.0f} °C")),
+        ("clock lowered by", ", ".join(f"{reason} (in {units.plural(count, 'block')})" for reason, count in reasons.items()))])

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of the ceilings and of each family of cases."""
+
+from . import plots, units
+
+
+def table(name, columns, rows, empty=True):
+    """`columns` are (title, help, numeric); the cells of a row are texts or (text, sort key, tooltip). Columns without any text
+    are left out unless `empty`."""
+    cells = [[cell if isinstance(cell, tuple) else (cell, cell, "") for cell in row] for row in rows]
+    kept = [i for i in range(len(columns)) if empty or any(row[i][0] for row in cells)]
+    return {"name": name, "columns": [columns[i] for i in kept], "rows": [[row[i] for i in kept] for row in cells]}
+
+
+def quantity(value, form, *args, more=""):
+    return (form(value, *args), "" if value is None else value, more)
+
+
+def ceilings_table(result):
+    memory = plots.outermost(result)
+    rows = []
+    for c in result["ceilings"]:
+        best, unit = c.get("empirical"), c["unit"]
+
+        def of(other, best=best, c=c):
+            return quantity(best / c[other] if best and other in c else None, units.share)
+
+        ridge = best / memory["empirical"] if best and memory and unit in ("FLOP", "op") else None
+        sources = [f"theoretical: {c['theoretical_source']}" if c.get("theoretical_source") else "",
+                   f"datasheet: {c['datasheet_source']}" if c.get("datasheet_source") else "",
+                   f"start: {c['first_by']}" if c.get("first_by") else "",
+                   f"end: {c['last_by']}" if c.get("last_by") and c["last_by"] != c.get("first_by") else ""]
+        name = c["title"] + (f" ({units.seconds(1 / best)} each)" if unit == "launch" and best else "")
+        name += ", doubtful" if c["doubtful"] else ""
+        drift = c.get("drift")
+        rows.append([
+            (name, name, "\n".join(source for source in sources if source)), (c["resource"], c["resource"], ""),
+            quantity(best, units.rate, unit), quantity(c.get("first"), units.rate, unit), quantity(c.get("last"), units.rate, unit),
+            ("" if drift is None else f"{100 * drift:+.1f} %", "" if drift is None else drift, ""),
+            quantity(c.get("theoretical"), units.rate, unit), of("theoretical"), quantity(c.get("datasheet"), units.rate, unit),
+            of("datasheet"), ("" if ridge is None else units.digits(ridge), "" if ridge is None else ridge, "")])
+    return table("ceilings", [
+        ("Resource", "The resource; its tooltip says where the figures come from", False),
+        ("Id", "Its name in the tables of cases and in roofmark list", False),
+        ("Measured", "The better of start and end: the roof for all results", True),
+        ("at the start", "Best probe before the suite", True), ("at the end", "Best probe after the suite", True),
+        ("Drift", "Change from start to end; above 2 % is a finding", True),
+        ("Theoretical", "From attributes read on the device: units x clock x operations per clock, or bus width x memory clock", True),
+        ("Reached", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
+        ("Reached", "Measured / datasheet", True),
+        ("Ridge, FLOP/B", "Arithmetic intensity above which this ceiling, not DRAM, is the limit", True)], rows, empty=False)
+
+
+def checked(record):
+    """The cell that says how a record was verified."""
+    found = record.get("verification", {})
+    found = found.get("after") or found.get("before")
+    if not found:
+        return ("", "", "")
+    if found["status"] == "nothing_to_verify":
+        return ("nothing to check", "", found["detail"])
+    if found.get("error") == 0 and found.get("bound") == 0:
+        return ("exact", 0, found["detail"])
+    if "error" in found and "bound" in found:
+        return (f"{units.digits(found['error'], 2)} of {units.digits(found['bound'], 2)}",
+                found["error"] / found["bound"] if found["bound"] else 0, found["detail"])
+    return (found["status"], "", found["detail"])
+
+
+def family_table(family, entries, titles):
+    rows = []
+    for entry in entries:
+        record = entry["roofmark"]
+        m, p = record["measurement"], record["placement"]
+        name = entry["name"].partition("/")[2] or entry["name"]
+        if record["pass"] == 2:
+            name += " (after)"
+        low, high = m.get("interval", (None, None))
+        width = None if low is None else max(high - m["median"], m["median"] - low) / m["median"]
+        bound = p.get("bound_by")
+        samples = m["samples"]["seconds"]
+        throttled = sum(m["samples"]["throttled"])
+        marks = ([f"throttled in {throttled} of {len(samples)} samples"] if throttled else []) + (
+            [] if m["settled"] else ["warm-up not settled"]) + (["the time budget ended before the interval was narrow enough"]
+                                                                if m["stopped_by"] == "budget" else [])
+        notes = [f"{key}: {value}" for key, value in record["notes"].items()]
+        rows.append([
+            (name, name, "\n".join(notes)),
+            quantity(m["median"], units.seconds,
+                     more=f"{units.plural(len(samples), 'sample')} of {units.plural(m['launches_per_sample'], 'launch', 'launches')}, by {m['path']}"),
+            ("" if width is None else f"± {100 * width:.2f} %" if width < 1 else f"± {units.digits(100 * width)} %", "" if width is None else width, ""),
+            quantity(p.get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP"),
+            quantity(p.get("bytes_per_second"), units.rate, "B"),
+            quantity(p.get("intensity"), lambda v: "" if v is None else units.digits(v)),
+            (bound or "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
+            quantity(p.get("of_theoretical"), units.share), quantity(p.get("of_theoretical_clock"), units.share),
+            quantity(m.get("clock_hz"), units.clock), checked(record),
+            ("".join("†‡*"[i] for i in range(3) if (throttled, not m["settled"], m["stopped_by"] == "budget")[i]), len(marks),
+             "; ".join(marks))])
+    return table(f"family-{family}", [
+        ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
+        ("Median", "Time per launch; the tooltip shows the number of samples and launches per sample", True), ("95 % interval", "Of the median, from blocks apart in time", True),
+        ("Arithmetic", "Model FLOPs / median", True),
+        ("Memory", "Compulsory bytes / median", True),
+        ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
+        ("of measured roof", "Minimum time on the measured ceilings / measured time", True),
+        ("of theoretical", "Minimum time on the theoretical ceilings / measured time", True),
+        ("at this clock", "The same, with the theoretical ceilings at the observed clock", True),
+        ("Clock", "Observed directly after each block: the median", True),
+        ("Error", "Largest error found, of the allowed error", True), ("", "† throttled ‡ not settled * time budget ended", False)],
+        rows, empty=False)

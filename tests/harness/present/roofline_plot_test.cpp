@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/present/roofline_plot.hpp"
+
+#include <gmock/gmock.h>
+
+#include "harness/judge/analysis.hpp"
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RooflinePlot, TheRooflineHoldsThePointsAndTheRoofs) {
+  auto records = placed_records();
+  const Analysis analysis = analyze({}, records, {});
+  const std::string plot = roofline_plot(analysis.roofline, records, {});
+  EXPECT_THAT(plot, HasSubstr("G gemm"));
+  EXPECT_THAT(plot, HasSubstr("fp32 FMA"));
+  EXPECT_THAT(plot, HasSubstr("/"));
+  EXPECT_EQ(roofline_plot({}, {}, {}), "");
+}
+
+TEST(RooflinePlot, NoTitleOfARoofIsCut) {
+  auto records = placed_records();
+  // Its ridge is far to the right of all results.
+  Record tensor = ok_record("ceilings", "mma", {{{{resource::fp16_tensor, 1e15}}}}, 1e-2);
+  tensor.raises = resource::fp16_tensor;
+  records.push_back(tensor);
+  const Analysis analysis = analyze({}, records, {});
+  for (const int columns : {60, 100, 120}) {
+    EXPECT_THAT(roofline_plot(analysis.roofline, records, {false, false, columns}), HasSubstr("fp16 tensor, fp32 accumulate"))
+        << columns;
+  }
+}
+
+}  // namespace
+}  // namespace roofmark
