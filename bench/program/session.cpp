@@ -11,6 +11,7 @@
 
 #include "bench/program/interrupt.hpp"
 #include "bench/support/listing.hpp"
+#include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/measure/case_run.hpp"
@@ -90,8 +91,7 @@ Origin origin_of(const DeviceInfo& device) {
   }
   if (device.details.contains("foreign_processes") && !device.details.at("foreign_processes").empty()) {
     origin.findings.push_back({FindingKind::foreign_process,
-                               fmt::format("{} other processes use this GPU: {}", device.details.at("foreign_processes").size(),
-                                           device.details.at("foreign_processes").dump()),
+                               "other processes use this GPU: " + name_processes(device.details.at("foreign_processes")),
                                {}});
   }
   if (const GemmKernels* gemm = select(device.backend, &cuda::gemm, &cpu::gemm)) {

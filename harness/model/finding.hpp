@@ -76,7 +76,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::nondeterministic, "nondeterministic", Severity::note,
      "Expected of an algorithm whose order of summation varies; of any other, a lead on faulty hardware or a race."},
     {FindingKind::unknown_device, "unknown_device", Severity::note,
-     "A part with units cut down has less than its attributes promise: compare with the vendor's datasheet."},
+     "A cut-down part may have less than its attributes promise: compare with the vendor's datasheet."},
 };
 
 constexpr const FindingType& type_of(FindingKind kind) { return kFindingTypes[static_cast<int>(kind)]; }

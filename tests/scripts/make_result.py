@@ -599,7 +599,7 @@ def cluster(noise_seed=0):
                             "(8.00 B, slow at 3 of 3 sizes)")
     maker.find("slow_link", f"{maker.who(2)} and {maker.who(13)}: this pair takes 2.00 times what the best pairs of the two explain "
                             "(67.1 MB, slow at 3 of 3 sizes)")
-    maker.find("fingerprint", f"{maker.who(3)}: other bits than most ranks in 1 of 7 cases, which points at silent data corruption: "
+    maker.find("fingerprint", f"{maker.who(3)}: bits differ from most ranks in 1 of 7 cases, which points at silent data corruption: "
                               f"{name}", severity="error")
     return maker.result(
         suite="baseline", arguments=["roofmark-mpi", "collectives", "--suite", "baseline"], environment={"NCCL_DEBUG": "INFO"},

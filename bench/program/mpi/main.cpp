@@ -42,15 +42,15 @@ int main_command(int argc, char** argv, Self& self) {
   options.run.arguments.assign(argv, argv + argc);
 
   CLI::App app(
-      "roofmark-mpi measures the links between the ranks that mpirun or srun started, one per GPU, and finds stragglers.",
+      "roofmark-mpi measures the links between ranks (one per GPU, started by mpirun or srun) and finds stragglers.",
       "roofmark-mpi");
   app.set_version_flag("--version", version_text("roofmark-mpi"));
   app.require_subcommand(1);
 
-  const std::string devices = "auto, cpu, or cuda (each rank uses the GPU of its number on the host)";
+  const std::string devices = "auto, cpu, or cuda (local rank N uses GPU N of its host)";
   const auto add = [&](const char* name, const char* help) {
     CLI::App* command = app.add_subcommand(name, help);
-    command->add_option("--expect-ranks", options.expect_ranks, "stop unless there are this many ranks")
+    command->add_option("--expect-ranks", options.expect_ranks, "stop unless exactly this many ranks started")
         ->check(CLI::Range(1, 1 << 24));
     return command;
   };

@@ -43,7 +43,7 @@ int local_rank(const std::vector<std::string>& hosts, int rank) {
 std::string choose_device(MpiTeam& team, const std::string& value, int local, std::string& note) {
   if (value != "auto" && value != "cuda" && value != "cpu") {
     throw UsageError(
-        fmt::format("--device {}: each rank uses the GPU of its number on the host; give auto, cuda or cpu", value));
+        fmt::format("--device {}: local rank N uses GPU N of its host; give auto, cuda or cpu", value));
   }
   const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this build has no GPU part"};
   std::string wanted = value;
@@ -303,12 +303,12 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
     if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
       throw UsageError(
           fmt::format("MPI reports {} rank{}, the launcher {} ({}): this program was built with a different MPI from "
-                      "the one that started it, so each process runs alone",
+                      "the one that started it, so each process runs alone; use the launcher of that MPI",
                       size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
     }
     if (options.expect_ranks && *options.expect_ranks != size) {
       throw UsageError(
-          fmt::format("--expect-ranks {}, but there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
+          fmt::format("--expect-ranks {}, but {} rank{} started", *options.expect_ranks, size, size == 1 ? "" : "s"));
     }
     return true;
   });
