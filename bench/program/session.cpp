@@ -235,7 +235,7 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
   const std::vector<RankInfo>& ranks = run_.header.ranks;
   const std::string where =
       ranks.empty() ? host_name()
-                    : fmt::format("{} rank{}, {} first", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
+                    : fmt::format("{} rank{} (rank 0 on {})", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
   fmt::print("\n{} on {}: {} suite, {} data, seed {}\n\n", device_.name, where, name(options.selection.suite),
              name(options.data), options.seed);
   const Analysis& analysis = conclusions_.analysis;

@@ -12,7 +12,7 @@ OVERLAP = "overlap"
 # Keys that have a column of their own; the others make the variant.
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
-STRAGGLERS = ("slow_node", "slow_rank", "slow_link", "fingerprint")
+STRAGGLERS = ("slow_host", "slow_rank", "slow_link", "fingerprint")
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 
 
@@ -297,7 +297,7 @@ def collectives(result):
         ("variant", "", False), ("time, µs", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
         ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, µs", "", True),
         ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
-        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; out of place where that was measured", True),
+        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; of the out-of-place case where there is one", True),
         ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof by the bytes that remain where the network reduces", True),
         ("× ring", "Predicted ring time / measured time: above 1 is faster than a ring", True), ("p95, µs", "Over the samples of the slowest rank", True),
         ("p99, µs", "", True)]

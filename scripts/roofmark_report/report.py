@@ -20,8 +20,8 @@ STATUSES = {
     "ok": "measured, and every check passed",
     "wrong": "wrong result: no time is reported",
     "failed": "could not be measured",
-    "not_run": "not reached, or out of memory",
-    "unsupported": "not possible on this device; no failure",
+    "not_run": "not reached, or too little memory",
+    "unsupported": "not possible on this device; not a failure",
 }
 SEVERITIES = ("error", "warning", "note")
 # Findings that make the ceilings uncertain.
@@ -32,8 +32,10 @@ FAMILIES = {
                 "(marked: after).",
     "stream": "Loops that move memory and compute almost nothing.",
     "gemm": "Matrix products D [m, n] = A [m, k] × B [k, n] by a library.",
+    "transpose": "The transpose of a matrix: each element is read once and written once.",
     "elementwise": "Element-wise operations of a model, and the gain from fusing several steps into one kernel.",
     "reductions": "Row-wise operations: softmax, norms, losses. At best, each row is read once and written once.",
+    "argmax": "The index of the maximum of each row, as in greedy decoding.",
     "gemv": "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.",
     "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
     "decode_attention": "Attention of one new token to a cache of keys and values: reading the cache is the limit.",
@@ -114,7 +116,7 @@ def group_findings(result):
         same = {}
         for finding in findings:
             same.setdefault(finding["text"], []).append(finding.get("case", ""))
-        made.append({"kind": kind.replace("_", " "), "meaning": findings[0]["advice"], "count": len(findings),
+        made.append({"kind": f"{findings[0]['severity']}: {kind.replace('_', ' ')}", "meaning": findings[0]["advice"], "count": len(findings),
                      "texts": [(text, [case for case in cases if case]) for text, cases in same.items()]})
     return made
 
@@ -160,13 +162,13 @@ def ceilings_table(result):
             of("datasheet"), ("" if ridge is None else units.digits(ridge), "" if ridge is None else ridge, "")])
     return table("ceilings", [
         ("Resource", "The resource; its tooltip says where the figures come from", False),
-        ("Id", "Its name in the tables of cases and in roofmark list", False),
+        ("Id", "Its name in the tables of cases and in `roofmark list`", False),
         ("Measured", "The better of start and end: the roof for all results", True),
-        ("at the start", "Best probe before the suite", True), ("at the end", "Best probe after the suite", True),
+        ("Start", "Best probe before the suite", True), ("End", "Best probe after the suite", True),
         ("Drift", "Change from start to end; above 2 % is a finding", True),
         ("Theoretical", "From attributes read on the device: units x clock x operations per clock, or bus width x memory clock", True),
-        ("Reached", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
-        ("Reached", "Measured / datasheet", True),
+        ("of theor.", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
+        ("of datasheet", "Measured / datasheet", True),
         ("Ridge, FLOP/B", "Arithmetic intensity above which this ceiling, not DRAM, is the limit", True)], rows, empty=False)
 
 
@@ -200,7 +202,7 @@ def family_table(family, entries, titles):
         samples = m["samples"]["seconds"]
         throttled = sum(m["samples"]["throttled"])
         marks = ([f"throttled in {throttled} of {len(samples)} samples"] if throttled else []) + (
-            [] if m["settled"] else ["warm-up not settled"]) + (["the time budget ended before the interval was narrow enough"]
+            [] if m["settled"] else ["the warm-up did not settle"]) + (["the time budget ended before the interval was narrow enough"]
                                                                 if m["stopped_by"] == "budget" else [])
         notes = [f"{key}: {value}" for key, value in record["notes"].items()]
         rows.append([
@@ -219,14 +221,14 @@ def family_table(family, entries, titles):
     return table(f"family-{family}", [
         ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
         ("Median", "Time per launch; the tooltip shows the number of samples and launches per sample", True), ("95 % interval", "Of the median, from blocks apart in time", True),
-        ("Arithmetic", "Model FLOPs / median", True),
-        ("Memory", "Compulsory bytes / median", True),
+        ("Rate", "Model FLOPs / median", True),
+        ("Bandwidth", "Compulsory bytes / median", True),
         ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
-        ("of measured roof", "Minimum time on the measured ceilings / measured time", True),
-        ("of theoretical", "Minimum time on the theoretical ceilings / measured time", True),
-        ("at this clock", "The same, with the theoretical ceilings at the observed clock", True),
+        ("of roof", "Minimum time on the measured ceilings / median", True),
+        ("of theor., highest clock", "Minimum time on the theoretical ceilings at the highest clock / median", True),
+        ("of theor.", "Minimum time on the theoretical ceilings at the observed clock / median", True),
         ("Clock", "Observed directly after each block: the median", True),
-        ("Error", "Largest error found, of the allowed error", True), ("", "† throttled ‡ not settled * time budget ended", False)],
+        ("Error", "Largest error found of the allowed error", True), ("", "† throttled, ‡ not settled, * time budget ended", False)],
         rows, empty=False)
 
 

@@ -209,7 +209,7 @@ def test_throttling_from_the_start(healthy, run):
     # Every record and no ceiling: all of them were measured on the slower GPU.
     assert len(found.findings("throttle")) == len(found.result["benchmarks"])
     text = found.findings("throttle")[0]["text"]
-    assert re.fullmatch(r"the clock fell by 50 % to 1 MHz under: thermal \(in (\d) of \1 blocks\)", text)
+    assert re.fullmatch(r"the clock fell by 50 % to 1 MHz; throttle reason: thermal \(in (\d) of \1 blocks\)", text)
     assert not found.findings("drift") and not found.findings("clock")
     record = found.record(TRIAD)
     assert set(record["measurement"]["samples"]["throttled"]) == {True}
@@ -223,10 +223,10 @@ def test_throttling_that_begins_during_a_run_moves_the_ceilings(healthy, run):
     # A second is enough for the first ceiling, and never for the whole run.
     found = run(GPUMODEL_THROTTLE="1:1")
     assert found.status == 0, found.stderr
-    assert "the fp64 FMA ceiling moved by -50" in found.findings("drift")[0]["text"]
+    assert "fp64 FMA: the ceiling moved by -50" in found.findings("drift")[0]["text"]
     assert found.roofs()["fp64_fma"]["drift"] == pytest.approx(-0.5, abs=0.02)
     assert len(found.findings("throttle")) < len(found.result["benchmarks"])
-    assert "drift  the fp64 FMA ceiling moved by" in found.stdout
+    assert "drift  fp64 FMA: the ceiling moved by" in found.stdout
     assert not healthy.findings("drift")
 
 
@@ -235,7 +235,7 @@ def test_a_slow_clock_without_a_reason(healthy, run):
     assert found.status == 0, found.stderr
     assert len(found.findings("clock")) == len(found.result["benchmarks"])
     text = found.findings("clock")[0]["text"]
-    assert text == "the clock fell by 25 % to 2 MHz, and the driver names no reason"
+    assert text == "the clock fell by 25 % to 2 MHz; the driver names no reason"
     assert not found.findings("throttle") and not healthy.findings("clock")
 
 
@@ -266,7 +266,7 @@ def test_a_rate_above_the_measured_roof_is_a_finding(healthy, run):
     found = run(GPUMODEL_SLOW=f"{KERNEL}:0.2")
     assert found.status == 0, found.stderr
     assert [finding["case"] for finding in found.findings("above_empirical")] == [TRIAD]
-    assert "of the empirical L2 cache roof" in found.stdout
+    assert "of the measured ceiling (L2 cache)" in found.stdout
     assert found.record(TRIAD)["placement"]["of_empirical"] > 1.02
     assert not healthy.findings("above_empirical")
 

@@ -51,7 +51,7 @@ int main_command(int argc, char** argv, Self& self) {
   const auto add = [&](const char* name, const char* help) {
     CLI::App* command = app.add_subcommand(name, help);
     command->add_option("--expect-ranks", options.expect_ranks, "stop unless exactly this many ranks started")
-        ->check(CLI::Range(1, 1 << 24));
+        ->check(between(1, 1 << 24));
     return command;
   };
   std::vector<std::string> labels;

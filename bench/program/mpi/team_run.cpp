@@ -45,7 +45,7 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
     throw UsageError(
         fmt::format("--device {}: local rank N uses GPU N of its host; give auto, cuda or cpu", value));
   }
-  const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this build has no GPU part"};
+  const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this roofmark was built without CUDA"};
   std::string wanted = value;
   if (wanted == "auto") {
     const std::vector<std::size_t> counts = team.gather(cuda.ordinals.size());
@@ -56,10 +56,10 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
                         false);
     }
     wanted = without == 0 ? "cuda" : "cpu";
-    if (without != 0) note = fmt::format("no GPU ({}); measuring the CPUs and MPI between them", cuda.reason);
+    if (without != 0) note = "no GPU can be used, so the CPUs and MPI between them are measured: " + cuda.reason;
   }
   if (wanted == "cpu") return "cpu";
-  if (cuda.ordinals.empty()) throw DeviceError(cuda.reason, false);
+  if (cuda.ordinals.empty()) throw DeviceError("no GPU can be used: " + cuda.reason, false);
   return fmt::format("cuda:{}", cuda.ordinals[static_cast<std::size_t>(local) % cuda.ordinals.size()]);
 }
 

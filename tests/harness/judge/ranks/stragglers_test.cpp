@@ -70,7 +70,7 @@ TEST(Stragglers, AHostOfSeveralRanksStandsForItsRanks) {
   });
   const Communication found = analyze_communication(records, members(hosts));
   ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_node);
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_host);
   EXPECT_THAT(found.findings[0].text, HasSubstr("node3: its best pair between hosts takes 2.0"));
 }
 
@@ -156,7 +156,7 @@ TEST(Stragglers, AHostWhoseRanksAreAllSlowAlone) {
   const std::vector<Record> records = {alone("copy", {1, 1.01, 1.003, 0.99, 1.4, 1.41, 1, 1.002})};
   const auto found = analyze_communication(records, members({"a", "a", "b", "b", "c", "c", "d", "d"}));
   ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_node);
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_host);
   EXPECT_THAT(found.findings[0].text, HasSubstr("c: slower than the median of the hosts in 1 of 1 cases"));
 }
 
