@@ -146,9 +146,8 @@ class TensorCoreProbe final : public Probe {
   }
   Verification verify(int slot) override {
     if (sums_.empty()) multiply();
-    return Verification::within(
-        worst_error(results(slot), sums_, scales_), bound(),
-        "sum of the elements of each lane, in u(accumulator) x root of the sum of squared terms");
+    return Verification::within(worst_error(results(slot), sums_, scales_), bound(),
+                                "sum of the elements of each lane, in u(accumulator) x root of the sum of squared terms");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return {{"product per block",

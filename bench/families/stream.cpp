@@ -128,7 +128,7 @@ class PreparedStream final : public Prepared {
         device_.compare_linear(problem_.type, written.data, problem_.count, scales_x ? scalar_ : 1, x, beta, y, constant);
     return Verification::within(
         error.worst, linear_bound(problem_.op, problem_.type),
-        fmt::format("all elements, in u({}) x sum of |terms|; worst at {}", name(problem_.type), error.index));
+        fmt::format("all elements, in u({}) x sum of |terms|; worst at element {}", name(problem_.type), error.index));
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kTo)}; }

@@ -77,7 +77,8 @@ void add_selection(CLI::App& command, Selection& selection, const std::string& d
 
 void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::string>& labels) {
   command.add_option("--out", options.out, "folder for result.json and result.jsonl [roofmark-results/<UTC time>]");
-  add_word(command, "--data", options.data, kData, "distribution of the operands: normal, uniform or zeros")->default_str("normal");
+  add_word(command, "--data", options.data, kData, "distribution of the operands: normal, uniform or zeros")
+      ->default_str("normal");
   command.add_option("--seed", options.seed, "seed of the operands")->check(whole_number())->capture_default_str();
   command
       .add_option("--max-seconds", options.max_seconds, "timing budget per case, in seconds [quick 0.25, baseline 1, full 2]")

@@ -160,7 +160,9 @@ int Session::finish(bool complete, const WallTime& spent) {
 
 int Session::abandon(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  return complete_files(false, spent_, in_progress_, reason);
+  const int status = complete_files(false, spent_, in_progress_, reason);
+  fmt::print(stderr, "results so far: {}\n", (folder_ / "result.json").string());
+  return status;
 }
 
 int Session::complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason) {

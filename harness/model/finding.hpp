@@ -52,7 +52,7 @@ inline constexpr FindingType kFindingTypes[] = {
      "Repeat the case on these ranks and check the ECC counters and Xid messages; if it happens again, take the device out of "
      "service."},
     {FindingKind::above_empirical, "above_empirical", Severity::warning,
-     "Take the measured ceiling as a lower bound. Where one case alone exceeds it, ask whether its operands stayed in a "
+     "Take the measured ceiling as a lower bound. Where one case alone exceeds it, check whether its operands stayed in a "
      "cache."},
     {FindingKind::drift, "drift", Severity::warning,
      "The device warmed up, or something else used it. End other work, let the device warm up and run again."},

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times MPI collectives with roofmark's loop and with a plain one, in alternating blocks, on the same arrays of the same ranks, for
-// scripts/peers/compare_mpi. Two programs would differ by more than their loops: each start places the arrays elsewhere, and the
-// speed of a machine may change between two starts.
+// Times MPI collectives with roofmark's loop and with a plain one, in alternating blocks, on the same arrays of the same ranks,
+// for scripts/peers/compare_mpi. Two programs would differ by more than their loops: each start places the arrays elsewhere,
+// and the speed of a machine may change between two starts.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -206,7 +206,8 @@ int main(int argc, char** argv) {
   MpiSession mpi(&argc, &argv);
   MpiTeam team(nullptr, [] {});
   Options options;
-  CLI::App app{"Time an MPI collective with roofmark's loop and a plain one, in alternating blocks; print one JSON line per size"};
+  CLI::App app{
+      "Time an MPI collective with roofmark's loop and a plain one, in alternating blocks; print one JSON line per size"};
   app.add_option("collective", options.collective, "all_reduce, broadcast, ...")->required();
   app.add_option("--least", options.least, "minimum size, in bytes as roofmark counts them")->capture_default_str();
   app.add_option("--most", options.most, "maximum size, in bytes")->capture_default_str();

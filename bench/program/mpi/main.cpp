@@ -41,9 +41,8 @@ int main_command(int argc, char** argv, Self& self) {
   TeamOptions options;
   options.run.arguments.assign(argv, argv + argc);
 
-  CLI::App app(
-      "roofmark-mpi measures the links between ranks (one per GPU, started by mpirun or srun) and finds stragglers.",
-      "roofmark-mpi");
+  CLI::App app("roofmark-mpi measures the links between ranks (one per GPU, started by mpirun or srun) and finds stragglers.",
+               "roofmark-mpi");
   app.set_version_flag("--version", version_text("roofmark-mpi"));
   app.require_subcommand(1);
 

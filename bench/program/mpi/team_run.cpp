@@ -42,8 +42,7 @@ int local_rank(const std::vector<std::string>& hosts, int rank) {
 /// `auto` takes GPUs if every rank sees one and the CPU if none does.
 std::string choose_device(MpiTeam& team, const std::string& value, int local, std::string& note) {
   if (value != "auto" && value != "cuda" && value != "cpu") {
-    throw UsageError(
-        fmt::format("--device {}: local rank N uses GPU N of its host; give auto, cuda or cpu", value));
+    throw UsageError(fmt::format("--device {}: local rank N uses GPU N of its host; give auto, cuda or cpu", value));
   }
   const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this roofmark was built without CUDA"};
   std::string wanted = value;

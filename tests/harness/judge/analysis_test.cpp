@@ -124,7 +124,8 @@ TEST(Analysis, ThrottlingSaysHowFarTheClockFellAndWhy) {
   records[0].measurement->blocks[0].after.throttle_reasons = {"power cap"};
   const Analysis analysis = analyze(theoretical, records, {});
   ASSERT_TRUE(has(analysis.findings, FindingKind::throttle));
-  EXPECT_EQ(analysis.findings.front().text, "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (in 1 of 5 blocks)");
+  EXPECT_EQ(analysis.findings.front().text,
+            "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (in 1 of 5 blocks)");
 }
 
 TEST(Analysis, ExitStatus) {
