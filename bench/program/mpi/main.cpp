@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   using namespace roofmark;
   Self self;
   bool alone = false;
-  // What all ranks throw alike rank 0 says for them; for what happened to one alone it speaks itself.
+  // Rank 0 reports what all ranks throw; a rank reports itself what happened to it alone.
   const auto speaker = [&](const std::exception& error) -> std::string {
     alone = !dynamic_cast<const UsageError*>(&error) && !dynamic_cast<const TeamError*>(&error);
     if (!alone) return self.rank == 0 ? "roofmark-mpi" : "";
