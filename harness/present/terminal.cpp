@@ -240,7 +240,8 @@ void Progress::show(const std::string& case_name, std::string_view stage) {
 void Progress::done(const Record& record) {
   ++done_;
   const bool bad = record.status == Status::wrong || record.status == Status::failed || record.status == Status::not_run;
-  if (bad) {
+  const bool repeated = record.status == Status::not_run && record.reason == std::exchange(last_reason_, record.reason);
+  if (bad && !repeated) {
     clear();
     const std::string word = std::string(name(record.status));
     fmt::print(stderr, "{} {}: {}\n", paint(style_, "31", word == "not_run" ? "not run" : word), record.name, record.reason);

@@ -44,6 +44,7 @@ int main_command(int argc, char** argv, Self& self) {
   CLI::App app("roofmark-mpi measures the links between ranks (one per GPU, started by mpirun or srun) and finds stragglers.",
                "roofmark-mpi");
   app.set_version_flag("--version", version_text("roofmark-mpi"));
+  app.footer(kExitStatusHelp);
   app.require_subcommand(1);
 
   const std::string devices = "auto, cpu, or cuda (local rank N uses GPU N of its host)";
