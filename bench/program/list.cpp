@@ -130,8 +130,9 @@ int info(const std::string& device, bool json) {
   typed.emplace_back(
       "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
   for (const CacheLevel& level : info.caches) {
-    typed.emplace_back(level.name, fmt::format("{} total, {} per instance", format_bytes(double(level.total_bytes)),
-                                               format_bytes(double(level.instance_bytes))));
+    std::string size = format_bytes(double(level.total_bytes));
+    if (level.instance_bytes != level.total_bytes) size += ", " + format_bytes(double(level.instance_bytes)) + " each";
+    typed.emplace_back("L" + level.name.substr(1) + " cache", size);
   }
   for (const Circumstance& one : around) {
     circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);

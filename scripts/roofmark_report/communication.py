@@ -62,7 +62,7 @@ def members(result):
             (str(m["rank"]), m["rank"], "\n".join(f"{name}: {version}" for name, version in m["versions"].items())), m["host"],
             (str(m["local_rank"]), m["local_rank"], f"process {m['pid']}"), f"{m['device_name']} ({m['device_id']})", m.get("uuid", ""),
             m.get("pci_bus_id", ""), str(m["numa_node"]) if "numa_node" in m else "",
-            f"{len(cores)}: {', '.join(map(str, cores[:8]))}{', ...' if len(cores) > 8 else ''}" if cores else "", nics,
+            f"{', '.join(map(str, cores[:8]))}{f', ... ({len(cores)} in all)' if len(cores) > 8 else ''}", nics,
             (units.rate(m.get("nvlink_bytes_per_second"), "B"), m.get("nvlink_bytes_per_second", ""), m.get("nvlink_source", "")),
             (units.rate(m.get("pcie_bytes_per_second"), "B"), m.get("pcie_bytes_per_second", ""), m.get("pcie_source", ""))])
     return columns, rows

@@ -48,7 +48,7 @@ TEST(Analysis, NoResultRaisesItsOwnRoof) {
   EXPECT_DOUBLE_EQ(*analysis.roofline.find(resource::dram)->empirical(), 1e12);
   EXPECT_DOUBLE_EQ(*records[1].placement->of_empirical, 2);
   ASSERT_TRUE(has(analysis.findings, FindingKind::above_empirical));
-  EXPECT_NE(analysis.findings.back().text.find("DRAM roof"), std::string::npos);
+  EXPECT_NE(analysis.findings.back().text.find("ceiling (DRAM)"), std::string::npos);
 }
 
 TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {

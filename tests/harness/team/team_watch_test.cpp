@@ -215,7 +215,7 @@ TEST(TeamWatch, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
   EXPECT_THAT(second.said,
               testing::MatchesRegex(
                   "rank 1 \\(node1\\) has waited for [0-9.]+ s in all_reduce/fp32/bytes:8/ranks:3/impl:mpi, timing\n"));
-  EXPECT_THAT(late.said, testing::MatchesRegex("rank 2 \\(node2\\) has not arrived where the others wait: [0-9.]+ s in "
+  EXPECT_THAT(late.said, testing::MatchesRegex("rank 2 \\(node2\\) has not arrived where the others wait: for [0-9.]+ s in "
                                                "all_reduce/fp32/bytes:8/ranks:3/impl:mpi, timing\n"));
   for (const auto* rank : {&first, &second, &late}) EXPECT_EQ(rank->status, kLeft);
 }
@@ -637,8 +637,9 @@ TEST(TeamWatch, ALimitOfDescriptorsThatIsTooLowIsSaid) {
       const TeamWatch first(setup_of(0, 1000), "");
     } catch (const std::system_error& error) {
       const std::string what = error.what();
-      ::_exit(what.find("of 1000 ranks") != std::string::npos && what.find("may have 64 (ulimit -n)") != std::string::npos ? 0
-                                                                                                                           : 1);
+      ::_exit(what.find("of 1000 ranks") != std::string::npos && what.find("the limit is 64 (ulimit -n)") != std::string::npos
+                  ? 0
+                  : 1);
     }
     ::_exit(2);
   }
