@@ -12,7 +12,7 @@ namespace roofmark {
 struct Demand {
   Resource resource;
   double amount = 0;
-  /// The part of `amount` that an implementation may legitimately avoid: a cache above the resource serves it, or the network
+  /// The part of `amount` that an implementation may rightly avoid: a cache above the resource serves it, or the network
   /// reduces on the way. It counts in the placement, but not where a rate is compared with a theoretical ceiling.
   double avoidable = 0;
 };
