@@ -116,7 +116,7 @@ def test_what_is_unsupported_says_why(healthy):
     reasons = [e["roofmark"]["reason"] for e in healthy.entries if e["roofmark"]["status"] == "unsupported"]
     # Twice: before and after the suite.
     assert Counter(reason.split()[0] for reason in reasons) == {"compute": 2, "needs": 12}
-    assert "compute capability 9.0 has no mma on fp8" in reasons
+    assert "compute capability 9.0 has no mma for fp8" in reasons
     assert all("4.72 MB" in reason for reason in reasons if reason.startswith("needs")), reasons
 
 
@@ -182,7 +182,7 @@ def test_a_gpu_of_another_architecture(run):
     assert len(verified) == 41
     assert {one[when]["status"] for one in verified for when in ("before", "after")} == {"passed", "nothing_to_verify"}
     reasons = {e["roofmark"].get("operation"): e["roofmark"]["reason"] for e in found.result["unmeasured"]}
-    assert reasons["wgmma"].startswith("compute capability 8.0 has no wgmma on ")
+    assert reasons["wgmma"].startswith("compute capability 8.0 has no wgmma for ")
     assert found.record(TRIAD)["fingerprint"]["key"].split("|")[1:3] == [f"{MODEL} (sm_80)", "cc80"]
 
 
