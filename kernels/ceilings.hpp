@@ -18,7 +18,7 @@ struct ProbeTarget {
 /// Independent chains of dependent steps, one result per chain. 0 chains: not supported on the target.
 struct ChainLayout {
   std::size_t chains = 0;
-  double steps_per_clock = 0;  ///< about how many steps every chain makes a clock at full rate, for choosing a launch's length
+  double steps_per_clock = 0;  ///< approximate, of each chain at full rate; for choosing the length of a launch
 };
 
 /// Every chain starts at fma_start(chain) and makes `steps` steps x = fma(x, fma_multiplier(type), 1), each rounded once to the
@@ -54,7 +54,7 @@ struct TensorLayout {
   int m = 0, n = 0, k = 0;
   int instruction_k = 0;
   int depth = 0;
-  double iterations_per_clock = 0;  ///< about how many a block makes, for choosing a launch's length
+  double iterations_per_clock = 0;  ///< approximate, of each block; for choosing the length of a launch
 };
 
 /// Loops that load one resource and nothing else. A null entry: the device has no such resource. Sinks are device arrays that a
@@ -65,7 +65,7 @@ struct CeilingKernels {
   /// sink[chains] in the type: where each chain ends. `steps` is a multiple of kStepMultiple; 2 FLOPs per step.
   void (*fma)(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream stream);
 
-  /// sink[chains]: where `steps` (a multiple of kStepMultiple) of x = 2^-x end, from 0; one exp a step.
+  /// sink[chains]: where `steps` (a multiple of kStepMultiple) of x = 2^-x end, from 0; one exp per step.
   ChainLayout (*exp2_layout)(ProbeTarget target);
   void (*exp2)(float* sink, std::size_t steps, ProbeTarget target, Stream stream);
 

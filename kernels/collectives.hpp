@@ -105,7 +105,7 @@ constexpr double bus_factor(Collective op, int ranks) {
   return 1;
 }
 
-/// Transfers that follow one another when a ring of n does the whole of it; 0 where no ring does.
+/// Consecutive transfers of a ring of n ranks that performs it; 0 where a ring cannot.
 constexpr int ring_steps(Collective op, int ranks) {
   switch (op) {
     case Collective::all_reduce:

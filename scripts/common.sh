@@ -10,7 +10,7 @@ me=$(basename "$0")
 # The commands' words are compared, so they must be English.
 export LC_ALL=C.UTF-8
 
-# fail STATUS MESSAGE...: one line on stderr, and the end.
+# fail STATUS MESSAGE...: prints one line on stderr and exits.
 fail() {
   local status=$1
   shift
@@ -18,10 +18,10 @@ fail() {
   exit "$status"
 }
 
-# usage_error MESSAGE: 2, as roofmark's own.
+# usage_error MESSAGE: exits with 2, as roofmark does.
 usage_error() { fail 2 "$1 (see --help)"; }
 
-# stage NAME COMMAND...: one line, with the time and the CPU time. What the command prints goes to a log, whose end is shown if it fails.
+# stage NAME COMMAND...: prints one line with the time and the CPU time; logs the output, and shows its end if the command fails.
 stage() {
   local name=$1 log=$root/build/logs/$me-${1//[^a-zA-Z0-9]/-}.log spent status=0
   shift
@@ -31,12 +31,12 @@ stage() {
   if ((status != 0)); then
     printf 'failed\n'
     tail -n 40 "$log" >&2
-    fail 3 "$name: failed with exit status $status; all that it printed: $log"
+    fail 3 "$name failed with exit status $status; its whole output is in $log"
   fi
   printf '%s\n' "$spent"
 }
 
-# The CUDA architectures of the GPUs that are here, as a CMake list; empty without a GPU.
+# The CUDA architectures of this machine's GPUs as a CMake list; empty without a GPU.
 gpu_architectures() {
   local capability list=
   while read -r capability; do
@@ -48,7 +48,7 @@ gpu_architectures() {
   printf '%s' "${list#;}"
 }
 
-# configure PRESET: for the GPUs that are here or, without one, for the preset's list; then says what of CUDA was found.
+# configure PRESET: for this machine's GPUs or, without one, for the list of the preset; prints which parts of CUDA were found.
 configure() {
   local preset=$1 architectures flags=()
   architectures=$(gpu_architectures)

@@ -47,7 +47,7 @@ class PreparedAttention final : public Prepared {
       const ElementwiseError error = worst_error(device_, exact, row, 1);
       if (error.worst <= found.error) continue;
       found = Verification::within(error.worst, exact.bound,
-                                   fmt::format("query {} of O in float64, in u({}) x scale", row, name(problem_.type)));
+                                   fmt::format("query {} of O against float64, in u({}) x scale", row, name(problem_.type)));
     }
     return found;
   }

@@ -77,7 +77,7 @@ class FmaProbe final : public Probe {
     if (ends_.empty()) follow();
     const std::vector<double> u(ends_.size(), unit_roundoff(type_));
     return Verification::within(worst_error(results(slot), ends_, u), 0,
-                                "every chain's end, against the same steps on the host, in u");
+                                "end of each chain against the same steps on the host, in u");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return {{"steps per chain", std::to_string(steps_)},
@@ -111,7 +111,7 @@ class Exp2Probe final : public Probe {
     constexpr double bound = 8;
     const double u = unit_roundoff(DataType::fp32) * kExp2FixedPoint;
     return Verification::within(worst_error(results(slot), {kExp2FixedPoint}, {u}), bound,
-                                "every chain's end, against the fixed point of 2^-x, in u of it");
+                                "end of each chain against the fixed point of 2^-x, in u of that value");
   }
 
  private:
@@ -144,9 +144,8 @@ class TensorCoreProbe final : public Probe {
   }
   Verification verify(int slot) override {
     if (sums_.empty()) multiply();
-    return Verification::within(
-        worst_error(results(slot), sums_, scales_), bound(),
-        "every lane's sum of its elements, in u of the accumulator x root of the sum of its terms' squares");
+    return Verification::within(worst_error(results(slot), sums_, scales_), bound(),
+                                "sum of the elements of each lane, in u(accumulator) x root of the sum of squared terms");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return {{"product per block",
@@ -238,7 +237,7 @@ class ReadProbe final : public Probe {
     const Output sinks = output(slot);
     const std::uint64_t got = sum_of_words(sinks.data, sinks.count * size_of(sinks.type));
     const std::uint64_t expected = times_ * sum_of_words(data_.get(), bytes_);
-    return Verification::within(got == expected ? 0 : 1, 0, "the sum of all words read, modulo 2^64: 0 equal, 1 not");
+    return Verification::within(got == expected ? 0 : 1, 0, "sum of all words read, modulo 2^64: 0 equal, 1 different");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override { return {{"times read", std::to_string(times_)}}; }
 

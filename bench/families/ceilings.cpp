@@ -136,7 +136,7 @@ class Lister {
       c.slot_bytes = aligned(tensor_sink_bytes(type, layout));
       c.shared_bytes = static_cast<std::size_t>(layout.m + layout.n) * layout.k * size_of(type);
       if (layout.blocks == 0) {
-        c.unsupported = fmt::format("compute capability {}.{} has no {} on {}", target_.compute_capability / 10,
+        c.unsupported = fmt::format("compute capability {}.{} has no {} for {}", target_.compute_capability / 10,
                                     target_.compute_capability % 10, c.operation, name(type));
       }
       c.prepare = [&kernels = kernels_, probe, target = target_, iterations](const Setup& setup) {

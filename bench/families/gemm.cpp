@@ -82,9 +82,9 @@ class PreparedGemm final : public Prepared {
     const std::vector<double> seconds = setup.time(launches);
     algorithm_ = static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
     const double best = seconds[static_cast<std::size_t>(algorithm_)];
-    tuning_ = fmt::format("number {} of {} proposed", algorithm_ + 1, count);
+    tuning_ = fmt::format("proposal {} of {}", algorithm_ + 1, count);
     if (std::isfinite(seconds.front())) {
-      tuning_ += fmt::format("; when chosen, {:.3f} times faster than the first", seconds.front() / best);
+      tuning_ += fmt::format("; {:.3f} times faster than the first when tuned", seconds.front() / best);
     }
     const auto failed = std::count(seconds.begin(), seconds.end(), std::numeric_limits<double>::infinity());
     if (failed > 0) tuning_ += fmt::format("; {} unusable", failed);

@@ -81,7 +81,7 @@ Verification verify_sum(double got, const TermSums& expected, DataType type, std
   const double wide = kDeviations * std::sqrt(2 * n / 6) * unit_roundoff(DataType::fp64) / u;
   const double scale = u * std::max(std::sqrt(expected.squares), DBL_MIN / u);
   return Verification::within(std::abs(got - expected.sum) / scale, chunks + wide,
-                              fmt::format("sum, in u({}) x root of the sum of the terms' squares", name(accumulator)));
+                              fmt::format("sum, in u({}) x root of the sum of squared terms", name(accumulator)));
 }
 
 class PreparedStream final : public Prepared {
@@ -128,7 +128,7 @@ class PreparedStream final : public Prepared {
         device_.compare_linear(problem_.type, written.data, problem_.count, scales_x ? scalar_ : 1, x, beta, y, constant);
     return Verification::within(
         error.worst, linear_bound(problem_.op, problem_.type),
-        fmt::format("all elements, in u({}) x sum of |terms|; worst at {}", name(problem_.type), error.index));
+        fmt::format("all elements, in u({}) x sum of |terms|; worst at element {}", name(problem_.type), error.index));
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kTo)}; }
@@ -167,7 +167,7 @@ std::string why_unsupported(const StreamKernels* kernels, StreamOp op, StreamBy 
   if (!kernels || !kernels->launch) return "this build has no stream kernels for the device";
   if (by == StreamBy::kernel) return {};
   const bool have = op == StreamOp::copy ? kernels->library_copy != nullptr : kernels->library_fill != nullptr;
-  return have ? "" : "the device has no library call for this";
+  return have ? "" : "no library call does this on the device";
 }
 
 // On a GPU each array exceeds four times the last-level cache. On the CPU all arrays together exceed it twofold: filling and

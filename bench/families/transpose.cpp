@@ -51,7 +51,7 @@ class PreparedTranspose final : public Prepared {
       device_.signed_block_sums(after, kBlock, seed_, static_cast<double*>(got.get()), nullptr);
       worst = device_.compare_linear(DataType::fp64, got.get(), sums, 1, expected.get(), 0, nullptr, 0).worst;
     }
-    return Verification::within(worst, 0, "sums of the bits of 64 elements with random signs, in u(fp64) x the sum");
+    return Verification::within(worst, 0, "sums of the bit patterns of 64 elements with random signs, in u(fp64) x sum");
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }

@@ -68,22 +68,23 @@ void add_selection(CLI::App& command, Selection& selection, const std::string& d
   command.add_option("--device", selection.device, devices)->capture_default_str();
   add_word(command, "--suite", selection.suite, kSuites, "quick, baseline or full")->default_str("baseline");
   command.add_option("--filter", selection.filter,
-                     "measure only the cases whose names match this regular expression (see `list`)");
+                     "take only cases whose names match this regular expression (`list` shows the names)");
   add_word(command, "--cache", selection.cache, kCaches,
-           "cold or warm caches, for cases that offer both [each case's own default]");
+           "cold or warm caches, for cases that offer both [default of the case]");
   command.add_option("--memory-fraction", selection.memory_fraction, "largest share of free memory that one case may use")
       ->check(between(0, 0.95))
       ->capture_default_str();
 }
 
 void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::string>& labels) {
-  command.add_option("--out", options.out, "folder for result.json and its journal [roofmark-results/<UTC time>]");
-  add_word(command, "--data", options.data, kData, "contents of the operands: normal, uniform or zeros")->default_str("normal");
-  command.add_option("--seed", options.seed, "seed of the operands' contents")->check(whole_number())->capture_default_str();
+  command.add_option("--out", options.out, "folder for result.json and result.jsonl [roofmark-results/<UTC time>]");
+  add_word(command, "--data", options.data, kData, "distribution of the operands: normal, uniform or zeros")
+      ->default_str("normal");
+  command.add_option("--seed", options.seed, "seed of the operands")->check(whole_number())->capture_default_str();
   command
       .add_option("--max-seconds", options.max_seconds, "timing budget per case, in seconds [quick 0.25, baseline 1, full 2]")
       ->check(between(0.001, 3600));
-  command.add_option("--timeout", options.timeout, "seconds without progress until the device counts as lost")
+  command.add_option("--timeout", options.timeout, "give up after this many seconds without progress")
       ->check(between(1, 86400))
       ->capture_default_str();
   command.add_option("--label", labels, "key=value, copied to the result file; repeatable")->allow_extra_args(false);

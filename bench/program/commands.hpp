@@ -23,6 +23,9 @@ class UsageError : public std::runtime_error {
 
 /// The exit statuses of every command.
 inline constexpr int kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterrupted = 130;
+inline constexpr const char* kExitStatusHelp =
+    "Exit status: 0 everything was measured; 1 a result is wrong; 2 usage error, nothing was measured;\n"
+    "3 something could not be measured or written; 130 interrupted.";
 
 /// Which cases run on which device.
 struct Selection {

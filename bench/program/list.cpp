@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "bench/program/commands.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
@@ -74,19 +76,30 @@ int list(const Selection& selection, bool json) {
 
 void print_plan(const Plan& cases, bool json) {
   Json all = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"case", "memory", "work"}};
+  std::vector<std::vector<std::string>> rows = {{"case", "memory"}};
+  std::vector<std::string> works = {"work"};
   for (const auto* groups : {&cases.ceilings, &cases.suite}) {
     for (const Group& group : *groups) {
       for (const Case& c : group.cases) {
         Json entry = {{"name", c.name()}, {"memory_bytes", c.slot_bytes + c.shared_bytes}, {"work", to_json(c.work)}};
         if (!c.unsupported.empty()) entry["unsupported"] = c.unsupported;
         all.push_back(std::move(entry));
-        rows.push_back({c.name(), format_bytes(double(c.slot_bytes + c.shared_bytes)),
-                        c.unsupported.empty() ? work_in_words(c.work) : "unsupported: " + c.unsupported});
+        rows.push_back({c.name(), format_bytes(double(c.slot_bytes + c.shared_bytes))});
+        works.push_back(c.unsupported.empty() ? work_in_words(c.work) : "unsupported: " + c.unsupported);
       }
     }
   }
-  fmt::print("{}", json ? all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : align(rows));
+  if (json) {
+    fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
+    return;
+  }
+  // The works are the last column, aligned to the left.
+  std::istringstream lines(align(rows));
+  for (const std::string& work : works) {
+    std::string line;
+    std::getline(lines, line);
+    fmt::print("{}  {}\n", line, work);
+  }
 }
 
 int info(const std::string& device, bool json) {
@@ -119,8 +132,9 @@ int info(const std::string& device, bool json) {
   typed.emplace_back(
       "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
   for (const CacheLevel& level : info.caches) {
-    typed.emplace_back(level.name, fmt::format("{} total, {} per instance", format_bytes(double(level.total_bytes)),
-                                               format_bytes(double(level.instance_bytes))));
+    std::string size = format_bytes(double(level.total_bytes));
+    if (level.instance_bytes != level.total_bytes) size += ", " + format_bytes(double(level.instance_bytes)) + " each";
+    typed.emplace_back("L" + level.name.substr(1) + " cache", size);
   }
   for (const Circumstance& one : around) {
     circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);
@@ -132,13 +146,15 @@ int info(const std::string& device, bool json) {
   print_pairs("other attributes", details);
   print_pairs("environment variables that affect rates", variables);
   if (roofline.ceilings().empty()) {
-    fmt::print("No theoretical ceilings are known for this device; `roofmark run` measures the empirical ones.\n");
+    fmt::print("No theoretical ceilings are known for this device; `roofmark run` measures its ceilings.\n");
     return kOk;
   }
   fmt::print("{}\n", ceilings_table(roofline));
+  std::vector<std::pair<std::string, std::string>> sources;
   for (const Ceiling& ceiling : roofline.ceilings()) {
-    if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
+    if (!ceiling.theoretical_source.empty()) sources.emplace_back(ceiling.resource.id, ceiling.theoretical_source);
   }
+  print_pairs("sources of the theoretical ceilings", sources);
   return kOk;
 }
 

@@ -16,6 +16,7 @@ int main_command(int argc, char** argv) {
 
   CLI::App app("roofmark measures what a GPU node delivers and compares it with what the hardware can deliver.", "roofmark");
   app.set_version_flag("--version", version_text("roofmark"));
+  app.footer(kExitStatusHelp);
   app.require_subcommand(1);
 
   CLI::App* run_command = app.add_subcommand("run", "Measure the ceilings and a suite; write a result file");

@@ -11,6 +11,7 @@
 
 #include "bench/program/interrupt.hpp"
 #include "bench/support/listing.hpp"
+#include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/measure/case_run.hpp"
@@ -96,8 +97,7 @@ Origin origin_of(const DeviceInfo& device) {
   }
   if (device.details.contains("foreign_processes") && !device.details.at("foreign_processes").empty()) {
     origin.findings.push_back({FindingKind::foreign_process,
-                               fmt::format("{} other processes use this GPU: {}", device.details.at("foreign_processes").size(),
-                                           device.details.at("foreign_processes").dump()),
+                               "other processes use this GPU: " + name_processes(device.details.at("foreign_processes")),
                                {}});
   }
   if (const GemmKernels* gemm = select(device.backend, &cuda::gemm, &cpu::gemm)) {
@@ -166,7 +166,9 @@ int Session::finish(bool complete, const WallTime& spent) {
 
 int Session::abandon(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  return complete_files(false, spent_, in_progress_, reason);
+  const int status = complete_files(false, spent_, in_progress_, reason);
+  fmt::print(stderr, "results so far: {}\n", (folder_ / "result.json").string());
+  return status;
 }
 
 int Session::complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason) {
@@ -241,7 +243,7 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
   const std::vector<RankInfo>& ranks = run_.header.ranks;
   const std::string where =
       ranks.empty() ? host_name()
-                    : fmt::format("{} rank{}, {} first", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
+                    : fmt::format("{} rank{} (rank 0 on {})", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
   fmt::print("\n{} on {}: {} suite, {} data, seed {}\n\n", device_.name, where, name(options.selection.suite),
              name(options.data), options.seed);
   const Analysis& analysis = conclusions_.analysis;

@@ -24,8 +24,8 @@ struct RankError {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankError, usage, text)
 
-/// Does on every rank what may fail on any, and gives its result; where it failed on one all throw the same UsageError or
-/// TeamError, which says why and names the ranks unless it was alike on all.
+/// Runs `work` on every rank and returns its result. If it fails on any rank, all ranks throw the same UsageError or TeamError,
+/// which says why and names the ranks unless all failed in the same way.
 template <class Do>
 auto together(Team& team, const Do& work) {
   std::optional<decltype(work())> result;

@@ -216,8 +216,8 @@ Verification ProductCheck::verify(Device& device, const void* a, const void* b, 
 
   const std::string unit = is_integer(output_) ? "sum of |terms|" : fmt::format("u({}) x sum of |terms|", name(output_));
   std::string detail = fmt::format(
-      "of the allowed error: {:.3g} at {} elements (at most {:.3g} {}), {:.3g} over {} x {} checksums of up to {} elements; an "
-      "element off by {:.2g} of the root mean square is found for certain",
+      "share of the allowed error: {:.3g} in {} sampled elements (maximum {:.3g} {}), {:.3g} in {} x {} checksums of up to {} "
+      "elements, which are certain to show an element that is off by {:.2g} of the root mean square",
       elements.of_allowed, elements_.size(), in_units_of_u, unit, sums.of_allowed, problem_.m, blocks, block, certain);
   Worst worst = elements;
   worst.see(sums.of_allowed, 1);

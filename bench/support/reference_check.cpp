@@ -41,9 +41,9 @@ Verification check_outputs(Device& device, const std::vector<CheckedOutput>& out
   for (const CheckedOutput& checked : outputs) {
     const auto rows = static_cast<std::int64_t>(checked.output.count) / checked.width;
     const ElementwiseError error = worst_error(device, checked, 0, rows);
-    Verification found = Verification::within(
-        error.worst, checked.bound,
-        fmt::format("all elements of {}, in u({}) x scale; worst at {}", checked.name, name(checked.output.type), error.index));
+    Verification found = Verification::within(error.worst, checked.bound,
+                                              fmt::format("all elements of {}, in u({}) x scale; worst at element {}",
+                                                          checked.name, name(checked.output.type), error.index));
     if (found.status != Verification::Status::passed) return found;
     const double share = checked.bound > 0 ? error.worst / checked.bound : 0;
     if (share > nearest_share) nearest = found;

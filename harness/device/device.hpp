@@ -28,7 +28,7 @@ struct DeviceInfo {
   int multiprocessors = 0;                 ///< SMs; on the CPU the cores this process may use
   std::optional<double> rated_clock_hz;    ///< SM clock that the device is sold with; a GeForce boosts beyond it
   std::optional<double> highest_clock_hz;  ///< highest SM (core) clock that it may reach
-  std::optional<double> memory_clock_hz;   ///< the memory clock, of which each edge moves a bit a line
+  std::optional<double> memory_clock_hz;   ///< memory clock; each edge moves one bit per line
   std::optional<int> memory_bus_bits;
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened

@@ -51,7 +51,7 @@ std::vector<std::string> resolve_devices(const std::string& value, const CudaDev
   if (std::find(cuda.ordinals.begin(), cuda.ordinals.end(), *wanted) == cuda.ordinals.end()) {
     std::string known;
     for (const std::string& id : all) known += (known.empty() ? "" : ", ") + id;
-    throw DeviceError("there is no " + cuda_id(*wanted) + " here (there are: " + known + ")", false);
+    throw DeviceError("no " + cuda_id(*wanted) + " on this host (known: " + known + ")", false);
   }
   return {cuda_id(*wanted)};
 }
@@ -63,7 +63,7 @@ std::vector<std::string> resolve_devices(const std::string& value, std::string& 
 std::unique_ptr<Device> open_device(const std::string& id) {
   if (id == "cpu") return open_cpu_device();
   const std::optional<int> ordinal = cuda_ordinal(id);
-  if (!ordinal) throw std::invalid_argument("'" + id + "' is no device (known: cpu, cuda:N)");
+  if (!ordinal) throw std::invalid_argument("'" + id + "' is not a device (known: cpu, cuda:N)");
   if (!open_cuda_device) throw DeviceError("no GPU can be used: " + cuda_devices_of_this_build().reason, false);
   return open_cuda_device(*ordinal);
 }

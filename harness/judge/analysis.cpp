@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kDriftLimit = 0.02;
 constexpr double kClockLimit = 0.05;
-/// How far a rate may exceed the empirical roof: probe and case both have their noise.
+/// How far a rate may exceed the measured ceiling: probe and case both have noise.
 constexpr double kCeilingTolerance = 1.02;
 
 void raise_ceilings(Roofline& roofline, const std::vector<Record>& records) {
@@ -81,7 +81,7 @@ void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
     const auto drift = ceiling.drift();
     if (drift && std::abs(*drift) > kDriftLimit) {
       findings.push_back({FindingKind::drift,
-                          fmt::format("the {} ceiling moved by {:+.1f} % between the start and the end of the run",
+                          fmt::format("{}: the ceiling moved by {:+.1f} % between the start and the end of the run",
                                       ceiling.resource.title, 100 * *drift),
                           {}});
     }
@@ -104,12 +104,13 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
                                               100 * (1 - *measurement.clock_hz / *rated_hz), *measurement.clock_hz / 1e6)
                                 : std::string("the clock held");
   for (const auto& [reason, blocks] : reasons) {
-    findings.push_back({FindingKind::throttle,
-                        fmt::format("{} under: {} (in {} of {} blocks)", fall, reason, blocks, measurement.blocks.size()),
-                        record.name});
+    findings.push_back(
+        {FindingKind::throttle,
+         fmt::format("{}; throttle reason: {} (in {} of {} blocks)", fall, reason, blocks, measurement.blocks.size()),
+         record.name});
   }
   if (reasons.empty() && slow) {
-    findings.push_back({FindingKind::clock, fall + ", and the driver names no reason", record.name});
+    findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name});
   }
 }
 
@@ -123,10 +124,11 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
   // Where the count or the ceiling is wrong anyway, the probe and the caches are not to blame.
   const Ceiling* ceiling = roofline.find(bound_by);
   if (ceiling && ceiling->doubtful) return;
-  findings.push_back({FindingKind::above_empirical,
-                      fmt::format("reached {:.0f} % of the empirical {} roof: the probe missed the ceiling, or a cache helped",
-                                  100 * share, bound_by.title),
-                      record.name});
+  findings.push_back(
+      {FindingKind::above_empirical,
+       fmt::format("reached {:.0f} % of the measured ceiling ({}): the probe missed the ceiling, or a cache helped",
+                   100 * share, bound_by.title),
+       record.name});
 }
 
 void find_in_record(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {

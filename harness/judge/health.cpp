@@ -22,10 +22,7 @@ class Examination {
 
   void gpu() {
     const Json processes = read<Json>(details_, "foreign_processes").value_or(Json());
-    std::string others;
-    for (const Json& process : processes) {
-      others += fmt::format("{}{} {}", others.empty() ? "" : ", ", process.value("pid", 0), process.value("name", ""));
-    }
+    const std::string others = name_processes(processes);
     add("other processes",
         processes.is_null() ? "unknown"
         : others.empty()    ? "none"
@@ -34,14 +31,14 @@ class Examination {
     add_switch("ecc", "ECC", true, "memory errors go unnoticed; nvidia-smi -e 1 as root, then reset the GPU");
     add_switch("mig_mode", "MIG", false, "only a slice is measured; the theoretical ceilings may be those of the whole GPU");
     add_switch("persistence_mode", "persistence mode", true,
-               "the driver unloads between programs, so that starts are slow; nvidia-smi -pm 1 as root");
+               "the driver unloads between programs, which slows every start; nvidia-smi -pm 1 as root");
     const auto mode = read<std::string>(details_, "compute_mode");
     add("compute mode", mode.value_or("unknown"));
 
     const auto limit = read<double>(details_, "power_limit_watts"), usual = read<double>(details_, "power_limit_default_watts");
     if (limit && usual) {
       add("power limit", fmt::format("{:.0f} W, default {:.0f} W", *limit, *usual),
-          *limit < *usual - 1 ? "lowered: clocks under load are below those of this product" : "");
+          *limit < *usual - 1 ? "lowered: under load the clocks stay below those at the default limit" : "");
     } else {
       add("power limit", "unknown");
     }
@@ -56,7 +53,7 @@ class Examination {
     }
     if (const auto node = read<int>(details_, "numa_node")) add("NUMA node of the GPU", std::to_string(*node));
     if (const auto gate = read<std::string>(details_, "gate"))
-      add("launch gate", *gate, "times of short launches include the host's");
+      add("launch gate", *gate, "times of short launches include the host's time to enqueue them");
   }
 
   void host() {
@@ -101,6 +98,14 @@ class Examination {
 };
 
 }  // namespace
+
+std::string name_processes(const Json& processes) {
+  std::string names;
+  for (const Json& process : processes) {
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", process.value("pid", 0), process.value("name", ""));
+  }
+  return names;
+}
 
 std::vector<Circumstance> health(const DeviceInfo& device, const Json& host) {
   std::vector<Circumstance> found;

@@ -16,8 +16,11 @@ struct Circumstance {
   std::string advice;  ///< what it does to results, and the remedy; empty where all is well
 };
 
-/// The circumstances of a device on a host, from what was read of both; `host` is describe_host(). What could not be read is
-/// "unknown" where it matters, and left out where only some machines have it.
+/// "7 train, 9 python" for an array of {pid, name}; empty for none.
+std::string name_processes(const Json& processes);
+
+/// The circumstances of a device on a host; `host` is describe_host(). A value that could not be read is "unknown" where it
+/// matters, and left out where only some machines have it.
 std::vector<Circumstance> health(const DeviceInfo& device, const Json& host);
 
 }  // namespace roofmark

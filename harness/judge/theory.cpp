@@ -46,7 +46,7 @@ void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
     ceiling.theoretical_source = fmt::format(
         "{} SMs x {:.0f} MHz x {} {} per clock per SM at compute capability {}.{} ({}){}", device.multiprocessors,
         *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), device.compute_capability / 10,
-        device.compute_capability % 10, source_of(*figure), known ? "" : "; unknown SKU: a cut-down part gives less");
+        device.compute_capability % 10, source_of(*figure), known ? "" : "; unknown SKU: a cut-down part delivers less");
   }
 }
 

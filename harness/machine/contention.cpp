@@ -72,7 +72,7 @@ std::optional<std::string> find_contention(const CpuTime& begin, const CpuTime& 
   }
   if (stolen > kShare) {
     text += fmt::format(
-        "{}the hypervisor gave other virtual machines {:.2f} cores' time, {:.1f} % of the time of this run's {} cores",
+        "{}the hypervisor took {:.2f} cores for other virtual machines, {:.1f} % of the time of the {} cores of this run",
         text.empty() ? "" : "; ", stolen * cores, 100 * stolen, cores);
   }
   if (text.empty()) return std::nullopt;

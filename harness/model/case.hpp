@@ -19,15 +19,15 @@
 namespace roofmark {
 
 enum class Cache { cold, warm };
-/// How a case is measured. The defaults are the suite's; a case changes only what its nature asks for.
+/// How a case is measured. The defaults are those of the suite; a case changes only what it must.
 struct Protocol {
   Cache cache = Cache::cold;
   Issue issue = Issue::automatic;
-  /// Launches a sample; 0: as many as make a sample of at least 100 us (launches of 100 us and more are sampled singly).
+  /// Launches per sample; 0: as many as make a sample of at least 100 us (launches of 100 us and more are sampled singly).
   int launches = 0;
 };
 
-/// What verifying found. `error` and `bound` are in the units that `detail` names.
+/// The result of a verification. `error` and `bound` are in the units that `detail` names.
 struct Verification {
   enum class Status { passed, failed, nothing_to_verify } status = Status::failed;
   double error = 0;
@@ -83,8 +83,8 @@ struct Setup {
   int slots = 1;
   Distribution data = Distribution::normal;
   std::uint64_t seed = 0;
-  /// Seconds a launch of each, by a short run of the measuring loop: for choosing among algorithms. All ranks of a team must
-  /// call it alike. One that some rank cannot do takes for ever (infinity) on all; throws DeviceError where none is left.
+  /// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any.
+  /// Every rank of a team must call it at the same point. Throws DeviceError where no candidate is left.
   std::function<std::vector<double>(const std::vector<Launch>&)> time;
 };
 
@@ -108,10 +108,10 @@ enum class Pattern {
 /// What the ranks of a case send one another, in the words of nccl-tests.
 struct Message {
   Pattern pattern = Pattern::collective;
-  int ring_steps = 0;     ///< of a ring that does the whole of it; 0: no ring does
-  int ranks = 1;          ///< of one communicator; several may be at it at once
+  int ring_steps = 0;     ///< of a ring that performs it; 0: a ring cannot
+  int ranks = 1;          ///< of one communicator; several may run at once
   std::size_t bytes = 0;  ///< size: algbw = bytes / time
-  std::size_t count = 0;  ///< elements that are given to one call: of one part where `bytes` are of all ranks' parts
+  std::size_t count = 0;  ///< elements passed to one call: of one part where `bytes` covers the parts of all ranks
   double bus_factor = 1;  ///< busbw / algbw
   int trips = 1;          ///< messages that follow one another in one launch: size and time are of one of them
   int root = -1;          ///< -1: none
@@ -121,7 +121,7 @@ struct Message {
   std::vector<std::vector<int>> groups;
 };
 
-/// A case's part in three that show how much communication is hidden behind work: each alone, and both together.
+/// The role of a case among three that show how much communication is hidden behind work: each alone, and both together.
 struct OverlapPart {
   enum class Role { work, communication, together } role = Role::work;
   std::string series;  ///< what the three have in common

@@ -25,7 +25,7 @@ enum class FindingKind {
   throttle,
   clock,
   foreign_process,
-  slow_node,
+  slow_host,
   slow_rank,
   slow_link,
   gate,
@@ -52,7 +52,7 @@ inline constexpr FindingType kFindingTypes[] = {
      "Repeat the case on these ranks and check the ECC counters and Xid messages; if it happens again, take the device out of "
      "service."},
     {FindingKind::above_empirical, "above_empirical", Severity::warning,
-     "Take the measured ceiling as a lower bound. Where one case alone exceeds it, ask whether its operands stayed in a "
+     "Take the measured ceiling as a lower bound. Where one case alone exceeds it, check whether its operands stayed in a "
      "cache."},
     {FindingKind::drift, "drift", Severity::warning,
      "The device warmed up, or something else used it. End other work, let the device warm up and run again."},
@@ -61,7 +61,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::clock, "clock", Severity::warning, "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
     {FindingKind::foreign_process, "foreign_process", Severity::warning,
      "Rates and ceilings are too low: end the other programs and run again."},
-    {FindingKind::slow_node, "slow_node", Severity::warning,
+    {FindingKind::slow_host, "slow_host", Severity::warning,
      "Check the ports, cables, PCIe links, clocks and load of this host, and run it beside a healthy host."},
     {FindingKind::slow_rank, "slow_rank", Severity::warning,
      "Check the clock, temperature and PCIe link of this rank's device, and the NUMA binding of the rank."},
@@ -76,7 +76,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::nondeterministic, "nondeterministic", Severity::note,
      "Expected of an algorithm whose order of summation varies; of any other, a lead on faulty hardware or a race."},
     {FindingKind::unknown_device, "unknown_device", Severity::note,
-     "A part with units cut down has less than its attributes promise: compare with the vendor's datasheet."},
+     "A cut-down part may have less than its attributes promise: compare with the vendor's datasheet."},
 };
 
 constexpr const FindingType& type_of(FindingKind kind) { return kFindingTypes[static_cast<int>(kind)]; }

@@ -46,7 +46,7 @@ struct Measurement {
   std::vector<Sample> samples;
   std::vector<Block> blocks;
   Summary summary;
-  std::vector<std::optional<RankTimes>> ranks;  ///< by rank, in a team of more than one; of who takes part
+  std::vector<std::optional<RankTimes>> ranks;  ///< by rank, in a team of more than one; absent without samples
   int launches_per_sample = 1;
   Issue path = Issue::stream;
   Cache cache = Cache::cold;

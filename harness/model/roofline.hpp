@@ -70,7 +70,7 @@ struct Excess {
   double rate = 0, ceiling = 0;  ///< per second
 };
 
-/// The resources whose theoretical ceilings the rates exceed by more than 2 %, less what a cache may lawfully serve. Per
+/// The resources whose theoretical ceilings the rates exceed by more than 2 %, less what a cache may rightly serve. Per
 /// resource over the whole time: an implementation may overlap phases, but it cannot widen a bus. At the highest clock, not the
 /// observed one: that is read after the block, and under a power cap the samples ran at others.
 std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline, double seconds);

@@ -26,7 +26,8 @@ std::string scaled(double value, std::string_view unit) {
     ++prefix;
   }
   const std::string_view blank = prefixes[prefix].empty() && unit.starts_with(' ') ? "" : " ";
-  return fmt::format("{}{}{}{}", three_digits(value), blank, prefixes[prefix], unit);
+  const bool countable = prefix == 0 && value == std::floor(value);  // 8 B, not 8.00 B
+  return fmt::format("{}{}{}{}", countable ? fmt::format("{:.0f}", value) : three_digits(value), blank, prefixes[prefix], unit);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace roofmark {
 struct Demand {
   Resource resource;
   double amount = 0;
-  /// The part of `amount` that an implementation may lawfully avoid: a cache above the resource serves it, or the network
-  /// reduces on the way. It counts in the placement, and not where a rate is held against a theoretical ceiling.
+  /// The part of `amount` that an implementation may rightly avoid: a cache above the resource serves it, or the network
+  /// reduces on the way. It counts in the placement, but not where a rate is compared with a theoretical ceiling.
   double avoidable = 0;
 };
 

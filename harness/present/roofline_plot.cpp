@@ -80,7 +80,7 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
   }
   for (const Point& point : points) put(row(point.rate), column(point.intensity), point.letter);
 
-  std::string text = "FLOP/s (op/s), log\n";
+  std::string text = "rate, FLOP/s (int8: op/s)\n";
   for (int r = 0; r < kRows; ++r) {
     const double rate = std::pow(10, y1 - (y1 - y0) * r / (kRows - 1));
     const std::string label = r % 4 == 0 ? format_rate(rate, Unit::flop) : "";

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "harness/measure/settings.hpp"
 #include "harness/model/units.hpp"
@@ -46,7 +47,8 @@ void Progress::show(const std::string& case_name, std::string_view stage) {
 void Progress::done(const Record& record) {
   ++done_;
   const bool bad = record.status == Status::wrong || record.status == Status::failed || record.status == Status::not_run;
-  if (bad) {
+  const bool repeated = record.status == Status::not_run && record.reason == std::exchange(last_reason_, record.reason);
+  if (bad && !repeated) {
     clear();
     const std::string word = std::string(name(record.status));
     fmt::print(stderr, "{} {}: {}\n", red(style_, word == "not_run" ? "not run" : word), record.name, record.reason);

@@ -38,6 +38,7 @@ class Progress {
   std::size_t cases_, done_ = 0;
   double started_;
   bool shown_ = false;
+  std::string last_reason_;  ///< for which a case was not run: the first case alone is named
 };
 
 }  // namespace roofmark

@@ -28,7 +28,7 @@ std::pair<std::filesystem::path, int> create_beside(const std::filesystem::path&
   std::error_code ignored;
   const auto there = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
-    throw WriteError(fmt::format("cannot replace {}: it is no file", path.string()));
+    throw WriteError(fmt::format("cannot replace {}: it is not a regular file", path.string()));
   }
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", ::getpid());

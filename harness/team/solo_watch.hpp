@@ -16,7 +16,7 @@ namespace roofmark {
 /// The watch of one process without peers. It rests until the first step.
 class SoloWatch final : public Watch {
  public:
-  /// `on_standstill` runs on the watch's thread, once per standstill, with "no progress for 120 s while WHAT".
+  /// `on_standstill` runs on the watch's thread, once per standstill, with "no progress for 120 s in CASE (STAGE)".
   SoloWatch(double timeout_seconds, std::function<void(const Standstill&)> on_standstill);
   ~SoloWatch() override;
   SoloWatch(const SoloWatch&) = delete;

@@ -18,7 +18,7 @@ class Interrupted : public std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// Thrown on the healthy ranks when another one said agree(false).
+/// Thrown on the healthy ranks when another rank called agree(false).
 class PeerFailed : public std::runtime_error {
  public:
   PeerFailed() : std::runtime_error("failed on another rank") {}

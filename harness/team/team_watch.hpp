@@ -16,7 +16,7 @@ class Channel;
 
 /// The watch of a team: a TCP channel beside MPI, with a thread of its own on every rank, so that a rank can say where it is
 /// while its measured call blocks. The channel is silent while all is well. When no rank has made a step for the timeout, or a
-/// rank ended without a word, every waiting rank reports on stderr where and for how long it has waited, rank 0 names the ranks
+/// rank ended unexpectedly, every waiting rank reports on stderr where and for how long it has waited, rank 0 names the ranks
 /// that never arrived, and every rank leaves. When rank 0 itself is gone or does not answer, each peer says so and leaves.
 /// Time during which the process was stopped or its machine slept does not count as waiting.
 class TeamWatch final : public Watch {

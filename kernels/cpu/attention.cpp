@@ -17,8 +17,8 @@ namespace {
 
 void require_fp32(const AttentionProblem& problem) {
   if (problem.type != DataType::fp32)
-    throw Unsupported("the CPU's attention is in fp32, not " + std::string(name(problem.type)));
-  if (problem.head_dim % 8 != 0) throw Unsupported("a head dimension that is no multiple of 8");
+    throw Unsupported("attention on the CPU supports fp32, not " + std::string(name(problem.type)));
+  if (problem.head_dim % 8 != 0) throw Unsupported("a head dimension that is not a multiple of 8");
 }
 
 /// One head's rows of the arrays; strides are in floats.

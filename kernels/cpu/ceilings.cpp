@@ -14,7 +14,7 @@ std::size_t chains_a_core(DataType type) {
 }
 
 ChainLayout fma_layout(DataType type, ProbeTarget target) {
-  // Twelve vectors in flight at one or two a clock, or 24 at four.
+  // Twelve vectors in flight at one or two per clock, or 24 at four.
   return {chains_a_core(type) * static_cast<std::size_t>(target.processors), 1.0 / 8};
 }
 

@@ -101,12 +101,12 @@ class NaivePlan final : public AttentionPlan {
  public:
   explicit NaivePlan(const AttentionProblem& problem) : problem_(problem) {
     if (problem.type != DataType::fp16 && problem.type != DataType::bf16) {
-      throw Unsupported("naive attention is in fp16 and bf16, not " + std::string(name(problem.type)));
+      throw Unsupported("naive attention supports fp16 and bf16, not " + std::string(name(problem.type)));
     }
     constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
     if (problem.queries > std::int64_t{kMostDown} * kDown || problem.batch * problem.heads > kMostDown ||
         problem.batch * problem.heads * problem.queries * problem.head_dim / kThreads >= kMostBlocks) {
-      throw Unsupported("more queries or heads than a grid of blocks has room for");
+      throw Unsupported("more queries or heads than a grid can have blocks");
     }
   }
 

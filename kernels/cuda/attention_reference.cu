@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kRowThreads)
   }
 }
 
-// Fp32, and fast enough for every row: a block has 64 queries, a thread four of them, of four keys their scores and of every
+// Fp32, and fast enough for every row: a block has 64 queries; a thread has 4 queries, their scores with 4 keys, and of every
 // sixteenth column the sums. Two passes over the keys, the first for the greatest score.
 
 constexpr int kSide = 64, kSixteen = 16, kThreads = kSixteen * kSixteen, kFour = 4;

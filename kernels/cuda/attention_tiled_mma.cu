@@ -345,7 +345,7 @@ class MmaPlan final : public AttentionPlan {
  public:
   explicit MmaPlan(const AttentionProblem& problem) : problem_(problem) {
     if (problem.type != DataType::fp16 && problem.type != DataType::bf16) {
-      throw Unsupported("the tensor cores' attention is in fp16 and bf16, not " + std::string(name(problem.type)));
+      throw Unsupported("tiled_mma attention supports fp16 and bf16, not " + std::string(name(problem.type)));
     }
     if (problem.head_dim != 64 && problem.head_dim != 128 && problem.head_dim != 256) {
       throw Unsupported("a head dimension that is not 64, 128 or 256");
@@ -384,7 +384,7 @@ class MmaPlan final : public AttentionPlan {
 std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) { return std::make_unique<MmaPlan>(problem); }
 
 std::string unsupported(int compute_capability) {
-  return compute_capability >= 80 ? "" : "its instructions need compute capability 8.0 and newer";
+  return compute_capability >= 80 ? "" : "its instructions need compute capability 8.0 or newer";
 }
 
 }  // namespace

@@ -86,9 +86,9 @@ class UnfusedPlan final : public AttentionPlan {
  private:
   static const AttentionProblem& checked(const AttentionProblem& p) {
     if (p.type != DataType::fp16 && p.type != DataType::bf16) {
-      throw Unsupported("unfused attention is in fp16 and bf16, not " + std::string(name(p.type)));
+      throw Unsupported("unfused attention supports fp16 and bf16, not " + std::string(name(p.type)));
     }
-    if (p.head_dim % 64 != 0) throw Unsupported("a head dimension that is no multiple of 64");
+    if (p.head_dim % 64 != 0) throw Unsupported("a head dimension that is not a multiple of 64");
     if (p.keys > kMostSoftmaxKeys) throw Unsupported("more than 32768 keys");
     if (p.batch * p.heads * p.queries > std::numeric_limits<std::int32_t>::max())
       throw Unsupported("2^31 rows of scores and more");
@@ -121,7 +121,7 @@ class UnfusedPlan final : public AttentionPlan {
 std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) { return std::make_unique<UnfusedPlan>(problem); }
 
 std::string unsupported(int compute_capability) {
-  return compute_capability >= 80 ? "" : "rounding to bf16 needs compute capability 8.0 and newer";
+  return compute_capability >= 80 ? "" : "rounding to bf16 needs compute capability 8.0 or newer";
 }
 
 }  // namespace

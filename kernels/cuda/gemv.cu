@@ -304,7 +304,7 @@ void launch_typed(const GemvProblem& p, const GemvArrays& arrays, Stream stream)
       done = launch_tiles<T, GemvWeights::int4>(p, arrays, stream);
       break;
   }
-  if (!done) throw Unsupported("a vector of " + std::to_string(p.k) + " elements does not fit the shared memory of a block");
+  if (!done) throw Unsupported("a vector of " + std::to_string(p.k) + " elements does not fit in the shared memory of a block");
 }
 
 bool supports(const GemvProblem& p) {

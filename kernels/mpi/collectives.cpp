@@ -101,7 +101,7 @@ class MpiCommunicator final : public Communicator {
   }
 
   void enqueue_beside(const CollectiveCall& call, Stream, const std::function<void()>& work) override {
-    if (call.op != Collective::all_reduce) throw Unsupported("only all_reduce goes beside other work over MPI");
+    if (call.op != Collective::all_reduce) throw Unsupported("over MPI, only all_reduce can overlap other work");
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Iallreduce(is_in_place(call) ? MPI_IN_PLACE : call.in, call.out, count(call), mpi_type(call.type),
                              operation(call), comm_, &request));
@@ -119,7 +119,7 @@ class MpiCommunicator final : public Communicator {
   static constexpr int kTag = 1;
 
   static int count(const CollectiveCall& call) {
-    if (call.chunk > INT_MAX) throw Unsupported("MPI counts to 2^31 - 1 elements");
+    if (call.chunk > INT_MAX) throw Unsupported("MPI counts only up to 2^31 - 1 elements");
     return static_cast<int>(call.chunk);
   }
 

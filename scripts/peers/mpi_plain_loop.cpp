@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times MPI collectives by roofmark's loop and by the plainest one, in blocks that alternate, on the same arrays of the same
-// ranks: what scripts/peers/compare_mpi judges. Two programs would differ by more than their loops: at each start the arrays
-// lie elsewhere in the caches, and a machine may change its speed between two.
+// Times MPI collectives with roofmark's loop and with a plain one, in alternating blocks, on the same arrays of the same ranks,
+// for scripts/peers/compare_mpi. Two programs would differ by more than their loops: each start places the arrays elsewhere,
+// and the speed of a machine may change between two starts.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -83,7 +83,7 @@ void call_mpi(const CollectiveCall& call, int rank, int size) {
       MPI_Sendrecv(call.in, n, MPI_FLOAT, next, 0, call.out, n, MPI_FLOAT, before, 0, world, MPI_STATUS_IGNORE);
       break;
     case Collective::ping_pong:
-      throw Unsupported("ping_pong is none of MPI's collectives");
+      throw Unsupported("MPI has no collective named ping_pong");
   }
 }
 
@@ -206,12 +206,13 @@ int main(int argc, char** argv) {
   MpiSession mpi(&argc, &argv);
   MpiTeam team(nullptr, [] {});
   Options options;
-  CLI::App app{"Time an MPI collective by roofmark's loop and by a plain one, in blocks that alternate; a line of JSON a size"};
+  CLI::App app{
+      "Time an MPI collective with roofmark's loop and a plain one, in alternating blocks; print one JSON line per size"};
   app.add_option("collective", options.collective, "all_reduce, broadcast, ...")->required();
-  app.add_option("--least", options.least, "bytes, as roofmark counts them")->capture_default_str();
-  app.add_option("--most", options.most, "bytes")->capture_default_str();
-  app.add_option("--blocks", options.blocks, "of each loop, a size")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--max-seconds", options.max_seconds, "of timing, a loop and size")
+  app.add_option("--least", options.least, "minimum size, in bytes as roofmark counts them")->capture_default_str();
+  app.add_option("--most", options.most, "maximum size, in bytes")->capture_default_str();
+  app.add_option("--blocks", options.blocks, "blocks per loop and size")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--max-seconds", options.max_seconds, "timing budget per loop and size, in seconds")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   try {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparisons with other programs share: running them in turn, and the ratio of what they reached."""
+"""Shared by the comparisons with other programs: running them in turn, ratios, intervals and verdicts."""
 
 import argparse
 import json
@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 
 class CannotCompare(Exception):
-    """What a program did, or lacks, that leaves nothing to compare."""
+    """A program failed or lacks something, so there is nothing to compare."""
 
 
 def median_interval(values):
-    """The median, and an interval that holds that of the distribution in 95 % of all cases, whatever the distribution: from the
-    k-th least to the k-th greatest value, where of as many throws of a coin fewer than k give heads in at most 2.5 % of all cases
-    (David and Nagaraja, Order Statistics, 7.1). None for the interval of fewer than six values."""
+    """The median, and its distribution-free 95 % confidence interval: from the k-th smallest to the k-th largest value, k being the
+    largest number for which fewer than k heads in n throws of a coin have a probability of at most 2.5 % (David and Nagaraja, Order
+    Statistics, 7.1). The interval is None below six values."""
     values, n = sorted(values), len(values)
     k, tail = 0, 2.0 ** -n
     while tail <= 0.025:
@@ -31,29 +31,29 @@ def median_interval(values):
 
 
 def ratio_interval(numerators, denominators):
-    """The median of the pairs' ratios, and its 95 % interval."""
+    """The median of the ratios of pairs, and its 95 % interval."""
     return median_interval([a / b for a, b in zip(numerators, denominators)])
 
 
 def difference_interval(ours, theirs):
-    """The median of the pairs' differences, and its 95 % interval."""
+    """The median of the differences of pairs, and its 95 % interval."""
     return median_interval([a - b for a, b in zip(ours, theirs)])
 
 
 def show_interval(interval, form):
-    """As a column of a table; `form` is of its ends."""
-    return f"{interval[0]:{form}} .. {interval[1]:{form}}" if interval else "none under 6"
+    """A cell of a table; `form` formats both ends."""
+    return f"{interval[0]:{form}} .. {interval[1]:{form}}" if interval else "needs 6 rounds"
 
 
 class Tolerance(NamedTuple):
-    """Within which two programs that time the same collective agree: relative from a size on, in seconds below it."""
+    """How far two programs that time the same collective may differ: a share of the time from a size on, seconds below it."""
 
     from_bytes: int
     share: float
     seconds: float
 
     def judge(self, size, ours, theirs):
-        """within, outside or, where the rounds spread too far to say, unclear."""
+        """within, outside, or unclear where the rounds spread too far to tell."""
         if size >= self.from_bytes:
             _, interval = ratio_interval(ours, theirs)
             least, most = 1 - self.share, 1 + self.share
@@ -69,7 +69,7 @@ class Tolerance(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """A row of the table: seconds per round of both programs, for one size; `label` tells rows of a size apart."""
+    """A row of the table: the seconds of both programs in each round, for one size; `label` distinguishes rows of equal size."""
 
     label: str
     size: int
@@ -78,7 +78,7 @@ class Agreement(NamedTuple):
 
 
 def agreement_table(rows, peer, tolerance):
-    """Both programs' times by size, and the verdicts of the rows."""
+    """The times of both programs by size, and the verdict of each row."""
     lines = [f"{'':12} {'bytes':>12} {peer + ' us':>16} {'roofmark us':>12} {'ratio':>7}  {'95 % interval':16}  "
              f"{'difference us':>13}  {'95 % interval':19}  verdict"]
     verdicts = []
@@ -94,7 +94,7 @@ def agreement_table(rows, peer, tolerance):
 
 
 def agreement_status(verdicts):
-    """The exit status: 1 where one is outside, else 3 where the rounds did not settle one, else 0."""
+    """The exit status: 1 if any verdict is outside, else 3 if any is unclear, else 0."""
     return 1 if "outside" in verdicts else 3 if "unclear" in verdicts else 0
 
 
@@ -102,39 +102,39 @@ def count_argument(text):
     """The type of a number of rounds or iterations."""
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError("from 1")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 up")
     return value
 
 
 def seconds_argument(text):
-    """The type of a time for one case."""
+    """The type of a time budget per case."""
     value = float(text)
     if not 0.001 <= value <= 3600:
-        raise argparse.ArgumentTypeError("from 0.001 to 3600")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0.001 to 3600")
     return value
 
 
 def words_argument(text):
-    """The type of an argument that is a command: split as a shell does it."""
+    """The type of an argument that is a command, split as a shell splits it."""
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if not words:
-        raise argparse.ArgumentTypeError("a command")
+        raise argparse.ArgumentTypeError("the command is empty")
     return words
 
 
 def sizes_argument(text):
-    """The type of --sizes: LEAST:MOST in bytes."""
+    """The type of --sizes: MIN:MAX in bytes."""
     match = re.fullmatch(r"(\d{1,15}):(\d{1,15})", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise argparse.ArgumentTypeError("LEAST:MOST in bytes")
+        raise argparse.ArgumentTypeError(f"'{text}' is not MIN:MAX in bytes")
     return int(match[1]), int(match[2])
 
 
 def messages(result, pattern, place):
-    """The records of a result whose names the expression finds, in place or out of place, by size: ceilings have a size too."""
+    """The records by size whose names match the pattern, in place or out of place."""
     found = {}
     for entry in result["benchmarks"]:
         message = entry["roofmark"].get("message", {})
@@ -144,62 +144,62 @@ def messages(result, pattern, place):
 
 
 def listed_collective(launcher, roofmark, device, collective, element, sizes, place="in|out"):
-    """The sizes, LEAST to MOST, at which roofmark-mpi has a collective over all ranks, their number, and what makes an expression
-    that finds the cases of some of these sizes."""
+    """The sizes within MIN:MAX at which roofmark-mpi lists a collective over all ranks, the number of ranks, and a function from
+    some of these sizes to a pattern that matches their cases."""
     listed = run([*launcher, roofmark, "list", "--suite", "baseline", "--device", device, "--filter", f"^{collective}/"])
     cases = re.findall(rf"^{collective}/{element}/bytes:(\d+)/ranks:(\d+)/(?:op:sum/)?place:(?:{place})/impl:\w+(?=\s|$)", listed,
                        re.MULTILINE)
     ranks = max((int(ranks) for _, ranks in cases), default=0)
     found = sorted({int(size) for size, of in cases if int(of) == ranks and sizes[0] <= int(size) <= sizes[1]})
     if not found:
-        raise CannotCompare(f"roofmark-mpi lists no {collective} in {element} of {sizes[0]} to {sizes[1]} bytes")
+        raise CannotCompare(f"roofmark-mpi lists no {element} {collective} from {sizes[0]} to {sizes[1]} bytes")
     return found, ranks, lambda those: (f"^{collective}/{element}/bytes:({'|'.join(map(str, those))})/ranks:{ranks}/"
                                         f"(op:sum/)?place:({place})/impl:\\w+$")
 
 
 def device_argument(*others):
-    """The type of --device: cuda:N, or one of the others."""
+    """The type of --device: cuda:N or one of the others."""
 
     def parse(text):
         if text not in others and not re.fullmatch(r"cuda:\d+", text):
-            raise argparse.ArgumentTypeError(" or ".join((*others, "cuda:N")))
+            raise argparse.ArgumentTypeError(f"'{text}' is not {' or '.join((*others, 'cuda:N'))}")
         return text
 
     return parse
 
 
 def run(command, accepted=(0,)):
-    """What a program prints; CannotCompare with its last words when it ends with another status."""
+    """The standard output of a command; raises CannotCompare with its last line if it ends with another status."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise CannotCompare(f"{command[0]}: {error.strerror}") from error
     if done.returncode not in accepted:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise CannotCompare(f"{' '.join(command)} ended with {done.returncode}" + (f": {said[-1]}" if said else ""))
+        raise CannotCompare(f"{' '.join(command)} ended with status {done.returncode}" + (f": {said[-1]}" if said else ""))
     return done.stdout
 
 
 def listed_names(roofmark, device, suite):
-    """The names of all cases of a suite that roofmark has for a device."""
+    """The names of all cases of a suite on a device."""
     return [case["name"] for case in json.loads(run([roofmark, "list", "--suite", suite, "--device", device, "--json"]))]
 
 
 def roofmark_result(roofmark, device, suite, pattern, command=("run",), launcher=()):
-    """The result file of a run of the suite's cases that a regular expression finds."""
+    """The result of a run of the cases that match the pattern."""
     with tempfile.TemporaryDirectory() as folder:
-        # A case that is wrong or not measured makes these statuses; the cases wanted are judged by their records.
+        # 1 and 3 mean that some case is wrong or was not measured; the records say which.
         run([*launcher, roofmark, *command, "--suite", suite, "--device", device, "--quiet", "--out", folder, "--filter", pattern],
             accepted=(0, 1, 3))
         try:
             with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
                 return json.load(file)
         except (OSError, ValueError) as error:
-            raise CannotCompare(f"roofmark left no readable result: {error}") from error
+            raise CannotCompare(f"roofmark wrote no readable result: {error}") from error
 
 
 def measurement(result, start):
-    """The measurement, in seconds per launch, of the case whose name starts so."""
+    """The measurement of the case whose name starts with `start`."""
     for entry in result["benchmarks"]:
         if entry["name"].startswith(start):
             return entry["roofmark"]["measurement"]

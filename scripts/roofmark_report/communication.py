@@ -10,7 +10,7 @@ LINKS = ("nvlink", "pcie", "interprocess", "network")
 # Keys that have a column of their own; the others make the variant.
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
-STRAGGLERS = ("slow_node", "slow_rank", "slow_link", "fingerprint")
+STRAGGLERS = ("slow_host", "slow_rank", "slow_link", "fingerprint")
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 
 
@@ -62,7 +62,7 @@ def members(result):
             (str(m["rank"]), m["rank"], "\n".join(f"{name}: {version}" for name, version in m["versions"].items())), m["host"],
             (str(m["local_rank"]), m["local_rank"], f"process {m['pid']}"), f"{m['device_name']} ({m['device_id']})", m.get("uuid", ""),
             m.get("pci_bus_id", ""), str(m["numa_node"]) if "numa_node" in m else "",
-            f"{len(cores)}: {', '.join(map(str, cores[:8]))}{', ...' if len(cores) > 8 else ''}" if cores else "", nics,
+            f"{', '.join(map(str, cores[:8]))}{f', ... ({len(cores)} in all)' if len(cores) > 8 else ''}", nics,
             (units.rate(m.get("nvlink_bytes_per_second"), "B"), m.get("nvlink_bytes_per_second", ""), m.get("nvlink_source", "")),
             (units.rate(m.get("pcie_bytes_per_second"), "B"), m.get("pcie_bytes_per_second", ""), m.get("pcie_source", ""))])
     return columns, rows
@@ -297,7 +297,7 @@ def collectives(result):
         ("variant", "", False), ("time, µs", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
         ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, µs", "", True),
         ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
-        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; out of place where that was measured", True),
+        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; of the out-of-place case where there is one", True),
         ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof by the bytes that remain where the network reduces", True),
         ("× ring", "Predicted ring time / measured time: above 1 is faster than a ring", True), ("p95, µs", "Over the samples of the slowest rank", True),
         ("p99, µs", "", True)]

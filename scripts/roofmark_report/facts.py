@@ -74,7 +74,8 @@ def conditions(result):
             for reason in {*block["before"]["throttle_reasons"], *block["after"]["throttle_reasons"]}:
                 reasons[reason] = reasons.get(reason, 0) + 1
     def span(values, form):
-        return f"{form(min(values))} to {form(max(values))}, median {form(statistics.median(values))}" if values else None
+        ends = dict.fromkeys((form(min(values)), form(max(values)))) if values else ()
+        return " to ".join(ends) + (f", median {form(statistics.median(values))}" if len(ends) > 1 else "") or None
 
     return facts([
         ("clock observed", span(clocks, units.clock)), ("power", span(powers, lambda v: f"{v:.0f} W")),

@@ -20,8 +20,8 @@ STATUSES = {
     "ok": "measured, and every check passed",
     "wrong": "wrong result: no time is reported",
     "failed": "could not be measured",
-    "not_run": "not reached, or out of memory",
-    "unsupported": "not possible on this device; no failure",
+    "not_run": "not reached, or too little memory",
+    "unsupported": "not possible on this device; not a failure",
 }
 SEVERITIES = ("error", "warning", "note")
 # Findings that make the ceilings uncertain.
@@ -31,8 +31,10 @@ FAMILIES = {
                 "(marked: after).",
     "stream": "Loops that move memory and compute almost nothing.",
     "gemm": "Matrix products D [m, n] = A [m, k] × B [k, n] by a library.",
+    "transpose": "The transpose of a matrix: each element is read once and written once.",
     "elementwise": "Element-wise operations of a model, and the gain from fusing several steps into one kernel.",
     "reductions": "Row-wise operations: softmax, norms, losses. At best, each row is read once and written once.",
+    "argmax": "The index of the maximum of each row, as in greedy decoding.",
     "gemv": "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.",
     "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
     "decode_attention": "Attention of one new token to a cache of keys and values: reading the cache is the limit.",
@@ -97,7 +99,7 @@ def group_findings(result):
         same = {}
         for finding in findings:
             same.setdefault(finding["text"], []).append(finding.get("case", ""))
-        made.append({"kind": kind.replace("_", " "), "meaning": findings[0]["advice"], "count": len(findings),
+        made.append({"kind": f"{findings[0]['severity']}: {kind.replace('_', ' ')}", "meaning": findings[0]["advice"], "count": len(findings),
                      "texts": [(text, [case for case in cases if case]) for text, cases in same.items()]})
     return made
 

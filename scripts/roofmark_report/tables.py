@@ -42,13 +42,13 @@ def ceilings_table(result):
             of("datasheet"), ("" if ridge is None else units.digits(ridge), "" if ridge is None else ridge, "")])
     return table("ceilings", [
         ("Resource", "The resource; its tooltip says where the figures come from", False),
-        ("Id", "Its name in the tables of cases and in roofmark list", False),
+        ("Id", "Its name in the tables of cases and in `roofmark list`", False),
         ("Measured", "The better of start and end: the roof for all results", True),
-        ("at the start", "Best probe before the suite", True), ("at the end", "Best probe after the suite", True),
+        ("Start", "Best probe before the suite", True), ("End", "Best probe after the suite", True),
         ("Drift", "Change from start to end; above 2 % is a finding", True),
         ("Theoretical", "From attributes read on the device: units x clock x operations per clock, or bus width x memory clock", True),
-        ("Reached", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
-        ("Reached", "Measured / datasheet", True),
+        ("of theor.", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
+        ("of datasheet", "Measured / datasheet", True),
         ("Ridge, FLOP/B", "Arithmetic intensity above which this ceiling, not DRAM, is the limit", True)], rows, empty=False)
 
 
@@ -82,7 +82,7 @@ def family_table(family, entries, titles):
         samples = m["samples"]["seconds"]
         throttled = sum(m["samples"]["throttled"])
         marks = ([f"throttled in {throttled} of {len(samples)} samples"] if throttled else []) + (
-            [] if m["settled"] else ["warm-up not settled"]) + (["the time budget ended before the interval was narrow enough"]
+            [] if m["settled"] else ["the warm-up did not settle"]) + (["the time budget ended before the interval was narrow enough"]
                                                                 if m["stopped_by"] == "budget" else [])
         notes = [f"{key}: {value}" for key, value in record["notes"].items()]
         rows.append([
@@ -101,12 +101,12 @@ def family_table(family, entries, titles):
     return table(f"family-{family}", [
         ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
         ("Median", "Time per launch; the tooltip shows the number of samples and launches per sample", True), ("95 % interval", "Of the median, from blocks apart in time", True),
-        ("Arithmetic", "Model FLOPs / median", True),
-        ("Memory", "Compulsory bytes / median", True),
+        ("Rate", "Model FLOPs / median", True),
+        ("Bandwidth", "Compulsory bytes / median", True),
         ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
-        ("of measured roof", "Minimum time on the measured ceilings / measured time", True),
-        ("of theoretical", "Minimum time on the theoretical ceilings / measured time", True),
-        ("at this clock", "The same, with the theoretical ceilings at the observed clock", True),
+        ("of roof", "Minimum time on the measured ceilings / median", True),
+        ("of theor., highest clock", "Minimum time on the theoretical ceilings at the highest clock / median", True),
+        ("of theor.", "Minimum time on the theoretical ceilings at the observed clock / median", True),
         ("Clock", "Observed directly after each block: the median", True),
-        ("Error", "Largest error found, of the allowed error", True), ("", "† throttled ‡ not settled * time budget ended", False)],
+        ("Error", "Largest error found of the allowed error", True), ("", "† throttled, ‡ not settled, * time budget ended", False)],
         rows, empty=False)

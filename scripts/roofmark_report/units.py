@@ -33,7 +33,7 @@ def seconds(value):
 
 
 def size(value):
-    return "" if value is None else scaled(value, "B")
+    return "" if value is None else f"{value:.0f} B" if value < 1000 and value == int(value) else scaled(value, "B")
 
 
 def capacity(value):

@@ -135,8 +135,8 @@ def h200(noise_seed=0):
                {"rows": 3, "columns": 5, "impl": "tiled", "cache": "cold"}, [[("dram", 60)]])
     for entry in maker.benchmarks:
         if entry["roofmark"]["measurement"]["samples"]["throttled"][0]:
-            maker.find("throttle", "the clock fell by 18 % to 1620 MHz under: power cap (in 5 of 5 blocks)", case=entry["name"])
-    maker.find("drift", "the fp8 tensor ceiling moved by -2.4 % between the start and the end of the run")
+            maker.find("throttle", "the clock fell by 18 % to 1620 MHz; throttle reason: power cap (in 5 of 5 blocks)", case=entry["name"])
+    maker.find("drift", "fp8 tensor: the ceiling moved by -2.4 % between the start and the end of the run")
     maker.find("unsettled", "two warm-up windows never agreed within 1 %", severity="note", case=maker.benchmarks[40]["name"])
     return maker.result(
         suite="baseline", arguments=["roofmark", "run", "--suite", "baseline", "--label", "synthetic=yes"],

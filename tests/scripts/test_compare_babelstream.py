@@ -139,7 +139,7 @@ cp "{self.folder}/result.json" "$2/"
         self.assertEqual(done.returncode, 0, done.stderr)
         calls = [line.split() for line in (self.folder / "log").read_text(encoding="utf-8").splitlines()]
         self.assertEqual([call[5] for call in calls if call[0] == "babelstream"], ["7", "7"])
-        self.assertEqual(done.stderr.count("means of 3 launches"), 1)
+        self.assertEqual(done.stderr.count("mean of 3 launches"), 1)
         self.assertIn("triad", done.stderr.splitlines()[-1])
         self.assertEqual(self.run_script("--runs", "1", self.babelstream, self.roofmark).returncode, 2)
 
@@ -155,7 +155,7 @@ cp "{self.folder}/result.json" "$2/"
         failing = self.program("failing", "echo out of memory >&2; exit 7\n")
         failed = self.run_script("--bytes", "49152", failing, self.roofmark)
         self.assertEqual(failed.returncode, 3)
-        self.assertIn("ended with 7: out of memory", failed.stderr)
+        self.assertIn("ended with status 7: out of memory", failed.stderr)
         self.assertEqual(self.run_script("--rounds", "0", self.babelstream, self.roofmark).returncode, 2)
 
 

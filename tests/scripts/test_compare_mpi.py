@@ -105,7 +105,7 @@ def test_the_programs_take_turns_and_the_rows_are_judged(tmp_path, osu):
     done = compare(osu(), roofmark)
     assert done.returncode == 0, done.stderr
     title, _, small, large = done.stdout.splitlines()
-    assert "2 ranks" in title and "mean, 6 rounds" in title
+    assert "2 ranks" in title and "mean of the slowest rank, 6 rounds" in title
     assert small.split() == ["8", "1.00", "1.50", "1.500", "1.500", "..", "1.500", "+0.50", "+0.50", "..", "+0.50", "within"]
     assert large.split()[:4] == ["131072", "10.00", "10.10", "1.010"] and large.split()[-1] == "within"
     logged = calls(tmp_path)
@@ -147,7 +147,7 @@ def test_what_cannot_be_compared_ends_with_3(tmp_path, osu):
                             ([executable(tmp_path / "failing", "#!/bin/bash\necho no room >&2; exit 7\n"), roofmark], "7: no room"),
                             ([osu(name="osu_old", columns=("Avg Latency(us)",)), roofmark], "no 'Max Latency(us)'"),
                             ([osu(), "/nonexistent/roofmark-mpi"], "No such file"),
-                            ([executable(tmp_path / "silent", "#!/bin/bash\n")], "no all_reduce of 8 to 8388608 bytes")]:
+                            ([executable(tmp_path / "silent", "#!/bin/bash\n")], "no all_reduce from 8 to 8388608 bytes")]:
         done = compare(*arguments)
         assert (done.returncode, done.stdout) == (3, ""), said
         assert said in done.stderr
@@ -164,7 +164,7 @@ def test_the_blocks_of_both_loops_are_judged_by_size(tmp_path):
     done = compare("--collective", "reduce", "--sizes", "8:131072", loops)
     assert done.returncode == 1, done.stderr
     title, _, small, large = done.stdout.splitlines()
-    assert "reduce, 3 ranks" in title and "median, 6 blocks" in title
+    assert "reduce, 3 ranks" in title and "median of the slowest rank, 6 blocks" in title
     assert (small.split()[0], small.split()[-1]) == ("8", "within")
     assert (large.split()[0], large.split()[3], large.split()[-1]) == ("131072", "1.040", "outside")
     assert calls(tmp_path) == ["mpi_plain_loop reduce --least 8 --most 131072 --blocks 6 --max-seconds 3".split()]

@@ -170,8 +170,8 @@ def test_a_row_gives_rates_and_how_many_times_faster():
 
 def test_the_summary_counts_the_shapes_that_fall_short():
     fine, slow, surely_slower = ("", 0.99, 1.001), ("", 0.97, 1.1), ("", 0.995, 0.999)
-    assert compare.summary("torch.mm", [fine]).startswith("torch.mm: geometric mean 0.990; no shape falls short")
-    assert "2 of 3 shapes fall short" in compare.summary("torch.mm", [fine, slow, surely_slower])
+    assert compare.summary("torch.mm", [fine]).startswith("torch.mm: geometric mean 0.990; roofmark is slower on no shape")
+    assert "slower on 2 of 3 shapes" in compare.summary("torch.mm", [fine, slow, surely_slower])
 
 
 @pytest.fixture(name="stage")
@@ -207,7 +207,7 @@ def test_the_whole_script_takes_turns(stage):
     assert title == "PyTorch 2.9.1+cu130, cuDNN 91900, NVIDIA H200; TFLOP/s"
     assert [line.split()[:2] for line in lines] == [[f"bf16/m:{size}/n:{size}/k:{size}", "torch.mm"] for size in (1024, 2048)]
     assert [line.split()[4:] for line in lines] == [["2.000", "2.000", "..", "2.000"]] * 2
-    assert verdict.startswith("torch.mm: geometric mean 2.000; no shape falls short")
+    assert verdict.startswith("torch.mm: geometric mean 2.000; roofmark is slower on no shape")
     turns = [line.split(": ")[1].split(",")[0] for line in done.stderr.splitlines()]
     assert turns == ["torch.mm", "torch.mm", "roofmark"] * 6
     calls = log.read_text(encoding="utf-8").splitlines()
@@ -236,7 +236,7 @@ def test_what_pytorch_cannot_do_is_said_and_the_rest_is_compared(stage):
     name = attention("tiled_wgmma", 1024)
     done = run(fake_torch(cannot="CUDNN_ATTENTION"), "attention", measured=[record(name, 0.25e-3)])
     assert done.returncode == 3
-    assert done.stderr.count("SDPA cudnn cannot do bf16/batch:1/heads:64/kv_heads:8/queries:1024/keys:1024/d:128/mask:none: "
+    assert done.stderr.count("SDPA cudnn cannot run bf16/batch:1/heads:64/kv_heads:8/queries:1024/keys:1024/d:128/mask:none: "
                              "No available kernel.\n") == 1
     assert "SDPA flash: geometric mean 2.000" in done.stdout and "cudnn:" not in done.stdout
 
@@ -256,7 +256,7 @@ def test_what_roofmark_cannot_do_is_said_and_the_rest_is_compared(stage):
 
 @pytest.mark.parametrize("torch, words", [("raise ImportError('nothing here')", "no PyTorch"),
                                           (fake_torch(version="2.4.1"), "older than 2.5"),
-                                          (fake_torch(available=False), "no GPU")])
+                                          (fake_torch(available=False), "no usable GPU")])
 def test_without_pytorch_or_a_gpu_it_says_so_and_ends_with_3(stage, torch, words):
     run, log = stage
     done = run(torch, "mm")

@@ -48,7 +48,7 @@ def test_writes_the_list_and_prints_its_last_line(tmp_path):
 def test_a_folder_without_kernels_is_an_error(tmp_path):
     done = list_kernels(tmp_path)
     assert done.returncode == 3
-    assert "is it a build folder" in done.stderr
+    assert "give the folder of a build with CUDA" in done.stderr
 
 
 def test_no_kernel_of_this_build_spills_on_hopper():

@@ -125,7 +125,7 @@ def test_the_status_is_the_launchers(place):
     (["--gpus"], 2, "--gpus needs a value"),
     (["--gpus", "0"], 2, "'0'"),
     (["--gpus", "two"], 2, "'two'"),
-    (["--hostfile", "/nonexistent"], 2, "/nonexistent cannot be read"),
+    (["--hostfile", "/nonexistent"], 2, "cannot read --hostfile /nonexistent"),
     (["--hostfile", "/dev/null"], 2, "names no host"),
     (["--program", "/nonexistent"], 3, "no roofmark-mpi"),
 ], ids=str)

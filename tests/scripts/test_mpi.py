@@ -212,14 +212,14 @@ def test_a_killed_rank_leaves_nobody_waiting(tmp_path, killed):
     nobody_left(out)
     # MPICH's launcher ends all at once and says itself which process on which host was the first.
     named = not ranks.launcher_is("HYDRA")
-    assert not named or f"rank {killed} ({HOST}) ended without a word" in done.stderr
+    assert not named or f"rank {killed} ({HOST}) ended unexpectedly" in done.stderr
     if killed == 0 or not named:
         # Nobody completed the file; the journal has what was measured.
         subprocess.run([ROOFMARK, "recover", out], check=True, capture_output=True)
     result = ranks.load(out)
     assert len(result["benchmarks"]) == LINKS + 1 and not result["complete"]
     if killed == 1 and named:
-        assert [record["reason"] for record in others_of(result, "failed").values()] == [f"rank 1 ({HOST}) ended without a word"]
+        assert [record["reason"] for record in others_of(result, "failed").values()] == [f"rank 1 ({HOST}) ended unexpectedly"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
@@ -324,7 +324,7 @@ def test_the_count_of_what_is_around_the_launcher_is_not_its_own(variable):
 def test_another_count_than_expected_is_refused(tmp_path):
     out = tmp_path / "out"
     done = ranks.run(3, *SMALL, "--out", out, "--expect-ranks", 4)
-    assert (done.returncode, said(done)) == (2, ["roofmark-mpi: --expect-ranks 4, and there are 3"])
+    assert (done.returncode, said(done)) == (2, ["roofmark-mpi: --expect-ranks 4, but 3 ranks started"])
     assert not out.exists()
     done = ranks.run(2, "info", "--device", "cpu", "--expect-ranks", 2)
     assert done.returncode == 0

@@ -108,7 +108,7 @@ def hosts(tmp_path):
 
 
 def guilty(result):
-    return [finding for finding in result["findings"] if finding["kind"] in ("slow_rank", "slow_node", "slow_link")]
+    return [finding for finding in result["findings"] if finding["kind"] in ("slow_rank", "slow_host", "slow_link")]
 
 
 def test_a_limited_link_is_measured(hosts, tmp_path):

@@ -98,8 +98,8 @@ def test_the_kinds_of_findings_that_the_report_knows_are_those_of_the_schema():
 def test_findings_stand_by_severity_with_their_advice(h200):
     h200["findings"] += [{"kind": "above_theoretical", "severity": "error", "text": "too fast", "advice": "Report it.", "case": "a/b"}]
     groups = report.group_findings(h200)
-    assert groups[0] == {"kind": "above theoretical", "meaning": "Report it.", "count": 1, "texts": [("too fast", ["a/b"])]}
-    assert groups[-1]["kind"] == "unsettled"
+    assert groups[0] == {"kind": "error: above theoretical", "meaning": "Report it.", "count": 1, "texts": [("too fast", ["a/b"])]}
+    assert groups[-1]["kind"] == "note: unsettled"
     h200["unmeasured"].clear()
     assert report.verdict(h200)[0] == "warn"
 

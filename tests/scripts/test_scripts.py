@@ -131,7 +131,7 @@ def test_a_stage_that_fails_shows_the_end_of_its_log(checkout, bare):
     assert result.returncode == 3
     assert result.stdout == "break it ... failed\n"
     assert "the reason\n" in result.stderr
-    log = Path(result.stderr.split("all that it printed: ")[1].strip())
+    log = Path(result.stderr.split("its whole output is in ")[1].strip())
     assert log.read_text() == "the reason\n"
 
 

@@ -140,5 +140,5 @@ exec env LD_PRELOAD={os.environ['ROOFMARK_MPI_FAULT']} ROOFMARK_FAULT='{words}' 
     program.chmod(0o755)
     status, log, out = batch(slurm, tmp_path, *SMALL, ROOFMARK_PMI=PMI, ROOFMARK_MPI=str(program))
     assert status not in (0, 1, 2, 130), log
-    assert "rank 1 (" in log and "ended without a word" in log
+    assert "rank 1 (" in log and "ended unexpectedly" in log
     assert not ranks.load(out)["complete"]

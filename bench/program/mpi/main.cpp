@@ -41,17 +41,17 @@ int main_command(int argc, char** argv, Self& self) {
   TeamOptions options;
   options.run.arguments.assign(argv, argv + argc);
 
-  CLI::App app(
-      "roofmark-mpi measures the links between the ranks that mpirun or srun started, one per GPU, and finds stragglers.",
-      "roofmark-mpi");
+  CLI::App app("roofmark-mpi measures the links between ranks (one per GPU, started by mpirun or srun) and finds stragglers.",
+               "roofmark-mpi");
   app.set_version_flag("--version", version_text("roofmark-mpi"));
+  app.footer(kExitStatusHelp);
   app.require_subcommand(1);
 
-  const std::string devices = "auto, cpu, or cuda (each rank uses the GPU of its number on the host)";
+  const std::string devices = "auto, cpu, or cuda (local rank N uses GPU N of its host)";
   const auto add = [&](const char* name, const char* help) {
     CLI::App* command = app.add_subcommand(name, help);
-    command->add_option("--expect-ranks", options.expect_ranks, "stop unless there are this many ranks")
-        ->check(CLI::Range(1, 1 << 24));
+    command->add_option("--expect-ranks", options.expect_ranks, "stop unless exactly this many ranks started")
+        ->check(between(1, 1 << 24));
     return command;
   };
   std::vector<std::string> labels;
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   using namespace roofmark;
   Self self;
   bool alone = false;
-  // What all ranks throw alike rank 0 says for them; for what happened to one alone it speaks itself.
+  // Rank 0 reports what all ranks throw; a rank reports itself what happened to it alone.
   const auto speaker = [&](const std::exception& error) -> std::string {
     alone = !dynamic_cast<const UsageError*>(&error) && !dynamic_cast<const TeamError*>(&error);
     if (!alone) return self.rank == 0 ? "roofmark-mpi" : "";

@@ -43,10 +43,9 @@ int local_rank(const std::vector<std::string>& hosts, int rank) {
 /// `auto` takes GPUs if every rank sees one and the CPU if none does.
 std::string choose_device(MpiTeam& team, const std::string& value, int local, std::string& note) {
   if (value != "auto" && value != "cuda" && value != "cpu") {
-    throw UsageError(
-        fmt::format("--device {}: each rank uses the GPU of its number on the host; give auto, cuda or cpu", value));
+    throw UsageError(fmt::format("--device {}: local rank N uses GPU N of its host; give auto, cuda or cpu", value));
   }
-  const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this build has no GPU part"};
+  const CudaDevices cuda = cuda_devices ? cuda_devices() : CudaDevices{{}, "this roofmark was built without CUDA"};
   std::string wanted = value;
   if (wanted == "auto") {
     const std::vector<std::size_t> counts = team.gather(cuda.ordinals.size());
@@ -57,10 +56,10 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
                         false);
     }
     wanted = without == 0 ? "cuda" : "cpu";
-    if (without != 0) note = fmt::format("no GPU ({}); measuring the CPUs and MPI between them", cuda.reason);
+    if (without != 0) note = "no GPU can be used, so the CPUs and MPI between them are measured: " + cuda.reason;
   }
   if (wanted == "cpu") return "cpu";
-  if (cuda.ordinals.empty()) throw DeviceError(cuda.reason, false);
+  if (cuda.ordinals.empty()) throw DeviceError("no GPU can be used: " + cuda.reason, false);
   return fmt::format("cuda:{}", cuda.ordinals[static_cast<std::size_t>(local) % cuda.ordinals.size()]);
 }
 
@@ -304,12 +303,12 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
     if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
       throw UsageError(
           fmt::format("MPI reports {} rank{}, the launcher {} ({}): this program was built with a different MPI from "
-                      "the one that started it, so each process runs alone",
+                      "the one that started it, so each process runs alone; use the launcher of that MPI",
                       size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
     }
     if (options.expect_ranks && *options.expect_ranks != size) {
       throw UsageError(
-          fmt::format("--expect-ranks {}, but there {} {}", *options.expect_ranks, size == 1 ? "is" : "are", size));
+          fmt::format("--expect-ranks {}, but {} rank{} started", *options.expect_ranks, size, size == 1 ? "" : "s"));
     }
     return true;
   });

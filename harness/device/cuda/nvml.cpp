@@ -137,7 +137,7 @@ void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
   };
   constexpr Generation kGenerations[] = {{2.5e9, 8.0 / 10, "8b/10b"},      {5e9, 8.0 / 10, "8b/10b"},
                                          {8e9, 128.0 / 130, "128b/130b"},  {16e9, 128.0 / 130, "128b/130b"},
-                                         {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 bytes of a flit's 256"}};
+                                         {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 of 256 bytes per flit"}};
   const unsigned generation = details.at("pcie_generation_max"), width = details.at("pcie_width");
   if (generation == 0 || generation > std::size(kGenerations)) return;
   const Generation& link = kGenerations[generation - 1];

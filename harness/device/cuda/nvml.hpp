@@ -25,7 +25,7 @@ class Nvml {
   /// The driver's, loaded once; knows no function where it cannot be loaded.
   static const Nvml& driver();
 
-  /// Calls a function of NVML, all of which return 0 for success; false when it fails or is not there. The arguments' types
+  /// Calls a function of NVML, which returns 0 for success; false when it fails or is not there. The arguments' types
   /// are those of NVML's declaration; its enumerations are ints.
   template <class... Arguments>
   bool call(const char* symbol, Arguments... arguments) const {

@@ -91,7 +91,7 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
   };
   for (const auto& [node, seen] : worst_first(nodes)) {
-    findings.push_back({FindingKind::slow_node,
+    findings.push_back({FindingKind::slow_host,
                         fmt::format("{}: its best pair {} takes {:.2f} times the median of the hosts{} ({})", node,
                                     places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
                         {}});
@@ -151,7 +151,7 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
                      who, whom, seen.times, cases, seen.worst.times, words(seen.worst), seen.where),
          {}});
   };
-  for (const auto& [node, seen] : worst_first(nodes)) say(FindingKind::slow_node, node, "hosts", seen);
+  for (const auto& [node, seen] : worst_first(nodes)) say(FindingKind::slow_host, node, "hosts", seen);
   for (const auto& [rank, seen] : worst_first(ranks)) say(FindingKind::slow_rank, places.describe(rank), "ranks", seen);
 }
 

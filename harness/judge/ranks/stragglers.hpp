@@ -28,7 +28,7 @@ struct Slowest {
 /// All ranks of a collective take nearly the same time, the slowest one's, so pairs tell. By kind of pair (within a host,
 /// between hosts) and size, a rank's score is the time of its best pair, a host's score that of its ranks' best pair. A slow
 /// link to host C slows the pairs A-C and B-C; only C has no fast pair. A rank is a slow_rank if its score exceeds the median
-/// by 10 % and by 5 scaled median absolute deviations. A host with several ranks is a slow_node by the same rule, and its
+/// by 10 % and by 5 scaled median absolute deviations. A host with several ranks is a slow_host by the same rule, and its
 /// ranks are then not reported. A slow_link is a pair that takes over 1.2 times the worse of its ranks' scores, and whose
 /// ratio to it exceeds the other pairs' by 5 deviations (else every pair across two sockets would be one).
 ///

@@ -99,7 +99,7 @@ void Channel::say_where(std::int64_t late_steps) {
   const double seconds = now.waiting_seconds;
   const std::string duration = seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
   const std::string who = setup_.describe(setup_.rank);
-  print(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: {}{}", who, duration, what)
+  print(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: for {}{}", who, duration, what)
                                 : fmt::format("{} has waited for {}{}", who, duration, what));
 }
 

@@ -74,7 +74,7 @@ Report report(const std::vector<RankState>& ranks, double timeout_seconds, const
   const auto add = [&](const std::vector<int>& which, const std::string& what) {
     if (!which.empty()) parts.push_back(name_all(which, describe) + what);
   };
-  add(killed, " ended without a word");
+  add(killed, " ended unexpectedly");
   // MPI tells the peers of a killed rank, which makes them fail too.
   if (killed.empty()) add(failed, " failed");
   add(silent,
@@ -90,7 +90,7 @@ Report report(const std::vector<RankState>& ranks, double timeout_seconds, const
     standstill.reason = fmt::format("no progress for {:g} s", timeout_seconds);
     if (parts.empty() && ranks.size() > 1) {
       parts.emplace_back(
-          "all ranks arrived and none goes on: the network or a link between them is to blame, or this takes longer than "
+          "all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than "
           "--timeout");
     }
   }

@@ -22,7 +22,7 @@ struct Position {
 
 /// What rank 0 knows of a rank.
 struct RankState {
-  enum class Link { absent, joined, ended, failed, left };  ///< ended: without a word; left: after a bye
+  enum class Link { absent, joined, ended, failed, left };  ///< ended: unexpectedly; left: after a bye
   Link link = Link::absent;
   bool answered = false;
   Position position;  ///< of the last answer; after a bye its steps

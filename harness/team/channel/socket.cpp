@@ -126,7 +126,7 @@ void reserve_descriptors(std::size_t count, const std::string& what) {
   }
   throw std::system_error(
       EMFILE, std::generic_category(),
-      fmt::format("{} needs {} file descriptors and may have {} (ulimit -n)", what, needed, limit.rlim_max));
+      fmt::format("{} needs {} file descriptors, the limit is {} (ulimit -n)", what, needed, limit.rlim_max));
 }
 
 }  // namespace roofmark::channel

@@ -32,7 +32,8 @@ MpiSession::MpiSession(int* argc, char*** argv) {
   int provided = 0;
   // Only one thread calls MPI; others (OpenMP's, the channel's) exist beside it.
   check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
-  if (provided < MPI_THREAD_FUNNELED) throw DeviceError("this MPI allows no threads at all (MPI_THREAD_FUNNELED)", false);
+  if (provided < MPI_THREAD_FUNNELED)
+    throw DeviceError("this MPI supports no threads: roofmark-mpi needs MPI_THREAD_FUNNELED", false);
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 }
 

@@ -422,7 +422,8 @@ class CudnnPlan final : public AttentionPlan {
         if (refusal == CUDNN_STATUS_SUCCESS) {
           workspace_bytes_ = static_cast<std::size_t>(get<std::int64_t>(plan_, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
           if (workspace_bytes_ > kMostWorkspaceBytes) {
-            throw Unsupported("cuDNN's fused attention asks for " + std::to_string(workspace_bytes_) + " bytes of workspace");
+            throw Unsupported("cuDNN's fused attention needs " + std::to_string(workspace_bytes_) +
+                              " bytes of workspace, more than " + std::to_string(kMostWorkspaceBytes));
           }
           algorithm_ = describe(configuration);
           return;

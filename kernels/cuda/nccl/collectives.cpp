@@ -42,7 +42,7 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(const std::string& unique_id, int size, int rank) : size_(size), rank_(rank) {
     require_gpu();
     ncclUniqueId id{};
-    if (unique_id.size() != sizeof(id)) throw std::invalid_argument("not a unique id of NCCL");
+    if (unique_id.size() != sizeof(id)) throw std::invalid_argument("not an NCCL unique id");
     std::memcpy(&id, unique_id.data(), sizeof(id));
     int device = 0;
     check(cudaGetDevice(&device));
@@ -108,7 +108,7 @@ class NcclCommunicator final : public Communicator {
   }
 
   std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) override {
-    if (buffer == Buffer::plain) throw std::invalid_argument("plain memory is the device's own");
+    if (buffer == Buffer::plain) throw std::invalid_argument("the device allocates plain buffers");
     if (buffer == Buffer::symmetric && !nccl_.window_register) throw Unsupported(nccl_.name() + " has no symmetric windows");
     const OnDevice here(comm_->device());
     bytes = std::max<std::size_t>(bytes, 1);
@@ -123,7 +123,7 @@ class NcclCommunicator final : public Communicator {
     const bool all_have = buffer == Buffer::registered || least(thrown ? 0 : 1) == 1;
     if (thrown) std::rethrow_exception(thrown);
     // The team reports its most severe error, which is that of the rank that knows the reason.
-    if (!all_have) throw Unsupported("another rank has no memory for its part of the window");
+    if (!all_have) throw Unsupported("another rank has too little memory for its part of the window");
     void* handle = nullptr;
     attempt([&] {
       check(buffer == Buffer::registered ? nccl_.comm_register(comm_->get(), data.get(), bytes, &handle)

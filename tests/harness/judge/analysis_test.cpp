@@ -48,7 +48,7 @@ TEST(Analysis, NoResultRaisesItsOwnRoof) {
   EXPECT_DOUBLE_EQ(*analysis.roofline.find(resource::dram)->empirical(), 1e12);
   EXPECT_DOUBLE_EQ(*records[1].placement->of_empirical, 2);
   ASSERT_TRUE(has(analysis.findings, FindingKind::above_empirical));
-  EXPECT_NE(analysis.findings.back().text.find("DRAM roof"), std::string::npos);
+  EXPECT_NE(analysis.findings.back().text.find("ceiling (DRAM)"), std::string::npos);
 }
 
 TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
@@ -124,7 +124,8 @@ TEST(Analysis, ThrottlingSaysHowFarTheClockFellAndWhy) {
   records[0].measurement->blocks[0].after.throttle_reasons = {"power cap"};
   const Analysis analysis = analyze(theoretical, records, {});
   ASSERT_TRUE(has(analysis.findings, FindingKind::throttle));
-  EXPECT_EQ(analysis.findings.front().text, "the clock fell by 12 % to 1760 MHz under: power cap (in 1 of 5 blocks)");
+  EXPECT_EQ(analysis.findings.front().text,
+            "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (in 1 of 5 blocks)");
 }
 
 TEST(Analysis, ExitStatus) {

@@ -140,7 +140,7 @@ TEST(HealthyMachines, AttentionWithExponentialsByPolynomial) {
   roofline.at(resource::exp).first = 4.6e12;
   roofline.at(resource::bf16_tensor).first = 2.0e15;
   const Judged judged = judge(std::move(roofline), attention);
-  // The probe of the exponentials did not miss its ceiling: the doubt says more than "above the empirical roof" would.
+  // The probe of the exponentials did not miss its ceiling: the doubt says more than "above the measured ceiling" would.
   EXPECT_THAT(judged.kinds(), ElementsAre(FindingKind::above_theoretical));
   EXPECT_THAT(judged.analysis.findings[0].text, HasSubstr("1.18 times the theoretical ceiling"));
   EXPECT_EQ(judged.record.placement->bound_by, "exp");
@@ -160,7 +160,8 @@ TEST(HealthyMachines, ABlockUnderAPowerCapWhoseClockIsReadAfterItsLastLaunch) {
   record.measurement->clock_hz = 1200e6;
   const Judged judged = judge(theoretical_roofline(h200), record);
   EXPECT_THAT(judged.kinds(), ElementsAre(FindingKind::throttle));
-  EXPECT_EQ(judged.analysis.findings[0].text, "the clock fell by 39 % to 1200 MHz under: power cap (in 5 of 5 blocks)");
+  EXPECT_EQ(judged.analysis.findings[0].text,
+            "the clock fell by 39 % to 1200 MHz; throttle reason: power cap (in 5 of 5 blocks)");
   EXPECT_NEAR(*judged.record.placement->of_theoretical_clock, 0.95 * 1700 / 1200, 1e-9);
   for (const Ceiling& ceiling : judged.analysis.roofline.ceilings()) EXPECT_FALSE(ceiling.doubtful) << ceiling.resource.id;
 }

@@ -59,7 +59,7 @@ TEST(TeamWatch, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
   EXPECT_THAT(second.said,
               testing::MatchesRegex(
                   "rank 1 \\(node1\\) has waited for [0-9.]+ s in all_reduce/fp32/bytes:8/ranks:3/impl:mpi, timing\n"));
-  EXPECT_THAT(late.said, testing::MatchesRegex("rank 2 \\(node2\\) has not arrived where the others wait: [0-9.]+ s in "
+  EXPECT_THAT(late.said, testing::MatchesRegex("rank 2 \\(node2\\) has not arrived where the others wait: for [0-9.]+ s in "
                                                "all_reduce/fp32/bytes:8/ranks:3/impl:mpi, timing\n"));
   for (const auto* rank : {&first, &second, &late}) EXPECT_EQ(rank->status, kLeft);
 }
@@ -109,7 +109,7 @@ TEST(TeamWatch, ARankThatIsKilledIsNamedAtOnce) {
   for (const int rank : {0, 1}) team.go(rank);
   team.signal(2, SIGKILL);
   const auto first = team.end(0), second = team.end(1);
-  EXPECT_THAT(first.said, HasSubstr(found("rank 2 (node2) ended without a word", "never [] silent [] ended [2]")));
+  EXPECT_THAT(first.said, HasSubstr(found("rank 2 (node2) ended unexpectedly", "never [] silent [] ended [2]")));
   EXPECT_EQ(count(first.said, "FOUND"), 1u);
   EXPECT_EQ(first.status, kLeft);
   EXPECT_EQ(second.status, kLeft);
@@ -125,7 +125,7 @@ TEST(TeamWatch, WhenRank0IsKilledEachSaysSoAndLeaves) {
   for (const int rank : {1, 2}) {
     const auto end = team.end(rank);
     EXPECT_EQ(end.status, kLeft);
-    EXPECT_THAT(end.said, HasSubstr(fmt::format("{} leaves: rank 0 (node0) ended without a word\n", describe(rank))));
+    EXPECT_THAT(end.said, HasSubstr(fmt::format("{} leaves: rank 0 (node0) ended unexpectedly\n", describe(rank))));
   }
 }
 
@@ -161,8 +161,8 @@ TEST(TeamWatch, WhereAllArrivedTheNetworkIsToBlame) {
   for (const int rank : {0, 1, 2}) team.await(rank);
   for (const int rank : {0, 1, 2}) team.go(rank);
   const auto first = team.end(0);
-  EXPECT_THAT(first.said, HasSubstr(found("no progress for 0.3 s: all ranks arrived and none goes on: the network or a link "
-                                          "between them is to blame, or this takes longer than --timeout",
+  EXPECT_THAT(first.said, HasSubstr(found("no progress for 0.3 s: all ranks arrived and none proceeds: the network or a link "
+                                          "failed, or this step takes longer than --timeout",
                                           "never [] silent [] ended []")));
   for (const int rank : {1, 2}) EXPECT_THAT(team.end(rank).said, HasSubstr(describe(rank) + " has waited for "));
 }

@@ -196,8 +196,9 @@ TEST(Joining, ALimitOfDescriptorsThatIsTooLowIsSaid) {
       const TeamWatch first(setup_of(0, 1000), "");
     } catch (const std::system_error& error) {
       const std::string what = error.what();
-      ::_exit(what.find("of 1000 ranks") != std::string::npos && what.find("may have 64 (ulimit -n)") != std::string::npos ? 0
-                                                                                                                           : 1);
+      ::_exit(what.find("of 1000 ranks") != std::string::npos && what.find("the limit is 64 (ulimit -n)") != std::string::npos
+                  ? 0
+                  : 1);
     }
     ::_exit(2);
   }

@@ -46,14 +46,14 @@ TEST(Report, ARankThatDoesNotAnswerExplainsWhyOthersAreBehind) {
 TEST(Report, ADeadRankNeedsNoTimeout) {
   const Report found = of({answered(5, 1), {Link::ended, false, {}}, {Link::failed, false, {}}});
   ASSERT_TRUE(found.standstill);
-  EXPECT_EQ(found.standstill->reason, "rank 1 ended without a word");
+  EXPECT_EQ(found.standstill->reason, "rank 1 ended unexpectedly");
   EXPECT_THAT(found.standstill->ended, ElementsAre(1, 2));
 }
 
 TEST(Report, AllRanksAtOneStepBlameTheNetwork) {
   const Report found = of({answered(5, 10), answered(5, 10)});
   ASSERT_TRUE(found.standstill);
-  EXPECT_THAT(found.standstill->reason, testing::HasSubstr("all ranks arrived and none goes on"));
+  EXPECT_THAT(found.standstill->reason, testing::HasSubstr("all ranks arrived and none proceeds"));
 }
 
 TEST(Report, ARestingRankHoldsTheOthersOnlyIfItHasNotArrived) {
