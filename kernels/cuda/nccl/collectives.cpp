@@ -51,25 +51,23 @@ constexpr int steps_of(Collective op) { return op == Collective::ping_pong ? 2 :
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(std::unique_ptr<NcclRank> comm, int size, int rank, NcclChoices<Kind> choices)
-      : size_(size), rank_(rank), comm_(std::move(comm)), choices_(std::move(choices)) {
+  /// `capability`: the minimum over the ranks' GPUs, or this one's until the ranks agree.
+  NcclCommunicator(std::unique_ptr<NcclRank> comm, int size, int rank, int capability, NcclChoices<Kind> choices)
+      : size_(size), rank_(rank), comm_(std::move(comm)), least_capability_(capability), choices_(std::move(choices)) {
     const OnDevice here(comm_->device());
     side_ = make_side_stream();
     fork_ = make_order_event();
     join_ = make_order_event();
-    least_capability_ = capability_of(comm_->device());
   }
 
-  /// Takes the minimum over all ranks, so that all give the same answer in supports(). Waits for them.
+  /// Waits for the other ranks, so that all give the same answer in supports().
   void agree_on_capability() {
-    if (size_ > 1) {
-      void* flag = nullptr;
-      check(cudaMalloc(&flag, sizeof(int)));
-      agreed_.reset(flag);
-    }
+    if (size_ == 1) return;
+    void* flag = nullptr;
+    check(cudaMalloc(&flag, sizeof(int)));
+    agreed_.reset(flag);
     least_capability_ = least(least_capability_);
   }
-  void agree_on_capability(int least) { least_capability_ = least; }
 
   int size() const override { return size_; }
   int rank() const override { return rank_; }
@@ -367,7 +365,7 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<NcclRank> comm_;
   SideStream side_;
   OrderEvent fork_, join_;
-  int least_capability_ = 0;
+  int least_capability_;
   std::shared_ptr<Ranges> ranges_ = std::make_shared<Ranges>();
   NcclChoices<Kind> choices_;
   std::string calls_;  ///< made by the last collective, where NCCL has no call of its name
@@ -393,7 +391,8 @@ std::unique_ptr<Communicator> create(const std::string& unique_id, int size, int
     check(Nccl::loaded().comm_init_rank(&made, size, id, rank));
     comm = std::make_unique<NcclRank>(made, device);
   });
-  auto communicator = std::make_unique<NcclCommunicator>(std::move(comm), size, rank, std::move(choices));
+  auto communicator =
+      std::make_unique<NcclCommunicator>(std::move(comm), size, rank, capability_of(device), std::move(choices));
   communicator->agree_on_capability();
   return communicator;
 }
@@ -413,10 +412,8 @@ std::vector<std::unique_ptr<Communicator>> create_all(const std::vector<int>& de
   });
   std::vector<std::unique_ptr<Communicator>> all;
   for (int rank = 0; rank < size; ++rank) {
-    auto communicator =
-        std::make_unique<NcclCommunicator>(std::move(comms[static_cast<std::size_t>(rank)]), size, rank, choices);
-    communicator->agree_on_capability(least);
-    all.push_back(std::move(communicator));
+    all.push_back(
+        std::make_unique<NcclCommunicator>(std::move(comms[static_cast<std::size_t>(rank)]), size, rank, least, choices));
   }
   return all;
 }
