@@ -448,7 +448,7 @@ def test_the_gpus_of_a_process_reduce_together_under_the_roof_of_their_links(two
     record = found.record(REDUCED)
     assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
     assert {"of_empirical", "of_theoretical"} <= set(record["placement"])
-    assert [demand["resource"] for phase in record["work"] for demand in phase] == ["nvlink"]
+    assert [demand["resource"] for phase in record["work"]["phases"] for demand in phase] == ["nvlink"]
     assert record["notes"]["library"] == "NCCL 2.28.9" and record["notes"]["transport"] == "P2P/CUMEM"
     assert "team" not in found.result
     assert "NVLink" in found.stdout and "NVLink" in report_of(found, found.out)
