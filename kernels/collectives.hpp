@@ -183,33 +183,25 @@ class Communicator {
   virtual std::string library() const = 0;
 };
 
+/// The call of one of this process's ranks.
+struct RankCall {
+  Communicator* communicator = nullptr;
+  CollectiveCall call;
+};
+
 /// Communicators over NCCL, which is loaded at its first use; without it these throw Unsupported.
 struct NcclKernels {
   /// Made on one rank, for all ranks that create() a communicator together.
   std::string (*unique_id)();
   /// One rank, on the calling thread's current device. Throws DeviceError with NCCL's text.
   std::unique_ptr<Communicator> (*create)(const std::string& unique_id, int size, int rank);
+  /// All ranks, one per device, for the calling thread; `devices` are distinct CUDA ordinals. They have no symmetric memory.
+  std::vector<std::unique_ptr<Communicator>> (*create_all)(const std::vector<int>& devices);
+  /// Enqueues the same collective on ranks that create_all() made. `stream` is of the first one's device; the other devices'
+  /// own streams fork from it and join it.
+  void (*enqueue_all)(const std::vector<RankCall>& calls, Stream stream);
   /// 22809 for 2.28.9.
   int (*version)();
-};
-
-/// All-reduce over several GPUs of this host from one process: a plan that owns their communicators.
-class NodeAllReduce {
- public:
-  virtual ~NodeAllReduce() = default;
-  /// out[d][i] = the reduction over the devices of in[d][i], i < count; in[d] and out[d] are device d's, and may be the same.
-  /// Enqueues on `stream` of the first device, from which the other devices' own streams fork and which they join.
-  virtual void launch(const std::vector<const void*>& in, const std::vector<void*>& out, std::size_t count, DataType type,
-                      Reduction reduction, Stream stream) = 0;
-  virtual bool supports(DataType type, Reduction reduction) const = 0;
-  virtual std::vector<std::pair<std::string, std::string>> notes() const = 0;
-  virtual void check_health() = 0;
-  virtual std::string library() const = 0;
-};
-
-struct NodeCollectiveKernels {
-  /// `devices`: distinct CUDA ordinals. Throws Unsupported without NCCL, DeviceError with NCCL's text.
-  std::unique_ptr<NodeAllReduce> (*all_reduce)(const std::vector<int>& devices);
 };
 
 /// Test data of the ranks: small integers, scattered by a hash of the seed, so that every sum is exact in any order.
@@ -235,7 +227,6 @@ struct CollectiveDataKernels {
 namespace cuda {
 ROOFMARK_KERNELS CollectiveDataKernels collective_data;
 ROOFMARK_KERNELS NcclKernels nccl;
-ROOFMARK_KERNELS NodeCollectiveKernels node_collectives;
 }  // namespace cuda
 namespace cpu {
 ROOFMARK_KERNELS CollectiveDataKernels collective_data;

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/families/collective_case.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "bench/families/collective_traffic.hpp"
@@ -24,16 +25,6 @@ const Resource* inside_resource(const Fabric& fabric, Backend backend) {
 
 }  // namespace
 
-std::vector<std::vector<int>> groups_of(const std::vector<int>& colours) {
-  std::map<int, std::vector<int>> by_colour;
-  for (std::size_t rank = 0; rank < colours.size(); ++rank) {
-    if (colours[rank] >= 0) by_colour[colours[rank]].push_back(static_cast<int>(rank));
-  }
-  std::vector<std::vector<int>> groups;
-  for (auto& [colour, ranks] : by_colour) groups.push_back(std::move(ranks));
-  return groups;
-}
-
 int ranks_of(const Point& point) {
   std::size_t most = 0;
   for (const std::vector<int>& group : groups_of(point.colours)) most = std::max(most, group.size());
@@ -51,7 +42,20 @@ std::size_t bytes_of(const Point& point) {
   return chunk_of(point) * chunks * size_of(point.type);
 }
 
-std::vector<int> everyone(const Fabric& fabric) { return std::vector<int>(fabric.members.size(), 0); }
+std::string lacks(const Communicator& communicator, const Point& point) {
+  const auto without = [&](const std::string& what) {
+    return fmt::format("{} has no {}: {}", communicator.library(), name(point.op), what);
+  };
+  if (!communicator.supports(point.op, point.type, point.reduction)) {
+    return without(fmt::format("{} of {}", name(point.reduction), name(point.type)));
+  }
+  if (point.in_place && communicator.in_place_offset(point.op) < 0) return without("in place");
+  if (!point.in_place && !communicator.out_of_place(point.op)) return without("out of place");
+  if (chunk_of(point) > communicator.most_elements()) {
+    return without(fmt::format("more than {} elements", communicator.most_elements()));
+  }
+  return {};
+}
 
 Work collective_work(const Listing& listing, const Point& point) {
   const auto bytes = static_cast<double>(bytes_of(point));
@@ -93,6 +97,7 @@ Case collective_case(const Listing& listing, const Point& point) {
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t chunks = counts_total(point.op) ? (point.op == Collective::all_to_all ? 2 * n : n + 1) : 2;
   c.slot_bytes = chunks * chunk * size_of(point.type) + 512;
+  c.shared_bytes = 2 * std::min(chunk, kVerifiedPiece) * sizeof(double);
   Message message;
   if (point.op == Collective::send_recv) message.pattern = Pattern::neighbours;
   if (point.op == Collective::ping_pong) message.pattern = Pattern::pairs;

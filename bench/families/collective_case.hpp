@@ -25,8 +25,6 @@ struct Point {
   int round = -1;  ///< of ping_pong
 };
 
-/// The ranks of each communicator.
-std::vector<std::vector<int>> groups_of(const std::vector<int>& colours);
 /// Of the largest communicator.
 int ranks_of(const Point& point);
 /// Elements of a chunk.
@@ -34,10 +32,10 @@ std::size_t chunk_of(const Point& point);
 /// nccl-tests' size.
 std::size_t bytes_of(const Point& point);
 
+/// Why the library has no such call; empty where it has one.
+std::string lacks(const Communicator& communicator, const Point& point);
+
 Work collective_work(const Listing& listing, const Point& point);
 Case collective_case(const Listing& listing, const Point& point);
-
-/// The colours of all ranks in one communicator.
-std::vector<int> everyone(const Fabric& fabric);
 
 }  // namespace roofmark

@@ -4,12 +4,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/families/collective_case.hpp"
+#include "bench/support/case_list.hpp"
 
 namespace roofmark {
 
@@ -18,7 +16,7 @@ inline constexpr std::size_t kKi = 1024, kMi = kKi * kKi, kGi = kKi * kMi;
 /// least, least x factor, ... up to most.
 std::vector<std::size_t> sizes(std::size_t least, std::size_t most, std::size_t factor);
 
-/// The cases of a suite: each once, if the library can do it and the memory holds it.
+/// Collectives that the library has.
 class CollectiveList {
  public:
   explicit CollectiveList(const Listing& listing);
@@ -27,13 +25,11 @@ class CollectiveList {
   /// Out of place and in place.
   void add_both_places(Point point);
 
-  std::vector<Group> groups() && { return std::move(groups_); }
+  std::vector<Group> take() { return cases_.take(); }
 
  private:
-  const Listing& listing_;
-  std::shared_ptr<Communicator> communicator_;
-  std::set<std::string> names_;
-  std::vector<Group> groups_;
+  CaseList cases_;
+  std::shared_ptr<Communicator> communicator_;  ///< null where the ranks connect later
 };
 
 }  // namespace roofmark

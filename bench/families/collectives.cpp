@@ -63,7 +63,7 @@ std::vector<Group> contract(const Listing& listing) {
     for (const DataType type : listing.fabric->types) {
       for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::avg}) {
         if (!reduces(op) && reduction != Reduction::sum) continue;
-        for (const std::size_t elements : {1, 7, 1000, 65537}) {
+        for (const std::size_t elements : {1, 7, 1000, listing.device.backend == Backend::cuda ? 4099 : 65537}) {
           list.add_both_places({op, type, reduction, elements * size_of(type), false, world, {}, {}, {}, -1});
         }
       }
@@ -76,14 +76,42 @@ std::vector<Group> contract(const Listing& listing) {
     }
     ++round;
   }
-  return std::move(list).groups();
+  return list.take();
+}
+
+/// Every size that a device holds at all.
+std::vector<std::size_t> sweep(const Listing& listing, std::size_t most, std::size_t factor) {
+  return sizes(8, std::min(most, listing.device.memory_bytes), factor);
+}
+
+/// Beside the suite of a single device: the all-reduce alone.
+std::vector<Group> all_reduce_of_process(const Listing& listing) {
+  CollectiveList list(listing);
+  const auto add = [&](DataType type, Reduction reduction, bool in_place, const std::vector<std::size_t>& all) {
+    for (const std::size_t bytes : all) {
+      list.add({Collective::all_reduce, type, reduction, bytes, in_place, everyone(*listing.fabric), {}, {}, {}, -1});
+    }
+  };
+  const auto every = [&](std::size_t factor) { return sweep(listing, 16 * kGi, factor); };
+  if (listing.suite == SuiteName::quick) {
+    add(DataType::fp32, Reduction::sum, false, {8, kKi, 32 * kKi, kMi, 16 * kMi, 128 * kMi, 512 * kMi, kGi});
+  } else if (listing.suite == SuiteName::baseline) {
+    for (const DataType type : {DataType::fp32, DataType::bf16}) add(type, Reduction::sum, false, every(4));
+  } else {
+    for (const bool in_place : {false, true}) add(DataType::fp32, Reduction::sum, in_place, every(2));
+    for (const DataType type : {DataType::fp16, DataType::bf16}) add(type, Reduction::sum, false, every(4));
+    for (const Reduction reduction : {Reduction::max, Reduction::avg}) add(DataType::fp32, reduction, false, every(16));
+  }
+  return list.take();
 }
 
 }  // namespace
 
 std::vector<Group> collectives(const Listing& listing) {
+  if (!listing.fabric) return {};
   if (listing.suite == SuiteName::contract) return contract(listing);
   const Fabric& fabric = *listing.fabric;
+  if (fabric.local) return all_reduce_of_process(listing);
   const bool gpu = listing.device.backend == Backend::cuda, full = listing.suite == SuiteName::full;
   const auto ranks = static_cast<int>(fabric.members.size());
   const std::vector<int> world = everyone(fabric);
@@ -98,11 +126,10 @@ std::vector<Group> collectives(const Listing& listing) {
              : std::vector<std::size_t>{8, 128, kKi, 8 * kKi, 64 * kKi, 512 * kKi, 4 * kMi, 32 * kMi}) {
       list.add_both_places(point(Collective::all_reduce, DataType::fp32, bytes));
     }
-    return std::move(list).groups();
+    return list.take();
   }
 
-  // Larger than the memory, or than MPI can count: left out.
-  const std::vector<std::size_t> all = sizes(8, gpu || full ? 16 * kGi : 64 * kMi, full ? 2 : 4);
+  const std::vector<std::size_t> all = sweep(listing, gpu || full ? 16 * kGi : 64 * kMi, full ? 2 : 4);
   const std::vector<DataType> baseline = gpu ? std::vector{DataType::fp32, DataType::bf16} : fabric.types;
   for (const Collective op : kCollectives) {
     if (op == Collective::ping_pong) continue;
@@ -167,7 +194,7 @@ std::vector<Group> collectives(const Listing& listing) {
     }
     ++round;
   }
-  return std::move(list).groups();
+  return list.take();
 }
 
 }  // namespace roofmark

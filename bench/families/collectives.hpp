@@ -9,10 +9,11 @@
 
 namespace roofmark {
 
-/// Probes of the links: rings inside each domain, and over the network with all ranks of each.
+/// Probes of the links: rings inside each domain, and over the network with all ranks of each. Empty without a fabric.
 std::vector<Group> link_ceilings(const Listing& listing);
 
-/// Every collective over the fabric's ranks, their groups and pairs; each rank lists the same.
+/// Every collective over the fabric's ranks, their groups and pairs; each rank lists the same. Over the ranks of one process
+/// the all-reduce alone; empty without a fabric.
 std::vector<Group> collectives(const Listing& listing);
 
 /// A matrix product, an all-reduce, and both together.

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -21,17 +23,20 @@ std::vector<int> across(const std::vector<int>& domains) {
 }  // namespace
 
 std::vector<Group> link_ceilings(const Listing& listing) {
+  if (!listing.fabric) return {};
   const std::vector<int> domains = places_of(listing.fabric->members).domains;
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
+  // With its verification a probe takes six times its size.
+  const std::size_t most = std::min(kGi, std::bit_floor(listing.device.memory_bytes / 16));
   CollectiveList list(listing);
   for (const auto& [name, colours] :
        {std::pair<std::string, std::vector<int>>{"inside", domains}, {"network", across(domains)}}) {
-    for (const std::size_t bytes : small ? sizes(kKi, kKi, 4) : gpu ? sizes(64 * kMi, kGi, 4) : sizes(kMi, 16 * kMi, 4)) {
+    for (const std::size_t bytes : small ? sizes(kKi, kKi, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMi, 16 * kMi, 4)) {
       Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
       if (!collective_work(listing, point).phases.empty()) list.add(point);
     }
   }
-  std::vector<Group> groups = std::move(list).groups();
+  std::vector<Group> groups = list.take();
   for (Group& group : groups) {
     Case& c = group.cases.front();
     c.raises = c.work.phases.front().front().resource;

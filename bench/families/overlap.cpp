@@ -75,7 +75,7 @@ std::vector<Group> overlap(const Listing& listing) {
   both.slot_bytes += collective.slot_bytes;
   both.unsupported = product.unsupported.empty() ? collective.unsupported : product.unsupported;
   both.prepare = [&fabric, point, prepare = product.prepare](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedOverlap>(prepare(setup), prepare_collective(setup, fabric, point));
+    return std::make_unique<PreparedOverlap>(prepare(setup), prepare_rank(setup, fabric, point));
   };
   collective.message.reset();
   product.operation = "gemm";

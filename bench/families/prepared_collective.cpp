@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "bench/support/slots.hpp"
@@ -16,24 +17,28 @@ namespace roofmark {
 
 namespace {
 
+/// A round of pairs needs no communicators of its own: that of all ranks carries it.
+std::vector<int> communicating(const Fabric& fabric, const Point& point) {
+  return point.op == Collective::ping_pong ? everyone(fabric) : point.colours;
+}
+
 class OneRank final : public PreparedCollective {
  public:
-  OneRank(const Setup& setup, const Fabric& fabric, const Point& point)
+  /// `communicator` is of this rank's colour, or of all ranks for a round of pairs.
+  OneRank(const Setup& setup, const Fabric& fabric, int rank_of_fabric, std::shared_ptr<Communicator> communicator,
+          const Point& point)
       : device_(setup.device),
         fabric_(fabric),
+        rank_of_fabric_(rank_of_fabric),
         kernels_(*data_kernels(setup.device.info().backend)),
         point_(point),
         chunk_(chunk_of(point)),
         seed_(setup.seed) {
-    // A round of pairs needs no communicators of its own: the whole team's carries it.
-    communicator_ = fabric.split(point.op == Collective::ping_pong ? everyone(fabric) : point.colours);
-    const auto own = static_cast<std::size_t>(fabric.rank);
-    if (point.colours[own] < 0) {
-      communicator_ = nullptr;
-    } else if (!communicator_) {
-      throw DeviceError("this rank's communicator could not be made", false);
-    }
-    if (!communicator_) return;
+    const auto own = static_cast<std::size_t>(rank_of_fabric);
+    if (point.colours[own] < 0) return;
+    if (!communicator) throw DeviceError("this rank's communicator could not be made", false);
+    if (const std::string reason = lacks(*communicator, point); !reason.empty()) throw Unsupported(reason);
+    communicator_ = std::move(communicator);
     if (point.op == Collective::ping_pong) {
       for (std::size_t other = 0; other < point.colours.size(); ++other) {
         if (other != own && point.colours[other] == point.colours[own]) peer_ = static_cast<int>(other);
@@ -43,7 +48,7 @@ class OneRank final : public PreparedCollective {
     const int ranks = size();
     in_chunks_ = static_cast<std::size_t>(chunks_in(point.op, ranks, first));
     out_chunks_ = static_cast<std::size_t>(chunks_out(point.op, ranks, first));
-    if (point.op == Collective::ping_pong && peer_ < fabric.rank) in_chunks_ = 0;
+    if (point.op == Collective::ping_pong && peer_ < rank_of_fabric) in_chunks_ = 0;
     // Broadcast in place goes from and to the same array; there `in` is the root's alone.
     const std::size_t both =
         point.in_place ? std::max(in_chunks_, out_chunks_) * chunk_bytes() : aligned(in_bytes()) + out_bytes();
@@ -53,11 +58,18 @@ class OneRank final : public PreparedCollective {
                                             : device_.adopt(communicator_->allocate(bytes, point.buffer), bytes);
     for (int slot = 0; slot < setup.slots; ++slot) {
       device_.poison(base(slot), slot_bytes_);
-      fill(slot);
+      if (!point.in_place) fill(slot);
     }
   }
 
   bool takes_part() const override { return communicator_ != nullptr; }
+
+  CollectiveCall call(int slot) const {
+    CollectiveCall call{point_.op, point_.type, point_.reduction, kRoot, peer_, nullptr, nullptr, chunk_};
+    if (in_chunks_ > 0) call.in = in(slot);
+    if (out_chunks_ > 0) call.out = out(slot);
+    return call;
+  }
 
   void launch(Stream stream, int slot) override {
     if (!communicator_) return;
@@ -118,7 +130,7 @@ class OneRank final : public PreparedCollective {
 
   // Ranks hold different data, so no two ranks' bits are compared.
   std::string fingerprint_key() const override {
-    return communicator_ ? fmt::format("{}; rank {}", communicator_->library(), fabric_.rank) : std::string();
+    return communicator_ ? fmt::format("{}; rank {}", communicator_->library(), rank_of_fabric_) : std::string();
   }
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return communicator_ ? communicator_->notes() : std::vector<std::pair<std::string, std::string>>();
@@ -146,13 +158,6 @@ class OneRank final : public PreparedCollective {
     return in_chunks_ == 0 || out_chunks_ == 0
                ? 0
                : static_cast<std::size_t>(communicator_->in_place_offset(point_.op)) * chunk_bytes();
-  }
-
-  CollectiveCall call(int slot) const {
-    CollectiveCall call{point_.op, point_.type, point_.reduction, kRoot, peer_, nullptr, nullptr, chunk_};
-    if (in_chunks_ > 0) call.in = in(slot);
-    if (out_chunks_ > 0) call.out = out(slot);
-    return call;
   }
 
   void fill(int slot) {
@@ -223,6 +228,7 @@ class OneRank final : public PreparedCollective {
 
   Device& device_;
   const Fabric& fabric_;
+  int rank_of_fabric_;
   const CollectiveDataKernels& kernels_;
   Point point_;
   std::size_t chunk_, in_chunks_ = 0, out_chunks_ = 0, slot_bytes_ = 0;
@@ -232,14 +238,77 @@ class OneRank final : public PreparedCollective {
   Memory memory_;
 };
 
+/// The ranks of this process, launched together.
+class LocalCollective final : public Prepared {
+ public:
+  LocalCollective(const Setup& setup, const Fabric& fabric, const Point& point)
+      : fabric_(fabric), communicators_(fabric.local->split(communicating(fabric, point))) {
+    if (!communicators_.front()) throw std::invalid_argument("a collective without the device under measurement");
+    for (int rank = 0; rank < static_cast<int>(communicators_.size()); ++rank) {
+      const Setup own{rank == 0 ? setup.device : fabric.local->device(rank), setup.slots, setup.data, setup.seed, setup.time};
+      ranks_.push_back(std::make_unique<OneRank>(own, fabric, rank, communicators_[static_cast<std::size_t>(rank)], point));
+    }
+  }
+
+  void launch(Stream stream, int slot) override {
+    fabric_.step();
+    calls_.clear();
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (communicators_[rank]) calls_.push_back({communicators_[rank].get(), ranks_[rank]->call(slot)});
+    }
+    fabric_.local->enqueue(calls_, stream);
+  }
+  void reset(int slot) override {
+    for (const auto& rank : ranks_) rank->reset(slot);
+  }
+  bool accumulates() const override { return ranks_.front()->accumulates(); }
+
+  /// The worst rank's.
+  Verification verify(int slot) override {
+    using Status = Verification::Status;
+    Verification worst = Verification::nothing("no rank has a result");
+    std::size_t wrong = 0;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      Verification found = ranks_[rank]->verify(slot);
+      wrong += found.wrong;
+      if (found.status == Status::failed) found.detail = fabric_.members[rank].device_id + ": " + found.detail;
+      const bool worse = found.status == worst.status ? found.error > worst.error : worst.status != Status::failed;
+      if (worse && found.status != Status::nothing_to_verify) worst = std::move(found);
+    }
+    worst.wrong = wrong;
+    return worst;
+  }
+
+  // The device under measurement hashes, and cannot read what the others hold.
+  std::vector<Output> outputs(int slot) override { return ranks_.front()->outputs(slot); }
+  bool outputs_are_all() const override { return false; }
+  std::string fingerprint_key() const override { return ranks_.front()->fingerprint_key(); }
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    auto notes = communicators_.front()->notes();
+    notes.insert(notes.begin(), {"library", communicators_.front()->library()});
+    return notes;
+  }
+
+ private:
+  const Fabric& fabric_;
+  std::vector<std::shared_ptr<Communicator>> communicators_;
+  std::vector<std::unique_ptr<OneRank>> ranks_;
+  std::vector<RankCall> calls_;
+};
+
 }  // namespace
 
 const CollectiveDataKernels* data_kernels(Backend backend) {
   return select(backend, &cuda::collective_data, &cpu::collective_data);
 }
 
-std::unique_ptr<PreparedCollective> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point) {
-  return std::make_unique<OneRank>(setup, fabric, point);
+std::unique_ptr<Prepared> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point) {
+  if (fabric.local) return std::make_unique<LocalCollective>(setup, fabric, point);
+  return prepare_rank(setup, fabric, point);
+}
+
+std::unique_ptr<PreparedCollective> prepare_rank(const Setup& setup, const Fabric& fabric, const Point& point) {
+  return std::make_unique<OneRank>(setup, fabric, fabric.rank, fabric.split(communicating(fabric, point)), point);
 }
 
 }  // namespace roofmark

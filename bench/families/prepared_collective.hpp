@@ -25,6 +25,9 @@ class PreparedCollective : public Prepared {
 /// What generates and checks the data; null where the build lacks it.
 const CollectiveDataKernels* data_kernels(Backend backend);
 
-std::unique_ptr<PreparedCollective> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point);
+/// On this process's rank, or on all where it has all.
+std::unique_ptr<Prepared> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point);
+/// On the rank of a process that has one.
+std::unique_ptr<PreparedCollective> prepare_rank(const Setup& setup, const Fabric& fabric, const Point& point);
 
 }  // namespace roofmark

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <iosfwd>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/support/fabric.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/model/measurement.hpp"
 
@@ -57,6 +59,8 @@ struct Plan {
   std::vector<Group> suite;
 };
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
+/// The connections to the other GPUs of this process, where the selection takes them.
+std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
 /// One line per case with its memory and work, or a JSON array.
 void print_plan(const Plan& cases, bool json);

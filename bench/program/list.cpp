@@ -68,7 +68,8 @@ void say(const std::string& note) {
 int list(const Selection& selection, bool json) {
   std::string note;
   const auto device = open_selected(selection.device, note);
-  const Plan cases = plan(device->info(), selection);
+  const auto fabric = fabric_of(device->info(), selection);
+  const Plan cases = plan(device->info(), selection, fabric.get());
   say(note);
   print_plan(cases, json);
   return kOk;

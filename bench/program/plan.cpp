@@ -6,6 +6,7 @@
 #include "bench/program/commands.hpp"
 #include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
+#include "bench/support/process_fabric.hpp"
 
 namespace roofmark {
 
@@ -28,12 +29,17 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::
   return {std::move(ceilings), std::move(suite)};
 }
 
+std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection) {
+  return selection.only_device ? nullptr : process_fabric(info);
+}
+
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
-  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric, selection.only_device};
+  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric};
   std::vector<Group> ceilings, suite;
   for (const NamedFamily& family : families()) {
-    std::vector<Group>& groups = family.name == families().front().name ? ceilings : suite;
-    for (Group& group : family.list(listing)) groups.push_back(std::move(group));
+    for (Group& group : family.list(listing)) {
+      (group.cases.front().family == "ceilings" ? ceilings : suite).push_back(std::move(group));
+    }
   }
   return filtered(std::move(ceilings), std::move(suite), selection.filter);
 }

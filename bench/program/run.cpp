@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 int run_on(const std::string& id, const RunOptions& options, const std::string& note) {
   const auto device = open_device(id);
+  const auto fabric = fabric_of(device->info(), options.selection);
   SoloTeam team(&interrupted());
   SharedSession session;
   SoloWatch watch(options.timeout, [&](const Standstill& standstill) {
@@ -39,10 +40,10 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   });
   TerminalStyle style = terminal_style(stdout);
   if (!options.color.empty()) style.colour = options.color == "yes";
-  return run_plan(
-      options,
-      {"roofmark", *device, team, watch, plan(device->info(), options.selection), origin_of(device->info()), note, style},
-      session);
+  return run_plan(options,
+                  {"roofmark", *device, team, watch, plan(device->info(), options.selection, fabric.get()),
+                   origin_of(device->info(), fabric.get()), note, style},
+                  session);
 }
 
 /// Starts this program on one device, with a folder of its own.

@@ -85,10 +85,14 @@ Settings settings_of(const RunOptions& options) {
   return settings;
 }
 
-Origin origin_of(const DeviceInfo& device) {
+Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
   Origin origin;
   std::string sku;
   origin.theoretical = theoretical_roofline(device, &sku);
+  if (fabric) {
+    const Roofline links = theoretical_links(fabric->members);
+    for (const Ceiling& link : links.ceilings()) origin.theoretical.at(link.resource) = link;
+  }
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {
     origin.findings.push_back({FindingKind::unknown_device,

@@ -31,7 +31,8 @@ struct Origin {
   Json libraries = Json::object();
   std::vector<RankInfo> ranks;  ///< of a team
 };
-Origin origin_of(const DeviceInfo& device);
+/// `fabric`: the links to the other devices of this process, if any.
+Origin origin_of(const DeviceInfo& device, const Fabric* fabric = nullptr);
 
 /// A run in progress and its files. A watch's thread may abandon it at any time.
 class Session {

@@ -8,6 +8,7 @@ namespace roofmark {
 // clang-format off
 #define ROOFMARK_FAMILIES(family) \
   family(ceilings) \
+  family(link_ceilings) \
   family(stream) \
   family(gemm) \
   family(gemv) \
@@ -17,7 +18,7 @@ namespace roofmark {
   family(reductions) \
   family(elementwise) \
   family(argmax) \
-  family(all_reduce)
+  family(collectives)
 // clang-format on
 
 #define ROOFMARK_DECLARE(name) std::vector<Group> name(const Listing&);

@@ -14,7 +14,7 @@ struct NamedFamily {
   Family list;
 };
 
-/// Every family, in the order they run; `ceilings` is the first.
+/// Every family, in the order they run: those of the ceilings first.
 const std::vector<NamedFamily>& families();
 
 }  // namespace roofmark

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,18 @@
 
 namespace roofmark {
 
-/// What connects the ranks of a team: where they are, and how groups of them communicate.
+/// The ranks of one process, each on a device of its own, which one thread drives.
+struct LocalRanks {
+  /// The device of a rank but the first, whose device is the one under measurement.
+  std::function<Device&(int rank)> device;
+  /// The ranks' communicators for these colours, by rank; null for a negative colour. The same colours give the same
+  /// communicators again.
+  std::function<std::vector<std::shared_ptr<Communicator>>(const std::vector<int>& colours)> split;
+  /// Enqueues the same collective on several ranks, the first among them. `stream` is of the device under measurement.
+  std::function<void(const std::vector<RankCall>& calls, Stream stream)> enqueue;
+};
+
+/// What connects ranks: where they are, and how groups of them communicate.
 struct Fabric {
   std::string how;  ///< "mpi", "nccl"
   std::vector<RankInfo> members;
@@ -20,11 +32,20 @@ struct Fabric {
   /// The communicator of the ranks with this rank's colour; null for a negative colour. All ranks call it together with the
   /// same colours, by rank. The same colours give the same communicator again.
   std::function<std::shared_ptr<Communicator>(const std::vector<int>& colours)> split;
+  /// Set where this process has all ranks: in place of `split`. They connect when the first case is prepared.
+  std::optional<LocalRanks> local;
   /// Called before every collective, to report progress.
   std::function<void()> step = [] {};
   /// Types that the library reduces, and kinds of memory that it has beside plain.
   std::vector<DataType> types;
   std::vector<Buffer> buffers;
 };
+
+/// The colours of all ranks in one communicator.
+std::vector<int> everyone(const Fabric& fabric);
+/// The ranks of each communicator.
+std::vector<std::vector<int>> groups_of(const std::vector<int>& colours);
+/// Of those that are measured, the types that NCCL reduces on GPUs of this compute capability.
+std::vector<DataType> nccl_types(int compute_capability);
 
 }  // namespace roofmark

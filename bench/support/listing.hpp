@@ -25,7 +25,6 @@ struct Listing {
   std::optional<Cache> cache = {};  ///< --cache, for cases that offer both
   double memory_fraction = 0.9;     ///< largest share of free memory that one case may use
   const Fabric* fabric = nullptr;   ///< the connections to the other ranks, if any
-  bool only_device = false;         ///< without cases that use other devices of this process
   bool short_probes = false;        ///< for tests: correct probes, too short for a rate
 };
 

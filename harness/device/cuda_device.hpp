@@ -25,6 +25,9 @@ __attribute__((weak)) CudaDevices cuda_devices();
 /// What resolve_devices(value, note) says where CUDA offers these devices.
 std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note);
 
+/// All but the free memory, of a device that need not be opened.
+__attribute__((weak)) DeviceInfo describe_cuda_device(int ordinal);
+
 /// Throws DeviceError if the device cannot be opened. Sets the calling thread's current device.
 __attribute__((weak)) std::unique_ptr<Device> open_cuda_device(int ordinal);
 

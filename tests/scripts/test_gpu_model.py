@@ -423,3 +423,53 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
     assert f"different verdict: {TRIAD}: ok, then wrong" in lines
     assert ratios.pop("ceilings/dram_copy/fp32/bytes:3145728/impl:own/cache:cold") == pytest.approx(0.5, rel=0.02)
     assert all(one == pytest.approx(1, rel=0.02) for name, one in ratios.items() if name.startswith("ceilings/dram_"))
+
+
+REDUCED = "all_reduce/fp32/bytes:32768/ranks:2/op:sum/place:out/impl:nccl"
+
+
+@pytest.fixture(scope="module")
+def two_gpus(tmp_path_factory):
+    """The all-reduce over both GPUs of the process, with these planted faults."""
+
+    def measure(*arguments, **gpu):
+        return run_to(tmp_path_factory.mktemp("two_gpus") / "out", *arguments, cases=f"^{REDUCED}$", GPUMODEL_DEVICES="2", **gpu)
+
+    return measure
+
+
+def test_the_gpus_of_a_process_reduce_together_under_the_roof_of_their_links(two_gpus):
+    found = two_gpus()
+    assert found.status == 0, found.stderr
+    roof = found.roofs()["nvlink"]
+    assert roof["theoretical"] > roof["empirical"] > 0
+    probe = found.record(roof["first_by"])
+    assert probe["family"] == "ceilings" and probe["message"]["ranks"] == 2
+    record = found.record(REDUCED)
+    assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
+    assert {"of_empirical", "of_theoretical"} <= set(record["placement"])
+    assert [demand["resource"] for phase in record["work"]["phases"] for demand in phase] == ["nvlink"]
+    assert record["notes"]["library"] == "NCCL 2.28.9" and record["notes"]["transport"] == "P2P/CUMEM"
+    assert "team" not in found.result
+    assert "NVLink" in found.stdout and "NVLink" in report_of(found, found.out)
+
+
+def test_a_wrong_bit_on_the_second_gpu_of_a_process_is_named(two_gpus):
+    found = two_gpus(GPUMODEL_NCCL_FAULT="rank=1 call=all_reduce bytes=32768 do=flip")
+    assert found.status == 1
+    record = found.record(REDUCED)
+    assert record["status"] == "wrong"
+    assert re.search(r"\(cuda:1: 1 of 8192 elements are wrong; element 0 of its output is \S+ and should be \S+\)$",
+                     record["reason"])
+
+
+def test_cases_over_several_gpus_are_listed_on_the_first_and_can_be_left_out():
+    def families(device, *arguments):
+        done = roofmark("list", "--device", device, "--suite", "quick", "--json", *arguments, GPUMODEL_DEVICES="2")
+        assert done.returncode == 0, done.stderr
+        return {name.split("/fp32")[0] for name in (case["name"] for case in json.loads(done.stdout))}
+
+    links = {"all_reduce", "ceilings/nvlink"}
+    assert links <= families("cuda:0")
+    for words in (["cuda:1"], ["cuda:0", "--only-device"]):
+        assert not links & families(*words)

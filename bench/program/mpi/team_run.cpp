@@ -66,7 +66,7 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
 /// What the ranks know of one another before they measure.
 struct Crew {
   std::unique_ptr<Device> device;
-  DeviceInfo info;  ///< the device's, with the smallest free memory of all ranks
+  DeviceInfo info;  ///< the device's, with the smallest memory of all ranks
   std::vector<RankInfo> ranks;
   std::string note;
 };
@@ -107,8 +107,9 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   if (const std::string reason = mismatch(crew.ranks); !reason.empty()) throw TeamError(reason);
   // Every rank lists the same cases: the smallest memory bounds the sizes, and ranks of a host or a GPU share its memory.
   const auto sharing = crew.info.backend == Backend::cpu ? beside : ranks_on_gpu(crew.ranks, team.rank());
-  crew.info.free_bytes /= static_cast<std::size_t>(sharing);
-  crew.info.free_bytes = static_cast<std::size_t>(team.min(static_cast<double>(crew.info.free_bytes)));
+  for (std::size_t* bytes : {&crew.info.memory_bytes, &crew.info.free_bytes}) {
+    *bytes = static_cast<std::size_t>(team.min(static_cast<double>(*bytes / static_cast<std::size_t>(sharing))));
+  }
   return crew;
 }
 
@@ -146,8 +147,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
   if (!&cuda::nccl)
     throw Unsupported("this build has no NCCL: build roofmark where nccl.h is installed to measure collectives between GPUs");
   fabric.how = "nccl";
-  fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16};
-  if (crew.info.compute_capability >= 90) fabric.types.push_back(DataType::fp8);
+  fabric.types = nccl_types(crew.info.compute_capability);
   fabric.buffers = {Buffer::registered, Buffer::symmetric};
   fabric.split = once([&team](const std::vector<int>& colours) -> std::shared_ptr<Communicator> {
     const auto rank = static_cast<std::size_t>(team.rank());
@@ -175,7 +175,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
 
 Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabric, const Selection& selection) {
   Plan plan = together(team, [&] {
-    if (job == TeamJob::devices) return roofmark::plan(crew.info, selection, &fabric);
+    if (job == TeamJob::devices) return roofmark::plan(crew.info, selection);
     Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
     std::vector<Group> suite = collectives(listing);
     for (Group& group : overlap(listing)) suite.push_back(std::move(group));

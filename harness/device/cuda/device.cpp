@@ -182,6 +182,8 @@ class CudaDevice final : public Device {
 
 }  // namespace cuda
 
+DeviceInfo describe_cuda_device(int ordinal) { return cuda::read_device_info(ordinal, cuda::find_in_nvml(ordinal)); }
+
 std::unique_ptr<Device> open_cuda_device(int ordinal) { return std::make_unique<cuda::CudaDevice>(ordinal); }
 
 }  // namespace roofmark

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <limits>
+#include <list>
 #include <stdexcept>
 #include <tuple>
 
@@ -37,29 +39,34 @@ struct Kind {
   friend bool operator<(const Kind& a, const Kind& b) { return a.key() < b.key(); }
 };
 
+int capability_of(int device) {
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return 10 * major + minor;
+}
+
+/// Transfers that follow one another in stream order.
+constexpr int steps_of(Collective op) { return op == Collective::ping_pong ? 2 : 1; }
+
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(const std::string& unique_id, int size, int rank) : size_(size), rank_(rank) {
-    require_gpu();
-    ncclUniqueId id{};
-    if (unique_id.size() != sizeof(id)) throw std::invalid_argument("not an NCCL unique id");
-    std::memcpy(&id, unique_id.data(), sizeof(id));
-    int device = 0;
-    check(cudaGetDevice(&device));
-    choices_.connecting([&] {
-      ncclComm_t comm = nullptr;
-      check(nccl_.comm_init_rank(&comm, size, id, rank));
-      comm_ = std::make_shared<NcclRank>(comm, device);
-    });
+  /// `capability`: the minimum over the ranks' GPUs, or this one's until the ranks agree.
+  NcclCommunicator(std::unique_ptr<NcclRank> comm, int size, int rank, int capability, NcclChoices<Kind> choices)
+      : size_(size), rank_(rank), comm_(std::move(comm)), least_capability_(capability), choices_(std::move(choices)) {
+    const OnDevice here(comm_->device());
     side_ = make_side_stream();
     fork_ = make_order_event();
     join_ = make_order_event();
-    if (size > 1) {
-      void* flag = nullptr;
-      check(cudaMalloc(&flag, sizeof(int)));
-      agreed_.reset(flag);
-    }
-    least_capability_ = least_capability();
+  }
+
+  /// Waits for the other ranks, so that all give the same answer in supports().
+  void agree_on_capability() {
+    if (size_ == 1) return;
+    void* flag = nullptr;
+    check(cudaMalloc(&flag, sizeof(int)));
+    agreed_.reset(flag);
+    least_capability_ = least(least_capability_);
   }
 
   int size() const override { return size_; }
@@ -93,23 +100,42 @@ class NcclCommunicator final : public Communicator {
   void enqueue_beside(const CollectiveCall& call, Stream stream, const std::function<void()>& work) override {
     const OnDevice here(comm_->device());
     check(cudaEventRecord(fork_.get(), stream));
-    check(cudaStreamWaitEvent(side_.get(), fork_.get(), 0));
-    // Join also when `work` fails: a capture with an unjoined stream cannot end.
-    try {
-      call_nccl(call, side_.get());
-      work();
-    } catch (...) {
-      cudaEventRecord(join_.get(), side_.get());
-      cudaStreamWaitEvent(stream, join_.get(), 0);
-      throw;
-    }
-    check(cudaEventRecord(join_.get(), side_.get()));
-    check(cudaStreamWaitEvent(stream, join_.get(), 0));
+    Branch side(*this, fork_.get(), stream);
+    call_nccl(call, side_.get());
+    work();
+    side.join();
+  }
+
+  static void enqueue_all(const std::vector<RankCall>& calls, Stream stream) {
+    const auto rank = [&](std::size_t i) -> NcclCommunicator& {
+      return static_cast<NcclCommunicator&>(*calls[i].communicator);
+    };
+    NcclCommunicator& first = rank(0);
+    const CollectiveCall& call = calls.front().call;
+    const OnDevice here(first.comm_->device());
+    check(cudaEventRecord(first.fork_.get(), stream));
+    std::list<Branch> others;
+    for (std::size_t i = 1; i < calls.size(); ++i) others.emplace_back(rank(i), first.fork_.get(), stream);
+    first.choices_.calling(first.kind_of(call), [&] {
+      first.attempt([&] {
+        for (int step = 0; step < steps_of(call.op); ++step) {
+          NcclGroup group;
+          for (std::size_t i = 0; i < calls.size(); ++i) {
+            rank(i).issue(calls[i].call, i == 0 ? stream : rank(i).side_.get(), step);
+          }
+          group.end();
+        }
+      });
+    });
+    for (Branch& other : others) other.join();
   }
 
   std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) override {
     if (buffer == Buffer::plain) throw std::invalid_argument("the device allocates plain buffers");
     if (buffer == Buffer::symmetric && !nccl_.window_register) throw Unsupported(nccl_.name() + " has no symmetric windows");
+    if (buffer == Buffer::symmetric && size_ > 1 && !agreed_) {
+      throw Unsupported("registering a window waits for the other ranks, which are this thread's own");
+    }
     const OnDevice here(comm_->device());
     bytes = std::max<std::size_t>(bytes, 1);
     Allocated data(nullptr, nccl_.mem_free);
@@ -158,14 +184,36 @@ class NcclCommunicator final : public Communicator {
   std::string library() const override { return nccl_.name(); }
 
  private:
-  /// The minimum over all ranks, so that all give the same answer in supports().
-  int least_capability() {
-    int capability[2] = {0, 0};
-    const int device = comm_->device();
-    check(cudaDeviceGetAttribute(&capability[0], cudaDevAttrComputeCapabilityMajor, device));
-    check(cudaDeviceGetAttribute(&capability[1], cudaDevAttrComputeCapabilityMinor, device));
-    return least(10 * capability[0] + capability[1]);
-  }
+  /// A rank's side stream from its fork on. Joins `into` at the latest when this ends: a capture with an unjoined stream cannot
+  /// end.
+  class Branch {
+   public:
+    Branch(const NcclCommunicator& rank, cudaEvent_t fork, Stream into) : rank_(rank), into_(into) {
+      const OnDevice there(rank.comm_->device());
+      check(cudaStreamWaitEvent(rank.side_.get(), fork, 0));
+    }
+    Branch(const Branch&) = delete;
+    Branch& operator=(const Branch&) = delete;
+    ~Branch() {
+      if (open_) static_cast<void>(record() == cudaSuccess && wait() == cudaSuccess);
+    }
+    void join() {
+      open_ = false;
+      check(record());
+      check(wait());
+    }
+
+   private:
+    cudaError_t record() const {
+      const OnDevice there(rank_.comm_->device());
+      return cudaEventRecord(rank_.join_.get(), rank_.side_.get());
+    }
+    cudaError_t wait() const { return cudaStreamWaitEvent(into_, rank_.join_.get(), 0); }
+
+    const NcclCommunicator& rank_;
+    Stream into_;
+    bool open_ = true;
+  };
 
   /// Minimum of all ranks' values; waits for them.
   int least(int value) {
@@ -217,10 +265,14 @@ class NcclCommunicator final : public Communicator {
   }
 
   void call_nccl(const CollectiveCall& call, Stream stream) {
-    choices_.calling(kind_of(call), [&] { attempt([&] { issue(call, stream); }); });
+    choices_.calling(kind_of(call), [&] {
+      attempt([&] {
+        for (int step = 0; step < steps_of(call.op); ++step) issue(call, stream, step);
+      });
+    });
   }
 
-  void issue(const CollectiveCall& call, Stream stream) {
+  void issue(const CollectiveCall& call, Stream stream, int step) {
     ncclComm_t comm = comm_->get();
     const ncclRedOp_t reduction = nccl_operator(call.reduction);
     // Data that is only moved goes as bytes, whatever its type.
@@ -249,7 +301,7 @@ class NcclCommunicator final : public Communicator {
       case Collective::send_recv:
         return exchange(call, stream);
       case Collective::ping_pong:
-        return ping_pong(call, stream);
+        return ping_pong(call, stream, step);
     }
   }
 
@@ -292,15 +344,18 @@ class NcclCommunicator final : public Communicator {
     group.end();
   }
 
-  /// Stream order makes the reply follow the message.
-  void ping_pong(const CollectiveCall& call, Stream stream) {
+  /// The message, then the reply.
+  void ping_pong(const CollectiveCall& call, Stream stream, int step) {
     if (call.peer < 0) return;
     calls_ = "ncclSend and ncclRecv, one after the other";
     ncclComm_t comm = comm_->get();
     const std::size_t bytes = call.chunk * size_of(call.type);
-    if (rank_ < call.peer) check(nccl_.send(call.in, bytes, ncclInt8, call.peer, comm, stream));
-    check(nccl_.receive(call.out, bytes, ncclInt8, call.peer, comm, stream));
-    if (rank_ > call.peer) check(nccl_.send(call.out, bytes, ncclInt8, call.peer, comm, stream));
+    const bool lower = rank_ < call.peer;
+    if (lower == (step == 0)) {
+      check(nccl_.send(lower ? call.in : call.out, bytes, ncclInt8, call.peer, comm, stream));
+    } else {
+      check(nccl_.receive(call.out, bytes, ncclInt8, call.peer, comm, stream));
+    }
   }
 
   const Nccl& nccl_ = Nccl::loaded();
@@ -310,7 +365,7 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<NcclRank> comm_;
   SideStream side_;
   OrderEvent fork_, join_;
-  int least_capability_ = 0;
+  int least_capability_;
   std::shared_ptr<Ranges> ranges_ = std::make_shared<Ranges>();
   NcclChoices<Kind> choices_;
   std::string calls_;  ///< made by the last collective, where NCCL has no call of its name
@@ -323,13 +378,50 @@ std::string unique_id() {
 }
 
 std::unique_ptr<Communicator> create(const std::string& unique_id, int size, int rank) {
-  return std::make_unique<NcclCommunicator>(unique_id, size, rank);
+  require_gpu();
+  ncclUniqueId id{};
+  if (unique_id.size() != sizeof(id)) throw std::invalid_argument("not an NCCL unique id");
+  std::memcpy(&id, unique_id.data(), sizeof(id));
+  int device = 0;
+  check(cudaGetDevice(&device));
+  NcclChoices<Kind> choices;
+  std::unique_ptr<NcclRank> comm;
+  choices.connecting([&] {
+    ncclComm_t made = nullptr;
+    check(Nccl::loaded().comm_init_rank(&made, size, id, rank));
+    comm = std::make_unique<NcclRank>(made, device);
+  });
+  auto communicator =
+      std::make_unique<NcclCommunicator>(std::move(comm), size, rank, capability_of(device), std::move(choices));
+  communicator->agree_on_capability();
+  return communicator;
+}
+
+std::vector<std::unique_ptr<Communicator>> create_all(const std::vector<int>& devices) {
+  require_gpu();
+  const auto size = static_cast<int>(devices.size());
+  int least = std::numeric_limits<int>::max();
+  for (const int device : devices) least = std::min(least, capability_of(device));
+  NcclChoices<Kind> choices;
+  std::vector<std::unique_ptr<NcclRank>> comms;
+  choices.connecting([&] {
+    std::vector<ncclComm_t> made(devices.size());
+    check(Nccl::loaded().comm_init_all(made.data(), size, devices.data()));
+    const auto given_up = std::make_shared<bool>(false);
+    for (std::size_t i = 0; i < made.size(); ++i) comms.push_back(std::make_unique<NcclRank>(made[i], devices[i], given_up));
+  });
+  std::vector<std::unique_ptr<Communicator>> all;
+  for (int rank = 0; rank < size; ++rank) {
+    all.push_back(
+        std::make_unique<NcclCommunicator>(std::move(comms[static_cast<std::size_t>(rank)]), size, rank, least, choices));
+  }
+  return all;
 }
 
 int version() { return Nccl::loaded().version; }
 
 }  // namespace
 
-const NcclKernels nccl = {unique_id, create, version};
+const NcclKernels nccl = {unique_id, create, create_all, NcclCommunicator::enqueue_all, version};
 
 }  // namespace roofmark::cuda

@@ -174,7 +174,7 @@ NcclRank::~NcclRank() {
   const OnDevice here(device_);
   ncclResult_t state = ncclSuccess;
   // During an exception the peers may be anywhere, and destroying may wait for them.
-  const bool well = !given_up_ && std::uncaught_exceptions() == 0 && nccl.comm_async_error(comm_, &state) == ncclSuccess &&
+  const bool well = !*given_up_ && std::uncaught_exceptions() == 0 && nccl.comm_async_error(comm_, &state) == ncclSuccess &&
                     state == ncclSuccess;
   // Destroy also finalizes, and handles several ranks in one process.
   well ? nccl.comm_destroy(comm_) : nccl.comm_abort(comm_);

@@ -115,7 +115,8 @@ class NcclGroup {
 /// that captured its calls first: NCCL waits for them.
 class NcclRank {
  public:
-  NcclRank(ncclComm_t comm, int device) : comm_(comm), device_(device) {}
+  NcclRank(ncclComm_t comm, int device, std::shared_ptr<bool> given_up = std::make_shared<bool>(false))
+      : comm_(comm), device_(device), given_up_(std::move(given_up)) {}
   NcclRank(const NcclRank&) = delete;
   NcclRank& operator=(const NcclRank&) = delete;
   ~NcclRank();
@@ -125,12 +126,12 @@ class NcclRank {
   /// Throws a sticky DeviceError: a communicator that one of its ranks has left is unusable.
   void check_health() const;
   /// A call has failed.
-  void give_up() { given_up_ = true; }
+  void give_up() { *given_up_ = true; }
 
  private:
   ncclComm_t comm_;
   int device_;
-  bool given_up_ = false;
+  std::shared_ptr<bool> given_up_;  ///< shared by the ranks of one thread, none of which can wait for the others
 };
 
 /// Of a type that NCCL reduces; not tf32.

@@ -39,7 +39,7 @@ class CollectiveSuites : public testing::Test {
   void make(int hosts, int ranks_per_host, Backend backend) {
     info.backend = backend;
     info.compute_capability = backend == Backend::cuda ? 90 : 0;
-    info.free_bytes = std::size_t{130} << 30;
+    info.memory_bytes = info.free_bytes = std::size_t{130} << 30;
     fabric.how = backend == Backend::cuda ? "nccl" : "mpi";
     fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16, DataType::fp8};
     fabric.buffers = {Buffer::registered, Buffer::symmetric};
@@ -139,6 +139,29 @@ TEST_F(CollectiveSuites, CountsAndRootsAreThoseOfNcclTests) {
     if (message.root >= 0) rooted.insert(c.family);
   }
   EXPECT_THAT(rooted, testing::ElementsAre("broadcast", "gather", "reduce", "scatter"));
+}
+
+TEST_F(CollectiveSuites, WithoutAFabricThereAreNone) {
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::contract}) {
+    EXPECT_TRUE(collectives({info, suite}).empty());
+    EXPECT_TRUE(link_ceilings({info, suite}).empty());
+  }
+}
+
+TEST_F(CollectiveSuites, WhatExceedsTheMemoryIsUnsupportedAndASweepEndsThere) {
+  make(1, 2, Backend::cuda);
+  info.memory_bytes = info.free_bytes = std::size_t{3} << 30;
+  std::set<std::size_t> supported, unsupported;
+  for (const Case& c : cases(SuiteName::full)) {
+    if (c.family != "all_reduce" || c.message->place != "out") continue;
+    (c.unsupported.empty() ? supported : unsupported).insert(c.message->bytes);
+    if (c.unsupported.empty()) continue;
+    EXPECT_THAT(c.unsupported, testing::StartsWith("needs 4.36 GB, the device has 3.22 GB")) << c.name();
+    EXPECT_FALSE(c.prepare);
+  }
+  // In and out take twice the size; the verification's doubles are beside them.
+  EXPECT_EQ(*supported.rbegin(), std::size_t{1} << 30);
+  EXPECT_EQ(unsupported, std::set{std::size_t{1} << 31});
 }
 
 TEST_F(CollectiveSuites, MoreElementsThanTheLibraryCountsAreLeftOut) {
@@ -284,6 +307,101 @@ TEST_F(CollectiveSuites, RanksThatShareAGpuSpeakToOtherHostsOverTheNetwork) {
     EXPECT_DOUBLE_EQ(c.work.total(resource::network), static_cast<double>(c.message->bytes));
     EXPECT_EQ(c.work.total(resource::nvlink), 0);
   }
+}
+
+/// All-reduces over ranks of this process, on host memory. One rank's last element may become wrong.
+class RankOfProcess final : public SilentCommunicator {
+ public:
+  RankOfProcess(int size, int rank) : size_(size), rank_(rank) {}
+  int size() const override { return size_; }
+  int rank() const override { return rank_; }
+
+  static void enqueue_all(const std::vector<RankCall>& calls, int wrong_rank) {
+    const std::size_t count = calls.front().call.chunk;
+    std::vector<float> sum(count);
+    for (const auto& [communicator, call] : calls) {
+      for (std::size_t i = 0; i < count; ++i) sum[i] += static_cast<const float*>(call.in)[i];
+    }
+    for (const auto& [communicator, call] : calls) {
+      auto* out = static_cast<float*>(call.out);
+      std::copy(sum.begin(), sum.end(), out);
+      if (communicator->rank() == wrong_rank) out[count - 1] += 1;
+    }
+  }
+
+ private:
+  int size_, rank_;
+};
+
+/// The GPUs of one process, as CPU devices.
+class CollectivesOfAProcess : public CollectiveSuites {
+ protected:
+  void SetUp() override {
+    make(1, 3, Backend::cuda);
+    for (RankInfo& member : fabric.members) member.device_id = "cuda:" + std::to_string(member.rank);
+    fabric.split = nullptr;
+    fabric.local =
+        LocalRanks{[this](int rank) -> Device& { return *devices.at(static_cast<std::size_t>(rank)); },
+                   [this](const std::vector<int>& colours) {
+                     ++connections;
+                     std::vector<std::shared_ptr<Communicator>> all;
+                     const auto size = static_cast<int>(colours.size());
+                     for (int r = 0; r < size; ++r) all.push_back(std::make_shared<RankOfProcess>(size, r));
+                     return all;
+                   },
+                   [this](const std::vector<RankCall>& calls, Stream) { RankOfProcess::enqueue_all(calls, wrong_rank); }};
+    for (int rank = 0; rank < 3; ++rank) devices.push_back(open_cpu_device());
+  }
+
+  std::vector<std::unique_ptr<Device>> devices;
+  int connections = 0, wrong_rank = -1;
+};
+
+TEST_F(CollectivesOfAProcess, AreTheAllReduceAloneAndListedWithoutConnecting) {
+  std::map<SuiteName, std::set<std::string>> names;
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
+    for (const Case& c : cases(suite)) {
+      EXPECT_EQ(c.family, "all_reduce");
+      EXPECT_EQ(c.work.total(resource::nvlink), static_cast<double>(c.message->bytes) * 4 / 3) << c.name();
+      names[suite].insert(c.name());
+    }
+  }
+  EXPECT_EQ(names[SuiteName::quick].size(), 8U);
+  EXPECT_EQ(names[SuiteName::baseline].size(), 2 * 16U);
+  EXPECT_EQ(names[SuiteName::full].size(), 2 * 32U + 2 * 16U + 2 * 8U);
+  EXPECT_THAT(names[SuiteName::quick], Contains("all_reduce/fp32/bytes:8/ranks:3/op:sum/place:out/impl:nccl"));
+  EXPECT_THAT(names[SuiteName::full], Contains("all_reduce/fp32/bytes:17179869184/ranks:3/op:sum/place:in/impl:nccl"));
+  EXPECT_THAT(names[SuiteName::full], Contains("all_reduce/fp32/bytes:2147483648/ranks:3/op:avg/place:out/impl:nccl"));
+  EXPECT_FALSE(link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric}).empty());
+  EXPECT_EQ(connections, 0);
+}
+
+TEST_F(CollectivesOfAProcess, EveryRankIsVerifiedAndTheWrongOneIsNamed) {
+  info.backend = Backend::cpu;
+  fabric.how = "mpi";
+  Case c;
+  for (const Case& one : cases(SuiteName::quick)) {
+    if (one.message->bytes == 1024) c = one;
+  }
+  ASSERT_TRUE(c.prepare);
+  const auto prepared = c.prepare({*devices[0], 2, Distribution::normal, 1, {}});
+  using Status = Verification::Status;
+  const auto launched = [&] {
+    prepared->reset(1);
+    prepared->launch(devices[0]->stream(), 1);
+    return prepared->verify(1);
+  };
+  EXPECT_EQ(prepared->verify(1).status, Status::failed) << "before a launch";
+  EXPECT_EQ(launched().status, Status::passed);
+  EXPECT_EQ(prepared->verify(0).status, Status::failed) << "a slot that was not launched";
+  wrong_rank = 2;
+  const Verification found = launched();
+  EXPECT_EQ(found.status, Status::failed);
+  EXPECT_EQ(found.wrong, 1U);
+  EXPECT_THAT(found.detail, testing::StartsWith("cuda:2: 1 of 256 elements are wrong; element 255 of its output is "));
+  // The bits of the first rank alone do not stand for all.
+  EXPECT_FALSE(prepared->outputs_are_all());
+  EXPECT_EQ(prepared->outputs(1).size(), 1U);
 }
 
 }  // namespace

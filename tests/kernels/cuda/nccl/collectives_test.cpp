@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "harness/device/cuda_device.hpp"
@@ -43,7 +44,7 @@ TEST_F(NcclLibrary, SaysThatItNeedsAGpu) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("NCCL connects GPUs, and there is none"), HasSubstr("cudaError")));
     EXPECT_FALSE(error.sticky());
   }
-  EXPECT_THROW(cuda::node_collectives.all_reduce({0, 1}), DeviceError);
+  EXPECT_THROW(cuda::nccl.create_all({0, 1}), DeviceError);
 }
 
 TEST_F(NcclLibrary, ExplainsItsStatuses) {
@@ -173,43 +174,94 @@ TEST_F(NcclCommunicatorTest, AllocatesRegisteredAndSymmetricMemory) {
   EXPECT_THROW(communicator_->allocate(std::size_t{1} << 50, Buffer::registered), OutOfMemory);
 }
 
-/// Over all GPUs of the node.
-TEST_F(NcclLibrary, ReducesOverTheGpusOfANode) {
-  const CudaDevices devices = cuda_devices();
-  if (devices.ordinals.size() < 2) GTEST_SKIP() << "takes two GPUs";
-  constexpr std::size_t kCount = 100003;
-  const CollectiveData data = {12, static_cast<int>(devices.ordinals.size())};
-  std::vector<std::unique_ptr<Device>> opened;
-  std::vector<Memory> memory;
-  std::vector<const void*> in;
-  std::vector<void*> out;
-  for (const int ordinal : devices.ordinals) {
-    Device& device = *opened.emplace_back(open_cuda_device(ordinal));
-    in.push_back(memory.emplace_back(device.allocate(kCount * sizeof(float))).get());
-    cuda::collective_data.fill(DataType::fp32, memory.back().get(), kCount, data, static_cast<int>(in.size()) - 1, 0,
-                               device.stream());
-    device.synchronize();
-    out.push_back(memory.emplace_back(device.allocate(kCount * sizeof(float))).get());
-    device.poison(out.back(), kCount * sizeof(float));
+/// A rank per GPU of this process, all driven by this thread.
+class NcclRanksOfAProcess : public NcclLibrary {
+ protected:
+  void SetUp() override {
+    NcclLibrary::SetUp();
+    if (IsSkipped()) return;
+    const std::vector<int> ordinals = cuda_devices().ordinals;
+    if (ordinals.size() < 2) GTEST_SKIP() << "takes two GPUs";
+    communicators_ = cuda::nccl.create_all(ordinals);
+    for (const int ordinal : ordinals) {
+      Device& device = *devices_.emplace_back(open_cuda_device(ordinal));
+      in_.push_back(device.allocate(kCount * sizeof(float)));
+      out_.push_back(device.allocate(kCount * sizeof(float)));
+      const int rank = static_cast<int>(in_.size()) - 1;
+      cuda::collective_data.fill(DataType::fp32, in_.back().get(), kCount, data(), rank, 0, device.stream());
+      device.poison(out_.back().get(), kCount * sizeof(float));
+    }
   }
-  const auto all_reduce = cuda::node_collectives.all_reduce(devices.ordinals);
-  for (int i = 0; i < 3; ++i) {
-    all_reduce->launch(in, out, kCount, DataType::fp32, Reduction::sum, opened.front()->stream());
+
+  int size() const { return static_cast<int>(cuda_devices().ordinals.size()); }
+  CollectiveData data() const { return {12, size()}; }
+
+  std::vector<RankCall> calls(Collective op) const {
+    std::vector<RankCall> all;
+    for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+      all.push_back(
+          {communicators_[rank].get(), {op, DataType::fp32, Reduction::sum, 0, -1, in_[rank].get(), out_[rank].get(), kCount}});
+    }
+    return all;
   }
-  opened.front()->synchronize();
-  for (std::size_t d = 0; d < opened.size(); ++d) {
-    Device& device = *opened[d];
+
+  /// Whether this rank's output is the sum of all inputs, or the input of the rank `from`.
+  void expect(std::size_t rank, std::optional<int> from = {}) {
+    Device& device = *devices_[rank];
     const Memory expected = device.allocate(kCount * sizeof(double)), scale = device.allocate(kCount * sizeof(double));
-    cuda::collective_data.expect_reduced(DataType::fp32, Reduction::sum, static_cast<double*>(expected.get()),
-                                         static_cast<double*>(scale.get()), kCount, data, 0, device.stream());
-    EXPECT_EQ(device
-                  .compare(DataType::fp32, out[d], kCount, static_cast<const double*>(expected.get()),
-                           static_cast<const double*>(scale.get()))
-                  .worst,
-              0)
-        << device.info().id;
+    auto *values = static_cast<double*>(expected.get()), *scales = static_cast<double*>(scale.get());
+    cuda::collective_data.expect_reduced(DataType::fp32, Reduction::sum, values, scales, kCount, data(), 0, device.stream());
+    if (from) cuda::collective_data.expect(DataType::fp32, values, kCount, data(), *from, 0, device.stream());
+    EXPECT_EQ(device.compare(DataType::fp32, out_[rank].get(), kCount, values, scales).worst, 0) << device.info().id;
   }
-  all_reduce->check_health();
+
+  static constexpr std::size_t kCount = 10003;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<Memory> in_, out_;
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+};
+
+TEST_F(NcclRanksOfAProcess, ReduceTogether) {
+  for (int i = 0; i < 3; ++i) cuda::nccl.enqueue_all(calls(Collective::all_reduce), devices_.front()->stream());
+  devices_.front()->synchronize();
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+    expect(rank);
+    EXPECT_EQ(communicators_[rank]->rank(), static_cast<int>(rank));
+    EXPECT_EQ(communicators_[rank]->size(), size());
+    EXPECT_NO_THROW(communicators_[rank]->check_health());
+  }
+}
+
+TEST_F(NcclRanksOfAProcess, AreCapturedInAGraph) {
+  const auto batch = devices_.front()->batch(
+      {Issue::graph, 3, 1}, [&](Stream stream, int) { cuda::nccl.enqueue_all(calls(Collective::all_reduce), stream); });
+  batch->run();
+  EXPECT_EQ(batch->path(), Issue::graph);
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) expect(rank);
+}
+
+TEST_F(NcclRanksOfAProcess, SendAroundARing) {
+  cuda::nccl.enqueue_all(calls(Collective::send_recv), devices_.front()->stream());
+  devices_.front()->synchronize();
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+    expect(rank, (static_cast<int>(rank) + size() - 1) % size());
+  }
+}
+
+// The reply sends what the message brought.
+TEST_F(NcclRanksOfAProcess, SendAMessageAndItsReply) {
+  std::vector<RankCall> both = calls(Collective::ping_pong);
+  both[0].call.peer = 1;
+  both[1].call.peer = 0;
+  both[1].call.in = nullptr;
+  cuda::nccl.enqueue_all(both, devices_.front()->stream());
+  devices_.front()->synchronize();
+  for (const std::size_t rank : {0, 1}) expect(rank, 0);
+}
+
+TEST_F(NcclRanksOfAProcess, HaveRegisteredButNoSymmetricMemory) {
+  EXPECT_THROW(communicators_[1]->allocate(64, Buffer::symmetric), Unsupported);
+  EXPECT_NE(communicators_[1]->allocate(64, Buffer::registered), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/support/fabric.hpp"
+
+#include <map>
+#include <utility>
+
+namespace roofmark {
+
+std::vector<int> everyone(const Fabric& fabric) { return std::vector<int>(fabric.members.size(), 0); }
+
+std::vector<std::vector<int>> groups_of(const std::vector<int>& colours) {
+  std::map<int, std::vector<int>> by_colour;
+  for (std::size_t rank = 0; rank < colours.size(); ++rank) {
+    if (colours[rank] >= 0) by_colour[colours[rank]].push_back(static_cast<int>(rank));
+  }
+  std::vector<std::vector<int>> groups;
+  for (auto& [colour, ranks] : by_colour) groups.push_back(std::move(ranks));
+  return groups;
+}
+
+std::vector<DataType> nccl_types(int compute_capability) {
+  std::vector<DataType> types = {DataType::fp32, DataType::fp16, DataType::bf16};
+  if (compute_capability >= 90) types.push_back(DataType::fp8);
+  return types;
+}
+
+}  // namespace roofmark

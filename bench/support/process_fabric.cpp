@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/support/process_fabric.hpp"
+
+#include <map>
+#include <utility>
+
+#include "harness/device/cuda_device.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark {
+
+namespace {
+
+std::string cuda_id(int ordinal) { return "cuda:" + std::to_string(ordinal); }
+
+/// Opens devices and connects them at their first use, and keeps both: connecting takes longer than measuring.
+class Gpus {
+ public:
+  explicit Gpus(std::vector<int> ordinals) : ordinals_(std::move(ordinals)), opened_(ordinals_.size()) {}
+
+  Device& device(int rank) {
+    std::unique_ptr<Device>& device = opened_.at(static_cast<std::size_t>(rank));
+    if (!device) device = open_device(cuda_id(ordinals_[static_cast<std::size_t>(rank)]));
+    return *device;
+  }
+
+  const std::vector<std::shared_ptr<Communicator>>& split(const std::vector<int>& colours) {
+    if (const auto found = connected_.find(colours); found != connected_.end()) return found->second;
+    if (!&cuda::nccl) throw Unsupported("this build has no NCCL");
+    std::vector<std::shared_ptr<Communicator>> all(colours.size());
+    for (const std::vector<int>& members : groups_of(colours)) {
+      std::vector<int> devices;
+      for (const int rank : members) devices.push_back(ordinals_[static_cast<std::size_t>(rank)]);
+      std::vector<std::unique_ptr<Communicator>> made = cuda::nccl.create_all(devices);
+      for (std::size_t i = 0; i < made.size(); ++i) all[static_cast<std::size_t>(members[i])] = std::move(made[i]);
+    }
+    return connected_.emplace(colours, std::move(all)).first->second;
+  }
+
+ private:
+  std::vector<int> ordinals_;
+  std::vector<std::unique_ptr<Device>> opened_;
+  std::map<std::vector<int>, std::vector<std::shared_ptr<Communicator>>> connected_;
+};
+
+}  // namespace
+
+std::unique_ptr<Fabric> process_fabric(const DeviceInfo& device) {
+  if (device.backend != Backend::cuda || !cuda_devices) return nullptr;
+  const std::vector<int> ordinals = cuda_devices().ordinals;
+  if (ordinals.size() < 2 || device.id != cuda_id(ordinals.front())) return nullptr;
+  auto fabric = std::make_unique<Fabric>();
+  fabric->how = "nccl";
+  fabric->types = nccl_types(device.compute_capability);
+  for (const int ordinal : ordinals) {
+    RankInfo& member = fabric->members.emplace_back(describe_rank(describe_cuda_device(ordinal)));
+    member.rank = member.local_rank = static_cast<int>(fabric->members.size()) - 1;
+  }
+  const auto gpus = std::make_shared<Gpus>(ordinals);
+  fabric->local = LocalRanks{[gpus](int rank) -> Device& { return gpus->device(rank); },
+                             [gpus](const std::vector<int>& colours) { return gpus->split(colours); },
+                             [](const std::vector<RankCall>& calls, Stream stream) { cuda::nccl.enqueue_all(calls, stream); }};
+  return fabric;
+}
+
+}  // namespace roofmark

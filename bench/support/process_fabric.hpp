@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "bench/support/fabric.hpp"
+
+namespace roofmark {
+
+/// NCCL over all GPUs that this process sees, where they are several and `device` is the first of them; else null.
+std::unique_ptr<Fabric> process_fabric(const DeviceInfo& device);
+
+}  // namespace roofmark
