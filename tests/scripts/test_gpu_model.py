@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, need
 
-need("jsonschema", "jinja2", "plotly")
+need("jsonschema", "jinja2", "numpy", "plotly", "scipy")
 from roofmark_report import result as reader  # noqa: E402
 
 ROOFMARK = os.environ.get("ROOFMARK")
@@ -244,21 +244,22 @@ def ratio(a, b, name):
     return a.record(name)["measurement"]["median"] / b.record(name)["measurement"]["median"]
 
 
-def compare(a, b):
-    """What scripts/compare prints, and the ratio of the seconds in a and in b for each case of the first pass."""
-    lines = script(0, "compare", a / "result.json", b / "result.json").splitlines()
-    words = [line.split() for line in lines[1:] if "/" in line.split(" ")[0] and "(after the suite)" not in line]
-    return lines, {word[0]: float(word[5]) for word in words}
+def compare(a, b, to):
+    """What scripts/compare, which finds a case SLOWER, prints, and its row of each case of the first pass."""
+    lines = script(1, "compare", a, "--", b, "--json", to).splitlines()
+    rows = json.loads(to.read_text(encoding="utf-8"))["cases"]
+    return lines, {row["name"]: row for row in rows if "(after the suite)" not in row["name"]}
 
 
-def test_a_slow_kernel_is_slower_than_in_another_run(healthy, run):
+def test_a_slow_kernel_is_slower_than_in_another_run(healthy, run, tmp_path):
     found = run(GPUMODEL_SLOW=f"{KERNEL}:3")
     assert found.status == 0, found.stderr
     assert ratio(found, healthy, TRIAD) == pytest.approx(3, rel=0.1)
     assert found.record(TRIAD)["placement"]["of_empirical"] < 0.4 * healthy.record(TRIAD)["placement"]["of_empirical"]
-    lines, ratios = compare(healthy.out, found.out)
-    assert ratios.pop(TRIAD) == pytest.approx(1 / 3, rel=0.1)
-    assert all(one == pytest.approx(1, rel=0.1) for one in ratios.values())
+    lines, rows = compare(healthy.out, found.out, tmp_path / "compared.json")
+    slow = rows.pop(TRIAD)
+    assert slow["verdict"] == "SLOWER" and slow["ratio"] == pytest.approx(1 / 3, rel=0.1)
+    assert all(row["ratio"] == pytest.approx(1, rel=0.1) and row["verdict"] != "SLOWER" for row in rows.values())
     assert any(line.startswith("fingerprints with equal keys:") and line.endswith(" 0 different") for line in lines)
 
 
@@ -419,10 +420,11 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
     for said in ("cuda:0 alone", "cuda:1 alone", "cuda:0, cuda:1 at once", "all_reduce/fp32/impl:nccl"):
         assert re.search(rf"^{said}", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE), "each is as fast beside the other as alone"
-    lines, ratios = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)))
+    lines, rows = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)), tmp_path / "compared.json")
     assert f"different verdict: {TRIAD}: ok, then wrong" in lines
-    assert ratios.pop("ceilings/dram_copy/fp32/bytes:3145728/impl:own/cache:cold") == pytest.approx(0.5, rel=0.02)
-    assert all(one == pytest.approx(1, rel=0.02) for name, one in ratios.items() if name.startswith("ceilings/dram_"))
+    slow = rows.pop("ceilings/dram_copy/fp32/bytes:3145728/impl:own/cache:cold")
+    assert slow["verdict"] == "SLOWER" and slow["ratio"] == pytest.approx(0.5, rel=0.02)
+    assert all(row["ratio"] == pytest.approx(1, rel=0.02) for name, row in rows.items() if name.startswith("ceilings/dram_"))
 
 
 REDUCED = "all_reduce/fp32/bytes:32768/ranks:2/op:sum/place:out/impl:nccl"

@@ -150,10 +150,10 @@ void check_rule(const std::string& name, const toml::node& node, const Rule& rul
     if (!ok) refuse(name, node, fmt::format("rule '{}' {}", rule.id, what));
   };
   need(version ? !rule.least_version.empty() : rule.least || rule.most,
-       version ? "needs least = \"VERSION\"" : "has no limit: give `least` or `most`");
+       version ? "compares versions: write least = \"570.86\" in quotes" : "has no limit: give `least` or `most`");
   need(!(rule.least && rule.most), "has two limits: write two rules");
   need(version || rule.least_version.empty(), "compares numbers: write its limit without quotes");
-  need(!version || (!rule.least && !rule.most), "compares versions: write least = \"570.86\" in quotes");
+  need(!version || (!rule.least && !rule.most), "compares versions: write its limit in quotes");
   need(type.basis == Basis::run ? rule.cases.empty() : !rule.cases.empty(),
        type.basis == Basis::run ? fmt::format("limits {}, which has no `cases`", type.id)
                                 : "names no `cases`: a regular expression searched for in their names, as with --filter");
