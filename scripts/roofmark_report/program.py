@@ -46,7 +46,8 @@ def enter_environment():
 
 
 def run(command):
-    """Runs roofmark_report.<command>.main(arguments) as the program of that name; never returns."""
+    """Runs roofmark_report.<command>.main(arguments) as the program of that name; never returns. main returns the exit status, or
+    None for 0."""
     enter_environment()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")
@@ -55,7 +56,7 @@ def run(command):
             module = importlib.import_module(f"roofmark_report.{command}")
         except ModuleNotFoundError as error:
             raise Problem(NOT_WRITTEN, f"no Python package {error.name}: ./scripts/setup installs scripts/requirements.txt") from error
-        module.main(sys.argv[1:])
+        status = module.main(sys.argv[1:])
         sys.stdout.flush()
     except Problem as problem:
         print(f"{command}: {printable(str(problem))}", file=sys.stderr)
@@ -68,4 +69,4 @@ def run(command):
     except OSError as error:
         print(f"{command}: cannot write: {error.strerror}", file=sys.stderr)
         sys.exit(NOT_WRITTEN)
-    sys.exit(0)
+    sys.exit(status)
