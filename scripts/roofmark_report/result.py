@@ -62,8 +62,8 @@ def _cut(text, length=160):
     return text if len(text) <= length else text[:length] + "..."
 
 
-def decode(data):
-    """The JSON of a result file of this schema version; raises ValueError with one line that says what is wrong."""
+def parse(data):
+    """Parses the bytes of a result file; raises ValueError with one line that says what is wrong."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -85,12 +85,6 @@ def decode(data):
                          "release")
     if version != SCHEMA_VERSION or isinstance(version, bool):
         raise ValueError(f"has schema version {_cut(json.dumps(version), 40)}, this tool reads version {SCHEMA_VERSION}")
-    return result
-
-
-def parse(data):
-    """Parses the bytes of a result file; raises ValueError with one line that says what is wrong."""
-    result = decode(data)
     for error in _VALIDATOR.iter_errors(result):
         raise ValueError(f"does not fit results/schema.json at {_cut(error.json_path)}: {_cut(error.message)}")
     _check_records(result)

@@ -15,7 +15,7 @@ import make_result
 import pytest
 from conftest import ROOT, need
 
-need("duckdb", "jinja2", "jsonschema", "plotly")
+need("duckdb", "jinja2", "jsonschema", "orjson", "plotly")
 from roofmark_report import fleet_judge, fleet_prometheus, fleet_tables  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "fleet")]
