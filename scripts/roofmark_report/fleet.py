@@ -100,7 +100,7 @@ def main(arguments):
         good, bad = lists(connection)
         stands_out = show(connection, options.by, good, bad)
         for name, hosts in (("good.txt", good), ("bad.txt", bad)):
-            write(out / name, (f"{host}\n" for host in hosts))
+            write(out / name, (f"{printable(host)}\n" for host in hosts))
         write(out / "fleet.html", [fleet_page.page(connection, options.by, options.folder)])
         if options.prometheus:
             write(options.prometheus, fleet_prometheus.exposition(connection))

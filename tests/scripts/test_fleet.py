@@ -293,6 +293,14 @@ def test_sql_has_the_tables_that_help_describes(folder, tmp_path):
         connection.execute(f"FROM {table}").fetchall()
 
 
+def test_a_host_name_is_one_line(folder):
+    results = rack(2)
+    results[0]["host"]["name"] = "a\nb\x1b[31m"
+    put(folder, results)
+    assert run(folder).returncode == 0
+    assert lines_of(folder / "good.txt") == ["a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}[31m", "a00"]
+
+
 def test_bad_input_is_one_line(folder, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
