@@ -46,7 +46,8 @@ def enter_environment():
 
 
 def run(command):
-    """Runs roofmark_report.<command>.main(arguments) as the program of that name, and ends with the status it returns (None: 0)."""
+    """Runs roofmark_report.<command>.main(arguments) as the program of that name; never returns. main returns the exit status, or
+    None for 0."""
     enter_environment()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")

@@ -193,11 +193,11 @@ def team_section(result, figure, titles):
 
 
 @functools.cache
-def template():
+def template(name):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined)
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def page(result, digest):
@@ -223,7 +223,7 @@ def page(result, digest):
     fused = family_plots.fused_pairs(result)
     fused = figure(fused) if fused else None
     level, headline, advice = verdict(result)
-    return template().render(
+    return template("report.html.j2").render(
         result=result, level=level, headline=headline, advice=advice, warnings=warnings(result), counts=counts(result),
         statuses=STATUSES, findings=group_findings(result), headlines=headlines(result), ceilings=tables.ceilings_table(result),
         has_roofline=roofline is not None, points=len(roofline_plot.placed_on_roofline(result)), sections=sections, team=team, fused=fused,
@@ -238,8 +238,8 @@ def script_safe(value):
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def write(path, text):
-    """Writes a temporary file and renames it: an existing file stays whole or is replaced."""
+def write(path, parts):
+    """Writes texts to a temporary file and renames it: an existing file stays whole or is replaced."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise Problem(NOT_WRITTEN, f"cannot write {path}: it is not a regular file")
@@ -247,7 +247,7 @@ def write(path, text):
     try:
         try:
             with open(temporary, "x", encoding="utf-8", errors="replace") as file:
-                file.write(text)
+                file.writelines(parts)
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -265,4 +265,4 @@ def main(arguments):
     output = options.output or str(Path(options.result).parent / "report.html")
     if os.path.realpath(output) == os.path.realpath(options.result):
         raise Problem(BAD_INPUT, f"{output} is the result file itself")
-    write(output, page(*load(options.result)))
+    write(output, [page(*load(options.result))])

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which of many machines stands out: a folder of result files as tables, a page, lists of hosts, and metrics."""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+import duckdb
+
+from . import fleet_judge, fleet_page, fleet_prometheus, fleet_tables
+from .compare import align
+from .program import BAD_INPUT, Parser, Problem, printable
+from .report import write
+
+SHOWN = 20  # lines of a kind on the terminal; the page has more
+
+
+def describe_tables():
+    made = ["tables for --sql (DuckDB; seconds, units per second, hertz):"]
+    for name, (what, columns) in fleet_tables.TABLES.items():
+        made.append(f"  {name}: {what}\n    {', '.join(columns)}")
+    for name, (what, _) in fleet_judge.VIEWS.items():
+        made.append(f"  {name}: {what}")
+    made.append("  suspects: what stands out: kind, who, hosts, bad, text\n  hosts: host, grp, gpus, newest, verdict (good, bad, not measured), reasons")
+    made.append("DESCRIBE newest lists the columns of a table.")
+    return "\n".join(made)
+
+
+def lists(connection):
+    """The hosts that are good, and those that are bad; a host that was not measured is neither."""
+    def of(verdict):
+        return [host for (host,) in connection.execute("SELECT host FROM hosts WHERE verdict = ? ORDER BY host", [verdict]).fetchall()]
+
+    return of("good"), of("bad")
+
+
+def show_query(connection, query):
+    try:
+        found = connection.execute(query)
+        rows = [[column[0] for column in found.description or []]]
+        rows += [["" if value is None else printable(str(value)) for value in row] for row in (found.fetchall() if found.description else [])]
+    except duckdb.Error as error:
+        raise Problem(BAD_INPUT, f"--sql: {' '.join(str(error).split())}") from error
+    if rows[0]:
+        print(align(rows))
+
+
+def show(connection, by, good, bad):
+    """What a person reads on the terminal; returns whether something stands out."""
+    counted = fleet_judge.rows(connection, "SELECT (SELECT count(*) FROM runs) AS runs, count(*) AS gpus, count(DISTINCT host) AS hosts, "
+                               "count(DISTINCT grp) AS groups, count(DISTINCT model) AS models FROM gpus")[0]
+    groups = "" if by == "host" else f", {counted['groups']} of {by}"
+    print(f"{counted['runs']} runs of {counted['gpus']} devices on {counted['hosts']} hosts{groups}; {counted['models']} "
+          f"{'model' if counted['models'] == 1 else 'models'}")
+    unread = connection.execute("SELECT file, reason FROM unread ORDER BY file").fetchall()
+    for file, reason in unread:
+        print(f"not read: {printable(file)}: {printable(reason)}")
+    suspects = fleet_judge.rows(connection, "SELECT * FROM suspects")
+    for kind, (_, meaning) in fleet_judge.KINDS.items():
+        found = [suspect for suspect in suspects if suspect["kind"] == kind]
+        if not found:
+            continue
+        print(f"\n{fleet_judge.words(kind)} ({len(found)}). {meaning}")
+        for suspect in found[:SHOWN]:
+            hosts = suspect["hosts"]
+            where = "" if hosts == [suspect["who"]] else f" (on {hosts[0]})" if len(hosts) == 1 else f" ({len(hosts)} hosts)"
+            print(f"  {printable(suspect['who'])}{printable(where)}: {printable(suspect['text'])}")
+        if len(found) > SHOWN:
+            print(f"  {len(found) - SHOWN} more on the page")
+    print(f"\n{len(good)} hosts good, {len(bad)} bad, {counted['hosts'] - len(good) - len(bad)} not measured"
+          + ("" if suspects else ": nothing stands out"))
+    return bool(suspects or unread)
+
+
+def main(arguments):
+    parser = Parser(
+        prog="fleet", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Says which machines stand out among the result files (*.json) below a folder. Writes fleet.html, and the host names in\n"
+        "good.txt and bad.txt, one per line.",
+        epilog=describe_tables() + "\n\nExit status: 0 nothing stands out; 1 something does, or a file could not be read; 2 bad usage or input; "
+        "3 a file could not\nbe written.")
+    parser.add_argument("folder", metavar="FOLDER")
+    parser.add_argument("--by", metavar="LABEL", default="host", help="groups to compare: a label of the runs (--label rack=...), or one of "
+                        f"{', '.join(fleet_judge.COLUMNS)} [host]")
+    parser.add_argument("--out", metavar="FOLDER", help="folder of the page and the lists [FOLDER itself]")
+    parser.add_argument("--prometheus", metavar="FILE", help="also write metrics in Prometheus' text format, for node_exporter's textfile "
+                        "collector; scripts/fleet_dashboard.json shows them in Grafana")
+    parser.add_argument("--sql", metavar="QUERY", help="print the rows of a query over the tables below, and write nothing")
+    options = parser.parse_args(arguments)
+    out = Path(options.out or options.folder)
+    with tempfile.TemporaryDirectory(prefix="roofmark-fleet-") as scratch:
+        connection = fleet_tables.load(options.folder, scratch)
+        fleet_judge.prepare(connection, options.by)
+        fleet_judge.judge(connection, options.by)
+        if options.sql:
+            return show_query(connection, options.sql)
+        os.makedirs(out, exist_ok=True)
+        good, bad = lists(connection)
+        stands_out = show(connection, options.by, good, bad)
+        for name, hosts in (("good.txt", good), ("bad.txt", bad)):
+            write(out / name, (f"{printable(host)}\n" for host in hosts))
+        write(out / "fleet.html", [fleet_page.page(connection, options.by, options.folder)])
+        if options.prometheus:
+            write(options.prometheus, fleet_prometheus.exposition(connection))
+        print(f"page: {out / 'fleet.html'}; lists: {out / 'good.txt'}, {out / 'bad.txt'}")
+    return int(stands_out)

@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What stands out in a fleet. docs/method.md, "A fleet", states the rules; those of stragglers are harness/judge/ranks'."""
+
+from . import units
+from .program import BAD_INPUT, Problem
+
+SLOW = 1.1  # times the median
+SLOW_OF_FEW = 1.25
+MANY = 7
+DEVIATIONS = 5
+SIGMA_OF_MAD = 1.4826
+SLOW_CASES = 0.05
+# Shares of the theoretical ceiling (at the highest clock) that every healthy GPU exceeds.
+FLOORS = {"dram": 0.75, "fma": 0.75, "exp": 0.75, "shared": 0.75, "tensor": 0.5}
+FLOOR_OF = "CASE " + " ".join(
+    f"WHEN resource = '{kind}' OR contains(resource, '_{kind}') THEN {floor}" for kind, floor in FLOORS.items()) + " END::DOUBLE"
+VERSIONS = ("driver", "vbios", "nccl", "kernel", "cuda", "roofmark")
+COLUMNS = ("host", "model", *VERSIONS)  # of devices, that --by may name beside labels
+
+# Kind: whether a host it names is bad, and what it says.
+KINDS = {
+    "wrong": (True, "The newest run of a case gave a wrong result."),
+    "fingerprint": (True, "The same computation gave other bits, which points at silent data corruption."),
+    "below_ceiling": (True, "A measured ceiling is far below the theoretical one: the device is slow, whatever the others are."),
+    "slow_group": (True, "Its median exceeds that of the groups."),
+    "slow_host": (True, "Its median exceeds that of the hosts."),
+    "slow_gpu": (True, "It is slower than the GPUs of its model."),
+    "slower_than_before": (True, "It is slower than in its own earlier runs."),
+    "not_measured": (False, "Its newest run is incomplete, or a case failed: its host is in neither list."),
+    "drift": (False, "Its versions differ from the majority of its model."),
+}
+
+VIEWS = {
+    "gpus": ("one per GPU (or CPU): its newest run, and grp, the value of --by", """
+        SELECT devices.*, runs.started, runs.complete, runs.labels, {by} AS grp FROM devices JOIN runs USING (run)
+        QUALIFY row_number() OVER (PARTITION BY gpu ORDER BY started DESC, run DESC) = 1"""),
+    "newest": ("the newest record per GPU, case and pass, with its host and group; `what` is what may be compared", """
+        SELECT records.*, gpus.host, gpus.model, gpus.grp, runs.started, runs.data,
+               concat_ws(' ', case_name, gpus.model, runs.data, CASE WHEN pass = 2 THEN '(after)' END) AS what
+        FROM records JOIN runs USING (run) JOIN gpus USING (gpu)
+        QUALIFY row_number() OVER (PARTITION BY gpu, case_name, pass ORDER BY runs.started DESC, records.run DESC) = 1"""),
+    "newest_ceilings": ("the newest ceiling per GPU and resource, its share of the theoretical one, and the floor of that share", f"""
+        SELECT ceilings.*, gpus.host, gpus.model, gpus.grp, empirical / theoretical AS share, {FLOOR_OF} AS floor
+        FROM ceilings JOIN runs USING (run) JOIN gpus USING (gpu)
+        QUALIFY row_number() OVER (PARTITION BY gpu, resource ORDER BY runs.started DESC, ceilings.run DESC) = 1"""),
+    "centres": ("per `what`: its count, median and scaled MAD of the GPUs", f"""
+        SELECT what, any_value(case_name) AS case_name, any_value(pass) AS pass, any_value(model) AS model, any_value(data) AS data,
+               count(*) AS count, median(seconds) AS median, {SIGMA_OF_MAD} * mad(seconds) AS spread,
+               quantile_cont(seconds, 0.05) AS p5, quantile_cont(seconds, 0.95) AS p95, max(seconds) AS maximum, arg_max(gpu, seconds) AS slowest
+        FROM newest WHERE status = 'ok' AND seconds > 0 GROUP BY what"""),
+}
+
+
+def of_label(connection, by):
+    """The SQL of the value that --by names: a column of devices, or a label of the runs."""
+    if by in COLUMNS:
+        return f"devices.{by}"
+    known = [key for (key,) in connection.execute("SELECT DISTINCT unnest(map_keys(labels)) AS key FROM runs ORDER BY key").fetchall()]
+    if by not in known:
+        raise Problem(BAD_INPUT, f"--by: no run has the label '{by}'; there are {', '.join([*COLUMNS, *known])}")
+    return "labels['" + by.replace("'", "''") + "']"
+
+
+def prepare(connection, by):
+    """Makes the tables that follow from those of the files."""
+    by = of_label(connection, by)
+    for name, (_, query) in VIEWS.items():
+        connection.execute(f"CREATE TABLE {name} AS {query.replace('{by}', by)}")
+
+
+def words(kind):
+    return kind.replace("_", " ").replace("gpu", "GPU")
+
+
+def rows(connection, query, parameters=()):
+    found = connection.execute(query, list(parameters))
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row)) for row in found.fetchall()]
+
+
+def stragglers(connection, values, only="true"):
+    """`values` selects who, what, said (its name for a reader) and seconds. Who stands out in at least one of 20 cases that three and more ran; the worst first."""
+    return rows(connection, f"""
+        WITH of AS ({values}),
+        centre AS (SELECT what, count(*) AS n, median(seconds) AS m, {SIGMA_OF_MAD} * mad(seconds) AS s FROM of GROUP BY what HAVING n > 2 AND m > 0),
+        compared AS (
+          SELECT who, said, seconds / m AS times, CASE WHEN s > 0 THEN (seconds - m) / s END AS mads,
+                 seconds > m * CASE WHEN n < {MANY} THEN {SLOW_OF_FEW} ELSE {SLOW} END AND (s = 0 OR (seconds - m) / s > {DEVIATIONS}) AS slow
+          FROM of JOIN centre USING (what) WHERE {only})
+        SELECT who, count(*) AS cases, count(*) FILTER (slow) AS slow, max(times) FILTER (slow) AS times,
+               arg_max(said, times) FILTER (slow) AS said, arg_max(mads, times) FILTER (slow) AS mads
+        FROM compared GROUP BY who HAVING count(*) FILTER (slow) > 0 AND count(*) FILTER (slow) >= {SLOW_CASES} * count(*)
+        ORDER BY times DESC, who""")
+
+
+def _says(found, than):
+    mads = f", {found['mads']:.0f} MADs above it" if found["mads"] is not None else ""
+    return (f"slower than the median of {than} in {found['slow']} of {found['cases']} cases; the worst takes {units.digits(found['times'])} times "
+            f"the median{mads}: {found['said']}")
+
+
+def _slow(connection, by):
+    """Slow groups, hosts and GPUs; what a group or a host explains is not said of its members."""
+    medians = "SELECT {0} AS who, what, any_value(case_name) AS said, median(seconds) AS seconds FROM newest WHERE status = 'ok' AND {0} IS NOT NULL GROUP BY who, what"
+    several = "who IN (SELECT {0} FROM gpus GROUP BY {0} HAVING count(*) > 1)"
+    hosts_of, made, explained = {}, [], set()
+    for grp, host, gpu in connection.execute("SELECT grp, host, gpu FROM gpus").fetchall():
+        hosts_of.setdefault(("grp", grp), set()).add(host)
+        hosts_of["gpu", gpu] = {host}
+    if by != "host":
+        for found in stragglers(connection, medians.format("grp"), several.format("grp")):
+            hosts = hosts_of["grp", found["who"]]
+            explained |= hosts
+            made.append(("slow_group", f"{by} {found['who']}", hosts, found["times"], _says(found, "the groups")))
+    for found in stragglers(connection, medians.format("host"), several.format("host")):
+        if found["who"] not in explained:
+            explained.add(found["who"])
+            made.append(("slow_host", found["who"], {found["who"]}, found["times"], _says(found, "the hosts")))
+    for found in stragglers(connection, "SELECT gpu AS who, what, case_name AS said, seconds FROM newest WHERE status = 'ok'"):
+        hosts = hosts_of["gpu", found["who"]]
+        if not hosts <= explained:
+            made.append(("slow_gpu", found["who"], hosts, found["times"], _says(found, "the GPUs of its model")))
+    before = """SELECT records.run::VARCHAR || ' ' || gpu AS who, concat_ws(' ', gpu, case_name, pass, runs.data) AS what,
+                       case_name AS said, seconds
+                FROM records JOIN runs USING (run) WHERE status = 'ok' AND gpu IS NOT NULL"""
+    newest = "who IN (SELECT run::VARCHAR || ' ' || gpu FROM gpus)"
+    for found in stragglers(connection, before, newest):
+        gpu = found["who"].partition(" ")[2]
+        made.append(("slower_than_before", gpu, hosts_of["gpu", gpu], found["times"], _says(found, "its own runs")))
+    return made
+
+
+def _below_ceilings(connection, by):
+    """GPUs under the floor of a resource; where it is half of a group and more, the group."""
+    made = []
+    for found in rows(connection, """
+            WITH judged AS (SELECT *, share < floor AS below FROM newest_ceilings WHERE share IS NOT NULL AND floor IS NOT NULL AND NOT doubtful),
+            counted AS (SELECT *, count(*) FILTER (below) OVER g AS low, count(*) OVER g AS of_all, median(share) OVER g AS middle
+                        FROM judged WINDOW g AS (PARTITION BY grp, resource)),
+            grouped AS (SELECT *, grp IS NOT NULL AND of_all > 1 AND 2 * low >= of_all AS together FROM counted)
+            SELECT together, CASE WHEN together THEN grp ELSE gpu END AS who, list_distinct(list(host)) AS hosts, min(share / floor) AS least,
+                   count(DISTINCT resource) AS resources, arg_min(title, share / floor) AS title, arg_min(floor, share / floor) AS floor,
+                   arg_min(low, share / floor) AS low, arg_min(of_all, share / floor) AS of_all, arg_min(share, share / floor) AS share,
+                   arg_min(middle, share / floor) AS middle
+            FROM grouped WHERE below GROUP BY together, who"""):
+        who = found["who"] if not found["together"] or by == "host" else f"{by} {found['who']}"
+        many = f"{found['low']} of {found['of_all']} GPUs are below, median {units.share(found['middle'])}, lowest " if found["together"] else ""
+        more = f"; {found['resources'] - 1} more below their floors" if found["resources"] > 1 else ""
+        made.append(("below_ceiling", who, found["hosts"], 1 / found["least"],
+                     f"{found['title']}: {many}{units.share(found['share'])} of the theoretical ceiling, floor {units.share(found['floor'])}{more}"))
+    return made
+
+
+def _fingerprints(connection):
+    return [("fingerprint", found["gpu"], found["hosts"], found["differ"],
+             f"other bits than {'most' if found['majority'] else 'others (any of them may be the wrong one)'} in {found['differ']} of "
+             f"{found['of_all']} cases: {found['first']}{', ...' if found['differ'] > 1 else ''}")
+            for found in rows(connection, """
+                WITH counted AS (SELECT *, count(*) OVER (PARTITION BY case_name, key, hash) AS same, count(*) OVER (PARTITION BY case_name, key) AS n
+                                 FROM fingerprints)
+                SELECT gpu, list_distinct(list(host)) AS hosts, count(*) FILTER (2 * same <= n) AS differ, count(*) AS of_all,
+                       min(case_name) FILTER (2 * same <= n) AS first,
+                       bool_and(m) FILTER (2 * same <= n) AS majority
+                FROM (SELECT counted.*, gpus.host, max(same) OVER (PARTITION BY case_name, key) * 2 > n AS m FROM counted JOIN gpus USING (gpu))
+                GROUP BY gpu HAVING count(*) FILTER (2 * same <= n) > 0 ORDER BY differ DESC, gpu""")]
+
+
+def _not_good(connection):
+    """Wrong results, and what was not measured."""
+    made = []
+    for found in rows(connection, """
+            SELECT gpu, host, count(*) AS n, min(case_name) AS first, arg_min(reason, case_name) AS reason FROM newest WHERE status = 'wrong'
+            GROUP BY gpu, host ORDER BY n DESC, gpu"""):
+        made.append(("wrong", found["gpu"], {found["host"]}, found["n"], f"{found['n']} wrong: {found['first']}: {found['reason']}"))
+    for found in rows(connection, """
+            SELECT gpu, host, NOT complete AS cut, (SELECT count(*) FROM newest WHERE newest.gpu = gpus.gpu AND status = 'failed') AS failed
+            FROM gpus WHERE cut OR failed > 0 ORDER BY gpu"""):
+        parts = (["its newest run is incomplete"] if found["cut"] else []) + ([f"{found['failed']} cases failed"] if found["failed"] else [])
+        made.append(("not_measured", found["gpu"], {found["host"]}, found["failed"], ", ".join(parts)))
+    return made
+
+
+def drift(connection):
+    """Per model and version: the majority's, and who differs."""
+    return rows(connection, f"""
+        WITH v AS (UNPIVOT (SELECT model, gpu, host, {', '.join(VERSIONS)} FROM gpus) ON {', '.join(VERSIONS)} INTO NAME what VALUE version),
+        counted AS (SELECT model, what, version, count(*) AS gpus, list_sort(list_distinct(list(host))) AS hosts FROM v GROUP BY ALL),
+        ranked AS (SELECT *, sum(gpus) OVER w AS of_all, first(version) OVER (w ORDER BY gpus DESC, version) AS majority, count(*) OVER w AS versions
+                   FROM counted WINDOW w AS (PARTITION BY model, what))
+        SELECT model, what, majority, version, gpus, of_all, hosts FROM ranked WHERE versions > 1 AND version <> majority
+        ORDER BY model, what, gpus DESC, version""")
+
+
+def judge(connection, by):
+    """Makes the tables `suspects` (what stands out, the worst first in each kind) and `hosts` (with a verdict)."""
+    made = _not_good(connection) + _fingerprints(connection) + _below_ceilings(connection, by) + _slow(connection, by)
+    for found in drift(connection):
+        made.append(("drift", f"{found['what']} {found['version']}", found["hosts"], found["gpus"],
+                     f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); the majority has {found['majority']}"))
+    order = list(KINDS)
+    made.sort(key=lambda row: (order.index(row[0]), -row[3]))
+    connection.execute("CREATE TABLE suspects (kind VARCHAR, who VARCHAR, hosts VARCHAR[], bad BOOLEAN, text VARCHAR)")
+    if made:
+        connection.executemany("INSERT INTO suspects VALUES (?, ?, ?, ?, ?)",
+                               [(kind, who, sorted(hosts), KINDS[kind][0], text) for kind, who, hosts, _, text in made])
+    connection.execute("""
+        CREATE TABLE hosts AS
+        WITH named AS (SELECT kind, bad, who || ': ' || text AS reason, unnest(hosts) AS host FROM suspects)
+        SELECT gpus.host, any_value(grp) AS grp, count(*) AS gpus, max(started) AS newest,
+               CASE WHEN gpus.host IN (SELECT host FROM named WHERE bad) THEN 'bad'
+                    WHEN gpus.host IN (SELECT host FROM named WHERE kind = 'not_measured') THEN 'not measured' ELSE 'good' END AS verdict,
+               (SELECT list(reason) FROM named WHERE named.host = gpus.host AND kind <> 'drift') AS reasons
+        FROM gpus GROUP BY gpus.host ORDER BY gpus.host""")

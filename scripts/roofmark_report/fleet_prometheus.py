@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""The newest state of a fleet in Prometheus' text format. Every metric is a gauge."""
+
+_CASE = "case_name || CASE pass WHEN 2 THEN ' (after)' ELSE '' END"
+_OF_CASE = "SELECT host, gpu AS uuid, " + _CASE + " AS \"case\", {} AS value FROM newest WHERE status = 'ok' ORDER BY ALL"
+_OF_CEILING = "SELECT host, gpu AS uuid, resource, unit, {} AS value FROM newest_ceilings ORDER BY ALL"
+_OF_GPU = "SELECT host, gpu AS uuid, model, {} AS value FROM gpus ORDER BY ALL"
+
+# Name: help, and a query whose last column is the value and whose others are the labels.
+METRICS = {
+    "roofmark_case_seconds": ("Median time per launch.", _OF_CASE.format("seconds")),
+    "roofmark_case_of_empirical_ratio": ("Minimum time on the measured ceilings / measured time.", _OF_CASE.format("of_empirical")),
+    "roofmark_case_of_theoretical_ratio": ("Minimum time on the theoretical ceilings / measured time.", _OF_CASE.format("of_theoretical")),
+    "roofmark_case_clock_hertz": ("SM clock observed directly after the blocks.", _OF_CASE.format("clock_hz")),
+    "roofmark_case_ok": ("1: measured and verified; 0: wrong, failed or not run.",
+                         "SELECT host, gpu AS uuid, " + _CASE + " AS \"case\", (status = 'ok')::INTEGER AS value FROM newest WHERE status <> 'unsupported' ORDER BY ALL"),
+    "roofmark_ceiling_per_second": ("Measured ceiling of a resource, in its unit per second.", _OF_CEILING.format("empirical")),
+    "roofmark_ceiling_of_theoretical_ratio": ("Measured ceiling / theoretical ceiling.", _OF_CEILING.format("share")),
+    "roofmark_gpu_run_timestamp_seconds": ("When the newest run of a GPU began.", _OF_GPU.format("epoch(started)")),
+    "roofmark_host_good": ("1: nothing speaks against the host; 0: it is bad, or was not measured.",
+                           "SELECT host, verdict, (verdict = 'good')::INTEGER AS value FROM hosts ORDER BY ALL"),
+    "roofmark_suspects": ("What stands out in the fleet, per kind.", "SELECT kind, count(*) AS value FROM suspects GROUP BY kind ORDER BY ALL"),
+}
+
+
+def _escaped(value):
+    return str(value).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def exposition(connection):
+    """The parts of the text, in order."""
+    for name, (says, query) in METRICS.items():
+        yield f"# HELP {name} {says}\n# TYPE {name} gauge\n"
+        found = connection.execute(query)
+        labels = [column[0] for column in found.description][:-1]
+        while rows := found.fetchmany(10_000):
+            for *values, value in rows:
+                if value is not None:
+                    named = ",".join(f'{label}="{_escaped(text)}"' for label, text in zip(labels, values) if text is not None)
+                    yield f"{name}{{{named}}} {float(value)!r}\n"

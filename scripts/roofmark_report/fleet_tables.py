@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Many result files as tables of DuckDB. Processes read the files, without their samples, and write lines of JSON, which DuckDB
+loads: its own reader of whole files would hold a batch of them in memory and could not name the one that is broken."""
+
+import concurrent.futures
+import datetime
+import gc
+import multiprocessing
+import os
+import re
+import statistics
+import tempfile
+from pathlib import Path
+
+import duckdb
+import orjson
+
+from .program import BAD_INPUT, Problem
+from .result import LARGEST, SCHEMA_VERSION, SMALLEST, parse
+
+# A GPU is identified by its UUID, the CPU by its host. In a file of a team each rank has a device, and its own times.
+TABLES = {
+    "runs": ("one per file", {
+        "run": "INTEGER", "file": "VARCHAR", "started": "TIMESTAMP", "suite": "VARCHAR", "data": "VARCHAR", "complete": "BOOLEAN",
+        "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
+    "devices": ("one per run and device; gpu is the UUID, or the host of a CPU", {
+        "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "model": "VARCHAR", "kind": "VARCHAR",
+        "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
+        "roofmark": "VARCHAR"}),
+    "records": ("one per run, device, case and pass; gpu is null where ranks communicate", {
+        "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "family": "VARCHAR", "pass": "INTEGER", "status": "VARCHAR", "reason": "VARCHAR",
+        "seconds": "DOUBLE", "cv": "DOUBLE", "of_empirical": "DOUBLE", "of_theoretical": "DOUBLE", "of_theoretical_clock": "DOUBLE",
+        "flops_per_second": "DOUBLE", "bytes_per_second": "DOUBLE", "bound_by": "VARCHAR", "clock_hz": "DOUBLE", "power_watts": "DOUBLE",
+        "throttled": "DOUBLE"}),
+    "fingerprints": ("one per run, device and case that has one; only equal keys compare", {
+        "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "key": "VARCHAR", "hash": "VARCHAR"}),
+    "ceilings": ("one per run and resource, in units per second; gpu is null for a team's", {
+        "run": "INTEGER", "gpu": "VARCHAR", "resource": "VARCHAR", "title": "VARCHAR", "unit": "VARCHAR", "empirical": "DOUBLE",
+        "theoretical": "DOUBLE", "datasheet": "DOUBLE", "drift": "DOUBLE", "doubtful": "BOOLEAN"}),
+    "findings": ("the findings in the files", {
+        "run": "INTEGER", "kind": "VARCHAR", "severity": "VARCHAR", "text": "VARCHAR", "case_name": "VARCHAR"}),
+    "unread": ("the files that could not be read", {"file": "VARCHAR", "reason": "VARCHAR"}),
+}
+_KINDS = {"VARCHAR": str, "TIMESTAMP": str, "BOOLEAN": bool, "INTEGER": int, "DOUBLE": (int, float), "MAP(VARCHAR, VARCHAR)": dict}
+_FILES_PER_TASK = 100
+_SAMPLES = re.compile(rb"\s*:\s*\{")
+
+
+def without_samples(data):
+    """The file without the numbers of its samples, which are most of it. A quote inside a text is escaped, so "samples" is a key."""
+    first, *rest = data.split(b'"samples"')
+    for i, part in enumerate(rest):
+        if _SAMPLES.match(part):
+            rest[i] = b":{" + part[part.find(b"}"):]
+    return b'"samples"'.join([first, *rest])
+
+
+def _text(value):
+    return None if value is None else str(value)
+
+
+def _device_rows(result, run):
+    """A device per rank of a team, else the one of the run."""
+    device, host, details = result["device"], result["host"], result["device"]["details"]
+    libraries = {name.lower(): version for name, version in result["libraries"].items()}
+    build = result["build"]
+    common = {
+        "run": run, "model": device["name"], "kind": device["kind"], "kernel": host.get("kernel"), "driver": _text(details.get("driver_version")),
+        "cuda": libraries.get("cuda runtime"), "nccl": libraries.get("nccl"), "roofmark": f"{build['version']} {build['commit'][:12]}"}
+    if "team" not in result:
+        uuid = _text(details.get("uuid"))
+        return [common | {"gpu": uuid or f"{device['id']} of {host['name']}", "host": host["name"], "device": device["id"],
+                          "serial": _text(details.get("serial")), "vbios": _text(details.get("vbios"))}]
+    # Ranks may share a device. The driver and the kernel in the file are those of rank 0's host.
+    names = [member.get("uuid") or f"{member['device_id']} of {member['host']}" for member in result["team"]]
+    return [common | {"gpu": name if names.count(name) == 1 else f"{name}, rank {member['rank']}", "host": member["host"],
+                      "device": member["device_id"], "rank": member["rank"], "model": member["device_name"],
+                      "nccl": member["versions"].get("NCCL"),
+                      **({} if member["host"] == host["name"] else {"driver": None, "kernel": None, "cuda": None})}
+            for name, member in zip(names, result["team"])]
+
+
+def _record_rows(entry, run, devices):
+    """A record's rows: one per device that ran it alone, or one of no device where the ranks communicate."""
+    record = entry["roofmark"]
+    measured, placed = record.get("measurement", {}), record.get("placement", {})
+    blocks = measured.get("blocks", [])
+    powers = [t["power_watts"] for block in blocks for t in (block["before"], block["after"]) if "power_watts" in t]
+    row = {
+        "run": run, "case_name": entry["name"], "family": record["family"], "pass": record["pass"], "status": record["status"],
+        "reason": record.get("reason"), "seconds": measured.get("median"), "cv": measured.get("cv"), "clock_hz": measured.get("clock_hz"),
+        "power_watts": statistics.median(powers) if powers else None,
+        "throttled": sum(bool(block["after"]["throttle_reasons"]) for block in blocks) / len(blocks) if blocks else None,
+        **{key: placed.get(key) for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second",
+                                            "bound_by")}}
+    if "message" in record or "overlap" in record:
+        return [row]
+    if "ranks" not in measured:
+        return [row | {"gpu": device["gpu"]} for device in devices]
+    rows = []
+    for device in devices:
+        own = measured["ranks"][device["rank"]]
+        if own and own["median"]:
+            # The placement in the file is that of the slowest rank.
+            faster = measured["median"] / own["median"]
+            rows.append(row | {"gpu": device["gpu"], "seconds": own["median"]} | {
+                key: row[key] * faster for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second")
+                if row[key] is not None})
+    return rows
+
+
+def _fingerprint_rows(entry, run, devices):
+    found = entry["roofmark"].get("fingerprint")
+    if not found or not found["deterministic"] or not found["hash"]:
+        return []
+    differing = found.get("differing_ranks", [])
+    return [{"run": run, "gpu": device["gpu"], "case_name": entry["name"], "key": found["key"],
+             "hash": f"other bits, rank {device['rank']}" if device.get("rank") in differing else found["hash"]} for device in devices]
+
+
+def rows_of(result, run, file):
+    """The rows of a result, per table."""
+    devices = _device_rows(result, run)
+    alone = None if "team" in result else devices[0]["gpu"]
+    entries = result["benchmarks"] + result["unmeasured"]
+    return {
+        "runs": [{"run": run, "file": file, "started": datetime.datetime.strptime(result["started_utc"], "%Y-%m-%dT%H:%M:%SZ").isoformat(),
+                  "host": result["host"]["name"], **{key: result[key] for key in ("suite", "data", "complete", "labels")}}],
+        "devices": devices,
+        "records": [row for entry in entries for row in _record_rows(entry, run, devices)],
+        "fingerprints": [row for entry in entries for row in _fingerprint_rows(entry, run, devices)],
+        "ceilings": [{"run": run, "gpu": alone} | {key: c.get(key) for key in TABLES["ceilings"][1] if key not in ("run", "gpu")}
+                     for c in result["ceilings"]],
+        "findings": [{"run": run, "case_name": f.get("case")} | {key: f.get(key) for key in ("kind", "severity", "text")} for f in result["findings"]],
+    }
+
+
+def _check(rows):
+    """Raises ValueError where a value is not of its column's type."""
+    for table, lines in rows.items():
+        columns = TABLES[table][1]
+        for row in lines:
+            for name, value in row.items():
+                kind = columns[name]
+                if value is None:
+                    continue
+                fits = isinstance(value, _KINDS[kind]) and (kind == "BOOLEAN" or not isinstance(value, bool))
+                if fits and kind == "DOUBLE":
+                    fits = value == 0 or SMALLEST < abs(value) < LARGEST
+                elif fits and kind == "INTEGER":
+                    fits = abs(value) < 1 << 31
+                elif fits and isinstance(value, dict):
+                    fits = all(isinstance(inner, str) for inner in value.values())
+                if not fits:
+                    raise ValueError(f"its {name} is not of type {kind}: {str(value)[:40]}")
+
+
+def read(path, run, file):
+    """The rows of a file; raises ValueError with one line that says what is wrong."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+    try:
+        result = orjson.loads(without_samples(data))
+        if result["schema_version"] != SCHEMA_VERSION:
+            raise ValueError("another schema version")
+        rows = rows_of(result, run, file)
+        _check(rows)
+        return rows
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        parse(data)  # says what is wrong, in the words of all tools
+        raise ValueError(f"its parts do not fit together: {error}") from error
+
+
+def _read_some(files, folder, first):
+    """Reads the files of one task and writes their rows; returns the path of each table's."""
+    rows = {table: [] for table in TABLES}
+    for run, (path, file) in enumerate(files, start=first):
+        try:
+            for table, lines in read(path, run, file).items():
+                rows[table] += lines
+        except ValueError as error:
+            rows["unread"].append({"file": file, "reason": str(error)})
+    paths = {}
+    for table, lines in rows.items():
+        if lines:
+            paths[table] = f"{folder}/{table}-{first}.json"
+            with open(paths[table], "wb") as out:
+                out.writelines(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
+    return paths
+
+
+def _quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def load(folder, scratch):
+    """A DuckDB connection that has the tables of all result files below the folder; its own files are in `scratch`."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise Problem(BAD_INPUT, f"{folder} is not a folder")
+    files = [(str(path), str(path.relative_to(folder))) for path in sorted(folder.rglob("*.json")) if path.is_file()]
+    if not files:
+        raise Problem(BAD_INPUT, f"{folder} holds no result file (*.json)")
+    workers = min(os.cpu_count() or 1, len(files) // _FILES_PER_TASK + 1)
+    # The processes are forked before DuckDB starts its threads. They make no cycles for the collector to find.
+    with concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), gc.disable) as pool:
+        tasks = [pool.submit(_read_some, files[first:first + _FILES_PER_TASK], scratch, first)
+                 for first in range(0, len(files), _FILES_PER_TASK)]
+        connection = duckdb.connect(f"{scratch}/fleet.duckdb", config={"memory_limit": "1GB"})
+        for table, (_, columns) in TABLES.items():
+            connection.execute(f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")")
+        for task in concurrent.futures.as_completed(tasks):
+            for table, path in task.result().items():
+                columns = ", ".join(f"{name}: {_quoted(kind)}" for name, kind in TABLES[table][1].items())
+                connection.execute(f"INSERT INTO {table} SELECT * FROM read_json(?, format = 'newline_delimited', columns = {{{columns}}})",
+                                   [path])
+                Path(path).unlink()
+    if not connection.execute("SELECT count(*) FROM runs").fetchone()[0]:
+        file, reason = connection.execute("SELECT * FROM unread ORDER BY file").fetchone()
+        raise Problem(BAD_INPUT, f"none of {len(files)} files in {folder} can be read; {file}: {reason}")
+    return connection

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+"use strict";
+// Positions in their order, moved to at least `gap` apart around where they were.
+function spread(positions, gap) {
+  const groups = [];
+  for (const i of [...positions.keys()].sort((a, b) => positions[a] - positions[b])) {
+    let group = {centre: positions[i], members: [i]};
+    let last;
+    while ((last = groups.at(-1)) && group.centre - last.centre < gap * (group.members.length + last.members.length) / 2) {
+      groups.pop();
+      const count = last.members.length + group.members.length;
+      group = {centre: (last.centre * last.members.length + group.centre * group.members.length) / count,
+               members: [...last.members, ...group.members]};
+    }
+    groups.push(group);
+  }
+  const placed = [];
+  for (const {centre, members} of groups) {
+    members.forEach((i, rank) => { placed[i] = centre + gap * (rank - (members.length - 1) / 2); });
+  }
+  return placed;
+}
+// Labels along a slope turn with it, and those of the ceilings stay apart, when the axes are zoomed or resized.
+function placeLabels(plot) {
+  const {xaxis, yaxis, annotations} = plot._fullLayout;
+  if (xaxis.type !== "log" || yaxis.type !== "log") return;
+  const perDecade = (axis) => axis._length / Math.abs(axis.range[1] - axis.range[0]);
+  const angle = -Math.atan2(perDecade(yaxis), perDecade(xaxis)) * 180 / Math.PI;
+  const change = {};
+  const set = (i, what, value) => {
+    if (Math.abs((annotations[i][what] || 0) - value) > 0.5) change[`annotations[${i}].${what}`] = value;
+  };
+  annotations.forEach((label, i) => {
+    if (!/ slope$/.test(label.name)) return;
+    const away = label.name === "below slope" ? -9 : 9;  // from the line, at right angles to it
+    set(i, "textangle", angle);
+    set(i, "xshift", away * Math.sin(angle * Math.PI / 180));
+    set(i, "yshift", away * Math.cos(angle * Math.PI / 180));
+  });
+  const ceilings = [...annotations.keys()].filter((i) => annotations[i].name === "ceiling");
+  const heights = ceilings.map((i) => -annotations[i].y * perDecade(yaxis));
+  spread(heights, 14).forEach((height, rank) => set(ceilings[rank], "ay", height - heights[rank]));
+  if (Object.keys(change).length) Plotly.relayout(plot, change);
+}
+const figures = JSON.parse(document.getElementById("figures").textContent);
+const plots = [...document.querySelectorAll(".plot")];
+// Beside a narrow plot a legend leaves no room for it: it goes below.
+for (const plot of plots) {
+  const {data, layout} = figures[plot.id];
+  if (plot.clientWidth >= 700 || layout.legend.orientation === "h") continue;
+  Object.assign(layout.legend, {orientation: "h", x: 0, y: -0.2, yanchor: "top"});
+  layout.height += 20 * data.length;
+}
+const heights = new Map(plots.map((plot) => [plot, figures[plot.id].layout.height]));
+for (const plot of plots) {
+  const figure = figures[plot.id];
+  Plotly.newPlot(plot, figure.data, figure.layout, {responsive: true, displaylogo: false,
+    // Named one by one: among the defaults is one that sends the chart to a server.
+    modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]}).then(() => {
+    plot.on("plotly_afterplot", () => placeLabels(plot));
+    placeLabels(plot);
+    const records = plot.data.filter((trace) => trace.meta === "records");
+    plot.dataset.points = records.reduce((sum, trace) => sum + trace.x.length, 0);
+    plot.dataset.traces = plot.data.length;
+  });
+}
+// A click on a heading sorts by it, a second one the other way round.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const headings = [...table.tHead.rows[0].cells];
+  headings.forEach((heading, column) => heading.addEventListener("click", () => {
+    const down = heading.getAttribute("aria-sort") === "ascending";
+    headings.forEach((other) => other.removeAttribute("aria-sort"));
+    heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const key = (row) => row.cells[column].dataset.key ?? row.cells[column].textContent;
+    const compare = (a, b) => {
+      if ((a === "") !== (b === "")) return a === "" ? 1 : -1;
+      return (down ? -1 : 1) * (isNaN(a) || isNaN(b) ? a.localeCompare(b, "en", {numeric: true}) : a - b);
+    };
+    table.tBodies[0].append(...[...table.tBodies[0].rows].sort((a, b) => compare(key(a), key(b))));
+  }));
+}
+for (const input of document.querySelectorAll("input.filter")) {
+  const rows = input.nextElementSibling.querySelectorAll("tbody tr");
+  input.addEventListener("input", () => {
+    for (const row of rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(input.value.trim().toLowerCase());
+  });
+}
+// On paper nothing can be opened, and a page holds less.
+const paper = {width: 1025, height: 495};
+let opened = [];
+addEventListener("beforeprint", () => {
+  opened = [...document.querySelectorAll("details:not([open])")];
+  for (const one of opened) one.open = true;
+  for (const plot of plots) {
+    const bars = plot.data.some((trace) => trace.type === "bar");
+    const width = plot.closest(".columns") ? paper.width / 2 - 10 : paper.width;
+    Plotly.relayout(plot, {width, height: bars ? heights.get(plot) : Math.min(heights.get(plot), paper.height)});
+  }
+});
+addEventListener("afterprint", () => {
+  for (const one of opened) one.open = false;
+  for (const plot of plots) Plotly.relayout(plot, {width: null, height: heights.get(plot), autosize: true});
+});

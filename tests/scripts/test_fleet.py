@@ -1,0 +1,430 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/fleet: machines with planted faults among healthy ones."""
+
+import copy
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import browser
+import make_result
+import pytest
+from conftest import ROOT, need
+
+need("duckdb", "jinja2", "jsonschema", "orjson", "plotly")
+from roofmark_report import fleet_judge, fleet_prometheus, fleet_tables  # noqa: E402
+
+COMMAND = [sys.executable, str(ROOT / "scripts" / "fleet")]
+PROMTOOL = shutil.which("promtool")
+NAMES_OF_TIME = ("median", "minimum", "maximum", "p5", "p95")
+
+
+def _base():
+    """Two cases of each family, without what is wrong or throttled in the whole result."""
+    made = make_result.h200()
+    families = {}
+    for entry in made["benchmarks"]:
+        families.setdefault(entry["roofmark"]["family"], []).append(entry)
+    return made | {"benchmarks": [entry for entries in families.values() for entry in entries[:2]], "unmeasured": [], "findings": [],
+                   "comparisons": []}
+
+
+BASE = _base()
+
+
+def healthy(gpu, host, rack="a", seed=None, **top):
+    """A run of a GPU of its own speed, within a percent of the others'."""
+    noise = random.Random(gpu if seed is None else seed)
+    made = copy.deepcopy(BASE) | top
+    made["labels"] = {"rack": rack}
+    made["host"]["name"] = host
+    made["device"]["details"] |= {"uuid": f"GPU-{gpu:04d}", "vbios": "96.00"}
+    slow(made, noise.gauss(1, 0.003))
+    return made
+
+
+def slow(result, factor, only=""):
+    """Makes the cases and ceilings whose name begins with `only` slower."""
+    for entry in result["benchmarks"]:
+        if entry["name"].startswith(only):
+            measured, placed = entry["roofmark"]["measurement"], entry["roofmark"]["placement"]
+            for name in NAMES_OF_TIME:
+                measured[name] *= factor
+            for name in ("of_empirical", "of_theoretical", "of_theoretical_clock"):
+                if name in placed:
+                    placed[name] /= factor
+    for ceiling in result["ceilings"] if not only else []:
+        for name in ("empirical", "first", "last"):
+            ceiling[name] /= factor
+    return result
+
+
+def rack(count=16, per_host=2, name="a", first=0):
+    return [healthy(gpu, f"{name}{gpu // per_host:02d}", name) for gpu in range(first, first + count)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "results"
+
+
+def put(folder, results, name="run"):
+    for i, result in enumerate(results):
+        path = folder / f"{name}{i}" / "result.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result), encoding="utf-8")
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+
+
+def tables(folder, tmp_path, by="host"):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    connection = fleet_tables.load(folder, str(scratch))
+    fleet_judge.prepare(connection, by)
+    fleet_judge.judge(connection, by)
+    return connection
+
+
+def judged(folder, tmp_path, by="host"):
+    """What stands out, as {(kind, who): text}, and {host: verdict}."""
+    connection = tables(folder, tmp_path, by)
+    suspects = {(kind, who): text for kind, who, text in connection.execute("SELECT kind, who, text FROM suspects").fetchall()}
+    return suspects, dict(connection.execute("SELECT host, verdict FROM hosts").fetchall())
+
+
+def lines_of(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_of_healthy_gpus_none_stands_out(folder):
+    put(folder, rack())
+    done = run(folder, "--by", "rack")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "16 runs of 16 devices on 8 hosts, 1 of rack; 1 model" in done.stdout and "nothing stands out" in done.stdout
+    assert lines_of(folder / "good.txt") == [f"a{host:02d}" for host in range(8)] and (folder / "bad.txt").read_text() == ""
+    assert "Nothing stands out" in (folder / "fleet.html").read_text(encoding="utf-8")
+
+
+def test_a_slow_gpu_is_named_and_its_host_is_bad(folder):
+    results = rack()
+    slow(results[5], 1.15)
+    put(folder, results)
+    done = run(folder)
+    assert done.returncode == 1 and done.stderr == ""
+    assert re.search(r"slow GPU \(1\).*\n  GPU-0005 \(on a02\): slower than the median of the GPUs of its model in \d+ of \d+ cases; "
+                     r"the worst takes 1\.1\d times the median, \d+ MADs above it: ", done.stdout)
+    assert lines_of(folder / "bad.txt") == ["a02"] and len(lines_of(folder / "good.txt")) == 7 and "a02" not in lines_of(folder / "good.txt")
+
+
+@pytest.mark.parametrize("count, factor, stands_out", [(16, 1.09, False), (16, 1.12, True), (6, 1.2, False), (6, 1.3, True), (2, 2.0, False)])
+def test_few_gpus_take_more_and_two_tell_nothing(folder, tmp_path, count, factor, stands_out):
+    results = rack(count, per_host=1)
+    slow(results[1], factor, "stream")
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    assert list(suspects) == ([("slow_gpu", "GPU-0001")] if stands_out else [])
+    assert hosts["a01"] == ("bad" if stands_out else "good")
+
+
+def test_the_rule_is_that_of_the_ranks():
+    sources = "".join((ROOT / "harness" / path).read_text(encoding="utf-8") for path in (
+        "judge/ranks/deviation.hpp", "judge/ranks/deviation.cpp", "judge/ranks/stragglers.cpp", "model/statistics.cpp"))
+    for name, value in [("kSlow", fleet_judge.SLOW), ("kSlowOfFew", fleet_judge.SLOW_OF_FEW), ("kMany", fleet_judge.MANY),
+                        ("kDeviations", fleet_judge.DEVIATIONS), ("kSlowCases", fleet_judge.SLOW_CASES),
+                        ("normal_sigma_of_mad", fleet_judge.SIGMA_OF_MAD)]:
+        assert re.search(rf"\b{name} = {value};", sources), name
+
+
+def test_one_slow_case_of_more_than_twenty_is_a_neighbours_noise(folder, tmp_path):
+    assert len(BASE["benchmarks"]) < 20
+    results = rack(8, per_host=1)
+    for result in results:
+        for i in range(20):
+            entry = copy.deepcopy(result["benchmarks"][0])
+            entry["name"] += f"/copy:{i}"
+            result["benchmarks"].append(entry)
+    slow(results[3], 1.5, results[3]["benchmarks"][1]["name"])
+    put(folder, results)
+    suspects, _ = judged(folder, tmp_path)
+    assert suspects == {}
+
+
+def test_a_slow_host_stands_for_its_gpus(folder, tmp_path):
+    results = rack(16)
+    for gpu in (6, 7):
+        slow(results[gpu], 1.2)
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    assert list(suspects) == [("slow_host", "a03")] and hosts["a03"] == "bad"
+
+
+def test_a_slow_rack_stands_for_its_hosts(folder, tmp_path):
+    results = [result for i, name in enumerate("abcdefgh") for result in rack(4, 2, name, 4 * i)]
+    for result in results[8:12]:
+        slow(result, 1.2)
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path, "rack")
+    assert list(suspects) == [("slow_group", "rack c")]
+    assert {host for host, verdict in hosts.items() if verdict == "bad"} == {"c04", "c05"}
+
+
+def test_a_rack_that_is_slow_together_is_found_against_the_ceilings(folder, tmp_path):
+    # Nothing to compare with: every GPU is as slow as the others.
+    put(folder, [slow(result, 1.4) for result in rack(8)])
+    suspects, hosts = judged(folder, tmp_path, "rack")
+    assert list(suspects) == [("below_ceiling", "rack a")] and set(hosts.values()) == {"bad"}
+    assert any(f"{title}: 8 of 8 GPUs are below, median 6" in suspects["below_ceiling", "rack a"] for title in ("DRAM", "fp32 FMA"))
+
+
+def test_a_doubtful_ceiling_carries_no_verdict(folder, tmp_path):
+    results = rack(4)
+    for result in results:
+        for ceiling in result["ceilings"]:
+            ceiling["doubtful"] = True
+    put(folder, [slow(result, 1.4) for result in results])
+    assert judged(folder, tmp_path)[0] == {}
+
+
+def test_a_third_of_the_fp32_rate_is_named_by_gpu(folder, tmp_path):
+    results = rack(8)
+    ceiling = next(c for c in results[3]["ceilings"] if c["resource"] == "fp32_fma")
+    ceiling["empirical"] /= 3
+    put(folder, results)
+    suspects, _ = judged(folder, tmp_path, "rack")
+    assert list(suspects) == [("below_ceiling", "GPU-0003")] and "fp32 FMA: 32.0 % of" in suspects["below_ceiling", "GPU-0003"]
+
+
+def test_another_driver_is_drift_and_makes_no_host_bad(folder, tmp_path):
+    results = rack(8)
+    results[4]["device"]["details"]["driver_version"] = "570.01"
+    results[6]["host"]["kernel"] = "Linux 5.15"
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    assert list(suspects) == [("drift", "driver 570.01"), ("drift", "kernel Linux 5.15")]
+    assert suspects["drift", "driver 570.01"].startswith("1 of 8 GPUs") and suspects["drift", "driver 570.01"].endswith("the majority has 580.00")
+    assert set(hosts.values()) == {"good"}
+    done = run(folder)
+    assert done.returncode == 1 and "0 bad" in done.stdout
+
+
+@pytest.mark.parametrize("count, bad", [(3, {"a01"}), (2, {"a00", "a01"})])
+def test_a_flipped_fingerprint_against_the_majority(folder, tmp_path, count, bad):
+    results = rack(count, per_host=1)
+    results[1]["benchmarks"][4]["roofmark"]["fingerprint"]["hash"] = "0123456789abcdef"
+    results[0]["benchmarks"][3]["roofmark"]["fingerprint"] |= {"hash": "1", "key": "another build"}  # cannot be compared
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    assert {host for host, verdict in hosts.items() if verdict == "bad"} == bad
+    text = suspects["fingerprint", "GPU-0001"]
+    assert ("than most" in text) == (count == 3) and "in 1 of " in text and BASE["benchmarks"][4]["name"] in text
+
+
+def test_a_wrong_result_is_bad_and_a_failed_one_is_in_neither_list(folder):
+    results = rack(8)
+    entry = results[0]["benchmarks"].pop()
+    record = {key: value for key, value in entry["roofmark"].items() if key not in ("measurement", "placement")}
+    results[0]["unmeasured"] = [{"name": entry["name"], "roofmark": record | {"status": "wrong", "reason": "error 41"}}]
+    results[2]["unmeasured"] = [{"name": entry["name"] + "/x", "roofmark": record | {"status": "failed", "reason": "hang"}}]
+    results[4]["complete"] = False
+    put(folder, results)
+    done = run(folder)
+    assert done.returncode == 1 and "error 41" in done.stdout
+    assert lines_of(folder / "bad.txt") == ["a00"] and lines_of(folder / "good.txt") == ["a03"]
+    assert "1 hosts good, 1 bad, 2 not measured" in done.stdout
+
+
+def test_history_the_newest_run_counts_and_a_decline_is_found(folder, tmp_path):
+    results = []
+    for month in range(1, 9):
+        for gpu in range(4):
+            result = healthy(gpu, f"a{gpu}", seed=100 * month + gpu, started_utc=f"2026-0{month}-01T00:00:00Z")
+            results.append(slow(result, 1.3 if (gpu, month) in ((2, 8), (1, 3)) else 1, "stream"))
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    # GPU 1 was slow in March and is no more; among four GPUs 1.3 stands out too.
+    assert set(suspects) == {("slower_than_before", "GPU-0002"), ("slow_gpu", "GPU-0002")}
+    assert hosts == {"a0": "good", "a1": "good", "a2": "bad", "a3": "good"}
+    assert re.search(r": [a-z_]+/\S+$", suspects["slower_than_before", "GPU-0002"])
+    run(folder, "--out", tmp_path)
+    page = (tmp_path / "fleet.html").read_text(encoding="utf-8")
+    assert 'id="history-plot"' in page and "2026-08-01 00:00" in page
+
+
+def test_models_are_not_compared_with_one_another(folder, tmp_path):
+    results = rack(12, per_host=1)
+    for result in results[:4]:
+        result["device"]["name"] = "another GPU"
+        slow(result, 1.15)
+    put(folder, results)
+    assert judged(folder, tmp_path)[0] == {}
+
+
+def test_a_team_has_a_device_per_rank(folder, tmp_path, cluster):
+    alone = copy.deepcopy(BASE["benchmarks"][2])
+    alone["name"] = "stream/triad/fp64/bytes:1/impl:own/cache:warm"
+    median = alone["roofmark"]["measurement"]["median"]
+    alone["roofmark"]["measurement"]["ranks"] = [{"median": median * (0.9 if rank % 8 else 0.9001) * (1.4 if rank == 9 else 1), "maximum": median}
+                                                 for rank in range(16)]
+    alone["roofmark"]["fingerprint"]["differing_ranks"] = [3]
+    cluster["benchmarks"] = [alone, *cluster["benchmarks"][:5]]
+    cluster["unmeasured"] = []
+    put(folder, [cluster])
+    suspects, hosts = judged(folder, tmp_path)
+    assert ("slow_gpu", cluster["team"][9]["uuid"]) in suspects and ("fingerprint", cluster["team"][3]["uuid"]) in suspects
+    assert hosts == {"node1": "bad", "node2": "bad"} and len(suspects) == 2
+
+
+def test_sql_has_the_tables_that_help_describes(folder, tmp_path):
+    put(folder, rack(4))
+    done = run(folder, "--sql", "SELECT host, count(*) AS gpus FROM gpus GROUP BY host ORDER BY host")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.split() == ["host", "gpus", "a00", "2", "a01", "2"]
+    assert sorted(path.name for path in folder.iterdir()) == ["run0", "run1", "run2", "run3"]  # nothing was written
+    described = run("--help").stdout
+    connection = tables(folder, tmp_path)
+    for table in [*fleet_tables.TABLES, *fleet_judge.VIEWS, "suspects", "hosts"]:
+        assert f"  {table}: " in described
+        connection.execute(f"FROM {table}").fetchall()
+
+
+def test_a_host_name_is_one_line(folder):
+    results = rack(2)
+    results[0]["host"]["name"] = "a\nb\x1b[31m"
+    put(folder, results)
+    assert run(folder).returncode == 0
+    assert lines_of(folder / "good.txt") == ["a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}[31m", "a00"]
+
+
+def test_bad_input_is_one_line(folder, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    put(folder, rack(1))
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "result.json").write_text("{")
+    for arguments, said in [((empty,), "holds no result file"), ((tmp_path / "none",), "is not a folder"), ((), "required"),
+                            ((broken,), "none of 1 files"), ((folder, "--by", "shelf"), "no run has the label 'shelf'; there are host, "),
+                            ((folder, "--sql", "SELECT nothing"), "--sql: ")]:
+        done = run(*arguments)
+        assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and said in done.stderr, done
+
+
+def test_what_cannot_be_read_is_named_and_the_others_count(folder):
+    results = rack(4)
+    put(folder, results)
+    text = json.dumps(results[0])
+    for name, content, said in [
+            ("cut", text[:-5000], "cut short"), ("old", json.dumps(results[0] | {"schema_version": 1}), "older roofmark (schema 1)"),
+            ("other", "[]", "not written by roofmark"), ("nan", text.replace('"cv": 0', '"cv": NaN', 1), "NaN is not JSON"),
+            ("lacks", json.dumps({k: v for k, v in results[0].items() if k != "host"}), "'host' is a required property"),
+            ("text", json.dumps(results[0] | {"ceilings": "high"}), "is not of type 'array'"),
+            ("time", json.dumps(results[0] | {"started_utc": "2026-13-99T00:00:00Z"}), "its parts do not fit together")]:
+        (folder / f"{name}.json").write_text(content)
+    done = run(folder)
+    assert done.returncode == 1 and done.stderr == "" and "4 runs of 4 devices" in done.stdout
+    unread = [line for line in done.stdout.splitlines() if line.startswith("not read: ")]
+    assert len(unread) == 7
+    for name, said in [("cut", "cut short"), ("old", "older roofmark (schema 1)"), ("other", "not written by roofmark"), ("nan", "NaN is not JSON"),
+                       ("lacks", "'host' is a required property"), ("text", "'array'"), ("time", "its parts do not fit together")]:
+        assert any(line.startswith(f"not read: {name}.json: ") and said in line for line in unread), (name, unread)
+
+
+def test_only_samples_are_left_out(h200):
+    data = json.dumps(h200).encode()
+    small = fleet_tables.without_samples(data)
+    assert len(small) < 0.7 * len(data)
+    expected = copy.deepcopy(h200)
+    for entry in expected["benchmarks"]:
+        entry["roofmark"]["measurement"]["samples"] = {}
+    assert json.loads(small) == expected
+    for other in ({"samples": "7"}, {"labels": {"a": '"samples": {'}}, {"notes": {"samples": "1", "x": "}"}}):
+        assert json.loads(fleet_tables.without_samples(json.dumps(other).encode())) == other
+
+
+@pytest.fixture
+def metrics(folder, tmp_path):
+    results = rack(4)
+    results[1]["host"]["name"] = 'a "quoted\\ host'
+    results[2]["unmeasured"] = [{"name": "x", "roofmark": {key: value for key, value in BASE["benchmarks"][0]["roofmark"].items() if key not in (
+        "measurement", "placement")} | {"status": "wrong", "reason": "error"}}]
+    put(folder, results)
+    path = tmp_path / "fleet.prom"
+    assert run(folder, "--prometheus", path).returncode == 1
+    return path
+
+
+def test_prometheus_reads_the_metrics(metrics):
+    need("prometheus_client")
+    from prometheus_client.parser import text_string_to_metric_families
+
+    families = {family.name: family for family in text_string_to_metric_families(metrics.read_text(encoding="utf-8"))}
+    assert families.keys() == fleet_prometheus.METRICS.keys()
+    samples = families["roofmark_case_seconds"].samples
+    assert len(samples) == 4 * len(BASE["benchmarks"]) and all(sample.labels.keys() == {"host", "uuid", "case"} for sample in samples)
+    assert {sample.labels["host"] for sample in samples} == {"a00", "a01", 'a "quoted\\ host'}
+    of_case = next(s for s in samples if s.labels["uuid"] == "GPU-0000" and s.labels["case"] == BASE["benchmarks"][4]["name"])
+    assert of_case.value == pytest.approx(BASE["benchmarks"][4]["roofmark"]["measurement"]["median"], rel=0.05)
+    assert [(s.labels["case"], s.labels["uuid"]) for s in families["roofmark_case_ok"].samples if s.value == 0] == [("x", "GPU-0002")]
+    assert {s.labels["host"]: s.value for s in families["roofmark_host_good"].samples} == {"a00": 1, "a01": 0, 'a "quoted\\ host': 1}
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="no promtool (Debian package prometheus)")
+def test_promtool_accepts_the_metrics(metrics):
+    done = subprocess.run([PROMTOOL, "check", "metrics"], input=metrics.read_bytes(), capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_the_dashboard_asks_for_what_is_written(metrics):
+    dashboard = json.loads((ROOT / "scripts" / "fleet_dashboard.json").read_text(encoding="utf-8"))
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    variables = [variable for variable in dashboard["templating"]["list"] if variable["type"] == "query"]
+    queries += [variable["query"]["query"] for variable in variables]
+    written = {}
+    for line in metrics.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            name, _, rest = line.partition("{")
+            written.setdefault(name, set()).update(re.findall(r'(\w+)="', rest))
+    asked = {name for query in queries for name in re.findall(r"roofmark_\w+", query)}
+    assert asked == written.keys()
+    for query in queries:
+        for name, selected in re.findall(r"(roofmark_\w+)\{([^}]*)\}", query):
+            assert set(re.findall(r"(\w+)=", selected)) <= written[name], query
+        labels = set().union(*(written[name] for name in re.findall(r"roofmark_\w+", query)))
+        for listed in re.findall(r"(?:by|on) \(([^)]*)\)", query):
+            assert set(listed.split(", ")) <= labels, query
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            labels = set().union(*(written[name] for name in re.findall(r"roofmark_\w+", target["expr"])))
+            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= labels, target
+    named = {variable["name"] for variable in variables}
+    assert {name for query in queries for name in re.findall(r"\$(\w+)", query)} <= named
+    assert [panel["id"] for panel in dashboard["panels"]] == list(range(1, len(dashboard["panels"]) + 1))
+
+
+@pytest.mark.skipif(browser.find() is None, reason=f"no browser (looked for {', '.join(browser.NAMES)})")
+def test_the_page_in_a_browser(folder, tmp_path):
+    hostile = "<img src=x onerror='window.fell=1'>"
+    results = [result for i, name in enumerate("abcd") for result in rack(4, 2, name, 4 * i)]
+    for gpu in range(4):
+        results.append(healthy(gpu, "a00" if gpu < 2 else "a01", "a", started_utc="2026-02-01T00:00:00Z"))
+    slow(results[5], 1.5)
+    results[6]["host"]["name"] = hostile
+    results[7]["labels"]["rack"] = hostile
+    put(folder, results)
+    assert run(folder, "--by", "rack", "--out", tmp_path).returncode == 1
+    with browser.Browser(browser.find()) as shown:
+        shown.open(tmp_path / "fleet.html")
+        assert shown.evaluate("[...document.querySelectorAll('.plot')].map(p => p.querySelectorAll('.trace').length > 0)") == [True, True]
+        assert shown.evaluate("document.querySelector('[data-hosts=bad]').textContent") == "1"
+        assert "GPU-0005" in shown.evaluate("document.getElementById('suspects').nextElementSibling.textContent")
+        assert shown.evaluate("window.fell === undefined && document.querySelectorAll('main img').length === 0")
+        assert shown.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert shown.pdf().startswith(b"%PDF")
+        assert shown.requests() == [(tmp_path / "fleet.html").as_uri()]
+        assert shown.complaints() == []
