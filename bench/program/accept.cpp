@@ -41,13 +41,20 @@ std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
   return all;
 }
 
-std::vector<ResultFile> read_all(const std::vector<fs::path>& paths) {
-  std::vector<ResultFile> files(paths.size());
+struct Delivery {
+  std::vector<ResultFile> files;
+  std::vector<Evidence> evidence;  ///< of each file
+};
+
+Delivery read_all(const std::vector<fs::path>& paths) {
+  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  Delivery delivery{std::vector<ResultFile>(paths.size()), std::vector<Evidence>(paths.size())};
   std::vector<std::exception_ptr> thrown(paths.size());
 #pragma omp parallel for schedule(dynamic)
   for (std::size_t i = 0; i < paths.size(); ++i) {
     try {
-      files[i] = read_result(paths[i]);
+      delivery.files[i] = read_result(paths[i]);
+      delivery.evidence[i] = take_evidence(delivery.files[i], now);
     } catch (...) {
       thrown[i] = std::current_exception();
     }
@@ -55,7 +62,7 @@ std::vector<ResultFile> read_all(const std::vector<fs::path>& paths) {
   for (const std::exception_ptr& error : thrown) {
     if (error) std::rethrow_exception(error);
   }
-  return files;
+  return delivery;
 }
 
 /// What no verdict can be drawn from: the same run twice, two runs of one device, none of the profile's devices.
@@ -86,10 +93,7 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
 
 int accept(const AcceptOptions& options) {
   const Profile profile = read_profile(options.profile);
-  const std::vector<ResultFile> files = read_all(found_results(options.results));
-  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  std::vector<Evidence> evidence;
-  for (const ResultFile& file : files) evidence.push_back(evidence_of(file, now));
+  const auto [files, evidence] = read_all(found_results(options.results));
   check_fit(profile, evidence);
   const AcceptanceTerms terms{options.expected_gpus, options.max_age_seconds};
   const Judgement judgement = judge(profile, evidence, terms);

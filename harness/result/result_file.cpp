@@ -167,7 +167,7 @@ ResultFile read_result(const fs::path& file_or_folder) {
   }
 }
 
-Evidence evidence_of(const ResultFile& file, double now) {
+Evidence take_evidence(ResultFile& file, double now) {
   const Json& facts = file.run.header.facts;
   const Json& device = facts.at("device");
   Evidence evidence;
@@ -190,11 +190,16 @@ Evidence evidence_of(const ResultFile& file, double now) {
   for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
     if (details.contains(key)) evidence.versions[name] = details.at(key);
   }
-  evidence.records = file.run.records;
-  evidence.analysis = file.conclusions.analysis;
-  evidence.findings = file.conclusions.findings;
-  evidence.findings.insert(evidence.findings.end(), file.conclusions.communication.findings.begin(),
-                           file.conclusions.communication.findings.end());
+  for (Record& record : file.run.records) {
+    evidence.timed_seconds.push_back(timed_seconds(record));
+    if (record.measurement) record.measurement->samples = {};
+  }
+  evidence.records = std::move(file.run.records);
+  evidence.analysis = std::move(file.conclusions.analysis);
+  evidence.findings = std::move(file.conclusions.findings);
+  for (Finding& finding : file.conclusions.communication.findings) evidence.findings.push_back(std::move(finding));
+  file.run = {};
+  file.conclusions = {};
   return evidence;
 }
 

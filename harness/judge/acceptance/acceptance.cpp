@@ -104,6 +104,9 @@ class Judge {
         places_[device.label()].push_back({&run, i});
         nodes_[device.node].insert(device.label());
       }
+      for (const Record& record : run.records) {
+        if (const Fingerprint* print = fingerprint_of(record)) ++hashes_[{record.name, print->key}][print->hash];
+      }
     }
   }
 
@@ -111,10 +114,17 @@ class Judge {
     add_own_rules();
     for (const Rule& rule : profile_.rules) apply(rule);
     Judgement judgement;
-    judgement.delivery = {Subject::delivery, "delivery", {}, 0, 0};
-    for (const auto& [label, places] : places_) judgement.devices.push_back(verdict_on(Subject::gpu, label));
-    for (const auto& [node, devices] : nodes_) judgement.nodes.push_back(verdict_on(Subject::node, node));
-    judgement.delivery = verdict_on(Subject::delivery, "delivery");
+    judgement.delivery = {Subject::delivery, "delivery", Verdict::pass, 0, 0};
+    std::map<std::string, SubjectVerdict> devices, nodes;
+    for (const auto& [label, places] : places_) devices[label] = {Subject::gpu, label, Verdict::pass, 0, 0};
+    for (const auto& [node, labels] : nodes_) nodes[node] = {Subject::node, node, Verdict::pass, 0, 0};
+    for (const Check& check : checks_) {
+      count(check, judgement.delivery);
+      if (!check.node.empty()) count(check, nodes.at(check.node));
+      if (!check.device.empty()) count(check, devices.at(check.device));
+    }
+    for (const auto& [label, verdict] : devices) judgement.devices.push_back(verdict);
+    for (const auto& [node, verdict] : nodes) judgement.nodes.push_back(verdict);
     judgement.checks = std::move(checks_);
     return judgement;
   }
@@ -219,7 +229,9 @@ class Judge {
       if (rule.per == Subject::node && !all_on(run, node)) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
       for (Reading& reading : readings(rule, run, index)) {
-        if (rule.quantity == Quantity::differing_bits && reading.value) *reading.value += differing_elsewhere(run, reading.of);
+        if (reading.record && reading.value && rule.quantity == Quantity::differing_bits) {
+          *reading.value += differing_elsewhere(*reading.record);
+        }
         add(decide(rule, reading), node, label, run.file);
         any = true;
       }
@@ -247,36 +259,25 @@ class Judge {
     add(decide(rule, reading), node, "", "");
   }
 
-  /// Results of other runs with the same fingerprint key and other bits.
-  double differing_elsewhere(const Evidence& run, const std::string& case_name) const {
-    const auto find = [&](const Evidence& in) -> const Fingerprint* {
-      for (const Record& record : in.records) {
-        if (record.name == case_name && record.fingerprint && record.fingerprint->deterministic) return &*record.fingerprint;
-      }
-      return nullptr;
-    };
-    const Fingerprint* own = find(run);
-    double count = 0;
-    for (const Evidence& other : evidence_) {
-      if (&other == &run || !own) continue;
-      const Fingerprint* theirs = find(other);
-      count += theirs && theirs->key == own->key && theirs->hash != own->hash;
-    }
-    return count;
+  static const Fingerprint* fingerprint_of(const Record& record) {
+    return record.fingerprint && record.fingerprint->deterministic ? &*record.fingerprint : nullptr;
   }
 
-  SubjectVerdict verdict_on(Subject subject, const std::string& name) const {
-    SubjectVerdict verdict{subject, name, Verdict::pass, 0, 0};
-    for (const Check& check : checks_) {
-      const bool concerns =
-          subject == Subject::delivery || (subject == Subject::node ? check.node == name : check.device == name);
-      if (!concerns) continue;
-      ++verdict.checks;
-      if (!check.mandatory || check.verdict == Verdict::pass) continue;
-      ++verdict.bad;
-      verdict.verdict = std::max(verdict.verdict, check.verdict);
-    }
-    return verdict;
+  /// Results of the same case in other runs with the same fingerprint key and other bits.
+  double differing_elsewhere(const Record& record) const {
+    const Fingerprint* own = fingerprint_of(record);
+    if (!own) return 0;
+    std::size_t all = 0;
+    const auto& hashes = hashes_.at({record.name, own->key});
+    for (const auto& [hash, count] : hashes) all += count;
+    return static_cast<double>(all - hashes.at(own->hash));
+  }
+
+  static void count(const Check& check, SubjectVerdict& verdict) {
+    ++verdict.checks;
+    if (!check.mandatory || check.verdict == Verdict::pass) return;
+    ++verdict.bad;
+    verdict.verdict = std::max(verdict.verdict, check.verdict);
   }
 
   const Profile& profile_;
@@ -284,6 +285,8 @@ class Judge {
   const AcceptanceTerms& terms_;
   std::map<std::string, std::vector<Place>> places_;  ///< by the device's label
   std::map<std::string, std::set<std::string>> nodes_;
+  /// How many results have these bits, by case and fingerprint key.
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::size_t>> hashes_;
   std::vector<Check> checks_;
 };
 
@@ -291,6 +294,13 @@ class Judge {
 
 std::string DeliveredDevice::label() const {
   return uuid.empty() ? fmt::format("{} of {}", id, node) : fmt::format("{} ({} of {})", uuid, id, node);
+}
+
+double timed_seconds(const Record& record) {
+  double seconds = 0;
+  if (!record.measurement) return seconds;
+  for (const Sample& sample : record.measurement->samples) seconds += sample.seconds * record.measurement->launches_per_sample;
+  return seconds;
 }
 
 Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms) {

@@ -31,7 +31,8 @@ struct Evidence {
   bool complete = false;
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
   std::map<std::string, std::string> versions;
-  std::vector<Record> records;
+  std::vector<Record> records;        ///< their samples are not needed
+  std::vector<double> timed_seconds;  ///< by record: what its launches took together
   Analysis analysis;
   std::vector<Finding> findings;  ///< all of the run
 };
@@ -41,6 +42,9 @@ struct AcceptanceTerms {
   std::optional<int> expected_gpus;
   std::optional<double> max_age_seconds;
 };
+
+/// What the launches of a record took together, in seconds; 0 where it was not measured.
+double timed_seconds(const Record& record);
 
 /// From good to bad. Only `pass` accepts.
 enum class Verdict { pass, inside_interval, not_measured, fail };

@@ -127,16 +127,18 @@ double differing(const Record& record, std::optional<std::size_t> device) {
   return static_cast<double>(std::count(ranks.begin(), ranks.end(), static_cast<int>(*device)));
 }
 
-Reading read_record(const Rule& rule, const Record& record, const Roofline& roofline, std::optional<std::size_t> device) {
+Reading read_record(const Rule& rule, const Record& record, double timed_seconds, const Roofline& roofline,
+                    std::optional<std::size_t> device) {
   Reading reading;
   reading.of = record.name;
+  reading.record = &record;
   if (record.status != Status::ok) {
     reading.wrong = record.status == Status::wrong;
     reading.why_not = record.reason;
     return reading;
   }
   const Measurement& measured = *record.measurement;
-  for (const Sample& sample : measured.samples) reading.timed_seconds += sample.seconds * measured.launches_per_sample;
+  reading.timed_seconds = timed_seconds;
   const Summary& summary = measured.summary;
   switch (rule.quantity) {
     case Quantity::rate:
@@ -224,13 +226,14 @@ std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::o
   const auto matches = [&](const std::string& name) { return std::regex_search(name, cases); };
   switch (type_of(rule.quantity).basis) {
     case Basis::record:
-      for (const Record& record : evidence.records) {
+      for (std::size_t i = 0; i < evidence.records.size(); ++i) {
+        const Record& record = evidence.records[i];
         if (!matches(record.name) || (device && is_joint(record))) continue;
         if (record.status == Status::unsupported) {
           unsupported = record.reason;
           continue;
         }
-        all.push_back(read_record(rule, record, evidence.analysis.roofline, device));
+        all.push_back(read_record(rule, record, evidence.timed_seconds.at(i), evidence.analysis.roofline, device));
       }
       break;
     case Basis::ceiling:

@@ -12,7 +12,8 @@ namespace roofmark {
 
 /// One value of a rule's quantity, or why there is none.
 struct Reading {
-  std::string of;  ///< the case, ceiling or comparison; of a count, the first of what is counted
+  std::string of;                  ///< the case, ceiling or comparison; of a count, the first of what is counted
+  const Record* record = nullptr;  ///< of Basis::record
   std::optional<double> value, low, high;
   std::string version;       ///< of Scale::version
   std::string base;          ///< what a share is of: "1.07 PFLOP/s (bf16 tensor)"
