@@ -10,11 +10,17 @@ from pathlib import Path
 import duckdb
 
 from . import fleet_judge, fleet_page, fleet_prometheus, fleet_tables
-from .compare import align
 from .program import BAD_INPUT, Parser, Problem, printable
 from .report import write
 
 SHOWN = 20  # lines of a kind on the terminal; the page has more
+
+
+def align(rows):
+    """The first column is left-aligned, the others right-aligned."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))).rstrip()
+                     for row in rows)
 
 
 def describe_tables():

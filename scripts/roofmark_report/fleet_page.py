@@ -5,7 +5,8 @@
 import plotly.offline
 
 from . import fleet_judge, plots, units
-from .report import plural, quantity, script_safe, table, template
+from .report import script_safe, template
+from .tables import quantity, table
 
 LISTED = 500  # rows of a table at most, the worst first
 DRAWN = 12  # GPUs in the plot of the history
@@ -148,7 +149,7 @@ def page(connection, by, folder):
         figures["history-plot"] = history_plot
     drift = fleet_judge.drift(connection)
     if counted["bad"]:
-        level, headline = "bad", f"{plural(counted['bad'], 'host')} of {len(hosts)} {'is' if counted['bad'] == 1 else 'are'} bad"
+        level, headline = "bad", f"{units.plural(counted['bad'], 'host')} of {len(hosts)} {'is' if counted['bad'] == 1 else 'are'} bad"
     elif suspects or unread:
         level, headline = "warn", "No host is bad, but something stands out"
     else:

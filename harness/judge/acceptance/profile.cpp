@@ -222,7 +222,13 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
     if (rule == profile.rules.end()) {
       rule = profile.rules.emplace(rule);
       rule->id = id;
+      if (node->as_table()->contains("drop"))
+        refuse(name, *node, fmt::format("rule '{}' is not inherited: nothing to drop", id));
       if (!node->as_table()->contains("quantity")) refuse(name, *node, fmt::format("rule '{}' names no `quantity`", id));
+    }
+    if (node->as_table()->get_as<bool>("drop") && node->as_table()->size() == 1) {
+      profile.rules.erase(rule);
+      continue;
     }
     read_rule(name, *node->as_table(), *rule);
     check_rule(name, *node, *rule);

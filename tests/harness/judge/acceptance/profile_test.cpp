@@ -72,6 +72,17 @@ TEST(Profile, AnInheritedRuleIsChangedKeyByKey) {
   EXPECT_THAT(profile.inherited, testing::ElementsAre("generic", "common"));
 }
 
+TEST(Profile, AnInheritedRuleIsDropped) {
+  const auto ids = [](const std::string& rules) {
+    std::vector<std::string> all;
+    for (const Rule& rule : parse_profile("inherit = 'generic'\n" + kHead + rules, "p.toml").rules) all.push_back(rule.id);
+    return all;
+  };
+  EXPECT_THAT(ids(""), testing::Contains("product_fp8"));
+  EXPECT_THAT(ids("[rule.product_fp8]\ndrop = true\n"), testing::Not(testing::Contains("product_fp8")));
+  EXPECT_THAT(refusal(kHead + "[rule.one]\ndrop = true\n"), HasSubstr("not inherited"));
+}
+
 TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(refusal(rule(kGood)), "accepted");
   EXPECT_THAT(refusal(rule(kGood + "tolerance = 1\n")),
