@@ -82,9 +82,9 @@ struct AcceptOptions {
 /// Judges results by a profile. 0: accepted, 1: not accepted.
 int accept(const AcceptOptions& options);
 /// What is wrong with a profile, one line each. 0: nothing.
-int profile_check(const std::string& profile);
+int profile_check(const std::string& profile_name);
 /// What each limit comes to on a device; empty: on the kind of device that the profile names.
-int profile_show(const std::string& profile, const std::string& device);
+int profile_show(const std::string& profile_name, const std::string& device_id);
 
 /// The records in one of Google Benchmark's own formats: json, console or csv.
 void write_google_benchmark(std::ostream& out, const std::string& format, const std::vector<Record>& records);

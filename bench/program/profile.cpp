@@ -134,8 +134,8 @@ Plan plan_of(const Profile& profile, const DeviceInfo& device) {
 
 }  // namespace
 
-int profile_check(const std::string& name) {
-  const Profile profile = read_profile(name);
+int profile_check(const std::string& profile_name) {
+  const Profile profile = read_profile(profile_name);
   const DeviceInfo device = device_of(profile);
   const Plan plan = plan_of(profile, device);
   const Roofline roofline = theoretical_roofline(device);
@@ -153,8 +153,8 @@ int profile_check(const std::string& name) {
   return count == 0 ? kOk : kWrong;
 }
 
-int profile_show(const std::string& name, const std::string& device_id) {
-  const Profile profile = read_profile(name);
+int profile_show(const std::string& profile_name, const std::string& device_id) {
+  const Profile profile = read_profile(profile_name);
   const DeviceInfo device = device_id.empty() ? device_of(profile) : open_device(device_id)->info();
   const Plan plan = plan_of(profile, device);
   const Roofline roofline = theoretical_roofline(device);
@@ -169,7 +169,7 @@ int profile_show(const std::string& name, const std::string& device_id) {
             : fmt::format("{} {}", rule.least ? ">=" : "<=",
                           format_value(rule.least ? *rule.least : *rule.most, type.scale, unit_of(rule, found)));
     fmt::print("{}{}\n  limit    {} {}, per {}\n", rule.id, rule.mandatory ? "" : " (not mandatory)", rule.quantity_id(), limit,
-               rule.per == Subject::gpu ? "GPU" : roofmark::name(rule.per));
+               rule.per == Subject::gpu ? "GPU" : name(rule.per));
     const auto line = [](const char* what, const std::string& text) {
       if (!text.empty()) fmt::print("  {:<8} {}\n", what, text);
     };

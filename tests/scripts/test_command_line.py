@@ -260,12 +260,14 @@ def test_a_killed_run_is_recovered(tmp_path):
     assert len(result["benchmarks"]) + len(result["unmeasured"]) == records > 0
 
 
-def test_too_little_memory_is_not_run_and_the_rest_is(tmp_path):
+def test_what_exceeds_the_memory_is_unsupported_and_the_rest_is_measured(tmp_path):
     done = roofmark(*SMALL, "--memory-fraction", "0.001", "--out", tmp_path / "out", "--quiet")
+    assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out" / "result.json").read_text())
-    refused = [entry["roofmark"] for entry in result["unmeasured"]]
-    assert done.returncode == 3
-    assert any("bytes wanted" in entry["reason"] and entry["status"] == "not_run" for entry in refused)
+    refused = {entry["name"]: entry["roofmark"] for entry in result["unmeasured"]}
+    transpose = [entry for name, entry in refused.items() if name.startswith("transpose/")]
+    assert transpose and all(entry["status"] == "unsupported" for entry in transpose)
+    assert all("needs " in entry["reason"] and "--memory-fraction 0.001" in entry["reason"] for entry in transpose)
     assert result["benchmarks"] and result["complete"]
 
 

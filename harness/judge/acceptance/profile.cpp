@@ -216,7 +216,9 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
   for (const auto& [id, node] : rules ? *rules->as_table() : none) written.emplace_back(id.str(), &node);
   std::sort(written.begin(), written.end(),
             [](const auto& a, const auto& b) { return a.second->source().begin.line < b.second->source().begin.line; });
-  for (const auto& [id, node] : written) {
+  for (const auto& entry : written) {
+    const std::string& id = entry.first;
+    const toml::node* node = entry.second;
     if (!node->is_table()) refuse(name, *node, fmt::format("rule.{} is no table: write [rule.{}]", id, id));
     auto rule = std::find_if(profile.rules.begin(), profile.rules.end(), [&](const Rule& r) { return r.id == id; });
     if (rule == profile.rules.end()) {
