@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/result_file.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+
+#include "harness/result/journal.hpp"
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+/// The files of a run, as the program leaves them.
+class ResultFolder : public testing::Test {
+ protected:
+  ResultFolder() : folder_(fs::temp_directory_path() / ("roofmark_result_file_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+    roofmark::Run run;
+    run.header.facts = {{"schema_version", kSchemaVersion},
+                        {"suite", "quick"},
+                        {"seed", 1},
+                        {"arguments", {"roofmark", "run"}},
+                        {"started_utc", "2026-01-02T03:00:00Z"},
+                        {"build", {{"version", "0.1.0"}}},
+                        {"libraries", {{"cuBLASLt", "13.1"}}},
+                        {"host", {{"name", "node7"}}},
+                        {"device",
+                         {{"id", "cuda:0"},
+                          {"name", "NVIDIA H200"},
+                          {"details", {{"uuid", "GPU-1"}, {"driver_version", "570.86"}, {"vbios", "96.00"}}}}}};
+    run.records = {ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3),
+                   ok_record("gemm", "", {{{{resource::fp32_fma, 1e9}}}}, 1e-3)};
+    run.records[1].status = Status::failed;
+    run.records[1].reason = "a launch failed";
+    run.records[1].measurement.reset();
+    run.footer = RunFooter{"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {}, 20};
+    {
+      Journal journal(folder_ / "result.jsonl");
+      journal.header(run.header);
+      for (const Record& record : run.records) journal.record(record);
+      journal.footer(*run.footer);
+    }
+    const Conclusions conclusions = conclude(run);
+    write_with_checksum(path(), to_json(run, conclusions).dump());
+  }
+  ~ResultFolder() override { fs::remove_all(folder_); }
+
+  fs::path path() const { return folder_ / "result.json"; }
+  std::string text() const {
+    std::ifstream file(path(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void overwrite(const std::string& text) const { std::ofstream(path(), std::ios::binary | std::ios::trunc) << text; }
+  void replace(const std::string& old, const std::string& with) const {
+    std::string whole = text();
+    const std::size_t at = whole.find(old);
+    ASSERT_NE(at, std::string::npos) << old;
+    overwrite(whole.replace(at, old.size(), with));
+  }
+  void remove(const char* name) const { fs::remove(folder_ / name); }
+  std::string refusal() const {
+    try {
+      read_result(folder_);
+    } catch (const ReadError& error) {
+      return error.what();
+    }
+    return "read";
+  }
+
+  fs::path folder_;
+};
+
+TEST(Sha256, IsThatOfTheStandard) {
+  EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-2, B.1
+}
+
+TEST_F(ResultFolder, IsReadWholeWithWhoMeasuredWhat) {
+  ResultFile file = read_result(folder_);
+  EXPECT_TRUE(file.not_held.empty());
+  EXPECT_EQ(file.sha256, sha256_of(text()));
+  const Evidence evidence = take_evidence(file, 1767323045 + 60);  // 2026-01-02T03:04:05Z, and a minute
+  EXPECT_EQ(evidence.age_seconds, 60);
+  EXPECT_TRUE(evidence.complete);
+  ASSERT_EQ(evidence.devices.size(), 1u);
+  EXPECT_EQ(evidence.devices[0].label(), "GPU-1 (cuda:0 of node7)");
+  EXPECT_EQ(evidence.versions.at("driver"), "570.86");
+  EXPECT_EQ(evidence.versions.at("cuBLASLt"), "13.1");
+  ASSERT_EQ(evidence.records.size(), 2u);
+  EXPECT_NEAR(evidence.timed_seconds[0], 0.02, 1e-12);
+  EXPECT_EQ(evidence.timed_seconds[1], 0);
+  EXPECT_EQ(evidence.findings.size(), 1u);
+}
+
+TEST_F(ResultFolder, WithoutJournalAndChecksumItIsReadAndThatIsSaid) {
+  const Json with = to_json(read_result(folder_).run.records.at(0));
+  remove("result.jsonl");
+  remove("result.json.sha256");
+  const ResultFile file = read_result(path());
+  EXPECT_THAT(file.not_held, testing::ElementsAre(HasSubstr("result.json.sha256"), HasSubstr("result.jsonl")));
+  EXPECT_EQ(to_json(file.run.records.at(0)), with);
+  EXPECT_TRUE(file.run.footer->complete);
+}
+
+TEST_F(ResultFolder, AnEditedFileIsRefusedByItsChecksumAndElseByItsJournal) {
+  replace("NVIDIA H200", "NVIDIA B200");
+  EXPECT_THAT(refusal(), HasSubstr("has been changed since it was written"));
+  remove("result.json.sha256");
+  EXPECT_THAT(refusal(), HasSubstr("and its journal differ: device"));
+}
+
+TEST_F(ResultFolder, AFasterTimeIsRefusedByTheJournal) {
+  remove("result.json.sha256");
+  replace("\"median\":0.001", "\"median\":0.0005");
+  EXPECT_THAT(refusal(), HasSubstr("and its journal differ: stream/copy"));
+}
+
+TEST_F(ResultFolder, AMissingResultIsRefusedByTheJournal) {
+  remove("result.json.sha256");
+  Json json = Json::parse(text());
+  json["unmeasured"].erase(0);
+  overwrite(json.dump());
+  EXPECT_THAT(refusal(), HasSubstr("1 results, 2 in the journal"));
+}
+
+TEST_F(ResultFolder, DamageIsReadOrRefusedNeverMore) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  const std::string whole = text();
+  std::mt19937 random(11);
+  for (int round = 0; round < 1000; ++round) {
+    std::string damaged = whole.substr(0, round % 4 == 0 ? random() % whole.size() : whole.size());
+    for (int i = 0; i < 1 + round % 5 && !damaged.empty(); ++i) {
+      // Digits and quotes do more harm than bytes that no JSON has.
+      damaged[random() % damaged.size()] = round % 2 == 0 ? static_cast<char>(random()) : "0-9\"{}[],:en"[random() % 12];
+    }
+    overwrite(damaged);
+    refusal();
+  }
+}
+
+}  // namespace
+}  // namespace roofmark
