@@ -9,6 +9,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <tuple>
 
 #include "bench/program/commands.hpp"
 #include "harness/machine/host.hpp"
@@ -55,6 +56,8 @@ Delivery read_all(const std::vector<fs::path>& paths) {
     try {
       delivery.files[i] = read_result(paths[i]);
       delivery.evidence[i] = take_evidence(delivery.files[i], now);
+    } catch (const nlohmann::json::exception& error) {
+      thrown[i] = std::make_exception_ptr(ReadError(fmt::format("{} is damaged: {}", paths[i].string(), error.what())));
     } catch (...) {
       thrown[i] = std::current_exception();
     }
@@ -67,16 +70,16 @@ Delivery read_all(const std::vector<fs::path>& paths) {
 
 /// What no verdict can be drawn from: the same run twice, two runs of one device, none of the profile's devices.
 void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
-  std::map<std::pair<std::string, std::string>, std::string> runs;
+  std::map<std::tuple<std::string, std::string, bool>, const Evidence*> runs;
   std::set<std::string> others;
   bool any = false;
   const std::regex devices(profile.devices);
   for (const Evidence& run : evidence) {
     for (const DeliveredDevice& device : run.devices) {
-      const auto [found, first] = runs.try_emplace({device.label(), run.suite}, run.file);
-      if (!first) {
-        throw UsageError(fmt::format("{} and {} are both of the suite {} on {}: name one of them", found->second, run.file,
-                                     run.suite, device.label()));
+      const auto [found, first] = runs.try_emplace({device.label(), run.suite, run.together}, &run);
+      if (!first && found->second != &run) {
+        throw UsageError(fmt::format("{} and {} are both of the suite {} on {}: name one of them", found->second->file,
+                                     run.file, run.suite, device.label()));
       }
       const bool matches = std::regex_match(device.name, devices);
       any |= matches;

@@ -104,11 +104,15 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
   if (judgement.devices.size() > 1) text += counts(judgement.devices, "devices") + "\n";
   if (judgement.nodes.size() > 1) text += counts(judgement.nodes, "nodes") + "\n";
   const std::string verdict = judgement.accepted() ? "ACCEPTED" : red(style, "NOT ACCEPTED");
+  const auto passing = std::count_if(judgement.checks.begin(), judgement.checks.end(),
+                                     [](const Check& check) { return check.verdict == Verdict::pass; });
   const SubjectVerdict& delivery = judgement.delivery;
-  text += fmt::format("{}: {} of {} checks pass{}\n", bold(style, verdict),
-                      std::count_if(judgement.checks.begin(), judgement.checks.end(),
-                                    [](const Check& check) { return check.verdict == Verdict::pass; }),
-                      delivery.checks, delivery.bad > 0 ? fmt::format("; {} mandatory ones do not", delivery.bad) : "");
+  text += fmt::format("{}: {} of {} checks pass", bold(style, verdict), passing, delivery.checks);
+  if (delivery.bad > 0) text += fmt::format("; {} mandatory ones do not", delivery.bad);
+  if (const auto others = delivery.checks - passing - delivery.bad; others > 0) {
+    text += fmt::format("; {} that are not mandatory do not", others);
+  }
+  text += "\n";
   return text;
 }
 

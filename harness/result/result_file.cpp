@@ -42,6 +42,11 @@ Json measured_part(const Record& record) {
   return json;
 }
 
+bool follows_from_records(const Json& finding) {
+  const std::string kind = finding.at("kind");
+  return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id;
+}
+
 Run run_of(const Json& json) {
   Run run;
   Json header = json;
@@ -49,7 +54,11 @@ Run run_of(const Json& json) {
        {"complete", "interrupted", "finished_utc", "wall_time", "benchmarks", "unmeasured", "comparisons", "communication"}) {
     header.erase(key);
   }
-  // All findings of the file are read as the header's: which of them another part had makes no difference to a reader.
+  // Those that follow from the records are found again. Which part had the others makes no difference to a reader.
+  auto& findings = header.at("findings");
+  findings.erase(
+      std::remove_if(findings.begin(), findings.end(), [](const Json& finding) { return follows_from_records(finding); }),
+      findings.end());
   run.header = header_from_json(header);
   for (const char* key : {"benchmarks", "unmeasured"}) {
     for (const Json& entry : json.at(key)) run.records.push_back(record_from_json(entry.at("roofmark")));
@@ -121,15 +130,18 @@ ResultFile read(const fs::path& path) {
   journal.replace_extension(".jsonl");
   if (fs::exists(journal)) {
     int skipped = 0;
-    file.run = read_journal(journal, skipped);
+    const Run recorded = read_journal(journal, skipped);
     if (skipped > 0) throw ReadError(fmt::format("{}: {} lines cannot be read", journal.string(), skipped));
-    hold_against_journal(path, json, file.run);
+    hold_against_journal(path, json, recorded);
   } else {
     file.not_held.push_back(fmt::format("no journal {} beside it", journal.filename().string()));
-    file.run = run_of(json);
   }
+  // Of the file, which its checksum covers, and never of the journal, which has none.
+  file.run = run_of(json);
+  constexpr std::size_t kLongest = 1000;  // a regular expression over a longer name could exhaust the stack
   std::set<std::pair<std::string, int>> names;
   for (const Record& record : file.run.records) {
+    if (record.name.size() > kLongest) throw ReadError(path.string() + " is damaged: it has a case with an endless name");
     if (!names.emplace(record.name, record.pass).second) {
       throw ReadError(fmt::format("{} has {} twice", path.string(), record.name));
     }
@@ -173,6 +185,13 @@ Evidence take_evidence(ResultFile& file, double now) {
   Evidence evidence;
   evidence.file = file.path.string();
   evidence.suite = facts.at("suite");
+  evidence.data = facts.at("data");
+  for (const Json& word : facts.at("arguments")) {
+    const std::string text = word;
+    if (text.rfind("--filter", 0) == 0 || text.rfind("--benchmark_filter", 0) == 0) evidence.filtered = true;
+  }
+  // `run --device all` measures each GPU twice: alone, and together with the others.
+  evidence.together = file.path.parent_path().parent_path().filename() == "together";
   if (file.run.footer) {
     if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
     evidence.complete = file.run.footer->complete && !file.run.footer->interrupted;
@@ -185,10 +204,17 @@ Evidence take_evidence(ResultFile& file, double now) {
   if (evidence.devices.empty()) {
     evidence.devices.push_back({details.value("uuid", ""), facts.at("host").at("name"), device.at("id"), device.at("name")});
   }
+  for (const DeliveredDevice& delivered : evidence.devices) {
+    if (delivered.name.size() > 1000) throw ReadError(file.path.string() + " is damaged: it has a device with an endless name");
+  }
+  if (device.value("kind", "") == "cuda" && !details.contains("foreign_processes")) evidence.unseen.insert("foreign_process");
+  const auto has_clock = [](const Record& record) { return record.measurement && record.measurement->clock_hz; };
+  if (std::none_of(file.run.records.begin(), file.run.records.end(), has_clock)) evidence.unseen.insert("clock");
   evidence.versions["roofmark"] = facts.at("build").at("version");
   for (const auto& [name, version] : facts.at("libraries").items()) evidence.versions[name] = version;
   for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
-    if (details.contains(key)) evidence.versions[name] = details.at(key);
+    // In a file of several ranks they are those of rank 0 alone.
+    if (details.contains(key) && evidence.devices.size() == 1) evidence.versions[name] = details.at(key);
   }
   for (Record& record : file.run.records) {
     evidence.timed_seconds.push_back(timed_seconds(record));

@@ -3,6 +3,7 @@
 #include "harness/judge/acceptance/acceptance.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,12 +17,12 @@ namespace roofmark {
 
 namespace {
 
-/// Dotted numbers, so that 570.9 is older than 570.86.
-std::vector<long> numbers_of(const std::string& version) {
+/// Dotted numbers, so that 570.9 is older than 570.86; those of a VBIOS are hexadecimal.
+std::vector<long> numbers_of(const std::string& version, int base) {
   std::vector<long> numbers;
-  const std::regex digits("[0-9]+");
+  const std::regex digits(base == 16 ? "[0-9A-Fa-f]+" : "[0-9]+");
   for (auto it = std::sregex_iterator(version.begin(), version.end(), digits); it != std::sregex_iterator(); ++it) {
-    numbers.push_back(std::strtol(it->str().c_str(), nullptr, 10));
+    numbers.push_back(std::strtol(it->str().c_str(), nullptr, base));
   }
   return numbers;
 }
@@ -60,7 +61,9 @@ Check decide(const Rule& rule, const Reading& reading) {
     check.found = reading.version;
     check.explanation = reading.why_not;
     if (!reading.version.empty()) {
-      check.verdict = numbers_of(reading.version) >= numbers_of(rule.least_version) ? Verdict::pass : Verdict::fail;
+      const int base = rule.argument == "vbios" ? 16 : 10;
+      const bool recent = numbers_of(reading.version, base) >= numbers_of(rule.least_version, base);
+      check.verdict = recent ? Verdict::pass : Verdict::fail;
     }
     return check;
   }
@@ -81,6 +84,10 @@ Check decide(const Rule& rule, const Reading& reading) {
   if (*check.limit != 0) check.margin = (least ? 1 : -1) * (*check.measured - *check.limit) / std::abs(*check.limit);
   const bool met = least ? *check.measured >= *check.limit : *check.measured <= *check.limit;
   check.verdict = met ? Verdict::pass : Verdict::fail;
+  if (reading.lacks_interval) {
+    check.verdict = Verdict::not_measured;
+    check.explanation = "there are too few blocks for an interval: measure longer (--max-seconds)";
+  }
   if (check.low && check.high && *check.low < *check.limit && *check.limit < *check.high) {
     check.verdict = Verdict::inside_interval;
     check.explanation = how_long(check, reading.timed_seconds);
@@ -168,27 +175,44 @@ class Judge {
         const Evidence& run = *place.evidence;
         own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a run to its end",
             run.complete ? "complete" : "cut short", "What a run did not reach is not known.", one.node, label, run.file);
+        own("conditions", Subject::gpu, pass_if(as_agreed(run)),
+            fmt::format("suite {}, normal data, no filter", profile_.suite),
+            fmt::format("suite {}, {} data{}", run.suite, run.data, run.filtered ? ", filtered" : ""),
+            "The limits hold for operands that switch as real ones do, and what was filtered out is not known.", one.node,
+            label, run.file);
         if (!terms_.max_age_seconds) continue;
         const bool dated = run.age_seconds.has_value();
-        own("age", Subject::gpu, dated ? pass_if(*run.age_seconds <= *terms_.max_age_seconds) : Verdict::not_measured,
+        // Clocks of two hosts may differ by some minutes.
+        constexpr double kAhead = -300;
+        own("age", Subject::gpu,
+            dated ? pass_if(*run.age_seconds >= kAhead && *run.age_seconds <= *terms_.max_age_seconds) : Verdict::not_measured,
             fmt::format("<= {}", format_duration(*terms_.max_age_seconds)), dated ? format_duration(*run.age_seconds) : "-",
             "A device is judged by how it is now (--max-age).", one.node, label, run.file);
       }
     }
-    std::map<std::string, std::set<std::string>> nodes_of;
+    std::map<std::string, std::set<std::string>> places_of;
     for (const auto& [label, places] : places_) {
-      if (!device(label).uuid.empty()) nodes_of[device(label).uuid].insert(device(label).node);
+      const DeliveredDevice& one = device(label);
+      if (!one.uuid.empty()) places_of[one.uuid].insert(one.id + " of " + one.node);
     }
-    for (const auto& [uuid, nodes] : nodes_of) {
-      if (nodes.size() < 2) continue;
-      own("unique_gpus", Subject::delivery, Verdict::fail, "one node per GPU",
-          fmt::format("{} nodes report {}", nodes.size(), uuid), "A GPU that two nodes report is counted twice.", "", "", "");
+    for (const auto& [uuid, where] : places_of) {
+      if (where.size() < 2) continue;
+      own("unique_gpus", Subject::delivery, Verdict::fail, "one place per GPU",
+          fmt::format("{} is {}", uuid, fmt::join(where, " and ")), "A GPU that is reported from two places is counted twice.",
+          "", "", "");
     }
     if (!terms_.expected_gpus) return;
-    const auto found = static_cast<int>(nodes_of.size());
+    const auto found = static_cast<int>(places_of.size());
     own("expected_gpus", Subject::delivery, pass_if(found == *terms_.expected_gpus),
         fmt::format("{} GPUs", *terms_.expected_gpus), fmt::format("{} GPU{}", found, found == 1 ? "" : "s"),
         "As many as were ordered (--expect-gpus).", "", "", "");
+  }
+
+  bool as_agreed(const Evidence& run) const {
+    constexpr std::string_view kSuites[] = {"quick", "baseline",
+                                            "full"};  // each has the cases of those before it, or larger ones
+    const auto place = [&](const std::string& suite) { return std::find(std::begin(kSuites), std::end(kSuites), suite); };
+    return place(run.suite) >= place(profile_.suite) && run.data == "normal" && !run.filtered;
   }
 
   // --- The profile's rules.
@@ -263,14 +287,15 @@ class Judge {
     return record.fingerprint && record.fingerprint->deterministic ? &*record.fingerprint : nullptr;
   }
 
-  /// Results of the same case in other runs with the same fingerprint key and other bits.
+  /// Results of the same case and fingerprint key that have other bits than this one, unless most have this one's.
   double differing_elsewhere(const Record& record) const {
     const Fingerprint* own = fingerprint_of(record);
     if (!own) return 0;
     std::size_t all = 0;
     const auto& hashes = hashes_.at({record.name, own->key});
     for (const auto& [hash, count] : hashes) all += count;
-    return static_cast<double>(all - hashes.at(own->hash));
+    const std::size_t same = hashes.at(own->hash);
+    return 2 * same > all ? 0 : static_cast<double>(all - same);
   }
 
   static void count(const Check& check, SubjectVerdict& verdict) {

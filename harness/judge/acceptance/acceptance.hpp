@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,10 @@ struct DeliveredDevice {
 /// One run as it is judged.
 struct Evidence {
   std::string file;
-  std::string suite;
+  std::string suite, data;
+  bool filtered = false;              ///< not every case of the suite was asked for
+  bool together = false;              ///< measured while the node's other GPUs were, too
+  std::set<std::string> unseen;       ///< kinds of findings that the run had no means to look for
   std::optional<double> age_seconds;  ///< since it finished; absent of a run that did not finish
   bool complete = false;
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
@@ -90,8 +94,9 @@ struct Judgement {
 };
 
 /// Applies every rule to every subject that it is about. Beside the profile's rules it checks, by rules of its own, that each
-/// run is complete (`complete`), that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`)
-/// and what the terms ask for (`expected_gpus`, `age`).
+/// run is complete (`complete`) and was of the profile's suite or a larger one, unfiltered and with normal data (`conditions`),
+/// that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`) and what the terms ask for
+/// (`expected_gpus`, `age`).
 Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms);
 
 }  // namespace roofmark

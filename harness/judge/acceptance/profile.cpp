@@ -158,6 +158,8 @@ void check_rule(const std::string& name, const toml::node& node, const Rule& rul
        type.basis == Basis::run ? fmt::format("limits {}, which has no `cases`", type.id)
                                 : "names no `cases`: a regular expression searched for in their names, as with --filter");
   need(rule.quantity != Quantity::gpus || rule.per != Subject::gpu, "counts GPUs: write per = \"node\" or \"delivery\"");
+  need(rule.quantity != Quantity::busbw || rule.per != Subject::gpu,
+       "judges ranks that work together: write per = \"node\" or \"delivery\"");
   need(!rule.reason.empty(), "gives no `reason`");
   const bool absolute = type.scale == Scale::rate || type.scale == Scale::seconds;
   need(!absolute || !rule.source.empty(), "has an absolute limit, which needs a `source`");
@@ -231,6 +233,11 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
     if (node->as_table()->get_as<bool>("drop") && node->as_table()->size() == 1) {
       profile.rules.erase(rule);
       continue;
+    }
+    if (node->as_table()->contains("quantity")) {  // limits of another quantity do not carry over
+      rule->least = rule->most = rule->published = std::nullopt;
+      rule->least_version = rule->source = "";
+      rule->measured = false;
     }
     read_rule(name, *node->as_table(), *rule);
     check_rule(name, *node, *rule);

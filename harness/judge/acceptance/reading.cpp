@@ -75,7 +75,8 @@ const Ceiling* doubtful(const Work& work, const Roofline& roofline) {
 /// falls as the time rises, or rises with it.
 void set_by_time(Reading& reading, const Summary& summary, double at_median, bool falls) {
   reading.value = at_median;
-  if (!summary.interval_low || !summary.interval_high) return;
+  reading.lacks_interval = !summary.interval_low || !summary.interval_high;
+  if (reading.lacks_interval) return;
   const auto at = [&](double seconds) { return at_median * (falls ? summary.median / seconds : seconds / summary.median); };
   reading.low = at(falls ? *summary.interval_high : *summary.interval_low);
   reading.high = at(falls ? *summary.interval_low : *summary.interval_high);
@@ -91,6 +92,10 @@ void read_share(Reading& reading, const Record& record, Quantity quantity, const
   if (const Ceiling* ceiling = doubtful(record.work, roofline); ceiling && quantity != Quantity::of_empirical) {
     reading.why_not =
         fmt::format("the theoretical ceiling of {} is doubtful: a verified result exceeds it", ceiling->resource.title);
+    return;
+  }
+  if (constexpr double kTolerance = 1.02; quantity == Quantity::of_theoretical_clock && *share > kTolerance) {
+    reading.why_not = fmt::format("{} of the roof at the observed clock: the clock is doubtful", format_share(*share));
     return;
   }
   set_by_time(reading, record.measurement->summary, *share, true);
@@ -161,11 +166,7 @@ Reading read_record(const Rule& rule, const Record& record, double timed_seconds
       if (!summary.cv) reading.why_not = "there are too few samples";
       return reading;
     case Quantity::differing_bits:
-      if (record.fingerprint && record.fingerprint->deterministic) {
-        reading.value = differing(record, device);
-      } else {
-        reading.why_not = record.fingerprint ? "its own launches differ" : "it has no fingerprint";
-      }
+      reading.value = differing(record, device);
       return reading;
     default:
       read_share(reading, record, rule.quantity, roofline);
@@ -178,6 +179,11 @@ Reading read_record(const Rule& rule, const Record& record, double timed_seconds
   } else if (!measured.ranks.empty()) {
     *reading.value = rule.quantity == Quantity::seconds ? *reading.value / *factor : *reading.value * *factor;
     reading.low = reading.high = std::nullopt;  // the interval is the slowest rank's
+    reading.lacks_interval = false;
+    if (rule.quantity == Quantity::of_theoretical_clock && *device > 0) {
+      reading.value.reset();
+      reading.why_not = "only the clock of rank 0 is in the result";
+    }
   }
   return reading;
 }
@@ -193,7 +199,8 @@ Reading read_run(const Rule& rule, const Evidence& evidence) {
       break;
     case Quantity::finding:
       for (const Finding& finding : evidence.findings) {
-        if (type_of(finding.kind).id == rule.argument) counted.push_back(finding.text);
+        if (type_of(finding.kind).id != rule.argument) continue;
+        counted.push_back(finding.case_name.empty() ? finding.text : finding.case_name + ": " + finding.text);
       }
       break;
     default: {
@@ -205,6 +212,10 @@ Reading read_run(const Rule& rule, const Evidence& evidence) {
       }
       return reading;
     }
+  }
+  if (counted.empty() && evidence.unseen.contains(rule.argument)) {
+    reading.why_not = "the run could not look for it";
+    return reading;
   }
   constexpr std::size_t kNamed = 3;
   reading.value = static_cast<double>(counted.size());
@@ -230,7 +241,11 @@ std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::o
         const Record& record = evidence.records[i];
         if (!matches(record.name) || (device && is_joint(record))) continue;
         if (record.status == Status::unsupported) {
-          unsupported = record.reason;
+          unsupported = "unsupported: " + record.reason;
+          continue;
+        }
+        if (rule.quantity == Quantity::differing_bits && !(record.fingerprint && record.fingerprint->deterministic)) {
+          unsupported = "no case has a fingerprint: there are no bits to compare";
           continue;
         }
         all.push_back(read_record(rule, record, evidence.timed_seconds.at(i), evidence.analysis.roofline, device));
@@ -261,7 +276,7 @@ std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::o
     case Basis::run:
       break;
   }
-  if (all.empty() && !unsupported.empty()) all.emplace_back().why_not = "unsupported: " + unsupported;
+  if (all.empty() && !unsupported.empty()) all.emplace_back().why_not = unsupported;
   return all;
 }
 

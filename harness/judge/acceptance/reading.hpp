@@ -15,12 +15,13 @@ struct Reading {
   std::string of;                  ///< the case, ceiling or comparison; of a count, the first of what is counted
   const Record* record = nullptr;  ///< of Basis::record
   std::optional<double> value, low, high;
-  std::string version;       ///< of Scale::version
-  std::string base;          ///< what a share is of: "1.07 PFLOP/s (bf16 tensor)"
-  Unit unit = Unit::byte;    ///< of Scale::rate
-  double timed_seconds = 0;  ///< how long the launches behind it took together
-  std::string why_not;       ///< why there is no value
-  bool wrong = false;        ///< the result is wrong: that fails any rule
+  std::string version;          ///< of Scale::version
+  std::string base;             ///< what a share is of: "1.07 PFLOP/s (bf16 tensor)"
+  Unit unit = Unit::byte;       ///< of Scale::rate
+  double timed_seconds = 0;     ///< how long the launches behind it took together
+  std::string why_not;          ///< why there is no value
+  bool lacks_interval = false;  ///< a time of its own device without a 95 % interval
+  bool wrong = false;           ///< the result is wrong: that fails any rule
 };
 
 /// The values of a rule's quantity in one run that a device of it gave alone (`device` is its index), or that all took part in.

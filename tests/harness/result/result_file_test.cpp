@@ -25,6 +25,7 @@ class ResultFolder : public testing::Test {
     roofmark::Run run;
     run.header.facts = {{"schema_version", kSchemaVersion},
                         {"suite", "quick"},
+                        {"data", "normal"},
                         {"seed", 1},
                         {"arguments", {"roofmark", "run"}},
                         {"started_utc", "2026-01-02T03:00:00Z"},
@@ -67,8 +68,11 @@ class ResultFolder : public testing::Test {
   void remove(const char* name) const { fs::remove(folder_ / name); }
   std::string refusal() const {
     try {
-      read_result(folder_);
+      ResultFile file = read_result(folder_);
+      take_evidence(file, 0);
     } catch (const ReadError& error) {
+      return error.what();
+    } catch (const nlohmann::json::exception& error) {
       return error.what();
     }
     return "read";

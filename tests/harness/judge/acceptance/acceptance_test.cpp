@@ -33,6 +33,7 @@ Evidence run(const std::string& uuid, std::vector<Record> records, const std::st
   Evidence evidence;
   evidence.file = uuid + ".json";
   evidence.suite = "quick";
+  evidence.data = "normal";
   evidence.age_seconds = 3600;
   evidence.complete = true;
   evidence.devices = {{uuid, node, "cuda:0", "NVIDIA H200"}};
@@ -143,6 +144,58 @@ TEST(Acceptance, GpusThatAreMissingOldForeignOrCountedTwiceFail) {
   EXPECT_FALSE(judge(profile, {cut}, {}).accepted());
 }
 
+TEST(Acceptance, OtherConditionsThanAgreedFail) {
+  const Profile profile = profile_of(kProduct);
+  const Evidence good = run("GPU-1", {product(0.9)});
+  const auto verdict = [&](const auto& change) {
+    Evidence changed = good;
+    change(changed);
+    return check_of(judge(profile, {changed}, {}), "conditions").verdict;
+  };
+  EXPECT_EQ(verdict([](Evidence& run) { run.data = "zeros"; }), Verdict::fail);
+  EXPECT_EQ(verdict([](Evidence& run) { run.filtered = true; }), Verdict::fail);
+  EXPECT_EQ(verdict([](Evidence& run) { run.suite = "full"; }), Verdict::pass);  // has what quick has
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {good}, {}), "conditions").verdict, Verdict::pass);
+}
+
+TEST(Acceptance, AGpuInTwoPlacesOfANodeIsCountedTwice) {
+  Evidence other = run("GPU-1", {product(0.9)});
+  other.devices[0].id = "cuda:3";
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {run("GPU-1", {product(0.9)}), other}, {}), "unique_gpus").verdict,
+            Verdict::fail);
+}
+
+TEST(Acceptance, OfThreeGpusOnlyTheOneWithOtherBitsIsNamed) {
+  const Profile profile = profile_of("[rule.bits]\ncases = '.'\nquantity = 'differing_bits'\nmost = 0\nreason = 'r'\n");
+  Record flipped = product(0.9);
+  flipped.fingerprint->hash = "00fe";
+  const Judgement judgement =
+      judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {flipped}), run("GPU-3", {product(0.9)})}, {});
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-1").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-2").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-3").verdict, Verdict::pass);
+}
+
+TEST(Acceptance, WhatNobodyCouldLookForIsNotMeasured) {
+  const Profile profile = profile_of("[rule.alone]\nquantity = 'finding.foreign_process'\nmost = 0\nreason = 'r'\n");
+  Evidence blind = run("GPU-1", {product(0.9)});
+  EXPECT_TRUE(judge(profile, {blind}, {}).accepted());
+  blind.unseen = {"foreign_process"};
+  EXPECT_EQ(check_of(judge(profile, {blind}, {}), "alone").verdict, Verdict::not_measured);
+}
+
+TEST(Acceptance, ATimeWithoutAnIntervalIsNotMeasured) {
+  Record brief = product(0.9);
+  brief.measurement->summary.interval_low.reset();
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {run("GPU-1", {brief})}, {}), "product").verdict, Verdict::not_measured);
+}
+
+TEST(Acceptance, AResultFromTheFutureIsNotYoung) {
+  Evidence ahead = run("GPU-1", {product(0.9)});
+  ahead.age_seconds = -1e6;
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {ahead}, {{}, 7200}), "age").verdict, Verdict::fail);
+}
+
 TEST(Acceptance, ResultsFindingsVersionsAndGpusAreCounted) {
   const Profile profile = profile_of(
       "[rule.wrong]\nquantity = 'results.wrong'\nmost = 0\nreason = 'r'\n"
@@ -188,6 +241,8 @@ TEST(Acceptance, ACollectiveIsJudgedPerNodeAndNotPerGpu) {
   message.bytes = 400'000'000;
   message.bus_factor = 1;
   collective.message = message;
+  collective.measurement->summary.interval_low = 0.99e-3;
+  collective.measurement->summary.interval_high = 1.01e-3;
   Evidence evidence = run("GPU-1", {collective});
   evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
   const std::string rule =
@@ -195,7 +250,10 @@ TEST(Acceptance, ACollectiveIsJudgedPerNodeAndNotPerGpu) {
   const Judgement node = judge(profile_of(rule + "per = 'node'\n"), {evidence}, {});
   EXPECT_NEAR(*check_of(node, "busbw").measured, 400e9, 1);
   EXPECT_TRUE(node.accepted());
-  EXPECT_EQ(check_of(judge(profile_of(rule), {evidence}, {}), "busbw").verdict, Verdict::not_measured);
+  EXPECT_THROW(profile_of(rule), ProfileError);
+  const std::string alone =
+      "[rule.alone]\ncases = '^all_reduce/'\nquantity = 'seconds'\nmost = 1\nreason = 'r'\nsource = 's'\n";
+  EXPECT_EQ(check_of(judge(profile_of(alone), {evidence}, {}), "alone").verdict, Verdict::not_measured);
   // Ranks of two nodes say nothing of one of them.
   evidence.devices[1].node = "node2";
   EXPECT_FALSE(judge(profile_of(rule + "per = 'node'\n"), {evidence}, {}).accepted());

@@ -72,6 +72,12 @@ TEST(Profile, AnInheritedRuleIsChangedKeyByKey) {
   EXPECT_THAT(profile.inherited, testing::ElementsAre("generic", "common"));
 }
 
+TEST(Profile, ALimitDoesNotCarryOverToAnotherQuantity) {
+  EXPECT_THAT(refusal("inherit = 'generic'\n" + kHead + "[rule.dram_read]\nquantity = 'rate'\n"), HasSubstr("has no limit"));
+  EXPECT_THAT(refusal("inherit = 'generic'\n" + kHead + "[rule.dram_read]\nquantity = 'rate'\nleast = 4e12\n"),
+              HasSubstr("needs a `source`"));
+}
+
 TEST(Profile, AnInheritedRuleIsDropped) {
   const auto ids = [](const std::string& rules) {
     std::vector<std::string> all;
