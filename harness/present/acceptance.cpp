@@ -20,11 +20,6 @@ constexpr std::size_t kFewDevices = 4;
 /// Node and device; both empty for the delivery.
 using Owner = std::pair<std::string, std::string>;
 
-std::string title_of(const Owner& owner) {
-  if (!owner.second.empty()) return owner.second;
-  return owner.first.empty() ? "delivery" : "node " + owner.first;
-}
-
 /// From bad to good: the verdict, then the margin; a check without a margin stands before one with a margin.
 bool worse(const Check& a, const Check& b) {
   if (a.verdict != b.verdict) return a.verdict > b.verdict;
@@ -58,8 +53,8 @@ std::string table_of(const std::vector<const Check*>& checks) {
 
 /// A check in full.
 std::string told(const Check& check, const TerminalStyle& style) {
-  std::string text = fmt::format("{} {}: {}\n", red(style, std::string(name(check.verdict))), bold(style, check.rule),
-                                 title_of({check.node, check.device}));
+  std::string text =
+      fmt::format("{} {}: {}\n", red(style, std::string(name(check.verdict))), bold(style, check.rule), check.subject());
   const auto line = [&](const char* what, const std::string& value) {
     if (!value.empty()) text += fmt::format("  {:<9}{}\n", what, value);
   };
@@ -96,7 +91,7 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
   for (const auto& [owner, checks] : owned) {
     const bool device = !owner.second.empty();
     if (device && judgement.devices.size() > kFewDevices && verdicts.at(owner.second) == Verdict::pass) continue;
-    text += bold(style, title_of(owner)) + "\n" + table_of(checks) + "\n";
+    text += bold(style, checks.front()->subject()) + "\n" + table_of(checks) + "\n";
   }
   for (const Check& check : judgement.checks) {
     if (check.verdict != Verdict::pass && check.mandatory) text += told(check, style) + "\n";

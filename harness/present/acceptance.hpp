@@ -13,7 +13,7 @@ namespace roofmark {
 /// with its reason unshortened; then the verdicts. Of many devices, only those that do not pass have a table.
 std::string acceptance_text(const Judgement& judgement, const TerminalStyle& style);
 
-/// A profile's rules: what each limits and, on a device with these ceilings, what the limit comes to.
+/// What a profile is for, and what it inherits; without its rules.
 std::string profile_text(const Profile& profile);
 
 }  // namespace roofmark

@@ -44,10 +44,6 @@ Json to_json(const SubjectVerdict& subject) {
   return {{"name", subject.name}, {"verdict", name(subject.verdict)}, {"checks", subject.checks}, {"bad", subject.bad}};
 }
 
-std::string owner_of(const Check& check) {
-  return !check.device.empty() ? check.device : check.node.empty() ? "delivery" : "node " + check.node;
-}
-
 }  // namespace
 
 Json to_json(const Judgement& judgement, const Profile& profile, const AcceptanceTerms& terms,
@@ -73,7 +69,7 @@ std::string to_junit(const Judgement& judgement, const Profile& profile) {
   std::map<std::string, pugi::xml_node> suites;
   std::map<std::string, std::array<unsigned, 3>> counts;  // tests, failures, skipped
   for (const Check& check : judgement.checks) {
-    const std::string owner = owner_of(check);
+    const std::string owner = check.subject();
     pugi::xml_node& suite = suites[owner];
     if (!suite) {
       suite = root.append_child("testsuite");

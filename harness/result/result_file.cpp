@@ -28,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string read_text(const fs::path& path) {
+  if (fs::is_directory(path)) throw ReadError(path.string() + " is a folder, not a file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), {});

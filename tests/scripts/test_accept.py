@@ -114,6 +114,9 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
     assert_one_line(done)
     assert "no profile 'h9000'" in done.stderr
     assert_one_line(roofmark("accept", good, "--profile", profile, "--max-age", "7"))
+    done = roofmark("accept", good, "--profile", tmp_path)
+    assert_one_line(done)
+    assert "is a folder, not a profile" in done.stderr
 
 
 def test_a_file_that_was_changed_after_it_was_written_is_refused(h200, save, own_profile):

@@ -321,6 +321,11 @@ std::string DeliveredDevice::label() const {
   return uuid.empty() ? fmt::format("{} of {}", id, node) : fmt::format("{} ({} of {})", uuid, id, node);
 }
 
+std::string Check::subject() const {
+  if (!device.empty()) return device;
+  return node.empty() ? "delivery" : "node " + node;
+}
+
 double timed_seconds(const Record& record) {
   double seconds = 0;
   if (!record.measurement) return seconds;

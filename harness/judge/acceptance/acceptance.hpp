@@ -75,6 +75,9 @@ struct Check {
   std::string found;                                 ///< for people
   std::string explanation;                           ///< what decided, where the numbers alone do not say it
   std::string reason, source, origin;                ///< the rule's
+
+  /// Whom it judges, for people: the device's label, "node node7", or "delivery".
+  std::string subject() const;
 };
 
 /// The verdict on one subject: that of its worst mandatory check.

@@ -171,6 +171,7 @@ Profile read(const std::string& name_or_path, const std::set<std::string>& heirs
   for (std::size_t i = 0; i < kShippedProfileCount; ++i) {
     if (kShippedProfiles[i].name == name_or_path) return parse(kShippedProfiles[i].text, name_or_path, heirs);
   }
+  if (std::filesystem::is_directory(name_or_path)) throw ProfileError(name_or_path + " is a folder, not a profile");
   std::ifstream file(name_or_path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file && text.empty()) {
