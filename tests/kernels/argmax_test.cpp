@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
+#include "tests/constants.hpp"
 #include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
@@ -17,9 +17,6 @@ using testing::Each;
 using testing::ElementsAre;
 
 using Values = std::vector<double>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Columns that one vector, one thread's vectors in flight, a warp, a block and a second pass of a block begin or end with, and
 /// the last one; for elements of 2 and 4 bytes, with and without vectors.

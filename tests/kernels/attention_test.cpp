@@ -20,14 +20,14 @@ using testing::Each;
 using testing::HasSubstr;
 
 /// With all bits set, as poison has them.
-constexpr float kNaN = std::bit_cast<float>(0xffffffffu);
+constexpr float kNegativeNaN = std::bit_cast<float>(0xffffffffu);
 
 /// Queries, keys and values of a problem in host memory, as they stand in the arrays.
-struct Operands {
+struct AttentionOperands {
   AttentionProblem problem;
   std::vector<float> q, k, v;
 
-  explicit Operands(const AttentionProblem& p) : problem(p) {
+  explicit AttentionOperands(const AttentionProblem& p) : problem(p) {
     q.resize(static_cast<std::size_t>(p.batch * p.queries * p.heads * p.head_dim));
     k.resize(static_cast<std::size_t>(p.batch * p.keys * p.kv_heads * p.head_dim));
     v.resize(k.size());
@@ -44,7 +44,7 @@ struct Operands {
   std::vector<float> run(const AttentionKernels& kernels) const {
     const std::unique_ptr<AttentionPlan> plan = kernels.plan(problem);
     // Kernels take workspace of 256-byte alignment.
-    std::vector<float> workspace(plan->workspace_bytes() / sizeof(float) + 64), o(q.size(), kNaN);
+    std::vector<float> workspace(plan->workspace_bytes() / sizeof(float) + 64), o(q.size(), kNegativeNaN);
     void* start = workspace.data();
     std::size_t space = workspace.size() * sizeof(float);
     std::align(256, plan->workspace_bytes(), start, space);
@@ -56,7 +56,7 @@ struct Operands {
     std::vector<double> value, scale;
   };
   Expected reference(bool rounds_scores = false) const {
-    Expected found = {std::vector<double>(q.size(), kNaN), std::vector<double>(q.size(), kNaN)};
+    Expected found = {std::vector<double>(q.size(), kNegativeNaN), std::vector<double>(q.size(), kNegativeNaN)};
     const std::int64_t row = problem.heads * problem.head_dim;
     for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
       // In two pieces, as a large problem is.
@@ -72,8 +72,8 @@ struct Operands {
 };
 
 /// A query that scores ln(weight) with each key: q is all sqrt(d), keys hold the score in their first element.
-Operands weighted(std::vector<double> weights, bool causal = false, std::int64_t queries = 1) {
-  Operands made({1, 1, 1, queries, static_cast<std::int64_t>(weights.size()), 64, DataType::fp32, causal});
+AttentionOperands weighted(std::vector<double> weights, bool causal = false, std::int64_t queries = 1) {
+  AttentionOperands made({1, 1, 1, queries, static_cast<std::int64_t>(weights.size()), 64, DataType::fp32, causal});
   std::fill(made.q.begin(), made.q.end(), 8.0F);
   std::fill(made.k.begin(), made.k.end(), 0.0F);
   for (std::size_t j = 0; j < weights.size(); ++j) made.k[64 * j] = static_cast<float>(std::log(weights[j]));
@@ -81,7 +81,7 @@ Operands weighted(std::vector<double> weights, bool causal = false, std::int64_t
 }
 
 TEST(AttentionReference, WeighsValuesByExponentialsOfScores) {
-  Operands operands = weighted({1, 2, 5});
+  AttentionOperands operands = weighted({1, 2, 5});
   operands.v[3] = 4;
   operands.v[64 + 3] = -2;
   operands.v[128 + 3] = 1;
@@ -89,20 +89,20 @@ TEST(AttentionReference, WeighsValuesByExponentialsOfScores) {
 }
 
 TEST(AttentionReference, AveragesEqualScores) {
-  Operands operands = weighted({3, 3, 3, 3});
+  AttentionOperands operands = weighted({3, 3, 3, 3});
   for (std::size_t j = 0; j < 4; ++j) operands.v[64 * j] = static_cast<float>(j);
   EXPECT_DOUBLE_EQ(operands.reference().value[0], 1.5);
 }
 
 TEST(AttentionReference, TakesTheGreatestOfScoresFarApart) {
-  Operands operands = weighted({1, 1});
+  AttentionOperands operands = weighted({1, 1});
   operands.k[0] = 3e30F;
   operands.k[64] = -3e30F;
   EXPECT_DOUBLE_EQ(operands.reference().value[5], operands.v[5]);
 }
 
 TEST(AttentionReference, CausalQueriesSeeUpToTheirPlaceFromTheEnd) {
-  Operands operands = weighted({1, 1, 1}, true, 2);
+  AttentionOperands operands = weighted({1, 1, 1}, true, 2);
   for (std::size_t j = 0; j < 3; ++j) operands.v[64 * j] = static_cast<float>(j);
   const std::vector<double> value = operands.reference().value;
   EXPECT_DOUBLE_EQ(value[0], 0.5);
@@ -110,7 +110,7 @@ TEST(AttentionReference, CausalQueriesSeeUpToTheirPlaceFromTheEnd) {
 }
 
 TEST(AttentionReference, RowThatSeesNothingIsZero) {
-  Operands operands = weighted({1}, true, 3);
+  AttentionOperands operands = weighted({1}, true, 3);
   const auto [value, scale] = operands.reference();
   EXPECT_THAT(std::vector(value.begin(), value.begin() + 128), Each(0));
   EXPECT_THAT(std::vector(scale.begin(), scale.begin() + 128), Each(0));
@@ -118,8 +118,8 @@ TEST(AttentionReference, RowThatSeesNothingIsZero) {
 }
 
 TEST(AttentionReference, NaNReachesWhatSeesIt) {
-  Operands operands({1, 1, 1, 4, 4, 64, DataType::fp32, true});
-  operands.k[2 * 64] = kNaN;
+  AttentionOperands operands({1, 1, 1, 4, 4, 64, DataType::fp32, true});
+  operands.k[2 * 64] = kNegativeNaN;
   const std::vector<double> value = operands.reference().value;
   EXPECT_FALSE(std::isnan(value[64]));
   EXPECT_TRUE(std::isnan(value[2 * 64]));
@@ -127,8 +127,8 @@ TEST(AttentionReference, NaNReachesWhatSeesIt) {
 }
 
 TEST(AttentionReference, GroupedHeadsShareKeysInOrder) {
-  const Operands grouped({1, 4, 2, 3, 5, 64, DataType::fp32, false});
-  Operands spread({1, 4, 4, 3, 5, 64, DataType::fp32, false});
+  const AttentionOperands grouped({1, 4, 2, 3, 5, 64, DataType::fp32, false});
+  AttentionOperands spread({1, 4, 4, 3, 5, 64, DataType::fp32, false});
   spread.q = grouped.q;
   for (std::size_t j = 0; j < 5; ++j) {
     for (std::size_t head = 0; head < 4; ++head) {
@@ -143,7 +143,7 @@ TEST(AttentionReference, GroupedHeadsShareKeysInOrder) {
 
 // Two values of 1 and -1 with weights of 3/4 and 1/4: the squares of the terms are 9/16 and 1/16. Two keys: sqrt(2) roots.
 TEST(AttentionReference, ScaleIsOfTheRoundings) {
-  Operands operands = weighted({3, 1});
+  AttentionOperands operands = weighted({3, 1});
   operands.v[0] = 1;
   operands.v[64] = -1;
   const double root = std::sqrt(2.0), s = std::log(3.0);
@@ -154,7 +154,7 @@ TEST(AttentionReference, ScaleIsOfTheRoundings) {
 
 // Of many keys the scale is the root of the squares, not the sum, so that a block of keys left out is seen.
 TEST(AttentionReference, ScaleOfManyKeysIsSmall) {
-  const Operands operands({1, 1, 1, 1, 4096, 64, DataType::fp32, false});
+  const AttentionOperands operands({1, 1, 1, 1, 4096, 64, DataType::fp32, false});
   const auto [value, scale] = operands.reference();
   for (double s : scale) EXPECT_LT(s, 0.3);
 }
@@ -163,7 +163,7 @@ class CpuAttention : public testing::TestWithParam<const AttentionKernels*> {
  protected:
   // In u(fp32) x scale.
   void expect_right(const AttentionProblem& problem) {
-    const Operands operands(problem);
+    const AttentionOperands operands(problem);
     const std::vector<float> got = operands.run(*GetParam());
     const auto [value, scale] = operands.reference();
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -191,13 +191,13 @@ TEST_P(CpuAttention, EveryHeadDimensionBatchAndGroup) {
 
 TEST_P(CpuAttention, MoreQueriesThanKeysLeaveRowsOfZeros) {
   for (std::int64_t keys : {1, 64, 65}) expect_right({1, 2, 1, 200, keys, 64, DataType::fp32, true});
-  const Operands operands({1, 1, 1, 200, 65, 64, DataType::fp32, true});
+  const AttentionOperands operands({1, 1, 1, 200, 65, 64, DataType::fp32, true});
   const std::vector<float> got = operands.run(*GetParam());
   EXPECT_THAT(std::vector(got.begin(), got.begin() + 135 * 64), Each(0));
 }
 
 TEST_P(CpuAttention, ScoresFarApart) {
-  Operands operands({1, 1, 1, 40, 150, 64, DataType::fp32, false});
+  AttentionOperands operands({1, 1, 1, 40, 150, 64, DataType::fp32, false});
   for (float& x : operands.q) x *= 1e4F;
   for (float& x : operands.k) x *= 1e4F;
   const std::vector<float> got = operands.run(*GetParam());
@@ -207,15 +207,15 @@ TEST_P(CpuAttention, ScoresFarApart) {
 
 TEST_P(CpuAttention, NaNReachesWhatSeesItAndNoMore) {
   for (int array : {0, 1}) {
-    Operands operands({1, 1, 1, 100, 100, 64, DataType::fp32, true});
-    (array == 0 ? operands.q : operands.k)[70 * 64 + 9] = kNaN;
+    AttentionOperands operands({1, 1, 1, 100, 100, 64, DataType::fp32, true});
+    (array == 0 ? operands.q : operands.k)[70 * 64 + 9] = kNegativeNaN;
     const std::vector<float> got = operands.run(*GetParam());
     for (std::size_t i = 0; i < 100; ++i) {
       EXPECT_EQ(std::isnan(got[i * 64]), array == 0 ? i == 70 : i >= 70) << i;
     }
   }
-  Operands operands({1, 1, 1, 100, 100, 64, DataType::fp32, false});
-  operands.v[70 * 64] = kNaN;
+  AttentionOperands operands({1, 1, 1, 100, 100, 64, DataType::fp32, false});
+  operands.v[70 * 64] = kNegativeNaN;
   const std::vector<float> got = operands.run(*GetParam());
   EXPECT_TRUE(std::isnan(got[0]));
   EXPECT_FALSE(std::isnan(got[1]));

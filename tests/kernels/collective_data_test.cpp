@@ -17,8 +17,8 @@
 namespace roofmark {
 namespace {
 
-constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16,
-                               DataType::fp8,  DataType::int8, DataType::int32};
+constexpr DataType kCollectiveTypes[] = {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16,
+                                         DataType::fp8,  DataType::int8, DataType::int32};
 constexpr int kTeams[] = {1, 2, 3, 6, 7, 8, 40, 41, 85, 86, 421, 422, 1000};
 
 double rounded(DataType type, double value) {
@@ -59,7 +59,7 @@ TEST(CollectiveData, AsManyRanksBringSomethingAsTheTypeCanSum) {
 
 TEST(CollectiveData, EveryPartialSumIsExactInAnyOrder) {
   std::mt19937 random(1);
-  for (DataType type : kTypes) {
+  for (DataType type : kCollectiveTypes) {
     for (int n : kTeams) {
       SCOPED_TRACE(std::string(name(type)) + " ranks " + std::to_string(n));
       const auto ranks = everything(type, {3, n}, 20);
@@ -89,7 +89,7 @@ TEST(CollectiveData, EveryPartialSumIsExactInAnyOrder) {
 
 TEST(CollectiveData, TheReductionIsThatOfAllRanks) {
   constexpr std::size_t kCount = 200;
-  for (DataType type : kTypes) {
+  for (DataType type : kCollectiveTypes) {
     for (int n : kTeams) {
       SCOPED_TRACE(std::string(name(type)) + " ranks " + std::to_string(n));
       const CollectiveData data{4, n};
@@ -117,7 +117,7 @@ TEST(CollectiveData, TheReductionIsThatOfAllRanks) {
 TEST(CollectiveData, AFillIsTheSameWhereverItBegins) {
   constexpr std::size_t kCount = 1000;
   const CollectiveData data{5, 7};
-  for (DataType type : kTypes) {
+  for (DataType type : kCollectiveTypes) {
     SCOPED_TRACE(name(type));
     std::vector<unsigned char> whole(kCount * size_of(type)), parts(whole.size());
     cpu::collective_data.fill(type, whole.data(), kCount, data, 2, 0, nullptr);
@@ -171,7 +171,7 @@ TEST(CollectiveData, AChunkOfAnotherRankOrPlaceShowsInEveryFewElements) {
 TEST(CollectiveData, ARankThatIsLeftOutOrCountedTwiceShowsInEveryFewElements) {
   constexpr std::size_t kCount = 800;
   const std::vector<double> nothing(kCount, 0.0);
-  for (DataType type : kTypes) {
+  for (DataType type : kCollectiveTypes) {
     for (int n : {1, 2, 3, 7, 8, 36, 86}) {
       SCOPED_TRACE(std::string(name(type)) + " ranks " + std::to_string(n));
       const CollectiveData data{7, n};

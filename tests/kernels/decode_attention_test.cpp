@@ -17,11 +17,11 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 /// Queries, keys and values in host memory.
-struct Operands {
+struct DecodeOperands {
   AttentionProblem problem;
   Bytes q, k, v;
 
-  explicit Operands(const AttentionProblem& p) : problem(p) {
+  explicit DecodeOperands(const AttentionProblem& p) : problem(p) {
     const auto filled = [&](std::int64_t count, std::uint64_t array) {
       Bytes bytes(static_cast<std::size_t>(count) * size_of(p.type));
       for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
@@ -61,7 +61,7 @@ class DecodeAttentionTest : public KernelTest<DecodeAttentionKernels> {
   DataType type() const { return types().front(); }
 
   /// O after each of `times` launches that share a workspace.
-  std::vector<std::vector<double>> run(const Operands& operands, int times = 1) {
+  std::vector<std::vector<double>> run(const DecodeOperands& operands, int times = 1) {
     const auto copied = [&](const Bytes& bytes) {
       Memory memory = device_->allocate(bytes.size());
       device_->to_device(memory.get(), bytes.data(), bytes.size());
@@ -86,7 +86,7 @@ class DecodeAttentionTest : public KernelTest<DecodeAttentionKernels> {
     return all;
   }
 
-  void expect_right(const Operands& operands) {
+  void expect_right(const DecodeOperands& operands) {
     const AttentionProblem& p = operands.problem;
     const std::vector<double> got = run(operands).front();
     const auto [value, scale] = operands.expected();
@@ -103,7 +103,7 @@ class DecodeAttentionTest : public KernelTest<DecodeAttentionKernels> {
 TEST_P(DecodeAttentionTest, EveryLength) {
   for (const DataType type : types()) {
     for (const std::int64_t keys : {1, 2, 15, 16, 17, 63, 64, 65, 127, 129, 300, 2049, 20000}) {
-      expect_right(Operands({1, 8, 1, 1, keys, 128, type, false}));
+      expect_right(DecodeOperands({1, 8, 1, 1, keys, 128, type, false}));
     }
   }
 }
@@ -111,16 +111,16 @@ TEST_P(DecodeAttentionTest, EveryLength) {
 TEST_P(DecodeAttentionTest, EveryHeadDimensionBatchAndGroup) {
   for (const DataType type : types()) {
     for (const std::int64_t d : {64, 128, 256}) {
-      expect_right(Operands({3, 4, 4, 1, 333, d, type, false}));
-      expect_right(Operands({2, 24, 2, 1, 333, d, type, false}));
-      expect_right(Operands({1, 3, 1, 1, 333, d, type, false}));
-      expect_right(Operands({1, 9, 1, 1, 333, d, type, false}));
+      expect_right(DecodeOperands({3, 4, 4, 1, 333, d, type, false}));
+      expect_right(DecodeOperands({2, 24, 2, 1, 333, d, type, false}));
+      expect_right(DecodeOperands({1, 3, 1, 1, 333, d, type, false}));
+      expect_right(DecodeOperands({1, 9, 1, 1, 333, d, type, false}));
     }
   }
 }
 
 TEST_P(DecodeAttentionTest, ScoresFarApart) {
-  Operands operands({1, 8, 2, 1, 700, 64, type(), false});
+  DecodeOperands operands({1, 8, 2, 1, 700, 64, type(), false});
   const double factor = type() == DataType::fp32 ? 1e4 : 64;
   for (std::size_t i = 0; i < operands.count(); ++i) {
     store(type(), operands.q.data(), i, factor * load_as_double(type(), operands.q.data(), i));
@@ -133,24 +133,24 @@ TEST_P(DecodeAttentionTest, ScoresFarApart) {
 
 TEST_P(DecodeAttentionTest, NaNReachesTheHeadsThatSeeIt) {
   const std::int64_t d = 64;
-  Operands operands({1, 8, 2, 1, 500, d, type(), false});
+  DecodeOperands operands({1, 8, 2, 1, 500, d, type(), false});
   store(type(), operands.k.data(), (499 * 2 + 1) * 64 + 5, std::nan(""));
   std::vector<double> got = run(operands).front();
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i >= 4 * 64) << i;
 
-  operands = Operands({1, 8, 2, 1, 500, d, type(), false});
+  operands = DecodeOperands({1, 8, 2, 1, 500, d, type(), false});
   store(type(), operands.q.data(), 3 * 64 + 5, std::nan(""));
   got = run(operands).front();
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i / 64 == 3) << i;
 
-  operands = Operands({1, 8, 2, 1, 500, d, type(), false});
+  operands = DecodeOperands({1, 8, 2, 1, 500, d, type(), false});
   store(type(), operands.v.data(), (250 * 2 + 1) * 64 + 5, std::nan(""));
   got = run(operands).front();
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i >= 4 * 64 && i % 64 == 5) << i;
 }
 
 TEST_P(DecodeAttentionTest, HasTheSameBitsEveryTimeInAWorkspaceLeftAsItWas) {
-  const std::vector<std::vector<double>> all = run(Operands({2, 16, 2, 1, 5000, 128, type(), false}), 5);
+  const std::vector<std::vector<double>> all = run(DecodeOperands({2, 16, 2, 1, 5000, 128, type(), false}), 5);
   for (const std::vector<double>& got : all) EXPECT_EQ(got, all.front());
 }
 

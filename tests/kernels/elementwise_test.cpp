@@ -6,11 +6,11 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include "harness/device/elementwise_error.hpp"
 #include "kernels/elementwise_reference.hpp"
+#include "tests/constants.hpp"
 #include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
@@ -19,7 +19,6 @@ namespace {
 using Op = ElementwiseOp;
 using Values = std::vector<double>;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr Op kActivations[] = {Op::relu, Op::gelu_tanh, Op::gelu_erf, Op::silu};
 
 class Elementwise : public KernelTest<ElementwiseKernels> {

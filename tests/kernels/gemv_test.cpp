@@ -36,7 +36,7 @@ Bytes filled(DataType type, std::size_t count, std::uint64_t array) {
 }
 
 /// A problem with its operands in host memory.
-struct Operands {
+struct GemvOperands {
   GemvProblem problem;
   Bytes w, scales, x;
 
@@ -52,7 +52,7 @@ struct Operands {
   }
 };
 
-Operands random_operands(const GemvProblem& p) {
+GemvOperands random_operands(const GemvProblem& p) {
   const DataType types[] = {p.type, DataType::fp8, DataType::int8, DataType::int8};
   const DataType weights = types[static_cast<int>(p.weights)];
   return {p, filled(weights, gemv_weight_bytes(p) / size_of(weights), 0), filled(p.type, gemv_scale_count(p), 1),
@@ -60,10 +60,10 @@ Operands random_operands(const GemvProblem& p) {
 }
 
 TEST(GemvReference, AddsUpEachRow) {
-  const Operands operands = {{2, 3, DataType::fp32, GemvWeights::plain},
-                             stored(DataType::fp32, {1, 2, 3, -4, 5, 6}),
-                             {},
-                             stored(DataType::fp32, {10, 100, -1})};
+  const GemvOperands operands = {{2, 3, DataType::fp32, GemvWeights::plain},
+                                 stored(DataType::fp32, {1, 2, 3, -4, 5, 6}),
+                                 {},
+                                 stored(DataType::fp32, {10, 100, -1})};
   const auto [value, scale] = operands.expected(2);
   EXPECT_THAT(value, ElementsAre(207, 454));
   EXPECT_THAT(scale, ElementsAre(DoubleEq(207 + 2 * std::sqrt(100.0 + 40000 + 9)),
@@ -72,7 +72,7 @@ TEST(GemvReference, AddsUpEachRow) {
 
 TEST(GemvReference, ScalesEachGroupOfARow) {
   for (const GemvWeights weights : {GemvWeights::fp8, GemvWeights::int8}) {
-    Operands operands = {{2, 256, DataType::bf16, weights}, Bytes(512), stored(DataType::bf16, {2, 3, 5, -7}), {}};
+    GemvOperands operands = {{2, 256, DataType::bf16, weights}, Bytes(512), stored(DataType::bf16, {2, 3, 5, -7}), {}};
     operands.x = stored(DataType::bf16, std::vector<double>(256, 1));
     const DataType type = weights == GemvWeights::fp8 ? DataType::fp8 : DataType::int8;
     store(type, operands.w.data(), 127, 1);
@@ -84,7 +84,7 @@ TEST(GemvReference, ScalesEachGroupOfARow) {
 }
 
 TEST(GemvReference, TakesTheLowerFourBitsOfAByteFirst) {
-  Operands operands = {{1, 128, DataType::fp16, GemvWeights::int4}, Bytes(64), stored(DataType::fp16, {0.5}), {}};
+  GemvOperands operands = {{1, 128, DataType::fp16, GemvWeights::int4}, Bytes(64), stored(DataType::fp16, {0.5}), {}};
   std::vector<double> x(128);
   x[0] = 1;
   x[1] = 100;
@@ -105,7 +105,7 @@ class GemvTest : public KernelTest<GemvKernels> {
   }
 
   /// y by the kernel, w and x that many bytes past an aligned address.
-  std::vector<double> run(const Operands& operands, std::size_t offset = 0) {
+  std::vector<double> run(const GemvOperands& operands, std::size_t offset = 0) {
     const GemvProblem& p = operands.problem;
     const auto count = static_cast<std::size_t>(p.m);
     const Memory w = device_->allocate(operands.w.size() + offset), scales = device_->allocate(operands.scales.size() + 1),
@@ -125,7 +125,7 @@ class GemvTest : public KernelTest<GemvKernels> {
     return got;
   }
 
-  void expect_right(const Operands& operands, std::size_t offset = 0) {
+  void expect_right(const GemvOperands& operands, std::size_t offset = 0) {
     const GemvProblem& p = operands.problem;
     const std::vector<double> got = run(operands, offset);
     // Far over the roundings of fp32, far under one term of the sum.
@@ -167,7 +167,7 @@ TEST_P(GemvTest, WidensEveryStoredWeightWhereverItStands) {
   for (const DataType type : {DataType::bf16, DataType::fp16}) {
     for (const GemvWeights weights : {GemvWeights::fp8, GemvWeights::int8, GemvWeights::int4}) {
       for (std::size_t place = 0; place < kGemvGroup; place += place < 32 ? 1 : 13) {
-        Operands operands = {{256, kGemvGroup, type, weights}, {}, stored(type, std::vector<double>(256, 1)), {}};
+        GemvOperands operands = {{256, kGemvGroup, type, weights}, {}, stored(type, std::vector<double>(256, 1)), {}};
         const std::size_t row_bytes = gemv_weight_bytes(operands.problem) / 256;
         operands.w.resize(256 * row_bytes);
         for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -185,7 +185,7 @@ TEST_P(GemvTest, WidensEveryStoredWeightWhereverItStands) {
 
 TEST_P(GemvTest, NaNReachesItsRowAndNoOther) {
   for (const DataType type : types()) {
-    Operands operands = random_operands({40, 1000, type, GemvWeights::plain});
+    GemvOperands operands = random_operands({40, 1000, type, GemvWeights::plain});
     store(type, operands.w.data(), 21 * 1000 + 999, std::nan(""));
     std::vector<double> got = run(operands);
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i == 21) << i;
@@ -202,7 +202,7 @@ TEST_P(GemvTest, NaNReachesItsRowAndNoOther) {
 // Past a row's end a load finds the next row, whose NaN no 0 of x takes away.
 TEST_P(GemvTest, RowEndsBeforeTheNextOnesNaN) {
   for (std::int64_t k = 8; k <= 264; k += 8) {
-    Operands operands = random_operands({17, k, DataType::bf16, GemvWeights::plain});
+    GemvOperands operands = random_operands({17, k, DataType::bf16, GemvWeights::plain});
     store(DataType::bf16, operands.w.data(), static_cast<std::size_t>(9 * k), std::nan(""));
     const std::vector<double> got = run(operands);
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i == 9) << k << ", row " << i;
@@ -210,7 +210,7 @@ TEST_P(GemvTest, RowEndsBeforeTheNextOnesNaN) {
 }
 
 TEST_P(GemvTest, HasTheSameBitsEveryTime) {
-  const Operands operands = random_operands({500, 4096, DataType::bf16, GemvWeights::int4});
+  const GemvOperands operands = random_operands({500, 4096, DataType::bf16, GemvWeights::int4});
   const std::vector<double> first = run(operands);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(run(operands), first);
 }

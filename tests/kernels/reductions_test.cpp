@@ -6,11 +6,11 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include "harness/device/elementwise_error.hpp"
 #include "kernels/reductions_reference.hpp"
+#include "tests/constants.hpp"
 #include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
@@ -18,9 +18,7 @@ namespace {
 
 using ::testing::Each;
 
-constexpr DataType kTypes[] = {DataType::fp32, DataType::fp16, DataType::bf16};
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr DataType kReductionTypes[] = {DataType::fp32, DataType::fp16, DataType::bf16};
 
 using Values = std::vector<double>;
 
@@ -158,7 +156,7 @@ class Reductions : public KernelTest<ReductionKernels> {
                           {"small", [](std::size_t i) { return i % 2 ? 1e-4 : -3e-5; }},
                           {"one", [](std::size_t i) { return i == 5 ? 1000.0 : 0.001; }},
                           {"masked", [](std::size_t i) { return i % 3 ? -kInfinity : static_cast<double>(i % 7); }}};
-    for (const DataType type : kTypes) {
+    for (const DataType type : kReductionTypes) {
       for (const ReductionOp op : kReductionOps) {
         if (!kernels_->supports(op, type)) continue;
         for (const Kind& kind : kinds) {
@@ -188,7 +186,7 @@ class Reductions : public KernelTest<ReductionKernels> {
 
   /// One NaN at the beginning, in the middle or at the end of a row.
   void expect_nan_to_spread(const std::vector<std::size_t>& lengths) {
-    for (const DataType type : kTypes) {
+    for (const DataType type : kReductionTypes) {
       for (const ReductionOp op : kReductionOps) {
         if (!kernels_->supports(op, type)) continue;
         for (const std::size_t columns : lengths) {
@@ -248,7 +246,7 @@ TEST_P(Reductions, TheReferenceIsWhatIsWorkedOutByHand) {
 
 // Far from the greatest the exponent's roundoffs count in fp32; a result that is rounded to 16 bits is held to that rounding.
 TEST_P(Reductions, ScaleOfASoftmaxIsOfItsRoundings) {
-  for (const DataType type : kTypes) {
+  for (const DataType type : kReductionTypes) {
     Arrays arrays(*device_, ReductionOp::softmax, type, 1, 2, 0);
     arrays.x->set({0, -8});
     const auto [expected, scale] = reference(ReductionOp::softmax, type, arrays, ReductionOutput::out, 1, 2);
@@ -281,7 +279,7 @@ TEST_P(Reductions, AreRightForEveryShapeAndAlignment) {
       shapes.push_back({columns > 20001 ? 1 : 2, columns});
     }
   }
-  for (const DataType type : kTypes) {
+  for (const DataType type : kReductionTypes) {
     for (const ReductionOp op : kReductionOps) {
       for (const Shape& shape : shapes) {
         for (const std::size_t offset : {0, 1}) expect_right(op, type, shape, offset);

@@ -12,7 +12,7 @@
 namespace roofmark {
 namespace {
 
-constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16};
+constexpr DataType kStreamTypes[] = {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16};
 constexpr double kScalar = 13.0 / 32.0;
 
 /// What an operation gives for one element, or adds to the sum, in float64.
@@ -68,7 +68,7 @@ TEST_P(StreamTest, IsRightAtEveryLengthAndAlignment) {
   };
   // Aligned; misaligned alike; each otherwise.
   constexpr Offsets kOffsets[] = {{0, 0, 0}, {3, 3, 3}, {1, 0, 2}};
-  for (DataType type : kTypes) {
+  for (DataType type : kStreamTypes) {
     if (!kernels_->supports(type)) continue;
     // Two packets less than the smallest tile, for each element size; enough blocks for two partial sums per thread.
     for (std::int64_t n : {0, 1, 7, 1001, 1020, 2040, 4080, 300'007}) {
@@ -114,7 +114,7 @@ TEST_P(StreamTest, IsRightFromCachesToMemory) {
   const std::vector<std::size_t> sizes = on_gpu() ? std::vector<std::size_t>{cache / 20, cache / 5, cache / 3, 10 * cache / 3}
                                                   : std::vector<std::size_t>{1 << 20, 40 << 20};
   for (std::size_t bytes : sizes) {
-    for (DataType type : kTypes) {
+    for (DataType type : kStreamTypes) {
       if (!kernels_->supports(type)) continue;
       const std::size_t count = bytes / size_of(type) - 5;
       Array x(*device_, type, count, 1), y(*device_, type, count, 1), to(*device_, type, count, 1);
@@ -142,7 +142,7 @@ TEST_P(StreamTest, IsRightFromCachesToMemory) {
 }
 
 TEST_P(StreamTest, SumsHaveTheSameBitsEveryTime) {
-  for (DataType type : kTypes) {
+  for (DataType type : kStreamTypes) {
     if (!kernels_->supports(type)) continue;
     const std::size_t count = 3000001;
     Array x(*device_, type, count, 0), y(*device_, type, count, 0);

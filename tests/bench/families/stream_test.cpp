@@ -143,17 +143,16 @@ TEST(Stream, ColdIsSaidInTheNameAndDemandsDram) {
   }
 }
 
-struct Counts {
-  StreamOp op;
-  double arrays;
-  double flops;
-};
-
-// After the operations' formulas, counted by hand.
-constexpr Counts kCounts[] = {{StreamOp::read, 1, 1}, {StreamOp::write, 1, 0}, {StreamOp::copy, 2, 0}, {StreamOp::scale, 2, 1},
-                              {StreamOp::add, 3, 1},  {StreamOp::triad, 3, 2}, {StreamOp::dot, 2, 2}};
-
 TEST(Stream, WorkIsCountedFromTheOperation) {
+  struct Counts {
+    StreamOp op;
+    double arrays;
+    double flops;
+  };
+  // After the operations' formulas, counted by hand.
+  constexpr Counts kCounts[] = {{StreamOp::read, 1, 1},  {StreamOp::write, 1, 0}, {StreamOp::copy, 2, 0},
+                                {StreamOp::scale, 2, 1}, {StreamOp::add, 3, 1},   {StreamOp::triad, 3, 2},
+                                {StreamOp::dot, 2, 2}};
   struct Type {
     DataType type;
     double bytes;

@@ -11,8 +11,6 @@
 namespace gpu_model {
 namespace {
 
-u64 round_up(u64 value, u64 multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 void run_unknown(Warp& w, const Instruction& i, u32) {
   fault(Fault::Kind::unsupported, w, i, -1,
         "instruction that the model does not know: " + w.body->module->unknown[static_cast<std::size_t>(i.imm)]);
@@ -43,7 +41,7 @@ void FunctionParser::read_parameters() {
   do {
     if (scanner_.identifier() != ".param") scanner_.fail("expected .param");
     const Variable v = read_variable(scanner_);
-    const u64 offset = round_up(body_.param_bytes, v.align);
+    const u64 offset = align_up(body_.param_bytes, v.align);
     symbols_[v.name] = {.where = Symbol::param, .offset = offset, .bytes = v.bytes, .align = v.align};
     body_.info.param_offsets.push_back(offset);
     body_.info.param_sizes.push_back(v.bytes);
@@ -139,7 +137,7 @@ void FunctionParser::read_registers() {
 void FunctionParser::read_local_variable() {
   const Variable v = read_variable(scanner_);
   scanner_.expect(';');
-  const u64 offset = round_up(body_.local_bytes, v.align);
+  const u64 offset = align_up(body_.local_bytes, v.align);
   symbols_[v.name] = {.where = Symbol::local, .offset = offset, .bytes = v.bytes, .align = v.align};
   body_.local_bytes = offset + v.bytes;
 }
@@ -194,7 +192,7 @@ void FunctionParser::finish() {
     for (u32* row : {&i.d, &i.a, &i.b, &i.c, &i.e, &i.pred}) *row = final_row(*row);
   for (u32& row : body_.lists) row = final_row(row);
   body_.static_shared = body_.info.static_shared = shared_end_;
-  body_.info.local_bytes = body_.local_bytes = round_up(body_.local_bytes, 16);
+  body_.info.local_bytes = body_.local_bytes = align_up(body_.local_bytes, 16);
 }
 
 }  // namespace gpu_model

@@ -18,7 +18,6 @@ constexpr u64 most_shared_bytes = 227 * 1024;  // per block, on sm_90
 constexpr u64 default_spin_limit = 2'000'000'000;
 constexpr u8 poison = 0xff;  // what registers, shared and local memory hold before the kernel writes them
 
-u64 round_up(u64 value, u64 multiple) { return (value + multiple - 1) / multiple * multiple; }
 u64 volume(const Dim3& d) { return u64{d.x} * d.y * d.z; }
 
 u64 number_from(const char* variable, u64 otherwise) {
@@ -70,7 +69,7 @@ void copy_parameters(Launch& launch, void* const* params) {
   constexpr u64 alignment = 128;  // a __grid_constant__ tensor map wants 64
   const FunctionInfo& info = launch.body->info;
   launch.parameter_storage.assign(launch.body->param_bytes + 2 * alignment, 0);
-  launch.params = host_pointer(round_up(reinterpret_cast<u64>(launch.parameter_storage.data()), alignment));
+  launch.params = host_pointer(align_up(reinterpret_cast<u64>(launch.parameter_storage.data()), alignment));
   for (std::size_t k = 0; k < info.param_sizes.size(); ++k)
     std::memcpy(launch.params + info.param_offsets[k], params[k], info.param_sizes[k]);
 }
@@ -96,9 +95,9 @@ class Machine {
     const u32 blocks = static_cast<u32>(volume(launch.cluster));
     warps_per_block_ = static_cast<u32>((volume(launch.block) + 31) / 32);
     constexpr u64 row_alignment = 64;
-    const u64 per_warp = round_up(body_.reg_bytes + constants.size() + row_alignment, row_alignment);
+    const u64 per_warp = align_up(body_.reg_bytes + constants.size() + row_alignment, row_alignment);
     registers_.resize(per_warp * warps_per_block_ * blocks + row_alignment);
-    u8* registers = host_pointer(round_up(reinterpret_cast<u64>(registers_.data()), row_alignment));
+    u8* registers = host_pointer(align_up(reinterpret_cast<u64>(registers_.data()), row_alignment));
     cluster_.launch = &launch;
     for (u32 rank = 0; rank < blocks; ++rank) {
       add_block(rank);
@@ -221,7 +220,7 @@ void run(const Function* f, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dyn
   check_shape(launch);
   read_environment(launch);
   const u64 alignment = std::max<u64>(16, body.dynamic_align);
-  launch.dynamic_offset = round_up(launch.shared_base + body.static_shared, alignment) - launch.shared_base;
+  launch.dynamic_offset = align_up(launch.shared_base + body.static_shared, alignment) - launch.shared_base;
   launch.shared_bytes = launch.dynamic_offset + dynamic_shared;
   copy_parameters(launch, params);
   launch.ranges = allowed_ranges(launch.ranges_seen);

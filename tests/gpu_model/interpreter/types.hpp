@@ -53,6 +53,9 @@ bool is_signed(Type);
 /// "u32" -> Type::u32; none if `name` is no type.
 Type type_of(std::string_view name);
 
+/// The smallest multiple that is not below the value.
+inline u64 align_up(u64 value, u64 multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 // Encodings. Conversions round to nearest even. A NaN becomes the canonical NaN of the format that has one (0x7fff, 0x7f).
 float half_to_float(u16);
 u16 float_to_half(float);

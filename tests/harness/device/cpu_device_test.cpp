@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "harness/device/hash.hpp"
 #include "kernels/base/check.hpp"
+#include "tests/constants.hpp"
 
 namespace roofmark {
 namespace {
@@ -20,9 +20,6 @@ using testing::ElementsAre;
 using testing::Ge;
 using testing::IsEmpty;
 using testing::Le;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 class CpuDeviceTest : public testing::Test {
  protected:

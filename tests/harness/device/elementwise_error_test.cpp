@@ -5,13 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
+
+#include "tests/constants.hpp"
 
 namespace roofmark {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(ElementwiseError, CountsUnitRoundoffsOfTheScale) {
   EXPECT_EQ(elementwise_error(DataType::fp32, 1 + 0x1p-23, 1, 1), 2);

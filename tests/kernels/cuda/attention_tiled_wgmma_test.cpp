@@ -12,11 +12,11 @@
 #include "kernels/attention.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/element.hpp"
+#include "tests/constants.hpp"
 
 namespace roofmark {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 const AttentionKernels& kKernels = cuda::attention_tiled_wgmma;
 
 TEST(AttentionTiledWgmma, SaysWhatItIsAndWhereItRuns) {

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "harness/device/cuda/kernels.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/device/hash.hpp"
+#include "tests/constants.hpp"
 
 namespace roofmark {
 namespace {
@@ -24,8 +24,6 @@ namespace {
 using testing::ElementsAre;
 using testing::Gt;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr DataType kFloatingTypes[] = {DataType::fp64, DataType::fp32, DataType::tf32,
                                        DataType::fp16, DataType::bf16, DataType::fp8};
 
