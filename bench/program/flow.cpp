@@ -70,8 +70,15 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   watch.rest();
   progress.clear();
   int status = kOk;
+  std::vector<CounterChange> counters;
+  try {
+    // After an interruption the ranks are no longer in step.
+    if (complete || team.size() == 1) counters = runner.counters();
+  } catch (const Interrupted&) {
+    note_interruption();
+  }
   if (session) {
-    status = session->finish(complete, runner.wall_time());
+    status = session->finish(complete, runner.wall_time(), runner.telemetry(), std::move(counters));
     session->present(options, setup.style);
     session->write_google_benchmark_file(options);
     // If another rank fails from here on, this process ends without a flush.

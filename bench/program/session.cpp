@@ -163,8 +163,10 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
   writing_ += steady_seconds() - start;
 }
 
-int Session::finish(bool complete, const WallTime& spent) {
+int Session::finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters) {
   const std::lock_guard lock(mutex_);
+  telemetry_ = std::move(telemetry);
+  counters_ = std::move(counters);
   return complete_files(complete, spent, {}, "interrupted");
 }
 
@@ -201,8 +203,15 @@ std::vector<Finding> Session::contention() const {
   return {{FindingKind::foreign_process, *found, {}}};
 }
 
-RunFooter Session::footer(bool complete, const WallTime& wall) const {
-  return {utc_now(), complete, interrupted().load(), contention(), wall, steady_seconds() - started_};
+RunFooter Session::footer(bool complete, const WallTime& wall) {
+  return {utc_now(),
+          complete,
+          interrupted().load(),
+          contention(),
+          wall,
+          steady_seconds() - started_,
+          std::move(telemetry_),
+          std::move(counters_)};
 }
 
 void Session::add_unreached(const std::string& lost_case, const std::string& reason) {

@@ -45,7 +45,7 @@ class Session {
 
   // Both complete the files and give the exit status; cases that were not reached are recorded as not run. After the first
   // call the files stay as they are.
-  int finish(bool complete, const WallTime& spent);
+  int finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters);
   /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
 
@@ -55,7 +55,7 @@ class Session {
 
  private:
   std::vector<Finding> contention() const;
-  RunFooter footer(bool complete, const WallTime& wall) const;
+  RunFooter footer(bool complete, const WallTime& wall);
   void add_unreached(const std::string& lost_case, const std::string& reason);
   int complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason);
   void write();
@@ -69,6 +69,8 @@ class Session {
   Run run_;
   Conclusions conclusions_;
   WallTime spent_;
+  TelemetrySeries telemetry_;
+  std::vector<CounterChange> counters_;
   std::string in_progress_;
   bool finished_ = false;
   mutable std::mutex mutex_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "harness/device/issue.hpp"
 #include "harness/device/matrix_view.hpp"
 #include "harness/device/random.hpp"
+#include "harness/device/telemetry.hpp"
 #include "harness/machine/cache_level.hpp"
 #include "harness/machine/json.hpp"
 #include "kernels/base/kernel.hpp"
@@ -78,12 +80,6 @@ class Batch {
   virtual Issue path() const = 0;  ///< the path taken: a launch that cannot be captured is gated instead
 };
 
-/// The device's own state at one moment; what cannot be read is absent.
-struct Telemetry {
-  std::optional<double> sm_clock_hz, memory_clock_hz, power_watts, temperature_celsius;
-  std::vector<std::string> throttle_reasons;  ///< that lower the clock now: "power cap", "thermal", ...
-};
-
 /// A device under measurement. Not safe for use from two threads. Throws DeviceError; allocate throws OutOfMemory.
 class Device {
  public:
@@ -143,7 +139,15 @@ class Device {
   virtual std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) = 0;
   /// The SM (core) clock now, from a probe that runs on the device for less than a millisecond; absent if not available.
   virtual std::optional<double> observed_clock_hz() = 0;
-  virtual Telemetry telemetry() = 0;
+  /// Null where the device says nothing of its state. May be used in another thread, and outlive the device.
+  virtual std::unique_ptr<TelemetrySource> telemetry_source() { return nullptr; }
+  /// Seconds since the device was opened, as Timing::start_seconds. May be called in another thread, and outlive the device.
+  virtual std::function<double()> clock() const {
+    return [opened = opened_] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - opened).count(); };
+  }
+
+ protected:
+  const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 
  private:
   virtual Memory obtain(std::size_t bytes) = 0;

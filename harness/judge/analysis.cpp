@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/model/statistics.hpp"
@@ -88,30 +87,43 @@ void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
   }
 }
 
+/// A device that works as it should meets its power cap under load; these it never meets.
+bool is_slowdown(std::string_view reason) {
+  return reason == "thermal" || reason == "hardware thermal" || reason == "hardware slowdown" || reason == "power brake";
+}
+
 /// How far the clock fell below the rated one, and why.
 void find_slow_clock(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
   const Measurement& measurement = *record.measurement;
-  std::map<std::string, int> reasons;  // and the number of blocks
-  for (const Block& block : measurement.blocks) {
-    std::set<std::string> both(block.before.throttle_reasons.begin(), block.before.throttle_reasons.end());
-    both.insert(block.after.throttle_reasons.begin(), block.after.throttle_reasons.end());
-    for (const std::string& reason : both) ++reasons[reason];
-  }
   std::optional<double> rated_hz;
   for (const Ceiling& ceiling : roofline.ceilings()) rated_hz = std::max(rated_hz, ceiling.rated_clock_hz);
   const bool slow = rated_hz && measurement.clock_hz && *measurement.clock_hz < (1 - kClockLimit) * *rated_hz;
   const std::string fall = slow ? fmt::format("the clock fell by {:.0f} % to {:.0f} MHz",
                                               100 * (1 - *measurement.clock_hz / *rated_hz), *measurement.clock_hz / 1e6)
                                 : std::string("the clock held");
-  for (const auto& [reason, blocks] : reasons) {
+  const auto shares = measurement.telemetry ? measurement.telemetry->throttled_share : std::map<std::string, double>();
+  for (const auto& [reason, share] : shares) {
     findings.push_back(
-        {FindingKind::throttle,
-         fmt::format("{}; throttle reason: {} (in {} of {} blocks)", fall, reason, blocks, measurement.blocks.size()),
+        {is_slowdown(reason) ? FindingKind::slowdown : FindingKind::throttle,
+         fmt::format("{}; throttle reason: {} (during {} of the blocks' time)", fall, reason, format_share(share)),
          record.name});
   }
-  if (reasons.empty() && slow) {
+  if (shares.empty() && slow) {
     findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name});
   }
+}
+
+/// The energy counter against the power readings, over a second or more.
+void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) {
+  constexpr double kEnoughSeconds = 1, kTolerance = 0.05;
+  const auto& telemetry = record.measurement->telemetry;
+  if (!telemetry || !telemetry->energy_joules || !telemetry->integrated_joules || telemetry->seconds < kEnoughSeconds) return;
+  const double ratio = *telemetry->energy_joules / *telemetry->integrated_joules;
+  if (std::abs(ratio - 1) <= kTolerance) return;
+  findings.push_back({FindingKind::energy,
+                      fmt::format("the energy counter gives {:.1f} J, the power readings {:.1f} J, over {:.1f} s",
+                                  *telemetry->energy_joules, *telemetry->integrated_joules, telemetry->seconds),
+                      record.name});
 }
 
 void find_above_empirical(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
@@ -148,6 +160,7 @@ void find_in_record(const Record& record, const Roofline& roofline, std::vector<
                      measurement.slots));
   }
   find_slow_clock(record, roofline, findings);
+  find_energy_mismatch(record, findings);
   find_above_empirical(record, roofline, findings);
 }
 

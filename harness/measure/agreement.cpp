@@ -12,7 +12,7 @@
 
 namespace roofmark {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts)
 
 namespace {
 
@@ -84,13 +84,15 @@ void compare_fingerprints(Team& team, std::optional<Fingerprint>& own) {
   std::sort(differing.begin(), differing.end());
 }
 
-std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds) {
+std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
+                                                        const Measurement& own_measurement) {
   std::optional<RankTimes> own;
   if (!own_seconds.empty()) {
     std::vector<Sample> samples;
     for (const double seconds : own_seconds) samples.push_back({0, seconds, 0, 0, false});
     const Summary summary = summarize(samples);
-    own = RankTimes{summary.median, summary.maximum, summary.p95, summary.p99};
+    own = RankTimes{summary.median, summary.maximum, summary.p95, summary.p99, own_measurement.clock_hz, {}};
+    if (own_measurement.telemetry) own->power_watts = own_measurement.telemetry->power_watts;
   }
   return team.gather(own);
 }

@@ -20,6 +20,7 @@ void agree_on_status(Team& team, Record& record, Status own_status, const std::s
 void compare_fingerprints(Team& team, std::optional<Fingerprint>& own);
 
 /// Each rank's statistics of its own samples; absent for ranks that have none.
-std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds);
+std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
+                                                        const Measurement& own_measurement);
 
 }  // namespace roofmark

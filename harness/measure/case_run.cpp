@@ -301,14 +301,17 @@ void CaseRun::time_block(int block) {
     const Stopwatch watch(run_.wall.timing, run_.settings.clock);
     Measurement& measurement = *record_.measurement;
     Block around;
-    around.before = run_.device.telemetry();
+    around.before = run_.sampler.read();
     // The clock falls between blocks and operands may have left the caches: one batch that does not count.
     run_.team.barrier();
     batch_->run();
+    const auto now = run_.device.clock();
+    around.span.first = now();
     const std::vector<Timing> timings = timed_samples();
+    around.span.second = now();
     around.clock_hz = run_.device.observed_clock_hz();
-    around.after = run_.device.telemetry();
-    const bool throttled = !around.before.throttle_reasons.empty() || !around.after.throttle_reasons.empty();
+    around.after = run_.sampler.read();
+    const std::vector<Reading> readings = run_.sampler.around(around.span);
     measurement.blocks.push_back(std::move(around));
 
     const int launches = measurement.launches_per_sample;
@@ -322,7 +325,9 @@ void CaseRun::time_block(int block) {
       }
       const Timing& own = timings[i];
       if (prepared_->takes_part()) own_seconds_.push_back(own.device_seconds / launches);
-      measurement.samples.push_back({own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled});
+      const Span span{own.start_seconds, own.start_seconds + own.device_seconds};
+      measurement.samples.push_back(
+          {own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled(readings, span)});
     }
   });
 }
@@ -344,8 +349,26 @@ void CaseRun::verify_again() {
         record_.verification_after = judge(slot);
       }
     }
-    if (run_.team.size() > 1) record_.measurement->ranks = gather_rank_times(run_.team, own_seconds_);
+    describe_conditions();
+    Measurement& measurement = *record_.measurement;
+    if (run_.team.size() > 1) measurement.ranks = gather_rank_times(run_.team, own_seconds_, measurement);
   });
+}
+
+// What the device did during the blocks.
+void CaseRun::describe_conditions() {
+  Measurement& measurement = *record_.measurement;
+  std::vector<double> clocks, seconds;
+  std::vector<Span> spans;
+  for (const Block& block : measurement.blocks) {
+    if (block.clock_hz) clocks.push_back(*block.clock_hz);
+    spans.push_back(block.span);
+  }
+  if (!clocks.empty()) measurement.clock_hz = median(std::move(clocks));
+  for (const Sample& sample : measurement.samples) seconds.push_back(sample.seconds);
+  if (spans.empty() || seconds.empty()) return;
+  const std::vector<Reading> readings = run_.sampler.around({spans.front().first, spans.back().second});
+  measurement.telemetry = summarize(readings, spans, median(std::move(seconds)));
 }
 
 void CaseRun::summarize_samples() {
@@ -357,11 +380,6 @@ void CaseRun::summarize_samples() {
   if (measurement.samples.empty()) return fail(kNoValidSample);
   measurement.summary = summarize(measurement.samples);
   if (!(measurement.summary.minimum > 0)) return fail("the device's clock did not advance over a sample");
-  std::vector<double> clocks;
-  for (const Block& block : measurement.blocks) {
-    if (block.clock_hz) clocks.push_back(*block.clock_hz);
-  }
-  if (!clocks.empty()) measurement.clock_hz = median(std::move(clocks));
 }
 
 Record CaseRun::finish() {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/measure/sampler.hpp"
 #include "harness/measure/settings.hpp"
 #include "harness/model/measurement.hpp"
 #include "harness/team/team.hpp"
@@ -19,6 +20,7 @@ struct RunState {
   Device& device;
   Team& team;
   Settings settings;
+  Sampler sampler;
   WallTime wall;
   StageListener listener;
   std::string lost_to;  ///< the case that met a sticky error; empty while the device works
@@ -59,6 +61,7 @@ class CaseRun {
   void settle_launches();
   std::vector<double> warm_up_windows(double started, std::vector<double>& host_seconds);
   std::vector<Timing> timed_samples();
+  void describe_conditions();
   void summarize_samples();
 
   RunState& run_;

@@ -18,6 +18,28 @@ double steady_seconds() {
   return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
+Runner::Runner(Device& device, Team& team, Settings settings)
+    : state_{device, team, std::move(settings), {device.telemetry_source(), device.clock()}, {}, {}, {}},
+      counters_before_(state_.sampler.counters()) {}
+
+std::vector<CounterChange> Runner::counters() {
+  using Values = std::map<std::string, double>;
+  const auto ranks = state_.team.gather(std::pair<Values, Values>(counters_before_, state_.sampler.counters()));
+  std::vector<CounterChange> changes;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto& [before, after] = ranks[rank];
+    const auto value = [](const Values& values, std::string_view id) {
+      const auto found = values.find(std::string(id));
+      return found == values.end() ? std::nullopt : std::optional(found->second);
+    };
+    for (const CounterType& type : kCounters) {
+      CounterChange change{std::string(type.id), static_cast<int>(rank), value(before, type.id), value(after, type.id)};
+      if (change.before || change.after) changes.push_back(std::move(change));
+    }
+  }
+  return changes;
+}
+
 std::vector<Record> Runner::run(const Group& group, int pass) {
   std::vector<CaseRun> runs;
   runs.reserve(group.cases.size());

@@ -2,17 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/measure/case_run.hpp"
+#include "harness/model/counter.hpp"
 
 namespace roofmark {
 
 /// Prepares, verifies, warms up and times groups of cases on one device: the project's only timing loop.
 class Runner {
  public:
-  Runner(Device& device, Team& team, Settings settings) : state_{device, team, std::move(settings), {}, {}, {}} {}
+  Runner(Device& device, Team& team, Settings settings);
 
   /// One record per case of the group, in its order; the same on every rank except for what only one rank knows (notes,
   /// blocks). A case that fails is recorded with its reason and the others still run. Placements are left to the analysis,
@@ -21,11 +24,16 @@ class Runner {
 
   bool device_lost() const { return !state_.lost_to.empty(); }
   const WallTime& wall_time() const { return state_.wall; }
+  /// This rank's readings since the Runner was made.
+  TelemetrySeries telemetry() const { return state_.sampler.series(); }
+  /// The counters of every rank's device, from when the Runner was made to now. Every rank must call it.
+  std::vector<CounterChange> counters();
 
   void on_stage(StageListener listener) { state_.listener = std::move(listener); }
 
  private:
   RunState state_;
+  std::map<std::string, double> counters_before_;
 };
 
 }  // namespace roofmark

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/model/case.hpp"
+#include "harness/model/telemetry_summary.hpp"
 
 namespace roofmark {
 
@@ -16,12 +17,13 @@ struct Sample {
   double seconds = 0;        ///< on the device; in a team the slowest rank's
   double host_seconds = 0;   ///< the host's time to enqueue
   int block = 0;
-  bool throttled = false;  ///< a throttle reason was set before or after its block
+  bool throttled = false;  ///< a reason lowered the clock during the sample, as far as the nearest readings tell
 };
 
 /// A run of samples without a pause, and what the device did around it.
 struct Block {
-  Telemetry before, after;
+  Span span;                       ///< in seconds since the device was opened
+  Telemetry before, after;         ///< read at its ends
   std::optional<double> clock_hz;  ///< observed directly after the block
 };
 
@@ -37,7 +39,9 @@ struct Summary {
 /// One rank's own times, in seconds per launch.
 struct RankTimes {
   double median = 0, maximum = 0;
-  std::optional<double> p95, p99;  ///< as in Summary
+  std::optional<double> p95, p99;     ///< as in Summary
+  std::optional<double> clock_hz;     ///< as in Measurement, of this rank's device
+  std::optional<double> power_watts;  ///< as in TelemetrySummary
 };
 
 enum class StopReason { interval, budget };
@@ -59,6 +63,7 @@ struct Measurement {
   StopReason stopped_by = StopReason::budget;
   int void_samples = 0;            ///< left out because the gate opened by itself
   std::optional<double> clock_hz;  ///< the median of the blocks' observed clocks
+  std::optional<TelemetrySummary> telemetry;
 };
 
 enum class Status { ok, wrong, failed, not_run, unsupported };

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "harness/result/fields.hpp"
+#include "harness/result/telemetry_json.hpp"
 #include "harness/result/words.hpp"
 
 namespace roofmark {
@@ -17,35 +18,12 @@ Enum word_of(const Json& json) {
   return parse<Enum>(json.get_ref<const std::string&>());
 }
 
-/// `Of` is Telemetry, const when it is written.
-template <class Of, class Field>
-void visit_telemetry(Of& telemetry, const Field& field) {
-  field("sm_clock_hz", telemetry.sm_clock_hz);
-  field("memory_clock_hz", telemetry.memory_clock_hz);
-  field("power_watts", telemetry.power_watts);
-  field("temperature_celsius", telemetry.temperature_celsius);
-}
-
 template <class Of, class Field>
 void visit_percentiles(Of& summary, const Field& field) {
   field("p5", summary.p5);
   field("p95", summary.p95);
   field("p99", summary.p99);
   field("cv", summary.cv);
-}
-
-Json to_json(const Telemetry& telemetry) {
-  Json json = Json::object();
-  visit_telemetry(telemetry, put_into(json));
-  json["throttle_reasons"] = telemetry.throttle_reasons;
-  return json;
-}
-
-Telemetry telemetry_from_json(const Json& json) {
-  Telemetry telemetry;
-  visit_telemetry(telemetry, get_from(json));
-  telemetry.throttle_reasons = json.at("throttle_reasons").get<std::vector<std::string>>();
-  return telemetry;
 }
 
 Json to_json(const Measurement& m) {
@@ -67,6 +45,7 @@ Json to_json(const Measurement& m) {
   json["stopped_by"] = name(m.stopped_by);
   json["void_samples"] = m.void_samples;
   put(json, "clock_hz", m.clock_hz);
+  if (m.telemetry) json["telemetry"] = to_json(*m.telemetry);
   if (!m.ranks.empty()) {
     Json& ranks = json["ranks"] = Json::array();
     for (const std::optional<RankTimes>& times : m.ranks) {
@@ -75,6 +54,8 @@ Json to_json(const Measurement& m) {
       entry = {{"median", times->median}, {"maximum", times->maximum}};
       put(entry, "p95", times->p95);
       put(entry, "p99", times->p99);
+      put(entry, "clock_hz", times->clock_hz);
+      put(entry, "power_watts", times->power_watts);
     }
   }
   // Objects keep their order in a vector: a reference into one holds only until its next member is added.
@@ -89,7 +70,10 @@ Json to_json(const Measurement& m) {
   }
   Json& blocks = json["blocks"] = Json::array();
   for (const Block& block : m.blocks) {
-    Json entry = {{"before", to_json(block.before)}, {"after", to_json(block.after)}};
+    Json entry = {{"start", block.span.first},
+                  {"end", block.span.second},
+                  {"before", to_json(block.before)},
+                  {"after", to_json(block.after)}};
     put(entry, "clock_hz", block.clock_hz);
     blocks.push_back(std::move(entry));
   }
@@ -116,14 +100,17 @@ Measurement measurement_from_json(const Json& json) {
   m.stopped_by = word_of<StopReason>(json.at("stopped_by"));
   m.void_samples = json.at("void_samples").get<int>();
   get(json, "clock_hz", m.clock_hz);
+  if (json.contains("telemetry")) m.telemetry = telemetry_summary_from_json(json.at("telemetry"));
   for (const Json& entry : json.value("ranks", Json::array())) {
     if (entry.is_null()) {
       m.ranks.emplace_back();
       continue;
     }
-    RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}};
+    RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}, {}, {}};
     get(entry, "p95", times.p95);
     get(entry, "p99", times.p99);
+    get(entry, "clock_hz", times.clock_hz);
+    get(entry, "power_watts", times.power_watts);
     m.ranks.emplace_back(times);
   }
   const Json& samples = json.at("samples");
@@ -133,7 +120,10 @@ Measurement measurement_from_json(const Json& json) {
                          samples.at("throttled").at(i).get<bool>()});
   }
   for (const Json& block : json.at("blocks")) {
-    Block read{telemetry_from_json(block.at("before")), telemetry_from_json(block.at("after")), {}};
+    Block read{{block.at("start").get<double>(), block.at("end").get<double>()},
+               telemetry_from_json(block.at("before")),
+               telemetry_from_json(block.at("after")),
+               {}};
     get(block, "clock_hz", read.clock_hz);
     m.blocks.push_back(std::move(read));
   }
@@ -250,7 +240,14 @@ Json to_json(const Record& record) {
   json["memory_bytes"] = record.memory_bytes;
   json["notes"] = Json::object();
   for (const auto& [key, value] : record.notes) json["notes"][key] = value;
-  if (record.measurement) json["measurement"] = to_json(*record.measurement);
+  if (record.measurement) {
+    json["measurement"] = to_json(*record.measurement);
+    const auto& telemetry = record.measurement->telemetry;
+    const double flops = record.work.total(Unit::flop);
+    if (telemetry && telemetry->joules_per_launch && flops > 0) {
+      put(json["measurement"]["telemetry"], "flops_per_joule", flops / *telemetry->joules_per_launch);
+    }
+  }
   if (record.placement) json["placement"] = to_json(*record.placement);
   if (record.verification_before || record.verification_after) {
     Json& verification = json["verification"] = Json::object();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/result/run.hpp"
 
+#include <fmt/format.h>
+
 namespace roofmark {
 
 Conclusions conclude(Run& run) {
@@ -11,7 +13,12 @@ Conclusions conclude(Run& run) {
   const auto add = [&](const std::vector<Finding>& more) {
     made.findings.insert(made.findings.end(), more.begin(), more.end());
   };
-  if (run.footer) add(run.footer->findings);
+  if (run.footer) {
+    add(run.footer->findings);
+    std::vector<std::string> devices;
+    for (const RankInfo& rank : run.header.ranks) devices.push_back(fmt::format("{} of {}", rank.device_id, rank.host));
+    add(find_worse_counters(run.footer->counters, devices));
+  }
   add(made.analysis.findings);
   if (!run.header.ranks.empty()) made.communication = analyze_communication(run.records, run.header.ranks);
   return made;

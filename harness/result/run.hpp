@@ -10,6 +10,7 @@
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/machine/json.hpp"
 #include "harness/measure/settings.hpp"
+#include "harness/model/counter.hpp"
 #include "harness/team/rank_info.hpp"
 
 namespace roofmark {
@@ -30,6 +31,8 @@ struct RunFooter {
   std::vector<Finding> findings;  ///< of the run as a whole
   WallTime wall;
   double total_seconds = 0;
+  TelemetrySeries telemetry;            ///< of this process's device
+  std::vector<CounterChange> counters;  ///< of every rank's
 };
 
 /// One run: what the journal holds, line by line. The rest of a result file follows from it.

@@ -8,6 +8,7 @@
 #include "harness/result/fields.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/team_json.hpp"
+#include "harness/result/telemetry_json.hpp"
 
 namespace roofmark {
 
@@ -96,18 +97,21 @@ RunHeader header_from_json(const Json& json) {
 Json to_json(const RunFooter& footer) {
   const WallTime& wall = footer.wall;
   const double known = wall.timing + wall.warm_up + wall.preparation + wall.verification + wall.writing;
-  return {{"finished_utc", footer.finished_utc},
-          {"complete", footer.complete},
-          {"interrupted", footer.interrupted},
-          {"findings", to_json(footer.findings)},
-          {"wall_time",
-           {{"total_seconds", footer.total_seconds},
-            {"timing_seconds", wall.timing},
-            {"warm_up_seconds", wall.warm_up},
-            {"preparation_seconds", wall.preparation},
-            {"verification_seconds", wall.verification},
-            {"writing_seconds", wall.writing},
-            {"other_seconds", std::max(0.0, footer.total_seconds - known)}}}};
+  Json json = {{"finished_utc", footer.finished_utc},
+               {"complete", footer.complete},
+               {"interrupted", footer.interrupted},
+               {"findings", to_json(footer.findings)},
+               {"wall_time",
+                {{"total_seconds", footer.total_seconds},
+                 {"timing_seconds", wall.timing},
+                 {"warm_up_seconds", wall.warm_up},
+                 {"preparation_seconds", wall.preparation},
+                 {"verification_seconds", wall.verification},
+                 {"writing_seconds", wall.writing},
+                 {"other_seconds", std::max(0.0, footer.total_seconds - known)}}}};
+  if (!footer.telemetry.readings.empty()) json["telemetry"] = to_json(footer.telemetry);
+  if (!footer.counters.empty()) json["counters"] = to_json(footer.counters);
+  return json;
 }
 
 RunFooter footer_from_json(const Json& json) {
@@ -120,6 +124,8 @@ RunFooter footer_from_json(const Json& json) {
   footer.total_seconds = wall.at("total_seconds");
   footer.wall = {wall.at("preparation_seconds"), wall.at("verification_seconds"), wall.at("warm_up_seconds"),
                  wall.at("timing_seconds"), wall.at("writing_seconds")};
+  if (json.contains("telemetry")) footer.telemetry = telemetry_series_from_json(json.at("telemetry"));
+  if (json.contains("counters")) footer.counters = counters_from_json(json.at("counters"));
   return footer;
 }
 

@@ -66,13 +66,14 @@ def conditions(result):
     """Clock, power and temperature of the device during the measurements."""
     clocks, powers, temperatures, reasons = [], [], [], {}
     for entry in result["benchmarks"]:
-        for block in entry["roofmark"]["measurement"]["blocks"]:
-            clocks += [block["clock_hz"]] if "clock_hz" in block else []
-            for telemetry in (block["before"], block["after"]):
-                powers += [telemetry["power_watts"]] if "power_watts" in telemetry else []
-                temperatures += [telemetry["temperature_celsius"]] if "temperature_celsius" in telemetry else []
-            for reason in {*block["before"]["throttle_reasons"], *block["after"]["throttle_reasons"]}:
-                reasons[reason] = reasons.get(reason, 0) + 1
+        measured = entry["roofmark"]["measurement"]
+        clocks += [block["clock_hz"] for block in measured["blocks"] if "clock_hz" in block]
+        telemetry = measured.get("telemetry", {})
+        powers += [telemetry["power_watts"]] if "power_watts" in telemetry else []
+        temperatures += [telemetry["temperature_celsius"]] if "temperature_celsius" in telemetry else []
+        for reason in telemetry.get("throttled_share", {}):
+            reasons[reason] = reasons.get(reason, 0) + 1
+
     def span(values, form):
         ends = dict.fromkeys((form(min(values)), form(max(values)))) if values else ()
         return " to ".join(ends) + (f", median {form(statistics.median(values))}" if len(ends) > 1 else "") or None
@@ -80,4 +81,4 @@ def conditions(result):
     return facts([
         ("clock observed", span(clocks, units.clock)), ("power", span(powers, lambda v: f"{v:.0f} W")),
         ("temperature", span(temperatures, lambda v: f"{v:.0f} °C")),
-        ("clock lowered by", ", ".join(f"{reason} (in {units.plural(count, 'block')})" for reason, count in reasons.items()))])
+        ("clock lowered by", ", ".join(f"{reason} (in {units.plural(count, 'case')})" for reason, count in reasons.items()))])

@@ -9,7 +9,6 @@ import gc
 import multiprocessing
 import os
 import re
-import statistics
 import tempfile
 from pathlib import Path
 
@@ -85,13 +84,12 @@ def _record_rows(entry, run, devices):
     """A record's rows: one per device that ran it alone, or one of no device where the ranks communicate."""
     record = entry["roofmark"]
     measured, placed = record.get("measurement", {}), record.get("placement", {})
-    blocks = measured.get("blocks", [])
-    powers = [t["power_watts"] for block in blocks for t in (block["before"], block["after"]) if "power_watts" in t]
+    telemetry = measured.get("telemetry")
     row = {
         "run": run, "case_name": entry["name"], "family": record["family"], "pass": record["pass"], "status": record["status"],
         "reason": record.get("reason"), "seconds": measured.get("median"), "cv": measured.get("cv"), "clock_hz": measured.get("clock_hz"),
-        "power_watts": statistics.median(powers) if powers else None,
-        "throttled": sum(bool(block["after"]["throttle_reasons"]) for block in blocks) / len(blocks) if blocks else None,
+        "power_watts": telemetry and telemetry.get("power_watts"),
+        "throttled": telemetry and max(telemetry["throttled_share"].values(), default=0.0),
         **{key: placed.get(key) for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second",
                                             "bound_by")}}
     if "message" in record or "overlap" in record:
@@ -104,7 +102,8 @@ def _record_rows(entry, run, devices):
         if own and own["median"]:
             # The placement in the file is that of the slowest rank.
             faster = measured["median"] / own["median"]
-            rows.append(row | {"gpu": device["gpu"], "seconds": own["median"]} | {
+            conditions = {key: own.get(key) for key in ("clock_hz", "power_watts")}
+            rows.append(row | {"gpu": device["gpu"], "seconds": own["median"], **conditions} | {
                 key: row[key] * faster for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second")
                 if row[key] is not None})
     return rows

@@ -38,9 +38,11 @@ def _no_number(text):
 
 
 def _fits(value, schema):
-    """True where a value fits a schema of only a type and a minimum; False is inconclusive."""
-    kinds = {"number": (int, float), "integer": (int,), "boolean": (bool,), "string": (str,)}
-    return (schema.keys() <= {"type", "minimum"} and type(value) in kinds.get(schema.get("type"), ())
+    """True where a value fits a schema of only types and a minimum; False is inconclusive."""
+    kinds = {"number": (int, float), "integer": (int,), "boolean": (bool,), "string": (str,), "null": (type(None),)}
+    types = schema.get("type", [])
+    return (schema.keys() <= {"type", "minimum"}
+            and any(type(value) in kinds.get(name, ()) for name in ([types] if isinstance(types, str) else types))
             and ("minimum" not in schema or value >= schema["minimum"]))
 
 

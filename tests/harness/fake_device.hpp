@@ -17,7 +17,7 @@ namespace roofmark {
 /// A device whose time is made up: a launch takes as long as `seconds` says, and the clock moves by that alone.
 class FakeDevice final : public Device {
  public:
-  double clock = 0;
+  double now = 0;
   double overhead = 10e-6;                                               ///< of the host, a batch
   std::function<double(int launch)> seconds = [](int) { return 1e-3; };  ///< of the n-th launch ever made
   std::function<bool(int batch)> valid = [](int) { return true; };
@@ -25,6 +25,7 @@ class FakeDevice final : public Device {
   bool lost = false;  ///< nothing may be asked of it any more
   std::vector<int> slots_seen;
   int launches = 0, batches = 0, flushes = 0, restores = 0;
+  std::unique_ptr<TelemetrySource> telemetry;
   DeviceInfo device;
 
   FakeDevice() {
@@ -59,7 +60,10 @@ class FakeDevice final : public Device {
   void signed_block_sums(const MatrixView&, std::int64_t, std::uint64_t, double*, double*) override {}
   void multiply_fp64(const MatrixView&, const double*, std::int64_t, double*) override {}
   std::optional<double> observed_clock_hz() override { return 1e9; }
-  Telemetry telemetry() override { return {}; }
+  std::unique_ptr<TelemetrySource> telemetry_source() override { return std::move(telemetry); }
+  std::function<double()> clock() const override {
+    return [this] { return now; };
+  }
 
   std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) override {
     return std::make_unique<FakeBatch>(*this, plan, std::move(launch));
@@ -77,7 +81,7 @@ class FakeDevice final : public Device {
         for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
       }
       Timing timing;
-      timing.start_seconds = device_.clock;
+      timing.start_seconds = device_.now;
       for (int i = 0; i < plan_.launches; ++i) {
         const int slot = next_++ % plan_.slots;
         device_.slots_seen.push_back(slot);
@@ -86,7 +90,7 @@ class FakeDevice final : public Device {
       }
       timing.host_seconds = device_.overhead;
       timing.valid = device_.valid(device_.batches++);
-      device_.clock += timing.device_seconds + device_.overhead;
+      device_.now += timing.device_seconds + device_.overhead;
       return timing;
     }
     Issue path() const override { return plan_.path == Issue::automatic ? Issue::gate : plan_.path; }

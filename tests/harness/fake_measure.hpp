@@ -17,7 +17,7 @@ namespace roofmark {
 /// Settings of a run by the clock of a fake device, which must outlive them.
 inline Settings settings_for(const FakeDevice& device) {
   Settings settings;
-  settings.clock = [&device] { return device.clock; };
+  settings.clock = [&device] { return device.now; };
   settings.effort.gap_seconds = 0;
   return settings;
 }

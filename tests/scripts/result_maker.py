@@ -3,6 +3,7 @@
 """Makes up a result file, case by case: nothing in it was measured."""
 
 import random
+import statistics
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -38,6 +39,7 @@ class Maker:
         self.device = device
         self.reached = reached
         self.time = 2.0
+        self.readings = []
         self.ceilings = {}
         for resource in UNITS:
             if resource not in reached and resource not in theoretical:
@@ -116,7 +118,11 @@ class Maker:
             if self.device["kind"] == "cuda":
                 telemetry |= {"sm_clock_hz": clock_hz or self.device["highest_clock_hz"], "memory_clock_hz": self.device["memory_clock_hz"],
                               "power_watts": round(power * self.random.gauss(1, 0.01), 1), "temperature_celsius": 52.0}
-            blocks.append({"before": telemetry, "after": dict(telemetry)} | ({"clock_hz": clock_hz} if clock_hz else {}))
+            blocks.append({"start": samples["start"][start], "end": round(self.time, 6), "before": telemetry, "after": dict(telemetry),
+                           **({"clock_hz": clock_hz} if clock_hz else {})})
+            if self.device["kind"] == "cuda":
+                columns = ("sm_clock_hz", "memory_clock_hz", "power_watts", "temperature_celsius")
+                self.readings += [[round(at, 6), *(telemetry[column] for column in columns)] for at in (blocks[-1]["start"], self.time)]
         ordered = sorted(samples["seconds"])
         median = (ordered[19] + ordered[20]) / 2
         mean = sum(ordered) / len(ordered)
@@ -127,7 +133,25 @@ class Maker:
             "launches_per_sample": max(1, round(1e-4 / seconds)), "path": path, "cache": cache,
             "cache_by": "warm" if cache == "warm" else "slots", "slots": 1 if cache == "warm" else 4, "settled": settled,
             "warm_up_seconds": 0.31, "stopped_by": "interval", "void_samples": 0, "samples": samples, "blocks": blocks}
+        if self.device["kind"] == "cuda":
+            watts = statistics.mean(block["before"]["power_watts"] for block in blocks)
+            seconds_in_all = sum(block["end"] - block["start"] for block in blocks)
+            made["telemetry"] = {
+                "seconds": seconds_in_all, "sm_clock_hz": clock_hz or self.device["highest_clock_hz"],
+                "memory_clock_hz": self.device["memory_clock_hz"], "power_watts": watts, "temperature_celsius": 52.0,
+                "integrated_joules": watts * seconds_in_all, "joules_per_launch": watts * median,
+                "throttled_share": {reason: 1.0 for reason in reasons}}
         return made | ({"clock_hz": clock_hz} if clock_hz else {})
+
+    def telemetry(self):
+        """The series of a GPU's readings, and its counters."""
+        if not self.readings:
+            return {}
+        return {"telemetry": {"period_seconds": 0.05, "power": "instantaneous",
+                              "columns": ["seconds", "sm_clock_hz", "memory_clock_hz", "power_watts", "temperature_celsius"],
+                              "rows": self.readings, "reasons": []},
+                "counters": [{"id": name, "rank": 0, "before": 0, "after": 0, "worse": 0}
+                             for name in ("ecc_corrected", "ecc_uncorrected", "xid", "pcie_replays", "nvlink_crc_errors")]}
 
     def placement(self, record, path, clock_hz, launch):
         def least(ceilings, scale=False):
@@ -212,6 +236,7 @@ class Maker:
                       "compiler": "GNU 12.2.0", "build_type": "Release"},
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
+            **self.telemetry(),
             "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
                           "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
         } | top

@@ -15,6 +15,7 @@
 #include "harness/device/cpu/checks.hpp"
 #include "harness/device/cpu/fill.hpp"
 #include "harness/device/cpu/pool.hpp"
+#include "harness/device/cpu/telemetry.hpp"
 #include "harness/device/hash.hpp"
 #include "harness/machine/facts.hpp"
 #include "kernels/base/check.hpp"
@@ -166,12 +167,7 @@ class CpuDevice : public Device {
     return sum / threads;
   }
 
-  Telemetry telemetry() override {
-    Telemetry now;
-    now.sm_clock_hz = current_clock_hz(kRoot, cores_);
-    now.temperature_celsius = temperature_celsius(kRoot);
-    return now;
-  }
+  std::unique_ptr<TelemetrySource> telemetry_source() override { return std::make_unique<cpu::CpuTelemetry>(kRoot, cores_); }
 
  private:
   /// An addition that waits for the one before takes one clock on every core of the last decades. The operand is no constant,
@@ -197,7 +193,6 @@ class CpuDevice : public Device {
     return 4 * (cache > 0 ? cache : kUnknown);
   }
 
-  Clock::time_point opened_ = Clock::now();
   std::vector<int> cores_;
   std::optional<cpu::Pool> pool_;
   DeviceInfo info_;

@@ -10,7 +10,7 @@
 #include "harness/device/cuda/gate.hpp"
 #include "harness/device/cuda/info.hpp"
 #include "harness/device/cuda/kernels.hpp"
-#include "harness/device/cuda/nvml.hpp"
+#include "harness/device/cuda/nvml_telemetry.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "kernels/base/cuda.hpp"
 
@@ -146,7 +146,7 @@ class CudaDevice final : public Device {
     if (*middle < least || *middle > most) return std::nullopt;
     return *middle;
   }
-  Telemetry telemetry() override { return nvml_.telemetry(); }
+  std::unique_ptr<TelemetrySource> telemetry_source() override { return std::make_unique<NvmlTelemetry>(nvml_); }
 
  private:
   void use() const { check(cudaSetDevice(ordinal_)); }
@@ -170,7 +170,6 @@ class CudaDevice final : public Device {
   }
 
   int ordinal_;
-  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   NvmlDevice nvml_;
   DeviceInfo info_;
   OwnedStream stream_;

@@ -17,9 +17,6 @@ namespace {
 
 // From nvml.h, whose values and layouts are a stable interface.
 constexpr int kInsufficientSize = 7;  // nvmlReturn_t
-constexpr int kSmClock = 1;           // nvmlClockType_t
-constexpr int kMemoryClock = 2;
-constexpr int kGpuSensor = 0;  // nvmlTemperatureSensors_t
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr unsigned kTextLength = 128;
 constexpr unsigned kNvlinkMaxLinks = 18;
@@ -52,48 +49,32 @@ const Nvml& Nvml::driver() {
   return nvml;
 }
 
-NvmlDevice::NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id) : nvml_(nvml) {
-  if (nvml_.call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &handle_)) return;
-  if (!nvml_.call("nvmlDeviceGetHandleByPciBusId_v2", pci_bus_id.c_str(), &handle_)) handle_ = nullptr;
+NvmlDevice::NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id) : nvml_(&nvml) {
+  if (nvml_->call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &handle_)) return;
+  if (!nvml_->call("nvmlDeviceGetHandleByPciBusId_v2", pci_bus_id.c_str(), &handle_)) handle_ = nullptr;
 }
 
 std::optional<std::string> NvmlDevice::text(const char* symbol) const {
   std::array<char, kTextLength> buffer{};
-  if (!handle_ || !nvml_.call(symbol, handle_, buffer.data(), kTextLength)) return std::nullopt;
+  if (!handle_ || !nvml_->call(symbol, handle_, buffer.data(), kTextLength)) return std::nullopt;
   return buffer.data();
 }
 
 std::optional<unsigned> NvmlDevice::number(const char* symbol) const {
   unsigned value = 0;
-  if (!handle_ || !nvml_.call(symbol, handle_, &value)) return std::nullopt;
+  if (!handle_ || !nvml_->call(symbol, handle_, &value)) return std::nullopt;
   return value;
 }
 
 std::optional<unsigned> NvmlDevice::clock(const char* symbol, int domain) const {
   unsigned megahertz = 0;
-  if (!handle_ || !nvml_.call(symbol, handle_, domain, &megahertz)) return std::nullopt;
+  if (!handle_ || !nvml_->call(symbol, handle_, domain, &megahertz)) return std::nullopt;
   return megahertz;
 }
 
 std::optional<double> NvmlDevice::max_sm_clock_hz() const {
   const auto megahertz = clock("nvmlDeviceGetMaxClockInfo", kSmClock);
   return megahertz ? std::optional(*megahertz * 1e6) : std::nullopt;
-}
-
-Telemetry NvmlDevice::telemetry() const {
-  Telemetry now;
-  if (!handle_) return now;
-  if (const auto megahertz = clock("nvmlDeviceGetClockInfo", kSmClock)) now.sm_clock_hz = *megahertz * 1e6;
-  if (const auto megahertz = clock("nvmlDeviceGetClockInfo", kMemoryClock)) now.memory_clock_hz = *megahertz * 1e6;
-  if (const auto milliwatts = number("nvmlDeviceGetPowerUsage")) now.power_watts = *milliwatts * 1e-3;
-  unsigned celsius = 0;
-  if (nvml_.call("nvmlDeviceGetTemperature", handle_, kGpuSensor, &celsius)) now.temperature_celsius = celsius;
-  unsigned long long mask = 0;
-  if (nvml_.call("nvmlDeviceGetCurrentClocksEventReasons", handle_, &mask) ||
-      nvml_.call("nvmlDeviceGetCurrentClocksThrottleReasons", handle_, &mask)) {
-    now.throttle_reasons = throttle_reasons(mask);
-  }
-  return now;
 }
 
 void NvmlDevice::describe(nlohmann::ordered_json& details) const {
@@ -105,7 +86,7 @@ void NvmlDevice::describe(nlohmann::ordered_json& details) const {
     return value ? std::optional<double>(*value * unit) : std::nullopt;
   };
   std::array<char, kTextLength> version{};
-  if (nvml_.call("nvmlSystemGetDriverVersion", version.data(), kTextLength)) details["driver_version"] = version.data();
+  if (nvml_->call("nvmlSystemGetDriverVersion", version.data(), kTextLength)) details["driver_version"] = version.data();
   add("serial", text("nvmlDeviceGetSerial"));
   add("vbios", text("nvmlDeviceGetVbiosVersion"));
   add("sm_clock_max_hz", max_sm_clock_hz());
@@ -117,7 +98,7 @@ void NvmlDevice::describe(nlohmann::ordered_json& details) const {
   add("power_limit_default_watts", scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3));
   if (const auto mode = number("nvmlDeviceGetPersistenceMode")) details["persistence_mode"] = *mode != 0;
   unsigned mig = 0, mig_after_reset = 0;
-  if (nvml_.call("nvmlDeviceGetMigMode", handle_, &mig, &mig_after_reset)) details["mig_mode"] = mig != 0;
+  if (nvml_->call("nvmlDeviceGetMigMode", handle_, &mig, &mig_after_reset)) details["mig_mode"] = mig != 0;
 }
 
 void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
@@ -151,14 +132,14 @@ void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
   bool answered = false;
   for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
     int enabled = 0;
-    if (!nvml_.call("nvmlDeviceGetNvLinkState", handle_, link, &enabled)) continue;
+    if (!nvml_->call("nvmlDeviceGetNvLinkState", handle_, link, &enabled)) continue;
     answered = true;
     links += enabled == 1;
   }
   if (!answered) return;
   details["nvlink_links"] = links;
   int major = 0, minor = 0;
-  if (links == 0 || !nvml_.call("nvmlDeviceGetCudaComputeCapability", handle_, &major, &minor)) return;
+  if (links == 0 || !nvml_->call("nvmlDeviceGetCudaComputeCapability", handle_, &major, &minor)) return;
   // Of data, by what carries the links: NVML has given H100 the version of Blackwell's, and the speed it tells is the line's.
   struct Published {
     int major, minor;
@@ -180,7 +161,7 @@ void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
 
 void NvmlDevice::describe_fabric(nlohmann::ordered_json& details) const {
   FabricInfo info;
-  if (!nvml_.call("nvmlDeviceGetGpuFabricInfoV", handle_, &info)) return;
+  if (!nvml_->call("nvmlDeviceGetGpuFabricInfoV", handle_, &info)) return;
   if (info.state != kFabricCompleted || info.status != 0) return;
   // The NVSwitches of one host alone give zeros.
   const auto& uuid = info.cluster_uuid;
@@ -199,7 +180,7 @@ std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {
   unsigned count = 0;
   const auto ask = [&](const char* symbol) {
     count = static_cast<unsigned>(processes.size());
-    return nvml_.status(symbol, handle_, &count, processes.data());
+    return nvml_->status(symbol, handle_, &count, processes.data());
   };
   for (const char* symbol : {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}) {
     auto status = ask(symbol);
@@ -214,7 +195,7 @@ std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {
       if (process.pid == static_cast<unsigned>(getpid())) continue;
       nlohmann::ordered_json entry = {{"pid", process.pid}};
       std::array<char, kTextLength> name{};
-      if (nvml_.call("nvmlSystemGetProcessName", process.pid, name.data(), kTextLength)) {
+      if (nvml_->call("nvmlSystemGetProcessName", process.pid, name.data(), kTextLength)) {
         // A file name may be any bytes; JSON is UTF-8.
         std::replace_if(
             name.begin(), name.end(), [](char c) { return static_cast<signed char>(c) < 0; }, '?');

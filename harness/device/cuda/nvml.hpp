@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/device.hpp"
-
 namespace roofmark::cuda {
 
 /// The library that comes with the driver, loaded at run time: the toolkit need not have its header, and an older driver
@@ -44,6 +42,10 @@ class Nvml {
   bool usable_ = true;
 };
 
+// nvmlClockType_t
+inline constexpr int kSmClock = 1;
+inline constexpr int kMemoryClock = 2;
+
 /// One GPU as NVML sees it.
 class NvmlDevice {
  public:
@@ -53,8 +55,6 @@ class NvmlDevice {
 
   /// The highest SM clock that the card may boost to.
   std::optional<double> max_sm_clock_hz() const;
-  /// The power is NVML's, which recent devices average over a second.
-  Telemetry telemetry() const;
   /// Adds driver_version, serial, vbios, sm_clock_max_hz, memory_clock_max_hz, pcie_generation, pcie_width, their _max,
   /// power_limit_watts, power_limit_default_watts, persistence_mode and mig_mode, each where it can be read; of the links, in
   /// one direction, pcie_bytes_per_second, nvlink_links (that are up) and nvlink_bytes_per_second, each with its _source; of a
@@ -64,15 +64,22 @@ class NvmlDevice {
   /// container this process may be listed under a number it does not know: ask before it uses the device.
   std::optional<nlohmann::ordered_json> foreign_processes() const;
 
+  /// Calls a function whose first argument is the device; false as Nvml::call.
+  template <class... Arguments>
+  bool call(const char* symbol, Arguments... arguments) const {
+    return handle_ && nvml_->call(symbol, handle_, arguments...);
+  }
+  std::optional<unsigned> number(const char* symbol) const;
+  /// In MHz.
+  std::optional<unsigned> clock(const char* symbol, int domain) const;
+
  private:
   std::optional<std::string> text(const char* symbol) const;
-  std::optional<unsigned> number(const char* symbol) const;
-  std::optional<unsigned> clock(const char* symbol, int domain) const;
   void describe_pcie(nlohmann::ordered_json& details) const;
   void describe_nvlink(nlohmann::ordered_json& details) const;
   void describe_fabric(nlohmann::ordered_json& details) const;
 
-  const Nvml& nvml_;
+  const Nvml* nvml_;
   void* handle_ = nullptr;
 };
 

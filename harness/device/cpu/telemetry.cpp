@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cpu/telemetry.hpp"
+
+#include <utility>
+
+#include "harness/machine/facts.hpp"
+#include "harness/machine/files.hpp"
+
+namespace roofmark::cpu {
+
+CpuTelemetry::CpuTelemetry(std::filesystem::path root, std::vector<int> cores)
+    : root_(std::move(root)), cores_(std::move(cores)) {
+  // intel-rapl:N is a package, intel-rapl:N:M a part of one; AMD's packages have the same name.
+  for (const std::filesystem::path& zone : entries(root_ / "sys/class/powercap", "intel-rapl:")) {
+    const std::string name = zone.filename();
+    if (name.find(':') != name.rfind(':')) continue;
+    const auto maximum = number_in(zone / "max_energy_range_uj"), now = number_in(zone / "energy_uj");
+    if (maximum && now) packages_.push_back({zone / "energy_uj", *maximum, *now});
+  }
+}
+
+std::optional<double> CpuTelemetry::energy_joules() {
+  double sum = 0;
+  for (Package& package : packages_) {
+    const auto now = number_in(package.counter);
+    if (!now) return std::nullopt;
+    if (*now < package.last) package.wraps += package.maximum;
+    package.last = *now;
+    sum += package.wraps + *now;
+  }
+  return packages_.empty() ? std::nullopt : std::optional(sum * 1e-6);
+}
+
+Telemetry CpuTelemetry::read() {
+  Telemetry now;
+  now.sm_clock_hz = current_clock_hz(root_, cores_);
+  now.temperature_celsius = temperature_celsius(root_);
+  now.energy_joules = energy_joules();
+  std::optional<double> milliseconds;
+  for (const int core : cores_) {
+    const auto of_core = number_in(root_ / "sys/devices/system/cpu" / ("cpu" + std::to_string(core)) /
+                                   "thermal_throttle/package_throttle_total_time_ms");
+    milliseconds = std::max(milliseconds, of_core);
+  }
+  if (milliseconds) now.throttled_seconds["thermal"] = *milliseconds * 1e-3;
+  return now;
+}
+
+std::map<std::string, double> CpuTelemetry::counters() {
+  std::map<std::string, double> found;
+  for (const auto& controller : entries(root_ / "sys/devices/system/edac/mc", "mc")) {
+    for (const auto& [id, file] : {std::pair("ecc_corrected", "ce_count"), {"ecc_uncorrected", "ue_count"}}) {
+      if (const auto count = number_in(controller / file)) found[id] += *count;
+    }
+  }
+  return found;
+}
+
+std::string CpuTelemetry::power_kind() { return packages_.empty() ? "" : "from the energy counter"; }
+
+}  // namespace roofmark::cpu

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "harness/device/telemetry.hpp"
+
+namespace roofmark::cpu {
+
+/// A CPU's state as the kernel tells it: cpufreq, RAPL (powercap), thermal_throttle, hwmon, EDAC. `root` is "/", or a copy in
+/// tests.
+class CpuTelemetry final : public TelemetrySource {
+ public:
+  CpuTelemetry(std::filesystem::path root, std::vector<int> cores);
+
+  Telemetry read() override;
+  /// ecc_corrected and ecc_uncorrected, of all memory controllers.
+  std::map<std::string, double> counters() override;
+  /// Reading a core's clock may interrupt it.
+  double period_seconds() const override { return 0.2; }
+  std::string power_kind() override;
+
+ private:
+  /// RAPL's counter of a package, in microjoules; it starts again from 0 at its maximum.
+  struct Package {
+    std::filesystem::path counter;
+    double maximum = 0, last = 0;
+    double wraps = 0;  ///< microjoules before the counter last started again
+  };
+  std::optional<double> energy_joules();
+
+  std::filesystem::path root_;
+  std::vector<int> cores_;
+  std::vector<Package> packages_;
+};
+
+}  // namespace roofmark::cpu

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/sampler.hpp"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace roofmark {
+
+struct Sampler::State {
+  std::shared_ptr<TelemetrySource> source;
+  std::function<double()> seconds;
+  std::chrono::duration<double> patience;
+
+  std::mutex mutex;
+  std::condition_variable wake, answered;
+  std::uint64_t asked = 0, served = 0;  ///< readings that somebody waits for
+  bool asked_counters = false, ready = false, ending = false, ended = false, gave_up = false;
+  std::map<std::string, double> counters;
+  TelemetrySeries series;
+
+  void run();
+  /// Waits for `done`; gives the source up when it does not come.
+  template <class Done>
+  bool wait(std::unique_lock<std::mutex>& lock, const Done& done) {
+    if (gave_up) return false;
+    gave_up = !answered.wait_for(lock, patience, done);
+    return !gave_up;
+  }
+};
+
+void Sampler::State::run() {
+  // The source is asked without the lock: it may never answer.
+  const double period_seconds = source->period_seconds();
+  std::string power = source->power_kind();
+  std::unique_lock lock(mutex);
+  series.period_seconds = period_seconds;
+  series.power = std::move(power);
+  ready = true;
+  answered.notify_all();
+  const std::chrono::duration<double> period(period_seconds);
+  while (!ending) {
+    if (std::exchange(asked_counters, false)) {
+      lock.unlock();
+      auto read = source->counters();
+      lock.lock();
+      counters = std::move(read);
+      ready = true;
+      answered.notify_all();
+      continue;
+    }
+    const std::uint64_t serves = asked;
+    lock.unlock();
+    const double begin = seconds();
+    Telemetry state = source->read();
+    const double middle = (begin + seconds()) / 2;
+    lock.lock();
+    series.readings.push_back({middle, std::move(state)});
+    served = serves;
+    answered.notify_all();
+    wake.wait_for(lock, period, [&] { return ending || asked_counters || asked != served; });
+  }
+  ended = true;
+  answered.notify_all();
+}
+
+Sampler::Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds) {
+  if (!source) return;
+  state_ = std::make_shared<State>();
+  state_->source = std::move(source);
+  state_->seconds = std::move(seconds);
+  state_->patience = std::chrono::duration<double>(patience_seconds);
+  // Signals are for the measuring thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([state = state_] { state->run(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::unique_lock lock(state_->mutex);
+  state_->wait(lock, [this] { return state_->ready; });
+}
+
+Sampler::~Sampler() {
+  if (!state_) return;
+  std::unique_lock lock(state_->mutex);
+  state_->ending = true;
+  state_->wake.notify_all();
+  state_->wait(lock, [this] { return state_->ended; });
+}
+
+Telemetry Sampler::read() {
+  if (!state_) return {};
+  std::unique_lock lock(state_->mutex);
+  const std::uint64_t mine = ++state_->asked;
+  state_->wake.notify_all();
+  if (!state_->wait(lock, [&] { return state_->served >= mine; })) return {};
+  return state_->series.readings.back().state;
+}
+
+std::map<std::string, double> Sampler::counters() {
+  if (!state_) return {};
+  std::unique_lock lock(state_->mutex);
+  state_->ready = false;
+  state_->asked_counters = true;
+  state_->wake.notify_all();
+  if (!state_->wait(lock, [this] { return state_->ready; })) return {};
+  return state_->counters;
+}
+
+std::vector<Reading> Sampler::around(const Span& span) const {
+  if (!state_) return {};
+  const std::lock_guard lock(state_->mutex);
+  const auto found = roofmark::around(state_->series.readings, span);
+  return {found.begin(), found.end()};
+}
+
+TelemetrySeries Sampler::series() const {
+  if (!state_) return {};
+  const std::lock_guard lock(state_->mutex);
+  return state_->series;
+}
+
+bool Sampler::gave_up() const {
+  if (!state_) return false;
+  const std::lock_guard lock(state_->mutex);
+  return state_->gave_up;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/telemetry_summary.hpp"
+
+namespace roofmark {
+
+/// Reads a device's telemetry in a thread of its own: at the source's period, and when it is asked. A source that does not
+/// answer within two seconds is given up: from then on there is no telemetry, and nothing waits for it.
+class Sampler {
+ public:
+  /// `seconds`: the clock of the readings; called from the sampler's thread. Without a source every answer is empty.
+  Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds = 2);
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  /// Takes a reading now and waits for it; its state is also part of the series.
+  Telemetry read();
+  /// The source's counters, read now.
+  std::map<std::string, double> counters();
+  /// The readings so far that tell of a span.
+  std::vector<Reading> around(const Span& span) const;
+  TelemetrySeries series() const;
+  /// The source was given up.
+  bool gave_up() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  ///< shared with the thread, which may be stuck in the driver for ever
+};
+
+}  // namespace roofmark

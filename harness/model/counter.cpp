@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/counter.hpp"
+
+#include <fmt/format.h>
+
+namespace roofmark {
+
+std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices) {
+  std::vector<Finding> findings;
+  for (const CounterChange& change : changes) {
+    const CounterType* const type = find_counter(change.id);
+    const auto worse = change.worse();
+    if (!type || !worse || *worse == 0) continue;
+    const auto rank = static_cast<std::size_t>(change.rank);
+    const std::string whose = rank < devices.size() ? devices[rank] + ": " : std::string();
+    findings.push_back({type->finding,
+                        fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title,
+                                    type->falls ? "fell" : "rose", *worse, *change.before, *change.after),
+                        {}});
+  }
+  return findings;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/model/finding.hpp"
+
+namespace roofmark {
+
+/// A number that a device keeps about its own state, read before and after a run: events since it was set up, or a state that
+/// may get worse.
+struct CounterType {
+  std::string_view id;  ///< in files and profiles
+  FindingKind finding;  ///< of a change for the worse
+  bool falls = false;   ///< it is worse when it falls, as the number of links that are up
+  std::string_view title;
+};
+
+inline constexpr CounterType kCounters[] = {
+    {"ecc_corrected", FindingKind::corrected_errors, false, "corrected memory errors (ECC)"},
+    {"ecc_uncorrected", FindingKind::uncorrected_errors, false, "uncorrected memory errors (ECC)"},
+    {"remapped_rows_corrected", FindingKind::corrected_errors, false, "memory rows remapped after corrected errors"},
+    {"remapped_rows_uncorrected", FindingKind::uncorrected_errors, false, "memory rows remapped after uncorrected errors"},
+    {"remap_pending", FindingKind::uncorrected_errors, false, "memory rows waiting to be remapped"},
+    {"remap_failed", FindingKind::uncorrected_errors, false, "failed remappings of memory rows"},
+    {"retired_pages_corrected", FindingKind::corrected_errors, false, "memory pages retired after corrected errors"},
+    {"retired_pages_uncorrected", FindingKind::uncorrected_errors, false, "memory pages retired after uncorrected errors"},
+    {"xid", FindingKind::xid, false, "driver error reports (Xid)"},
+    {"pcie_replays", FindingKind::link_errors, false, "PCIe replays"},
+    {"pcie_width", FindingKind::link_lost, true, "PCIe lanes in use"},
+    {"nvlink_crc_errors", FindingKind::link_errors, false, "NVLink CRC errors"},
+    {"nvlink_replay_errors", FindingKind::link_errors, false, "NVLink replays"},
+    {"nvlink_recovery_errors", FindingKind::link_errors, false, "NVLink recoveries"},
+    {"nvlink_links", FindingKind::link_lost, true, "NVLinks that are up"},
+    {"fabric_completed", FindingKind::link_lost, true, "memberships of an NVLink fabric"},
+    {"foreign_processes", FindingKind::foreign_process, false, "other processes on the device"},
+};
+
+/// Null for an id that this version does not know.
+constexpr const CounterType* find_counter(std::string_view id) {
+  for (const CounterType& type : kCounters) {
+    if (type.id == id) return &type;
+  }
+  return nullptr;
+}
+
+/// A counter of one device around a run. A value that could not be read is absent.
+struct CounterChange {
+  std::string id;
+  int rank = 0;
+  std::optional<double> before, after;
+
+  /// By how much it got worse; absent where it could not be read, or where it was reset in between.
+  std::optional<double> worse() const {
+    if (!before || !after) return std::nullopt;
+    const CounterType* const type = find_counter(id);
+    if (type && type->falls) return *before > *after ? *before - *after : 0;
+    return *after >= *before ? std::optional(*after - *before) : std::nullopt;
+  }
+};
+
+/// "ecc_uncorrected" ... of each counter that got worse, with what it means; `device` of a rank goes before it.
+std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices);
+
+}  // namespace roofmark

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/telemetry_summary.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace roofmark {
+
+namespace {
+
+using Member = std::optional<double> Telemetry::*;
+
+/// A sum over time, and the time.
+struct Integral {
+  double sum = 0, seconds = 0;
+
+  std::optional<double> mean() const { return seconds > 0 ? std::optional(sum / seconds) : std::nullopt; }
+};
+
+/// Adds the part of the trapezoid between two readings that lies in the span.
+void add_trapezoid(Integral& integral, const Reading& a, const Reading& b, Member member, const Span& span) {
+  const auto &from = a.state.*member, &to = b.state.*member;
+  const double first = std::max(a.seconds, span.first), last = std::min(b.seconds, span.second);
+  if (!from || !to || !(last > first)) return;
+  const auto at = [&](double seconds) { return *from + (*to - *from) * (seconds - a.seconds) / (b.seconds - a.seconds); };
+  integral.sum += (at(first) + at(last)) / 2 * (last - first);
+  integral.seconds += last - first;
+}
+
+Integral integrate(std::span<const Reading> readings, Member member, const Span& span) {
+  Integral integral;
+  for (std::size_t i = 0; i + 1 < readings.size(); ++i) add_trapezoid(integral, readings[i], readings[i + 1], member, span);
+  if (integral.seconds > 0 || readings.empty()) return integral;
+  // A single reading, or none on one side: it stands for the span.
+  for (const Reading& reading : readings) {
+    if (const auto& value = reading.state.*member) return {*value * (span.second - span.first), span.second - span.first};
+  }
+  return integral;
+}
+
+/// The power between the first and the last step of the energy counter.
+std::optional<double> counted_watts(std::span<const Reading> readings) {
+  constexpr int kSteps = 10;  // the ends are known to one step
+  const Reading *first = nullptr, *last = nullptr;
+  int steps = 0;
+  for (std::size_t i = 1; i < readings.size(); ++i) {
+    const auto &before = readings[i - 1].state.energy_joules, &now = readings[i].state.energy_joules;
+    if (!before || !now || *now < *before) return std::nullopt;
+    if (*now == *before) continue;
+    if (!first) first = &readings[i];
+    last = &readings[i];
+    ++steps;
+  }
+  if (steps <= kSteps) return std::nullopt;
+  return (*last->state.energy_joules - *first->state.energy_joules) / (last->seconds - first->seconds);
+}
+
+/// By reason, the share of the time between the readings.
+std::map<std::string, double> throttled_shares(std::span<const Reading> readings) {
+  std::map<std::string, double> shares;
+  if (readings.empty()) return shares;
+  const Reading &first = readings.front(), &last = readings.back();
+  const double seconds = last.seconds - first.seconds;
+  if (!first.state.throttled_seconds.empty() && seconds > 0) {
+    for (const auto& [reason, before] : first.state.throttled_seconds) {
+      const auto after = last.state.throttled_seconds.find(reason);
+      if (after == last.state.throttled_seconds.end() || after->second < before) continue;  // reset in between
+      if (after->second > before) shares[reason] = std::min(1.0, (after->second - before) / seconds);
+    }
+    return shares;
+  }
+  for (const Reading& reading : readings) {
+    for (const std::string& reason : reading.state.throttle_reasons)
+      shares[reason] += 1.0 / static_cast<double>(readings.size());
+  }
+  return shares;
+}
+
+template <class Choose>
+void choose(std::optional<double>& best, const std::optional<double>& value, Choose better) {
+  if (value && (!best || better(*value, *best))) best = value;
+}
+
+}  // namespace
+
+std::span<const Reading> around(const std::vector<Reading>& readings, const Span& span) {
+  const auto earlier = [](const Reading& reading, double seconds) { return reading.seconds < seconds; };
+  auto begin = std::lower_bound(readings.begin(), readings.end(), span.first, earlier);
+  if (begin != readings.begin() && (begin == readings.end() || begin->seconds > span.first)) --begin;
+  auto end = std::lower_bound(begin, readings.end(), span.second, earlier);
+  if (end != readings.end()) ++end;
+  return {begin, end};
+}
+
+std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, const std::vector<Span>& blocks,
+                                          double seconds_per_launch) {
+  TelemetrySummary summary;
+  Integral sm_clock, memory_clock, power;
+  double counted = 0, counted_seconds = 0;
+  bool any = false;
+  for (const Span& block : blocks) {
+    const std::span<const Reading> told = around(readings, block);
+    const double seconds = block.second - block.first;
+    any |= !told.empty();
+    summary.seconds += seconds;
+    for (const auto& [integral, member] : {std::pair(&sm_clock, &Telemetry::sm_clock_hz),
+                                           {&memory_clock, &Telemetry::memory_clock_hz},
+                                           {&power, &Telemetry::power_watts}}) {
+      const Integral part = integrate(told, member, block);
+      integral->sum += part.sum;
+      integral->seconds += part.seconds;
+    }
+    for (const Reading& reading : told) {
+      const Telemetry& state = reading.state;
+      choose(summary.temperature_celsius, state.temperature_celsius, std::greater());
+      choose(summary.memory_temperature_celsius, state.memory_temperature_celsius, std::greater());
+      choose(summary.slowdown_margin_celsius, state.slowdown_margin_celsius, std::less());
+    }
+    if (const auto watts = counted_watts(told)) {
+      counted += *watts * seconds;
+      counted_seconds += seconds;
+    }
+    for (const auto& [reason, share] : throttled_shares(told)) summary.throttled_share[reason] += share * seconds;
+  }
+  if (!any || !(summary.seconds > 0)) return std::nullopt;
+  for (auto& [reason, share] : summary.throttled_share) share /= summary.seconds;
+  summary.sm_clock_hz = sm_clock.mean();
+  summary.memory_clock_hz = memory_clock.mean();
+  summary.power_watts = power.mean();
+  if (summary.power_watts) summary.integrated_joules = *summary.power_watts * summary.seconds;
+  // All blocks are alike: what the counter says of most of the time, it says of all.
+  if (counted_seconds > summary.seconds / 2) summary.energy_joules = counted / counted_seconds * summary.seconds;
+  if (!summary.power_watts && summary.energy_joules) summary.power_watts = *summary.energy_joules / summary.seconds;
+  if (const auto& joules = summary.energy_joules ? summary.energy_joules : summary.integrated_joules) {
+    summary.joules_per_launch = *joules / summary.seconds * seconds_per_launch;
+  }
+  return summary;
+}
+
+bool throttled(const std::vector<Reading>& readings, const Span& span) {
+  return !throttled_shares(around(readings, span)).empty();
+}
+
+}  // namespace roofmark

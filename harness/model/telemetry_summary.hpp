@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/device/telemetry.hpp"
+
+namespace roofmark {
+
+/// A device's state at a time, in seconds since the device was opened.
+struct Reading {
+  double seconds = 0;
+  Telemetry state;
+};
+
+/// All readings of a run, in the order of their times.
+struct TelemetrySeries {
+  double period_seconds = 0;
+  std::string power;  ///< TelemetrySource::power_kind
+  std::vector<Reading> readings;
+};
+
+/// Start and end, in seconds since the device was opened.
+using Span = std::pair<double, double>;
+
+/// What a device did over the blocks of a record.
+struct TelemetrySummary {
+  double seconds = 0;                                                     ///< of the blocks
+  std::optional<double> sm_clock_hz, memory_clock_hz, power_watts;        ///< means over time
+  std::optional<double> temperature_celsius, memory_temperature_celsius;  ///< the highest
+  std::optional<double> slowdown_margin_celsius;                          ///< the lowest
+  /// Over the blocks, by the device's counter; absent where the counter did not advance often enough to be read off.
+  std::optional<double> energy_joules;
+  std::optional<double> integrated_joules;  ///< over the blocks, from the power
+  std::optional<double> joules_per_launch;  ///< by the counter or, without one, from the power
+  /// By reason, the share of the blocks' time in which it lowered the clock. Empty: none did.
+  std::map<std::string, double> throttled_share;
+};
+
+/// The readings that tell of a span: those in it and, beside each end, the nearest.
+std::span<const Reading> around(const std::vector<Reading>& readings, const Span& span);
+
+/// `seconds_per_launch`: the median. Nothing where no reading tells of the blocks.
+std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, const std::vector<Span>& blocks,
+                                          double seconds_per_launch);
+
+/// Whether a reason lowered the clock in the span.
+bool throttled(const std::vector<Reading>& readings, const Span& span);
+
+}  // namespace roofmark

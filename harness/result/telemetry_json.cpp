@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/telemetry_json.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/result/fields.hpp"
+
+namespace roofmark {
+
+namespace {
+
+struct Column {
+  const char* key;
+  std::optional<double> Telemetry::*member;
+};
+constexpr Column kColumns[] = {{"sm_clock_hz", &Telemetry::sm_clock_hz},
+                               {"memory_clock_hz", &Telemetry::memory_clock_hz},
+                               {"power_watts", &Telemetry::power_watts},
+                               {"energy_joules", &Telemetry::energy_joules},
+                               {"temperature_celsius", &Telemetry::temperature_celsius},
+                               {"memory_temperature_celsius", &Telemetry::memory_temperature_celsius},
+                               {"slowdown_margin_celsius", &Telemetry::slowdown_margin_celsius},
+                               {"utilization", &Telemetry::utilization},
+                               {"pcie_in_bytes", &Telemetry::pcie_in_bytes},
+                               {"pcie_out_bytes", &Telemetry::pcie_out_bytes},
+                               {"nvlink_in_bytes", &Telemetry::nvlink_in_bytes},
+                               {"nvlink_out_bytes", &Telemetry::nvlink_out_bytes}};
+
+/// `Of` is TelemetrySummary, const when it is written.
+template <class Of, class Field>
+void visit_summary(Of& summary, const Field& field) {
+  field("sm_clock_hz", summary.sm_clock_hz);
+  field("memory_clock_hz", summary.memory_clock_hz);
+  field("power_watts", summary.power_watts);
+  field("temperature_celsius", summary.temperature_celsius);
+  field("memory_temperature_celsius", summary.memory_temperature_celsius);
+  field("slowdown_margin_celsius", summary.slowdown_margin_celsius);
+  field("energy_joules", summary.energy_joules);
+  field("integrated_joules", summary.integrated_joules);
+  field("joules_per_launch", summary.joules_per_launch);
+}
+
+}  // namespace
+
+Json to_json(const Telemetry& telemetry) {
+  Json json = Json::object();
+  for (const Column& column : kColumns) put(json, column.key, telemetry.*column.member);
+  json["throttle_reasons"] = telemetry.throttle_reasons;
+  return json;
+}
+
+Telemetry telemetry_from_json(const Json& json) {
+  Telemetry telemetry;
+  for (const Column& column : kColumns) get(json, column.key, telemetry.*column.member);
+  telemetry.throttle_reasons = json.at("throttle_reasons").get<std::vector<std::string>>();
+  return telemetry;
+}
+
+Json to_json(const TelemetrySummary& summary) {
+  Json json = {{"seconds", summary.seconds}};
+  visit_summary(summary, put_into(json));
+  json["throttled_share"] = Json::object();
+  for (const auto& [reason, share] : summary.throttled_share) json["throttled_share"][reason] = share;
+  return json;
+}
+
+TelemetrySummary telemetry_summary_from_json(const Json& json) {
+  TelemetrySummary summary;
+  summary.seconds = json.at("seconds").get<double>();
+  visit_summary(summary, get_from(json));
+  for (const auto& [reason, share] : json.at("throttled_share").items()) summary.throttled_share[reason] = share.get<double>();
+  return summary;
+}
+
+Json to_json(const TelemetrySeries& series) {
+  std::vector<Column> columns;
+  std::copy_if(std::begin(kColumns), std::end(kColumns), std::back_inserter(columns), [&](const Column& column) {
+    return std::any_of(series.readings.begin(), series.readings.end(),
+                       [&](const Reading& reading) { return (reading.state.*column.member).has_value(); });
+  });
+  Json names = {"seconds"}, rows = Json::array(), reasons = Json::array();
+  for (const Column& column : columns) names.push_back(column.key);
+  const std::vector<std::string>* last = nullptr;
+  for (const Reading& reading : series.readings) {
+    Json row = {reading.seconds};
+    for (const Column& column : columns) {
+      const auto& value = reading.state.*column.member;
+      row.push_back(value ? Json(*value) : Json());
+    }
+    rows.push_back(std::move(row));
+    const std::vector<std::string>& now = reading.state.throttle_reasons;
+    if (last ? now != *last : !now.empty()) {
+      Json change = {reading.seconds};
+      for (const std::string& reason : now) change.push_back(reason);
+      reasons.push_back(std::move(change));
+    }
+    last = &now;
+  }
+  Json json = {{"period_seconds", series.period_seconds}};
+  put(json, "power", series.power);
+  json["columns"] = std::move(names);
+  json["rows"] = std::move(rows);
+  json["reasons"] = std::move(reasons);
+  return json;
+}
+
+TelemetrySeries telemetry_series_from_json(const Json& json) {
+  TelemetrySeries series;
+  series.period_seconds = json.at("period_seconds").get<double>();
+  get(json, "power", series.power);
+  const auto names = json.at("columns").get<std::vector<std::string>>();
+  const Json& reasons = json.at("reasons");
+  std::size_t change = 0;
+  std::vector<std::string> now;
+  for (const Json& row : json.at("rows")) {
+    Reading& reading = series.readings.emplace_back();
+    reading.seconds = row.at(0).get<double>();
+    for (std::size_t i = 1; i < names.size(); ++i) {
+      for (const Column& column : kColumns) {
+        if (names[i] == column.key && !row.at(i).is_null()) reading.state.*column.member = row.at(i).get<double>();
+      }
+    }
+    for (; change < reasons.size() && reasons.at(change).at(0).get<double>() <= reading.seconds; ++change) {
+      now.clear();
+      for (std::size_t i = 1; i < reasons.at(change).size(); ++i) now.push_back(reasons.at(change).at(i).get<std::string>());
+    }
+    reading.state.throttle_reasons = now;
+  }
+  return series;
+}
+
+Json to_json(const std::vector<CounterChange>& counters) {
+  Json json = Json::array();
+  for (const CounterChange& counter : counters) {
+    Json entry = {{"id", counter.id}, {"rank", counter.rank}};
+    put(entry, "before", counter.before);
+    put(entry, "after", counter.after);
+    put(entry, "worse", counter.worse());
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
+std::vector<CounterChange> counters_from_json(const Json& json) {
+  std::vector<CounterChange> counters;
+  for (const Json& entry : json) {
+    CounterChange& counter = counters.emplace_back();
+    counter.id = entry.at("id").get<std::string>();
+    counter.rank = entry.at("rank").get<int>();
+    get(entry, "before", counter.before);
+    get(entry, "after", counter.after);
+  }
+  return counters;
+}
+
+}  // namespace roofmark

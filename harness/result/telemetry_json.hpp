@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/machine/json.hpp"
+#include "harness/model/counter.hpp"
+#include "harness/model/telemetry_summary.hpp"
+
+namespace roofmark {
+
+// Each reader throws what nlohmann::json throws for a file of another form.
+
+Json to_json(const Telemetry& telemetry);
+Telemetry telemetry_from_json(const Json& json);
+
+Json to_json(const TelemetrySummary& summary);
+TelemetrySummary telemetry_summary_from_json(const Json& json);
+
+/// A table: a row per reading, a column per value that any reading has; the throttle reasons apart, a row per change.
+Json to_json(const TelemetrySeries& series);
+TelemetrySeries telemetry_series_from_json(const Json& json);
+
+Json to_json(const std::vector<CounterChange>& counters);
+std::vector<CounterChange> counters_from_json(const Json& json);
+
+}  // namespace roofmark
