@@ -52,7 +52,7 @@ std::string how_long(const Check& check, double timed_seconds) {
 }
 
 /// Applies the limit of a rule to one value.
-Check decide(const Rule& rule, const Reading& reading) {
+Check decide(const Rule& rule, const RuleReading& reading) {
   Check check = check_of(rule);
   const Scale scale = type_of(rule.quantity).scale;
   check.of = reading.of;
@@ -252,7 +252,7 @@ class Judge {
       const Evidence& run = *place.evidence;
       if (rule.per == Subject::node && !all_on(run, node)) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
-      for (Reading& reading : readings(rule, run, index)) {
+      for (RuleReading& reading : readings(rule, run, index)) {
         if (reading.record && reading.value && rule.quantity == Quantity::differing_bits) {
           *reading.value += differing_elsewhere(*reading.record);
         }
@@ -278,7 +278,7 @@ class Judge {
       if (node.empty() || device(label).node == node) uuids.insert(device(label).uuid);
     }
     uuids.erase("");
-    Reading reading;
+    RuleReading reading;
     reading.value = static_cast<double>(uuids.size());
     add(decide(rule, reading), node, "", "");
   }

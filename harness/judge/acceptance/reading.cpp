@@ -73,7 +73,7 @@ const Ceiling* doubtful(const Work& work, const Roofline& roofline) {
 
 /// Sets the value, and an interval from the 95 % interval of the time, of a quantity that is `at_median` at the median time and
 /// falls as the time rises, or rises with it.
-void set_by_time(Reading& reading, const Summary& summary, double at_median, bool falls) {
+void set_by_time(RuleReading& reading, const Summary& summary, double at_median, bool falls) {
   reading.value = at_median;
   reading.lacks_interval = !summary.interval_low || !summary.interval_high;
   if (reading.lacks_interval) return;
@@ -82,7 +82,7 @@ void set_by_time(Reading& reading, const Summary& summary, double at_median, boo
   reading.high = at(falls ? *summary.interval_low : *summary.interval_high);
 }
 
-void read_share(Reading& reading, const Record& record, Quantity quantity, const Roofline& roofline) {
+void read_share(RuleReading& reading, const Record& record, Quantity quantity, const Roofline& roofline) {
   const auto share = share_of(record, quantity, roofline);
   if (!share) {
     reading.why_not = quantity == Quantity::of_theoretical_clock ? "a ceiling or the clock during the case is not known"
@@ -109,7 +109,7 @@ void read_share(Reading& reading, const Record& record, Quantity quantity, const
   }
 }
 
-void read_rate(Reading& reading, const Record& record) {
+void read_rate(RuleReading& reading, const Record& record) {
   const Resource* bound = nullptr;
   for (const Phase& phase : record.work.phases) {
     for (const Demand& demand : phase) {
@@ -132,9 +132,9 @@ double differing(const Record& record, std::optional<std::size_t> device) {
   return static_cast<double>(std::count(ranks.begin(), ranks.end(), static_cast<int>(*device)));
 }
 
-Reading read_record(const Rule& rule, const Record& record, double timed_seconds, const Roofline& roofline,
-                    std::optional<std::size_t> device) {
-  Reading reading;
+RuleReading read_record(const Rule& rule, const Record& record, double timed_seconds, const Roofline& roofline,
+                        std::optional<std::size_t> device) {
+  RuleReading reading;
   reading.of = record.name;
   reading.record = &record;
   if (record.status != Status::ok) {
@@ -188,8 +188,8 @@ Reading read_record(const Rule& rule, const Record& record, double timed_seconds
   return reading;
 }
 
-Reading read_run(const Rule& rule, const Evidence& evidence) {
-  Reading reading;
+RuleReading read_run(const Rule& rule, const Evidence& evidence) {
+  RuleReading reading;
   std::vector<std::string> counted;
   switch (rule.quantity) {
     case Quantity::results:
@@ -229,8 +229,8 @@ Reading read_run(const Rule& rule, const Evidence& evidence) {
 
 }  // namespace
 
-std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
-  std::vector<Reading> all;
+std::vector<RuleReading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
+  std::vector<RuleReading> all;
   std::string unsupported;
   if (type_of(rule.quantity).basis == Basis::run) return {read_run(rule, evidence)};
   const std::regex cases(rule.cases);
@@ -254,7 +254,7 @@ std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::o
     case Basis::ceiling:
       for (const Ceiling& ceiling : evidence.analysis.roofline.ceilings()) {
         if (ceiling.first_by.empty() || !matches(ceiling.first_by)) continue;
-        Reading& reading = all.emplace_back();
+        RuleReading& reading = all.emplace_back();
         reading.of = ceiling.first_by;
         if (const auto drift = ceiling.drift()) {
           reading.value = std::abs(*drift);
@@ -266,7 +266,7 @@ std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::o
     case Basis::comparison:
       for (const ComparisonResult& result : evidence.analysis.comparisons) {
         if (!matches(result.comparison.numerator)) continue;
-        Reading& reading = all.emplace_back();
+        RuleReading& reading = all.emplace_back();
         reading.of = fmt::format("{}: {}", result.comparison.name, result.comparison.numerator);
         reading.value = result.ratio;
         reading.low = result.low;

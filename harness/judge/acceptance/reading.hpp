@@ -11,7 +11,7 @@
 namespace roofmark {
 
 /// One value of a rule's quantity, or why there is none.
-struct Reading {
+struct RuleReading {
   std::string of;                  ///< the case, ceiling or comparison; of a count, the first of what is counted
   const Record* record = nullptr;  ///< of Basis::record
   std::optional<double> value, low, high;
@@ -26,7 +26,7 @@ struct Reading {
 
 /// The values of a rule's quantity in one run that a device of it gave alone (`device` is its index), or that all took part in.
 /// What this kind of device cannot do counts only where it is all that matches: then it is one reading without a value.
-std::vector<Reading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device);
+std::vector<RuleReading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device);
 
 /// "80.0 %", "3.35 TB/s"
 std::string format_value(double value, Scale scale, Unit unit);
