@@ -20,6 +20,8 @@ struct Telemetry {
   std::vector<std::string> throttle_reasons;  ///< that lower the clock now: "power cap", "thermal", ...
   /// By the same names, how long each has lowered the clock: counters that only grow. Empty where the device keeps none.
   std::map<std::string, double> throttled_seconds;
+
+  bool operator==(const Telemetry&) const = default;
 };
 
 /// Reads a device's state, beside a Device and in another thread than its own. No function throws.

@@ -24,6 +24,7 @@ struct Sampler::State {
   bool asked_counters = false, ready = false, ending = false, ended = false, gave_up = false;
   std::map<std::string, double> counters;
   TelemetrySeries series;
+  Telemetry latest;
 
   void run();
   /// Waits for `done`; gives the source up when it does not come.
@@ -61,7 +62,8 @@ void Sampler::State::run() {
     Telemetry state = source->read();
     const double middle = (begin + seconds()) / 2;
     lock.lock();
-    series.readings.push_back({middle, std::move(state)});
+    latest = state;
+    if (state != Telemetry()) series.readings.push_back({middle, std::move(state)});  // one that says nothing is none
     served = serves;
     answered.notify_all();
     wake.wait_for(lock, period, [&] { return ending || asked_counters || asked != served; });
@@ -100,7 +102,7 @@ Telemetry Sampler::read() {
   const std::uint64_t mine = ++state_->asked;
   state_->wake.notify_all();
   if (!state_->wait(lock, [&] { return state_->served >= mine; })) return {};
-  return state_->series.readings.back().state;
+  return state_->latest;
 }
 
 std::map<std::string, double> Sampler::counters() {
