@@ -10,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "harness/result/json_text.hpp"
+
 namespace roofmark {
 
 namespace {
@@ -72,7 +74,7 @@ Run read_journal(const std::filesystem::path& path, int& skipped) {
   std::string line;
   while (std::getline(file, line)) {
     try {
-      const Json json = Json::parse(line);
+      const Json json = JsonText(line).value();
       if (json.contains("header") && !has_header) {
         check_schema_version(json.at("header"), path);
         run.header = header_from_json(json.at("header"));

@@ -58,16 +58,20 @@ Json to_json(const Measurement& m) {
       put(entry, "power_watts", times->power_watts);
     }
   }
-  // Objects keep their order in a vector: a reference into one holds only until its next member is added.
-  Json& samples = json["samples"];
-  for (const char* key : {"start", "seconds", "host_seconds", "block", "throttled"}) samples[key] = Json::array();
+  Json::array_t start, seconds, host_seconds, block_of, throttled;
+  for (Json::array_t* values : {&start, &seconds, &host_seconds, &block_of, &throttled}) values->reserve(m.samples.size());
   for (const Sample& sample : m.samples) {
-    samples["start"].push_back(sample.start_seconds);
-    samples["seconds"].push_back(sample.seconds);
-    samples["host_seconds"].push_back(sample.host_seconds);
-    samples["block"].push_back(sample.block);
-    samples["throttled"].push_back(sample.throttled);
+    start.emplace_back(sample.start_seconds);
+    seconds.emplace_back(sample.seconds);
+    host_seconds.emplace_back(sample.host_seconds);
+    block_of.emplace_back(sample.block);
+    throttled.emplace_back(sample.throttled);
   }
+  json["samples"] = {{"start", std::move(start)},
+                     {"seconds", std::move(seconds)},
+                     {"host_seconds", std::move(host_seconds)},
+                     {"block", std::move(block_of)},
+                     {"throttled", std::move(throttled)}};
   Json& blocks = json["blocks"] = Json::array();
   for (const Block& block : m.blocks) {
     Json entry = {{"start", block.span.first},
@@ -114,10 +118,12 @@ Measurement measurement_from_json(const Json& json) {
     m.ranks.emplace_back(times);
   }
   const Json& samples = json.at("samples");
-  for (std::size_t i = 0; i < samples.at("seconds").size(); ++i) {
-    m.samples.push_back({samples.at("start").at(i).get<double>(), samples.at("seconds").at(i).get<double>(),
-                         samples.at("host_seconds").at(i).get<double>(), samples.at("block").at(i).get<int>(),
-                         samples.at("throttled").at(i).get<bool>()});
+  const Json &start = samples.at("start"), &seconds = samples.at("seconds"), &host_seconds = samples.at("host_seconds"),
+             &block_of = samples.at("block"), &throttled = samples.at("throttled");
+  m.samples.reserve(seconds.size());
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    m.samples.push_back({start.at(i).get<double>(), seconds.at(i).get<double>(), host_seconds.at(i).get<double>(),
+                         block_of.at(i).get<int>(), throttled.at(i).get<bool>()});
   }
   for (const Json& block : json.at("blocks")) {
     Block read{{block.at("start").get<double>(), block.at("end").get<double>()},

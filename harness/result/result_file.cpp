@@ -12,12 +12,12 @@
 #include <ctime>
 #include <fstream>
 #include <iomanip>
-#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "harness/result/journal.hpp"
+#include "harness/result/json_text.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 
@@ -31,7 +31,11 @@ std::string read_text(const fs::path& path) {
   if (fs::is_directory(path)) throw ReadError(path.string() + " is a folder, not a file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text;
+  if (fs::is_regular_file(path)) text.reserve(fs::file_size(path));
+  std::array<char, 1 << 16> part;
+  while (file.read(part.data(), part.size()), file.gcount() > 0)
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) throw ReadError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
   return text;
 }
@@ -48,11 +52,15 @@ bool follows_from_records(const Json& finding) {
   return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id;
 }
 
-Run run_of(const Json& json) {
+constexpr std::string_view kRecords[] = {"benchmarks", "unmeasured"};
+
+/// The run of a file. `json` is its value without the elements of kRecords; `real_times` gets the time of each record that
+/// readers of Google Benchmark's format see, in microseconds.
+Run run_of(const Json& json, const JsonText& text, std::vector<Json>& real_times) {
   Run run;
-  Json header = json;
-  for (const char* key :
-       {"complete", "interrupted", "finished_utc", "wall_time", "benchmarks", "unmeasured", "comparisons", "communication"}) {
+  Json header = json, footer = json;
+  for (const char* key : {"complete", "interrupted", "finished_utc", "wall_time", "telemetry", "counters", "benchmarks",
+                          "unmeasured", "comparisons", "communication"}) {
     header.erase(key);
   }
   // Those that follow from the records are found again. Which part had the others makes no difference to a reader.
@@ -60,21 +68,22 @@ Run run_of(const Json& json) {
   findings.erase(
       std::remove_if(findings.begin(), findings.end(), [](const Json& finding) { return follows_from_records(finding); }),
       findings.end());
+  footer["findings"] = Json::array();
   run.header = header_from_json(header);
-  for (const char* key : {"benchmarks", "unmeasured"}) {
-    for (const Json& entry : json.at(key)) run.records.push_back(record_from_json(entry.at("roofmark")));
+  for (const std::string_view key : kRecords) {
+    text.for_each(key, [&](const Json& entry) {
+      run.records.push_back(record_from_json(entry.at("roofmark")));
+      real_times.push_back(entry.value("real_time", Json()));
+    });
   }
   for (const Json& comparison : json.at("comparisons")) run.comparisons.push_back(comparison_from_json(comparison));
-  if (json.contains("finished_utc")) {
-    Json footer = json;
-    footer["findings"] = Json::array();
-    run.footer = footer_from_json(footer);
-  }
+  if (footer.contains("finished_utc")) run.footer = footer_from_json(footer);
   return run;
 }
 
 /// Throws where the file does not hold what its journal holds.
-void hold_against_journal(const fs::path& path, const Json& json, const Run& journal) {
+void hold_against_journal(const fs::path& path, const Json& json, const Run& run, const std::vector<Json>& real_times,
+                          const Run& journal) {
   const auto refuse = [&](const std::string& what) {
     throw ReadError(
         fmt::format("{} and its journal differ: {}; one of them was edited, or they are not of one run", path.string(), what));
@@ -82,22 +91,20 @@ void hold_against_journal(const fs::path& path, const Json& json, const Run& jou
   for (const char* key : {"started_utc", "suite", "seed", "device", "host", "build", "arguments"}) {
     if (json.at(key) != journal.header.facts.value(key, Json())) refuse(key);
   }
-  std::multimap<std::string, Json> recorded;
-  for (const Record& record : journal.records) recorded.emplace(record.name, measured_part(record));
-  std::size_t found = 0;
-  for (const char* key : {"benchmarks", "unmeasured"}) {
-    for (const Json& entry : json.at(key)) {
-      const Record record = record_from_json(entry.at("roofmark"));
-      const Json measured = measured_part(record);
-      const auto [first, last] = recorded.equal_range(record.name);
-      if (std::none_of(first, last, [&](const auto& one) { return one.second == measured; })) refuse(record.name);
-      if (record.status == Status::ok && entry.at("real_time").get<double>() != record.measurement->summary.median * 1e6) {
-        refuse(record.name + " (real_time)");
-      }
-      ++found;
+  std::multimap<std::pair<std::string, int>, const Record*> recorded;
+  for (const Record& record : journal.records) recorded.emplace(std::pair(record.name, record.pass), &record);
+  for (std::size_t i = 0; i < run.records.size(); ++i) {
+    const Record& record = run.records[i];
+    const Json measured = measured_part(record);
+    const auto [first, last] = recorded.equal_range({record.name, record.pass});
+    if (std::none_of(first, last, [&](const auto& one) { return measured_part(*one.second) == measured; })) refuse(record.name);
+    if (record.status == Status::ok && real_times[i].get<double>() != record.measurement->summary.median * 1e6) {
+      refuse(record.name + " (real_time)");
     }
   }
-  if (found != journal.records.size()) refuse(fmt::format("{} results, {} in the journal", found, journal.records.size()));
+  if (run.records.size() != journal.records.size()) {
+    refuse(fmt::format("{} results, {} in the journal", run.records.size(), journal.records.size()));
+  }
 }
 
 std::optional<double> seconds_since_1970(const std::string& utc) {
@@ -122,10 +129,13 @@ ResultFile read(const fs::path& path) {
   } else {
     file.not_held.push_back(fmt::format("no {} beside it", sum.filename().string()));
   }
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw ReadError(path.string() + " is cut short, or is not JSON");
+  const JsonText parsed(text);
+  const Json json = parsed.value(kRecords);
   if (!json.is_object() || !json.contains("schema_version")) throw ReadError(path.string() + " is no result of roofmark");
   check_schema_version(json, path);
+  // Of the file, which its checksum covers, and never of the journal, which has none.
+  std::vector<Json> real_times;
+  file.run = run_of(json, parsed, real_times);
 
   fs::path journal = path;
   journal.replace_extension(".jsonl");
@@ -133,12 +143,10 @@ ResultFile read(const fs::path& path) {
     int skipped = 0;
     const Run recorded = read_journal(journal, skipped);
     if (skipped > 0) throw ReadError(fmt::format("{}: {} lines cannot be read", journal.string(), skipped));
-    hold_against_journal(path, json, recorded);
+    hold_against_journal(path, json, file.run, real_times, recorded);
   } else {
     file.not_held.push_back(fmt::format("no journal {} beside it", journal.filename().string()));
   }
-  // Of the file, which its checksum covers, and never of the journal, which has none.
-  file.run = run_of(json);
   constexpr std::size_t kLongest = 1000;  // a regular expression over a longer name could exhaust the stack
   std::set<std::pair<std::string, int>> names;
   for (const Record& record : file.run.records) {

@@ -119,6 +119,32 @@ TEST_F(ResultFolder, AnEditedFileIsRefusedByItsChecksumAndElseByItsJournal) {
   EXPECT_THAT(refusal(), HasSubstr("and its journal differ: device"));
 }
 
+TEST_F(ResultFolder, AnEditedHeaderOfTheJournalIsRefused) {
+  const fs::path journal = folder_ / "result.jsonl";
+  std::ifstream file(journal, std::ios::binary);
+  std::string lines{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t at = lines.find("NVIDIA H200");
+  ASSERT_NE(at, std::string::npos);
+  std::ofstream(journal, std::ios::binary | std::ios::trunc) << lines.replace(at, 11, "NVIDIA B200");
+  EXPECT_THAT(refusal(), HasSubstr("and its journal differ: device"));
+}
+
+TEST_F(ResultFolder, AnEditedSampleIsRefusedByTheJournal) {
+  remove("result.json.sha256");
+  Json json = Json::parse(text());
+  json["benchmarks"][0]["roofmark"]["measurement"]["samples"]["host_seconds"][3] = 0.5;
+  overwrite(json.dump());
+  EXPECT_THAT(refusal(), HasSubstr("and its journal differ: stream/copy"));
+}
+
+TEST_F(ResultFolder, ARealTimeThatIsNotTheMedianIsRefused) {
+  remove("result.json.sha256");
+  Json json = Json::parse(text());
+  json["benchmarks"][0]["real_time"] = 1;
+  overwrite(json.dump());
+  EXPECT_THAT(refusal(), HasSubstr("(real_time)"));
+}
+
 TEST_F(ResultFolder, AFasterTimeIsRefusedByTheJournal) {
   remove("result.json.sha256");
   replace("\"median\":0.001", "\"median\":0.0005");
@@ -131,6 +157,35 @@ TEST_F(ResultFolder, AMissingResultIsRefusedByTheJournal) {
   json["unmeasured"].erase(0);
   overwrite(json.dump());
   EXPECT_THAT(refusal(), HasSubstr("1 results, 2 in the journal"));
+}
+
+TEST_F(ResultFolder, WhatIsNoResultIsRefusedInOneLine) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  const std::string whole = text();
+  const auto refused = [&](const std::string& text) {
+    overwrite(text);
+    const std::string line = refusal();
+    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+    EXPECT_THAT(line, testing::StartsWith(path().string()));
+    return line;
+  };
+  const auto with = [&](const std::string& member) { return whole.substr(0, whole.size() - 1) + "," + member + "}"; };
+  EXPECT_THAT(refused(""), HasSubstr("is damaged: it is empty"));
+  EXPECT_THAT(refused(whole.substr(0, whole.size() / 2)), HasSubstr("is damaged: it is cut short"));
+  EXPECT_THAT(refused("\xEF\xBB\xBF" + whole), HasSubstr("byte order mark"));
+  EXPECT_THAT(refused(with("\"more\":\"\xff\"")), HasSubstr("is not UTF-8"));
+  EXPECT_THAT(refused(with("\"suite\":\"full\"")), HasSubstr("two members \"suite\""));
+  EXPECT_THAT(refused(with("\"more\":1e999")), HasSubstr("out of range"));
+  EXPECT_THAT(refused(with("\"more\":" + std::string(5000, '[') + std::string(5000, ']'))), HasSubstr("1024 levels"));
+  EXPECT_THAT(refused("[]"), HasSubstr("is no result of roofmark"));
+  Json json = Json::parse(whole);
+  json["unmeasured"] = 3;
+  EXPECT_THAT(refused(json.dump()), HasSubstr("it has no array 'unmeasured'"));
+  json.erase("unmeasured");
+  EXPECT_THAT(refused(json.dump()), HasSubstr("it has no array 'unmeasured'"));
+  overwrite(with("\"more\":18446744073709551615"));
+  EXPECT_EQ(refusal(), "read");
 }
 
 TEST_F(ResultFolder, DamageIsReadOrRefusedNeverMore) {

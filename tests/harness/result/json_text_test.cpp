@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/json_text.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "harness/result/run_json.hpp"
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::HasSubstr;
+
+Json value(const std::string& text) { return JsonText(text).value(); }
+
+std::string refused(const std::string& text) {
+  try {
+    value(text);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "read";
+}
+
+/// What a run writes: numbers of every magnitude, escapes, nested arrays, members without order.
+std::string result_text() {
+  roofmark::Run run;
+  run.header.facts = {{"schema_version", 2},
+                      {"seed", 18446744073709551615u},
+                      {"offset", -9223372036854775807 - 1},
+                      {"host", {{"name", "n\u00f6de \"7\"\\\n\t\x01"}, {"numa", {{0, 1}, Json::array(), Json::object()}}}},
+                      {"none", nullptr}};
+  run.records = {ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3),
+                 ok_record("gemm", "", {{{{resource::fp32_fma, 1.0 / 3}}}}, 4.9e-324)};
+  std::mt19937_64 random(3);
+  for (Record& record : run.records) {
+    for (Sample& sample : record.measurement->samples) {
+      sample.seconds = std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 200) - 150);
+    }
+  }
+  const Conclusions conclusions = conclude(run);
+  return to_json(run, conclusions).dump(1);
+}
+
+TEST(JsonText, GivesTheValuesOfNlohmannsParser) {
+  const std::string text = result_text();
+  EXPECT_EQ(value(text).dump(), Json::parse(text).dump());
+  for (const char* number : {"0", "-0.0", "1.0", "1E5", "0.1e1", "1e-400", "5e-324", "2.2250738585072011e-308",
+                             "18446744073709551615", "-9223372036854775808", "100000000000000000000.0"}) {
+    const Json read = value(number), expected = Json::parse(number);
+    EXPECT_EQ(read.dump(), expected.dump()) << number;
+    EXPECT_EQ(read.type(), expected.type()) << number;
+  }
+}
+
+TEST(JsonText, ElementsAreHandedOverInOrderAndLeftOut) {
+  const JsonText text(R"({"a": [1, {"b": [2]}, 3], "c": [4], "d": 5})");
+  constexpr std::array<std::string_view, 2> kNames = {"a", "d"};
+  EXPECT_EQ(text.value(kNames).dump(), R"({"a":[],"c":[4],"d":5})");
+  std::vector<std::string> elements;
+  text.for_each("a", [&](const Json& element) { elements.push_back(element.dump()); });
+  EXPECT_THAT(elements, testing::ElementsAre("1", R"({"b":[2]})", "3"));
+  EXPECT_THROW(text.for_each("d", [](const Json&) {}), std::invalid_argument);
+  EXPECT_THROW(text.for_each("e", [](const Json&) {}), std::invalid_argument);
+  EXPECT_THROW(JsonText("3").for_each("a", [](const Json&) {}), std::invalid_argument);
+}
+
+TEST(JsonText, SaysInALineWhyATextIsRefused) {
+  EXPECT_EQ(refused(""), "it is empty");
+  EXPECT_EQ(refused(" \n"), "it is empty");
+  for (const char* cut : {"{", "[1, 2", "{\"a\": 1}}", "[1,]", "{\"a\" 1}", "[1] 2", "nul", "[NaN]", "[\"\x01\"]", "\"\\x\"",
+                          "[\"\\ud800\"]", "[\"\\udc00\"]"}) {
+    EXPECT_EQ(refused(cut), "it is cut short, or is not JSON") << cut;
+  }
+  EXPECT_EQ(refused("\xEF\xBB\xBF{}"), "it begins with a byte order mark");
+  EXPECT_EQ(refused("[\"\xff\"]"), "it is not UTF-8");
+  EXPECT_EQ(refused("[\"\xed\xa0\x80\"]"), "it is not UTF-8");  // half of a surrogate pair
+  EXPECT_EQ(refused(R"({"a": 1, "b": 2, "\u0061": 3})"), R"(an object has two members "a")");
+  EXPECT_EQ(refused(R"([{"b": {"a\n": 1, "a\n": 1}}])"), R"(an object has two members "a\n")");
+  EXPECT_EQ(refused(std::string(1000, '[') + std::string(1000, ']')), "read");
+  EXPECT_EQ(refused(std::string(2000, '[') + std::string(2000, ']')), "it has more than 1024 levels");
+  for (const char* number : {"[18446744073709551616]", "[-9223372036854775809]", "[1e999]", "[01]", "[-]"}) {
+    EXPECT_EQ(refused(number), "it has a number that is malformed or out of range") << number;
+  }
+}
+
+TEST(JsonText, OfADamagedTextNothingElseIsReadThanByNlohmannsParser) {
+  const std::string whole = result_text();
+  std::mt19937 random(5);
+  int read = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string damaged = whole;
+    for (int i = 0; i <= round % 3; ++i) {
+      damaged[random() % damaged.size()] = round % 2 == 0 ? static_cast<char>(random()) : "0-9\"{}[],:eE.+\\u"[random() % 16];
+    }
+    const Json expected = Json::parse(damaged, nullptr, false);
+    if (const std::string why = refused(damaged); why == "read") {
+      ++read;
+      EXPECT_EQ(value(damaged).dump(), expected.dump());
+    } else if (why == "it is cut short, or is not JSON" || why == "it is not UTF-8") {
+      EXPECT_TRUE(expected.is_discarded()) << why;
+    }
+  }
+  EXPECT_GT(read, 50);
+}
+
+}  // namespace
+}  // namespace roofmark
