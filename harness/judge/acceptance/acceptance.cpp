@@ -218,15 +218,16 @@ class Judge {
   // --- The profile's rules.
 
   void apply(const Rule& rule) {
+    NameSearch cases(rule.cases);
     switch (rule.per) {
       case Subject::gpu:
-        for (const auto& [label, places] : places_) judge_subject(rule, device(label).node, label, places);
+        for (const auto& [label, places] : places_) judge_subject(rule, cases, device(label).node, label, places);
         break;
       case Subject::node:
-        for (const auto& [node, devices] : nodes_) judge_subject(rule, node, "", runs_of(node));
+        for (const auto& [node, devices] : nodes_) judge_subject(rule, cases, node, "", runs_of(node));
         break;
       case Subject::delivery:
-        judge_subject(rule, "", "", runs_of(""));
+        judge_subject(rule, cases, "", "", runs_of(""));
     }
   }
 
@@ -245,14 +246,15 @@ class Judge {
     return std::all_of(run.devices.begin(), run.devices.end(), [&](const DeliveredDevice& one) { return one.node == node; });
   }
 
-  void judge_subject(const Rule& rule, const std::string& node, const std::string& label, const std::vector<Place>& places) {
+  void judge_subject(const Rule& rule, NameSearch& cases, const std::string& node, const std::string& label,
+                     const std::vector<Place>& places) {
     if (rule.quantity == Quantity::gpus) return count_gpus(rule, node);
     bool any = false;
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;
       if (rule.per == Subject::node && !all_on(run, node)) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
-      for (RuleReading& reading : readings(rule, run, index)) {
+      for (RuleReading& reading : readings(rule, cases, run, index)) {
         if (reading.record && reading.value && rule.quantity == Quantity::differing_bits) {
           *reading.value += differing_elsewhere(*reading.record);
         }

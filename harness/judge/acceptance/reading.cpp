@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 
 #include "harness/model/units.hpp"
 
@@ -229,17 +228,22 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence) {
 
 }  // namespace
 
-std::vector<RuleReading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
+bool NameSearch::operator()(const std::string& name) {
+  const auto [entry, is_new] = found_.try_emplace(name);
+  if (is_new) entry->second = std::regex_search(name, expression_);
+  return entry->second;
+}
+
+std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evidence& evidence,
+                                  std::optional<std::size_t> device) {
   std::vector<RuleReading> all;
   std::string unsupported;
   if (type_of(rule.quantity).basis == Basis::run) return {read_run(rule, evidence)};
-  const std::regex cases(rule.cases);
-  const auto matches = [&](const std::string& name) { return std::regex_search(name, cases); };
   switch (type_of(rule.quantity).basis) {
     case Basis::record:
       for (std::size_t i = 0; i < evidence.records.size(); ++i) {
         const Record& record = evidence.records[i];
-        if (!matches(record.name) || (device && is_joint(record))) continue;
+        if (!cases(record.name) || (device && is_joint(record))) continue;
         if (record.status == Status::unsupported) {
           unsupported = "unsupported: " + record.reason;
           continue;
@@ -253,7 +257,7 @@ std::vector<RuleReading> readings(const Rule& rule, const Evidence& evidence, st
       break;
     case Basis::ceiling:
       for (const Ceiling& ceiling : evidence.analysis.roofline.ceilings()) {
-        if (ceiling.first_by.empty() || !matches(ceiling.first_by)) continue;
+        if (ceiling.first_by.empty() || !cases(ceiling.first_by)) continue;
         RuleReading& reading = all.emplace_back();
         reading.of = ceiling.first_by;
         if (const auto drift = ceiling.drift()) {
@@ -265,7 +269,7 @@ std::vector<RuleReading> readings(const Rule& rule, const Evidence& evidence, st
       break;
     case Basis::comparison:
       for (const ComparisonResult& result : evidence.analysis.comparisons) {
-        if (!matches(result.comparison.numerator)) continue;
+        if (!cases(result.comparison.numerator)) continue;
         RuleReading& reading = all.emplace_back();
         reading.of = fmt::format("{}: {}", result.comparison.name, result.comparison.numerator);
         reading.value = result.ratio;

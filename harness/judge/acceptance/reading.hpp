@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <regex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/judge/acceptance/acceptance.hpp"
@@ -24,9 +26,22 @@ struct RuleReading {
   bool wrong = false;           ///< the result is wrong: that fails any rule
 };
 
-/// The values of a rule's quantity in one run that a device of it gave alone (`device` is its index), or that all took part in.
-/// What this kind of device cannot do counts only where it is all that matches: then it is one reading without a value.
-std::vector<RuleReading> readings(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device);
+/// Whether a regular expression is found in a name. Thousands of results have the same names: each is searched once.
+class NameSearch {
+ public:
+  explicit NameSearch(const std::string& expression) : expression_(expression) {}
+  bool operator()(const std::string& name);
+
+ private:
+  std::regex expression_;
+  std::unordered_map<std::string, bool> found_;
+};
+
+/// The values of a rule's quantity in one run, of the names that its `cases` find, that a device of it gave alone (`device` is
+/// its index), or that all took part in. What this kind of device cannot do counts only where it is all that matches: then it
+/// is one reading without a value.
+std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evidence& evidence,
+                                  std::optional<std::size_t> device);
 
 /// "80.0 %", "3.35 TB/s"
 std::string format_value(double value, Scale scale, Unit unit);
