@@ -200,7 +200,7 @@ Evidence take_evidence(ResultFile& file, double now) {
     if (text.rfind("--filter", 0) == 0 || text.rfind("--benchmark_filter", 0) == 0) evidence.filtered = true;
   }
   // `run --device all` measures each GPU twice: alone, and together with the others.
-  evidence.together = file.path.parent_path().parent_path().filename() == "together";
+  evidence.together = fs::canonical(file.path).parent_path().parent_path().filename() == "together";
   if (file.run.footer) {
     if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
     evidence.complete = file.run.footer->complete && !file.run.footer->interrupted;

@@ -20,9 +20,11 @@ namespace {
 /// Dotted numbers, so that 570.9 is older than 570.86; those of a VBIOS are hexadecimal.
 std::vector<long> numbers_of(const std::string& version, int base) {
   std::vector<long> numbers;
-  const std::regex digits(base == 16 ? "[0-9A-Fa-f]+" : "[0-9]+");
-  for (auto it = std::sregex_iterator(version.begin(), version.end(), digits); it != std::sregex_iterator(); ++it) {
-    numbers.push_back(std::strtol(it->str().c_str(), nullptr, base));
+  const char* digits = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
+  for (std::size_t at = version.find_first_of(digits); at != std::string::npos;) {
+    const std::size_t end = std::min(version.find_first_not_of(digits, at), version.size());
+    numbers.push_back(std::strtol(version.substr(at, end - at).c_str(), nullptr, base));
+    at = version.find_first_of(digits, end);
   }
   return numbers;
 }

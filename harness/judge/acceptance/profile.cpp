@@ -68,6 +68,10 @@ Setter number_into(const std::string& name, std::optional<double>& target) {
 }
 
 void check_expression(const std::string& name, const toml::node& node, const std::string& expression) {
+  constexpr std::size_t kLongest = 1000;  // a longer one could exhaust the stack
+  if (expression.size() > kLongest) {
+    refuse(name, node, fmt::format("a regular expression of more than {} characters", kLongest));
+  }
   try {
     const std::regex compiled(expression);
   } catch (const std::regex_error& error) {

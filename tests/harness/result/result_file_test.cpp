@@ -188,6 +188,42 @@ TEST_F(ResultFolder, WhatIsNoResultIsRefusedInOneLine) {
   EXPECT_EQ(refusal(), "read");
 }
 
+TEST_F(ResultFolder, EndlessNamesAreRefused) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  const std::string whole = text(), endless(2'000'000, 'x');
+  const auto refused = [&](const auto& change) {
+    Json json = Json::parse(whole);
+    change(json);
+    overwrite(json.dump());
+    return refusal();
+  };
+  EXPECT_THAT(refused([&](Json& json) { json["unmeasured"][0]["roofmark"]["shape"]["n"] = endless; }),
+              HasSubstr("is damaged: it has a case with an endless name"));
+  EXPECT_THAT(refused([&](Json& json) { json["device"]["name"] = endless; }),
+              HasSubstr("is damaged: it has a device with an endless name"));
+}
+
+TEST_F(ResultFolder, ARunBesideOtherGpusIsKnownByItsFolder) {
+  const fs::path together = folder_ / "together" / "cuda-0", alone = folder_ / "alone" / "cuda-0";
+  for (const fs::path& place : {together, alone}) {
+    fs::create_directories(place);
+    fs::copy_file(path(), place / "result.json");
+  }
+  const auto is_together = [](const fs::path& place) {
+    ResultFile file = read_result(place);
+    return take_evidence(file, 0).together;
+  };
+  EXPECT_TRUE(is_together(together));
+  EXPECT_FALSE(is_together(alone));
+  EXPECT_FALSE(is_together(folder_));
+  const fs::path before = fs::current_path();
+  fs::current_path(together);
+  EXPECT_TRUE(is_together("."));
+  EXPECT_TRUE(is_together("result.json"));
+  fs::current_path(before);
+}
+
 TEST_F(ResultFolder, DamageIsReadOrRefusedNeverMore) {
   remove("result.json.sha256");
   remove("result.jsonl");

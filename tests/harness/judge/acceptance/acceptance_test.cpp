@@ -190,6 +190,43 @@ TEST(Acceptance, ATimeWithoutAnIntervalIsNotMeasured) {
   EXPECT_EQ(check_of(judge(profile_of(kProduct), {run("GPU-1", {brief})}, {}), "product").verdict, Verdict::not_measured);
 }
 
+TEST(Acceptance, AShareAboveTheRoofAtTheObservedClockMeansADoubtfulClock) {
+  const Profile profile =
+      profile_of("[rule.product]\ncases = '^gemm/'\nquantity = 'of_theoretical_clock'\nleast = 0.8\nreason = 'r'\n");
+  const auto check = [&](double observed_hz) {
+    std::vector<Record> records = {product(0.9)};
+    records[0].measurement->clock_hz = observed_hz;
+    Evidence evidence = run("GPU-1", records);
+    Roofline theoretical;
+    theoretical.at(resource::bf16_tensor).theoretical = kPeak;
+    theoretical.at(resource::bf16_tensor).theoretical_clock_hz = 2e9;
+    evidence.analysis = analyze(theoretical, records, {});
+    evidence.records = records;
+    return check_of(judge(profile, {evidence}, {}), "product");
+  };
+  EXPECT_EQ(check(2e9).verdict, Verdict::pass);
+  EXPECT_EQ(check(0.9 / 1.01 * 2e9).verdict, Verdict::pass);
+  const Check low = check(0.9 / 1.03 * 2e9);
+  EXPECT_EQ(low.verdict, Verdict::not_measured);
+  EXPECT_THAT(low.explanation, HasSubstr("103.0 % of the roof at the observed clock: the clock is doubtful"));
+}
+
+TEST(Acceptance, TheVersionOfAVbiosIsHexadecimal) {
+  const auto verdict = [](const std::string& least, const std::string& found) {
+    Evidence evidence = run("GPU-1", {product(0.9)});
+    evidence.versions["vbios"] = evidence.versions["driver"] = found;
+    const Profile profile = profile_of("[rule.vbios]\nquantity = 'version.vbios'\nleast = '" + least + "'\nreason = 'r'\n");
+    return check_of(judge(profile, {evidence}, {}), "vbios").verdict;
+  };
+  EXPECT_EQ(verdict("96.00.74.00.1C", "96.00.74.00.1C"), Verdict::pass);
+  EXPECT_EQ(verdict("96.00.74.00.1C", "96.00.74.00.1c"), Verdict::pass);
+  EXPECT_EQ(verdict("96.00.74.00.1C", "96.00.74.00.20"), Verdict::pass);
+  EXPECT_EQ(verdict("96.00.74.00.1C", "96.00.74.00.1B"), Verdict::fail);
+  EXPECT_EQ(verdict("96.00.74.00.1C", "96.00.74.00.09"), Verdict::fail);
+  EXPECT_EQ(verdict("96.00.9F", "96.00.A0"), Verdict::pass);
+  EXPECT_EQ(verdict("96", std::string(1000000, '9')), Verdict::pass);  // no length exhausts the stack
+}
+
 TEST(Acceptance, AResultFromTheFutureIsNotYoung) {
   Evidence ahead = run("GPU-1", {product(0.9)});
   ahead.age_seconds = -1e6;

@@ -94,6 +94,8 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(rule(kGood + "tolerance = 1\n")),
               HasSubstr("p.toml:10: unknown key 'tolerance'; known are cases, least"));
   EXPECT_THAT(refusal(rule("cases = '('\nquantity = 'rate'\n")), HasSubstr("p.toml:6: '(' is not a regular expression"));
+  EXPECT_THAT(refusal(rule("cases = '" + std::string(100000, '(') + std::string(100000, ')') + "'\nquantity = 'rate'\n")),
+              HasSubstr("p.toml:6: a regular expression of more than 1000 characters"));
   EXPECT_THAT(refusal(rule("quantity = 'speed'\n")), HasSubstr("unknown quantity 'speed'; known are of_theoretical_clock"));
   EXPECT_THAT(refusal(rule("quantity = 'finding'\n")), HasSubstr("write finding.KIND"));
   EXPECT_THAT(refusal(rule("quantity = 'finding.magic'\n")), HasSubstr("unknown kind of finding 'magic'"));
