@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOFMARK = os.environ.get("ROOFMARK")
-PROFILES = sorted(path.stem for path in (Path(__file__).parents[2] / "results" / "profiles").glob("*.toml"))
+# `common` is there to be inherited.
+PROFILES = sorted(path.stem for path in (Path(__file__).parents[2] / "results" / "profiles").glob("*.toml") if path.stem != "common")
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
 
@@ -113,10 +114,10 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
         assert what in done.stderr
     done = roofmark("accept", good, "--profile", "h100_sxm")
     assert_one_line(done)
-    assert "the profile h100_sxm is for" in done.stderr
+    assert "the profile h100_sxm is for" in done.stderr and "common" not in done.stderr
     done = roofmark("accept", good, "--profile", "h9000")
     assert_one_line(done)
-    assert "no profile 'h9000'" in done.stderr
+    assert "no profile 'h9000'" in done.stderr and "common" not in done.stderr
     assert_one_line(roofmark("accept", good, "--profile", profile, "--max-age", "7"))
     done = roofmark("accept", good, "--profile", tmp_path)
     assert_one_line(done)
@@ -150,6 +151,7 @@ def test_a_shipped_profile_is_right_and_is_shown(name):
     shown = roofmark("profile", "show", name)
     assert shown.returncode == 0, shown.stderr
     assert "reason" in shown.stdout and "limit" in shown.stdout
+    assert "common" in next(line for line in shown.stdout.splitlines() if line.startswith("inherits"))
 
 
 @pytest.mark.parametrize(

@@ -247,14 +247,21 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
     read_rule(name, *node->as_table(), *rule);
     check_rule(name, *node, *rule);
   }
+  return profile;
+}
+
+/// What is judged by must be whole; what is inherited need not be.
+Profile whole(Profile profile) {
   for (const auto& [what, given] : {std::pair("title", profile.title), std::pair("devices", profile.devices),
                                     std::pair("example", profile.example), std::pair("suite", profile.suite)}) {
-    if (given.empty()) throw ProfileError(fmt::format("{}: `{}` is missing", name, what));
+    if (given.empty()) {
+      throw ProfileError(fmt::format("{}: `{}` is missing: this profile can only be inherited", profile.name, what));
+    }
   }
   if (!std::regex_match(profile.example, std::regex(profile.devices))) {
-    throw ProfileError(fmt::format("{}: `devices` does not match the example '{}'", name, profile.example));
+    throw ProfileError(fmt::format("{}: `devices` does not match the example '{}'", profile.name, profile.example));
   }
-  if (profile.rules.empty()) throw ProfileError(fmt::format("{}: no rules: anything would pass", name));
+  if (profile.rules.empty()) throw ProfileError(fmt::format("{}: no rules: anything would pass", profile.name));
   return profile;
 }
 
@@ -266,11 +273,13 @@ std::string Rule::quantity_id() const {
 
 std::vector<std::string> shipped_profiles() {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < kShippedProfileCount; ++i) names.emplace_back(kShippedProfiles[i].name);
+  for (std::size_t i = 0; i < kShippedProfileCount; ++i) {
+    if (toml::parse(kShippedProfiles[i].text).contains("devices")) names.emplace_back(kShippedProfiles[i].name);
+  }
   return names;
 }
 
-Profile read_profile(const std::string& name_or_path) { return read(name_or_path, {}); }
-Profile parse_profile(const std::string& text, const std::string& name) { return parse(text, name, {}); }
+Profile read_profile(const std::string& name_or_path) { return whole(read(name_or_path, {})); }
+Profile parse_profile(const std::string& text, const std::string& name) { return whole(parse(text, name, {})); }
 
 }  // namespace roofmark

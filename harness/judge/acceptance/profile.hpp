@@ -56,7 +56,7 @@ struct Profile {
   std::vector<Rule> rules;
 };
 
-/// The names of the profiles that are built into the program.
+/// The names of the profiles in the program that deliveries can be judged by; others are there to be inherited.
 std::vector<std::string> shipped_profiles();
 
 /// A profile of the program by its name, or a TOML file by its path; with what it inherits. Throws ProfileError.

@@ -122,9 +122,16 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
 }
 
 TEST(Profile, EveryShippedProfileIsRead) {
-  EXPECT_THAT(shipped_profiles(),
-              IsSupersetOf({"common", "cpu", "generic", "a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}));
+  EXPECT_THAT(shipped_profiles(), IsSupersetOf({"cpu", "generic", "a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}));
   for (const std::string& name : shipped_profiles()) EXPECT_FALSE(read_profile(name).rules.empty()) << name;
+}
+
+TEST(Profile, WhatIsThereToBeInheritedIsNotOffered) {
+  EXPECT_THAT(shipped_profiles(), testing::Not(testing::Contains("common")));
+  EXPECT_THAT(refusal("inherit = 'common'\n" + kHead), "accepted");
+  EXPECT_THAT(refusal("inherit = 'common'\n"), HasSubstr("p.toml: `devices` is missing: this profile can only be inherited"));
+  EXPECT_THROW(read_profile("common"), ProfileError);
+  EXPECT_THAT(refusal("inherit = 'none'\n"), testing::Not(HasSubstr("common")));
 }
 
 TEST(Profile, DamagedTextIsRefusedOrReadAndNeverMore) {
