@@ -134,6 +134,21 @@ TEST(Profile, WhatIsThereToBeInheritedIsNotOffered) {
   EXPECT_THAT(refusal("inherit = 'none'\n"), testing::Not(HasSubstr("common")));
 }
 
+/// A share at the clock observed cannot be compared with one of a datasheet, and a source that nobody can look up is none.
+TEST(Profile, PublishedFiguresAreOfTheQuantityAndHaveAnAddress) {
+  for (const std::string& name : shipped_profiles()) {
+    for (const Rule& rule : read_profile(name).rules) {
+      EXPECT_THAT(rule.source, testing::Not(HasSubstr("public study"))) << name << " " << rule.id;
+      if (rule.quantity != Quantity::of_datasheet && rule.id.rfind("product_", 0) == 0) {
+        EXPECT_THAT(rule.source, testing::Not(HasSubstr("datasheet"))) << name << " " << rule.id;
+      }
+      if (rule.least && rule.published) {
+        EXPECT_LT(*rule.least, *rule.published) << name << " " << rule.id;
+      }
+    }
+  }
+}
+
 TEST(Profile, DamagedTextIsRefusedOrReadAndNeverMore) {
   std::mt19937 random(7);
   const std::string text = rule(kGood + "per = 'gpu'\nmandatory = true\nsource = 's'\n");
