@@ -188,6 +188,20 @@ TEST_F(ResultFolder, WhatIsNoResultIsRefusedInOneLine) {
   EXPECT_EQ(refusal(), "read");
 }
 
+TEST_F(ResultFolder, WhatTheDeviceCountedDuringTheRunIsJudged) {
+  remove("result.json.sha256");
+  Json json = Json::parse(text());
+  RunFooter footer;
+  footer.counters = {{"ecc_uncorrected", 0, 1, 3}};
+  json["counters"] = to_json(footer).at("counters");
+  overwrite(json.dump());
+  ResultFile file = read_result(folder_);
+  EXPECT_FALSE(file.run.header.facts.contains("counters"));
+  std::vector<FindingKind> kinds;
+  for (const Finding& finding : take_evidence(file, 0).findings) kinds.push_back(finding.kind);
+  EXPECT_THAT(kinds, testing::Contains(FindingKind::uncorrected_errors));
+}
+
 TEST_F(ResultFolder, EndlessNamesAreRefused) {
   remove("result.json.sha256");
   remove("result.jsonl");
