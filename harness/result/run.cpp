@@ -4,14 +4,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace roofmark {
 
 Conclusions conclude(Run& run) {
   Conclusions made;
   made.analysis = analyze(run.header.theoretical, run.records, run.comparisons);
   made.findings = run.header.findings;
+  // A run that was read from a result file has some of them among its header's.
   const auto add = [&](const std::vector<Finding>& more) {
-    made.findings.insert(made.findings.end(), more.begin(), more.end());
+    for (const Finding& finding : more) {
+      const auto same = [&](const Finding& other) {
+        return other.kind == finding.kind && other.text == finding.text && other.case_name == finding.case_name;
+      };
+      if (std::none_of(made.findings.begin(), made.findings.end(), same)) made.findings.push_back(finding);
+    }
   };
   if (run.footer) {
     add(run.footer->findings);
