@@ -19,6 +19,9 @@ namespace {
 Json to_json(const Check& check) {
   Json json = {{"rule", check.rule}};
   put(json, "quantity", check.quantity);
+  if (const QuantityType* type = find_quantity(std::string_view(check.quantity).substr(0, check.quantity.find('.')))) {
+    json["meaning"] = type->meaning;
+  }
   json["per"] = name(check.per);
   json["mandatory"] = check.mandatory;
   put(json, "node", check.node);

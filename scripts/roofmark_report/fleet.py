@@ -29,7 +29,7 @@ def describe_tables():
         made.append(f"  {name}: {what}\n    {', '.join(columns)}")
     for name, (what, _) in fleet_judge.VIEWS.items():
         made.append(f"  {name}: {what}")
-    made.append("  suspects: what stands out: kind, who, hosts, bad, text\n  hosts: host, grp, gpus, newest, verdict (good, bad, not measured), reasons")
+    made.append("  suspects: what stands out: kind, who, hosts, bad, text\n  hosts: host, grp, gpus, newest, verdict (good, bad, not measured), acceptance (PASS,\n    INSIDE THE INTERVAL, NOT MEASURED, FAIL; null: not judged), reasons")
     made.append("DESCRIBE newest lists the columns of a table.")
     return "\n".join(made)
 
@@ -90,6 +90,8 @@ def main(arguments):
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--by", metavar="LABEL", default="host", help="groups to compare: a label of the runs (--label rack=...), or one of "
                         f"{', '.join(fleet_judge.COLUMNS)} [host]")
+    parser.add_argument("--verdict", metavar="FILE", action="append", default=[], help="what `roofmark accept --json` wrote about these machines, as a label; "
+                        "what lies below FOLDER is found without this flag")
     parser.add_argument("--out", metavar="FOLDER", help="folder of the page and the lists [FOLDER itself]")
     parser.add_argument("--prometheus", metavar="FILE", help="also write metrics in Prometheus' text format, for node_exporter's textfile "
                         "collector; scripts/fleet_dashboard.json shows them in Grafana")
@@ -97,7 +99,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     out = Path(options.out or options.folder)
     with tempfile.TemporaryDirectory(prefix="roofmark-fleet-") as scratch:
-        connection = fleet_tables.load(options.folder, scratch)
+        connection = fleet_tables.load(options.folder, scratch, options.verdict)
         fleet_judge.prepare(connection, options.by)
         fleet_judge.judge(connection, options.by)
         if options.sql:

@@ -28,12 +28,20 @@ KINDS = {
     "slow_gpu": (True, "It is slower than the GPUs of its model."),
     "slower_than_before": (True, "It is slower than in its own earlier runs."),
     "not_measured": (False, "Its newest run is incomplete, or a case failed: its host is in neither list."),
+    "not_accepted": (True, "The newest verdict of `roofmark accept` on the host is FAIL."),
     "drift": (False, "Its versions differ from the majority of its model."),
 }
 
 VIEWS = {
-    "gpus": ("one per GPU (or CPU): its newest run, and grp, the value of --by", """
-        SELECT devices.*, runs.started, runs.complete, runs.labels, {by} AS grp FROM devices JOIN runs USING (run)
+    "newest_verdicts": ("the newest verdict per GPU, node and delivery", """
+        SELECT * FROM verdicts QUALIFY row_number() OVER (PARTITION BY subject, host, gpu ORDER BY judged DESC, file) = 1"""),
+    "newest_checks": ("the checks of the newest verdict per host", """
+        SELECT checks.* FROM checks JOIN (SELECT DISTINCT file, host FROM newest_verdicts WHERE subject <> 'gpu') AS newest
+        ON checks.file = newest.file AND checks.host IS NOT DISTINCT FROM newest.host"""),
+    "gpus": ("one per GPU (or CPU): its newest run, its newest verdict as `acceptance`, and grp, the value of --by", """
+        SELECT devices.*, runs.started, runs.complete, runs.labels, {by} AS grp,
+               (SELECT any_value(verdict) FROM newest_verdicts AS v WHERE v.subject = 'gpu' AND v.gpu = devices.gpu AND v.host = devices.host) AS acceptance
+        FROM devices JOIN runs USING (run)
         QUALIFY row_number() OVER (PARTITION BY gpu ORDER BY started DESC, run DESC) = 1"""),
     "newest": ("the newest record per GPU, case and pass, with its host and group; `what` is what may be compared", """
         SELECT records.*, gpus.host, gpus.model, gpus.grp, runs.started, runs.data,
@@ -181,6 +189,17 @@ def _not_good(connection):
     return made
 
 
+def _not_accepted(connection):
+    return [("not_accepted", found["host"], {found["host"]}, found["bad"],
+             f"{found['bad']} of {found['checks']} checks by profile {found['profile']} do not pass; {found['rule']}: {found['found']}, expected {found['expected']}")
+            for found in rows(connection, """
+                SELECT v.host, any_value(v.bad) AS bad, any_value(v.checks) AS checks, any_value(v.profile) AS profile,
+                       arg_min(c.rule, coalesce(c.margin, -1e9)) AS rule, arg_min(c.found, coalesce(c.margin, -1e9)) AS found,
+                       arg_min(c.expected, coalesce(c.margin, -1e9)) AS expected
+                FROM newest_verdicts AS v JOIN newest_checks AS c ON c.host = v.host AND c.verdict = 'FAIL' AND c.mandatory
+                WHERE v.subject = 'node' AND v.verdict = 'FAIL' AND v.host IN (SELECT host FROM gpus) GROUP BY v.host ORDER BY any_value(v.bad) DESC, v.host""")]
+
+
 def drift(connection):
     """Per model and version: the majority's, and who differs."""
     return rows(connection, f"""
@@ -194,7 +213,7 @@ def drift(connection):
 
 def judge(connection, by):
     """Makes the tables `suspects` (what stands out, the worst first in each kind) and `hosts` (with a verdict)."""
-    made = _not_good(connection) + _fingerprints(connection) + _below_ceilings(connection, by) + _slow(connection, by)
+    made = _not_good(connection) + _not_accepted(connection) + _fingerprints(connection) + _below_ceilings(connection, by) + _slow(connection, by)
     for found in drift(connection):
         made.append(("drift", f"{found['what']} {found['version']}", found["hosts"], found["gpus"],
                      f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); the majority has {found['majority']}"))
@@ -210,5 +229,6 @@ def judge(connection, by):
         SELECT gpus.host, any_value(grp) AS grp, count(*) AS gpus, max(started) AS newest,
                CASE WHEN gpus.host IN (SELECT host FROM named WHERE bad) THEN 'bad'
                     WHEN gpus.host IN (SELECT host FROM named WHERE kind = 'not_measured') THEN 'not measured' ELSE 'good' END AS verdict,
+               (SELECT any_value(verdict) FROM newest_verdicts WHERE subject = 'node' AND newest_verdicts.host = gpus.host) AS acceptance,
                (SELECT list(reason) FROM named WHERE named.host = gpus.host AND kind <> 'drift') AS reasons
         FROM gpus GROUP BY gpus.host ORDER BY gpus.host""")

@@ -60,6 +60,19 @@ def _ceilings(connection):
           _share_of(row["floor"]), str(row["below"]) if row["floor"] and row["middle"] is not None else "", row["slowest"]] for row in found])
 
 
+def _acceptance(connection):
+    """Hosts that `roofmark accept` did not accept."""
+    found = fleet_judge.rows(connection, """
+        SELECT host, verdict, profile, judged, bad, checks, (SELECT list(DISTINCT rule ORDER BY rule) FROM newest_checks
+               WHERE newest_checks.host = newest_verdicts.host AND mandatory AND newest_checks.verdict <> 'PASS') AS rules
+        FROM newest_verdicts WHERE subject = 'node' AND verdict <> 'PASS' ORDER BY bad DESC, host""")
+    return table("acceptance", [
+        ("Host", "", False), ("Verdict", "Of roofmark accept", False), ("Profile", "", False), ("Judged", "UTC", False), ("Checks that do not pass", "Mandatory ones", True),
+        ("of", "", True), ("Rules", "", False)],
+        [[row["host"], row["verdict"], row["profile"], f"{row['judged']:%Y-%m-%d %H:%M}", str(row["bad"]), str(row["checks"]), _names(row["rules"] or [])]
+         for row in found[:LISTED]])
+
+
 def _ceilings_plot(connection, by):
     """A box per group and resource: share of the theoretical ceiling; the floors as marks."""
     found = [row for row in fleet_judge.rows(connection, _CEILINGS.format(group="grp,")) if row["middle"] is not None]
@@ -141,6 +154,8 @@ def page(connection, by, folder):
              for kind, (_, meaning) in fleet_judge.KINDS.items()]
     hosts = fleet_judge.rows(connection, "SELECT * FROM hosts")
     counted = {verdict: sum(host["verdict"] == verdict for host in hosts) for verdict in ("good", "bad", "not measured")}
+    judged = sum(host["acceptance"] is not None for host in hosts)
+    accepted = (sum(host["acceptance"] == "PASS" for host in hosts), judged, len(hosts) - judged) if judged else None
     unread = fleet_judge.rows(connection, "SELECT file, reason FROM unread ORDER BY file")
     runs, first, last = connection.execute("SELECT count(*), min(started), max(started) FROM runs").fetchone()
     figures = {name: made for name, made in (("ceilings-plot", _ceilings_plot(connection, by)),) if made}
@@ -158,10 +173,10 @@ def page(connection, by, folder):
         level=level, headline=headline, kinds=[kind for kind in kinds if kind[2]], counted=counted, by=by, folder=str(folder),
         gpus=connection.execute("SELECT count(*) FROM gpus").fetchone()[0], runs=runs, first=f"{first:%Y-%m-%d}", last=f"{last:%Y-%m-%d}",
         models=connection.execute("SELECT model, count(*) FROM gpus GROUP BY model ORDER BY ALL").fetchall(),
-        hosts=table("hosts", [("Host", "", False), ("Verdict", "", False), ("Reasons", "", False)],
-                    [[host["host"], host["verdict"], " · ".join(host["reasons"][:6]) + (f" · {len(host['reasons']) - 6} more" if len(host["reasons"]) > 6 else "")]
-                     for host in hosts if host["verdict"] != "good"][:LISTED]),
-        unread=unread, groups=_groups(connection), ceilings=_ceilings(connection), cases=_cases(connection), listed=LISTED, shown=12,
+        hosts=table("hosts", [("Host", "", False), ("Verdict", "", False), ("Acceptance", "", False), ("Reasons", "", False)],
+                    [[host["host"], host["verdict"], host["acceptance"] or ("not judged" if accepted else ""), " · ".join(host["reasons"][:6]) + (f" · {len(host['reasons']) - 6} more" if len(host["reasons"]) > 6 else "")]
+                     for host in hosts if host["verdict"] != "good"][:LISTED], empty=False),
+        accepted=accepted, acceptance=_acceptance(connection), unread=unread, groups=_groups(connection), ceilings=_ceilings(connection), cases=_cases(connection), listed=LISTED, shown=12,
         drift=table("drift", [("Version of", "", False), ("Model", "", False), ("Majority", "", False), ("Differs", "", False), ("GPUs", "", True),
                               ("of", "", True), ("Hosts", "", False)],
                     [[row["what"], row["model"], row["majority"], row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),

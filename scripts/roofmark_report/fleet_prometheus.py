@@ -6,6 +6,9 @@ _CASE = "case_name || CASE pass WHEN 2 THEN ' (after)' ELSE '' END"
 _OF_CASE = "SELECT host, gpu AS uuid, " + _CASE + " AS \"case\", {} AS value FROM newest WHERE status = 'ok' ORDER BY ALL"
 _OF_CEILING = "SELECT host, gpu AS uuid, resource, unit, {} AS value FROM newest_ceilings ORDER BY ALL"
 _OF_GPU = "SELECT host, gpu AS uuid, model, {} AS value FROM gpus ORDER BY ALL"
+_ACCEPTED = "SELECT {0}profile, verdict, (verdict = 'PASS')::INTEGER AS value FROM newest_verdicts WHERE subject = '{1}' ORDER BY ALL"
+# Several results of one GPU may be judged by the same rule: a series has one value.
+_OF_CHECK = "SELECT host, gpu AS uuid, rule, case_name AS \"case\", {} AS value FROM newest_checks GROUP BY host, gpu, rule, case_name ORDER BY ALL"
 
 # Name: help, and a query whose last column is the value and whose others are the labels.
 METRICS = {
@@ -20,6 +23,10 @@ METRICS = {
     "roofmark_gpu_run_timestamp_seconds": ("When the newest run of a GPU began.", _OF_GPU.format("epoch(started)")),
     "roofmark_host_good": ("1: nothing speaks against the host; 0: it is bad, or was not measured.",
                            "SELECT host, verdict, (verdict = 'good')::INTEGER AS value FROM hosts ORDER BY ALL"),
+    "roofmark_host_accepted": ("1: `roofmark accept` accepted the host; 0: not.", _ACCEPTED.format("host, ", "node")),
+    "roofmark_gpu_accepted": ("1: `roofmark accept` accepted the GPU; 0: not.", _ACCEPTED.format("host, gpu AS uuid, ", "gpu")),
+    "roofmark_check_passed": ("1: every check of the rule on this case passed; 0: not.", _OF_CHECK.format("min((verdict = 'PASS')::INTEGER)")),
+    "roofmark_check_margin_ratio": ("Distance to the limit of a rule / the limit; negative on the bad side.", _OF_CHECK.format("min(margin)")),
     "roofmark_suspects": ("What stands out in the fleet, per kind.", "SELECT kind, count(*) AS value FROM suspects GROUP BY kind ORDER BY ALL"),
 }
 

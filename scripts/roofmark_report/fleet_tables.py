@@ -8,15 +8,15 @@ import datetime
 import gc
 import multiprocessing
 import os
-import re
 import tempfile
 from pathlib import Path
 
 import duckdb
 import orjson
 
+from . import evidence, verdict
 from .program import BAD_INPUT, Problem
-from .result import LARGEST, SCHEMA_VERSION, SMALLEST, parse
+from .result import LARGEST, SMALLEST
 
 # A GPU is identified by its UUID, the CPU by its host. In a file of a team each rank has a device, and its own times.
 TABLES = {
@@ -39,24 +39,25 @@ TABLES = {
         "theoretical": "DOUBLE", "datasheet": "DOUBLE", "drift": "DOUBLE", "doubtful": "BOOLEAN"}),
     "findings": ("the findings in the files", {
         "run": "INTEGER", "kind": "VARCHAR", "severity": "VARCHAR", "text": "VARCHAR", "case_name": "VARCHAR"}),
+    "verdicts": ("one per verdict of `roofmark accept` and subject: gpu, node or delivery", {
+        "file": "VARCHAR", "judged": "TIMESTAMP", "profile": "VARCHAR", "subject": "VARCHAR", "host": "VARCHAR", "gpu": "VARCHAR", "verdict": "VARCHAR",
+        "checks": "INTEGER", "bad": "INTEGER"}),
+    "checks": ("one per check of a verdict; gpu is null where a node or the delivery is judged", {
+        "file": "VARCHAR", "judged": "TIMESTAMP", "rule": "VARCHAR", "mandatory": "BOOLEAN", "host": "VARCHAR", "gpu": "VARCHAR", "case_name": "VARCHAR",
+        "verdict": "VARCHAR", "measured": "DOUBLE", "margin": "DOUBLE", "expected": "VARCHAR", "found": "VARCHAR",
+        "explanation": "VARCHAR"}),
     "unread": ("the files that could not be read", {"file": "VARCHAR", "reason": "VARCHAR"}),
 }
 _KINDS = {"VARCHAR": str, "TIMESTAMP": str, "BOOLEAN": bool, "INTEGER": int, "DOUBLE": (int, float), "MAP(VARCHAR, VARCHAR)": dict}
 _FILES_PER_TASK = 100
-_SAMPLES = re.compile(rb"\s*:\s*\{")
-
-
-def without_samples(data):
-    """The file without the numbers of its samples, which are most of it. A quote inside a text is escaped, so "samples" is a key."""
-    first, *rest = data.split(b'"samples"')
-    for i, part in enumerate(rest):
-        if _SAMPLES.match(part):
-            rest[i] = b":{" + part[part.find(b"}"):]
-    return b'"samples"'.join([first, *rest])
 
 
 def _text(value):
     return None if value is None else str(value)
+
+
+def _time(utc):
+    return datetime.datetime.strptime(utc, "%Y-%m-%dT%H:%M:%SZ").isoformat()
 
 
 def _device_rows(result, run):
@@ -124,7 +125,7 @@ def rows_of(result, run, file):
     alone = None if "team" in result else devices[0]["gpu"]
     entries = result["benchmarks"] + result["unmeasured"]
     return {
-        "runs": [{"run": run, "file": file, "started": datetime.datetime.strptime(result["started_utc"], "%Y-%m-%dT%H:%M:%SZ").isoformat(),
+        "runs": [{"run": run, "file": file, "started": _time(result["started_utc"]),
                   "host": result["host"]["name"], **{key: result[key] for key in ("suite", "data", "complete", "labels")}}],
         "devices": devices,
         "records": [row for entry in entries for row in _record_rows(entry, run, devices)],
@@ -155,22 +156,41 @@ def _check(rows):
                     raise ValueError(f"its {name} is not of type {kind}: {str(value)[:40]}")
 
 
+def verdict_rows(found, file):
+    """The rows of a verdict of `roofmark accept`."""
+    common = {"file": file, "judged": _time(found["judged_utc"])}
+
+    def gpu_of(label):
+        uuid, device, host = evidence.parts_of(label)
+        return uuid or f"{device} of {host}", host
+
+    def row(subject, one, host=None, gpu=None):
+        return common | {"profile": found["profile"]["name"], "subject": subject, "host": host, "gpu": gpu} | {
+            key: one[key] for key in ("verdict", "checks", "bad")}
+
+    verdicts = [row("delivery", found["delivery"])] + [row("node", node, node["name"]) for node in found["nodes"]]
+    for device in found["devices"]:
+        gpu, host = gpu_of(device["name"])
+        verdicts.append(row("gpu", device, host, gpu))
+    return {"verdicts": verdicts, "checks": [
+        common | {"host": check.get("node"), "gpu": gpu_of(check["device"])[0] if "device" in check else None, "case_name": check.get("of")} | {
+            key: check.get(key) for key in TABLES["checks"][1] if key not in ("file", "judged", "host", "gpu", "case_name")} for check in found["checks"]]}
+
+
 def read(path, run, file):
     """The rows of a file; raises ValueError with one line that says what is wrong."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise ValueError(error.strerror) from error
-    try:
-        result = orjson.loads(without_samples(data))
-        if result["schema_version"] != SCHEMA_VERSION:
-            raise ValueError("another schema version")
-        rows = rows_of(result, run, file)
+
+    def checked(rows):
         _check(rows)
         return rows
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        parse(data)  # says what is wrong, in the words of all tools
-        raise ValueError(f"its parts do not fit together: {error}") from error
+
+    if verdict.is_verdict(data):
+        return checked(verdict_rows(verdict.parse(data), file))
+    return evidence.read(data, lambda result: checked(rows_of(result, run, file)))
 
 
 def _read_some(files, folder, first):
@@ -195,14 +215,20 @@ def _quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
-def load(folder, scratch):
-    """A DuckDB connection that has the tables of all result files below the folder; its own files are in `scratch`."""
+def load(folder, scratch, verdicts=()):
+    """A DuckDB connection that has the tables of all result files and verdicts below the folder, and of the verdicts elsewhere; its own
+    files are in `scratch`."""
     folder = Path(folder)
     if not folder.is_dir():
         raise Problem(BAD_INPUT, f"{folder} is not a folder")
     files = [(str(path), str(path.relative_to(folder))) for path in sorted(folder.rglob("*.json")) if path.is_file()]
     if not files:
         raise Problem(BAD_INPUT, f"{folder} holds no result file (*.json)")
+    for path in verdicts:
+        if not Path(path).is_file():
+            raise Problem(BAD_INPUT, f"--verdict: there is no file {path}")
+    below = {os.path.realpath(path) for path, _ in files}
+    files += [(path, path) for path in verdicts if os.path.realpath(path) not in below]
     workers = min(os.cpu_count() or 1, len(files) // _FILES_PER_TASK + 1)
     # The processes are forked before DuckDB starts its threads. They make no cycles for the collector to find.
     with concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), gc.disable) as pool:
@@ -218,6 +244,7 @@ def load(folder, scratch):
                                    [path])
                 Path(path).unlink()
     if not connection.execute("SELECT count(*) FROM runs").fetchone()[0]:
-        file, reason = connection.execute("SELECT * FROM unread ORDER BY file").fetchone()
+        unread = connection.execute("SELECT * FROM unread ORDER BY file").fetchone()
+        file, reason = unread or (files[0][1], "a verdict and no result")
         raise Problem(BAD_INPUT, f"none of {len(files)} files in {folder} can be read; {file}: {reason}")
     return connection

@@ -87,7 +87,7 @@ for (const input of document.querySelectorAll("input.filter")) {
   });
 }
 // On paper nothing can be opened, and a page holds less.
-const paper = {width: 1025, height: 495};
+const paper = {width: +document.body.dataset.paperWidth || 1025, height: 495};
 let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll("details:not([open])")];

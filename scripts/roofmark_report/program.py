@@ -5,6 +5,7 @@
 import argparse
 import importlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -32,6 +33,15 @@ class Parser(argparse.ArgumentParser):
 def printable(text):
     """The text without characters that could control a terminal or break the line."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def roofmark_program():
+    """The path of `roofmark`: ROOFMARK, the build, the installation that these scripts are part of, or PATH."""
+    places = (os.environ.get("ROOFMARK"), ROOT / "build" / "release" / "roofmark", ROOT / ".." / ".." / "bin" / "roofmark", "roofmark")
+    found = next((path for path in map(shutil.which, filter(None, places)) if path), None)
+    if not found:
+        raise Problem(NOT_WRITTEN, "no program roofmark: build it (./scripts/baseline does), or name it by ROOFMARK")
+    return found
 
 
 def enter_environment():

@@ -11,6 +11,7 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
+from make_delivery import clean
 
 ROOFMARK = os.environ.get("ROOFMARK")
 # `common` is there to be inherited.
@@ -42,18 +43,6 @@ def own_profile(tmp_path):
         return path
 
     return write
-
-
-def clean(result, device=0):
-    """Without the findings and results that a test of reports has and an acceptance would not pass."""
-    result["findings"] = [f for f in result["findings"] if f["kind"] not in ("fingerprint", "foreign_process", "clock")]
-    result["unmeasured"] = [entry for entry in result["unmeasured"] if entry["roofmark"]["status"] == "unsupported"]
-    result["complete"] = True
-    result["device"]["name"] = "NVIDIA H200"
-    result["device"].setdefault("details", {})["foreign_processes"] = []
-    result["suite"], result["data"], result["arguments"] = "quick", "normal", ["roofmark", "run", "--suite", "quick"]
-    result["device"].setdefault("details", {})["uuid"] = f"GPU-{device:08x}"
-    return result
 
 
 def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own_profile, tmp_path):

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT, need
 
 need("duckdb", "jinja2", "jsonschema", "orjson", "plotly")
-from roofmark_report import fleet_judge, fleet_prometheus, fleet_tables  # noqa: E402
+from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_tables  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "fleet")]
 PROMTOOL = shutil.which("promtool")
@@ -310,7 +310,7 @@ def test_bad_input_is_one_line(folder, tmp_path):
     (broken / "result.json").write_text("{")
     for arguments, said in [((empty,), "holds no result file"), ((tmp_path / "none",), "is not a folder"), ((), "required"),
                             ((broken,), "none of 1 files"), ((folder, "--by", "shelf"), "no run has the label 'shelf'; there are host, "),
-                            ((folder, "--sql", "SELECT nothing"), "--sql: ")]:
+                            ((folder, "--sql", "SELECT nothing"), "--sql: "), ((folder, "--verdict", tmp_path / "none"), "there is no file")]:
         done = run(*arguments)
         assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and said in done.stderr, done
 
@@ -337,14 +337,68 @@ def test_what_cannot_be_read_is_named_and_the_others_count(folder):
 
 def test_only_samples_are_left_out(h200):
     data = json.dumps(h200).encode()
-    small = fleet_tables.without_samples(data)
+    small = evidence.without_samples(data)
     assert len(small) < 0.7 * len(data)
     expected = copy.deepcopy(h200)
     for entry in expected["benchmarks"]:
         entry["roofmark"]["measurement"]["samples"] = {}
     assert json.loads(small) == expected
     for other in ({"samples": "7"}, {"labels": {"a": '"samples": {'}}, {"notes": {"samples": "1", "x": "}"}}):
-        assert json.loads(fleet_tables.without_samples(json.dumps(other).encode())) == other
+        assert json.loads(evidence.without_samples(json.dumps(other).encode())) == other
+
+
+def accepted(results, bad=(), judged="2026-02-01T10:00:00Z", margin=-0.1):
+    """What `roofmark accept --json` writes of results; the GPUs in `bad` fail."""
+    def check(rule, verdict, **more):
+        return {"rule": rule, "per": "gpu", "mandatory": True, "verdict": verdict, "expected": ">= 80.0 %", "found": "70.0 %"} | more
+
+    def subject(name, failed):
+        return {"name": name, "verdict": "FAIL" if failed else "PASS", "checks": 4, "bad": int(failed)}
+
+    devices = {f"{uuid} (cuda:0 of {result['host']['name']})": (uuid in bad, result["host"]["name"])
+               for result in results for uuid in [result["device"]["details"]["uuid"]]}
+    hosts = {}
+    for failed, host in devices.values():
+        hosts[host] = hosts.get(host, False) or failed
+    checks = [check("dram", "FAIL" if failed else "PASS", node=host, device=label, of="ceilings/dram", margin=margin if failed else 0.1)
+              for label, (failed, host) in devices.items() for _ in range(2)]
+    checks += [check("complete", "PASS", node=host, device=label) for label, (_, host) in devices.items()] + [check("expected_gpus", "PASS")]
+    return {"judged_utc": judged, "accepted": not bad, "build": {"version": "0.1.0", "commit": "0123", "dirty": False},
+            "profile": {"name": "own", "title": "Order 4711", "inherited": []}, "files": [{"path": "r", "sha256": "0", "not_held": []}],
+            "delivery": subject("delivery", bool(bad)), "nodes": [subject(host, failed) for host, failed in hosts.items()],
+            "devices": [subject(label, failed) for label, (failed, _) in devices.items()], "checks": checks}
+
+
+def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
+    results = rack(6)
+    put(folder, results)
+    # One verdict beside the files, an older one beside it that says otherwise, and one elsewhere.
+    (folder / "acceptance.json").write_text(json.dumps(accepted(results[:4], bad=["GPU-0003"])))
+    (folder / "older.json").write_text(json.dumps(accepted(results[:4], bad=["GPU-0000"], judged="2026-01-31T10:00:00Z")))
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(accepted(results[4:])))
+    query = "SELECT host, acceptance FROM hosts ORDER BY host"
+    done = run(folder, "--sql", query)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.split() == ["host", "acceptance", "a00", "PASS", "a01", "FAIL", "a02"]
+    done = run(folder, "--verdict", other, "--verdict", folder / "acceptance.json", "--sql", query)
+    assert done.stdout.split()[-2:] == ["a02", "PASS"]
+    done = run(folder, "--sql", "SELECT gpu, acceptance FROM gpus WHERE acceptance = 'FAIL'")
+    assert done.stdout.split() == ["gpu", "acceptance", "GPU-0003", "FAIL"]
+    done = run(folder, "--sql", "SELECT DISTINCT gpu, rule, margin FROM newest_checks WHERE verdict = 'FAIL'")
+    assert done.stdout.split() == ["gpu", "rule", "margin", "GPU-0003", "dram", "-0.1"]
+    done = run(folder)
+    assert (done.returncode, done.stderr) == (1, "") and "not read" not in done.stdout
+    assert "a01: 1 of 4 checks by profile own do not pass; dram: 70.0 %, expected >= 80.0 %" in done.stdout
+    assert lines_of(folder / "bad.txt") == ["a01"] and lines_of(folder / "good.txt") == ["a00", "a02"]
+    page = (folder / "fleet.html").read_text(encoding="utf-8")
+    assert "of 2 that roofmark accept judged; 1 not judged" in page and 'id="not-accepted"' in page
+
+
+def test_a_fleet_without_a_verdict_says_nothing_of_acceptance(folder):
+    put(folder, rack(4))
+    assert run(folder).returncode == 0
+    page = (folder / "fleet.html").read_text(encoding="utf-8")
+    assert "roofmark accept" not in page and "not judged" not in page
 
 
 @pytest.fixture
@@ -354,6 +408,7 @@ def metrics(folder, tmp_path):
     results[2]["unmeasured"] = [{"name": "x", "roofmark": {key: value for key, value in BASE["benchmarks"][0]["roofmark"].items() if key not in (
         "measurement", "placement")} | {"status": "wrong", "reason": "error"}}]
     put(folder, results)
+    (folder / "acceptance.json").write_text(json.dumps(accepted(results, bad=["GPU-0003"])))
     path = tmp_path / "fleet.prom"
     assert run(folder, "--prometheus", path).returncode == 1
     return path
@@ -372,6 +427,12 @@ def test_prometheus_reads_the_metrics(metrics):
     assert of_case.value == pytest.approx(BASE["benchmarks"][4]["roofmark"]["measurement"]["median"], rel=0.05)
     assert [(s.labels["case"], s.labels["uuid"]) for s in families["roofmark_case_ok"].samples if s.value == 0] == [("x", "GPU-0002")]
     assert {s.labels["host"]: s.value for s in families["roofmark_host_good"].samples} == {"a00": 1, "a01": 0, 'a "quoted\\ host': 1}
+    assert {s.labels["uuid"]: s.value for s in families["roofmark_gpu_accepted"].samples} == {f"GPU-000{gpu}": int(gpu != 3) for gpu in range(4)}
+    assert {s.labels["host"]: s.value for s in families["roofmark_host_accepted"].samples} == {"a00": 1, "a01": 0, 'a "quoted\\ host': 1}
+    failed = [s.labels for s in families["roofmark_check_passed"].samples if s.value == 0]
+    assert failed == [{"host": "a01", "uuid": "GPU-0003", "rule": "dram", "case": "ceilings/dram"}]
+    for family in families.values():  # a series has one value
+        assert len({tuple(sorted(s.labels.items())) for s in family.samples}) == len(family.samples)
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="no promtool (Debian package prometheus)")

@@ -1,0 +1,170 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What many result files say of a delivery: its nodes, devices, software, findings, and what was not measured."""
+
+from . import facts, telemetry, units
+from .evidence import device_label, short
+from .tables import table
+
+# What a result says of a device, as (title, key in its details, form).
+DETAILS = (
+    ("Serial number", "serial", str), ("VBIOS", "vbios", str), ("PCI bus", "pci_bus_id", str),
+    ("Power limit", "power_limit_watts", lambda watts: f"{watts:.0f} W"), ("ECC", "ecc", lambda on: "on" if on else "off"),
+)
+
+
+def _devices(result):
+    """The devices of a result by their labels: a device per rank of a team, else the one of the run."""
+    device, host = result["device"], result["host"]["name"]
+    if "team" in result:
+        return {device_label(member.get("uuid", ""), member["device_id"], member["host"]):
+                {"host": member["host"], "id": member["device_id"], "name": member["device_name"], "uuid": member.get("uuid", ""),
+                 "pci_bus_id": member.get("pci_bus_id")} for member in result["team"]}
+    details = device["details"]
+    uuid = str(details.get("uuid", "")) if device["kind"] == "cuda" else ""
+    return {device_label(uuid, device["id"], host): {"host": host, "id": device["id"], "name": device["name"], "uuid": uuid} | {
+        key: details.get(key) for _, key, _ in DETAILS}}
+
+
+def _hosts(result):
+    """What a result says of its hosts, by name. Of a team's, rank 0's host is described and the others are named."""
+    host = result["host"]
+    details = host.get("details", {})
+    cpuinfo = details.get("cpuinfo", {})
+    of_device = result["device"]["details"]
+    hosts = {host["name"]: {
+        "processor": host.get("cpu"), "cores": host["cores"], "sockets": details.get("packages"), "memory": units.size(host.get("memory_bytes")),
+        "system": host.get("os"), "kernel": host.get("kernel"), "driver": of_device.get("driver_version"), "microcode": cpuinfo.get("microcode")}}
+    for member in result.get("team", []):
+        ports = [f"{nic['name']} ({nic['kind']}{', ' + units.rate(nic['bytes_per_second'], 'B') if 'bytes_per_second' in nic else ''})"
+                 for nic in member["nics"]]
+        hosts.setdefault(member["host"], {})["ports"] = ", ".join(ports)
+    return hosts
+
+
+def _software(result):
+    left_out = {"host", "processor", "host memory", "command", "suite", "operands", "started", "finished", "result file"}
+    pairs = [(name, value) for name, value in facts.run_facts(result, "") if name not in left_out]
+    ranks = sorted({(name, version) for member in result.get("team", []) for name, version in member["versions"].items()})
+    return pairs + [(f"{name} of the ranks", version) for name, version in ranks] + sorted(result["environment"].items())
+
+
+def summary(result, digest):
+    """What an acceptance document needs of a result, without its records."""
+    devices = _devices(result)
+    hosts = sorted({device["host"] for device in devices.values()})
+    members = [(member.get("uuid", ""), member["device_id"], member["host"]) for member in result.get("team", [])]
+    places = [short(device_label(*member)) for member in members] or [short(next(iter(devices)))]
+    where = short(next(iter(devices))) if len(devices) == 1 else f"{units.plural(len(devices), 'device')} of {units.plural(len(hosts), 'node')}"
+    return {
+        "sha256": digest, "where": where, "devices": devices, "hosts": _hosts(result), "software": _software(result), "nodes": hosts,
+        "command": " ".join(result["arguments"]), "suite": result["suite"], "operands": f"{facts.DATA[result['data']]}, seed {result['seed']}",
+        "started": result["started_utc"], "finished": result.get("finished_utc", ""), "labels": result["labels"],
+        "ok": len(result["benchmarks"]), "findings": result["findings"],
+        "unmeasured": [(entry["roofmark"]["status"], entry["roofmark"].get("reason", "no reason recorded"), entry["name"])
+                       for entry in result["unmeasured"]],
+        **telemetry.summary(result, places)}
+
+
+def merged(parts):
+    """One dictionary of many, without what is unknown."""
+    made = {}
+    for part in parts:
+        made |= {key: value for key, value in part.items() if value not in (None, "")}
+    return made
+
+
+def hosts_table(files, verdicts):
+    """A row per node; `verdicts` has each node's."""
+    titles = (("Processor", "processor"), ("Sockets", "sockets"), ("Logical cores", "cores"), ("Memory", "memory"), ("System", "system"), ("Kernel", "kernel"),
+              ("Driver", "driver"), ("CPU microcode", "microcode"), ("Network ports", "ports"))
+    rows = []
+    for name, verdict in verdicts.items():
+        known = merged(file["hosts"].get(name, {}) for file in files)
+        rows.append([name, *(str(known.get(key, "")) for _, key in titles), verdict])
+    return table("nodes", [("Node", "", False), *((title, "", False) for title, _ in titles), ("Verdict", "", False)], rows, empty=False)
+
+
+def devices_table(files, verdicts):
+    """A row per device; `verdicts` has each device's, by its label."""
+    rows = []
+    for label, verdict in verdicts.items():
+        known = merged(file["devices"].get(label, {}) for file in files)
+        rows.append([known.get("host", label), known.get("id", ""), known.get("name", ""), known.get("uuid", ""),
+                     *(form(known[key]) if key in known else "" for _, key, form in DETAILS), verdict])
+    return table("devices", [(title, "", False) for title in ("Node", "Device", "Model", "UUID", *(title for title, _, _ in DETAILS), "Verdict")], rows, empty=False)
+
+
+def software(files):
+    """(name, text) of each version and setting; where they differ, each value with how many results have it."""
+    found = {}
+    for file in files:
+        for name, value in file["software"]:
+            values = found.setdefault(name, {})
+            values[value] = values.get(value, 0) + 1
+    made = []
+    for name, values in found.items():
+        missing = len(files) - sum(values.values())
+        several = [f"{value} (in {count} of {len(files)} results)" for value, count in values.items()]
+        made.append((name, next(iter(values)) if len(values) == 1 and missing <= 0 else "; ".join(several)))
+    return made
+
+
+def conditions(files):
+    """How the results were made: each distinct value once."""
+    def distinct(key, shown=4):
+        values = list(dict.fromkeys(file[key] for file in files))
+        return "; ".join(values[:shown]) + (f"; and {len(values) - shown} more" if len(values) > shown else "")
+
+    started, finished = min(file["started"] for file in files), max(file["finished"] for file in files)
+    labels = list(dict.fromkeys(f"{key}: {value}" for file in files for key, value in file["labels"].items()))
+    return facts.facts([
+        ("suite", distinct("suite")), ("operands", distinct("operands")), ("command", distinct("command")),
+        ("measured", f"{started} to {finished}" if finished else f"from {started}; no run was finished"), ("labels", "; ".join(labels))])
+
+
+def grouped(pairs):
+    """(what, where) pairs by what: [(what, how often, where, each once)], in the order of `pairs`."""
+    groups = {}
+    for what, where in pairs:
+        groups.setdefault(what, []).append(where)
+    return [(what, len(places), list(dict.fromkeys(places))) for what, places in groups.items()]
+
+
+def findings(files):
+    """The findings by severity and kind: what a kind means, and each text with where it was found."""
+    order = {severity: i for i, severity in enumerate(("error", "warning", "note"))}
+    kinds = {}
+    for file in files:
+        for finding in file["findings"]:
+            where = file["where"] + (f": {finding['case']}" if "case" in finding else "")
+            kinds.setdefault((order[finding["severity"]], finding["severity"], finding["kind"].replace("_", " "), finding["advice"]), []).append(
+                (finding["text"], where))
+    return [{"severity": severity, "kind": kind, "advice": advice, "count": len(found), "texts": grouped(found)}
+            for (_, severity, kind, advice), found in sorted(kinds.items())]
+
+
+def unmeasured(files):
+    """Cases without a measurement: (status, reason, how many, cases each once, results each once)."""
+    order = ("wrong", "failed", "not_run", "unsupported")
+    groups = {}
+    for file in files:
+        for status, reason, case in file["unmeasured"]:
+            count, cases, places = groups.setdefault((status, reason), (0, {}, {}))
+            groups[status, reason] = (count + 1, cases | {case: 1}, places | {file["where"]: 1})
+    return [(status.replace("_", " "), reason, count, list(cases), list(places))
+            for (status, reason), (count, cases, places) in sorted(groups.items(), key=lambda item: order.index(item[0][0]))]
+
+
+def not_looked_for(files):
+    """Kinds of evidence that no result holds."""
+    made = []
+    if not any(len(file["nodes"]) > 1 for file in files):
+        made.append(("Links between nodes", "no result of several nodes together (roofmark-mpi collectives)"))
+    if not any(file["sustained"] for file in files):
+        made.append(("Sustained load", "no result holds a sustained case: every rate is that of seconds, not of hours"))
+    if not any(file["telemetry"] for file in files):
+        made.append(("Clock, power and temperature over time", "no result holds telemetry over the whole run"))
+    if not any(file["counters"] for file in files):
+        made.append(("Error counters of the device", "no result holds counters from before and after the run"))
+    return made

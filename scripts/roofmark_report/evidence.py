@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Result files without their samples, which are most of a file: what reads hundreds of files needs no sample."""
+
+import re
+
+import orjson
+
+from .result import SCHEMA_VERSION, parse
+
+_SAMPLES = re.compile(rb"\s*:\s*\{")
+
+
+def without_samples(data):
+    """The file without the numbers of its samples. A quote inside a text is escaped, so "samples" is a key."""
+    first, *rest = data.split(b'"samples"')
+    for i, part in enumerate(rest):
+        if _SAMPLES.match(part):
+            rest[i] = b":{" + part[part.find(b"}"):]
+    return b'"samples"'.join([first, *rest])
+
+
+def read(data, use):
+    """What `use` makes of the result in these bytes of a file; raises ValueError with one line that says what is wrong."""
+    try:
+        result = orjson.loads(without_samples(data))
+        if result["schema_version"] != SCHEMA_VERSION:
+            raise ValueError("another schema version")
+        return use(result)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        parse(data)  # says what is wrong, in the words of all tools
+        raise ValueError(f"its parts do not fit together: {error}") from error
+
+
+def device_label(uuid, device_id, host):
+    """What `roofmark accept` calls a device."""
+    where = f"{device_id} of {host}"
+    return f"{uuid} ({where})" if uuid else where
+
+
+def parts_of(label):
+    """The UUID (empty for a CPU), the id and the host in a device's label."""
+    named = re.fullmatch(r"(\S+) \((\S+) of (.*)\)", label) or re.fullmatch(r"()(\S+) of (.*)", label)
+    if not named:
+        raise ValueError(f"'{label}' is no device")
+    return named.groups()
+
+
+def short(label):
+    """A device's label for a narrow column: its node, id and the beginning of its UUID."""
+    uuid, device_id, host = parts_of(label)
+    return f"{host} {device_id}" + (f" ({'-'.join(uuid.split('-')[:2])})" if uuid else "")

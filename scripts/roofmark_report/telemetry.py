@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the device did while it was measured: telemetry over time, counters, energy, sustained load. All of it is optional in a result
+file, and its names in the file stand only here."""
+
+import statistics
+
+from . import plots, units
+from .tables import quantity, table
+
+POINTS = 600  # per line of a plot
+LISTED = 24  # rows of sustained load
+# The plots of telemetry, from top to bottom: (title, columns as (column, name, scale)).
+PANELS = (
+    ("clock, MHz", (("sm_clock_hz", "SM clock", 1e-6), ("memory_clock_hz", "memory clock", 1e-6))),
+    ("power, W", (("power_watts", "power", 1),)),
+    ("temperature, °C", (("temperature_celsius", "temperature", 1), ("memory_temperature_celsius", "memory temperature", 1),
+                         ("slowdown_margin_celsius", "margin to slowdown", 1))),
+)
+
+
+def _rate_unit(record):
+    placement = record.get("placement", {})
+    return "B" if "flops_per_second" not in placement else "op" if record["type"] == "int8" else "FLOP"
+
+
+def summary(result, places):
+    """What the tables below need of a result; `places` names the device of each rank."""
+    energy, sustained = [], []
+    for entry in result["benchmarks"]:
+        record = entry["roofmark"]
+        if found := record["measurement"].get("telemetry"):
+            energy.append((entry["name"], record["pass"], found))
+        if found := record.get("sustained"):
+            sustained.append((entry["name"], _rate_unit(record), found))
+    return {"telemetry": bool(result.get("telemetry", {}).get("rows")), "energy": energy,
+            "counters": [(counter, places[counter["rank"]]) for counter in result.get("counters", [])], "sustained": sustained}
+
+
+def _thinned(xs, ys):
+    """At most POINTS points: the lowest and the highest of each stretch, so that no dip or peak is lost."""
+    known = [(x, y) for x, y in zip(xs, ys) if y is not None]
+    if len(known) <= POINTS:
+        return known
+    size = -(-2 * len(known) // POINTS)
+    kept = []
+    for first in range(0, len(known), size):
+        stretch = known[first:first + size]
+        kept += sorted({min(stretch, key=lambda point: point[1]), max(stretch, key=lambda point: point[1])})
+    return kept
+
+
+def _throttled_spans(found, end):
+    """(begin, end, reasons) of each stretch in which the device reported reasons to lower its clock."""
+    changes = [(seconds, tuple(reasons)) for seconds, *reasons in found.get("reasons", [])]
+    ends = [seconds for seconds, _ in changes[1:]] + [end]
+    return [(begin, until, reasons) for (begin, reasons), until in zip(changes, ends) if reasons and until > begin]
+
+
+def plot(result):
+    """Clock, power and temperature over the run, one above the other; None without telemetry."""
+    found = result.get("telemetry", {})
+    if not found.get("rows"):
+        return None
+    columns = dict(zip(found["columns"], zip(*found["rows"])))
+    seconds = columns["seconds"]
+    panels = [(title, lines) for title, lines in (
+        (title, [(name, [value if value is None else scale * value for value in columns[column]]) for column, name, scale in lines
+                 if any(value is not None for value in columns.get(column, ()))]) for title, lines in PANELS) if lines]
+    if not panels:
+        return None
+    traces, axes = [], {}
+    height = 1 / len(panels)
+    for i, (title, lines) in enumerate(panels):
+        suffix = "" if i == 0 else str(i + 1)
+        for name, values in lines:
+            points = _thinned(seconds, values)
+            traces.append({"type": "scatter", "mode": "lines", "name": plots.text(name), "x": [x for x, _ in points],
+                           "y": [y for _, y in points], "yaxis": f"y{suffix}", "meta": "records", "line": {"width": 1.1, "color": plots.COLOURS[len(traces) % len(plots.COLOURS)]}})
+        axes[f"yaxis{suffix}"] = plots.axis(title, type="linear", dtick=None, tickformat="", rangemode="tozero",
+                                            domain=[1 - (i + 1) * height + 0.03, 1 - i * height])
+    spans = _throttled_spans(found, seconds[-1])
+    shapes = [{"type": "rect", "xref": "x", "yref": "paper", "x0": begin, "x1": end, "y0": 0, "y1": 1, "fillcolor": "#E69F00", "opacity": 0.2,
+               "line": {"width": 0}, "layer": "below"} for begin, end, _ in spans]
+    x = plots.axis("seconds since the device was opened", type="linear", dtick=None, tickformat="",
+                   anchor=f"y{'' if len(panels) == 1 else len(panels)}",
+                   range=[seconds[0], seconds[-1]])
+    layout = plots.layout(x, axes.pop("yaxis"), 105 * len(panels) + 95, shapes=shapes, showlegend=True,
+                          margin={"l": 66, "r": 12, "t": 34, "b": 44}, font=plots.FONT | {"size": 11}) | axes
+    layout["legend"] |= {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 10}}
+    return {"data": traces, "layout": layout}
+
+
+def reasons(result):
+    """The reasons that lowered the clock, with the seconds of each."""
+    found = result.get("telemetry", {})
+    if not found.get("rows"):
+        return []
+    lasted = {}
+    for begin, end, named in _throttled_spans(found, found["rows"][-1][0]):
+        for reason in named:
+            lasted[reason] = lasted.get(reason, 0) + end - begin
+    return [(reason, units.duration(seconds)) for reason, seconds in sorted(lasted.items(), key=lambda item: -item[1])]
+
+
+def _median(values):
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _extreme(which, values):
+    known = [value for value in values if value is not None]
+    return which(known) if known else None
+
+
+def _watts(value):
+    return "" if value is None else f"{value:.0f} W"
+
+
+def energy_table(files, judged):
+    """A row per judged case: medians and extremes over the results."""
+    cases = {}
+    for file in files:
+        for name, number, found in file["energy"]:
+            if name in judged:
+                cases.setdefault(name + (" (after)" if number == 2 else ""), []).append(found)
+    rows = []
+    for name, found in cases.items():
+        def of(key, found=found):
+            return [one.get(key) for one in found]
+
+        shares = [(share, reason) for one in found for reason, share in one.get("throttled_share", {}).items() if share]
+        worst = max(shares, default=None)
+        rows.append([name, str(len(found)), quantity(_median(of("sm_clock_hz")), units.clock), quantity(_extreme(min, of("sm_clock_hz")), units.clock),
+                     quantity(_median(of("power_watts")), _watts), quantity(_extreme(max, of("power_watts")), _watts),
+                     quantity(_median(of("joules_per_launch")), lambda v: "" if v is None else units.scaled(v, "J")),
+                     quantity(_median(of("flops_per_joule")), lambda v: "" if v is None else units.scaled(v, "FLOP/J")),
+                     f"{units.share(worst[0])}, {worst[1]}" if worst else ""])
+    return table("energy", [
+        ("Case", "", False), ("Results", "", True), ("SM clock", "Median of the results", True), ("lowest", "", True), ("Power", "Median of the results", True),
+        ("highest", "", True), ("Energy per launch", "Median of the results", True), ("Efficiency", "Median of the results", True),
+        ("Throttled", "The largest share of the time, and the reason", False)], rows, empty=False)
+
+
+def _from_to(found, key, scale, unit):
+    """A quantity of the burst and when settled."""
+    values = [f"{scale * found[name]:.0f}" for name in (f"burst_{key}", f"settled_{key}") if name in found]
+    return " → ".join(values) + f"\N{NO-BREAK SPACE}{unit}" if values else ""
+
+
+def sustained_table(files):
+    """A row per result and sustained case: the rate of the burst against the rate that it settled at; those that fell furthest first."""
+    cases = [(name, file["where"], unit, found) for file in files for name, unit, found in file["sustained"]]
+    rows = []
+    for name, where, unit, found in sorted(cases, key=lambda case: case[3].get("settled_of_burst", 1))[:LISTED]:
+        checked, explained = found.get("launches_checked"), found.get("explained_by_clock")
+        rows.append([
+            name, where, quantity(found.get("burst_rate"), units.rate, unit), quantity(found.get("settled_rate"), units.rate, unit),
+            quantity(found.get("settled_of_burst"), units.share),
+            quantity(found.get("settled_after_seconds"), lambda v: "" if v is None else units.duration(v)),
+            _from_to(found, "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
+            "" if explained is None else "yes" if explained else "no",
+            "" if checked is None else f"{checked}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
+    return table("sustained", [
+        ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first seconds", True), ("Settled", "Rate that it settled at", True),
+        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("SM clock", "Burst and settled", False), ("Power", "Burst and settled", False),
+        ("Explained by the clock", "Whether the clock fell as far as the rate", False), ("Launches checked", "Whose results were verified", True)],
+        rows, empty=False)
+
+
+def counters_table(files):
+    """A row per counter: how many devices it was read on, and on which it got worse."""
+    found = {}
+    for file in files:
+        for counter, where in file["counters"]:
+            found.setdefault(counter["id"], []).append((counter, where))
+    rows = []
+    for name, read in found.items():
+        worse = [f"{where}: {counter['worse']:g}" for counter, where in read if counter.get("worse")]
+        before = [f"{where}: {counter['before']:g}" for counter, where in read if counter.get("before")]
+        once = sum("worse" not in counter for counter, _ in read)
+        rows.append([name.replace("_", " "), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
+    return table("counters", [
+        ("Counter", "", False), ("Devices", "On which it was read before and after", True), ("read once or reset", "Devices", True),
+        ("Got worse during the runs", "", False), ("Not zero before", "", False)], rows, empty=False)

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what `roofmark accept --json` wrote."""
+
+import json
+
+import jsonschema
+
+VERDICTS = ("FAIL", "NOT MEASURED", "INSIDE THE INTERVAL", "PASS")  # from bad to good, as `roofmark accept` names them
+
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
+_DEVICE = {"type": "string", "pattern": r"^(\S+ \(\S+ of .*\)|\S+ of .*)$"}  # evidence.device_label
+_SUBJECT = {"type": "object", "required": ["name", "verdict", "checks", "bad"], "properties": {
+    "name": _TEXT, "verdict": {"enum": VERDICTS}, "checks": {"type": "integer"}, "bad": {"type": "integer"}}}
+_SUBJECTS = {"type": "array", "items": _SUBJECT, "minItems": 1}
+_DEVICES = _SUBJECTS | {"items": _SUBJECT | {"properties": _SUBJECT["properties"] | {"name": _DEVICE}}}
+# What the tools read of it.
+_SCHEMA = {
+    "type": "object", "required": ["judged_utc", "accepted", "build", "profile", "files", "delivery", "nodes", "devices", "checks"],
+    "properties": {
+        "judged_utc": _TEXT, "accepted": {"type": "boolean"}, "delivery": _SUBJECT, "nodes": _SUBJECTS, "devices": _DEVICES,
+        "build": {"type": "object", "required": ["version", "commit", "dirty"], "properties": {
+            "version": _TEXT, "commit": _TEXT, "dirty": {"type": "boolean"}}},
+        "expected_gpus": {"type": "integer"}, "max_age_seconds": _NUMBER,
+        "profile": {"type": "object", "required": ["name", "title", "inherited"], "properties": {
+            "name": _TEXT, "title": _TEXT, "inherited": {"type": "array", "items": _TEXT}}},
+        "files": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["path", "sha256", "not_held"], "properties": {
+            "path": _TEXT, "sha256": _TEXT, "not_held": {"type": ["array", "null"], "items": _TEXT}}}},
+        "checks": {"type": "array", "items": {
+            "type": "object", "required": ["rule", "per", "mandatory", "verdict", "expected", "found"], "properties": {
+                **dict.fromkeys(("rule", "quantity", "meaning", "per", "node", "of", "file", "expected", "found", "explanation", "reason", "source",
+                                 "origin"), _TEXT), "device": _DEVICE,
+                **dict.fromkeys(("limit", "measured", "interval_low", "interval_high", "margin"), _NUMBER),
+                "mandatory": {"type": "boolean"}, "verdict": {"enum": VERDICTS}}}}}}
+
+
+def is_verdict(data):
+    """Whether these bytes of a file are a verdict's: no other file begins with when it was judged."""
+    return b'"judged_utc"' in data[:100]
+
+
+def parse(data):
+    """The verdict; raises ValueError with one line that says what is wrong."""
+    try:
+        verdict = json.loads(data)
+    except ValueError as error:
+        raise ValueError("not JSON") from error
+    for error in jsonschema.Draft202012Validator(_SCHEMA).iter_errors(verdict):
+        raise ValueError(f"no verdict of roofmark accept: {error.json_path}: {error.message[:160]}")
+    return verdict

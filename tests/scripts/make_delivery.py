@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""A delivery that looks real and is not: nothing in it was measured. `make_delivery.py FOLDER [NODES [GPUS]]` writes a result file per GPU,
+with telemetry, counters and a sustained case."""
+
+import copy
+import json
+import math
+import random
+import sys
+from pathlib import Path
+
+import make_result
+
+
+def clean(result, device=0):
+    """Without the findings and results that a test of reports has and an acceptance would not pass."""
+    result["findings"] = [f for f in result["findings"] if f["kind"] not in ("fingerprint", "foreign_process", "clock")]
+    result["unmeasured"] = [entry for entry in result["unmeasured"] if entry["roofmark"]["status"] == "unsupported"]
+    result["complete"] = True
+    result["device"]["name"] = "NVIDIA H200"
+    result["device"].setdefault("details", {})["foreign_processes"] = []
+    result["suite"], result["data"], result["arguments"] = "quick", "normal", ["roofmark", "run", "--suite", "quick"]
+    result["device"].setdefault("details", {})["uuid"] = f"GPU-{device:08x}"
+    return result
+
+
+def observe(result, seed):
+    """Adds what the device did while it was measured."""
+    noise = random.Random(seed)
+    rows = []
+    for i in range(6000):
+        seconds = 0.05 * i
+        hot = min(1, seconds / 60) * (0.7 + 0.3 * math.sin(seconds / 9))
+        rows.append([seconds, 1.98e9 - 3.6e8 * hot * (seconds > 40), 3.201e9, 180 + 500 * hot + noise.gauss(0, 6), None, 38 + 30 * hot, 45 + 38 * hot, 49 - 30 * hot, 1.0])
+    result["telemetry"] = {"period_seconds": 0.05, "power": "instantaneous", "rows": rows, "reasons": [[0.0], [42.0, "power cap"], [131.5], [180.0, "power cap"]],
+                           "columns": ["seconds", "sm_clock_hz", "memory_clock_hz", "power_watts", "energy_joules", "temperature_celsius",
+                                       "memory_temperature_celsius", "slowdown_margin_celsius", "utilization"]}
+    result["counters"] = [{"id": name, "rank": 0, "before": 0, "after": worse, "worse": worse} for name, worse in (
+        ("ecc_uncorrected", 0), ("ecc_corrected", int(seed % 5 == 3)), ("pcie_replays", 0))]
+    for entry in result["benchmarks"]:
+        record = entry["roofmark"]
+        rate = record["placement"].get("flops_per_second")
+        watts = 640.0 if rate else 410.0
+        record["measurement"]["telemetry"] = {
+            "seconds": 0.5, "sm_clock_hz": 1.75e9, "power_watts": watts, "joules_per_launch": watts * record["measurement"]["median"],
+            "throttled_share": {"power cap": 0.4} if rate else {}} | ({"flops_per_joule": rate / watts} if rate else {})
+    product = next(entry["roofmark"] for entry in result["benchmarks"] if entry["name"].startswith("gemm/bf16"))
+    burst = product["placement"]["flops_per_second"]
+    product["sustained"] = {
+        "burst_rate": burst, "settled_rate": 0.91 * burst, "settled_after_seconds": 212.0, "settled_of_burst": 0.91, "burst_clock_hz": 1.98e9, "settled_clock_hz": 1.8e9,
+        "burst_power_watts": 640.0, "settled_power_watts": 699.0, "rate_per_clock_ratio": 1.001, "explained_by_clock": True, "launches_checked": 4000, "share_checked": 0.25}
+    return result
+
+
+def gpu(base, node, place, gpus, observed=True):
+    """The result of one GPU of the delivery."""
+    number = node * gpus + place
+    result = clean(copy.deepcopy(base), number)
+    result["host"]["name"] = f"node{node + 1}"
+    result["device"]["id"] = f"cuda:{place}"
+    result["device"]["details"] |= {"serial": f"16542300{number:05d}", "vbios": "96.00.89.00.01", "pci_bus_id": f"0000:{16 * (place + 1):02x}:00.0",
+                                    "uuid": f"GPU-{number + 1:08x}-0000-0000-0000-000000000000"}
+    if observed:
+        return observe(result, number)
+    for part in (result, *(entry["roofmark"]["measurement"] for entry in result["benchmarks"])):
+        for key in ("telemetry", "counters"):
+            part.pop(key, None)
+    return result
+
+
+def write(folder, base, nodes, gpus, observed=True):
+    """One file per GPU: FOLDER/nodeN/cuda-M/result.json."""
+    paths = []
+    for node in range(nodes):
+        for place in range(gpus):
+            path = Path(folder) / f"node{node + 1}" / f"cuda-{place}" / "result.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(gpu(base, node, place, gpus, observed)), encoding="utf-8")
+            paths.append(path)
+    return paths
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], make_result.h200(), int(sys.argv[2]) if len(sys.argv) > 2 else 1, int(sys.argv[3]) if len(sys.argv) > 3 else 8)

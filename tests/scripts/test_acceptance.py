@@ -1,0 +1,300 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/acceptance: what the document shows, what it refuses, and that it judges nothing itself."""
+
+import copy
+import hashlib
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+
+import browser
+import make_delivery
+import make_result
+import pytest
+from conftest import ROOT, need
+
+need("jsonschema", "jinja2", "orjson", "plotly")
+from roofmark_report import acceptance, delivery, evidence, telemetry  # noqa: E402
+from roofmark_report import verdict as verdicts  # noqa: E402
+
+COMMAND = [sys.executable, str(ROOT / "scripts" / "acceptance")]
+ROOFMARK = os.environ.get("ROOFMARK")
+judged_by_roofmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+PRODUCT = "gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
+
+
+def _base():
+    """Some cases of each family, with those that the rules here judge."""
+    made = make_result.h200()
+    families = {}
+    for entry in made["benchmarks"]:
+        families.setdefault(entry["roofmark"]["family"], []).append(entry)
+    kept = [entry for entries in families.values() for entry in entries[:3]] + [entry for entry in made["benchmarks"] if entry["name"] == PRODUCT]
+    names = {entry["name"] for entry in kept}
+    return made | {"benchmarks": kept, "comparisons": [], "findings": [f for f in made["findings"] if f.get("case", PRODUCT) in names]}
+
+
+BASE = _base()
+
+
+@pytest.fixture(autouse=True)
+def no_plotly(monkeypatch, request):
+    """Leaves plotly.js, most of the page, out; not in a browser."""
+    if "shown" not in request.fixturenames:
+        monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
+
+
+def run(*arguments, **options):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False, **options)
+
+
+@pytest.fixture
+def profile(tmp_path):
+    def write(least):
+        path = tmp_path / "own.toml"
+        path.write_text(f"""inherit = "common"
+title = "Order 4711"
+devices = "NVIDIA H200"
+example = "NVIDIA H200"
+suite = "quick"
+[rule.product]
+cases = "^{PRODUCT}"
+quantity = "of_theoretical"
+least = {least}
+reason = "What was ordered, {'long ' * 60}and to its end."
+source = "the order"
+""")
+        return path
+
+    return write
+
+
+def check(rule, verdict, device, **more):
+    uuid, device_id, host = evidence.parts_of(device)
+    return {"rule": rule, "quantity": "of_theoretical", "meaning": "share of the roof", "per": "gpu", "mandatory": True, "node": host, "device": device,
+            "verdict": verdict, "expected": ">= 80.0 % of 1.07 PFLOP/s", "found": "70.0 %", "reason": "why", "source": "where", "origin": "own:1"} | more
+
+
+def judged(paths, checks, accepted=False):
+    """A verdict as `roofmark accept` would write it."""
+    results = [json.loads(path.read_text()) for path in paths]
+    labels = [evidence.device_label(r["device"]["details"]["uuid"], r["device"]["id"], r["host"]["name"]) for r in results]
+
+    def subject(name):
+        return {"name": name, "verdict": "PASS" if accepted else "FAIL", "checks": len(checks), "bad": 0 if accepted else 1}
+
+    return {"judged_utc": "2026-02-01T10:00:00Z", "accepted": accepted, "build": {"version": "0.1.0", "commit": "0123", "dirty": False},
+            "profile": {"name": "own", "title": "Order 4711", "inherited": ["common"]},
+            "files": [{"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "not_held": []} for path in paths],
+            "delivery": subject("delivery"), "nodes": [subject(host) for host in dict.fromkeys(r["host"]["name"] for r in results)],
+            "devices": [subject(label) for label in labels], "checks": checks}
+
+
+@pytest.fixture
+def delivered(tmp_path):
+    """Two nodes of two GPUs: the folder, the files and the labels of the GPUs."""
+    paths = make_delivery.write(tmp_path / "delivery", BASE, 2, 2)
+    return tmp_path / "delivery", paths, [device["name"] for device in judged(paths, [])["devices"]]
+
+
+def text_of(page):
+    return html.unescape(re.sub(r"<wbr>|<[^>]*>", "", page[:page.index('id="figures"')])).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def page_of(delivered, checks, **options):
+    folder, paths, _ = delivered
+    return acceptance.page(judged(paths, checks), "f" * 64, "acceptance.json", acceptance.find_results([folder]), **options)
+
+
+@judged_by_roofmark
+def test_roofmark_judges_and_the_document_presents(delivered, profile):
+    folder, paths, labels = delivered
+    done = run(folder, "--profile", profile(0.5), "--expect-gpus", 4, "--max-age", "36500d")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout == f"ACCEPTED: {folder}/acceptance.html\n"
+    page = text_of((folder / "acceptance.html").read_text(encoding="utf-8"))
+    verdict = verdicts.parse((folder / "acceptance.json").read_bytes())
+    assert [device["name"] for device in verdict["devices"]] == sorted(labels)  # the labels that these tools make are roofmark's
+    assert "4 × NVIDIA H200 on 2 nodes (node1, node2)" in page and "Order 4711" in page and "share of the theoretical roof at the highest clock" in page
+    for path in [*paths, folder / "acceptance.json"]:
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in page
+    assert "and to its end." in page  # the reason, unshortened
+    for expected in ("1654230000003", "GPU-00000004-0000-0000-0000-000000000000", "96.00.89.00.01", "580.00", "Synthetic CPU", "GNU 12.2.0"):
+        assert expected in page
+    before = {path: path.read_bytes() for path in paths}
+    done = run(folder, "--profile", profile(0.999), "--out", folder / "second.html")
+    assert done.returncode == 1 and done.stdout.startswith("NOT ACCEPTED: ")
+    assert {path: path.read_bytes() for path in paths} == before and (folder / "second.json").exists()
+    # The same verdict once more, from its file.
+    done = run(folder, "--verdict", folder / "second.json", "--out", folder / "third.html")
+    assert done.returncode == 1 and (folder / "third.html").read_bytes() == (folder / "second.html").read_bytes()
+
+
+def test_the_worst_rule_comes_first_and_every_check_that_does_not_pass_is_shown(delivered):
+    labels = delivered[2]
+    checks = [check("good", "PASS", labels[0], margin=0.1 + i / 100, of=f"stream/case:{i}") for i in range(40)]
+    checks += [check("optional", "FAIL", labels[0], mandatory=False), check("absent", "NOT MEASURED", labels[1], explanation="no result matches"),
+               check("near", "INSIDE THE INTERVAL", labels[2], measured=0.8, interval_low=0.796, interval_high=0.808, margin=0.0)]
+    checks += [check("slow", "FAIL", labels[3], margin=-0.1 * i, of=f"gemm/{'long' * 30}/case:{i}", found=f"{i}.5 %") for i in range(30)]
+    made = acceptance.rules(checks, 4, False)
+    assert [rule["id"] for rule in made] == ["slow", "absent", "near", "optional", "good"]
+    assert len(made[0]["rows"]) == 30 and made[0]["rows"][0]["of"].endswith("case:29")
+    assert made[-1]["rest"] == 28 and made[-1]["rest_margins"] == "+22.0\N{NO-BREAK SPACE}% to +49.0\N{NO-BREAK SPACE}%"
+    assert made[2]["rows"][0]["interval"] == "-0.50 to +1.00\N{NO-BREAK SPACE}%"
+    assert len(acceptance.rules(checks, 4, True)[-1]["rows"]) == 40
+    page = text_of(page_of(delivered, checks))
+    assert "NOT ACCEPTED" in page and "because: no result matches" in page and "long" * 30 in page
+    assert all(f"gemm/{'long' * 30}/case:{i}" in page for i in range(30))
+
+
+def test_checks_that_say_the_same_share_a_row_and_the_bad_are_all_named(delivered):
+    labels = delivered[2]
+    [rule] = acceptance.rules([check("same", "FAIL", label) for label in labels[:3]], 4, False)
+    [row] = rule["rows"]
+    assert row["whom"] == "3 devices" and row["notes"] == (", ".join(evidence.short(label) for label in labels[:3]),)
+    [rule] = acceptance.rules([check("same", "PASS", label) for label in labels], 4, False)
+    assert rule["rows"][0]["whom"] == "all 4 devices" and not rule["rows"][0]["notes"]
+
+
+def test_nodes_stand_in_the_order_of_their_numbers():
+    names = ["GPU-1 (cuda:10 of node2)", "GPU-2 (cuda:9 of node2)", "GPU-3 (cuda:0 of node10)", "cpu of node1"]
+    assert sorted(({"name": name} for name in names), key=acceptance._natural) == [{"name": names[i]} for i in (3, 1, 0, 2)]
+
+
+def test_what_was_not_measured_is_said(delivered):
+    folder, paths, _ = delivered
+    page = text_of(page_of(delivered, []))
+    for entry in BASE["unmeasured"]:
+        if entry["roofmark"]["status"] == "unsupported":
+            assert entry["name"] in page and entry["roofmark"]["reason"] in page
+    assert "no result of several nodes together" in page and "no result holds a sustained case" not in page
+    bare = make_delivery.write(folder / "bare", BASE, 1, 1, observed=False)
+    verdict = judged(bare, [])
+    page = text_of(acceptance.page(verdict, "f" * 64, "v.json", acceptance.find_results([folder / "bare"])))
+    for said in ("no result holds a sustained case", "no result holds telemetry", "no result holds counters"):
+        assert said in page
+    assert "Sustained load\n" not in page and "Error counters\n" not in page
+    # A result beside the judged ones that was not judged is named.
+    page = text_of(acceptance.page(verdict, "f" * 64, "v.json", acceptance.find_results([folder])))
+    assert "Not judged, though it lies beside" in page and str(paths[0]) in page
+
+
+def test_telemetry_sustained_load_and_counters(delivered):
+    page = text_of(page_of(delivered, [check("product", "PASS", delivered[2][0], of=PRODUCT, interval_low=1.0)]))
+    for said in ("Clock lowered by power cap for 3 m 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
+                 "40.0 %, power cap", "640 W"):
+        assert said in page, said
+
+
+def test_a_plot_of_telemetry_loses_no_dip():
+    result = make_delivery.gpu(BASE, 0, 0, 1)
+    rows = result["telemetry"]["rows"]
+    rows[3000][1] = 3e8
+    rows[10][3] = None
+    clock = telemetry.plot(result)["data"][0]
+    assert len(clock["x"]) <= telemetry.POINTS and 300 in [round(value) for value in clock["y"]] and clock["x"] == sorted(clock["x"])
+    spans = [(shape["x0"], shape["x1"]) for shape in telemetry.plot(result)["layout"]["shapes"]]
+    assert spans == [(42.0, 131.5), (180.0, rows[-1][0])]
+    del result["telemetry"]
+    assert telemetry.plot(result) is None and telemetry.reasons(result) == []
+
+
+@pytest.mark.parametrize("nodes, gpus, kinds, drawn", [(1, 8, 1, 8), (3, 3, 1, 1), (3, 3, 2, 2)])
+def test_a_roofline_for_each_of_few_devices_else_of_the_worst_of_each_kind(tmp_path, nodes, gpus, kinds, drawn):
+    paths = make_delivery.write(tmp_path, BASE | {"benchmarks": BASE["benchmarks"][:2]}, nodes, gpus, observed=False)
+    if kinds == 2:
+        other = json.loads(paths[4].read_text())
+        other["device"]["name"] = "NVIDIA other"
+        paths[4].write_text(json.dumps(other))
+    labels = [device["name"] for device in judged(paths, [])["devices"]]
+    checks = [check("r", "PASS", label, file=str(path), margin=0.01 if i == 5 else 0.2) for i, (label, path) in enumerate(zip(labels, paths))]
+    files = [evidence.read(path.read_bytes(), lambda result: delivery.summary(result, "")) for path in paths]
+    chosen = acceptance.drawn_files(judged(paths, checks), paths, files)
+    assert len(chosen) == drawn and paths[5] in [path for _, path in chosen]
+
+
+def test_a_team_has_a_device_per_rank(cluster):
+    made = delivery.summary(cluster, "0")
+    assert len(made["devices"]) == 16 and made["nodes"] == ["node1", "node2"] and made["where"] == "16 devices of 2 nodes"
+    assert "mlx5_0:1 (InfiniBand, 50.0 GB/s)" in made["hosts"]["node2"]["ports"]
+    assert ("NCCL of the ranks", "2.28.9") in made["software"]
+
+
+def test_versions_that_differ_are_counted(delivered):
+    files = [evidence.read(path.read_bytes(), lambda result: delivery.summary(result, "")) for path in delivered[1]]
+    files[1]["software"] = [(name, "570.00" if name == "driver" else value) for name, value in files[1]["software"]]
+    assert dict(delivery.software(files))["driver"] == "580.00 (in 3 of 4 results); 570.00 (in 1 of 4 results)"
+
+
+def test_hostile_texts_stay_texts(delivered):
+    hostile = '"; } </style><script>window.fell=1</script>\\'
+    page = page_of(delivered, [check(hostile, "FAIL", delivered[2][0], reason=hostile, of=hostile)], title=hostile)
+    assert "<script>window" not in page and page.count("</style>") == 1
+    assert re.fullmatch(r'"([A-Za-z0-9 ]|\\[0-9a-f]+ )*"', acceptance.css_string(hostile))
+
+
+def test_bad_input_is_one_line(delivered, tmp_path):
+    folder, paths, _ = delivered
+    good = tmp_path / "verdict.json"
+    good.write_text(json.dumps(judged(paths, [])))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(judged(paths, []) | {"checks": [{"rule": "r"}]}))
+    for arguments, said in [((folder,), "either --profile or --verdict"), ((folder, "--profile", "cpu", "--verdict", good), "either --profile or --verdict"),
+                            ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "no verdict of roofmark accept"),
+                            ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "no verdict of roofmark accept"),
+                            ((folder, "--verdict", good, "--max-age", "7d"), "was judged already"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
+                            ((paths[0], "--verdict", good, "--out", paths[0]), "would replace"), ((), "required")]:
+        done = run(*arguments)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and said in done.stderr, (arguments, done)
+    paths[0].write_text(paths[0].read_text().replace("NVIDIA H200", "NVIDIA  H200", 1))
+    done = run(folder, "--verdict", good)
+    assert done.returncode == 2 and f"{paths[0]} was judged, and no result file here has its SHA-256" in done.stderr
+    assert not (folder / "acceptance.html").exists()
+
+
+@judged_by_roofmark
+def test_what_roofmark_refuses_is_its_own_line(delivered):
+    done = run(delivered[0], "--profile", "h9000")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "roofmark accept: there is no profile 'h9000'" in done.stderr
+    done = run(delivered[0], "--profile", "cpu", env=os.environ | {"ROOFMARK": "/nonexistent", "PATH": "/nonexistent"})
+    assert done.returncode == 3 or (ROOT / "build" / "release" / "roofmark").exists()
+
+
+@pytest.fixture
+def shown():
+    if not browser.find():
+        pytest.skip(f"no browser (looked for {', '.join(browser.NAMES)})")
+    with browser.Browser(browser.find()) as opened:
+        yield opened
+
+
+def test_the_document_in_a_browser_and_on_paper(delivered, tmp_path, shown):
+    folder, paths, labels = delivered
+    page = tmp_path / "acceptance.html"
+    page.write_text(page_of(delivered, [check("slow", "FAIL", label, of=PRODUCT) for label in labels]), encoding="utf-8")
+    shown.open(page)
+    assert shown.evaluate("[...document.querySelectorAll('.plot')].map(p => p.querySelectorAll('.trace').length > 0)") == [True] * 8
+    assert shown.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    pdf = shown.pdf()
+    # A4 upright: 595 x 842 points.
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
+    assert len(boxes) > 4 and {(round(float(width)), round(float(height))) for width, height in boxes} <= {(595, 842), (596, 842), (595, 841), (596, 843)}
+    # On paper nothing is wider than the page, and a figure fits on one.
+    shown.call("Emulation.setEmulatedMedia", media="print")
+    shown.call("Emulation.setDeviceMetricsOverride", width=688, height=979, deviceScaleFactor=1, mobile=False)
+    wide = "[...document.querySelectorAll('main *')].filter(e => !e.closest('.plot') && e.getBoundingClientRect().right > 690).map(e => e.outerHTML.slice(0, 200))"
+    assert shown.evaluate(wide) == []
+    assert shown.evaluate("Math.max(...[...document.querySelectorAll('figure, .rule-head, #signatures')].map(e => e.getBoundingClientRect().height))") < 979
+    assert shown.requests() == [page.as_uri()]
+    assert shown.complaints() == []
+
+
+def test_the_copied_base_is_left_alone():
+    before = copy.deepcopy(BASE)
+    make_delivery.gpu(BASE, 0, 0, 1)
+    assert before == BASE

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/examples, with what they call played by small scripts where it is not on every machine."""
+
+import json
+import os
+import subprocess
+import xml.etree.ElementTree
+from pathlib import Path
+
+import make_delivery
+import make_result
+import pytest
+from conftest import ROOT, need
+from test_acceptance import BASE, PRODUCT
+
+need("duckdb", "jinja2", "jsonschema", "orjson", "plotly")
+EXAMPLES = ROOT / "scripts" / "examples"
+ROOFMARK = os.environ.get("ROOFMARK")
+pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+
+
+def executable(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A PATH with a scontrol and a logger that record their words."""
+    for name in ("scontrol", "logger"):
+        executable(tmp_path / "bin" / name, f"#!/bin/bash\nprintf '%s\\n' \"$*\" >>{tmp_path}/{name}\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    for name in [name for name in os.environ if name.startswith(("ROOFMARK_SUITE", "ROOFMARK_DEVICE", "SLURM_"))]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+def run(name, *words, **environment):
+    return subprocess.run([EXAMPLES / name, *map(str, words)], env=os.environ | {key: str(value) for key, value in environment.items()},
+                          capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def profile(place):
+    path = place / "own.toml"
+    path.write_text(f"""inherit = "common"
+title = "Order 4711"
+devices = ".*"
+example = "NVIDIA H200"
+suite = "quick"
+[rule.product]
+cases = "^{PRODUCT}"
+quantity = "of_theoretical"
+least = 0.5
+reason = "What was ordered."
+""")
+    return path
+
+
+def measures(place, status=0, slower=1.0):
+    """A roofmark whose `run` leaves the made-up results of two GPUs and ends with this status; the rest is the real one."""
+    made = place / "made"
+    for path in make_delivery.write(made, BASE, 1, 2, observed=False):
+        result = json.loads(path.read_text())
+        for entry in result["benchmarks"]:
+            measured, placed = entry["roofmark"]["measurement"], entry["roofmark"]["placement"]
+            for key in ("of_theoretical", "of_empirical", "of_theoretical_clock"):
+                placed.pop(key, None) if key not in placed else placed.update({key: placed[key] / slower})
+            for key in ("median", "minimum", "maximum", "p5", "p95"):
+                measured[key] *= slower
+            measured["interval"] = [end * slower for end in measured["interval"]]
+            measured["samples"]["seconds"] = [seconds * slower for seconds in measured["samples"]["seconds"]]
+        path.write_text(json.dumps(result))
+    return executable(place / "roofmark", f"""#!/bin/bash
+[[ $1 == run ]] || exec {ROOFMARK} "$@"
+printf '%s\\n' "$*" >>{place}/run
+while [[ $1 != --out ]]; do shift; done
+mkdir -p "$2" && cp -r {made}/* "$2"
+exit {status}
+""")
+
+
+def prolog(place, program, **environment):
+    return run("slurm_prolog", ROOFMARK=program, ROOFMARK_LOGS=place / "logs", SLURM_JOB_ID=7, SLURMD_NODENAME="node3", **environment)
+
+
+def test_the_prolog_calls_roofmark_as_it_is(place):
+    # The real program reads every flag, and lists what it would measure: even the smallest suite begins with seconds of ceilings.
+    program = executable(place / "roofmark", f'#!/bin/bash\nexec {ROOFMARK} "$@" --filter ^transpose/ --benchmark_list_tests\n')
+    done = prolog(place, program, ROOFMARK_SUITE="quick", ROOFMARK_DEVICE="cpu")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "transpose/" in (place / "logs" / "7.log").read_text()
+    assert not (place / "scontrol").exists() and not (place / "logger").exists()
+
+
+@pytest.mark.parametrize("status, ends, drained, logged", [(0, 0, False, False), (1, 1, True, False), (3, 0, False, True), (127, 0, False, True)])
+def test_the_prolog_drains_a_node_that_computes_wrong_results_and_no_other(place, status, ends, drained, logged):
+    program = executable(place / "roofmark", f'#!/bin/bash\necho "$*" >>{place}/words\necho why\nexit {status}\n')
+    done = prolog(place, program)
+    assert (done.returncode, done.stderr) == (ends, "")
+    assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {place}/logs/7\n"
+    assert (place / "logs" / "7.log").read_text() == "why\n"
+    assert (place / "scontrol").exists() == drained and (place / "logger").exists() == logged
+    if drained:
+        assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results, see {place}/logs/7.log\n"
+
+
+def test_a_node_is_measured_judged_and_documented(place, profile):
+    program, out = measures(place), place / "out"
+    done = run("accept_node", profile, out, "--expect-gpus", 2, "--title", "Order 4711, node 1", ROOFMARK=program)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout == f"ACCEPTED: {out}/acceptance.html\n"
+    assert (place / "run").read_text() == f"run --suite quick --device all --out {out}\n"
+    assert "Order 4711, node 1" in (out / "acceptance.html").read_text(encoding="utf-8")
+    assert run("accept_node", profile, out, "--expect-gpus", 3, ROOFMARK=program).returncode == 1
+    # A wrong result still has its document; what was never measured has none.
+    assert run("accept_node", profile, out, ROOFMARK=measures(place, status=1)).stdout.startswith("ACCEPTED: ")
+    for status, ends in ((2, 2), (3, 3), (130, 130)):
+        silent = executable(place / "roofmark", f"#!/bin/bash\nexit {status}\n")
+        (place / "none").mkdir(exist_ok=True)
+        assert run("accept_node", profile, place / "none", ROOFMARK=silent).returncode == ends
+
+
+def test_a_rack_is_measured_by_mpirun_judged_and_documented(place, profile):
+    team = make_result.cluster()
+    team["benchmarks"] = [entry for entry in team["benchmarks"] if entry["roofmark"]["family"] in ("stream", "gemm", "ceilings")]
+    make_delivery.clean(team)
+    (place / "team.json").write_text(json.dumps(team))
+    program = executable(place / "bin" / "roofmark-mpi", f"""#!/bin/bash
+printf '%s\\n' "$*" >>{place}/run
+while [[ $1 != --out ]]; do shift; done
+mkdir -p "$2" && cp {place}/team.json "$2/result.json"
+""")
+    executable(place / "bin" / "mpirun", """#!/bin/bash
+if [[ $1 == --version ]]; then echo 'mpirun (Open MPI) 4.1.4'; exit; fi
+while [[ $1 != */roofmark-mpi ]]; do shift; done
+exec "$@"
+""")
+    (place / "hosts").write_text("node1\nnode2\n")
+    done = run("accept_rack", profile, place / "hosts", 8, place / "out", "--expect-gpus", 16, ROOFMARK_MPI=program, MPIRUN=place / "bin" / "mpirun")
+    # It was made up of other cases than the profile's.
+    assert (done.returncode, done.stderr) == (1, "") and done.stdout.endswith(f"NOT ACCEPTED: {place}/out/acceptance.html\n")
+    assert (place / "run").read_text() == f"run --expect-ranks 16 --out {place}/out --suite quick --device auto\n"
+    page = (place / "out" / "acceptance.html").read_text(encoding="utf-8")
+    assert "16 × Synthetic H200" in page or "16 × NVIDIA H200" in page
+    assert "GPU-0000000f-0000-0000-0000-000000000000" in page
+
+
+def test_a_ci_job_fails_on_a_slower_or_unaccepted_build(place, profile):
+    baseline = place / "baseline"
+    measures(place)
+    (place / "made" / "node1" / "cuda-0" / "result.json").rename(place / "first.json")
+    baseline.mkdir()
+    (place / "first.json").rename(baseline / "result.json")
+
+    def job(name, **options):
+        program = measures(place, **options)
+        (place / "made" / "node1" / "cuda-1" / "result.json").unlink()
+        return run("ci_job", profile, baseline, place / name, ROOFMARK=program, CI_COMMIT_SHA="0123")
+
+    done = job("same")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--label commit=0123" in (place / "run").read_text()
+    assert xml.etree.ElementTree.parse(place / "same" / "junit.xml").getroot().tag == "testsuites"
+    assert json.loads((place / "same" / "verdict.json").read_text())["accepted"]
+    done = job("slow", slower=1.25)
+    assert done.returncode == 1 and "SLOWER" in done.stdout
+    assert "NOT ACCEPTED" not in done.stdout  # half of the ceiling is enough for the profile
+    done = job("slower", slower=3.0)
+    assert done.returncode == 1 and "NOT ACCEPTED" in done.stdout
+    assert job("failed", status=3).returncode == 3
+
+
+@pytest.mark.parametrize("name", ["accept_node", "accept_rack", "ci_job"])
+def test_without_its_arguments_an_example_says_its_usage(name):
+    done = run(name)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and done.stderr.startswith("usage: ")
+
+
+def test_the_shell_scripts_are_checked():
+    listed = (ROOT / "scripts" / "test").read_text(encoding="utf-8")
+    assert "examples/*" in listed and {path.name for path in EXAMPLES.iterdir()} == {"slurm_prolog", "accept_node", "accept_rack", "ci_job"}
+    assert all(os.access(path, os.X_OK) and Path(path).read_text().startswith("#!/usr/bin/env bash\n") for path in EXAMPLES.iterdir())
