@@ -13,6 +13,8 @@
 namespace roofmark {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
 
 namespace {
 
@@ -20,54 +22,55 @@ constexpr Status kWorstFirst[] = {Status::wrong, Status::failed, Status::not_run
 
 auto severity(Status status) { return std::find(std::begin(kWorstFirst), std::end(kWorstFirst), status); }
 
-struct RankVerdict {
-  Status status = Status::ok;
-  std::string reason;
-  double error = 0, bound = 0;
-  std::size_t wrong = 0;  ///< elements
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
-
-struct Bits {
-  std::string key, hash;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bits, key, hash)
+/// The last verification that was made.
+template <class Of>
+auto& last_verification(Of& record) {
+  return record.verification_after ? record.verification_after : record.verification_before;
+}
 
 }  // namespace
 
-void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason) {
-  record.status = own_status;
-  record.reason = own_reason;
-  if (team.size() == 1) return;
-  std::optional<Verification>& found = record.verification_after ? record.verification_after : record.verification_before;
-  const Verification own = found.value_or(Verification{});
-  const auto ranks = team.gather(RankVerdict{own_status, own_reason, own.error, own.bound, own.wrong});
-  const auto worst = std::min_element(ranks.begin(), ranks.end(), [](const RankVerdict& a, const RankVerdict& b) {
-    return severity(a.status) < severity(b.status);
-  });
+RankVerdict verdict_of(const Record& record) {
+  const Verification found = last_verification(record).value_or(Verification{});
+  return {record.status, record.reason, found.error, found.bound, found.wrong};
+}
+
+std::size_t worst_of(const std::vector<RankVerdict>& ranks) {
+  const auto worse = [](const RankVerdict& a, const RankVerdict& b) { return severity(a.status) < severity(b.status); };
+  return static_cast<std::size_t>(std::min_element(ranks.begin(), ranks.end(), worse) - ranks.begin());
+}
+
+void join_verdicts(Record& record, const std::vector<RankVerdict>& ranks, const std::function<std::string(int)>& describe) {
+  const auto worst = ranks.begin() + static_cast<std::ptrdiff_t>(worst_of(ranks));
   record.status = worst->status;
-  record.reason = team.describe(static_cast<int>(worst - ranks.begin())) + ": " + worst->reason;
+  record.reason = describe(static_cast<int>(worst - ranks.begin())) + ": " + worst->reason;
   if (record.status != Status::wrong) return;
   std::size_t wrong = 0;
   std::vector<std::string> others;
   for (auto rank = worst; rank != ranks.end(); ++rank) {
     if (rank->status != Status::wrong) continue;
     wrong += rank->wrong;
-    if (rank != worst) others.push_back(team.describe(static_cast<int>(rank - ranks.begin())));
+    if (rank != worst) others.push_back(describe(static_cast<int>(rank - ranks.begin())));
   }
   if (!others.empty()) record.reason += fmt::format("; also wrong: {}", fmt::join(others, ", "));
   // The record is the team's, and so is its verification.
-  if (found) found = Verification{Verification::Status::failed, worst->error, worst->bound, record.reason, wrong};
+  if (auto& found = last_verification(record))
+    found = Verification{Verification::Status::failed, worst->error, worst->bound, record.reason, wrong};
 }
 
-void compare_fingerprints(Team& team, std::optional<Fingerprint>& own) {
-  const auto all = team.gather(own ? std::optional<Bits>({own->key, own->hash}) : std::nullopt);
+void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason) {
+  record.status = own_status;
+  record.reason = own_reason;
+  if (team.size() == 1) return;
+  join_verdicts(record, team.gather(verdict_of(record)), [&](int rank) { return team.describe(rank); });
+}
+
+std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& all) {
   std::map<std::string, std::map<std::string, std::vector<int>>> ranks;  // by key, by hash
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank]) ranks[all[rank]->key][all[rank]->hash].push_back(static_cast<int>(rank));
   }
-  if (!own) return;
-  std::vector<int>& differing = own->differing_ranks;
+  std::vector<int> differing;
   for (const auto& [key, hashes] : ranks) {
     std::size_t largest = 0;
     for (const auto& [hash, same] : hashes) largest = std::max(largest, same.size());
@@ -82,6 +85,12 @@ void compare_fingerprints(Team& team, std::optional<Fingerprint>& own) {
     }
   }
   std::sort(differing.begin(), differing.end());
+  return differing;
+}
+
+void compare_fingerprints(Team& team, std::optional<Fingerprint>& own) {
+  const auto all = team.gather(own ? std::optional<OutputBits>({own->key, own->hash}) : std::nullopt);
+  if (own) own->differing_ranks = differing_ranks(all);
 }
 
 std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,

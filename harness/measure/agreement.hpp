@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,12 +13,35 @@
 
 namespace roofmark {
 
-/// Sets the record's status and reason to the worst of the ranks' (wrong, failed, not run, unsupported), with the rank named. A
-/// wrong result also gives the record that rank's verification and the number of wrong elements on all ranks.
+/// What one rank makes of a case.
+struct RankVerdict {
+  Status status = Status::ok;
+  std::string reason;
+  double error = 0, bound = 0;  ///< of its verification
+  std::size_t wrong = 0;        ///< elements
+};
+RankVerdict verdict_of(const Record& record);
+
+/// The rank with the worst status: wrong, failed, not run, unsupported, ok.
+std::size_t worst_of(const std::vector<RankVerdict>& ranks);
+
+/// Sets the record's status and reason to those of the worst rank, which `describe` names. A wrong result also gives the record
+/// that rank's verification and the number of wrong elements on all ranks.
+void join_verdicts(Record& record, const std::vector<RankVerdict>& ranks, const std::function<std::string(int)>& describe);
+
+/// Sets the record's status and reason, as join_verdicts().
 void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason);
 
-/// Sets Fingerprint::differing_ranks. Identical devices must give identical bits: among ranks with equal keys the majority
-/// decides who differs; without a majority all of them do. Ranks whose own launches differ count as one group of their own.
+/// The bits of one rank's output; `hash` is empty where its launches differ.
+struct OutputBits {
+  std::string key, hash;
+};
+
+/// Identical devices must give identical bits: among ranks with equal keys the majority decides who differs; without a majority
+/// all of them do. Ranks whose own launches differ count as one group of their own. Absent: a rank without a fingerprint.
+std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& ranks);
+
+/// Sets Fingerprint::differing_ranks.
 void compare_fingerprints(Team& team, std::optional<Fingerprint>& own);
 
 /// Each rank's statistics of its own samples; absent for ranks that have none.

@@ -39,9 +39,9 @@ struct Summary {
 /// One rank's own times, in seconds per launch.
 struct RankTimes {
   double median = 0, maximum = 0;
-  std::optional<double> p95, p99;     ///< as in Summary
-  std::optional<double> clock_hz;     ///< as in Measurement, of this rank's device
-  std::optional<double> power_watts;  ///< as in TelemetrySummary
+  std::optional<double> p95, p99;          ///< as in Summary
+  std::optional<double> clock_hz = {};     ///< as in Measurement, of this rank's device
+  std::optional<double> power_watts = {};  ///< as in TelemetrySummary
 };
 
 enum class StopReason { interval, budget };
@@ -50,7 +50,7 @@ struct Measurement {
   std::vector<Sample> samples;
   std::vector<Block> blocks;
   Summary summary;
-  std::vector<std::optional<RankTimes>> ranks;  ///< by rank, in a team of more than one; absent without samples
+  std::vector<std::optional<RankTimes>> ranks;  ///< by rank, in a team of more than one; absent without a result
   int launches_per_sample = 1;
   Issue path = Issue::stream;
   Cache cache = Cache::cold;

@@ -129,6 +129,35 @@ Ceiling& Roofline::at(const Resource& resource) {
   return made;
 }
 
+Roofline lowest(const std::vector<Roofline>& devices) {
+  Roofline all;
+  if (devices.empty()) return all;
+  for (const Ceiling& first : devices.front().ceilings()) {
+    Ceiling ceiling = first;
+    for (const Roofline& device : devices) {
+      const Ceiling* other = device.find(first.resource);
+      if (!other || !other->theoretical || !ceiling.theoretical) {
+        ceiling.theoretical = ceiling.theoretical_clock_hz = ceiling.rated_clock_hz = std::nullopt;
+        ceiling.theoretical_source.clear();
+      } else if (*other->theoretical < *ceiling.theoretical) {
+        ceiling.theoretical = other->theoretical;
+        ceiling.theoretical_source = other->theoretical_source;
+        ceiling.theoretical_clock_hz = other->theoretical_clock_hz;
+        ceiling.rated_clock_hz = other->rated_clock_hz;
+      }
+      if (!other || !other->datasheet || !ceiling.datasheet) {
+        ceiling.datasheet = std::nullopt;
+        ceiling.datasheet_source.clear();
+      } else if (*other->datasheet < *ceiling.datasheet) {
+        ceiling.datasheet = other->datasheet;
+        ceiling.datasheet_source = other->datasheet_source;
+      }
+    }
+    if (ceiling.theoretical || ceiling.datasheet) all.at(first.resource) = ceiling;
+  }
+  return all;
+}
+
 Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz) {
   if (!(seconds > 0) || !std::isfinite(seconds)) throw std::invalid_argument("a time that is not positive cannot be placed");
   const Resource& launch = launches_by(path);

@@ -46,6 +46,10 @@ class Roofline {
   std::vector<Ceiling> ceilings_;
 };
 
+/// The theoretical ceilings that hold for all of several devices: of each resource the lowest. One that is unknown for any
+/// device is unknown.
+Roofline lowest(const std::vector<Roofline>& devices);
+
 /// A measured time on the roofline. Fractions are never clamped: above 1 means a wrong count, a cache that helped, or a
 /// ceiling that was not reached when it was measured.
 struct Placement {

@@ -200,14 +200,15 @@ Evidence take_evidence(ResultFile& file, double now) {
     if (text.rfind("--filter", 0) == 0 || text.rfind("--benchmark_filter", 0) == 0) evidence.filtered = true;
   }
   // `run --device all` measures each GPU twice: alone, and together with the others.
-  evidence.together = fs::canonical(file.path).parent_path().parent_path().filename() == "together";
+  evidence.together =
+      !file.run.header.ranks.empty() || fs::canonical(file.path).parent_path().parent_path().filename() == kTogether;
   if (file.run.footer) {
     if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
     evidence.complete = file.run.footer->complete && !file.run.footer->interrupted;
   }
   for (const RankInfo& rank : file.run.header.ranks) {
     const std::string id = rank.uuid.empty() ? fmt::format("{}, rank {}", rank.device_id, rank.rank) : rank.device_id;
-    evidence.devices.push_back({rank.uuid, rank.host, id, rank.device_name});
+    evidence.devices.push_back({rank.uuid, rank.host, id, rank.device_name, {rank.versions.begin(), rank.versions.end()}});
   }
   const Json details = device.value("details", Json::object());
   if (evidence.devices.empty()) {

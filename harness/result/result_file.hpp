@@ -11,6 +11,9 @@
 
 namespace roofmark {
 
+/// `run --device all` keeps the results that it merges in this folder, beside the merged one.
+inline constexpr const char* kTogether = "together";
+
 /// A result file as it was found, held against the files beside it.
 struct ResultFile {
   std::filesystem::path path;

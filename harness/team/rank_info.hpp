@@ -32,7 +32,7 @@ struct RankInfo {
   /// Of this rank's GPU, in one direction: links x rate, and generation x width, with their sources.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
   std::string nvlink_source, pcie_source;
-  /// Versions that must be the same on all ranks, by name: roofmark, NCCL, MPI.
+  /// Versions by name. Of ranks that communicate, they must be the same on all: roofmark, NCCL, MPI.
   std::vector<std::pair<std::string, std::string>> versions;
 };
 

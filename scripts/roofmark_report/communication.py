@@ -10,7 +10,7 @@ LINKS = ("nvlink", "pcie", "interprocess", "network")
 # Keys that have a column of their own; the others make the variant.
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
-STRAGGLERS = ("slow_host", "slow_rank", "slow_link", "fingerprint")
+STRAGGLERS = ("slow_host", "slow_rank", "slow_link", "fingerprint", "missing_result")
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 
 

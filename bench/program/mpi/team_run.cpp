@@ -25,6 +25,7 @@
 #include "harness/model/units.hpp"
 #include "harness/present/tables.hpp"
 #include "harness/present/terminal_communication.hpp"
+#include "harness/result/device_json.hpp"
 #include "harness/result/team_json.hpp"
 #include "harness/team/team_watch.hpp"
 #include "kernels/base/check.hpp"
@@ -198,12 +199,16 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
   return plan;
 }
 
-Origin origin_of(const Crew& crew, TeamJob job, const Fabric& fabric) {
+Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job, const Fabric& fabric) {
   Origin origin = roofmark::origin_of(crew.info);
   if (job == TeamJob::collectives) {
     origin.theoretical = theoretical_links(crew.ranks);
     const std::vector<int> all(crew.ranks.size(), 0);
     origin.libraries[fabric.how] = fabric.split(all)->library();
+  } else {
+    std::vector<Roofline> rooflines;
+    for (const Json& ceilings : team.gather(to_json(origin.theoretical))) rooflines.push_back(roofline_from_json(ceilings));
+    origin.theoretical = lowest(rooflines);
   }
   origin.ranks = crew.ranks;
   return origin;
@@ -292,7 +297,7 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& 
   if (!run.color.empty()) style.colour = run.color == "yes";
   return run_plan(run,
                   {"roofmark-mpi", *crew.device, team, watch, team_plan(team, job, crew, fabric, run.selection),
-                   origin_of(crew, job, fabric), crew.note, style},
+                   origin_of(team, crew, job, fabric), crew.note, style},
                   session);
 }
 

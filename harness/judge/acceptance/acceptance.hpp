@@ -15,10 +15,11 @@ namespace roofmark {
 
 /// A device as a delivery counts it.
 struct DeliveredDevice {
-  std::string uuid;  ///< of a GPU; empty on a CPU
-  std::string node;  ///< the host that reported it
-  std::string id;    ///< "cuda:0"
-  std::string name;  ///< as its driver reports it
+  std::string uuid;                                  ///< of a GPU; empty on a CPU
+  std::string node;                                  ///< the host that reported it
+  std::string id;                                    ///< "cuda:0"
+  std::string name;                                  ///< as its driver reports it
+  std::map<std::string, std::string> versions = {};  ///< its own, beside those of the run
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;

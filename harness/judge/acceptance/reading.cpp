@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/judge/ranks/missing_results.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -81,11 +82,24 @@ void set_by_time(RuleReading& reading, const Summary& summary, double at_median,
   reading.high = at(falls ? *summary.interval_low : *summary.interval_high);
 }
 
+/// Sets a share of the theoretical roof at the observed clock.
+void set_at_clock(RuleReading& reading, std::optional<double> share) {
+  constexpr double kTolerance = 1.02;
+  reading.value.reset();
+  if (!share) {
+    reading.why_not = "a ceiling or the clock during the case is not known";
+  } else if (*share > kTolerance) {
+    reading.why_not = fmt::format("{} of the roof at the observed clock: the clock is doubtful", format_share(*share));
+  } else {
+    reading.value = share;
+  }
+}
+
 void read_share(RuleReading& reading, const Record& record, Quantity quantity, const Roofline& roofline) {
   const auto share = share_of(record, quantity, roofline);
   if (!share) {
-    reading.why_not = quantity == Quantity::of_theoretical_clock ? "a ceiling or the clock during the case is not known"
-                                                                 : "a ceiling that it needs is not known";
+    if (quantity == Quantity::of_theoretical_clock) return set_at_clock(reading, share);
+    reading.why_not = "a ceiling that it needs is not known";
     return;
   }
   if (const Ceiling* ceiling = doubtful(record.work, roofline); ceiling && quantity != Quantity::of_empirical) {
@@ -93,9 +107,9 @@ void read_share(RuleReading& reading, const Record& record, Quantity quantity, c
         fmt::format("the theoretical ceiling of {} is doubtful: a verified result exceeds it", ceiling->resource.title);
     return;
   }
-  if (constexpr double kTolerance = 1.02; quantity == Quantity::of_theoretical_clock && *share > kTolerance) {
-    reading.why_not = fmt::format("{} of the roof at the observed clock: the clock is doubtful", format_share(*share));
-    return;
+  if (quantity == Quantity::of_theoretical_clock) {
+    set_at_clock(reading, share);
+    if (!reading.value) return;
   }
   set_by_time(reading, record.measurement->summary, *share, true);
   const Ceiling* bound = nullptr;
@@ -141,6 +155,10 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
     reading.why_not = record.reason;
     return reading;
   }
+  if (device && lacks_result(record, *device)) {
+    reading.why_not = "this rank has no result";
+    return reading;
+  }
   const Measurement& measured = *record.measurement;
   reading.timed_seconds = timed_seconds;
   const Summary& summary = measured.summary;
@@ -179,21 +197,32 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
     *reading.value = rule.quantity == Quantity::seconds ? *reading.value / *factor : *reading.value * *factor;
     reading.low = reading.high = std::nullopt;  // the interval is the slowest rank's
     reading.lacks_interval = false;
-    if (rule.quantity == Quantity::of_theoretical_clock && *device > 0) {
-      reading.value.reset();
-      reading.why_not = "only the clock of rank 0 is in the result";
+    if (rule.quantity == Quantity::of_theoretical_clock) {
+      const RankTimes& own = *measured.ranks[*device];
+      set_at_clock(reading, place(record.work, roofline, own.median, measured.path, own.clock_hz).of_theoretical_clock);
     }
   }
   return reading;
 }
 
-RuleReading read_run(const Rule& rule, const Evidence& evidence) {
+/// Of a device, or of any where none is given.
+bool lacks_result_of(const Record& record, std::optional<std::size_t> device) {
+  if (device) return lacks_result(record, *device);
+  for (std::size_t rank = 0; record.measurement && rank < record.measurement->ranks.size(); ++rank) {
+    if (lacks_result(record, rank)) return true;
+  }
+  return false;
+}
+
+RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
   RuleReading reading;
   std::vector<std::string> counted;
   switch (rule.quantity) {
     case Quantity::results:
       for (const Record& record : evidence.records) {
-        if (record.status == status_of(rule.argument)) counted.push_back(record.name);
+        // What a rank has no result of was not run there, whatever the reason.
+        const Status status = lacks_result_of(record, device) ? Status::not_run : record.status;
+        if (status == status_of(rule.argument)) counted.push_back(record.name);
       }
       break;
     case Quantity::finding:
@@ -203,12 +232,11 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence) {
       }
       break;
     default: {
-      const auto found = evidence.versions.find(rule.argument);
-      if (found == evidence.versions.end()) {
-        reading.why_not = fmt::format("the version of {} is not in the result", rule.argument);
-      } else {
-        reading.version = found->second;
+      for (const auto* versions : {device ? &evidence.devices.at(*device).versions : nullptr, &evidence.versions}) {
+        if (!versions || !reading.version.empty()) continue;
+        if (const auto found = versions->find(rule.argument); found != versions->end()) reading.version = found->second;
       }
+      if (reading.version.empty()) reading.why_not = fmt::format("the version of {} is not in the result", rule.argument);
       return reading;
     }
   }
@@ -238,7 +266,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
                                   std::optional<std::size_t> device) {
   std::vector<RuleReading> all;
   std::string unsupported;
-  if (type_of(rule.quantity).basis == Basis::run) return {read_run(rule, evidence)};
+  if (type_of(rule.quantity).basis == Basis::run) return {read_run(rule, evidence, device)};
   switch (type_of(rule.quantity).basis) {
     case Basis::record:
       for (std::size_t i = 0; i < evidence.records.size(); ++i) {

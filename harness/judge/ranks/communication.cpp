@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/judge/ranks/fingerprints.hpp"
+#include "harness/judge/ranks/missing_results.hpp"
 
 namespace roofmark {
 
@@ -21,6 +22,7 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   made.slowest = std::move(stragglers.slowest);
   made.findings = std::move(stragglers.findings);
   for (Finding& finding : differing_fingerprints(records, places)) made.findings.push_back(std::move(finding));
+  for (Finding& finding : missing_results(records, places)) made.findings.push_back(std::move(finding));
   return made;
 }
 

@@ -227,6 +227,26 @@ TEST(Ceiling, KeepsBothMeasurements) {
   EXPECT_DOUBLE_EQ(*ceiling.drift(), -0.25);
 }
 
+TEST(Roofline, TheLowestCeilingHoldsForAllDevices) {
+  const auto one = [](double dram, double datasheet) {
+    Roofline roofline;
+    Ceiling& ceiling = roofline.at(resource::dram);
+    ceiling.theoretical = dram;
+    ceiling.theoretical_source = std::to_string(dram);
+    ceiling.datasheet = datasheet;
+    return roofline;
+  };
+  Roofline first = one(4, 5);
+  first.at(resource::fp32_fma).theoretical = 1;
+  const Roofline all = lowest({first, one(3, 6)});
+  EXPECT_EQ(all.find(resource::dram)->theoretical, 3);
+  EXPECT_EQ(all.find(resource::dram)->theoretical_source, std::to_string(3.0));
+  EXPECT_EQ(all.find(resource::dram)->datasheet, 5);
+  EXPECT_EQ(all.find(resource::fp32_fma), nullptr);
+  EXPECT_EQ(lowest({first}).find(resource::fp32_fma)->theoretical, 1);
+  EXPECT_TRUE(lowest({}).ceilings().empty());
+}
+
 TEST(Resources, AreFoundByTheirIds) {
   for (const Resource& resource : kResources) EXPECT_EQ(&find_resource(resource.id), &resource);
   EXPECT_THROW(find_resource("hbm"), std::invalid_argument);

@@ -270,6 +270,49 @@ TEST(Acceptance, EachRankOfATeamIsJudgedByItsOwnTime) {
   EXPECT_EQ(check_of(judgement, "product", "GPU-2").verdict, Verdict::fail);
 }
 
+TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
+  const Profile profile = profile_of(
+      "[rule.clocked]\ncases = '^gemm/'\nquantity = 'of_theoretical_clock'\nleast = 0.8\nreason = 'r'\nsource = 's'\n");
+  Record together = product(0.45);
+  const double seconds = together.measurement->summary.median;
+  Evidence evidence = run("GPU-1", {together});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  Ceiling* pipe = nullptr;
+  for (const Ceiling& ceiling : evidence.analysis.roofline.ceilings()) {
+    if (ceiling.resource.follows_clock) pipe = &evidence.analysis.roofline.at(ceiling.resource);
+  }
+  ASSERT_NE(pipe, nullptr);
+  pipe->theoretical_clock_hz = 2e9;
+  // The second rank is as slow at half the clock; the first one at the full clock.
+  Record& record = evidence.records[0];
+  record.measurement->clock_hz = 1e9;
+  record.placement = place(record.work, evidence.analysis.roofline, seconds, Issue::stream, 1e9);
+  record.measurement->ranks = {RankTimes{seconds, seconds, {}, {}, 2e9}, RankTimes{seconds, seconds, {}, {}, 1e9}};
+  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-1").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-2").verdict, Verdict::pass);
+  record.measurement->ranks[1]->clock_hz.reset();
+  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-2").verdict, Verdict::not_measured);
+}
+
+TEST(Acceptance, ARankWithoutAResultIsNotAccepted) {
+  const Profile profile = profile_of(
+      "[rule.not_run]\nquantity = 'results.not_run'\nmost = 0\nreason = 'r'\n"
+      "[rule.bits]\ncases = '.'\nquantity = 'differing_bits'\nmost = 0\nreason = 'r'\n"
+      "[rule.vbios]\nquantity = 'version.vbios'\nleast = '2'\nreason = 'r'\n");
+  Record together = product(0.9);
+  together.measurement->ranks = {RankTimes{1, 1, {}, {}}, {}};
+  Evidence evidence = run("GPU-1", {together});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200", {{"vbios", "2"}}},
+                      {"GPU-2", "node1", "cuda:1", "NVIDIA H200", {{"vbios", "1"}}}};
+  const Judgement judgement = judge(profile, {evidence}, {});
+  for (const char* rule : {"not_run", "bits", "vbios"}) {
+    EXPECT_EQ(check_of(judgement, rule, "GPU-1").verdict, Verdict::pass) << rule;
+  }
+  EXPECT_EQ(check_of(judgement, "not_run", "GPU-2").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-2").verdict, Verdict::not_measured);
+  EXPECT_EQ(check_of(judgement, "vbios", "GPU-2").verdict, Verdict::fail);
+}
+
 TEST(Acceptance, ACollectiveIsJudgedPerNodeAndNotPerGpu) {
   Record collective = ok_record("all_reduce", "", {{{{resource::nvlink, 1e9}}}}, 1e-3);
   collective.name = "all_reduce/fp32/bytes:1000000000";
