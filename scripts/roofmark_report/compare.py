@@ -14,7 +14,7 @@ import numpy as np
 
 from . import significance, units
 from .program import BAD_INPUT, Parser, Problem, printable
-from .result import key_of, load
+from .result import key_of, load, without_merged
 
 SLOWER_FOUND = 1
 WIDTH = 120
@@ -264,11 +264,12 @@ def table(rows):
 
 
 def files_of(path):
-    """The path itself, or the files result.json below a folder."""
+    """The path itself, or the files result.json below a folder. A folder that holds one is that run."""
     folder = Path(path)
     if not folder.is_dir():
         return [folder]
-    found = sorted(folder.rglob("result.json"))
+    own = folder / "result.json"
+    found = [own] if own.is_file() else without_merged(sorted(folder.rglob("result.json")))
     if not found:
         raise Problem(BAD_INPUT, f"{path}: no result.json in this folder")
     return found

@@ -16,7 +16,7 @@ import orjson
 
 from . import evidence, verdict
 from .program import BAD_INPUT, Problem
-from .result import LARGEST, SMALLEST
+from .result import LARGEST, SMALLEST, without_merged
 
 # A GPU is identified by its UUID, the CPU by its host. In a file of a team each rank has a device, and its own times.
 TABLES = {
@@ -76,7 +76,7 @@ def _device_rows(result, run):
     names = [member.get("uuid") or f"{member['device_id']} of {member['host']}" for member in result["team"]]
     return [common | {"gpu": name if names.count(name) == 1 else f"{name}, rank {member['rank']}", "host": member["host"],
                       "device": member["device_id"], "rank": member["rank"], "model": member["device_name"],
-                      "nccl": member["versions"].get("NCCL"),
+                      "nccl": member["versions"].get("NCCL"), "vbios": member["versions"].get("vbios"),
                       **({} if member["host"] == host["name"] else {"driver": None, "kernel": None, "cuda": None})}
             for name, member in zip(names, result["team"])]
 
@@ -100,13 +100,16 @@ def _record_rows(entry, run, devices):
     rows = []
     for device in devices:
         own = measured["ranks"][device["rank"]]
-        if own and own["median"]:
-            # The placement in the file is that of the slowest rank.
+        if not own:  # other ranks have a result
+            rows.append({key: row[key] for key in ("run", "case_name", "family", "pass")} | {
+                "gpu": device["gpu"], "status": "failed", "reason": record["notes"].get(f"rank {device['rank']}")})
+        elif own["median"]:
+            # The placement in the file is that of the slowest rank, at its clock.
             faster = measured["median"] / own["median"]
             conditions = {key: own.get(key) for key in ("clock_hz", "power_watts")}
             rows.append(row | {"gpu": device["gpu"], "seconds": own["median"], **conditions} | {
                 key: row[key] * faster for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second")
-                if row[key] is not None})
+                if row[key] is not None} | ({} if own.get("clock_hz") == row["clock_hz"] else {"of_theoretical_clock": None}))
     return rows
 
 
@@ -115,8 +118,10 @@ def _fingerprint_rows(entry, run, devices):
     if not found or not found["deterministic"] or not found["hash"]:
         return []
     differing = found.get("differing_ranks", [])
+    times = entry["roofmark"].get("measurement", {}).get("ranks")
     return [{"run": run, "gpu": device["gpu"], "case_name": entry["name"], "key": found["key"],
-             "hash": f"other bits, rank {device['rank']}" if device.get("rank") in differing else found["hash"]} for device in devices]
+             "hash": f"other bits, rank {device['rank']}" if device.get("rank") in differing else found["hash"]}
+            for device in devices if not times or times[device["rank"]]]
 
 
 def rows_of(result, run, file):
@@ -221,7 +226,7 @@ def load(folder, scratch, verdicts=()):
     folder = Path(folder)
     if not folder.is_dir():
         raise Problem(BAD_INPUT, f"{folder} is not a folder")
-    files = [(str(path), str(path.relative_to(folder))) for path in sorted(folder.rglob("*.json")) if path.is_file()]
+    files = [(str(path), str(path.relative_to(folder))) for path in without_merged(sorted(folder.rglob("*.json"))) if path.is_file()]
     if not files:
         raise Problem(BAD_INPUT, f"{folder} holds no result file (*.json)")
     for path in verdicts:

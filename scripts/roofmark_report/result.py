@@ -112,6 +112,16 @@ def key_of(entry):
     return entry["name"], entry["roofmark"]["pass"]
 
 
+MERGED = "together"  # `roofmark run --device all` keeps here the results that it merges, beside the merged one
+
+
+def without_merged(paths):
+    """Without the results that were merged into another one of the paths, which stands for them."""
+    found = set(paths)
+    return [path for path in paths
+            if len(path.parents) < 3 or path.parents[1].name != MERGED or path.parents[2] / "result.json" not in found]
+
+
 def load(path):
     """The result in a file, and the SHA-256 of the file."""
     try:

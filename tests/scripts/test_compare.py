@@ -57,6 +57,16 @@ def noisy(result, count, cv=0.003, seed=0, name=None, factor=1.0, clock=1.0):
     return runs
 
 
+def test_a_merged_result_stands_for_its_folder(tmp_path):
+    paths = [tmp_path / place / "result.json" for place in ("a", "a/alone/cuda-0", "a/together/cuda-0", "b/together/cuda-0", "result")]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert compare.files_of(tmp_path / "a") == [paths[0]]
+    assert compare.files_of(tmp_path / "b") == [paths[3]]
+    assert compare.files_of(tmp_path) == sorted([paths[0], paths[1], paths[3], paths[4]])
+
+
 def row_of(found, name, verdict=None):
     [row] = [row for row in found["cases"] if row["name"] == name]
     assert verdict in (None, row["verdict"]), row

@@ -272,13 +272,25 @@ def test_a_team_has_a_device_per_rank(folder, tmp_path, cluster):
     median = alone["roofmark"]["measurement"]["median"]
     alone["roofmark"]["measurement"]["ranks"] = [{"median": median * (0.9 if rank % 8 else 0.9001) * (1.4 if rank == 9 else 1), "maximum": median}
                                                  for rank in range(16)]
+    alone["roofmark"]["measurement"]["ranks"][5] = None
+    alone["roofmark"]["notes"]["rank 5"] = "cuda:5 failed: a launch failed"
     alone["roofmark"]["fingerprint"]["differing_ranks"] = [3]
     cluster["benchmarks"] = [alone, *cluster["benchmarks"][:5]]
     cluster["unmeasured"] = []
     put(folder, [cluster])
     suspects, hosts = judged(folder, tmp_path)
     assert ("slow_gpu", cluster["team"][9]["uuid"]) in suspects and ("fingerprint", cluster["team"][3]["uuid"]) in suspects
-    assert hosts == {"node1": "bad", "node2": "bad"} and len(suspects) == 2
+    assert suspects["not_measured", cluster["team"][5]["uuid"]] == "1 cases failed"
+    assert hosts == {"node1": "bad", "node2": "bad"} and len(suspects) == 3
+
+
+def test_a_merged_result_stands_for_what_it_merged(folder, tmp_path, cluster):
+    gpus = rack(2)
+    put(folder, [cluster], "node")
+    put(folder / "node0" / "together", gpus, "cuda-")
+    put(folder / "node0" / "alone", gpus, "cuda-")
+    files = tables(folder, tmp_path).execute("SELECT file FROM runs ORDER BY file").fetchall()
+    assert [file for (file,) in files] == ["node0/alone/cuda-0/result.json", "node0/alone/cuda-1/result.json", "node0/result.json"]
 
 
 def test_sql_has_the_tables_that_help_describes(folder, tmp_path):
