@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -23,7 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The result files that the arguments name, in the order of their names.
+/// Whether a result was merged into one that is among `found`, which stands for it.
+bool is_merged(const fs::path& result, const std::set<fs::path>& found) {
+  const fs::path parts = result.parent_path().parent_path();
+  return parts.filename() == kTogether && found.contains(parts.parent_path() / "result.json");
+}
+
+/// The result files that the arguments name, in the order of their names. Of a folder, those that were merged are left out.
 std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
   std::vector<fs::path> all;
   for (const std::string& argument : arguments) {
@@ -32,12 +39,13 @@ std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
       all.emplace_back(argument);
       continue;
     }
-    const std::size_t before = all.size();
+    std::set<fs::path> found;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(argument)) {
-      if (entry.path().filename() == "result.json") all.push_back(entry.path());
+      if (entry.path().filename() == "result.json") found.insert(entry.path());
     }
-    if (all.size() == before) throw ReadError(fmt::format("{} holds no result.json", argument));
-    std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+    if (found.empty()) throw ReadError(fmt::format("{} holds no result.json", argument));
+    std::copy_if(found.begin(), found.end(), std::back_inserter(all),
+                 [&](const fs::path& path) { return !is_merged(path, found); });
   }
   return all;
 }

@@ -80,7 +80,6 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   if (session) {
     status = session->finish(complete, runner.wall_time(), runner.telemetry(), std::move(counters));
     session->present(options, setup.style);
-    session->write_google_benchmark_file(options);
     // If another rank fails from here on, this process ends without a flush.
     std::cout.flush();
     std::fflush(stdout);

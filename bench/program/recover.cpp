@@ -40,7 +40,7 @@ int recover(const std::string& folder) {
                                 : !run.footer ? "its last line is missing"
                                               : fmt::format("{} records of {}", run.records.size(), *finished)));
   }
-  write_with_checksum(result, to_json(run, conclusions).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_with_checksum(result, result_text(run, conclusions));
   fmt::print("{}: {} records{}{}\n", result.string(), run.records.size(),
              run.footer ? ", complete" : ", of a run that was cut off",
              skipped ? fmt::format("; {} lines could not be read", skipped) : "");

@@ -16,10 +16,7 @@
 #include "harness/machine/host.hpp"
 #include "harness/measure/case_run.hpp"
 #include "harness/model/units.hpp"
-#include "harness/present/roofline_plot.hpp"
-#include "harness/present/summary.hpp"
-#include "harness/present/tables.hpp"
-#include "harness/present/terminal_communication.hpp"
+#include "harness/present/run.hpp"
 #include "harness/result/device_json.hpp"
 #include "harness/result/result_file.hpp"
 #include "harness/result/words.hpp"
@@ -42,10 +39,6 @@ Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
   effort.window_seconds = std::min(effort.window_seconds, 0.2 * effort.max_seconds);
   return effort;
-}
-
-std::string text_of(const Run& run, const Conclusions& conclusions) {
-  return to_json(run, conclusions).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -185,9 +178,8 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
   conclusions_ = conclude(run_);
   run_.footer->wall.writing = writing_ + steady_seconds() - start;
   run_.footer->total_seconds = steady_seconds() - started_;
-  spent_ = run_.footer->wall;
   journal_.footer(*run_.footer);
-  write_with_checksum(folder_ / "result.json", text_of(run_, conclusions_));
+  write_with_checksum(folder_ / "result.json", result_text(run_, conclusions_));
   return exit_status(run_.records);
 }
 
@@ -243,39 +235,25 @@ void Session::add_unreached(const std::string& lost_case, const std::string& rea
 
 void Session::write() {
   const Conclusions so_far = conclude(run_);
-  write_file(folder_ / "result.json", text_of(run_, so_far));
+  write_file(folder_ / "result.json", result_text(run_, so_far));
   written_ = steady_seconds();
 }
 
-void Session::present(const RunOptions& options, const TerminalStyle& style) const {
+void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const fs::path& file,
+             const TerminalStyle& style) {
   if (!options.format.empty()) {
-    write_google_benchmark(std::cout, options.format, run_.records);
-    return;
+    write_google_benchmark(std::cout, options.format, run.records);
+  } else if (!options.quiet) {
+    fmt::print("{}{}\n", run_text(run, conclusions, style), file.string());
   }
-  if (options.quiet) return;
-  const std::vector<RankInfo>& ranks = run_.header.ranks;
-  const std::string where =
-      ranks.empty() ? host_name()
-                    : fmt::format("{} rank{} (rank 0 on {})", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
-  fmt::print("\n{} on {}: {} suite, {} data, seed {}\n\n", device_.name, where, name(options.selection.suite),
-             name(options.data), options.seed);
-  const Analysis& analysis = conclusions_.analysis;
-  const std::vector<Record>& records = run_.records;
-  for (const std::string& part :
-       {ceilings_table(analysis.roofline), communication_tables(records, conclusions_.communication, ranks, style),
-        records_table(records, style), comparisons_table(analysis.comparisons, style),
-        roofline_plot(analysis.roofline, records, style), findings_text(conclusions_.findings, style)}) {
-    if (!part.empty()) fmt::print("{}\n", part);
-  }
-  fmt::print("{}{}{}\n", verdict_text(records, style), wall_time_text(spent_, steady_seconds() - started_),
-             (folder_ / "result.json").string());
-}
-
-void Session::write_google_benchmark_file(const RunOptions& options) const {
   if (options.out_file.empty()) return;
   std::ostringstream text;
-  write_google_benchmark(text, options.out_format, run_.records);
+  write_google_benchmark(text, options.out_format, run.records);
   write_file(options.out_file, text.str());
+}
+
+void Session::present(const RunOptions& options, const TerminalStyle& style) const {
+  roofmark::present(options, run_, conclusions_, folder_ / "result.json", style);
 }
 
 Session* SharedSession::open(std::unique_ptr<Session> session) {

@@ -34,6 +34,10 @@ struct Origin {
 /// `fabric`: the links to the other devices of this process, if any.
 Origin origin_of(const DeviceInfo& device, const Fabric* fabric = nullptr);
 
+/// Shows a run that has ended: the tables and its file, or its records in Google Benchmark's formats. Writes --benchmark_out.
+void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
+             const TerminalStyle& style);
+
 /// A run in progress and its files. A watch's thread may abandon it at any time.
 class Session {
  public:
@@ -49,9 +53,8 @@ class Session {
   /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
 
-  /// Of a finished run: the tables, or its records in Google Benchmark's formats.
+  /// Of a finished run.
   void present(const RunOptions& options, const TerminalStyle& style) const;
-  void write_google_benchmark_file(const RunOptions& options) const;
 
  private:
   std::vector<Finding> contention() const;

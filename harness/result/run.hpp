@@ -31,8 +31,8 @@ struct RunFooter {
   std::vector<Finding> findings;  ///< of the run as a whole
   WallTime wall;
   double total_seconds = 0;
-  TelemetrySeries telemetry;            ///< of this process's device
-  std::vector<CounterChange> counters;  ///< of every rank's
+  TelemetrySeries telemetry = {};            ///< of this process's device
+  std::vector<CounterChange> counters = {};  ///< of every rank's
 };
 
 /// One run: what the journal holds, line by line. The rest of a result file follows from it.

@@ -154,4 +154,8 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   return result;
 }
 
+std::string result_text(const Run& run, const Conclusions& conclusions) {
+  return to_json(run, conclusions).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace roofmark

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "harness/machine/json.hpp"
 #include "harness/result/run.hpp"
 
@@ -16,5 +18,6 @@ RunFooter footer_from_json(const Json& json);
 
 /// The result file: Google Benchmark's format with ours beside it.
 Json to_json(const Run& run, const Conclusions& conclusions);
+std::string result_text(const Run& run, const Conclusions& conclusions);
 
 }  // namespace roofmark

@@ -78,6 +78,34 @@ def test_of_a_folder_every_result_is_judged(h200, tmp_path, own_profile):
     assert done.returncode == 1 and "expected_gpus" in done.stdout
 
 
+def test_of_a_run_on_all_gpus_the_merged_result_stands_for_what_it_merged(h200, tmp_path, own_profile):
+    member = {"host": h200["host"]["name"], "pid": 1, "device_name": "NVIDIA H200", "nics": [], "versions": {}}
+    merged = clean(copy.deepcopy(h200))
+    merged["team"] = [member | {"rank": gpu, "local_rank": gpu, "device_id": f"cuda:{gpu}", "uuid": f"GPU-{gpu:08x}"} for gpu in range(2)]
+    for entry in merged["benchmarks"]:
+        measured = entry["roofmark"]["measurement"]
+        measured["ranks"] = [{"median": measured["median"], "maximum": measured["maximum"]}] * 2
+    results = {".": merged}
+    for how, gpu in ((how, gpu) for how in ("alone", "together") for gpu in range(2)):
+        results[f"{how}/cuda-{gpu}"] = clean(copy.deepcopy(h200), gpu)
+        results[f"{how}/cuda-{gpu}"]["device"]["id"] = f"cuda:{gpu}"
+    for place, result in results.items():
+        (tmp_path / "node7" / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "node7" / place / "result.json").write_text(json.dumps(result))
+    judgement = tmp_path / "judgement.json"
+
+    def judged(*paths):
+        done = roofmark("accept", *paths, "--profile", own_profile(0.5), "--expect-gpus", 2, "--json", judgement)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return sorted(Path(one["path"]).parent.relative_to(tmp_path / "node7").as_posix() for one in json.loads(judgement.read_text())["files"])
+
+    assert judged(tmp_path / "node7") == [".", "alone/cuda-0", "alone/cuda-1"]
+    # By itself, what was merged is judged.
+    assert judged(tmp_path / "node7" / "together") == ["together/cuda-0", "together/cuda-1"]
+    (tmp_path / "node7" / "result.json").unlink()
+    assert len(judged(tmp_path / "node7")) == 4
+
+
 def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_profile, tmp_path):
     profile = own_profile(0.5)
     good = save(clean(h200))

@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -421,11 +422,113 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
     for said in ("cuda:0 alone", "cuda:1 alone", "cuda:0, cuda:1 at once", "all_reduce/fp32/impl:nccl"):
         assert re.search(rf"^{said}", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE), "each is as fast beside the other as alone"
+    merged = Run(done, tmp_path / "out")
+    assert merged.result["complete"] and merged.result["arguments"][2:4] == ["--device", "all"]
+    assert [member["device_id"] for member in merged.result["team"]] == ["cuda:0", "cuda:1"]
+    assert merged.record(TRIAD)["status"] == "wrong" and merged.record(TRIAD)["reason"].startswith("cuda:1: wrong result: error ")
+    dram_copy = "ceilings/dram_copy/fp32/bytes:3145728/impl:own/cache:cold"
+    measured = merged.record(dram_copy)["measurement"]
+    own = [median(runs[f"together/cuda-{i}"], dram_copy) for i in (0, 1)]
+    assert [rank["median"] for rank in measured["ranks"]] == own and measured["median"] == own[1] == pytest.approx(2 * own[0], rel=0.02)
+    assert not merged.findings("slow_rank") and not merged.findings("missing_result")
+    assert f"{MODEL} (sm_90) on 2 ranks (rank 0 on " in done.stdout and "two ranks cannot show which of them is slow" in done.stdout
+    recover_again(merged)
     lines, rows = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)), tmp_path / "compared.json")
     assert f"different verdict: {TRIAD}: ok, then wrong" in lines
-    slow = rows.pop("ceilings/dram_copy/fp32/bytes:3145728/impl:own/cache:cold")
+    slow = rows.pop(dram_copy)
     assert slow["verdict"] in ("SLOWER", "UNCLEAR") and slow["ratio"] == pytest.approx(0.5, rel=0.02)
     assert all(row["ratio"] == pytest.approx(1, rel=0.02) for name, row in rows.items() if name.startswith("ceilings/dram_"))
+
+
+def median(result, name):
+    """Of the first pass."""
+    return next(e["roofmark"]["measurement"]["median"] for e in result["benchmarks"] if e["name"] == name and e["roofmark"]["pass"] == 1)
+
+
+def recover_again(run):
+    """What a merged run's journal recovers to is its file, and the checksum is the file's."""
+    sums = subprocess.run(["sha256sum", "--check", "result.json.sha256"], cwd=run.out, capture_output=True, text=True, check=False)
+    assert sums.returncode == 0, sums.stderr
+    assert roofmark("recover", run.out).returncode == 0
+    assert reader.load(run.out / "result.json")[0] == run.result
+
+
+ALL = ("run", "--device", "all", "--suite", "quick", "--filter", TRIAD, "--max-seconds", "0.001")
+
+
+def accept(tmp_path, *results):
+    """The judgement of results by a profile of the model GPU."""
+    profile = tmp_path / "model.toml"
+    profile.write_text(f'inherit = "common"\ntitle = "t"\ndevices = "{MODEL}.*"\nexample = "{MODEL} (sm_90)"\nsuite = "quick"\n')
+    roofmark("accept", *results, "--profile", profile, "--expect-gpus", "3", "--json", tmp_path / "verdict.json")
+    return json.loads((tmp_path / "verdict.json").read_text())
+
+
+def test_of_three_gpus_the_slow_one_and_the_one_with_other_bits_are_named(tmp_path):
+    # The launch that is verified is right; the three of the fingerprint are not.
+    flips = ",".join(f"{KERNEL}:{launch}:5@2" for launch in (2, 3, 4))
+    out = tmp_path / "out"
+    done = roofmark(*ALL, "--out", out, GPUMODEL_DEVICES="3", GPUMODEL_SLOW="stream_kernel:3@1", GPUMODEL_FLIP=flips)
+    assert done.returncode == 0, done.stderr
+    found = Run(done, out)
+    slow, = found.findings("slow_rank")
+    assert slow["text"].startswith("rank 1 (") and slow["text"] in done.stdout
+    differing, = found.findings("fingerprint")
+    assert differing["text"].startswith("rank 2 (") and "bits differ from most ranks in 1 of " in differing["text"]
+    assert found.record(TRIAD)["fingerprint"]["differing_ranks"] == [2]
+    # Unknown on all of them, so it is said once.
+    assert len(found.findings("unknown_device")) == 1 and not found.findings("unknown_device")[0]["text"].startswith("cuda:")
+    assert "rank 1 (" in report_of(found, tmp_path)
+    # Each GPU counts once, by the merged file and its run alone.
+    told = accept(tmp_path, out)
+    assert sorted(Path(one["path"]).relative_to(out).parent.as_posix() for one in told["files"]) == [
+        ".", "alone/cuda-0", "alone/cuda-1", "alone/cuda-2"]
+    assert len(told["devices"]) == 3 and all(c["verdict"] == "PASS" for c in told["checks"] if c["rule"] == "expected_gpus")
+    bits = {c["device"].split()[0]: c["verdict"] for c in told["checks"] if c["rule"] == "differing_bits" and c["file"] == str(out / "result.json")
+            and c["of"] == TRIAD}
+    assert sorted(bits.values()) == ["FAIL", "PASS", "PASS"] and bits[found.result["team"][2]["uuid"]] == "FAIL"
+    # The files that were merged can still be judged by name.
+    assert len(accept(tmp_path, out / "together")["files"]) == 3
+
+
+def test_what_a_lost_gpu_did_not_measure_is_said_and_the_other_is_measured(tmp_path, healthy):
+    done = roofmark(*ALL, "--out", tmp_path / "out", GPUMODEL_DEVICES="2", GPUMODEL_STICKY=f"{KERNEL}:5@1")
+    assert done.returncode == 3, done.stderr
+    found = Run(done, tmp_path / "out")
+    assert found.counts() == healthy.counts() and found.result["complete"]
+    record = found.record(TRIAD)
+    assert record["status"] == "ok" and record["measurement"]["ranks"][1] is None
+    assert record["notes"]["rank 1"].startswith("cuda:1 failed: ") and "cudaErrorIllegalAddress" in record["notes"]["rank 1"]
+    after = found.record("ceilings/fma/fp64", 2)
+    assert after["measurement"]["ranks"][1] is None and after["notes"]["rank 1"] == f"cuda:1 not_run: device lost to {TRIAD}"
+    missing, = found.findings("missing_result")
+    assert missing["text"].startswith("rank 1 (") and missing["text"] in done.stdout
+    assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE)
+
+
+def test_a_process_that_is_killed_leaves_what_it_recorded(tmp_path):
+    out = tmp_path / "out"
+    journal = out / "together" / "cuda-1" / "result.jsonl"
+    with subprocess.Popen([ROOFMARK, *ALL, "--out", out, "--benchmark_format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=environment({"GPUMODEL_DEVICES": "2"})) as process:
+        deadline = time.monotonic() + 240
+        while not (journal.exists() and journal.read_text().count("\n") > 5):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.01)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        killed, = (int(pid) for pid in children if str(journal.parent) in Path(f"/proc/{pid}/cmdline").read_text())
+        os.kill(killed, signal.SIGKILL)
+        stdout, stderr = process.communicate(timeout=240)
+    assert process.returncode == 3, stderr
+    result = reader.load(out / "result.json")[0]
+    assert not result["complete"] and [member["pid"] == killed for member in result["team"]] == [False, True]
+    missing, = (finding["text"] for finding in result["findings"] if finding["kind"] == "missing_result")
+    assert missing.startswith("rank 1 (") and "the process ended: signal 9 (Killed)" in missing
+    record = next(entry["roofmark"] for entry in result["benchmarks"] if entry["name"] == TRIAD)
+    assert record["measurement"]["ranks"][0] and not record["measurement"]["ranks"][1]
+    # stdout has the merged run in the format that was asked for, and nothing else.
+    assert [entry["name"] for entry in json.loads(stdout)["benchmarks"]]
+    assert "cuda:0, cuda:1 at once" in stderr
 
 
 REDUCED = "all_reduce/fp32/bytes:32768/ranks:2/op:sum/place:out/impl:nccl"

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/run_all.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <utility>
+
+#include "bench/program/interrupt.hpp"
+#include "bench/program/session.hpp"
+#include "harness/machine/children.hpp"
+#include "harness/machine/host.hpp"
+#include "harness/model/statistics.hpp"
+#include "harness/present/cells.hpp"
+#include "harness/present/terminal_communication.hpp"
+#include "harness/result/journal.hpp"
+#include "harness/result/merge.hpp"
+#include "harness/result/result_file.hpp"
+
+namespace roofmark {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The arguments of a process that measures one device. What goes to the terminal or to one file is the merged run's.
+std::vector<std::string> words_for(const RunOptions& options, const std::string& id, const fs::path& folder) {
+  constexpr std::array kOwn = {"--device", "--out", "--benchmark_format", "--benchmark_out", "--benchmark_out_format"};
+  std::vector<std::string> words = {"roofmark"};
+  for (std::size_t i = 1; i < options.arguments.size(); ++i) {
+    const std::string& word = options.arguments[i];
+    if (word == "--device" || word == "--out") {
+      ++i;
+    } else if (std::find(kOwn.begin(), kOwn.end(), word.substr(0, word.find('='))) == kOwn.end()) {
+      words.push_back(word);
+    }
+  }
+  for (const std::string& word : {std::string("--device"), id, std::string("--out"), folder.string()}) words.push_back(word);
+  return words;
+}
+
+// A process's exit status from its wait status. A signal may end it before it can complete a file.
+int exit_status_of(int status) {
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM)) return kInterrupted;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kNotMeasured;
+}
+
+std::string end_in_words(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  return fmt::format("exit status {}", WEXITSTATUS(status));
+}
+
+// The worse of two statuses: interrupted, wrong, could not be measured, ok.
+int worse(int a, int b) {
+  const auto rank = [](int status) {
+    return status == kInterrupted ? 4 : status == kUsage ? 3 : status == kWrong ? 2 : status != kOk;
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+
+/// What a process recorded; nothing if it could not begin. The journal has what a process recorded before it was killed.
+Run recorded_in(const fs::path& folder) {
+  try {
+    int skipped = 0;
+    return read_journal(folder / "result.jsonl", skipped);
+  } catch (const ReadError&) {
+    return {};
+  }
+}
+
+RankInfo rank_info_of(const std::string& id, int rank, pid_t pid, const Json& facts) {
+  const Json device = facts.value("device", Json::object());
+  DeviceInfo info;
+  info.id = id;
+  info.name = device.value("name", "");
+  info.backend = Backend::cuda;
+  info.details = device.value("details", Json::object());
+  RankInfo made = describe_rank(info);
+  made.rank = made.local_rank = rank;
+  made.pid = static_cast<int>(pid);
+  made.versions = {{"roofmark", build_key()}};
+  for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
+    if (const std::string version = info.details.value(key, ""); !version.empty()) made.versions.emplace_back(name, version);
+  }
+  return made;
+}
+
+/// The median over the cases of both runs of the time alone / the time together, and the number of these cases.
+std::pair<double, std::size_t> median_rate_ratio(const Run& alone, const Run& together) {
+  std::map<std::pair<std::string, int>, double> seconds;
+  std::vector<double> ratios;
+  for (const Record& record : alone.records) {
+    if (record.status == Status::ok) seconds[{record.name, record.pass}] = record.measurement->summary.median;
+  }
+  for (const Record& record : together.records) {
+    const auto found = seconds.find({record.name, record.pass});
+    if (record.status == Status::ok && found != seconds.end()) {
+      ratios.push_back(found->second / record.measurement->summary.median);
+    }
+  }
+  const std::size_t cases = ratios.size();
+  return {cases ? median(std::move(ratios)) : 0, cases};
+}
+
+Conclusions write_run(const fs::path& folder, Run& run) {
+  Journal journal(folder / "result.jsonl");
+  journal.header(run.header);
+  for (const Record& record : run.records) journal.record(record);
+  for (const Comparison& comparison : run.comparisons) journal.comparison(comparison);
+  if (run.footer) journal.footer(*run.footer);
+  Conclusions conclusions = conclude(run);
+  write_with_checksum(folder / "result.json", result_text(run, conclusions));
+  return conclusions;
+}
+
+/// The processes of a run on all devices, and what they leave.
+class AllDevices {
+ public:
+  AllDevices(const std::vector<std::string>& ids, const RunOptions& options)
+      : ids_(ids), options_(options), folder_(make_folder(options.out)) {
+    if (!options.out_file.empty()) check_writable(options.out_file);
+    style_ = terminal_style(stdout);
+    if (!options.color.empty()) style_.colour = options.color == "yes";
+  }
+
+  /// False when the rest has no sense.
+  bool measure_alone() {
+    for (const std::string& id : ids_) {
+      say(id + " alone");
+      wait({spawn(id, kAlone, options_.format.empty() ? std::vector<std::string>() : std::vector<std::string>{"--quiet"})});
+      if (status_ == kInterrupted || status_ == kUsage) return false;
+      alone_.push_back(recorded_in(place(kAlone, id)));
+    }
+    return true;
+  }
+
+  void measure_together() {
+    say(fmt::format("{} at once", fmt::join(ids_, ", ")));
+    std::vector<pid_t> pids;
+    // Cases that use other GPUs would disturb them.
+    for (const std::string& id : ids_) pids.push_back(spawn(id, kTogether, {"--quiet", "--only-device"}));
+    const std::vector<int> ends = wait(pids);
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      MeasuredDevice& device = together_.emplace_back();
+      device.run = recorded_in(place(kTogether, ids_[i]));
+      if (!device.run.footer) device.ended = end_in_words(ends[i]);
+      const bool known = !device.run.header.facts.empty() || alone_.empty();
+      device.rank = rank_info_of(ids_[i], static_cast<int>(i), pids[i], (known ? device.run : alone_[i]).header.facts);
+    }
+  }
+
+  int status() const { return status_; }
+
+  void finish() {
+    const auto recorded = [](const MeasuredDevice& device) { return !device.run.header.facts.empty(); };
+    if (std::any_of(together_.begin(), together_.end(), recorded)) {
+      Run run = merge(together_);
+      run.header.facts["arguments"] = options_.arguments;
+      const Conclusions conclusions = write_run(folder_, run);
+      say("\n" + ranks_table(run.header.ranks));
+      present(options_, run, conclusions, folder_ / "result.json", style_);
+      std::cout.flush();
+    } else {
+      fmt::print(stderr, "roofmark: no device recorded a result at once\n");
+    }
+    if (!alone_.empty()) say(ratios_table() + folder_.string());
+  }
+
+ private:
+  static constexpr const char* kAlone = "alone";
+
+  fs::path place(const char* how, std::string id) const {
+    std::replace(id.begin(), id.end(), ':', '-');
+    return folder_ / how / id;
+  }
+
+  // stdout carries only the result when a format is requested.
+  void say(const std::string& line) const {
+    if (options_.quiet) return;
+    std::FILE* const stream = options_.format.empty() ? stdout : stderr;
+    fmt::print(stream, "{}\n", line);
+    std::fflush(stream);
+  }
+
+  pid_t spawn(const std::string& id, const char* how, const std::vector<std::string>& more) const {
+    std::vector<std::string> words = words_for(options_, id, place(how, id));
+    words.insert(words.end(), more.begin(), more.end());
+    return start_process("/proc/self/exe", std::move(words));
+  }
+
+  std::vector<int> wait(const std::vector<pid_t>& pids) {
+    std::vector<int> ends = wait_for(pids, interrupted());
+    for (const int end : ends) status_ = worse(status_, exit_status_of(end));
+    if (interrupted()) status_ = kInterrupted;
+    return ends;
+  }
+
+  std::string ratios_table() const {
+    std::vector<std::vector<std::string>> rows = {{"device", "median rate, together / alone", "cases"}};
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      const auto [ratio, cases] = median_rate_ratio(alone_[i], together_[i].run);
+      rows.push_back({ids_[i], cases ? fmt::format("{:.3f}", ratio) : "-", std::to_string(cases)});
+    }
+    return "\n" + align(rows);
+  }
+
+  const std::vector<std::string>& ids_;
+  const RunOptions& options_;
+  fs::path folder_;
+  TerminalStyle style_;
+  std::vector<Run> alone_;
+  std::vector<MeasuredDevice> together_;
+  int status_ = kOk;
+};
+
+}  // namespace
+
+int run_on_all(const std::vector<std::string>& ids, const RunOptions& options, bool alone) {
+  AllDevices devices(ids, options);
+  // The processes complete their files; this one waits for them.
+  take_signals();
+  if (alone && !devices.measure_alone()) return devices.status();
+  devices.measure_together();
+  devices.finish();
+  return devices.status();
+}
+
+}  // namespace roofmark

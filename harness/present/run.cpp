@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/present/run.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "harness/present/roofline_plot.hpp"
+#include "harness/present/summary.hpp"
+#include "harness/present/tables.hpp"
+#include "harness/present/terminal_communication.hpp"
+
+namespace roofmark {
+
+std::string run_text(const Run& run, const Conclusions& conclusions, const TerminalStyle& style) {
+  const Json& facts = run.header.facts;
+  const std::vector<RankInfo>& ranks = run.header.ranks;
+  const auto word = [&](const Json& json) { return json.get<std::string>(); };
+  const std::string where =
+      ranks.empty() ? word(facts.at("host").at("name"))
+                    : fmt::format("{} rank{} (rank 0 on {})", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
+  std::string text = fmt::format("\n{} on {}: {} suite, {} data, seed {}\n\n", word(facts.at("device").at("name")), where,
+                                 word(facts.at("suite")), word(facts.at("data")), facts.at("seed").get<std::uint64_t>());
+  const Analysis& analysis = conclusions.analysis;
+  const std::vector<Record>& records = run.records;
+  for (const std::string& part :
+       {ceilings_table(analysis.roofline), communication_tables(records, conclusions.communication, ranks, style),
+        records_table(records, style), comparisons_table(analysis.comparisons, style),
+        roofline_plot(analysis.roofline, records, style), findings_text(conclusions.findings, style)}) {
+    if (!part.empty()) text += part + "\n";
+  }
+  text += verdict_text(records, style);
+  if (run.footer) text += wall_time_text(run.footer->wall, run.footer->total_seconds);
+  return text;
+}
+
+}  // namespace roofmark

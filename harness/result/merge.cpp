@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/merge.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "harness/judge/ranks/missing_results.hpp"
+#include "harness/measure/agreement.hpp"
+#include "harness/result/words.hpp"
+
+namespace roofmark {
+
+namespace {
+
+bool recorded(const MeasuredDevice& device) { return !device.run.header.facts.empty(); }
+
+/// What each device has of one case; null: nothing.
+using Parts = std::vector<const Record*>;
+
+/// The cases in the order of the first device that has them.
+std::vector<Parts> parts_by_case(const std::vector<MeasuredDevice>& devices) {
+  std::map<std::pair<std::string, int>, std::size_t> places;
+  std::vector<Parts> all;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (const Record& record : devices[i].run.records) {
+      const auto [place, fresh] = places.try_emplace({record.name, record.pass}, all.size());
+      if (fresh) all.emplace_back(devices.size());
+      all[place->second][i] = &record;
+    }
+  }
+  return all;
+}
+
+RankVerdict verdict_of(const MeasuredDevice& device, const Record* record) {
+  if (record) return roofmark::verdict_of(*record);
+  RankVerdict verdict;
+  verdict.status = device.ended.empty() ? Status::unsupported : Status::not_run;
+  verdict.reason = device.ended.empty() ? "it is not among the cases of this device" : "the process ended: " + device.ended;
+  return verdict;
+}
+
+std::vector<RankVerdict> verdicts_of(const std::vector<MeasuredDevice>& devices, const Parts& parts) {
+  std::vector<RankVerdict> verdicts;
+  for (std::size_t i = 0; i < parts.size(); ++i) verdicts.push_back(verdict_of(devices[i], parts[i]));
+  return verdicts;
+}
+
+/// The index of the slowest ok record; absent where none is ok.
+std::optional<std::size_t> slowest_of(const Parts& parts) {
+  std::optional<std::size_t> slowest;
+  const auto median = [&](std::size_t i) { return parts[i]->measurement->summary.median; };
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] && parts[i]->status == Status::ok && (!slowest || median(i) > median(*slowest))) slowest = i;
+  }
+  return slowest;
+}
+
+std::vector<std::optional<RankTimes>> times_of(const Parts& parts) {
+  std::vector<std::optional<RankTimes>> times(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i] || parts[i]->status != Status::ok) continue;
+    const Measurement& own = *parts[i]->measurement;
+    times[i] = RankTimes{own.summary.median, own.summary.maximum, own.summary.p95, own.summary.p99, own.clock_hz};
+    if (own.telemetry) times[i]->power_watts = own.telemetry->power_watts;
+  }
+  return times;
+}
+
+/// That of the majority, and whose bits differ from it.
+std::optional<Fingerprint> fingerprint_of(const Parts& parts) {
+  std::vector<std::optional<OutputBits>> bits(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i] || parts[i]->status != Status::ok || !parts[i]->fingerprint) continue;
+    bits[i] = OutputBits{parts[i]->fingerprint->key, parts[i]->fingerprint->hash};
+  }
+  const std::vector<int> differing = differing_ranks(bits);
+  std::optional<Fingerprint> found;
+  bool agrees = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool differs = std::binary_search(differing.begin(), differing.end(), static_cast<int>(i));
+    if (!bits[i] || (found && (agrees || differs))) continue;
+    found = parts[i]->fingerprint;
+    agrees = !differs;
+  }
+  if (found) found->differing_ranks = differing;
+  return found;
+}
+
+Record merged(const std::vector<MeasuredDevice>& devices, const Parts& parts) {
+  const std::vector<RankVerdict> verdicts = verdicts_of(devices, parts);
+  const auto alike = [&](const RankVerdict& one) {
+    return one.status == verdicts.front().status && one.reason == verdicts.front().reason;
+  };
+  const bool all_alike = std::all_of(verdicts.begin(), verdicts.end(), alike);
+  const std::size_t worst = worst_of(verdicts);
+  const auto slowest = slowest_of(parts);
+  const bool ok = slowest && verdicts[worst].status != Status::wrong;
+  const Record* stands = ok             ? parts[*slowest]
+                         : parts[worst] ? parts[worst]
+                                        : *std::find_if(parts.begin(), parts.end(), [](const Record* part) { return part; });
+  Record record = *stands;
+  if (ok) {
+    if (parts.size() > 1) record.measurement->ranks = times_of(parts);
+    record.fingerprint = fingerprint_of(parts);
+  } else if (!all_alike) {
+    join_verdicts(record, verdicts, [&](int rank) { return devices[static_cast<std::size_t>(rank)].rank.device_id; });
+    record.measurement.reset();
+  }
+  for (std::size_t i = 0; i < verdicts.size() && !all_alike; ++i) {
+    if (verdicts[i].status == Status::ok) continue;
+    record.notes.emplace_back(note_of_rank(devices[i].rank.rank), fmt::format("{} {}: {}", devices[i].rank.device_id,
+                                                                              name(verdicts[i].status), verdicts[i].reason));
+  }
+  return record;
+}
+
+/// Each finding once, with the devices that have it, unless all do.
+std::vector<Finding> joined(const std::vector<std::pair<std::string, std::vector<Finding>>>& by_device) {
+  using Key = std::tuple<FindingKind, std::string, std::string>;
+  std::vector<std::pair<Key, std::vector<std::string>>> found;
+  for (const auto& [id, findings] : by_device) {
+    for (const Finding& finding : findings) {
+      const Key key{finding.kind, finding.text, finding.case_name};
+      auto place = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == key; });
+      if (place == found.end()) place = found.insert(found.end(), {key, {}});
+      if (place->second.empty() || place->second.back() != id) place->second.push_back(id);
+    }
+  }
+  std::vector<Finding> all;
+  for (const auto& [key, ids] : found) {
+    const auto& [kind, text, case_name] = key;
+    const bool everywhere = ids.size() == by_device.size();
+    all.push_back({kind, everywhere ? text : fmt::format("{}: {}", fmt::join(ids, ", "), text), case_name});
+  }
+  return all;
+}
+
+RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
+  const auto first = std::find_if(devices.begin(), devices.end(), recorded);
+  if (first == devices.end()) throw std::invalid_argument("no device recorded anything");
+  RunHeader header;
+  header.facts = first->run.header.facts;
+  std::vector<Roofline> rooflines;
+  std::vector<std::pair<std::string, std::vector<Finding>>> findings;
+  for (const MeasuredDevice& device : devices) {
+    header.ranks.push_back(device.rank);
+    if (!recorded(device)) continue;
+    rooflines.push_back(device.run.header.theoretical);
+    findings.emplace_back(device.rank.device_id, device.run.header.findings);
+    header.facts["started_utc"] = std::min<std::string>(header.facts["started_utc"], device.run.header.facts.at("started_utc"));
+  }
+  header.theoretical = lowest(rooflines);
+  header.findings = joined(findings);
+  return header;
+}
+
+/// Absent where no device reached its end.
+std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& devices) {
+  std::optional<RunFooter> footer;
+  bool complete = true, interrupted = false;
+  std::string finished;
+  std::vector<std::pair<std::string, std::vector<Finding>>> findings;
+  std::vector<CounterChange> counters;
+  for (const MeasuredDevice& device : devices) {
+    const std::optional<RunFooter>& own = device.run.footer;
+    complete = complete && own && own->complete;
+    if (!own) continue;
+    interrupted = interrupted || own->interrupted;
+    finished = std::max(finished, own->finished_utc);
+    findings.emplace_back(device.rank.device_id, own->findings);
+    for (CounterChange counter : own->counters) {
+      counter.rank = device.rank.rank;
+      counters.push_back(std::move(counter));
+    }
+    if (!footer || own->total_seconds > footer->total_seconds) footer = own;
+  }
+  if (!footer) return footer;
+  footer->finished_utc = finished;
+  footer->complete = complete;
+  footer->interrupted = interrupted;
+  footer->findings = joined(findings);
+  footer->counters = std::move(counters);
+  // The series belongs to the device of the header.
+  const std::optional<RunFooter>& first = std::find_if(devices.begin(), devices.end(), recorded)->run.footer;
+  footer->telemetry = first ? first->telemetry : TelemetrySeries();
+  return footer;
+}
+
+}  // namespace
+
+Run merge(const std::vector<MeasuredDevice>& devices) {
+  Run run;
+  run.header = merged_header(devices);
+  for (const Parts& parts : parts_by_case(devices)) run.records.push_back(merged(devices, parts));
+  for (const MeasuredDevice& device : devices) {
+    for (const Comparison& comparison : device.run.comparisons) {
+      const auto same = [&](const Comparison& other) {
+        return other.name == comparison.name && other.numerator == comparison.numerator &&
+               other.denominator == comparison.denominator;
+      };
+      if (std::none_of(run.comparisons.begin(), run.comparisons.end(), same)) run.comparisons.push_back(comparison);
+    }
+  }
+  run.footer = merged_footer(devices);
+  return run;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/result/run.hpp"
+
+namespace roofmark {
+
+/// One of several devices that were measured at the same time, each by a process of its own.
+struct MeasuredDevice {
+  RankInfo rank;      ///< numbered by the device's place among the others
+  Run run;            ///< what its process recorded; an empty header if it recorded nothing
+  std::string ended;  ///< why its process recorded no more: "signal 9 (Killed)"; empty: it reached its end
+};
+
+/// The devices' runs as one run of a team, a rank per device. Of each case the slowest device's record stands for all, with
+/// each device's own times beside it. A case is wrong if it is wrong on any device; it failed or was not run only where no
+/// device has a result. A device that lacks a result of an ok case has no times, and a note of the record says why. The header
+/// is that of the first device that recorded anything, with the lowest theoretical ceilings of all. Throws
+/// std::invalid_argument where no device recorded anything.
+Run merge(const std::vector<MeasuredDevice>& devices);
+
+}  // namespace roofmark
