@@ -29,7 +29,7 @@ class TelemetrySource {
  public:
   virtual ~TelemetrySource() = default;
   virtual Telemetry read() = 0;
-  /// By the ids of kCounters (harness/model/counter.hpp), those that can be read.
+  /// By the ids of kCounters (harness/model/counter.hpp), those that can be read, and by their number_ids.
   virtual std::map<std::string, double> counters() = 0;
   /// How far apart the readings should be, in seconds: a reading may cost the device or the host something.
   virtual double period_seconds() const = 0;

@@ -33,7 +33,8 @@ std::vector<CounterChange> Runner::counters() {
       return found == values.end() ? std::nullopt : std::optional(found->second);
     };
     for (const CounterType& type : kCounters) {
-      CounterChange change{std::string(type.id), static_cast<int>(rank), value(before, type.id), value(after, type.id)};
+      CounterChange change{std::string(type.id), static_cast<int>(rank), value(before, type.id), value(after, type.id),
+                           value(after, type.number_id)};
       if (change.before || change.after) changes.push_back(std::move(change));
     }
   }

@@ -14,10 +14,10 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     if (!type || !worse || *worse == 0) continue;
     const auto rank = static_cast<std::size_t>(change.rank);
     const std::string whose = rank < devices.size() ? devices[rank] + ": " : std::string();
-    findings.push_back({type->finding,
-                        fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title,
-                                    type->falls ? "fell" : "rose", *worse, *change.before, *change.after),
-                        {}});
+    std::string text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title,
+                                   type->falls ? "fell" : "rose", *worse, *change.before, *change.after);
+    if (change.number) text += fmt::format("; the last is number {:g}", *change.number);
+    findings.push_back({type->finding, std::move(text), {}});
   }
   return findings;
 }

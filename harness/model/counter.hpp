@@ -18,6 +18,7 @@ struct CounterType {
   FindingKind finding;  ///< of a change for the worse
   bool falls = false;   ///< it is worse when it falls, as the number of links that are up
   std::string_view title;
+  std::string_view number_id{};  ///< by which a source gives the number of the last event, as an Xid has one
 };
 
 inline constexpr CounterType kCounters[] = {
@@ -29,7 +30,7 @@ inline constexpr CounterType kCounters[] = {
     {"remap_failed", FindingKind::uncorrected_errors, false, "failed remappings of memory rows"},
     {"retired_pages_corrected", FindingKind::corrected_errors, false, "memory pages retired after corrected errors"},
     {"retired_pages_uncorrected", FindingKind::uncorrected_errors, false, "memory pages retired after uncorrected errors"},
-    {"xid", FindingKind::xid, false, "driver error reports (Xid)"},
+    {"xid", FindingKind::xid, false, "driver error reports (Xid)", "xid_number"},
     {"pcie_replays", FindingKind::link_errors, false, "PCIe replays"},
     {"pcie_width", FindingKind::link_lost, true, "PCIe lanes in use"},
     {"nvlink_crc_errors", FindingKind::link_errors, false, "NVLink CRC errors"},
@@ -53,6 +54,7 @@ struct CounterChange {
   std::string id;
   int rank = 0;
   std::optional<double> before, after;
+  std::optional<double> number{};  ///< of the last event, where it has one
 
   /// By how much it got worse; absent where it could not be read, or where it was reset in between.
   std::optional<double> worse() const {

@@ -18,24 +18,34 @@ struct Integral {
   std::optional<double> mean() const { return seconds > 0 ? std::optional(sum / seconds) : std::nullopt; }
 };
 
-/// Adds the part of the trapezoid between two readings that lies in the span.
-void add_trapezoid(Integral& integral, const Reading& a, const Reading& b, Member member, const Span& span) {
-  const auto &from = a.state.*member, &to = b.state.*member;
-  const double first = std::max(a.seconds, span.first), last = std::min(b.seconds, span.second);
-  if (!from || !to || !(last > first)) return;
-  const auto at = [&](double seconds) { return *from + (*to - *from) * (seconds - a.seconds) / (b.seconds - a.seconds); };
-  integral.sum += (at(first) + at(last)) / 2 * (last - first);
-  integral.seconds += last - first;
-}
-
+/// Over the span, of straight lines between the readings. The first and the last stand for what lies before and behind them.
 Integral integrate(std::span<const Reading> readings, Member member, const Span& span) {
-  Integral integral;
-  for (std::size_t i = 0; i + 1 < readings.size(); ++i) add_trapezoid(integral, readings[i], readings[i + 1], member, span);
-  if (integral.seconds > 0 || readings.empty()) return integral;
-  // A single reading, or none on one side: it stands for the span.
+  std::vector<std::pair<double, double>> all, inside;  // seconds and value
   for (const Reading& reading : readings) {
-    if (const auto& value = reading.state.*member) return {*value * (span.second - span.first), span.second - span.first};
+    const auto& value = reading.state.*member;
+    if (!value) continue;
+    all.emplace_back(reading.seconds, *value);
+    if (reading.seconds >= span.first && reading.seconds <= span.second) inside.push_back(all.back());
   }
+  // Beside a block the device idles: those readings count only where none lies in it.
+  const auto& points = inside.empty() ? all : inside;
+  if (points.empty()) return {};
+  const auto at = [&](double seconds) {
+    const auto next = std::lower_bound(points.begin(), points.end(), seconds,
+                                       [](const auto& point, double limit) { return point.first < limit; });
+    if (next == points.begin()) return points.front().second;
+    if (next == points.end()) return points.back().second;
+    const auto& [from, a] = next[-1];
+    return a + (next->second - a) * (seconds - from) / (next->first - from);
+  };
+  Integral integral{0, span.second - span.first};
+  double last = span.first;
+  const auto add_until = [&](double seconds) {
+    integral.sum += (at(last) + at(seconds)) / 2 * (seconds - last);
+    last = seconds;
+  };
+  for (const auto& [seconds, value] : inside) add_until(seconds);
+  add_until(span.second);
   return integral;
 }
 
@@ -62,17 +72,19 @@ std::map<std::string, double> throttled_shares(std::span<const Reading> readings
   if (readings.empty()) return shares;
   const Reading &first = readings.front(), &last = readings.back();
   const double seconds = last.seconds - first.seconds;
-  if (!first.state.throttled_seconds.empty() && seconds > 0) {
-    for (const auto& [reason, before] : first.state.throttled_seconds) {
-      const auto after = last.state.throttled_seconds.find(reason);
-      if (after == last.state.throttled_seconds.end() || after->second < before) continue;  // reset in between
-      if (after->second > before) shares[reason] = std::min(1.0, (after->second - before) / seconds);
-    }
-    return shares;
+  std::map<std::string, double> counted;
+  if (seconds > 0) counted = first.state.throttled_seconds;
+  for (const auto& [reason, before] : counted) {
+    const auto after = last.state.throttled_seconds.find(reason);
+    if (after == last.state.throttled_seconds.end()) continue;
+    // A counter that fell was reset in between.
+    if (after->second > before) shares[reason] = std::min(1.0, (after->second - before) / seconds);
   }
+  // Not every reason has a counter.
   for (const Reading& reading : readings) {
-    for (const std::string& reason : reading.state.throttle_reasons)
-      shares[reason] += 1.0 / static_cast<double>(readings.size());
+    for (const std::string& reason : reading.state.throttle_reasons) {
+      if (!counted.contains(reason)) shares[reason] += 1.0 / static_cast<double>(readings.size());
+    }
   }
   return shares;
 }

@@ -138,6 +138,7 @@ Json to_json(const std::vector<CounterChange>& counters) {
     put(entry, "before", counter.before);
     put(entry, "after", counter.after);
     put(entry, "worse", counter.worse());
+    put(entry, "number", counter.number);
     json.push_back(std::move(entry));
   }
   return json;
@@ -151,6 +152,7 @@ std::vector<CounterChange> counters_from_json(const Json& json) {
     counter.rank = entry.at("rank").get<int>();
     get(entry, "before", counter.before);
     get(entry, "after", counter.after);
+    get(entry, "number", counter.number);
   }
   return counters;
 }

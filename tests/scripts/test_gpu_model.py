@@ -208,15 +208,15 @@ def test_throttling_from_the_start(healthy, run):
     found = run(GPUMODEL_THROTTLE="0:1")
     assert found.status == 0, found.stderr
     # Every record and no ceiling: all of them were measured on the slower GPU.
-    assert len(found.findings("throttle")) == len(found.result["benchmarks"])
-    text = found.findings("throttle")[0]["text"]
-    assert re.fullmatch(r"the clock fell by 50 % to 1 MHz; throttle reason: thermal \(in (\d) of \1 blocks\)", text)
+    assert len(found.findings("slowdown")) == len(found.result["benchmarks"])
+    text = found.findings("slowdown")[0]["text"]
+    assert re.fullmatch(r"the clock fell by 50 % to 1 MHz; throttle reason: thermal \(during (100\.0|9\d\.\d) % of the blocks' time\)", text)
     assert not found.findings("drift") and not found.findings("clock")
     record = found.record(TRIAD)
     assert set(record["measurement"]["samples"]["throttled"]) == {True}
     assert record["measurement"]["clock_hz"] == pytest.approx(1e6, rel=0.02)
     assert ratio(found, healthy, TRIAD) == pytest.approx(2, rel=0.1)
-    assert "throttle  " in found.stdout and not healthy.findings("throttle")
+    assert "slowdown  " in found.stdout and not healthy.findings("slowdown")
     assert not any(healthy.record(TRIAD)["measurement"]["samples"]["throttled"])
 
 
@@ -226,7 +226,7 @@ def test_throttling_that_begins_during_a_run_moves_the_ceilings(healthy, run):
     assert found.status == 0, found.stderr
     assert re.match(r"fp64 FMA: the ceiling moved by -(49\.9|50\.)", found.findings("drift")[0]["text"])
     assert found.roofs()["fp64_fma"]["drift"] == pytest.approx(-0.5, abs=0.02)
-    assert len(found.findings("throttle")) < len(found.result["benchmarks"])
+    assert 0 < len(found.findings("slowdown")) < len(found.result["benchmarks"])
     assert "drift  fp64 FMA: the ceiling moved by" in found.stdout
     assert not healthy.findings("drift")
 
@@ -237,7 +237,18 @@ def test_a_slow_clock_without_a_reason(healthy, run):
     assert len(found.findings("clock")) == len(found.result["benchmarks"])
     text = found.findings("clock")[0]["text"]
     assert text == "the clock fell by 25 % to 2 MHz; the driver names no reason"
-    assert not found.findings("throttle") and not healthy.findings("clock")
+    assert not found.findings("slowdown") and not healthy.findings("clock")
+
+
+def test_a_counter_that_gets_worse_during_a_run(healthy, run):
+    found = run(GPUMODEL_COUNTER="ecc_uncorrected:3,nvlink_links:2,xid:1")
+    assert found.status == 0, found.stderr
+    texts = {finding["kind"]: finding["text"] for finding in found.result["findings"]}
+    for kind, text in [("uncorrected_errors", "uncorrected memory errors (ECC): rose by 3 during the run, from 0 to 3"),
+                       ("link_lost", "NVLinks that are up: fell by 2 during the run, from 18 to 16"),
+                       ("xid", "driver error reports (Xid): rose by 1 during the run, from 0 to 1; the last is number 79")]:
+        assert texts[kind].endswith(text) and not healthy.findings(kind)
+    assert all(counter["worse"] == 0 for counter in healthy.result["counters"])
 
 
 def ratio(a, b, name):

@@ -15,27 +15,8 @@ namespace roofmark::cuda {
 
 namespace {
 
-// From nvml.h, whose values and layouts are a stable interface.
-constexpr int kInsufficientSize = 7;  // nvmlReturn_t
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr unsigned kTextLength = 128;
-constexpr unsigned kNvlinkMaxLinks = 18;
-/// nvmlProcessInfo_t of the functions with suffix _v2 and _v3.
-struct ProcessInfo {
-  unsigned pid;
-  unsigned long long memory_bytes;
-  unsigned gpu_instance, compute_instance;
-};
-/// nvmlGpuFabricInfo_v2_t
-struct FabricInfo {
-  unsigned version = sizeof(FabricInfo) | 2u << 24;
-  std::array<unsigned char, 16> cluster_uuid{};
-  int status = 0;
-  unsigned clique = 0;
-  unsigned char state = 0;
-  unsigned health = 0;
-};
-constexpr unsigned char kFabricCompleted = 3;  // nvmlGpuFabricState_t
 
 }  // namespace
 
@@ -49,7 +30,8 @@ const Nvml& Nvml::driver() {
   return nvml;
 }
 
-NvmlDevice::NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id) : nvml_(&nvml) {
+NvmlDevice::NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id)
+    : nvml_(&nvml), pci_bus_id_(pci_bus_id) {
   if (nvml_->call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &handle_)) return;
   if (!nvml_->call("nvmlDeviceGetHandleByPciBusId_v2", pci_bus_id.c_str(), &handle_)) handle_ = nullptr;
 }
@@ -127,19 +109,21 @@ void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
                                        link.transfers_per_second / 1e9, link.encoding);
 }
 
-void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
-  unsigned links = 0;
-  bool answered = false;
+std::optional<unsigned> NvmlDevice::nvlinks_up() const {
+  std::optional<unsigned> up;
   for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
     int enabled = 0;
-    if (!nvml_->call("nvmlDeviceGetNvLinkState", handle_, link, &enabled)) continue;
-    answered = true;
-    links += enabled == 1;
+    if (call("nvmlDeviceGetNvLinkState", link, &enabled)) up = up.value_or(0) + (enabled == 1);
   }
-  if (!answered) return;
-  details["nvlink_links"] = links;
+  return up;
+}
+
+void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
+  const auto links = nvlinks_up();
+  if (!links) return;
+  details["nvlink_links"] = *links;
   int major = 0, minor = 0;
-  if (links == 0 || !nvml_->call("nvmlDeviceGetCudaComputeCapability", handle_, &major, &minor)) return;
+  if (*links == 0 || !call("nvmlDeviceGetCudaComputeCapability", &major, &minor)) return;
   // Of data, by what carries the links: NVML has given H100 the version of Blackwell's, and the speed it tells is the line's.
   struct Published {
     int major, minor;
@@ -153,15 +137,15 @@ void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
                                       {10, 3, 50e9, "B300: 900 GB/s over 18"}};
   for (const Published& gpu : kPublished) {
     if (gpu.major != major || gpu.minor != minor) continue;
-    details["nvlink_bytes_per_second"] = links * gpu.bytes_per_second;
+    details["nvlink_bytes_per_second"] = *links * gpu.bytes_per_second;
     details["nvlink_source"] =
-        fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", links, gpu.bytes_per_second / 1e9, gpu.source);
+        fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", *links, gpu.bytes_per_second / 1e9, gpu.source);
   }
 }
 
 void NvmlDevice::describe_fabric(nlohmann::ordered_json& details) const {
   FabricInfo info;
-  if (!nvml_->call("nvmlDeviceGetGpuFabricInfoV", handle_, &info)) return;
+  if (!call("nvmlDeviceGetGpuFabricInfoV", &info)) return;
   if (info.state != kFabricCompleted || info.status != 0) return;
   // The NVSwitches of one host alone give zeros.
   const auto& uuid = info.cluster_uuid;

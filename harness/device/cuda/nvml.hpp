@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/cuda/nvml_types.hpp"
+
 namespace roofmark::cuda {
 
 /// The library that comes with the driver, loaded at run time: the toolkit need not have its header, and an older driver
@@ -42,10 +44,6 @@ class Nvml {
   bool usable_ = true;
 };
 
-// nvmlClockType_t
-inline constexpr int kSmClock = 1;
-inline constexpr int kMemoryClock = 2;
-
 /// One GPU as NVML sees it.
 class NvmlDevice {
  public:
@@ -72,6 +70,10 @@ class NvmlDevice {
   std::optional<unsigned> number(const char* symbol) const;
   /// In MHz.
   std::optional<unsigned> clock(const char* symbol, int domain) const;
+  /// Absent where no link answers.
+  std::optional<unsigned> nvlinks_up() const;
+  const Nvml& nvml() const { return *nvml_; }
+  const std::string& pci_bus_id() const { return pci_bus_id_; }
 
  private:
   std::optional<std::string> text(const char* symbol) const;
@@ -80,6 +82,7 @@ class NvmlDevice {
   void describe_fabric(nlohmann::ordered_json& details) const;
 
   const Nvml* nvml_;
+  std::string pci_bus_id_;
   void* handle_ = nullptr;
 };
 

@@ -2,31 +2,226 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/nvml_telemetry.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iterator>
+#include <tuple>
+
 namespace roofmark::cuda {
 
 namespace {
 
-constexpr int kGpuSensor = 0;  // nvmlTemperatureSensors_t
+std::optional<double> value_of(const FieldValue& field) {
+  if (field.status != 0) return std::nullopt;
+  switch (field.type) {
+    case 0:
+      return field.value.fp64;
+    case 1:
+      return field.value.uint32;
+    case 2:
+      return static_cast<double>(field.value.uint_long);
+    case 3:
+      return static_cast<double>(field.value.uint64);
+    case 4:
+      return static_cast<double>(field.value.int64);
+    case 5:
+      return field.value.int32;
+    case 6:
+      return field.value.uint16;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<double> scaled(const std::optional<double>& value, double unit) {
+  return value ? std::optional(*value * unit) : std::nullopt;
+}
+
+/// The driver's branch: 580 for "580.95.05". 0 if it is not known.
+int driver_version(const Nvml& nvml) {
+  std::array<char, 128> text{};
+  if (!nvml.call("nvmlSystemGetDriverVersion", text.data(), static_cast<unsigned>(text.size()))) return 0;
+  return std::atoi(text.data());
+}
 
 }  // namespace
 
+std::vector<std::optional<double>> NvmlTelemetry::fields(const std::vector<unsigned>& ids, unsigned scope) const {
+  std::vector<FieldValue> asked(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    asked[i].field = ids[i];
+    asked[i].scope = scope;
+  }
+  std::vector<std::optional<double>> values(ids.size());
+  if (!device_.call("nvmlDeviceGetFieldValues", static_cast<int>(asked.size()), asked.data())) return values;
+  std::transform(asked.begin(), asked.end(), values.begin(), value_of);
+  return values;
+}
+
+NvmlTelemetry::Sources& NvmlTelemetry::sources() {
+  if (sources_) return *sources_;
+  Sources& found = sources_.emplace();
+  found.instantaneous = fields({field::kPowerInstant})[0].has_value();
+
+  // By the names of throttle_reasons().
+  struct Reason {
+    const char* name;
+    std::vector<unsigned> fields;  ///< the first that answers is taken
+    std::optional<int> policy;
+  };
+  const unsigned first = field::first_slowdown_time(driver_version(device_.nvml()));
+  const auto slowdown = [&](unsigned offset) { return first ? std::vector{first + offset} : std::vector<unsigned>(); };
+  std::vector<unsigned> thermal = slowdown(0);
+  thermal.push_back(field::kThermalTime);
+  const Reason reasons[] = {{"power cap", {field::kPowerCapTime}, 0},
+                            {"thermal", thermal, 1},
+                            {"sync boost", {field::kSyncBoostTime}, 2},
+                            {"hardware thermal", slowdown(1), std::nullopt},
+                            {"power brake", slowdown(2), std::nullopt}};
+  for (const Reason& reason : reasons) {
+    const auto answers = [&](unsigned id) { return fields({id})[0].has_value(); };
+    const auto id = std::find_if(reason.fields.begin(), reason.fields.end(), answers);
+    ViolationTime time;
+    if (id != reason.fields.end()) {
+      found.throttle_fields.emplace_back(reason.name, *id);
+    } else if (reason.policy && device_.call("nvmlDeviceGetViolationStatus", *reason.policy, &time)) {
+      found.throttle_policies.emplace_back(reason.name, *reason.policy);
+    }
+  }
+
+  for (const int threshold : {kTemperatureSlowdown, kTemperatureGpuMax}) {
+    unsigned celsius = 0;
+    if (!device_.call("nvmlDeviceGetTemperatureThreshold", threshold, &celsius)) continue;
+    found.slowdown_celsius = std::min(found.slowdown_celsius.value_or(celsius), static_cast<double>(celsius));
+  }
+  found.xid = std::make_unique<XidReports>(device_, kernel_log_);
+  return found;
+}
+
+std::optional<double> NvmlTelemetry::margin_celsius() const {
+  MarginTemperature margin;
+  if (!device_.call("nvmlDeviceGetMarginTemperature", &margin)) return std::nullopt;
+  return margin.celsius;
+}
+
+std::map<std::string, double> NvmlTelemetry::throttled_seconds(const std::vector<std::optional<double>>& nanoseconds) const {
+  std::map<std::string, double> seconds;
+  for (std::size_t i = 0; i < nanoseconds.size(); ++i) {
+    if (nanoseconds[i]) seconds[sources_->throttle_fields[i].first] = *nanoseconds[i] * 1e-9;
+  }
+  for (const auto& [reason, policy] : sources_->throttle_policies) {
+    ViolationTime time;
+    if (!device_.call("nvmlDeviceGetViolationStatus", policy, &time)) continue;
+    seconds[reason] = static_cast<double>(time.nanoseconds) * 1e-9;
+  }
+  return seconds;
+}
+
 Telemetry NvmlTelemetry::read() {
+  Sources& from = sources();
   Telemetry now;
-  if (const auto megahertz = device_.clock("nvmlDeviceGetClockInfo", kSmClock)) now.sm_clock_hz = *megahertz * 1e6;
-  if (const auto megahertz = device_.clock("nvmlDeviceGetClockInfo", kMemoryClock)) now.memory_clock_hz = *megahertz * 1e6;
-  if (const auto milliwatts = device_.number("nvmlDeviceGetPowerUsage")) now.power_watts = *milliwatts * 1e-3;
+  std::vector<unsigned> ids = {field::kMemoryTemperature, field::kPcieIn, field::kPcieOut, field::kPowerInstant};
+  if (!from.instantaneous) ids.pop_back();
+  const std::size_t own = ids.size();
+  for (const auto& [reason, id] : from.throttle_fields) ids.push_back(id);
+  const auto values = fields(ids);
+  now.memory_temperature_celsius = values[0];
+  now.pcie_in_bytes = values[1];
+  now.pcie_out_bytes = values[2];
+  now.power_watts = from.instantaneous ? scaled(values[3], 1e-3) : scaled(device_.number("nvmlDeviceGetPowerUsage"), 1e-3);
+  now.throttled_seconds = throttled_seconds({values.begin() + static_cast<std::ptrdiff_t>(own), values.end()});
+  const auto links = fields({field::kNvlinkIn, field::kNvlinkOut}, field::kAllLinks);
+  now.nvlink_in_bytes = scaled(links[0], 1024);
+  now.nvlink_out_bytes = scaled(links[1], 1024);
+
+  unsigned long long millijoules = 0;
+  if (device_.call("nvmlDeviceGetTotalEnergyConsumption", &millijoules)) {
+    now.energy_joules = static_cast<double>(millijoules) * 1e-3;
+  }
+  now.sm_clock_hz = scaled(device_.clock("nvmlDeviceGetClockInfo", kSmClock), 1e6);
+  now.memory_clock_hz = scaled(device_.clock("nvmlDeviceGetClockInfo", kMemoryClock), 1e6);
   unsigned celsius = 0;
   if (device_.call("nvmlDeviceGetTemperature", kGpuSensor, &celsius)) now.temperature_celsius = celsius;
+  now.slowdown_margin_celsius = margin_celsius();
+  if (!now.slowdown_margin_celsius && from.slowdown_celsius && now.temperature_celsius) {
+    now.slowdown_margin_celsius = *from.slowdown_celsius - *now.temperature_celsius;
+  }
+  Utilization used;
+  if (device_.call("nvmlDeviceGetUtilizationRates", &used)) now.utilization = used.gpu_percent * 1e-2;
   unsigned long long mask = 0;
   if (device_.call("nvmlDeviceGetCurrentClocksEventReasons", &mask) ||
       device_.call("nvmlDeviceGetCurrentClocksThrottleReasons", &mask)) {
     now.throttle_reasons = throttle_reasons(mask);
   }
+  from.xid->drain();
   return now;
 }
 
-std::map<std::string, double> NvmlTelemetry::counters() { return {}; }
+std::string NvmlTelemetry::power_kind() {
+  if (sources().instantaneous) return "instantaneous";
+  if (!device_.number("nvmlDeviceGetPowerUsage")) return "";
+  // GA100 and what is older have no average.
+  int major = 0, minor = 0;
+  const bool old =
+      device_.call("nvmlDeviceGetCudaComputeCapability", &major, &minor) && std::tie(major, minor) <= std::tuple(8, 0);
+  return old ? "instantaneous" : "averaged by the driver";
+}
 
-std::string NvmlTelemetry::power_kind() { return device_.number("nvmlDeviceGetPowerUsage") ? "averaged by the driver" : ""; }
+std::map<std::string, double> NvmlTelemetry::counters() {
+  Sources& from = sources();
+  std::map<std::string, double> counters;
+  count_memory_errors(counters);
+  count_link_errors(counters);
+  from.xid->drain();
+  if (const auto reports = from.xid->count()) counters["xid"] = *reports;
+  if (const auto number = from.xid->last()) counters["xid_number"] = *number;
+  if (const auto processes = device_.foreign_processes()) {
+    counters["foreign_processes"] = static_cast<double>(processes->size());
+  }
+  return counters;
+}
+
+void NvmlTelemetry::count_memory_errors(std::map<std::string, double>& counters) const {
+  constexpr int kAggregate = 1;  // nvmlEccCounterType_t
+  for (const auto& [id, type] : {std::pair("ecc_corrected", 0), {"ecc_uncorrected", 1}}) {
+    unsigned long long errors = 0;
+    if (device_.call("nvmlDeviceGetTotalEccErrors", type, kAggregate, &errors)) counters[id] = static_cast<double>(errors);
+  }
+  unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+  if (device_.call("nvmlDeviceGetRemappedRows", &corrected, &uncorrected, &pending, &failed)) {
+    counters["remapped_rows_corrected"] = corrected;
+    counters["remapped_rows_uncorrected"] = uncorrected;
+    counters["remap_pending"] = pending;
+    counters["remap_failed"] = failed;
+  }
+  const auto retired = fields({field::kRetiredCorrected, field::kRetiredUncorrected});
+  if (retired[0]) counters["retired_pages_corrected"] = *retired[0];
+  if (retired[1]) counters["retired_pages_uncorrected"] = *retired[1];
+}
+
+void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) const {
+  if (const auto replays = device_.number("nvmlDeviceGetPcieReplayCounter")) counters["pcie_replays"] = *replays;
+  if (const auto lanes = device_.number("nvmlDeviceGetCurrPcieLinkWidth")) counters["pcie_width"] = *lanes;
+  if (const auto links = device_.nvlinks_up()) counters["nvlink_links"] = *links;
+  // nvmlNvLinkErrorCounter_t: replays, recoveries, CRC errors of flow control and of data.
+  constexpr const char* kErrors[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors",
+                                     "nvlink_crc_errors"};
+  constexpr int kRecoveries = 1;
+  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
+    for (int type = 0; type < static_cast<int>(std::size(kErrors)); ++type) {
+      unsigned long long errors = 0;
+      if (device_.call("nvmlDeviceGetNvLinkErrorCounter", link, type, &errors)) {
+        counters[kErrors[type]] += static_cast<double>(errors);
+      } else if (type == kRecoveries) {
+        if (const auto recoveries = fields({field::kNvlinkRecoveries}, link)[0]) counters[kErrors[type]] += *recoveries;
+      }
+    }
+  }
+  FabricInfo fabric;
+  if (device_.call("nvmlDeviceGetGpuFabricInfoV", &fabric) && fabric.state != kFabricUnknown) {
+    counters["fabric_completed"] = fabric.state == kFabricCompleted && fabric.status == 0 ? 1 : 0;
+  }
+}
 
 }  // namespace roofmark::cuda

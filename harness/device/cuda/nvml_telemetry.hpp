@@ -2,23 +2,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "harness/device/cuda/nvml.hpp"
+#include "harness/device/cuda/xid_reports.hpp"
 #include "harness/device/telemetry.hpp"
 
 namespace roofmark::cuda {
 
-/// A GPU's state as NVML tells it. What this driver or GPU does not answer is absent.
+/// A GPU's state as NVML tells it. What this driver or GPU does not answer is absent. NVML is first asked in the thread that
+/// first asks for something.
 class NvmlTelemetry final : public TelemetrySource {
  public:
-  explicit NvmlTelemetry(const NvmlDevice& device) : device_(device) {}
+  explicit NvmlTelemetry(const NvmlDevice& device, std::filesystem::path kernel_log = "/dev/kmsg")
+      : device_(device), kernel_log_(std::move(kernel_log)) {}
 
   Telemetry read() override;
+  /// All but xid, foreign_processes and states are events since the GPU was made or the driver was loaded: of ECC the aggregate
+  /// counts, which a reset of the GPU keeps.
   std::map<std::string, double> counters() override;
   double period_seconds() const override { return 0.05; }
   std::string power_kind() override;
 
  private:
+  /// What this driver has, which must not change between two readings of a counter.
+  struct Sources {
+    bool instantaneous = false;                                     ///< power
+    std::vector<std::pair<const char*, unsigned>> throttle_fields;  ///< by reason
+    std::vector<std::pair<const char*, int>> throttle_policies;     ///< of the older function: nvmlPerfPolicyType_t
+    std::optional<double> slowdown_celsius;                         ///< where NVML has no margin
+    std::unique_ptr<XidReports> xid;
+  };
+  Sources& sources();
+  /// A value of each field, asked for in one call.
+  std::vector<std::optional<double>> fields(const std::vector<unsigned>& ids, unsigned scope = 0) const;
+  std::optional<double> margin_celsius() const;
+  std::map<std::string, double> throttled_seconds(const std::vector<std::optional<double>>& nanoseconds) const;
+  void count_memory_errors(std::map<std::string, double>& counters) const;
+  void count_link_errors(std::map<std::string, double>& counters) const;
+
   NvmlDevice device_;
+  std::filesystem::path kernel_log_;
+  std::optional<Sources> sources_;
 };
 
 }  // namespace roofmark::cuda

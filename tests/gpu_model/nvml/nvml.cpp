@@ -5,12 +5,15 @@
 // GPUMODEL_FOREIGN=n          n processes of other users run on every GPU [0]; read at every call
 // GPUMODEL_NVLINK_DOMAIN=n/c  the GPUs are in clique c of an NVLink domain of several hosts, number n [none]
 //
-// GPUMODEL_ARCH, GPUMODEL_DEVICES, GPUMODEL_CLOCK_MHZ and GPUMODEL_THROTTLE act through the runtime.
+// GPUMODEL_ARCH, GPUMODEL_DEVICES, GPUMODEL_CLOCK_MHZ, GPUMODEL_THROTTLE and GPUMODEL_COUNTER act through the runtime. The ids
+// of GPUMODEL_COUNTER are those of harness/model/counter.hpp, retired pages excepted: these fields are not supported.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "../runtime/properties.hpp"
 
@@ -21,8 +24,10 @@ enum Result {
   success = 0,
   uninitialized = 1,
   invalid_argument = 2,
+  not_supported = 3,
   not_found = 6,
   insufficient_size = 7,
+  timeout = 10,
   argument_version_mismatch = 25
 };
 constexpr int domains = 4, memory_clock = 2;  // nvmlClockType_t
@@ -43,18 +48,43 @@ struct FabricInfo {
   unsigned char state;
   unsigned health;
 };
-constexpr unsigned char fabric_completed = 3;  // nvmlGpuFabricState_t
+constexpr unsigned char fabric_in_progress = 2, fabric_completed = 3;  // nvmlGpuFabricState_t
+
+/// nvmlMarginTemperature_v1_t
+struct MarginTemperature {
+  unsigned version;
+  int celsius;
+};
+constexpr int slowdown_celsius = 87;
+
+/// nvmlFieldValue_t
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int type, status;
+  unsigned long long value;
+};
+constexpr int unsigned_long_long = 3;  // nvmlValueType_t
+
+/// nvmlEventData_t
+struct EventData {
+  void* device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
+constexpr unsigned long long xid_event = 8, fallen_off_the_bus = 79;
+
+/// Of one device, whose Xid events it delivers.
+struct EventSet {
+  void* device = nullptr;
+  unsigned long long delivered = 0;
+};
 
 /// The first 64 GPUs' handles are the addresses of its elements.
 char handles[64];
 bool initialized = false;
 
 const gpu_model::runtime::DeviceModel& model() { return *gpumodel_device_model(); }
-
-struct Reading {
-  double sm_mhz = 0, memory_mhz = 0, watts = 0, celsius = 0;
-  unsigned long long reasons = 0;
-};
 
 int index_of(const void* handle) {
   const auto* const at = static_cast<const char*>(handle);
@@ -67,14 +97,20 @@ Result check(const void* handle, const void* to) {
   return index_of(handle) >= 0 && to ? success : invalid_argument;
 }
 
-Reading read(const void* handle) {
+gpumodel_state read(const void* handle) {
   // What an idle GPU says, for those that the process does not see.
-  double values[] = {static_cast<double>(model().clock_mhz), static_cast<double>(model().memory_clock_mhz), 115, 31};
-  Reading reading;
-  reading.reasons = 1;
-  gpumodel_telemetry(index_of(handle), values, &reading.reasons);
-  reading.sm_mhz = values[0], reading.memory_mhz = values[1], reading.watts = values[2], reading.celsius = values[3];
-  return reading;
+  gpumodel_state state{model().clock_mhz, static_cast<double>(model().memory_clock_mhz), 115, 31, 0, 0, 0, 1};
+  gpumodel_telemetry(index_of(handle), &state);
+  return state;
+}
+
+/// Events since the process started.
+unsigned long long events(const void* handle, const char* counter) {
+  return static_cast<unsigned long long>(gpumodel_counter_step(index_of(handle), counter));
+}
+/// Of `all` links or lanes, those that are left.
+unsigned left(const void* handle, const char* counter, int all) {
+  return static_cast<unsigned>(std::max(0.0, all - gpumodel_counter_step(index_of(handle), counter)));
 }
 
 template <class To, class Value>
@@ -160,7 +196,7 @@ int nvmlDeviceGetCudaComputeCapability(void* handle, int* major, int* minor) {
 int nvmlDeviceGetClockInfo(void* handle, int domain, unsigned* to) {
   if (const Result result = check(handle, to)) return result;
   if (domain < 0 || domain >= domains) return invalid_argument;
-  const Reading reading = read(handle);
+  const gpumodel_state reading = read(handle);
   return answer(handle, to, domain == memory_clock ? reading.memory_mhz : reading.sm_mhz);
 }
 int nvmlDeviceGetMaxClockInfo(void* handle, int domain, unsigned* to) {
@@ -174,6 +210,21 @@ int nvmlDeviceGetPowerUsage(void* handle, unsigned* to) {
 int nvmlDeviceGetTemperature(void* handle, int sensor, unsigned* to) {
   if (const Result result = check(handle, to)) return result;
   return sensor == gpu_sensor ? answer(handle, to, read(handle).celsius) : invalid_argument;
+}
+int nvmlDeviceGetMarginTemperature(void* handle, MarginTemperature* to) {
+  if (const Result result = check(handle, to)) return result;
+  if (to->version != (sizeof(MarginTemperature) | 1u << 24)) return argument_version_mismatch;
+  to->celsius = slowdown_celsius - static_cast<int>(read(handle).celsius);
+  return success;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void* handle, unsigned long long* to) {
+  const Result result = check(handle, to);
+  return result ? result : answer(handle, to, read(handle).joules * 1000);
+}
+int nvmlDeviceGetUtilizationRates(void* handle, unsigned* gpu_and_memory_percent) {
+  if (const Result result = check(handle, gpu_and_memory_percent)) return result;
+  gpu_and_memory_percent[0] = gpu_and_memory_percent[1] = read(handle).busy ? 100 : 0;
+  return success;
 }
 int nvmlDeviceGetCurrentClocksEventReasons(void* handle, unsigned long long* to) {
   const Result result = check(handle, to);
@@ -194,19 +245,98 @@ int nvmlDeviceGetMigMode(void* handle, unsigned* now, unsigned* pending) {
 
 int nvmlDeviceGetCurrPcieLinkGeneration(void* handle, unsigned* to) { return answer(handle, to, model().pcie_generation); }
 int nvmlDeviceGetMaxPcieLinkGeneration(void* handle, unsigned* to) { return answer(handle, to, model().pcie_generation); }
-int nvmlDeviceGetCurrPcieLinkWidth(void* handle, unsigned* to) { return answer(handle, to, 16); }
+int nvmlDeviceGetCurrPcieLinkWidth(void* handle, unsigned* to) { return answer(handle, to, left(handle, "pcie_width", 16)); }
 int nvmlDeviceGetMaxPcieLinkWidth(void* handle, unsigned* to) { return answer(handle, to, 16); }
 int nvmlDeviceGetNvLinkState(void* handle, unsigned link, int* to) {
-  return link < static_cast<unsigned>(model().nvlinks) ? answer(handle, to, 1) : invalid_argument;
+  if (link >= static_cast<unsigned>(model().nvlinks)) return invalid_argument;
+  return answer(handle, to, link < left(handle, "nvlink_links", model().nvlinks));
 }
 
 int nvmlDeviceGetGpuFabricInfoV(void* handle, FabricInfo* to) {
   if (const Result result = check(handle, to)) return result;
   if (to->version != (sizeof(FabricInfo) | 2u << 24)) return argument_version_mismatch;
   const char* const domain = std::getenv("GPUMODEL_NVLINK_DOMAIN");
-  *to = {to->version, {}, success, 0, fabric_completed, 0};
+  const unsigned char state = left(handle, "fabric_completed", 1) ? fabric_completed : fabric_in_progress;
+  *to = {to->version, {}, success, 0, state, 0};
   unsigned number = 0;
   if (domain && std::sscanf(domain, "%u/%u", &number, &to->clique) == 2) std::memcpy(to->cluster_uuid, &number, sizeof number);
+  return success;
+}
+
+/// NVML_FI_DEV_* as driver 580 numbers them.
+int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
+  if (const Result result = check(handle, values)) return result;
+  const gpumodel_state now = read(handle);
+  for (FieldValue* value = values; value < values + count; ++value) {
+    value->type = unsigned_long_long;
+    value->status = success;
+    switch (value->field) {
+      case 74:   // PERF_POLICY_POWER
+      case 76:   // PERF_POLICY_SYNC_BOOST
+      case 252:  // CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN
+      case 253:  // CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN
+        value->value = 0;
+        break;
+      case 75:   // PERF_POLICY_THERMAL
+      case 251:  // CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN
+        value->value = static_cast<unsigned long long>(now.throttled_seconds * 1e9);
+        break;
+      case 82:  // MEMORY_TEMP
+        value->value = static_cast<unsigned long long>(now.celsius + 5);
+        break;
+      case 186:  // POWER_INSTANT
+        value->value = static_cast<unsigned long long>(now.watts * 1000);
+        break;
+      default:
+        value->status = not_supported;
+    }
+  }
+  return success;
+}
+
+int nvmlDeviceGetTotalEccErrors(void* handle, int type, int counts, unsigned long long* to) {
+  if (type < 0 || type > 1 || counts < 0 || counts > 1) return invalid_argument;
+  return answer(handle, to, events(handle, type == 0 ? "ecc_corrected" : "ecc_uncorrected"));
+}
+int nvmlDeviceGetRemappedRows(void* handle, unsigned* corrected, unsigned* uncorrected, unsigned* pending, unsigned* failed) {
+  if (!uncorrected || !pending || !failed) return invalid_argument;
+  if (const Result result = answer(handle, corrected, events(handle, "remapped_rows_corrected"))) return result;
+  *uncorrected = static_cast<unsigned>(events(handle, "remapped_rows_uncorrected"));
+  *pending = events(handle, "remap_pending") > 0;
+  *failed = events(handle, "remap_failed") > 0;
+  return success;
+}
+int nvmlDeviceGetPcieReplayCounter(void* handle, unsigned* to) { return answer(handle, to, events(handle, "pcie_replays")); }
+/// All errors are those of the first link.
+int nvmlDeviceGetNvLinkErrorCounter(void* handle, unsigned link, int type, unsigned long long* to) {
+  constexpr const char* types[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors"};
+  if (link >= static_cast<unsigned>(model().nvlinks) || type < 0) return invalid_argument;
+  if (type >= static_cast<int>(std::size(types))) return not_supported;
+  return answer(handle, to, link == 0 ? events(handle, types[type]) : 0);
+}
+
+int nvmlEventSetCreate(EventSet** set) {
+  if (!initialized) return uninitialized;
+  if (!set) return invalid_argument;
+  *set = new EventSet;
+  return success;
+}
+int nvmlEventSetFree(EventSet* set) {
+  delete set;
+  return success;
+}
+int nvmlDeviceRegisterEvents(void* handle, unsigned long long types, EventSet* set) {
+  if (const Result result = check(handle, set)) return result;
+  if (types != xid_event) return not_supported;
+  set->device = handle;
+  return success;
+}
+/// There is nothing to wait for: what happened is there at once.
+int nvmlEventSetWait_v2(EventSet* set, EventData* event, unsigned) {
+  if (!set || !event) return invalid_argument;
+  if (!set->device || set->delivered >= events(set->device, "xid")) return timeout;
+  ++set->delivered;
+  *event = {set->device, xid_event, fallen_off_the_bus, 0xFFFFFFFF, 0xFFFFFFFF};
   return success;
 }
 
@@ -214,7 +344,7 @@ int nvmlDeviceGetGpuFabricInfoV(void* handle, FabricInfo* to) {
 int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, ProcessInfo* processes) {
   if (const Result result = check(handle, count)) return result;
   const char* const foreign = std::getenv("GPUMODEL_FOREIGN");
-  const unsigned all = 1 + static_cast<unsigned>(foreign ? std::atoi(foreign) : 0);
+  const unsigned all = 1 + static_cast<unsigned>((foreign ? std::atoi(foreign) : 0) + events(handle, "foreign_processes"));
   const unsigned room = processes ? *count : 0;
   *count = all;
   if (room < all) return insufficient_size;

@@ -18,6 +18,10 @@ const auto epoch_ns = static_cast<std::uint64_t>(
 
 // NVML's clocks event reasons.
 constexpr unsigned long long gpu_idle = 0x1, software_thermal_slowdown = 0x20;
+/// The energy counter advances in steps of this time.
+constexpr double energy_step_ns = 20e6;
+/// What a program does as it opens a device stays below this, and every run exceeds it.
+constexpr int operations_before_counters_step = 20;
 
 }  // namespace
 
@@ -48,25 +52,54 @@ double Device::clock_mhz(double at_ns, double load) const {
   return s.model->clock_mhz - (s.model->clock_mhz - s.model->loaded_clock_mhz) * std::clamp(load, 0.0, 1.0);
 }
 
+bool Device::busy(double at_ns) const { return at_ns - busy_until_ns_ < 50e6; }
+
+double Device::watts(double at_ns) const {
+  return settings().model->power_limit_watts * (busy(at_ns) ? 0.35 + 0.57 * last_load_ : 0.16);
+}
+
+void Device::count_energy(double until_ns) {
+  for (; energy_until_ns_ + energy_step_ns <= until_ns; energy_until_ns_ += energy_step_ns) {
+    energy_joules_ += watts(energy_until_ns_) * energy_step_ns * 1e-9;
+  }
+}
+
 void Device::was_busy(double from_ns, double to_ns, double load) {
   const std::lock_guard lock(mutex_);
+  count_energy(host_now_ns());
   busy_until_ns_ = std::max(busy_until_ns_, to_ns);
   busy_total_ns_ += to_ns - from_ns;
   last_load_ = load;
+  ++operations_;
 }
 
-Telemetry Device::telemetry() const {
-  const DeviceModel& model = *settings().model;
+Telemetry Device::telemetry() {
+  const Settings& s = settings();
+  const DeviceModel& model = *s.model;
   const double now_ns = host_now_ns();
   const std::lock_guard lock(mutex_);
-  const bool busy = now_ns - busy_until_ns_ < 50e6, slow = throttled(now_ns);
+  count_energy(now_ns);
+  const bool busy = this->busy(now_ns), slow = throttled(now_ns);
   Telemetry t;
   t.sm_mhz = busy || slow ? clock_mhz(now_ns, last_load_) : model.clock_mhz;
   t.memory_mhz = model.memory_clock_mhz;
-  t.power_watts = model.power_limit_watts * (busy ? 0.35 + 0.57 * last_load_ : 0.16);
+  t.power_watts = watts(now_ns);
   t.celsius = std::min(31 + 20 * busy_total_ns_ * 1e-9, busy ? 65.0 : 45.0);
   t.reasons = slow ? software_thermal_slowdown : busy ? 0 : gpu_idle;
+  t.energy_joules = energy_joules_;
+  t.throttled_seconds = slow ? now_ns * 1e-9 - s.throttle_after_seconds : 0;
+  t.busy = busy;
   return t;
+}
+
+double Device::counter_step(std::string_view id) const {
+  double step = 0;
+  const std::lock_guard lock(mutex_);
+  if (operations_ < operations_before_counters_step) return 0;
+  for (const PlantedFault& fault : settings().counters) {
+    if (fault.part == id && (fault.device == any_device || fault.device == physical_)) step += fault.numbers[0];
+  }
+  return step;
 }
 
 }  // namespace gpu_model::runtime

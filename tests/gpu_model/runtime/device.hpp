@@ -8,6 +8,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <string_view>
 
 namespace gpu_model::runtime {
 
@@ -18,7 +19,8 @@ std::uint64_t timer_ns(double model_ns);
 
 struct Telemetry {
   double sm_mhz, memory_mhz, power_watts, celsius;
-  unsigned long long reasons;  ///< NVML's clocks event reasons
+  unsigned long long reasons;                     ///< NVML's clocks event reasons
+  double energy_joules, throttled_seconds, busy;  ///< since the process started; busy: 1 or 0
 };
 
 class Device {
@@ -35,7 +37,9 @@ class Device {
   double clock_mhz(double at_ns, double load) const;
   /// Records an operation for the telemetry.
   void was_busy(double from_ns, double to_ns, double load);
-  Telemetry telemetry() const;
+  Telemetry telemetry();
+  /// What GPUMODEL_COUNTER adds to a counter now.
+  double counter_step(std::string_view id) const;
 
   // Guarded by the mutex of the state.
   cudaError_t sticky = cudaSuccess;
@@ -45,11 +49,17 @@ class Device {
 
  private:
   bool throttled(double at_ns) const;
+  // The mutex is held.
+  bool busy(double at_ns) const;
+  double watts(double at_ns) const;
+  void count_energy(double until_ns);
 
   int ordinal_, physical_;
   mutable std::mutex mutex_;  // guards the following
   std::mt19937_64 random_;
   double busy_until_ns_ = -1e9, busy_total_ns_ = 0, last_load_ = 0;
+  double energy_joules_ = 0, energy_until_ns_ = 0;
+  int operations_ = 0;
 };
 
 }  // namespace gpu_model::runtime

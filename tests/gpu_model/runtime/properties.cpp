@@ -163,18 +163,20 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 int gpumodel_devices() { return settings().installed_devices; }
 int gpumodel_compute_capability() { return settings().model->compute_capability; }
 const DeviceModel* gpumodel_device_model() { return settings().model; }
-bool gpumodel_telemetry(int physical, double* values, unsigned long long* reasons) {
+bool gpumodel_telemetry(int physical, gpumodel_state* to) {
   for (const auto& device : state().devices) {
     if (device->physical() != physical) continue;
     const Telemetry t = device->telemetry();
-    values[0] = t.sm_mhz;
-    values[1] = t.memory_mhz;
-    values[2] = t.power_watts;
-    values[3] = t.celsius;
-    *reasons = t.reasons;
+    *to = {t.sm_mhz, t.memory_mhz, t.power_watts, t.celsius, t.energy_joules, t.throttled_seconds, t.busy, t.reasons};
     return true;
   }
   return false;
+}
+double gpumodel_counter_step(int physical, const char* id) {
+  for (const auto& device : state().devices) {
+    if (device->physical() == physical) return device->counter_step(id);
+  }
+  return 0;
 }
 
 }  // extern "C"

@@ -12,7 +12,12 @@ int gpumodel_devices();
 /// 90 for 9.0.
 int gpumodel_compute_capability();
 const gpu_model::runtime::DeviceModel* gpumodel_device_model();
-/// values: SM and memory clock in MHz, power in W, temperature in degrees Celsius. reasons: NVML's clocks event reasons.
+struct gpumodel_state {
+  double sm_mhz, memory_mhz, watts, celsius, joules, throttled_seconds, busy;
+  unsigned long long reasons;  ///< NVML's clocks event reasons
+};
 /// Returns false, and writes nothing, if the device is not visible to the process.
-bool gpumodel_telemetry(int physical, double* values, unsigned long long* reasons);
+bool gpumodel_telemetry(int physical, gpumodel_state* state);
+/// What GPUMODEL_COUNTER adds now; 0 if the device is not visible to the process.
+double gpumodel_counter_step(int physical, const char* id);
 }

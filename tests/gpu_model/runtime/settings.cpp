@@ -172,6 +172,7 @@ Settings read_settings() {
   s.flip = planted("GPUMODEL_FLIP", "part:n:byte[@device],...", {1, 0}, 0);
   s.sticky = planted("GPUMODEL_STICKY", "part:n[@device],...", {1}, 0);
   s.hang = planted("GPUMODEL_HANG", "part:n[@device],...", {1}, 0);
+  s.counters = planted("GPUMODEL_COUNTER", "id:step[@device],...", {0}, 1);
   s.skip = list("GPUMODEL_SKIP");
   s.skip_over_threads = number("GPUMODEL_SKIP_OVER", 0);
   s.blas_limit = number("GPUMODEL_BLAS_LIMIT", 0);

@@ -20,9 +20,10 @@
 //
 // Faults. `part` is a part of a kernel's mangled name. `n` counts its launches from 1 (the default); 0 means every launch.
 // `device` is a number among the installed GPUs; without it the fault is on all of them. SLOW, FLIP, STICKY and HANG take
-// several entries, separated by commas.
+// several entries, separated by commas, and so does COUNTER.
 //
-// | GPUMODEL_THROTTLE       | seconds:mhz[@device] | the SM clock falls after that time, and NVML tells a reason              |
+// | GPUMODEL_THROTTLE       | seconds:mhz[@device] | the SM clock falls after that time, and NVML tells a reason and how long |
+// | GPUMODEL_COUNTER        | id:step[@device]     | NVML's answer for a counter gets worse by that once the device works     |
 // | GPUMODEL_SLOW           | part:factor[@device] | the kernel takes longer ("cublaslt_matmul": products of cuBLASLt)        |
 // | GPUMODEL_FLIP           | part:n:byte[@device] | a bit flips in one byte (0 [0], 1, ...) of those that the launch changed |
 // | GPUMODEL_STICKY         | part:n[@device]      | the launch ends with an illegal address                                  |
@@ -55,9 +56,9 @@ namespace gpu_model::runtime {
 
 inline constexpr int any_device = -1;
 
-/// One entry of GPUMODEL_SLOW, GPUMODEL_FLIP, GPUMODEL_STICKY or GPUMODEL_HANG.
+/// One entry of GPUMODEL_SLOW, GPUMODEL_FLIP, GPUMODEL_STICKY, GPUMODEL_HANG or GPUMODEL_COUNTER.
 struct PlantedFault {
-  std::string part;  ///< of the kernel's mangled name
+  std::string part;  ///< of the kernel's mangled name; the counter's id
   std::vector<double> numbers;
   int device = any_device;
 };
@@ -75,7 +76,7 @@ struct Settings {
   double noise = 0;
   std::uint64_t seed = 0;
   bool ecc = true, trace = false, blocking = false, deadlock_hangs = false;
-  std::vector<PlantedFault> slow, flip, sticky, hang;
+  std::vector<PlantedFault> slow, flip, sticky, hang, counters;
   std::vector<std::string> skip;
   double skip_over_threads = 0, blas_limit = 0;  ///< 0: none
   std::string dump_folder;

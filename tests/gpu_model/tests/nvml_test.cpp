@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -14,7 +15,19 @@ namespace gpu_model {
 namespace {
 
 constexpr int success = 0, uninitialized = 1, invalid_argument = 2, not_found = 6, insufficient_size = 7;
+constexpr int not_supported = 3, timeout = 10;
 
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int type, status;
+  unsigned long long value;
+};
+struct Event {
+  void* device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
 struct ProcessInfo {
   unsigned pid;
   unsigned long long memory_bytes;
@@ -46,6 +59,13 @@ void* device_on_bus(int device) {
   void* handle = nullptr;
   EXPECT_EQ(call("nvmlDeviceGetHandleByPciBusId_v2", static_cast<const char*>(bus_id), &handle), success) << bus_id;
   return handle;
+}
+
+unsigned long long field(void* device, unsigned id) {
+  FieldValue value{id, 0, 0, 0, 0, -1, 0};
+  EXPECT_EQ(call("nvmlDeviceGetFieldValues", device, 1, &value), success);
+  EXPECT_EQ(value.status, success) << id;
+  return value.value;
 }
 
 class Nvml : public testing::Test {
@@ -199,6 +219,65 @@ TEST_F(Nvml, AThrottledDeviceSaysWhy) {
     EXPECT_EQ(call("nvmlDeviceGetClockInfo", device, 1, &megahertz), success);
     EXPECT_EQ(megahertz, 900u);
     EXPECT_EQ(value_of<unsigned long long>("nvmlDeviceGetCurrentClocksEventReasons", device), 0x20u) << "thermal";
+    const auto first = field(device, 251);
+    usleep(2000);
+    EXPECT_GT(field(device, 251), first) << "nanoseconds";
+    EXPECT_EQ(field(device, 74), 0u) << "no power cap";
+  });
+  EXPECT_EQ(field(device_on_bus(0), 251), 0u);
+}
+
+TEST_F(Nvml, TheEnergyCounterIsThePowerOverTimeInSteps) {
+  void* const device = device_on_bus(0);
+  const auto millijoules = [&] { return value_of<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption", device); };
+  const double step = field(device, 186) * 1e-3 * 20;  // of an idle GPU, in 20 ms
+  const auto first = millijoules();
+  auto next = first;
+  while (next == first) next = millijoules();
+  const double steps = static_cast<double>(next - first) / step;
+  EXPECT_NEAR(steps, std::round(steps), 0.01);
+}
+
+TEST_F(Nvml, AFieldThatIsNotModelledLeavesTheOthers) {
+  FieldValue values[] = {{82, 0, 0, 0, 0, -1, 0}, {1, 0, 0, 0, 0, -1, 0}};
+  EXPECT_EQ(call("nvmlDeviceGetFieldValues", device_on_bus(0), 2, static_cast<FieldValue*>(values)), success);
+  EXPECT_EQ(values[0].status, success);
+  EXPECT_GT(values[0].value, 20u);
+  EXPECT_EQ(values[1].status, not_supported);
+}
+
+TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
+  in_new_process({{"GPUMODEL_COUNTER", "ecc_uncorrected:3,nvlink_links:2,xid:2"}}, [] {
+    EXPECT_EQ(call("nvmlInit_v2"), success);
+    void* const device = device_on_bus(0);
+    const auto uncorrected = [&] {
+      unsigned long long errors = 99;
+      EXPECT_EQ(call("nvmlDeviceGetTotalEccErrors", device, 1, 1, &errors), success);
+      return errors;
+    };
+    const auto links = [&] {
+      int up = 0, all = 0;
+      for (unsigned link = 0; call("nvmlDeviceGetNvLinkState", device, link, &up) == success; ++link) all += up;
+      return all;
+    };
+    void* set = nullptr;
+    EXPECT_EQ(call("nvmlEventSetCreate", &set), success);
+    EXPECT_EQ(call("nvmlDeviceRegisterEvents", device, 8ull, set), success);
+    Event event{};
+    EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), timeout);
+    EXPECT_EQ(uncorrected(), 0u);
+    EXPECT_EQ(links(), 18);
+    void* memory = nullptr;
+    EXPECT_EQ(cudaMalloc(&memory, 1024), cudaSuccess);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(cudaMemset(memory, i, 1024), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(uncorrected(), 3u);
+    EXPECT_EQ(links(), 16);
+    EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);
+    EXPECT_EQ(event.data, 79u);
+    EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);
+    EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), timeout);
+    EXPECT_EQ(call("nvmlEventSetFree", set), success);
   });
 }
 

@@ -353,7 +353,7 @@ TEST_F(CpuDeviceTest, ObservesAClock) {
 }
 
 TEST_F(CpuDeviceTest, TelemetryIsPlausibleWhereThereIsAny) {
-  const Telemetry now = device->telemetry();
+  const Telemetry now = device->telemetry_source()->read();
   EXPECT_THAT(now.sm_clock_hz.value_or(1e9), Ge(1e8));
   EXPECT_THAT(now.temperature_celsius.value_or(50), Ge(-50));
   EXPECT_THAT(now.throttle_reasons, IsEmpty());

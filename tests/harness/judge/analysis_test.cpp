@@ -121,11 +121,42 @@ TEST(Analysis, ThrottlingSaysHowFarTheClockFellAndWhy) {
   theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
   std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
   records[0].measurement->clock_hz = 1.76e9;
-  records[0].measurement->blocks[0].after.throttle_reasons = {"power cap"};
+  records[0].measurement->telemetry.emplace().throttled_share = {{"power cap", 0.2}};
   const Analysis analysis = analyze(theoretical, records, {});
   ASSERT_TRUE(has(analysis.findings, FindingKind::throttle));
   EXPECT_EQ(analysis.findings.front().text,
-            "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (in 1 of 5 blocks)");
+            "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (during 20.0 % of the blocks' time)");
+}
+
+TEST(Analysis, APowerCapIsThrottlingAndHeatOrABrakeASlowdown) {
+  std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
+  records[0].measurement->telemetry.emplace().throttled_share = {{"hardware slowdown", 0.1}, {"hardware thermal", 0.2},
+                                                                 {"power brake", 0.3},       {"power cap", 0.4},
+                                                                 {"sync boost", 0.5},        {"thermal", 0.6}};
+  std::vector<FindingKind> kinds;
+  for (const Finding& finding : analyze({}, records, {}).findings) kinds.push_back(finding.kind);
+  using enum FindingKind;
+  EXPECT_THAT(kinds, testing::ElementsAre(slowdown, slowdown, slowdown, throttle, throttle, slowdown));
+}
+
+TEST(Analysis, EnergyOfTheCounterAndOfThePowerAreCompared) {
+  std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
+  TelemetrySummary& telemetry = records[0].measurement->telemetry.emplace();
+  const auto mismatch = [&] { return has(analyze({}, records, {}).findings, FindingKind::energy); };
+  telemetry.seconds = 2;
+  EXPECT_FALSE(mismatch());
+  telemetry.energy_joules = 1000;
+  EXPECT_FALSE(mismatch()) << "nothing to compare with";
+  telemetry.integrated_joules = 1040;
+  EXPECT_FALSE(mismatch());
+  telemetry.integrated_joules = 1100;
+  EXPECT_TRUE(mismatch());
+  EXPECT_EQ(analyze({}, records, {}).findings.front().text,
+            "the energy counter gives 1000.0 J, the power readings 1100.0 J, over 2.0 s");
+  telemetry.integrated_joules = 900;
+  EXPECT_TRUE(mismatch());
+  telemetry.seconds = 0.9;
+  EXPECT_FALSE(mismatch()) << "too short";
 }
 
 TEST(Analysis, ExitStatus) {

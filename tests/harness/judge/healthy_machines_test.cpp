@@ -155,13 +155,13 @@ TEST(HealthyMachines, ABlockUnderAPowerCapWhoseClockIsReadAfterItsLastLaunch) {
   Record record = at_clock(h200, resource::bf16_tensor, 1700e6, 0.95);
   for (Block& block : record.measurement->blocks) {
     block.clock_hz = 1200e6;
-    block.after.throttle_reasons = {"power cap"};
   }
+  record.measurement->telemetry.emplace().throttled_share = {{"power cap", 1.0}};
   record.measurement->clock_hz = 1200e6;
   const Judged judged = judge(theoretical_roofline(h200), record);
   EXPECT_THAT(judged.kinds(), ElementsAre(FindingKind::throttle));
   EXPECT_EQ(judged.analysis.findings[0].text,
-            "the clock fell by 39 % to 1200 MHz; throttle reason: power cap (in 5 of 5 blocks)");
+            "the clock fell by 39 % to 1200 MHz; throttle reason: power cap (during 100.0 % of the blocks' time)");
   EXPECT_NEAR(*judged.record.placement->of_theoretical_clock, 0.95 * 1700 / 1200, 1e-9);
   for (const Ceiling& ceiling : judged.analysis.roofline.ceilings()) EXPECT_FALSE(ceiling.doubtful) << ceiling.resource.id;
 }

@@ -10,6 +10,7 @@
 #include "harness/measure/slots.hpp"
 #include "harness/model/statistics.hpp"
 #include "tests/harness/fake_measure.hpp"
+#include "tests/harness/fake_telemetry.hpp"
 
 namespace roofmark {
 namespace {
@@ -315,6 +316,39 @@ TEST_F(Measure, EveryCandidateIsTimedAndAFailingOneTakesInfinitelyLong) {
   EXPECT_THROW(time(device, team, {fast, losing}), DeviceError);
   device.valid = [](int) { return false; };
   EXPECT_THROW(time(device, team, {fast}), DeviceError);
+}
+
+TEST_F(Measure, TelemetryIsReadBesideEveryBlock) {
+  device.telemetry = std::make_unique<FakeTelemetry>();
+  const Record record = measure(make_case());
+  ASSERT_TRUE(record.measurement->telemetry);
+  EXPECT_TRUE(record.measurement->telemetry->power_watts);
+  double last = 0;
+  for (const Block& block : record.measurement->blocks) {
+    EXPECT_GT(block.span.second, block.span.first);
+    EXPECT_GT(*block.before.power_watts, last);
+    EXPECT_GT(*block.after.power_watts, *block.before.power_watts);
+    last = *block.after.power_watts;
+  }
+}
+
+TEST_F(Measure, CountersAreReadBeforeAndAfterTheRun) {
+  auto source = std::make_unique<FakeTelemetry>();
+  auto& counts = source->counts;
+  counts = {{"ecc_corrected", 2}, {"nvlink_links", 18}, {"of_another_version", 1}};
+  device.telemetry = std::move(source);
+  Runner run = runner();
+  counts = {{"ecc_corrected", 5}, {"nvlink_links", 17}, {"xid", 1}, {"xid_number", 79}};
+  const auto changes = run.counters();
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_EQ(changes[0].id, "ecc_corrected");
+  EXPECT_EQ(changes[0].worse(), 3);
+  EXPECT_FALSE(changes[0].number);
+  EXPECT_EQ(changes[1].id, "xid");
+  EXPECT_FALSE(changes[1].before);
+  EXPECT_EQ(changes[1].number, 79);
+  EXPECT_EQ(changes[2].id, "nvlink_links");
+  EXPECT_EQ(changes[2].worse(), 1);
 }
 
 TEST_F(Measure, AnInterruptLeavesTheLoop) {

@@ -32,6 +32,7 @@ Record sample_record() {
   record.measurement->summary.p95 = 1.3e-3;
   record.measurement->blocks[2].after.throttle_reasons = {"power cap"};
   record.measurement->blocks[2].after.power_watts = 699.5;
+  record.measurement->telemetry.emplace().throttled_share = {{"power cap", 0.2}};
   return record;
 }
 
@@ -58,7 +59,8 @@ class JournalFile : public testing::Test {
     record.measurement.reset();
     journal.record(record);
     journal.comparison({"a against b", "impl", "a", "b"});
-    journal.footer({"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {1, 2, 3, 4, 5}, 20});
+    journal.footer(
+        {"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {1, 2, 3, 4, 5}, 20, {}, {}});
   }
 
   std::string text() const {

@@ -41,7 +41,7 @@ class ResultFolder : public testing::Test {
     run.records[1].status = Status::failed;
     run.records[1].reason = "a launch failed";
     run.records[1].measurement.reset();
-    run.footer = RunFooter{"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {}, 20};
+    run.footer = RunFooter{"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {}, 20, {}, {}};
     {
       Journal journal(folder_ / "result.jsonl");
       journal.header(run.header);

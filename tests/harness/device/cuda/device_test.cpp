@@ -325,7 +325,7 @@ TEST_F(CudaDeviceTest, ObservesAClockThatItsSmCanHave) {
 }
 
 TEST_F(CudaDeviceTest, TelemetryIsPlausibleWhereItCanBeRead) {
-  const Telemetry now = device_->telemetry();
+  const Telemetry now = device_->telemetry_source()->read();
   EXPECT_THAT(now.sm_clock_hz.value_or(1), Gt(0));
   EXPECT_THAT(now.power_watts.value_or(1), Gt(0));
   EXPECT_THAT(now.temperature_celsius.value_or(20), testing::AllOf(Gt(0), testing::Lt(120)));

@@ -39,14 +39,6 @@ int milliwatts(void*, unsigned* value) {
   *value = 700'000;
   return 0;
 }
-int temperature(void*, int sensor, unsigned* celsius) {
-  *celsius = 64;
-  return sensor;
-}
-int reasons(void*, unsigned long long* mask) {
-  *mask = 0x1 | 0x4;
-  return 0;
-}
 int serial(void*, char* text, unsigned length) {
   if (length < 30) return 7;
   std::strcpy(text, "165");
@@ -130,8 +122,6 @@ std::map<std::string, void*> driver_functions() {
           {"nvmlDeviceGetClockInfo", address(clock_info)},
           {"nvmlDeviceGetPowerUsage", address(milliwatts)},
           {"nvmlDeviceGetEnforcedPowerLimit", address(milliwatts)},
-          {"nvmlDeviceGetTemperature", address(temperature)},
-          {"nvmlDeviceGetCurrentClocksThrottleReasons", address(reasons)},
           {"nvmlDeviceGetSerial", address(serial)},
           {"nvmlDeviceGetVbiosVersion", address(refuse)},
           {"nvmlDeviceGetMigMode", address(mig)},
@@ -157,13 +147,6 @@ TEST(ThrottleReasons, IdleAndApplicationClocksDoNotCount) {
 TEST(NvmlDevice, ReadsWhatTheDriverSays) {
   const Nvml nvml = with(driver_functions());
   const NvmlDevice device(nvml, "GPU-1", "");
-  const Telemetry now = device.telemetry();
-  EXPECT_EQ(now.sm_clock_hz, 1980e6);
-  EXPECT_EQ(now.memory_clock_hz, 3201e6);
-  EXPECT_EQ(now.power_watts, 700);
-  EXPECT_EQ(now.temperature_celsius, 64);
-  EXPECT_THAT(now.throttle_reasons, ElementsAre("power cap"));
-
   nlohmann::ordered_json details;
   device.describe(details);
   EXPECT_EQ(details, nlohmann::ordered_json::parse(R"({"serial": "165", "power_limit_watts": 700.0, "mig_mode": true})"));
@@ -248,8 +231,8 @@ TEST(NvmlDevice, AnNvlinkDomainIsItsClusterAndClique) {
 
 TEST(NvmlDevice, IsFoundByItsBusWhereTheUuidIsUnknown) {
   const Nvml nvml = with(driver_functions());
-  EXPECT_TRUE(NvmlDevice(nvml, "MIG-1", "0000:3B:00.0").telemetry().power_watts);
-  EXPECT_FALSE(NvmlDevice(nvml, "MIG-1", "0000:3C:00.0").telemetry().power_watts);
+  EXPECT_EQ(NvmlDevice(nvml, "MIG-1", "0000:3B:00.0").number("nvmlDeviceGetPowerUsage"), 700'000u);
+  EXPECT_FALSE(NvmlDevice(nvml, "MIG-1", "0000:3C:00.0").number("nvmlDeviceGetPowerUsage"));
 }
 
 TEST(NvmlDevice, ListsForeignProcesses) {
@@ -268,9 +251,6 @@ TEST(NvmlDevice, SaysNothingWhereThereIsNoLibraryOrItDoesNotStart) {
   broken["nvmlInit_v2"] = address(refuse);
   for (const Nvml& nvml : {with({}), with(broken)}) {
     const NvmlDevice device(nvml, "GPU-1", "0000:3B:00.0");
-    const Telemetry now = device.telemetry();
-    EXPECT_FALSE(now.sm_clock_hz || now.memory_clock_hz || now.power_watts || now.temperature_celsius);
-    EXPECT_THAT(now.throttle_reasons, IsEmpty());
     nlohmann::ordered_json details = nlohmann::ordered_json::object();
     device.describe(details);
     EXPECT_TRUE(details.empty());

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+// What is used of nvml.h: its numbers and layouts are a stable interface, its fields from 250 on are not. Read in the copies of
+// nvml.h that github.com/NVIDIA/go-nvml keeps, of CUDA 11.3 to 13.3.
+namespace roofmark::cuda {
+
+// nvmlReturn_t
+inline constexpr int kInsufficientSize = 7;
+
+// nvmlClockType_t
+inline constexpr int kSmClock = 1;
+inline constexpr int kMemoryClock = 2;
+
+inline constexpr int kGpuSensor = 0;                // nvmlTemperatureSensors_t
+inline constexpr int kTemperatureSlowdown = 1;      // nvmlTemperatureThresholds_t
+inline constexpr int kTemperatureGpuMax = 3;        // nvmlTemperatureThresholds_t
+inline constexpr unsigned kNvlinkMaxLinks = 36;     // NVML_NVLINK_MAX_LINKS
+inline constexpr unsigned char kFabricUnknown = 0;  // nvmlGpuFabricState_t: not supported
+inline constexpr unsigned char kFabricCompleted = 3;
+inline constexpr unsigned long long kXidEvent = 8;  // nvmlEventTypeXidCriticalError
+
+/// NVML_FI_DEV_*, without those of one driver alone.
+namespace field {
+inline constexpr unsigned kRetiredCorrected = 29;
+inline constexpr unsigned kRetiredUncorrected = 30;
+inline constexpr unsigned kPowerCapTime = 74;
+inline constexpr unsigned kThermalTime = 75;
+inline constexpr unsigned kSyncBoostTime = 76;
+inline constexpr unsigned kMemoryTemperature = 82;
+inline constexpr unsigned kNvlinkOut = 138;  ///< KiB
+inline constexpr unsigned kNvlinkIn = 139;
+inline constexpr unsigned kPowerInstant = 186;
+inline constexpr unsigned kPcieOut = 197;  ///< bytes
+inline constexpr unsigned kPcieIn = 198;
+inline constexpr unsigned kNvlinkRecoveries = 215;  ///< of a link, from Blackwell on
+/// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them.
+constexpr unsigned first_slowdown_time(int driver_version) {
+  constexpr int kFirst = 575, kRenumbered = 590;  // the drivers of CUDA 12.9 and 13.1
+  return driver_version < kFirst ? 0 : driver_version < kRenumbered ? 251 : 269;
+}
+inline constexpr unsigned kAllLinks = 0xFFFFFFFF;  ///< a scope
+}  // namespace field
+
+/// nvmlFieldValue_t
+struct FieldValue {
+  unsigned field = 0;
+  unsigned scope = 0;
+  long long timestamp = 0, latency = 0;
+  int type = 0;  ///< nvmlValueType_t
+  int status = -1;
+  union {
+    double fp64;
+    int int32;
+    unsigned uint32;
+    unsigned long uint_long;
+    unsigned long long uint64 = 0;
+    long long int64;
+    unsigned short uint16;
+  } value;
+};
+
+/// nvmlUtilization_t
+struct Utilization {
+  unsigned gpu_percent = 0, memory_percent = 0;
+};
+
+/// nvmlViolationTime_t
+struct ViolationTime {
+  unsigned long long reference_microseconds = 0, nanoseconds = 0;
+};
+
+/// nvmlMarginTemperature_v1_t
+struct MarginTemperature {
+  unsigned version = sizeof(MarginTemperature) | 1u << 24;
+  int celsius = 0;
+};
+
+/// nvmlEventData_t
+struct EventData {
+  void* device = nullptr;
+  unsigned long long type = 0, data = 0;
+  unsigned gpu_instance = 0, compute_instance = 0;
+};
+
+/// nvmlProcessInfo_t of the functions with suffix _v2 and _v3.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+
+/// nvmlGpuFabricInfo_v2_t
+struct FabricInfo {
+  unsigned version = sizeof(FabricInfo) | 2u << 24;
+  std::array<unsigned char, 16> cluster_uuid{};
+  int status = 0;
+  unsigned clique = 0;
+  unsigned char state = 0;
+  unsigned health = 0;
+};
+
+}  // namespace roofmark::cuda

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/xid_reports.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+
+#include "harness/machine/files.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+constexpr int kMostAtOnce = 1000;  // a driver that never stops reporting must not hold the reader
+
+/// As the driver writes it: in lower case, without the function.
+std::string bus_in_log(std::string pci_bus_id) {
+  std::transform(pci_bus_id.begin(), pci_bus_id.end(), pci_bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
+  return pci_bus_id.substr(0, pci_bus_id.rfind('.'));
+}
+
+}  // namespace
+
+XidReports::XidReports(const NvmlDevice& device, const std::filesystem::path& kernel_log)
+    : nvml_(device.nvml()), line_start_("NVRM: Xid (PCI:" + bus_in_log(device.pci_bus_id()) + "): ") {
+  if (nvml_.call("nvmlEventSetCreate", &events_)) {
+    if (device.call("nvmlDeviceRegisterEvents", kXidEvent, events_)) return;
+    nvml_.call("nvmlEventSetFree", events_);
+  }
+  events_ = nullptr;
+  log_ = open(kernel_log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (log_ >= 0) lseek(log_, 0, SEEK_END);
+}
+
+XidReports::~XidReports() {
+  if (events_) nvml_.call("nvmlEventSetFree", events_);
+  if (log_ >= 0) close(log_);
+}
+
+void XidReports::drain() {
+  if (events_) drain_events();
+  if (log_ >= 0) drain_log();
+}
+
+std::optional<double> XidReports::count() const { return events_ || log_ >= 0 ? std::optional(count_) : std::nullopt; }
+
+void XidReports::drain_events() {
+  constexpr unsigned kNoWait = 0;
+  EventData event;
+  for (int i = 0; i < kMostAtOnce && nvml_.call("nvmlEventSetWait_v2", events_, &event, kNoWait); ++i) {
+    if (event.type != kXidEvent) continue;
+    ++count_;
+    last_ = static_cast<double>(event.data);
+  }
+}
+
+void XidReports::drain_log() {
+  std::array<char, 8192> text;
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    const ssize_t length = ::read(log_, text.data(), text.size());
+    // EPIPE: the kernel has overwritten lines that were not read.
+    if (length < 0 && (errno == EINTR || errno == EPIPE)) continue;
+    if (length <= 0) return;
+    rest_.append(text.data(), static_cast<std::size_t>(length));
+    for (std::size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) {
+      const std::string line = rest_.substr(0, end);
+      const std::size_t found = line.find(line_start_);
+      if (found == std::string::npos) continue;
+      ++count_;
+      last_ = number(line.substr(found + line_start_.size()));
+    }
+  }
+}
+
+}  // namespace roofmark::cuda

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "harness/device/cuda/nvml.hpp"
+
+namespace roofmark::cuda {
+
+/// Counts the driver's error reports (Xid) about one GPU from now on: NVML's events or, where it has none, the lines of the
+/// kernel's log. No function throws.
+class XidReports {
+ public:
+  XidReports(const NvmlDevice& device, const std::filesystem::path& kernel_log);
+  ~XidReports();
+  XidReports(const XidReports&) = delete;
+  XidReports& operator=(const XidReports&) = delete;
+
+  /// Takes in what was reported since the last call, without waiting.
+  void drain();
+  /// Absent where neither can be read.
+  std::optional<double> count() const;
+  /// The number of the last report.
+  std::optional<double> last() const { return last_; }
+
+ private:
+  void drain_events();
+  void drain_log();
+
+  const Nvml& nvml_;
+  void* events_ = nullptr;
+  int log_ = -1;
+  std::string line_start_;  ///< of this GPU's lines in the log: "NVRM: Xid (PCI:0000:3b:00): "
+  std::string rest_;        ///< of the log, a line whose end was not read yet
+  double count_ = 0;
+  std::optional<double> last_;
+};
+
+}  // namespace roofmark::cuda

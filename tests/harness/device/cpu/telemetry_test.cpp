@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cpu/telemetry.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/harness/fake_root.hpp"
+
+namespace roofmark::cpu {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+const std::string kPowercap = "sys/class/powercap/intel-rapl:";
+
+void put_package(const FakeRoot& root, const std::string& name, const std::string& microjoules) {
+  root.put(kPowercap + name + "/max_energy_range_uj", "1000000000");
+  root.put(kPowercap + name + "/energy_uj", microjoules);
+}
+
+TEST(CpuTelemetry, OfAMachineThatSaysNothingIsEmpty) {
+  const FakeRoot root;
+  CpuTelemetry telemetry(root.root, {0, 1});
+  const Telemetry now = telemetry.read();
+  EXPECT_FALSE(now.sm_clock_hz || now.temperature_celsius || now.energy_joules || now.power_watts);
+  EXPECT_THAT(now.throttled_seconds, IsEmpty());
+  EXPECT_THAT(telemetry.counters(), IsEmpty());
+  EXPECT_EQ(telemetry.power_kind(), "");
+}
+
+TEST(CpuTelemetry, EnergyIsTheSumOfThePackagesAndNotOfTheirParts) {
+  const FakeRoot root;
+  put_package(root, "0", "5000000");
+  put_package(root, "1", "7000000");
+  put_package(root, "0:0", "3000000");
+  CpuTelemetry telemetry(root.root, {0});
+  EXPECT_EQ(telemetry.read().energy_joules, 12);
+  EXPECT_EQ(telemetry.power_kind(), "from the energy counter");
+}
+
+TEST(CpuTelemetry, EnergyGrowsOnWhereACounterStartsAgain) {
+  const FakeRoot root;
+  put_package(root, "0", "999000000");
+  put_package(root, "1", "5000000");
+  CpuTelemetry telemetry(root.root, {0});
+  EXPECT_EQ(telemetry.read().energy_joules, 1004);
+  put_package(root, "0", "1000000");
+  EXPECT_EQ(telemetry.read().energy_joules, 1006);
+  put_package(root, "0", "500000");
+  put_package(root, "1", "6000000");
+  EXPECT_EQ(telemetry.read().energy_joules, 2006.5);
+}
+
+TEST(CpuTelemetry, EnergyThatMayNotBeReadIsAbsent) {
+  const FakeRoot root;
+  put_package(root, "0", "5000000");
+  CpuTelemetry telemetry(root.root, {0});
+  std::filesystem::remove(root.root / (kPowercap + "0/energy_uj"));
+  EXPECT_FALSE(telemetry.read().energy_joules);
+}
+
+TEST(CpuTelemetry, ThrottledTimeIsTheLongestOfThePackages) {
+  const FakeRoot root;
+  const auto put = [&](int core, const std::string& milliseconds) {
+    root.put("sys/devices/system/cpu/cpu" + std::to_string(core) + "/thermal_throttle/package_throttle_total_time_ms",
+             milliseconds);
+  };
+  put(0, "1500");
+  put(8, "2500");
+  put(9, "9000");
+  EXPECT_THAT(CpuTelemetry(root.root, {0, 8}).read().throttled_seconds, ElementsAre(Pair("thermal", 2.5)));
+}
+
+TEST(CpuTelemetry, CountsTheErrorsOfAllMemoryControllers) {
+  const FakeRoot root;
+  root.put("sys/devices/system/edac/mc/mc0/ce_count", "3");
+  root.put("sys/devices/system/edac/mc/mc0/ue_count", "0");
+  root.put("sys/devices/system/edac/mc/mc1/ce_count", "4");
+  root.put("sys/devices/system/edac/mc/mc1/ue_count", "1");
+  EXPECT_THAT(CpuTelemetry(root.root, {0}).counters(), ElementsAre(Pair("ecc_corrected", 7), Pair("ecc_uncorrected", 1)));
+}
+
+}  // namespace
+}  // namespace roofmark::cpu

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/device/cuda/nvml.hpp"
+#include "tests/harness/fake_telemetry.hpp"
+
+/// An NVML whose answers a test scripts.
+namespace roofmark::cuda::fake_nvml {
+
+inline constexpr int kDouble = 0, kUnsigned = 1, kUnsignedLong = 3, kSigned = 5;  // nvmlValueType_t
+inline constexpr int kNotSupported = 3, kTimeout = 10;
+
+/// A driver that is not there, and its one GPU.
+struct Driver {
+  std::string version = "580.95.05";
+  std::map<unsigned, double> fields = {{82, 80}, {186, 650'500}, {74, 0}, {75, 0}, {76, 0}, {251, 0}, {252, 0}, {253, 0}};
+  std::map<unsigned, int> types;  ///< kUnsignedLong
+  std::set<std::string> missing, refused;
+  int major = 9, minor = 0;
+  double milliwatts = 600'000, millijoules = 5'000'000, celsius = 64;
+  int margin = 23;
+  unsigned long long reasons = 0;
+  std::map<int, unsigned long long> policies;  ///< nanoseconds
+  unsigned long long corrected = 0, uncorrected = 0;
+  unsigned remapped[4] = {0, 0, 0, 0};
+  unsigned replays = 0, lanes = 16, links = 18, links_up = 18, processes = 1;
+  unsigned long long link_errors[5] = {0, 0, 0, 0, 0};  ///< of the first link
+  unsigned char fabric = 3;
+  std::vector<unsigned long long> xids;  ///< to be delivered
+  int sets = 0;                          ///< of events, that are not freed
+  int field_calls = 0;
+  Latch* hangs_at_energy = nullptr;
+};
+inline Driver driver;
+
+inline int init() { return 0; }
+inline int handle_of(const char*, void** device) {
+  *device = &driver;
+  return 0;
+}
+inline int version(char* text, unsigned) {
+  std::strcpy(text, driver.version.c_str());
+  return 0;
+}
+inline int field_values(void*, int count, FieldValue* values) {
+  ++driver.field_calls;
+  for (FieldValue* value = values; value < values + count; ++value) {
+    const auto found = driver.fields.find(value->field);
+    const bool aggregate = value->field == 138 || value->field == 139;
+    value->status = found == driver.fields.end() || (aggregate && value->scope != 0xFFFFFFFF) ? kNotSupported : 0;
+    if (value->status) continue;
+    const auto type = driver.types.find(value->field);
+    value->type = type == driver.types.end() ? kUnsignedLong : type->second;
+    if (value->type == kDouble) value->value.fp64 = found->second;
+    if (value->type == kUnsigned) value->value.uint32 = static_cast<unsigned>(found->second);
+    if (value->type == kUnsignedLong) value->value.uint64 = static_cast<unsigned long long>(found->second);
+    if (value->type == kSigned) value->value.int32 = static_cast<int>(found->second);
+  }
+  return 0;
+}
+inline int power(void*, unsigned* milliwatts) {
+  *milliwatts = static_cast<unsigned>(driver.milliwatts);
+  return 0;
+}
+inline int energy(void*, unsigned long long* millijoules) {
+  if (driver.hangs_at_energy) driver.hangs_at_energy->pass();
+  *millijoules = static_cast<unsigned long long>(driver.millijoules);
+  return 0;
+}
+inline int clock(void*, int domain, unsigned* megahertz) {
+  *megahertz = domain == kSmClock ? 1980 : 3201;
+  return 0;
+}
+inline int temperature(void*, int sensor, unsigned* celsius) {
+  *celsius = static_cast<unsigned>(driver.celsius);
+  return sensor;
+}
+inline int threshold(void*, int which, unsigned* celsius) {
+  *celsius = which == kTemperatureSlowdown ? 95 : 87;
+  return which == kTemperatureSlowdown || which == kTemperatureGpuMax ? 0 : 2;
+}
+inline int margin(void*, MarginTemperature* to) {
+  if (to->version != 0x1000008) return 25;
+  to->celsius = driver.margin;
+  return 0;
+}
+inline int utilization(void*, Utilization* used) {
+  *used = {75, 20};
+  return 0;
+}
+inline int reasons(void*, unsigned long long* mask) {
+  *mask = driver.reasons;
+  return 0;
+}
+inline int violation(void*, int policy, ViolationTime* time) {
+  if (!driver.policies.contains(policy)) return kNotSupported;
+  time->nanoseconds = driver.policies.at(policy);
+  return 0;
+}
+inline int capability(void*, int* major, int* minor) {
+  *major = driver.major;
+  *minor = driver.minor;
+  return 0;
+}
+inline int ecc(void*, int type, int counter, unsigned long long* errors) {
+  *errors = type == 0 ? driver.corrected : driver.uncorrected;
+  return counter == 1 ? 0 : 2;
+}
+inline int rows(void*, unsigned* corrected, unsigned* uncorrected, unsigned* pending, unsigned* failed) {
+  *corrected = driver.remapped[0];
+  *uncorrected = driver.remapped[1];
+  *pending = driver.remapped[2];
+  *failed = driver.remapped[3];
+  return 0;
+}
+inline int replays(void*, unsigned* count) {
+  *count = driver.replays;
+  return 0;
+}
+inline int lanes(void*, unsigned* count) {
+  *count = driver.lanes;
+  return 0;
+}
+inline int link_state(void*, unsigned link, int* up) {
+  *up = link < driver.links_up;
+  return link < driver.links ? 0 : 2;
+}
+inline int link_error(void*, unsigned link, int type, unsigned long long* errors) {
+  *errors = link == 0 ? driver.link_errors[type] : 1;
+  return link < driver.links ? 0 : 2;
+}
+inline int fabric(void*, FabricInfo* info) {
+  info->state = driver.fabric;
+  return 0;
+}
+inline int processes(void*, unsigned* count, ProcessInfo* found) {
+  *count = driver.processes;
+  for (unsigned i = 0; i < driver.processes; ++i)
+    found[i] = {i == 0 ? static_cast<unsigned>(getpid()) : 100'000'000 + i, 0, 0, 0};
+  return 0;
+}
+inline int create_set(void** set) {
+  *set = &driver.sets;
+  ++driver.sets;
+  return 0;
+}
+inline int free_set(void*) {
+  --driver.sets;
+  return 0;
+}
+inline int register_events(void*, unsigned long long types, void* set) {
+  driver.xids.clear();
+  return types == 8 && set == &driver.sets ? 0 : kNotSupported;
+}
+inline int wait_event(void* set, EventData* event, unsigned milliseconds) {
+  if (set != &driver.sets || milliseconds != 0) return 2;
+  if (driver.xids.empty()) return kTimeout;
+  *event = {&driver, 8, driver.xids.front(), 0, 0};
+  driver.xids.erase(driver.xids.begin());
+  return 0;
+}
+inline int refuse() { return kNotSupported; }
+
+template <class Function>
+void* address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+inline const Nvml& library() {
+  static const std::map<std::string, void*> functions = {{"nvmlInit_v2", address(init)},
+                                                         {"nvmlDeviceGetHandleByUUID", address(handle_of)},
+                                                         {"nvmlSystemGetDriverVersion", address(version)},
+                                                         {"nvmlDeviceGetFieldValues", address(field_values)},
+                                                         {"nvmlDeviceGetPowerUsage", address(power)},
+                                                         {"nvmlDeviceGetTotalEnergyConsumption", address(energy)},
+                                                         {"nvmlDeviceGetClockInfo", address(clock)},
+                                                         {"nvmlDeviceGetTemperature", address(temperature)},
+                                                         {"nvmlDeviceGetTemperatureThreshold", address(threshold)},
+                                                         {"nvmlDeviceGetMarginTemperature", address(margin)},
+                                                         {"nvmlDeviceGetUtilizationRates", address(utilization)},
+                                                         {"nvmlDeviceGetCurrentClocksEventReasons", address(reasons)},
+                                                         {"nvmlDeviceGetViolationStatus", address(violation)},
+                                                         {"nvmlDeviceGetCudaComputeCapability", address(capability)},
+                                                         {"nvmlDeviceGetTotalEccErrors", address(ecc)},
+                                                         {"nvmlDeviceGetRemappedRows", address(rows)},
+                                                         {"nvmlDeviceGetPcieReplayCounter", address(replays)},
+                                                         {"nvmlDeviceGetCurrPcieLinkWidth", address(lanes)},
+                                                         {"nvmlDeviceGetNvLinkState", address(link_state)},
+                                                         {"nvmlDeviceGetNvLinkErrorCounter", address(link_error)},
+                                                         {"nvmlDeviceGetGpuFabricInfoV", address(fabric)},
+                                                         {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
+                                                         {"nvmlEventSetCreate", address(create_set)},
+                                                         {"nvmlEventSetFree", address(free_set)},
+                                                         {"nvmlDeviceRegisterEvents", address(register_events)},
+                                                         {"nvmlEventSetWait_v2", address(wait_event)}};
+  static const Nvml all([](const std::string& symbol) -> void* {
+    const auto found = functions.find(symbol);
+    if (found == functions.end() || driver.missing.contains(symbol)) return nullptr;
+    return driver.refused.contains(symbol) ? address(refuse) : found->second;
+  });
+  return all;
+}
+
+}  // namespace roofmark::cuda::fake_nvml

@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/nvml_telemetry.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstddef>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "harness/judge/analysis.hpp"
+#include "harness/measure/sampler.hpp"
+#include "harness/model/counter.hpp"
+#include "tests/harness/device/cuda/fake_nvml.hpp"
+#include "tests/harness/fake_root.hpp"
+#include "tests/harness/fake_telemetry.hpp"
+#include "tests/harness/records.hpp"
+
+namespace roofmark::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+// The sizes and places of CUDA 13.3's nvml.h on a 64-bit machine.
+static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, type) == 24 && offsetof(FieldValue, value) == 32);
+static_assert(sizeof(ViolationTime) == 16 && offsetof(ViolationTime, nanoseconds) == 8);
+static_assert(sizeof(MarginTemperature) == 8 && MarginTemperature().version == 0x1000008);
+static_assert(sizeof(EventData) == 32 && offsetof(EventData, data) == 16 && offsetof(EventData, compute_instance) == 28);
+static_assert(sizeof(FabricInfo) == 36 && offsetof(FabricInfo, state) == 28 && FabricInfo().version == 0x2000024);
+static_assert(sizeof(ProcessInfo) == 24 && sizeof(Utilization) == 8);
+
+using fake_nvml::driver;
+
+class NvmlTelemetryTest : public testing::Test {
+ protected:
+  void SetUp() override { driver = fake_nvml::Driver(); }
+
+  std::unique_ptr<NvmlTelemetry> open() const {
+    return std::make_unique<NvmlTelemetry>(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg");
+  }
+
+  /// What a run finds in the counters, which `happen` changes meanwhile.
+  std::vector<Finding> findings_after(const std::function<void()>& happen) const {
+    const auto source = open();
+    const auto before = source->counters();
+    happen();
+    const auto after = source->counters();
+    std::vector<CounterChange> changes;
+    for (const auto& [id, value] : before) {
+      const auto of_after = [&](const std::string& wanted) {
+        return after.contains(wanted) ? std::optional(after.at(wanted)) : std::nullopt;
+      };
+      changes.push_back({id, 0, value, of_after(id), of_after(std::string(find_counter(id)->number_id))});
+    }
+    return find_worse_counters(changes, {});
+  }
+
+  FakeRoot root_;
+};
+
+TEST_F(NvmlTelemetryTest, ReadsAllThatTheDriverSays) {
+  driver.fields[197] = 7e9;
+  driver.fields[198] = 8e9;
+  driver.fields[138] = 1000;
+  driver.fields[139] = 2000;
+  driver.types[82] = fake_nvml::kUnsigned;
+  const Telemetry now = open()->read();
+  EXPECT_EQ(now.sm_clock_hz, 1980e6);
+  EXPECT_EQ(now.memory_clock_hz, 3201e6);
+  EXPECT_EQ(now.power_watts, 650.5);
+  EXPECT_EQ(now.energy_joules, 5000);
+  EXPECT_EQ(now.temperature_celsius, 64);
+  EXPECT_EQ(now.memory_temperature_celsius, 80);
+  EXPECT_EQ(now.slowdown_margin_celsius, 23);
+  EXPECT_EQ(now.utilization, 0.75);
+  EXPECT_EQ(now.pcie_out_bytes, 7e9);
+  EXPECT_EQ(now.pcie_in_bytes, 8e9);
+  EXPECT_EQ(now.nvlink_out_bytes, 1000 * 1024.0);
+  EXPECT_EQ(now.nvlink_in_bytes, 2000 * 1024.0);
+  EXPECT_THAT(now.throttle_reasons, IsEmpty());
+}
+
+TEST_F(NvmlTelemetryTest, FieldsAreAskedForTogether) {
+  const auto source = open();
+  source->read();
+  driver.field_calls = 0;
+  source->read();
+  EXPECT_EQ(driver.field_calls, 2) << "of the GPU and of its links";
+}
+
+TEST_F(NvmlTelemetryTest, WhatIsRefusedOrMissingIsAbsentAndNeverZero) {
+  for (const char* symbol :
+       {"nvmlDeviceGetFieldValues",        "nvmlDeviceGetPowerUsage",        "nvmlDeviceGetTotalEnergyConsumption",
+        "nvmlDeviceGetClockInfo",          "nvmlDeviceGetTemperature",       "nvmlDeviceGetTemperatureThreshold",
+        "nvmlDeviceGetMarginTemperature",  "nvmlDeviceGetUtilizationRates",  "nvmlDeviceGetCurrentClocksEventReasons",
+        "nvmlDeviceGetViolationStatus",    "nvmlDeviceGetTotalEccErrors",    "nvmlDeviceGetRemappedRows",
+        "nvmlDeviceGetPcieReplayCounter",  "nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetNvLinkState",
+        "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetGpuFabricInfoV",    "nvmlDeviceGetComputeRunningProcesses_v3",
+        "nvmlDeviceRegisterEvents",        "nvmlSystemGetDriverVersion"}) {
+    driver.refused.insert(symbol);
+  }
+  const auto expect_nothing = [this] {
+    const auto source = open();
+    const Telemetry now = source->read();
+    EXPECT_FALSE(now.sm_clock_hz || now.memory_clock_hz || now.power_watts || now.energy_joules || now.temperature_celsius ||
+                 now.memory_temperature_celsius || now.slowdown_margin_celsius || now.utilization || now.pcie_in_bytes ||
+                 now.pcie_out_bytes || now.nvlink_in_bytes || now.nvlink_out_bytes);
+    EXPECT_THAT(now.throttled_seconds, IsEmpty());
+    EXPECT_THAT(now.throttle_reasons, IsEmpty());
+    EXPECT_THAT(source->counters(), IsEmpty());
+    EXPECT_EQ(source->power_kind(), "");
+  };
+  expect_nothing();
+  driver.missing = driver.refused;
+  expect_nothing();
+  EXPECT_EQ(driver.sets, 0);
+}
+
+TEST_F(NvmlTelemetryTest, OneFieldThatFailsLeavesTheOthers) {
+  driver.fields.erase(82);
+  const Telemetry now = open()->read();
+  EXPECT_FALSE(now.memory_temperature_celsius);
+  EXPECT_EQ(now.power_watts, 650.5);
+}
+
+TEST_F(NvmlTelemetryTest, ValuesHaveTheTypeThatTheyName) {
+  for (const int type : {fake_nvml::kDouble, fake_nvml::kUnsigned, fake_nvml::kUnsignedLong, fake_nvml::kSigned}) {
+    driver.types[82] = type;
+    EXPECT_EQ(open()->read().memory_temperature_celsius, 80) << type;
+  }
+  driver.types[82] = 99;
+  EXPECT_FALSE(open()->read().memory_temperature_celsius);
+}
+
+TEST_F(NvmlTelemetryTest, PowerIsInstantaneousWhereTheDriverHasThat) {
+  EXPECT_EQ(open()->power_kind(), "instantaneous");
+  driver.fields.erase(186);
+  const auto source = open();
+  EXPECT_EQ(source->power_kind(), "averaged by the driver");
+  EXPECT_EQ(source->read().power_watts, 600);
+  driver.fields[186] = 1;
+  EXPECT_EQ(source->read().power_watts, 600) << "one series has one kind";
+  driver.fields.erase(186);
+  driver.major = 8;
+  EXPECT_EQ(open()->power_kind(), "instantaneous") << "GA100 has no average";
+  driver.minor = 6;
+  EXPECT_EQ(open()->power_kind(), "averaged by the driver");
+}
+
+TEST_F(NvmlTelemetryTest, AnInstantaneousReadingThatFailsIsAbsent) {
+  const auto source = open();
+  source->read();
+  driver.fields.erase(186);
+  EXPECT_FALSE(source->read().power_watts);
+}
+
+TEST_F(NvmlTelemetryTest, TheMarginIsToTheNearestThresholdWhereNvmlHasNone) {
+  driver.missing.insert("nvmlDeviceGetMarginTemperature");
+  EXPECT_EQ(open()->read().slowdown_margin_celsius, 87 - 64);
+  driver.refused.insert("nvmlDeviceGetTemperature");
+  EXPECT_FALSE(open()->read().slowdown_margin_celsius);
+}
+
+std::map<std::string, double> throttled_after(NvmlTelemetry& source, const std::map<unsigned, double>& nanoseconds) {
+  for (const auto& [id, time] : nanoseconds) driver.fields[id] = time;
+  return source.read().throttled_seconds;
+}
+
+TEST_F(NvmlTelemetryTest, ThrottledTimesHaveTheNamesOfTheReasons) {
+  EXPECT_THAT(throttled_after(*open(), {{74, 1e9}, {75, 99e9}, {76, 2e9}, {251, 3e9}, {252, 4e9}, {253, 5e9}}),
+              UnorderedElementsAre(Pair("power cap", 1), Pair("sync boost", 2), Pair("thermal", 3), Pair("hardware thermal", 4),
+                                   Pair("power brake", 5)));
+  std::set<std::string> names;
+  for (const std::string& name : throttle_reasons(0x4 | 0x10 | 0x20 | 0x40 | 0x80)) names.insert(name);
+  for (const auto& [name, seconds] : open()->read().throttled_seconds) EXPECT_TRUE(names.contains(name)) << name;
+}
+
+// CUDA 13.1 gave these three fields other numbers, and theirs to power smoothing, which an older driver answers by the new
+// ones.
+TEST_F(NvmlTelemetryTest, TheNumbersOfTheSlowdownFieldsAreTheDrivers) {
+  const std::map<unsigned, double> all = {{75, 1e9}, {251, 2e9}, {252, 3e9}, {269, 4e9}, {270, 5e9}, {271, 6e9}};
+  driver.version = "590.44.01";
+  auto seconds = throttled_after(*open(), all);
+  EXPECT_EQ(seconds.at("thermal"), 4);
+  EXPECT_EQ(seconds.at("hardware thermal"), 5);
+  EXPECT_EQ(seconds.at("power brake"), 6);
+  driver.version = "575.51.03";
+  EXPECT_EQ(throttled_after(*open(), all).at("thermal"), 2);
+  driver.version = "570.86.10";
+  seconds = throttled_after(*open(), all);
+  EXPECT_EQ(seconds.at("thermal"), 1);
+  EXPECT_FALSE(seconds.contains("hardware thermal") || seconds.contains("power brake"));
+}
+
+TEST_F(NvmlTelemetryTest, AnOldDriverTellsThrottledTimesByItsPolicies) {
+  driver.fields.clear();
+  driver.policies = {{0, 7'000'000'000}, {1, 8'000'000'000}};
+  EXPECT_THAT(open()->read().throttled_seconds, UnorderedElementsAre(Pair("power cap", 7), Pair("thermal", 8)));
+}
+
+/// The findings of a run of one case, for two seconds that are read each 0.1 s; `happen(i)` before each reading.
+std::vector<Finding> findings_of_run(TelemetrySource& source, const std::function<void(int)>& happen) {
+  std::vector<Reading> readings;
+  for (int i = 0; i <= 20; ++i) {
+    driver.millijoules += 65'050;
+    happen(i);
+    readings.push_back({0.1 * i, source.read()});
+  }
+  std::vector<Record> records = {ok_record("gemm", "x", {{{{resource::dram, 1}}}}, 1e-3)};
+  records[0].measurement->telemetry = summarize(readings, {{0, 2}}, 1e-3);
+  EXPECT_TRUE(records[0].measurement->telemetry);
+  return analyze({}, records, {}).findings;
+}
+
+std::vector<FindingKind> kinds(const std::vector<Finding>& findings) {
+  std::vector<FindingKind> found;
+  for (const Finding& finding : findings) found.push_back(finding.kind);
+  return found;
+}
+
+TEST_F(NvmlTelemetryTest, AHealthyGpuGivesNoFinding) {
+  EXPECT_THAT(findings_of_run(*open(), [](int) {}), IsEmpty());
+  EXPECT_THAT(findings_after([] {}), IsEmpty());
+}
+
+TEST_F(NvmlTelemetryTest, ThrottlingByTheCountersIsAFinding) {
+  const auto power_cap = findings_of_run(*open(), [](int i) { driver.fields[74] += i > 10 ? 50e6 : 0; });
+  EXPECT_THAT(kinds(power_cap), ElementsAre(FindingKind::throttle));
+  EXPECT_EQ(power_cap[0].text, "the clock held; throttle reason: power cap (during 25.0 % of the blocks' time)");
+  const auto brake = findings_of_run(*open(), [](int i) { driver.fields[253] += i == 5 ? 20e6 : 0; });
+  EXPECT_THAT(kinds(brake), ElementsAre(FindingKind::slowdown));
+  EXPECT_EQ(brake[0].text, "the clock held; throttle reason: power brake (during 1.0 % of the blocks' time)");
+}
+
+TEST_F(NvmlTelemetryTest, ThrottlingWithoutACounterIsAFindingToo) {
+  const auto found = findings_of_run(*open(), [](int i) { driver.reasons = i == 4 || i == 5 ? 0x8 : 0x1; });
+  EXPECT_THAT(kinds(found), ElementsAre(FindingKind::slowdown));
+  EXPECT_EQ(found[0].text, "the clock held; throttle reason: hardware slowdown (during 9.5 % of the blocks' time)");
+}
+
+TEST_F(NvmlTelemetryTest, AnEnergyCounterThatContradictsThePowerIsAFinding) {
+  EXPECT_THAT(kinds(findings_of_run(*open(), [](int) { driver.millijoules += 20'000; })), ElementsAre(FindingKind::energy));
+}
+
+TEST_F(NvmlTelemetryTest, ACounterThatStartsAgainGivesNeitherAShareNorEnergy) {
+  driver.fields[74] = 10e9;
+  const auto source = open();
+  const auto found = findings_of_run(*source, [](int i) {
+    driver.fields[74] = i < 10 ? driver.fields[74] + 50e6 : 0;
+    if (i == 10) driver.millijoules = 0;
+  });
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
+  driver.corrected = 1;
+  driver.uncorrected = 2;
+  std::copy_n(std::vector<unsigned>{3, 4, 1, 0}.begin(), 4, driver.remapped);
+  driver.fields[29] = 5;
+  driver.fields[30] = 6;
+  driver.replays = 7;
+  driver.link_errors[0] = 10;
+  driver.link_errors[1] = 20;
+  driver.link_errors[2] = 30;
+  driver.link_errors[3] = 40;
+  driver.processes = 3;
+  const auto source = open();
+  driver.xids = {79, 94};
+  const std::map<std::string, double> expected = {{"ecc_corrected", 1},
+                                                  {"ecc_uncorrected", 2},
+                                                  {"remapped_rows_corrected", 3},
+                                                  {"remapped_rows_uncorrected", 4},
+                                                  {"remap_pending", 1},
+                                                  {"remap_failed", 0},
+                                                  {"retired_pages_corrected", 5},
+                                                  {"retired_pages_uncorrected", 6},
+                                                  {"xid", 0},
+                                                  {"pcie_replays", 7},
+                                                  {"pcie_width", 16},
+                                                  {"nvlink_crc_errors", 70 + 2 * 17},
+                                                  {"nvlink_replay_errors", 10 + 17},
+                                                  {"nvlink_recovery_errors", 20 + 17},
+                                                  {"nvlink_links", 18},
+                                                  {"fabric_completed", 1},
+                                                  {"foreign_processes", 2}};
+  auto counters = source->counters();
+  for (const CounterType& type : kCounters) EXPECT_TRUE(counters.contains(std::string(type.id))) << type.id;
+  EXPECT_EQ(counters.at("xid"), 0) << "what happened before the first question";
+  EXPECT_EQ(counters, expected);
+}
+
+TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
+  const struct {
+    std::function<void()> happens;
+    FindingKind kind;
+    const char* text;
+  } faults[] = {
+      {[] { driver.uncorrected += 2; }, FindingKind::uncorrected_errors,
+       "uncorrected memory errors (ECC): rose by 2 during the run, from 0 to 2"},
+      {[] { driver.corrected += 1; }, FindingKind::corrected_errors,
+       "corrected memory errors (ECC): rose by 1 during the run, from 0 to 1"},
+      {[] { driver.links_up = 17; }, FindingKind::link_lost, "NVLinks that are up: fell by 1 during the run, from 18 to 17"},
+      {[] { driver.lanes = 8; }, FindingKind::link_lost, "PCIe lanes in use: fell by 8 during the run, from 16 to 8"},
+      {[] { driver.fabric = 2; }, FindingKind::link_lost,
+       "memberships of an NVLink fabric: fell by 1 during the run, from 1 to 0"},
+      {[] { driver.link_errors[2] += 5; }, FindingKind::link_errors,
+       "NVLink CRC errors: rose by 5 during the run, from 34 to 39"},
+      {[] { driver.replays += 3; }, FindingKind::link_errors, "PCIe replays: rose by 3 during the run, from 0 to 3"},
+      {[] { driver.remapped[3] = 1; }, FindingKind::uncorrected_errors,
+       "failed remappings of memory rows: rose by 1 during the run, from 0 to 1"},
+      {[] { driver.processes = 2; }, FindingKind::foreign_process,
+       "other processes on the device: rose by 1 during the run, from 0 to 1"},
+      {[] { driver.xids = {79}; }, FindingKind::xid,
+       "driver error reports (Xid): rose by 1 during the run, from 0 to 1; the last is number 79"},
+  };
+  for (const auto& fault : faults) {
+    driver = fake_nvml::Driver();
+    const auto findings = findings_after(fault.happens);
+    ASSERT_EQ(findings.size(), 1u) << fault.text;
+    EXPECT_EQ(findings[0].kind, fault.kind);
+    EXPECT_EQ(findings[0].text, fault.text);
+  }
+}
+
+TEST_F(NvmlTelemetryTest, AGpuWithoutLinksOrFabricHasNoSuchCounters) {
+  driver.links = 0;
+  driver.fabric = 0;
+  const auto counters = open()->counters();
+  EXPECT_FALSE(counters.contains("nvlink_links") || counters.contains("nvlink_crc_errors") ||
+               counters.contains("fabric_completed"));
+}
+
+TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
+  driver.refused.insert("nvmlDeviceGetNvLinkErrorCounter");
+  driver.fields[215] = 2;
+  const auto counters = open()->counters();
+  EXPECT_FALSE(counters.contains("nvlink_crc_errors"));
+  EXPECT_EQ(counters.at("nvlink_recovery_errors"), 2 * kNvlinkMaxLinks);
+}
+
+TEST_F(NvmlTelemetryTest, XidEventsAreTakenInWithEachReadingAndTheSetIsFreed) {
+  auto source = open();
+  source->read();
+  EXPECT_EQ(driver.sets, 1);
+  driver.xids = {31, 94};
+  source->read();
+  EXPECT_THAT(driver.xids, IsEmpty());
+  driver.xids = {79};
+  EXPECT_EQ(source->counters().at("xid"), 3);
+  source.reset();
+  EXPECT_EQ(driver.sets, 0);
+}
+
+TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
+  const auto log = [this](const std::string& text) { std::ofstream(root_.root / "kmsg", std::ios::app) << text; };
+  driver.refused.insert("nvmlDeviceRegisterEvents");
+  log("4,1,2,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1, an old one\n");
+  XidReports reports(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg");
+  EXPECT_EQ(driver.sets, 0);
+  reports.drain();
+  EXPECT_EQ(reports.count(), 0);
+  EXPECT_FALSE(reports.last());
+  log("4,2,3,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=1, name=x\n4,3,4,-;NVRM: Xid (PCI:0000:3c:00): 48, another "
+      "GPU\n6,4,5,-;usb\n");
+  log("4,5,6,-;NVRM: Xid (PCI:0000:3b:00): 94, pi");
+  reports.drain();
+  EXPECT_EQ(reports.count(), 1);
+  EXPECT_EQ(reports.last(), 31);
+  log("d=2\n");
+  reports.drain();
+  EXPECT_EQ(reports.count(), 2);
+  EXPECT_EQ(reports.last(), 94);
+}
+
+TEST_F(NvmlTelemetryTest, WithoutEventsAndLogTheReportsAreAbsent) {
+  driver.refused.insert("nvmlDeviceRegisterEvents");
+  EXPECT_FALSE(open()->counters().contains("xid"));
+}
+
+TEST_F(NvmlTelemetryTest, ACallThatHangsIsGivenUp) {
+  Latch latch;
+  driver.hangs_at_energy = &latch;
+  const std::shared_ptr<NvmlTelemetry> source = open();
+  {
+    Sampler sampler(
+        source, [] { return 0.0; }, 0.05);
+    EXPECT_FALSE(sampler.read().power_watts);
+    EXPECT_TRUE(sampler.gave_up());
+    EXPECT_THAT(sampler.counters(), IsEmpty());
+  }
+  latch.open();
+  while (source.use_count() > 1) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace roofmark::cuda

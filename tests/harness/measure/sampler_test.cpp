@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/sampler.hpp"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "tests/harness/fake_telemetry.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+/// A clock that advances by one with each look at it.
+std::function<double()> counting_clock() {
+  return [now = std::make_shared<std::atomic<int>>(0)] { return static_cast<double>((*now)++); };
+}
+
+constexpr double kPatience = 0.05;
+constexpr double kForever = 1e6;
+
+TEST(Sampler, WithoutASourceEveryAnswerIsEmpty) {
+  Sampler sampler(nullptr, counting_clock());
+  EXPECT_FALSE(sampler.read().power_watts);
+  EXPECT_THAT(sampler.counters(), IsEmpty());
+  EXPECT_THAT(sampler.around({0, 1}), IsEmpty());
+  EXPECT_THAT(sampler.series().readings, IsEmpty());
+  EXPECT_FALSE(sampler.gave_up());
+}
+
+TEST(Sampler, ReadsAtThePeriodWithoutBeingAsked) {
+  const auto source = std::make_shared<FakeTelemetry>();
+  source->period = 1e-3;
+  const Sampler sampler(source, counting_clock(), kForever);
+  while (sampler.series().readings.size() < 5) std::this_thread::yield();
+  EXPECT_EQ(sampler.series().period_seconds, 1e-3);
+  EXPECT_EQ(sampler.series().power, "instantaneous");
+}
+
+TEST(Sampler, AReadingIsNewerThanTheCallAndPartOfTheSeries) {
+  const auto source = std::make_shared<FakeTelemetry>();
+  Sampler sampler(source, counting_clock(), kForever);
+  for (int i = 0; i < 20; ++i) {
+    const int before = source->readings;
+    EXPECT_GT(*sampler.read().power_watts, before);
+  }
+  const TelemetrySeries series = sampler.series();
+  EXPECT_GE(series.readings.size(), 20u);
+  EXPECT_EQ(static_cast<int>(series.readings.size()), source->readings);
+}
+
+TEST(Sampler, AReadingThatSaysNothingIsNotInTheSeries) {
+  class Silent final : public TelemetrySource {
+   public:
+    Telemetry read() override { return {}; }
+    std::map<std::string, double> counters() override { return {}; }
+    double period_seconds() const override { return 3600; }
+    std::string power_kind() override { return ""; }
+  };
+  Sampler sampler(std::make_shared<Silent>(), counting_clock(), kForever);
+  EXPECT_EQ(sampler.read(), Telemetry());
+  EXPECT_THAT(sampler.series().readings, IsEmpty());
+}
+
+TEST(Sampler, TheSeriesAscendsAndItsTimesAreTheMiddlesOfTheReadings) {
+  Sampler sampler(std::make_shared<FakeTelemetry>(), counting_clock(), kForever);
+  for (int i = 0; i < 5; ++i) sampler.read();
+  const auto readings = sampler.series().readings;
+  ASSERT_GE(readings.size(), 5u);
+  for (std::size_t i = 0; i < readings.size(); ++i) EXPECT_EQ(readings[i].seconds, 2.0 * static_cast<double>(i) + 0.5);
+}
+
+TEST(Sampler, GivesTheReadingsAroundASpan) {
+  Sampler sampler(std::make_shared<FakeTelemetry>(), counting_clock(), kForever);
+  for (int i = 0; i < 5; ++i) sampler.read();
+  // At 0.5, 2.5, 4.5, ...
+  const auto found = sampler.around({2, 3});
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found.front().seconds, 0.5);
+  EXPECT_EQ(found.back().seconds, 4.5);
+}
+
+TEST(Sampler, ReadsTheCountersNow) {
+  const auto source = std::make_shared<FakeTelemetry>();
+  Sampler sampler(source, counting_clock(), kForever);
+  EXPECT_THAT(sampler.counters(), IsEmpty());
+  sampler.read();
+  source->counts = {{"xid", 2}};
+  EXPECT_THAT(sampler.counters(), ElementsAre(Pair("xid", 2)));
+}
+
+// What waited for a reading that never comes would hang here.
+TEST(Sampler, ASourceThatHangsIsGivenUpForGood) {
+  Latch latch;
+  const auto source = std::make_shared<FakeTelemetry>();
+  source->hangs_at_reading = &latch;
+  {
+    Sampler sampler(source, counting_clock(), kPatience);
+    while (sampler.series().readings.empty()) std::this_thread::yield();
+    EXPECT_FALSE(sampler.read().power_watts);
+    EXPECT_TRUE(sampler.gave_up());
+    EXPECT_FALSE(sampler.read().power_watts);
+    EXPECT_THAT(sampler.counters(), IsEmpty());
+    EXPECT_EQ(sampler.series().readings.size(), 1u) << "what was read before is kept";
+  }
+  latch.open();
+  while (source.use_count() > 1) std::this_thread::yield();
+}
+
+TEST(Sampler, CountersThatHangAreGivenUpToo) {
+  Latch latch;
+  const auto source = std::make_shared<FakeTelemetry>();
+  source->hangs_at_counters = &latch;
+  {
+    Sampler sampler(source, counting_clock(), kPatience);
+    EXPECT_THAT(sampler.counters(), IsEmpty());
+    EXPECT_TRUE(sampler.gave_up());
+    EXPECT_FALSE(sampler.read().power_watts);
+  }
+  latch.open();
+  while (source.use_count() > 1) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace roofmark

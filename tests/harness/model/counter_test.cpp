@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/counter.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+namespace roofmark {
+namespace {
+
+using testing::IsEmpty;
+
+TEST(Counters, HaveIdsOfTheirOwn) {
+  std::set<std::string_view> ids;
+  for (const CounterType& type : kCounters) {
+    EXPECT_TRUE(ids.insert(type.id).second) << type.id;
+    EXPECT_EQ(find_counter(type.id), &type);
+    EXPECT_FALSE(type.title.empty());
+  }
+  EXPECT_EQ(find_counter("ecc"), nullptr);
+}
+
+TEST(CounterChange, GetsWorseInItsOwnDirection) {
+  EXPECT_EQ((CounterChange{"ecc_corrected", 0, 5, 8}.worse()), 3);
+  EXPECT_EQ((CounterChange{"ecc_corrected", 0, 5, 5}.worse()), 0);
+  EXPECT_EQ((CounterChange{"nvlink_links", 0, 18, 17}.worse()), 1);
+  EXPECT_EQ((CounterChange{"nvlink_links", 0, 17, 18}.worse()), 0);
+}
+
+TEST(CounterChange, OfWhatIsNotKnownSaysNothing) {
+  EXPECT_FALSE((CounterChange{"ecc_corrected", 0, {}, 8}.worse()));
+  EXPECT_FALSE((CounterChange{"ecc_corrected", 0, 5, {}}.worse()));
+  EXPECT_FALSE((CounterChange{"ecc_corrected", 0, 5, 2}.worse())) << "reset in between";
+  EXPECT_FALSE((CounterChange{"nvlink_links", 0, 18, {}}.worse()));
+}
+
+TEST(FindWorseCounters, EveryCounterHasItsFinding) {
+  for (const CounterType& type : kCounters) {
+    const CounterChange change{std::string(type.id), 0, 4, type.falls ? 1 : 7};
+    const auto findings = find_worse_counters({change}, {});
+    ASSERT_EQ(findings.size(), 1u) << type.id;
+    EXPECT_EQ(findings[0].kind, type.finding);
+    EXPECT_EQ(findings[0].text, std::string(type.title) + (type.falls ? ": fell by 3 during the run, from 4 to 1"
+                                                                      : ": rose by 3 during the run, from 4 to 7"));
+    EXPECT_EQ(findings[0].case_name, "");
+  }
+}
+
+TEST(FindWorseCounters, NameTheDeviceOfTheRank) {
+  const auto findings = find_worse_counters({{"xid", 1, 0, 1}, {"xid", 7, 0, 1}}, {"node1 cuda:0", "node1 cuda:1"});
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_THAT(findings[0].text, testing::StartsWith("node1 cuda:1: driver error reports (Xid): rose by 1"));
+  EXPECT_THAT(findings[1].text, testing::StartsWith("driver error reports (Xid): rose by 1")) << "no such rank";
+}
+
+TEST(FindWorseCounters, SayTheNumberOfTheLastEvent) {
+  const auto findings = find_worse_counters({{"xid", 0, 1, 3, 79}}, {});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].text, "driver error reports (Xid): rose by 2 during the run, from 1 to 3; the last is number 79");
+}
+
+TEST(FindWorseCounters, WhatStayedOrIsNotKnownIsNoFinding) {
+  EXPECT_THAT(find_worse_counters({{"ecc_corrected", 0, 5, 5},
+                                   {"ecc_corrected", 0, 5, 2},
+                                   {"nvlink_links", 0, 17, 18},
+                                   {"xid", 0, {}, 3},
+                                   {"of_a_later_version", 0, 0, 3}},
+                                  {}),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/telemetry_summary.hpp"
+
+#include <gmock/gmock.h>
+
+namespace roofmark {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+using testing::Pair;
+
+Reading at(double seconds, Telemetry state) { return {seconds, std::move(state)}; }
+
+Reading with_power(double seconds, double watts) {
+  Telemetry state;
+  state.power_watts = watts;
+  return at(seconds, state);
+}
+Reading with_energy(double seconds, double joules) {
+  Telemetry state;
+  state.energy_joules = joules;
+  return at(seconds, state);
+}
+Reading with_reasons(double seconds, std::vector<std::string> reasons, std::map<std::string, double> counted = {}) {
+  Telemetry state;
+  state.throttle_reasons = std::move(reasons);
+  state.throttled_seconds = std::move(counted);
+  return at(seconds, state);
+}
+
+TEST(Around, TakesTheReadingsInASpanAndTheNearestBesideIt) {
+  std::vector<Reading> readings;
+  for (int i = 0; i < 6; ++i) readings.push_back(with_power(i, i));
+  const auto seconds = [&](const Span& span) {
+    std::vector<double> found;
+    for (const Reading& reading : around(readings, span)) found.push_back(reading.seconds);
+    return found;
+  };
+  EXPECT_THAT(seconds({1.5, 3.5}), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(seconds({2.1, 2.2}), ElementsAre(2, 3));
+  EXPECT_THAT(seconds({2, 3}), ElementsAre(2, 3));
+  EXPECT_THAT(seconds({-2, -1}), ElementsAre(0));
+  EXPECT_THAT(seconds({7, 8}), ElementsAre(5));
+  readings.clear();
+  EXPECT_THAT(seconds({1, 2}), IsEmpty());
+}
+
+TEST(TelemetrySummary, NothingWithoutAReadingOrABlock) {
+  EXPECT_FALSE(summarize({}, {{0, 1}}, 1));
+  EXPECT_FALSE(summarize({with_power(0, 1)}, {}, 1));
+  EXPECT_FALSE(summarize({with_power(0, 1)}, {{1, 1}}, 1));
+}
+
+TEST(TelemetrySummary, MeansAreOverTheTimeOfTheBlocks) {
+  // 100 W over the first block of 1 s; 200 W rising to 400 W over the second of 3 s.
+  const auto summary =
+      summarize({with_power(0, 100), with_power(1, 100), with_power(10, 200), with_power(13, 400)}, {{0, 1}, {10, 13}}, 0.5);
+  ASSERT_TRUE(summary);
+  EXPECT_DOUBLE_EQ(summary->seconds, 4);
+  EXPECT_DOUBLE_EQ(*summary->power_watts, (100 * 1 + 300 * 3) / 4.0);
+  EXPECT_DOUBLE_EQ(*summary->integrated_joules, 1000);
+  EXPECT_DOUBLE_EQ(*summary->joules_per_launch, 125);
+  EXPECT_FALSE(summary->energy_joules);
+  EXPECT_FALSE(summary->sm_clock_hz || summary->memory_clock_hz || summary->temperature_celsius);
+}
+
+TEST(TelemetrySummary, AReadingBesideABlockCountsOnlyWhereNoneLiesInIt) {
+  // The GPU idles at 100 W before and after.
+  EXPECT_DOUBLE_EQ(*summarize({with_power(0, 100), with_power(1.5, 700), with_power(3, 100)}, {{1, 2}}, 1)->power_watts, 700);
+  EXPECT_DOUBLE_EQ(*summarize({with_power(0, 100), with_power(3, 700)}, {{1, 2}}, 1)->power_watts, 400);
+}
+
+TEST(TelemetrySummary, AReadingWithoutTheValueIsNoReadingOfIt) {
+  EXPECT_DOUBLE_EQ(*summarize({at(0.5, {}), with_power(0.7, 600), at(0.8, {})}, {{0, 1}}, 1)->power_watts, 600);
+  EXPECT_FALSE(summarize({at(0.5, {})}, {{0, 1}}, 1)->power_watts);
+}
+
+TEST(TelemetrySummary, OneReadingStandsForTheBlocks) {
+  Telemetry state;
+  state.power_watts = 500;
+  state.sm_clock_hz = 1.7e9;
+  state.memory_clock_hz = 3e9;
+  state.temperature_celsius = 60;
+  state.throttle_reasons = {"power cap"};
+  state.throttled_seconds = {{"power cap", 5}};
+  for (const double when : {-5.0, 0.1, 7.0}) {
+    const auto summary = summarize({at(when, state)}, {{0, 0.2}, {1, 1.2}}, 0.1);
+    ASSERT_TRUE(summary);
+    EXPECT_THAT(summary->power_watts, Optional(DoubleNear(500, 1e-9)));
+    EXPECT_THAT(summary->sm_clock_hz, Optional(DoubleNear(1.7e9, 1)));
+    EXPECT_THAT(summary->memory_clock_hz, Optional(DoubleNear(3e9, 1)));
+    EXPECT_THAT(summary->joules_per_launch, Optional(DoubleNear(50, 1e-9)));
+    // One value of a counter says nothing; the state at that moment does.
+    EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("power cap", DoubleNear(1, 1e-9))));
+  }
+}
+
+TEST(TelemetrySummary, TemperaturesAreTheHighestAndTheMarginTheLowest) {
+  std::vector<Reading> readings;
+  for (int i = 0; i < 3; ++i) {
+    Telemetry state;
+    state.temperature_celsius = std::vector{60, 71, 65}[i];
+    state.memory_temperature_celsius = std::vector{80, 85, 90}[i];
+    state.slowdown_margin_celsius = std::vector{20, 9, 15}[i];
+    readings.push_back(at(i, state));
+  }
+  const auto summary = summarize(readings, {{0, 2}}, 1);
+  EXPECT_EQ(summary->temperature_celsius, 71);
+  EXPECT_EQ(summary->memory_temperature_celsius, 90);
+  EXPECT_EQ(summary->slowdown_margin_celsius, 9);
+}
+
+/// Readings of a counter that advances by 10 J each 0.1 s, taken each 0.05 s: 100 W.
+std::vector<Reading> energy_in_steps(int readings) {
+  std::vector<Reading> made;
+  for (int i = 0; i < readings; ++i) made.push_back(with_energy(0.05 * i, 1000 + 10 * (i / 2)));
+  return made;
+}
+
+TEST(TelemetrySummary, EnergyIsTheCountersOverTheBlocks) {
+  const auto summary = summarize(energy_in_steps(61), {{0.03, 2.97}}, 0.01);
+  EXPECT_THAT(summary->energy_joules, Optional(DoubleNear(294, 1e-6)));
+  EXPECT_THAT(summary->joules_per_launch, Optional(DoubleNear(1, 1e-6)));
+  EXPECT_THAT(summary->power_watts, Optional(DoubleNear(100, 1e-6))) << "without readings of the power";
+  EXPECT_FALSE(summary->integrated_joules);
+}
+
+TEST(TelemetrySummary, ACounterWithFewStepsIsNotReadOff) {
+  EXPECT_FALSE(summarize(energy_in_steps(21), {{0, 1}}, 0.01)->energy_joules) << "10 steps";
+  EXPECT_TRUE(summarize(energy_in_steps(23), {{0, 1.1}}, 0.01)->energy_joules) << "11 steps";
+}
+
+TEST(TelemetrySummary, ACounterThatWasResetGivesNoEnergy) {
+  auto readings = energy_in_steps(61);
+  for (std::size_t i = 30; i < readings.size(); ++i) *readings[i].state.energy_joules -= 1000;
+  EXPECT_FALSE(summarize(readings, {{0, 3}}, 0.01)->energy_joules);
+  readings = energy_in_steps(61);
+  readings[30].state.energy_joules.reset();
+  EXPECT_FALSE(summarize(readings, {{0, 3}}, 0.01)->energy_joules) << "a reading that failed";
+}
+
+TEST(TelemetrySummary, EnergyOfMostOfTheTimeStandsForAllBlocks) {
+  // The second block is too short for the counter.
+  const auto readings = energy_in_steps(61);
+  EXPECT_THAT(summarize(readings, {{0, 2}, {2.5, 2.6}}, 0.01)->energy_joules, Optional(DoubleNear(210, 1e-6)));
+  EXPECT_FALSE(summarize(readings, {{0, 0.5}, {1, 1.5}, {2, 2.5}}, 0.01)->energy_joules);
+}
+
+TEST(TelemetrySummary, TheCountersSayHowLongAReasonLoweredTheClock) {
+  // No reading happened to see it.
+  const auto summary = summarize(
+      {with_reasons(0, {}, {{"power cap", 7}, {"thermal", 1}}), with_reasons(1, {}, {{"power cap", 7.25}, {"thermal", 1}})},
+      {{0, 1}}, 1);
+  EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("power cap", DoubleNear(0.25, 1e-9))));
+}
+
+TEST(TelemetrySummary, AReasonWithoutACounterIsTheShareOfTheReadings) {
+  const std::map<std::string, double> counted = {{"power cap", 0}};
+  const auto summary = summarize({with_reasons(0, {"power brake"}, counted), with_reasons(0.5, {"power cap"}, counted),
+                                  with_reasons(0.7, {}, counted), with_reasons(1, {}, counted)},
+                                 {{0, 1}}, 1);
+  EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("power brake", DoubleNear(0.25, 1e-9))))
+      << "the counter knows better of the power cap";
+}
+
+TEST(TelemetrySummary, SharesAreOverTheTimeOfAllBlocks) {
+  const auto summary =
+      summarize({with_reasons(0, {"thermal"}), with_reasons(1, {"thermal"}), with_reasons(10, {}), with_reasons(13, {})},
+                {{0, 1}, {10, 13}}, 1);
+  EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("thermal", DoubleNear(0.25, 1e-9))));
+}
+
+TEST(TelemetrySummary, ACounterThatWasResetGivesNoShare) {
+  EXPECT_THAT(
+      summarize({with_reasons(0, {}, {{"thermal", 7}}), with_reasons(1, {}, {{"thermal", 0.5}})}, {{0, 1}}, 1)->throttled_share,
+      IsEmpty());
+  EXPECT_THAT(summarize({with_reasons(0, {}, {{"thermal", 7}}), with_reasons(1, {})}, {{0, 1}}, 1)->throttled_share, IsEmpty());
+}
+
+TEST(Throttled, IsWhatTheNearestReadingsTell) {
+  const std::vector<Reading> readings = {with_reasons(0, {}), with_reasons(1, {"thermal"}), with_reasons(2, {}),
+                                         with_reasons(3, {})};
+  EXPECT_TRUE(throttled(readings, {0.2, 0.3}));
+  EXPECT_TRUE(throttled(readings, {1.2, 1.3}));
+  EXPECT_FALSE(throttled(readings, {2.2, 2.3}));
+}
+
+}  // namespace
+}  // namespace roofmark
