@@ -39,15 +39,9 @@ struct Summary {
 /// One rank's own times, in seconds per launch.
 struct RankTimes {
   double median = 0, maximum = 0;
-<<<<<<< HEAD
   std::optional<double> p95, p99;          ///< as in Summary
   std::optional<double> clock_hz = {};     ///< as in Measurement, of this rank's device
   std::optional<double> power_watts = {};  ///< as in TelemetrySummary
-=======
-  std::optional<double> p95, p99;       ///< as in Summary
-  std::optional<double> clock_hz{};     ///< as in Measurement, of this rank's device
-  std::optional<double> power_watts{};  ///< as in TelemetrySummary
->>>>>>> refs/heads/nvml
 };
 
 enum class StopReason { interval, budget };
