@@ -116,6 +116,8 @@ class Device {
   virtual void poison(void* data, std::size_t bytes) = 0;
   /// A hash of the bytes; equal on every device for equal bytes.
   virtual std::uint64_t hash(const void* data, std::size_t bytes) = 0;
+  /// Enqueues that hash; `result` is in device memory. Does not synchronise.
+  virtual void enqueue_hash(Stream stream, const void* data, std::size_t bytes, std::uint64_t* result) = 0;
   /// Compares out[i] with alpha * x[i] + beta * y[i] + constant in float64, over all elements, in units of
   /// u(type) * (|alpha x| + |beta y| + |constant|), which is at least the type's smallest normal. x or y may be null.
   virtual ElementwiseError compare_linear(DataType type, const void* out, std::size_t count, double alpha, const void* x,

@@ -5,9 +5,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace roofmark {
+
+/// The names of what lowers a clock.
+inline constexpr std::string_view kThrottleReasons[] = {"power cap",        "hardware slowdown", "sync boost",   "thermal",
+                                                        "hardware thermal", "power brake",       "display clock"};
 
 /// A device's own state at one moment; what cannot be read is absent.
 struct Telemetry {
@@ -17,7 +22,7 @@ struct Telemetry {
   std::optional<double> slowdown_margin_celsius;  ///< how much hotter it may get before it slows itself down
   std::optional<double> utilization;              ///< share of the driver's last period in which a kernel ran
   std::optional<double> pcie_in_bytes, pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes;  ///< counters that only grow
-  std::vector<std::string> throttle_reasons;  ///< that lower the clock now: "power cap", "thermal", ...
+  std::vector<std::string> throttle_reasons;  ///< that lower the clock now, of kThrottleReasons
   /// By the same names, how long each has lowered the clock: counters that only grow. Empty where the device keeps none.
   std::map<std::string, double> throttled_seconds;
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/device/hash.hpp"
 #include "harness/model/case.hpp"
 #include "kernels/base/check.hpp"
 
@@ -22,6 +23,8 @@ class FakeDevice final : public Device {
   std::function<double(int launch)> seconds = [](int) { return 1e-3; };  ///< of the n-th launch ever made
   std::function<bool(int batch)> valid = [](int) { return true; };
   std::function<std::uint64_t()> hash_value = [] { return 1; };
+  bool hashes_bytes = false;  ///< instead of giving hash_value
+  double hash_seconds_per_byte = 1e-6;
   bool lost = false;  ///< nothing may be asked of it any more
   std::vector<int> slots_seen;
   int launches = 0, batches = 0, flushes = 0, restores = 0;
@@ -50,7 +53,13 @@ class FakeDevice final : public Device {
   void zero(void* data, std::size_t bytes) override { std::memset(data, 0, bytes); }
   void fill(void*, DataType, std::size_t, const Fill&) override {}
   void poison(void* data, std::size_t bytes) override { std::memset(data, 0xFF, bytes); }
-  std::uint64_t hash(const void*, std::size_t) override { return hash_value(); }
+  std::uint64_t hash(const void* data, std::size_t bytes) override {
+    return hashes_bytes ? hash_bytes(data, bytes) : hash_value();
+  }
+  void enqueue_hash(Stream, const void* data, std::size_t bytes, std::uint64_t* result) override {
+    *result = hash(data, bytes);
+    hashed_seconds_ += static_cast<double>(bytes) * hash_seconds_per_byte;
+  }
   ElementwiseError compare_linear(DataType, const void*, std::size_t, double, const void*, double, const void*,
                                   double) override {
     return {};
@@ -70,6 +79,8 @@ class FakeDevice final : public Device {
   }
 
  private:
+  double hashed_seconds_ = 0;
+
   class FakeBatch final : public Batch {
    public:
     FakeBatch(FakeDevice& device, BatchPlan plan, Launch launch)
@@ -86,7 +97,9 @@ class FakeDevice final : public Device {
         const int slot = next_++ % plan_.slots;
         device_.slots_seen.push_back(slot);
         launch_(nullptr, slot);
-        timing.device_seconds += device_.seconds(device_.launches++);
+        // A hash takes its own time and is no launch.
+        const double hashed = std::exchange(device_.hashed_seconds_, 0);
+        timing.device_seconds += hashed > 0 ? hashed : device_.seconds(device_.launches++);
       }
       timing.host_seconds = device_.overhead;
       timing.valid = device_.valid(device_.batches++);

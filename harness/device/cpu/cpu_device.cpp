@@ -128,6 +128,9 @@ class CpuDevice : public Device {
 
   void fill(void* data, DataType type, std::size_t count, const Fill& fill) override { cpu::fill(data, type, count, fill); }
   std::uint64_t hash(const void* data, std::size_t bytes) override { return hash_bytes(data, bytes); }
+  void enqueue_hash(Stream, const void* data, std::size_t bytes, std::uint64_t* result) override {
+    *result = hash_bytes(data, bytes);
+  }
 
   ElementwiseError compare_linear(DataType type, const void* out, std::size_t count, double alpha, const void* x, double beta,
                                   const void* y, double constant) override {

@@ -91,6 +91,10 @@ class CudaDevice final : public Device {
   }
   void poison(void* data, std::size_t bytes) override { set_bytes(data, 0xff, bytes); }
   std::uint64_t hash(const void* data, std::size_t bytes) override { return cuda::hash(data, bytes, scratch(), stream_.get()); }
+  void enqueue_hash(Stream stream, const void* data, std::size_t bytes, std::uint64_t* result) override {
+    use();
+    cuda::enqueue_hash(data, bytes, result, stream);
+  }
   ElementwiseError compare_linear(DataType type, const void* out, std::size_t count, double alpha, const void* x, double beta,
                                   const void* y, double constant) override {
     if (count == 0) return {};

@@ -20,6 +20,8 @@ inline constexpr std::size_t kReductionScratchBytes = 16 * 1024;
 
 /// The hash of hash.hpp. Synchronises the stream, as every reduction does.
 std::uint64_t hash(const void* data, std::size_t bytes, void* scratch, cudaStream_t stream);
+/// The same to device memory, without scratch. Enqueues.
+void enqueue_hash(const void* data, std::size_t bytes, std::uint64_t* result, cudaStream_t stream);
 
 /// The bits of the largest elementwise_error (NaN is above all), and the first index that has it.
 struct WorstError {

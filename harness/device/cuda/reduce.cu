@@ -78,9 +78,9 @@ struct Summing {
   __host__ __device__ static Value both(Value a, Value b) { return {a.sum + b.sum, a.squares + b.squares}; }
 };
 
+/// Gives thread 0 of each block the block's part of the terms.
 template <class Reduction>
-__global__ void __launch_bounds__(kThreads)
-    reduce_kernel(Reduction reduction, std::uint64_t count, typename Reduction::Value* partials) {
+__device__ typename Reduction::Value reduce_in_block(const Reduction& reduction, std::uint64_t count) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
   auto mine = Reduction::none();
 #pragma unroll 4
@@ -93,8 +93,24 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (threadIdx.x < half) parts[threadIdx.x] = Reduction::both(parts[threadIdx.x], parts[threadIdx.x + half]);
   }
-  if (threadIdx.x == 0) partials[blockIdx.x] = parts[0];
+  return parts[threadIdx.x];
 }
+
+template <class Reduction>
+__global__ void __launch_bounds__(kThreads)
+    reduce_kernel(Reduction reduction, std::uint64_t count, typename Reduction::Value* partials) {
+  const auto part = reduce_in_block(reduction, count);
+  if (threadIdx.x == 0) partials[blockIdx.x] = part;
+}
+
+/// Adds the words of a hash to *sum.
+template <bool kAligned>
+__global__ void __launch_bounds__(kThreads) hash_kernel(Hashing<kAligned> hashing, std::uint64_t words, std::uint64_t* sum) {
+  const std::uint64_t part = reduce_in_block(hashing, words);
+  if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(part));
+}
+
+__global__ void finish_hash_kernel(std::uint64_t* sum, std::uint64_t bytes) { *sum = finished_hash(*sum, bytes); }
 
 template <class Reduction>
 typename Reduction::Value reduce(const Reduction& reduction, std::uint64_t count, void* scratch, cudaStream_t stream) {
@@ -121,6 +137,19 @@ std::uint64_t hash(const void* data, std::size_t bytes, void* scratch, cudaStrea
   const std::uint64_t sum = aligned ? reduce(Hashing<true>{data, bytes}, words, scratch, stream)
                                     : reduce(Hashing<false>{data, bytes}, words, scratch, stream);
   return finished_hash(sum, bytes);
+}
+
+void enqueue_hash(const void* data, std::size_t bytes, std::uint64_t* result, cudaStream_t stream) {
+  check(cudaMemsetAsync(result, 0, sizeof(*result), stream));
+  const std::uint64_t words = (bytes + 7) / 8;
+  const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((words + kThreads - 1) / kThreads, kMaxBlocks));
+  if (blocks > 0 && reinterpret_cast<std::uintptr_t>(data) % 8 == 0) {
+    hash_kernel<<<blocks, kThreads, 0, stream>>>(Hashing<true>{data, bytes}, words, result);
+  } else if (blocks > 0) {
+    hash_kernel<<<blocks, kThreads, 0, stream>>>(Hashing<false>{data, bytes}, words, result);
+  }
+  finish_hash_kernel<<<1, 1, 0, stream>>>(result, bytes);
+  check(cudaGetLastError());
 }
 
 WorstError compare_linear(DataType type, const LinearComparison& comparison, std::size_t count, void* scratch,

@@ -147,6 +147,23 @@ TEST_F(CudaDeviceTest, HashesAsTheHostDoes) {
   }
 }
 
+TEST_F(CudaDeviceTest, EnqueuesTheSameHashesOneAfterTheOther) {
+  std::vector<unsigned char> bytes(3'000'003);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(random_bits(1, 3, i));
+  const Memory data = write(bytes);
+  const std::size_t counts[] = {0, 1, 8, 1001, bytes.size() - 3};
+  std::vector<std::uint64_t> expected;
+  const Memory results = write(std::vector<std::uint64_t>(15, 7));  // what was there before does not count
+  for (const std::size_t count : counts) {
+    for (const std::size_t offset : {0, 1, 3}) {
+      device_->enqueue_hash(device_->stream(), static_cast<unsigned char*>(data.get()) + offset, count,
+                            static_cast<std::uint64_t*>(results.get()) + expected.size());
+      expected.push_back(hash_bytes(bytes.data() + offset, count));
+    }
+  }
+  EXPECT_EQ(read<std::uint64_t>(results.get(), expected.size()), expected);
+}
+
 TEST_F(CudaDeviceTest, ComparesAndFindsTheOneWrongElement) {
   constexpr std::size_t kCount = 1'000'003, kWrong = 777'777;
   for (DataType type : kFloatingTypes) {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/nvml.hpp"
+#include "harness/device/telemetry.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -134,6 +135,11 @@ Nvml with(std::map<std::string, void*> functions) {
     const auto found = functions.find(symbol);
     return found == functions.end() ? nullptr : found->second;
   });
+}
+
+TEST(ThrottleReasons, AreThoseThatAProfileKnows) {
+  std::vector<std::string> known(std::begin(kThrottleReasons), std::end(kThrottleReasons));
+  EXPECT_THAT(throttle_reasons(0x1fc), testing::UnorderedElementsAreArray(known));
 }
 
 TEST(ThrottleReasons, IdleAndApplicationClocksDoNotCount) {
