@@ -126,6 +126,27 @@ void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) 
                       record.name});
 }
 
+/// What a load that lasts did to the rate.
+void find_decay(const Record& record, std::vector<Finding>& findings) {
+  constexpr double kDecay = 0.95, kTolerance = 0.01;
+  if (!record.sustained) return;
+  const Sustained& rates = *record.sustained;
+  const std::string fall = fmt::format("after {} s the rate is {} of the first second's",
+                                       std::ceil(rates.settled_after_seconds), format_share(rates.settled_of_burst));
+  if (rates.settled_of_burst < kDecay) {
+    const std::string explained = rates.explained_by_clock ? fmt::format("the fall of the clock explains {} of that",
+                                                                         format_share(*rates.explained_by_clock))
+                                                           : "the clock is not known";
+    findings.push_back({FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name});
+  }
+  // A clock that rose at a constant rate is no decay.
+  if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
+    findings.push_back({FindingKind::decay_without_clock,
+                        fmt::format("{}, and per clock it is {}", fall, format_share(*rates.rate_per_clock_ratio)),
+                        record.name});
+  }
+}
+
 void find_above_empirical(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
   // A probe sets its own ceiling.
   if (!record.placement || !record.placement->of_empirical || record.raises) return;
@@ -150,7 +171,7 @@ void find_in_record(const Record& record, const Roofline& roofline, std::vector<
   }
   if (!record.measurement) return;
   const Measurement& measurement = *record.measurement;
-  if (!measurement.settled) note(FindingKind::unsettled, "two warm-up windows never agreed within 1 %");
+  if (!measurement.settled && !record.sustained) note(FindingKind::unsettled, "two warm-up windows never agreed within 1 %");
   if (measurement.void_samples) {
     note(FindingKind::gate, fmt::format("{} samples are void: the gate had to open by itself", measurement.void_samples));
   }
@@ -161,6 +182,7 @@ void find_in_record(const Record& record, const Roofline& roofline, std::vector<
   }
   find_slow_clock(record, roofline, findings);
   find_energy_mismatch(record, findings);
+  find_decay(record, findings);
   find_above_empirical(record, roofline, findings);
 }
 

@@ -55,7 +55,9 @@ const Json started_with = read_rate_environment();
 
 }  // namespace
 
-std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+std::string utc_now(double seconds_ago) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr) - static_cast<std::time_t>(seconds_ago)));
+}
 
 std::string host_name() {
   std::array<char, 256> name{};

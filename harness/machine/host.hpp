@@ -9,7 +9,7 @@
 namespace roofmark {
 
 /// ISO 8601 in UTC, to the second.
-std::string utc_now();
+std::string utc_now(double seconds_ago = 0);
 std::string host_name();
 
 /// Name, system, kernel, CPU, cores and memory of the host; `details` has what else affects results (governor, SMT, NUMA,

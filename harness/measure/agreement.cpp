@@ -12,7 +12,8 @@
 
 namespace roofmark {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share,
+                                   settled_of_burst)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
 
@@ -93,15 +94,25 @@ void compare_fingerprints(Team& team, std::optional<Fingerprint>& own) {
   if (own) own->differing_ranks = differing_ranks(all);
 }
 
+RankTimes own_times(const Record& record, const Summary& own) {
+  const Measurement& measured = *record.measurement;
+  RankTimes times{own.median, own.maximum, own.p95, own.p99, measured.clock_hz};
+  if (measured.telemetry) {
+    times.power_watts = measured.telemetry->power_watts;
+    times.throttled_share = measured.telemetry->throttled_share;
+  }
+  if (record.sustained) times.settled_of_burst = record.sustained->settled_of_burst;
+  return times;
+}
+
 std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
-                                                        const Measurement& own_measurement) {
+                                                        const Record& own_record) {
   std::optional<RankTimes> own;
   if (!own_seconds.empty()) {
     std::vector<Sample> samples;
     for (const double seconds : own_seconds) samples.push_back({0, seconds, 0, 0, false});
     const Summary summary = summarize(samples);
-    own = RankTimes{summary.median, summary.maximum, summary.p95, summary.p99, own_measurement.clock_hz, {}};
-    if (own_measurement.telemetry) own->power_watts = own_measurement.telemetry->power_watts;
+    own = own_times(own_record, summary);
   }
   return team.gather(own);
 }

@@ -44,8 +44,11 @@ std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& r
 /// Sets Fingerprint::differing_ranks.
 void compare_fingerprints(Team& team, std::optional<Fingerprint>& own);
 
+/// What a record says of its own rank; `own`: of the rank's own samples.
+RankTimes own_times(const Record& record, const Summary& own);
+
 /// Each rank's statistics of its own samples; absent for ranks that have none.
 std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
-                                                        const Measurement& own_measurement);
+                                                        const Record& own_record);
 
 }  // namespace roofmark

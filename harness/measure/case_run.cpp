@@ -151,6 +151,7 @@ void CaseRun::verify() {
     const Stopwatch watch(run_.wall.verification, run_.settings.clock);
     launch_once(0);
     record_.verification_before = judge(0);
+    if (lasts()) verified_bits_ = hash_outputs(0);
   });
   guarded([&] { take_fingerprint(); });
 }
@@ -186,16 +187,20 @@ void CaseRun::take_fingerprint() {
   if (run_.team.size() > 1) compare_fingerprints(run_.team, record_.fingerprint);
 }
 
-void CaseRun::settle_launches() {
-  const Launch launch = [this](Stream stream, int slot) { prepared_->launch(stream, slot); };
+double CaseRun::settle_launches() {
+  const Launch launch = [this](Stream stream, int slot) {
+    last_slot_ = slot;
+    prepared_->launch(stream, slot);
+  };
+  const int given = lasts() ? 1 : case_.protocol.launches;
   plan_.path = case_.protocol.issue;
   if (prepared_->needs_reset()) plan_.restore = [this](int slot) { prepared_->reset(slot); };
-  plan_.launches = case_.protocol.launches ? case_.protocol.launches : 1;
+  plan_.launches = std::max(given, 1);
   batch_ = run_.device.batch(plan_, launch);
   batch_->run();
   double seconds = batch_->run().device_seconds / plan_.launches;
   // The first launches pay for loading and for idle clocks, so the count settles in two rounds.
-  for (int round = 0; round < 2 && !case_.protocol.launches; ++round) {
+  for (int round = 0; round < 2 && !given; ++round) {
     const int launches = launches_per_sample(run_.team.max({seconds}).front(), run_.settings.effort);
     if (launches != plan_.launches) {
       plan_.launches = launches;
@@ -211,6 +216,7 @@ void CaseRun::settle_launches() {
     measurement.cache_by = "flush";
     batch_ = run_.device.batch(plan_, launch);
   }
+  return seconds;
 }
 
 // Seconds per launch of the last window's samples; `host_seconds` is what each sample costs the budget.
@@ -241,6 +247,7 @@ void CaseRun::warm_up() {
   guarded([&] {
     enter("warming up");
     const Stopwatch watch(run_.wall.warm_up, run_.settings.clock);
+    if (lasts()) return plan_duration();
     const Effort& effort = run_.settings.effort;
     Team& team = run_.team;
     Measurement& measurement = *record_.measurement;
@@ -265,17 +272,19 @@ void CaseRun::warm_up() {
   });
 }
 
-// One block through Google Benchmark: one event pair and one SetIterationTime per sample.
+Timing CaseRun::timed_sample() { return lasts() ? checked_launches() : batch_->run(); }
+
+// A run of samples through Google Benchmark: one event pair and one SetIterationTime per sample.
 std::vector<Timing> CaseRun::timed_samples() {
   std::vector<Timing> timings;
   std::exception_ptr thrown;
-  const int launches = plan_.launches;
+  const int launches = record_.measurement->launches_per_sample;
   benchmark::RegisterBenchmark(record_.name.c_str(),
                                [&](benchmark::State& state) {
                                  while (state.KeepRunningBatch(launches)) {
                                    try {
                                      run_.team.barrier();
-                                     timings.push_back(batch_->run());
+                                     timings.push_back(timed_sample());
                                      state.SetIterationTime(timings.back().device_seconds);
                                    } catch (...) {
                                      thrown = std::current_exception();
@@ -302,12 +311,12 @@ void CaseRun::time_block(int block) {
     Measurement& measurement = *record_.measurement;
     Block around;
     around.before = run_.sampler.read();
-    // The clock falls between blocks and operands may have left the caches: one batch that does not count.
     run_.team.barrier();
-    batch_->run();
+    // The clock falls between blocks and operands may have left the caches: one batch that does not count.
+    if (!lasts()) batch_->run();
     const auto now = run_.device.clock();
     around.span.first = now();
-    const std::vector<Timing> timings = timed_samples();
+    const std::vector<Timing> timings = lasts() ? samples_of_block(block) : timed_samples();
     around.span.second = now();
     around.clock_hz = run_.device.observed_clock_hz();
     around.after = run_.sampler.read();
@@ -335,6 +344,7 @@ void CaseRun::time_block(int block) {
 void CaseRun::verify_again() {
   guarded([&] {
     enter("verifying");
+    if (lasts() && !conclude_duration()) return;
     {
       const Stopwatch watch(run_.wall.verification, run_.settings.clock);
       const int slot = plan_.slots - 1;
@@ -351,7 +361,7 @@ void CaseRun::verify_again() {
     }
     describe_conditions();
     Measurement& measurement = *record_.measurement;
-    if (run_.team.size() > 1) measurement.ranks = gather_rank_times(run_.team, own_seconds_, measurement);
+    if (run_.team.size() > 1) measurement.ranks = gather_rank_times(run_.team, own_seconds_, record_);
   });
 }
 
@@ -385,7 +395,10 @@ void CaseRun::summarize_samples() {
 Record CaseRun::finish() {
   if (prepared_) record_.notes = prepared_->notes();
   if (alive_) summarize_samples();
-  if (record_.status != Status::ok) record_.measurement.reset();  // a wrong or failed case has no number
+  if (record_.status != Status::ok) {  // a wrong or failed case has no number
+    record_.measurement.reset();
+    record_.sustained.reset();
+  }
   batch_.reset();
   return std::move(record_);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/runner.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -62,8 +63,9 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   }
   for (CaseRun& run : runs) run.verify();
   for (CaseRun& run : runs) run.warm_up();
+  const bool gaps = std::none_of(group.cases.begin(), group.cases.end(), [](const Case& c) { return c.protocol.seconds > 0; });
   for (int block = 0; block < state_.settings.effort.blocks; ++block) {
-    if (block > 0) std::this_thread::sleep_for(std::chrono::duration<double>(state_.settings.effort.gap_seconds));
+    if (block > 0 && gaps) std::this_thread::sleep_for(std::chrono::duration<double>(state_.settings.effort.gap_seconds));
     for (CaseRun& run : runs) run.time_block(block);
   }
   for (CaseRun& run : runs) run.verify_again();

@@ -25,6 +25,9 @@ struct Protocol {
   Issue issue = Issue::automatic;
   /// Launches per sample; 0: as many as make a sample of at least 100 us (launches of 100 us and more are sampled singly).
   int launches = 0;
+  /// How long it is measured; 0: as many samples as the interval needs. With a duration there is no warm-up, launches follow
+  /// one another until the time is over, each is timed by itself, and the bits of each are compared with the verified one's.
+  double seconds = 0;
 };
 
 /// The result of a verification. `error` and `bound` are in the units that `detail` names.

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/model/case.hpp"
+#include "harness/model/sustained.hpp"
 #include "harness/model/telemetry_summary.hpp"
 
 namespace roofmark {
@@ -39,9 +41,11 @@ struct Summary {
 /// One rank's own times, in seconds per launch.
 struct RankTimes {
   double median = 0, maximum = 0;
-  std::optional<double> p95, p99;          ///< as in Summary
-  std::optional<double> clock_hz = {};     ///< as in Measurement, of this rank's device
-  std::optional<double> power_watts = {};  ///< as in TelemetrySummary
+  std::optional<double> p95, p99;                                     ///< as in Summary
+  std::optional<double> clock_hz = {};                                ///< as in Measurement, of this rank's device
+  std::optional<double> power_watts = {};                             ///< as in TelemetrySummary
+  std::optional<std::map<std::string, double>> throttled_share = {};  ///< as in TelemetrySummary
+  std::optional<double> settled_of_burst = {};                        ///< as in Sustained
 };
 
 enum class StopReason { interval, budget };
@@ -91,6 +95,7 @@ struct Record {
   Status status = Status::not_run;
   std::string reason;  ///< why it is not ok, or empty
   std::optional<Measurement> measurement;
+  std::optional<Sustained> sustained;  ///< only of ok, of a case with a duration
   std::optional<Placement> placement;  ///< only of ok
   std::optional<Verification> verification_before, verification_after;
   std::optional<Fingerprint> fingerprint;

@@ -26,7 +26,7 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
   const std::vector<Record>& records = run.records;
   for (const std::string& part :
        {ceilings_table(analysis.roofline), communication_tables(records, conclusions.communication, ranks, style),
-        records_table(records, style), comparisons_table(analysis.comparisons, style),
+        records_table(records, style), sustained_table(records, style), comparisons_table(analysis.comparisons, style),
         roofline_plot(analysis.roofline, records, style), findings_text(conclusions.findings, style)}) {
     if (!part.empty()) text += part + "\n";
   }

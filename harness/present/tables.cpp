@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -199,6 +200,29 @@ std::string records_table(const std::vector<Record>& records, const TerminalStyl
   for (const Record& record : records) {
     if (record.status != Status::ok || record.pass == 2 || record.message) continue;
     add_line(tables, record.family, columns, {words_of(record.name), values_of(record)});
+  }
+  return to_text(tables, style);
+}
+
+std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style) {
+  const Row columns = {"burst", "settled",       "after",     "settled/burst", "clock",        "settled clock",
+                       "power", "settled power", "per clock", "explained",     "bytes checked"};
+  const auto clock = [](std::optional<double> hz) { return hz ? fmt::format("{:.0f} MHz", *hz / 1e6) : "-"; };
+  const auto power = [](std::optional<double> watts) { return watts ? fmt::format("{:.0f} W", *watts) : "-"; };
+  std::vector<Table> tables;
+  for (const Record& record : records) {
+    if (!record.sustained) continue;
+    const Sustained& rates = *record.sustained;
+    // A case's first demand is what it is measured for.
+    const Demand& demand = record.work.phases.front().front();
+    const auto rate = [&](double launches) { return format_rate(launches * demand.amount, demand.resource.unit); };
+    add_line(
+        tables, "rate of a load that lasts: the first second (burst) and the last quarter (settled)", columns,
+        {words_of(record.name),
+         {rate(rates.burst_rate), rate(rates.settled_rate), fmt::format("{:.0f} s", std::ceil(rates.settled_after_seconds)),
+          format_share(rates.settled_of_burst), clock(rates.burst_clock_hz), clock(rates.settled_clock_hz),
+          power(rates.burst_power_watts), power(rates.settled_power_watts), format_share(rates.rate_per_clock_ratio),
+          format_share(rates.explained_by_clock), format_share(rates.share_checked)}});
   }
   return to_text(tables, style);
 }

@@ -17,6 +17,8 @@ std::string ceilings_table(const Roofline& roofline);
 /// A table per family and set of keys, with what is constant above it, in the order of the records; those with a message have
 /// tables of their own.
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style);
+/// What a load that lasts did to the rate of each case with a duration.
+std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style);
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, const TerminalStyle& style);
 
 }  // namespace roofmark

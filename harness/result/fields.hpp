@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,7 @@ inline void put(Json& json, const char* key, double value) {
   if (std::isfinite(value)) json[key] = value;
 }
 inline void put(Json& json, const char* key, int value) { json[key] = value; }
+inline void put(Json& json, const char* key, std::int64_t value) { json[key] = value; }
 inline void put(Json& json, const char* key, const std::string& value) {
   if (!value.empty()) json[key] = value;
 }
@@ -26,6 +28,10 @@ void put(Json& json, const char* key, const std::optional<T>& value) {
 template <class T>
 void get(const Json& json, const char* key, std::optional<T>& value) {
   if (json.contains(key)) value = json.at(key).get<T>();
+}
+template <class T>
+void get(const Json& json, const char* key, T& value) {
+  value = json.at(key).get<T>();
 }
 inline void get(const Json& json, const char* key, std::string& value) {
   if (json.contains(key)) value = json.at(key).get<std::string>();

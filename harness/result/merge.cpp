@@ -66,9 +66,7 @@ std::vector<std::optional<RankTimes>> times_of(const Parts& parts) {
   std::vector<std::optional<RankTimes>> times(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i] || parts[i]->status != Status::ok) continue;
-    const Measurement& own = *parts[i]->measurement;
-    times[i] = RankTimes{own.summary.median, own.summary.maximum, own.summary.p95, own.summary.p99, own.clock_hz};
-    if (own.telemetry) times[i]->power_watts = own.telemetry->power_watts;
+    times[i] = own_times(*parts[i], parts[i]->measurement->summary);
   }
   return times;
 }

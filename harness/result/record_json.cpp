@@ -26,6 +26,24 @@ void visit_percentiles(Of& summary, const Field& field) {
   field("cv", summary.cv);
 }
 
+/// `Of` is Sustained, const when it is written.
+template <class Of, class Field>
+void visit_sustained(Of& sustained, const Field& field) {
+  field("burst_rate", sustained.burst_rate);
+  field("settled_rate", sustained.settled_rate);
+  field("settled_after_seconds", sustained.settled_after_seconds);
+  field("settled_of_burst", sustained.settled_of_burst);
+  field("burst_clock_hz", sustained.burst_clock_hz);
+  field("settled_clock_hz", sustained.settled_clock_hz);
+  field("burst_power_watts", sustained.burst_power_watts);
+  field("settled_power_watts", sustained.settled_power_watts);
+  field("rate_per_clock_ratio", sustained.rate_per_clock_ratio);
+  field("explained_by_clock", sustained.explained_by_clock);
+  field("launches_checked", sustained.launches_checked);
+  field("share_checked", sustained.share_checked);
+  field("checking_share_of_time", sustained.checking_share_of_time);
+}
+
 Json to_json(const Measurement& m) {
   Json json;
   json["median"] = m.summary.median;
@@ -56,6 +74,8 @@ Json to_json(const Measurement& m) {
       put(entry, "p99", times->p99);
       put(entry, "clock_hz", times->clock_hz);
       put(entry, "power_watts", times->power_watts);
+      if (times->throttled_share) entry["throttled_share"] = *times->throttled_share;
+      put(entry, "settled_of_burst", times->settled_of_burst);
     }
   }
   Json::array_t start, seconds, host_seconds, block_of, throttled;
@@ -110,11 +130,13 @@ Measurement measurement_from_json(const Json& json) {
       m.ranks.emplace_back();
       continue;
     }
-    RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}, {}, {}};
+    RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}};
     get(entry, "p95", times.p95);
     get(entry, "p99", times.p99);
     get(entry, "clock_hz", times.clock_hz);
     get(entry, "power_watts", times.power_watts);
+    get(entry, "throttled_share", times.throttled_share);
+    get(entry, "settled_of_burst", times.settled_of_burst);
     m.ranks.emplace_back(times);
   }
   const Json& samples = json.at("samples");
@@ -254,6 +276,7 @@ Json to_json(const Record& record) {
       put(json["measurement"]["telemetry"], "flops_per_joule", flops / *telemetry->joules_per_launch);
     }
   }
+  if (record.sustained) visit_sustained(*record.sustained, put_into(json["sustained"]));
   if (record.placement) json["placement"] = to_json(*record.placement);
   if (record.verification_before || record.verification_after) {
     Json& verification = json["verification"] = Json::object();
@@ -291,6 +314,7 @@ Record record_from_json(const Json& json) {
   record.memory_bytes = json.at("memory_bytes").get<std::size_t>();
   for (const auto& [key, value] : json.at("notes").items()) record.notes.emplace_back(key, value.get<std::string>());
   if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));
+  if (json.contains("sustained")) visit_sustained(record.sustained.emplace(), get_from(json.at("sustained")));
   if (json.contains("verification")) {
     const Json& verification = json.at("verification");
     if (verification.contains("before")) record.verification_before = verification_from_json(verification.at("before"));

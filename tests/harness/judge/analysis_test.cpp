@@ -37,6 +37,41 @@ TEST(Analysis, TheBestProbeOfEachPassIsTheCeiling) {
   EXPECT_FALSE(has(analysis.findings, FindingKind::drift));
 }
 
+std::vector<std::string> decays(double settled_of_burst, std::optional<double> per_clock, std::optional<double> explained) {
+  Record record = ok_record("sustained", "gemm", bytes(1e9), 1e-3);
+  Sustained& rates = record.sustained.emplace();
+  rates.settled_after_seconds = 12.3;
+  rates.settled_of_burst = settled_of_burst;
+  rates.rate_per_clock_ratio = per_clock;
+  rates.explained_by_clock = explained;
+  std::vector<Record> records = {record};
+  std::vector<std::string> found;
+  for (const Finding& finding : analyze({}, records, {}).findings) {
+    found.push_back(std::string(type_of(finding.kind).id) + ": " + finding.text);
+  }
+  return found;
+}
+
+TEST(Analysis, ADecaySaysHowMuchTheClockExplains) {
+  using testing::ElementsAre, testing::IsEmpty;
+  EXPECT_THAT(decays(0.96, 1, 1), IsEmpty());
+  EXPECT_THAT(
+      decays(0.8, 1, 1),
+      ElementsAre(
+          "decay: after 13 s the rate is 80.0 % of the first second's; the fall of the clock explains 100.0 % of that"));
+  EXPECT_THAT(decays(0.8, std::nullopt, std::nullopt),
+              ElementsAre("decay: after 13 s the rate is 80.0 % of the first second's; the clock is not known"));
+}
+
+// As that of a CPU one of whose cores another program takes.
+TEST(Analysis, ADecayAtAConstantClockIsNotAscribedToIt) {
+  EXPECT_THAT(decays(0.6, 0.6, 0),
+              testing::ElementsAre(
+                  "decay: after 13 s the rate is 60.0 % of the first second's; the fall of the clock explains 0.0 % of that",
+                  "decay_without_clock: after 13 s the rate is 60.0 % of the first second's, and per clock it is 60.0 %"));
+  EXPECT_THAT(decays(1.0, 0.9, std::nullopt), testing::IsEmpty()) << "the clock rose, the rate held";
+}
+
 TEST(Analysis, DriftOfTheCeilingsIsAFinding) {
   std::vector<Record> records = {probe(1e-3, 1), probe(1.03e-3, 2)};
   EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::drift));

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "harness/machine/host.hpp"
+#include "harness/measure/case_run.hpp"
+
+namespace roofmark {
+
+namespace {
+
+constexpr double kRunSeconds = 1;  // what Google Benchmark gets at a time
+constexpr double kMostLaunches = 1 << 16;
+
+}  // namespace
+
+// The first second has to show what the device gives before it is hot, so nothing is warmed up.
+void CaseRun::plan_duration() {
+  const double started = run_.settings.clock(), duration = case_.protocol.seconds;
+  const double seconds = std::max(run_.team.max({settle_launches()}).front(), 1e-9);
+  // The last launch must have the verified bits, since all later ones are compared with its own.
+  const std::optional<std::string> bits = hash_outputs(last_slot_);
+  if (record_.fingerprint && record_.fingerprint->deterministic && bits != verified_bits_) {
+    record_.status = Status::wrong;
+    record_.reason = fmt::format("before the timed launches, on {}: other bits than the verified launch's", device_in_words());
+    return;
+  }
+  blocks_ = run_.settings.effort.blocks;
+  const double launches = std::clamp(std::min(kRunSeconds, duration / blocks_) / seconds, 1.0, kMostLaunches);
+  const double per_sample = std::ceil(duration / seconds / run_.settings.effort.max_samples);
+  const int launches_per_sample = static_cast<int>(run_.team.decide(std::llround(std::clamp(per_sample, 1.0, launches))));
+  samples_per_block_ = static_cast<int>(run_.team.decide(std::llround(std::max(1.0, launches / launches_per_sample))));
+  if (record_.fingerprint && record_.fingerprint->deterministic) {
+    check_ = std::make_unique<LaunchCheck>(run_.device, *prepared_, seconds,
+                                           static_cast<std::size_t>(samples_per_block_) * launches_per_sample);
+  }
+  Measurement& measurement = *record_.measurement;
+  measurement.stopped_by = StopReason::budget;
+  measurement.launches_per_sample = launches_per_sample;
+  measurement.path = batch_->path();
+  measurement.warm_up_seconds = run_.settings.clock() - started;
+}
+
+std::string CaseRun::device_in_words() const {
+  const DeviceInfo& info = run_.device.info();
+  const std::string uuid = info.details.is_object() ? info.details.value("uuid", "") : "";
+  return fmt::format("{} ({}{}{})", info.id, info.name, uuid.empty() ? "" : ", ", uuid);
+}
+
+// Each launch is timed, then its output is hashed: the hash lies between two timed launches.
+Timing CaseRun::checked_launches() {
+  Timing all;
+  for (int i = 0; i < record_.measurement->launches_per_sample; ++i) {
+    const Timing one = batch_->run();
+    starts_.push_back(one.start_seconds);
+    if (!first_start_) first_start_ = one.start_seconds;
+    if (i == 0) all.start_seconds = one.start_seconds;
+    all.device_seconds += one.device_seconds;
+    all.host_seconds += one.host_seconds;
+    all.valid = all.valid && one.valid;
+    if (check_) check_->check(last_slot_);
+  }
+  return all;
+}
+
+std::vector<Timing> CaseRun::samples_of_block(int block) {
+  const auto& clock = run_.settings.clock;
+  if (block == 0) begin_ = clock();
+  const double end = begin_ + case_.protocol.seconds * (block + 1) / blocks_;
+  std::vector<Timing> timings;
+  do {
+    enter("timing");
+    const std::vector<Timing> more = timed_samples();
+    timings.insert(timings.end(), more.begin(), more.end());
+    compare_launches();
+  } while (run_.team.decide(clock() < end));
+  return timings;
+}
+
+void CaseRun::compare_launches() {
+  if (!check_) return;
+  const auto first = check_->launches() - static_cast<std::int64_t>(starts_.size());
+  for (const std::size_t launch : check_->differing()) {
+    if (differing_launches_++ > 0) continue;
+    const double start = starts_.at(launch);
+    first_differing_ = fmt::format("launch {} on {} at {}, {:.3f} s after the first", first + std::int64_t(launch) + 1,
+                                   device_in_words(), utc_now(run_.device.clock()() - start), start - *first_start_);
+  }
+  starts_.clear();
+}
+
+bool CaseRun::conclude_duration() {
+  Measurement& measurement = *record_.measurement;
+  if (differing_launches_ > 0) {
+    record_.status = Status::wrong;
+    record_.reason = fmt::format("wrong result: {} of {} launches gave other bits than the verified launch; the first is {}",
+                                 differing_launches_, check_->launches(), first_differing_);
+    return false;
+  }
+  if (measurement.samples.empty()) return true;
+  const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
+  record_.sustained = summarize_sustained(measurement.samples, run_.sampler.around({begin, end}));
+  measurement.settled = record_.sustained->settled_after_seconds < end - begin;
+  if (check_) {
+    record_.sustained->launches_checked = check_->launches();
+    record_.sustained->share_checked = check_->share_checked();
+    record_.sustained->checking_share_of_time = check_->seconds() / (end - begin);
+  }
+  return true;
+}
+
+}  // namespace roofmark

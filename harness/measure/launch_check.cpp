@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/launch_check.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace roofmark {
+
+namespace {
+
+constexpr double kShareOfTime = 0.03;
+constexpr std::size_t kAlignment = 256, kLeastWindow = 4096;
+
+const void* address(const Output& output, std::size_t offset) { return static_cast<const std::byte*>(output.data) + offset; }
+
+std::size_t bytes_of(const Output& output) { return output.count * size_of(output.type); }
+
+}  // namespace
+
+LaunchCheck::LaunchCheck(Device& device, Prepared& prepared, double seconds_per_launch, std::size_t most_launches)
+    : device_(device), prepared_(prepared) {
+  for (const Output& output : prepared_.outputs(0)) output_bytes_ += bytes_of(output);
+  if (output_bytes_ == 0) return;
+  const double affordable = kShareOfTime / (1 - kShareOfTime) * seconds_per_launch * measured_rate();
+  const auto window = static_cast<std::size_t>(std::min(affordable, static_cast<double>(output_bytes_)));
+  divide(window >= output_bytes_ ? window : std::max(window / kAlignment * kAlignment, kLeastWindow));
+  results_ = device_.allocate(most_launches * parts_ * sizeof(std::uint64_t));
+  batch_ = device_.batch({}, [this](Stream stream, int) { enqueue(stream); });
+}
+
+/// Bytes per second that the device hashes, from a part of the first output.
+double LaunchCheck::measured_rate() {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  const Output output = prepared_.outputs(0).front();
+  const std::size_t bytes = std::min(bytes_of(output), kMost);
+  const Memory result = device_.allocate(sizeof(std::uint64_t));
+  const auto batch = device_.batch({}, [&](Stream stream, int) {
+    device_.enqueue_hash(stream, output.data, bytes, static_cast<std::uint64_t*>(result.get()));
+  });
+  batch->run();
+  return static_cast<double>(bytes) / std::max(batch->run().device_seconds, 1e-9);
+}
+
+/// Cuts the outputs, one behind the other, into windows.
+void LaunchCheck::divide(std::size_t window_bytes) {
+  const std::vector<Output> outputs = prepared_.outputs(0);
+  std::size_t room = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (std::size_t offset = 0; offset < bytes_of(outputs[i]);) {
+      if (room == 0) {
+        windows_.emplace_back();
+        room = window_bytes;
+      }
+      const std::size_t bytes = std::min(room, bytes_of(outputs[i]) - offset);
+      windows_.back().push_back({i, offset, bytes, device_.hash(address(outputs[i], offset), bytes)});
+      parts_ = std::max(parts_, windows_.back().size());
+      offset += bytes;
+      room -= bytes;
+    }
+  }
+}
+
+void LaunchCheck::enqueue(Stream stream) {
+  const std::vector<Output> outputs = prepared_.outputs(slot_);
+  auto* result = static_cast<std::uint64_t*>(results_.get()) + pending_ * parts_;
+  for (const Part& part : windows_[static_cast<std::size_t>(launches_) % windows_.size()]) {
+    device_.enqueue_hash(stream, address(outputs[part.output], part.offset), part.bytes, result++);
+  }
+}
+
+void LaunchCheck::check(int slot) {
+  if (!batch_) return;
+  slot_ = slot;
+  seconds_ += batch_->run().device_seconds;
+  for (const Part& part : windows_[static_cast<std::size_t>(launches_) % windows_.size()]) {
+    hashed_bytes_ += static_cast<double>(part.bytes);
+  }
+  ++launches_;
+  ++pending_;
+}
+
+std::vector<std::size_t> LaunchCheck::differing() {
+  std::vector<std::size_t> found;
+  std::vector<std::uint64_t> hashes(pending_ * parts_);
+  if (hashes.empty()) return found;
+  device_.to_host(hashes.data(), results_.get(), hashes.size() * sizeof(std::uint64_t));
+  const auto first = static_cast<std::size_t>(launches_) - pending_;
+  for (std::size_t launch = 0; launch < pending_; ++launch) {
+    const Window& window = windows_[(first + launch) % windows_.size()];
+    const auto* const got = &hashes[launch * parts_];
+    if (!std::equal(window.begin(), window.end(), got,
+                    [](const Part& part, std::uint64_t hash) { return part.hash == hash; })) {
+      found.push_back(launch);
+    }
+  }
+  pending_ = 0;
+  return found;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace roofmark {
+
+struct Reading;
+struct Sample;
+
+/// What a load that lasts does to a rate. Rates are launches per second, each the inverse of a median time.
+struct Sustained {
+  double burst_rate = 0;             ///< over the first second; over the first quarter of what lasts less than four seconds
+  double settled_rate = 0;           ///< over the last quarter
+  double settled_after_seconds = 0;  ///< from then on each second's rate is within 1 % of the settled rate
+  double settled_of_burst = 0;
+  // Over the same times, from the telemetry; absent where there is none.
+  std::optional<double> burst_clock_hz, settled_clock_hz;  ///< SM (core) clock
+  std::optional<double> burst_power_watts, settled_power_watts;
+  std::optional<double> rate_per_clock_ratio;  ///< settled rate / settled clock, over burst rate / burst clock
+  /// ln(settled clock / burst clock) / ln(settled_of_burst): 1 where the rate fell as the clock did, 0 where the clock held.
+  /// Absent where the rate fell by less than 1 %.
+  std::optional<double> explained_by_clock;
+
+  std::int64_t launches_checked = 0;  ///< launches whose outputs' bits were compared with those of the verified launch
+  double share_checked = 0;           ///< bytes compared / bytes that the launches wrote
+  double checking_share_of_time = 0;
+};
+
+/// All but what was checked. Needs at least one sample; the readings are those around the samples.
+Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vector<Reading>& readings);
+
+}  // namespace roofmark

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "harness/measure/launch_check.hpp"
+#include "harness/measure/runner.hpp"
+#include "tests/harness/fake_measure.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Cases with a duration, by the clock of a fake device.
+class Duration : public testing::Test {
+ protected:
+  static Case make_case(double seconds) {
+    Case c = fake_case([](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); });
+    c.protocol.seconds = seconds;
+    c.protocol.cache = Cache::warm;
+    c.work = {{{{resource::dram, 50}}}};
+    return c;
+  }
+  Record measure(double seconds) {
+    return Runner(device, team, settings_for(device)).run({{make_case(seconds)}, {}}, 1).front();
+  }
+
+  FakeDevice device;
+  SoloTeam team;
+};
+
+TEST_F(Duration, LaunchesFollowOneAnotherUntilTheTimeIsOver) {
+  const Record record = measure(10);
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  const Measurement& measurement = *record.measurement;
+  EXPECT_EQ(measurement.launches_per_sample, 1);
+  ASSERT_EQ(measurement.blocks.size(), 5u);
+  const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
+  EXPECT_NEAR(end - begin, 10, 1);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const Span& span = measurement.blocks[i].span;
+    EXPECT_NEAR(span.second - span.first, 2, 0.7);
+    if (i == 0) continue;
+    EXPECT_DOUBLE_EQ(span.first, measurement.blocks[i - 1].span.second) << "a gap";
+  }
+  EXPECT_TRUE(measurement.summary.interval_low);
+  EXPECT_EQ(measurement.stopped_by, StopReason::budget);
+  ASSERT_TRUE(record.sustained);
+  EXPECT_EQ(record.sustained->launches_checked, static_cast<std::int64_t>(measurement.samples.size()));
+  EXPECT_EQ(record.sustained->share_checked, 1);
+  // Each launch takes 1 ms, and two times 10 us of the host; the hash of 4 bytes takes 4 us.
+  EXPECT_NEAR(record.sustained->checking_share_of_time, 4e-6 / 1024e-6, 1e-4);
+}
+
+TEST_F(Duration, WithoutOneThereAreNoSustainedRates) { EXPECT_FALSE(measure(0).sustained); }
+
+TEST_F(Duration, ThereIsNoWarmUpThatHidesTheBurst) {
+  device.seconds = [this](int) { return device.now < 2 ? 1e-3 : 2e-3; };
+  const Record record = measure(10);
+  EXPECT_LT(record.measurement->samples.front().start_seconds, 0.1);
+  EXPECT_NEAR(record.sustained->burst_rate, 1000, 1);
+  EXPECT_NEAR(record.sustained->settled_of_burst, 0.5, 1e-6);
+  EXPECT_NEAR(record.sustained->settled_after_seconds, 2, 0.1);
+}
+
+TEST_F(Duration, OneOtherBitInAHundredThousandLaunchesIsFoundAndNamed) {
+  int hashes = 0;
+  device.hash_value = [&] { return ++hashes == 77'777 ? 3u : 1u; };
+  device.device.details = {{"uuid", "GPU-7"}};
+  const Record record = measure(100);
+  EXPECT_GT(hashes, 90'000);
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_FALSE(record.measurement);
+  EXPECT_FALSE(record.sustained);
+  EXPECT_THAT(record.reason, HasSubstr("wrong result: 1 of "));
+  EXPECT_THAT(record.reason, HasSubstr(" on cpu (fake, GPU-7) at "));
+  // A few hashes come before the timed launches; 77,777 launches of 1.024 ms take 79.6 s.
+  EXPECT_THAT(record.reason, testing::ContainsRegex("the first is launch 777[67][0-9] .*, 79\\.[67][0-9]* s after the first"));
+  EXPECT_GE(device.now, 100) << "the case did not go on to its end";
+}
+
+TEST_F(Duration, ALongOneKeepsNoMoreSamplesThanAnyCase) {
+  const Record record = measure(100);
+  EXPECT_GT(record.measurement->launches_per_sample, 1);
+  EXPECT_LE(record.measurement->samples.size(), 20'100u);
+  EXPECT_NEAR(record.measurement->summary.median, 1e-3, 1e-9);
+  EXPECT_EQ(record.sustained->launches_checked,
+            static_cast<std::int64_t>(record.measurement->samples.size()) * record.measurement->launches_per_sample);
+}
+
+TEST_F(Duration, LaunchesThatDifferAnywayAreNotChecked) {
+  device.hash_value = [bits = std::uint64_t{0}]() mutable { return ++bits; };
+  const Record record = measure(2);
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_FALSE(record.fingerprint->deterministic);
+  EXPECT_EQ(record.sustained->launches_checked, 0);
+}
+
+TEST_F(Duration, TheBitsComparedAreThoseThatWereVerified) {
+  device.hash_value = [hashes = 0]() mutable { return ++hashes == 1 ? 3u : 1u; };
+  const Record record = measure(2);
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_THAT(record.reason, HasSubstr("before the timed launches, on cpu (fake): other bits"));
+}
+
+TEST_F(Duration, AResultThatIsWrongInTheEndHasNoRates) {
+  Case c = make_case(1);
+  c.prepare = [](const roofmark::Setup&) {
+    auto prepared = std::make_unique<FakePrepared>();
+    prepared->on_verify = [calls = 0](int) mutable { return Verification::within(++calls > 1 ? 2 : 0, 1, "u"); };
+    prepared->outputs_all = false;
+    return prepared;
+  };
+  const Record record = Runner(device, team, settings_for(device)).run({{c}, {}}, 1).front();
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_FALSE(record.measurement || record.sustained);
+}
+
+TEST_F(Duration, AStickyErrorEndsTheCaseAndTheRest) {
+  device.seconds = [](int launch) {
+    if (launch == 500) throw DeviceError("lost", true);
+    return 1e-3;
+  };
+  Runner runner(device, team, settings_for(device));
+  EXPECT_EQ(runner.run({{make_case(2)}, {}}, 1).front().status, Status::failed);
+  EXPECT_EQ(runner.run({{make_case(2)}, {}}, 1).front().status, Status::not_run);
+}
+
+TEST_F(Duration, AnInterruptEndsIt) {
+  std::atomic<bool> stop{false};
+  SoloTeam stopped(&stop);
+  Runner runner(device, stopped, settings_for(device));
+  runner.on_stage([&](const std::string&, std::string_view stage) { stop = stage == "timing" && device.now > 3; });
+  EXPECT_THROW(runner.run({{make_case(10)}, {}}, 1), Interrupted);
+}
+
+/// Two outputs in host memory, whose bytes are hashed for real.
+class TwoOutputs final : public Prepared {
+ public:
+  std::vector<unsigned char> first = std::vector<unsigned char>(20'000, 1), second = std::vector<unsigned char>(10'000, 2);
+  void launch(Stream, int) override {}
+  Verification verify(int) override { return Verification::nothing("a test"); }
+  std::vector<Output> outputs(int) override {
+    return {{first.data(), DataType::int8, first.size()}, {second.data(), DataType::int8, second.size()}};
+  }
+};
+
+/// A device that hashes 100 MB/s.
+class Windows : public testing::Test {
+ protected:
+  Windows() {
+    device.hash_seconds_per_byte = 1e-8;
+    device.hashes_bytes = true;
+  }
+  FakeDevice device;
+  TwoOutputs outputs;
+};
+
+TEST_F(Windows, WhereAllIsHashedWithinThreePercentEachLaunchIsCheckedWhole) {
+  LaunchCheck check(device, outputs, 0.02, 10);
+  check.check(0);
+  outputs.second[9'999] ^= 1;
+  check.check(0);
+  outputs.second[9'999] ^= 1;
+  check.check(0);
+  EXPECT_THAT(check.differing(), ElementsAre(1));
+  EXPECT_THAT(check.differing(), ElementsAre());
+  EXPECT_EQ(check.launches(), 3);
+  EXPECT_DOUBLE_EQ(check.share_checked(), 1);
+  EXPECT_NEAR(check.seconds(), 3 * 3e-4, 1e-9);
+}
+
+// 3 % of 5 ms hash about 15 kB: the 30 kB take two launches, and the second window begins in the first output.
+TEST_F(Windows, ElseTheWindowMovesOverAllOutputs) {
+  LaunchCheck check(device, outputs, 0.005, 10);
+  for (const auto& [output, byte, found] : {std::tuple(&outputs.first, 0, 0u),
+                                            {&outputs.first, 19'999, 1u},
+                                            {&outputs.second, 0, 1u},
+                                            {&outputs.second, 9'999, 1u}}) {
+    unsigned char& flipped = output->at(static_cast<std::size_t>(byte));
+    flipped ^= 0x80;
+    check.check(0);
+    check.check(0);
+    flipped ^= 0x80;
+    check.check(0);
+    check.check(0);
+    EXPECT_THAT(check.differing(), ElementsAre(found)) << byte;
+  }
+  EXPECT_NEAR(check.share_checked(), 0.5, 0.001);
+  EXPECT_LE(check.seconds() / (16 * 0.005), 0.031);
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/sustained.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+namespace {
+
+/// Launches without a pause from second 5 on, each as long as the rate at its start says.
+std::vector<Sample> launches(double seconds, const std::function<double(double)>& rate) {
+  std::vector<Sample> samples;
+  for (double at = 0; at < seconds;) {
+    const double took = 1 / rate(at);
+    samples.push_back({5 + at, took, 0, 0, false});
+    at += took;
+  }
+  return samples;
+}
+
+std::vector<Reading> readings(double seconds, const std::function<double(double)>& clock_hz) {
+  std::vector<Reading> all;
+  for (double at = 0; at <= seconds; at += 0.05) {
+    Telemetry state;
+    state.sm_clock_hz = clock_hz(at);
+    state.power_watts = 400 + 10 * at;
+    all.push_back({5 + at, state});
+  }
+  return all;
+}
+
+/// 1000 until `from`, then down to `to` of it within a second.
+double falling(double at, double from, double to) {
+  return 1000 * (at < from ? 1 : at > from + 1 ? to : 1 - (1 - to) * (at - from));
+}
+
+TEST(Sustained, AConstantRateSettlesAtOnce) {
+  const Sustained found = summarize_sustained(launches(20, [](double) { return 500; }), {});
+  EXPECT_NEAR(found.burst_rate, 500, 1e-9);
+  EXPECT_NEAR(found.settled_rate, 500, 1e-9);
+  EXPECT_EQ(found.settled_after_seconds, 0);
+  EXPECT_NEAR(found.settled_of_burst, 1, 1e-12);
+  EXPECT_FALSE(found.burst_clock_hz || found.burst_power_watts || found.rate_per_clock_ratio || found.explained_by_clock);
+}
+
+TEST(Sustained, ADecayThatFollowsTheClockIsExplainedByIt) {
+  const auto curve = [](double at) { return falling(at, 6, 0.8); };
+  const Sustained found = summarize_sustained(launches(40, curve), readings(40, [&](double at) { return 1e6 * curve(at); }));
+  EXPECT_NEAR(found.burst_rate, 1000, 1e-6);
+  EXPECT_NEAR(found.settled_of_burst, 0.8, 1e-9);
+  EXPECT_EQ(found.settled_after_seconds, 7);
+  EXPECT_NEAR(*found.burst_clock_hz, 1e9, 1);
+  EXPECT_NEAR(*found.settled_clock_hz, 0.8e9, 1);
+  EXPECT_NEAR(*found.burst_power_watts, 405, 0.1);
+  EXPECT_NEAR(*found.settled_power_watts, 750, 1);
+  EXPECT_NEAR(*found.rate_per_clock_ratio, 1, 1e-6);
+  EXPECT_NEAR(*found.explained_by_clock, 1, 1e-6);
+}
+
+TEST(Sustained, ADecayAtAConstantClockIsNotExplainedByIt) {
+  const Sustained found = summarize_sustained(launches(40, [](double at) { return falling(at, 2, 0.9); }),
+                                              readings(40, [](double) { return 1.5e9; }));
+  EXPECT_NEAR(*found.rate_per_clock_ratio, 0.9, 1e-6);
+  EXPECT_NEAR(*found.explained_by_clock, 0, 1e-6);
+}
+
+TEST(Sustained, HalfOfADecayIsTheClocks) {
+  const auto half = [](double at) { return 1e6 * std::sqrt(falling(at, 2, 0.81) * 1000); };
+  const Sustained found = summarize_sustained(launches(40, [](double at) { return falling(at, 2, 0.81); }), readings(40, half));
+  EXPECT_NEAR(*found.explained_by_clock, 0.5, 1e-3);
+  EXPECT_NEAR(*found.rate_per_clock_ratio, 0.9, 1e-3);
+}
+
+TEST(Sustained, ARateThatHeldNeedsNoExplanation) {
+  const Sustained found =
+      summarize_sustained(launches(20, [](double) { return 500; }), readings(20, [](double at) { return 1e9 + 1e6 * at; }));
+  EXPECT_FALSE(found.explained_by_clock);
+  EXPECT_LT(*found.rate_per_clock_ratio, 1);
+}
+
+TEST(Sustained, ARateThatNeverSettlesTakesTheWholeTime) {
+  const Sustained found = summarize_sustained(launches(20, [](double at) { return 1000 - 30 * at; }), {});
+  EXPECT_NEAR(found.settled_after_seconds, 20, 0.01);
+}
+
+TEST(Sustained, OutliersMoveNothing) {
+  std::vector<Sample> samples = launches(20, [](double) { return 500; });
+  for (std::size_t i = 0; i < samples.size(); i += 10) samples[i].seconds *= 3;
+  const Sustained found = summarize_sustained(samples, {});
+  EXPECT_NEAR(found.settled_of_burst, 1, 1e-12);
+  EXPECT_EQ(found.settled_after_seconds, 0);
+}
+
+TEST(Sustained, WhatIsShorterThanFourSecondsIsSplitInQuarters) {
+  const Sustained found = summarize_sustained(launches(2, [](double at) { return at < 0.5 ? 100 : 50; }), {});
+  EXPECT_NEAR(found.settled_of_burst, 0.5, 1e-9);
+  EXPECT_NEAR(found.settled_after_seconds, 0.5, 0.02);
+}
+
+TEST(Sustained, OneLaunchIsItsOwnBurst) {
+  const Sustained found = summarize_sustained({{0, 30, 0, 0, false}}, {});
+  EXPECT_EQ(found.settled_of_burst, 1);
+  EXPECT_THROW(summarize_sustained({}, {}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace roofmark
