@@ -93,7 +93,9 @@ std::vector<Group> all_reduce_of_process(const Listing& listing) {
     }
   };
   const auto every = [&](std::size_t factor) { return sweep(listing, 16 * kGi, factor); };
-  if (listing.suite == SuiteName::quick) {
+  if (listing.suite == SuiteName::smoke) {
+    add(DataType::fp32, Reduction::sum, false, {64 * kMi});
+  } else if (listing.suite == SuiteName::quick) {
     add(DataType::fp32, Reduction::sum, false, {8, kKi, 32 * kKi, kMi, 16 * kMi, 128 * kMi, 512 * kMi, kGi});
   } else if (listing.suite == SuiteName::baseline) {
     for (const DataType type : {DataType::fp32, DataType::bf16}) add(type, Reduction::sum, false, every(4));
@@ -108,7 +110,7 @@ std::vector<Group> all_reduce_of_process(const Listing& listing) {
 }  // namespace
 
 std::vector<Group> collectives(const Listing& listing) {
-  if (!listing.fabric) return {};
+  if (!listing.fabric || listing.suite == SuiteName::sustained) return {};
   if (listing.suite == SuiteName::contract) return contract(listing);
   const Fabric& fabric = *listing.fabric;
   if (fabric.local) return all_reduce_of_process(listing);
@@ -120,6 +122,10 @@ std::vector<Group> collectives(const Listing& listing) {
     Point made{op, type, Reduction::sum, bytes, false, world, {}, {}, {}, -1};
     return made;
   };
+  if (listing.suite == SuiteName::smoke) {
+    list.add(point(Collective::all_reduce, DataType::fp32, gpu ? 64 * kMi : 4 * kMi));
+    return list.take();
+  }
   if (listing.suite == SuiteName::quick) {
     for (const std::size_t bytes :
          gpu ? std::vector<std::size_t>{8, kKi, 32 * kKi, 256 * kKi, 4 * kMi, 64 * kMi, 512 * kMi, 4 * kGi}

@@ -104,11 +104,6 @@ class PreparedGemm final : public Prepared {
   std::optional<ProductCheck> check_;
 };
 
-bool has_fp64_tensor_cores(const DeviceInfo& device) {
-  const int capability = device.compute_capability;
-  return capability == 80 || capability == 90 || capability == 100;
-}
-
 /// The pipe that executes the 2 m n k operations.
 Resource pipe(const DeviceInfo& device, DataType type) {
   switch (type) {
@@ -317,6 +312,18 @@ void list_cpu(CaseList& list) {
   }
 }
 
+void list_smoke(CaseList& list) {
+  const bool gpu = list.on_gpu();
+  // On a CPU with a large cache the copies that keep it cold would take longer than all else.
+  Listing warm = list.listing();
+  if (!gpu) warm.cache = warm.cache.value_or(Cache::warm);
+  for (DataType type : gpu ? std::vector{DataType::bf16, DataType::fp8, DataType::tf32, DataType::fp64}
+                           : std::vector{DataType::fp32, DataType::fp64}) {
+    const std::int64_t size = gpu ? std::min<std::int64_t>(4096, largest_square(warm.device, type)) : 1024;
+    list.add(make_case(warm, square(type, size), "default"));
+  }
+}
+
 // Sizes of one, primes, multiples of 16 for the types that need them; every layout.
 void list_contract(CaseList& list) {
   struct Sizes {
@@ -333,11 +340,16 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
+bool has_fp64_tensor_cores(const DeviceInfo& device) {
+  const int capability = device.compute_capability;
+  return capability == 80 || capability == 90 || capability == 100;
+}
+
 Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k, const std::string& layout,
                const std::string& algo) {
   return make_case(listing, {m, n, k, type, parse_gemm_layout(layout)}, algo);
 }
 
-std::vector<Group> gemm(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> gemm(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke); }
 
 }  // namespace roofmark

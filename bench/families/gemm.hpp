@@ -15,4 +15,7 @@ namespace roofmark {
 Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k,
                const std::string& layout = "tn", const std::string& algo = "default");
 
+/// fp64 has a fast path: otherwise it runs at a small fraction of the fp32 rate.
+bool has_fp64_tensor_cores(const DeviceInfo& device);
+
 }  // namespace roofmark

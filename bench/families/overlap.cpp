@@ -50,7 +50,8 @@ class PreparedOverlap final : public Prepared {
 std::vector<Group> overlap(const Listing& listing) {
   const Fabric& fabric = *listing.fabric;
   const auto ranks = static_cast<int>(fabric.members.size());
-  if (listing.suite == SuiteName::quick || ranks == 1) return {};
+  const SuiteName suite = listing.suite;
+  if (suite == SuiteName::smoke || suite == SuiteName::quick || suite == SuiteName::sustained || ranks == 1) return {};
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // The product takes longer than the all-reduce, so that all of it could be hidden.
   const std::int64_t side = small ? 65 : gpu ? 8192 : 1024;

@@ -296,8 +296,17 @@ void list_gpu(CaseList& list) {
   for (const std::int64_t columns : {1023, 8191, 128257}) add_all(list, bf16, kElements / columns, columns);
 }
 
+void list_smoke(CaseList& list) {
+  if (list.on_gpu()) return add(list, ReductionOp::softmax, DataType::bf16, 8192, 8192);
+  Listing warm = list.listing();  // as the products of this suite
+  warm.cache = warm.cache.value_or(Cache::warm);
+  list.add(reduction_case(warm, {ReductionOp::softmax, DataType::fp32, 2048, 4096}));
+}
+
 }  // namespace
 
-std::vector<Group> reductions(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> reductions(const Listing& listing) {
+  return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke);
+}
 
 }  // namespace roofmark

@@ -199,16 +199,15 @@ void add(CaseList& list, StreamOp op, DataType type, std::size_t bytes) {
   list.add(std::move(group));
 }
 
-// A multiple of a step, so that every run has the same name; and slightly below the limit, since libraries load their kernels
-// before the case runs.
 void add_nearly_all_memory(CaseList& list) {
-  constexpr double kStillFree = 0.99;
-  const Listing& listing = list.listing();
-  const std::size_t step = list.on_gpu() ? kGiB : 64 * kMiB;
-  const auto most = static_cast<std::size_t>(kStillFree * std::min(0.9, listing.memory_fraction) *
-                                             static_cast<double>(listing.device.free_bytes));
-  const std::size_t padding = 3 * kPage;
-  if (most > step + padding) add(list, StreamOp::triad, DataType::fp64, (most - padding) / step * step);
+  if (const std::size_t bytes = nearly_all_memory(list.listing())) add(list, StreamOp::triad, DataType::fp64, bytes);
+}
+
+// The triad, beyond the caches (method.md: warm, 4 LLC and more).
+void list_smoke(CaseList& list) {
+  const DeviceInfo& device = list.listing().device;
+  const std::size_t least = std::bit_ceil(std::max(4 * device.last_level_cache_bytes(), 256 * kMiB));
+  add(list, StreamOp::triad, DataType::fp64, list.on_gpu() ? dram_bytes(device) : least);
 }
 
 void list_quick(CaseList& list) {
@@ -278,6 +277,16 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
+// Slightly below the limit, since libraries load their kernels before the case runs.
+std::size_t nearly_all_memory(const Listing& listing, std::size_t parts) {
+  constexpr double kStillFree = 0.99;
+  const std::size_t step = listing.device.backend == Backend::cuda ? kGiB : 64 * kMiB, padding = 3 * kPage;
+  const auto most = static_cast<std::size_t>(kStillFree * std::min(0.9, listing.memory_fraction) *
+                                             static_cast<double>(listing.device.free_bytes)) /
+                    parts;
+  return most > padding ? (most - padding) / step * step : 0;
+}
+
 Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size_t bytes, Cache cache, StreamBy by) {
   const StreamKernels* kernels = kernels_for(device.backend);
   const Problem problem(op, type, bytes);
@@ -310,6 +319,8 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
   return one;
 }
 
-std::vector<Group> stream(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
+std::vector<Group> stream(const Listing& listing) {
+  return list_cases(listing, list_contract, list_suite, list_suite, list_smoke);
+}
 
 }  // namespace roofmark

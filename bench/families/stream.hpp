@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/model/case.hpp"
+#include "bench/support/listing.hpp"
 #include "kernels/stream.hpp"
 
 namespace roofmark {
@@ -14,5 +14,9 @@ enum class StreamBy { kernel, library };
 /// scalar are equal, so that write and memset give the same array.
 Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size_t bytes, Cache cache,
                  StreamBy by = StreamBy::kernel);
+
+/// Bytes that a stream's arrays may take together to fill the memory that a case may use, or one part of `parts`; a multiple of
+/// a step, so that every run has the same name; 0 where that is less than one step.
+std::size_t nearly_all_memory(const Listing& listing, std::size_t parts = 1);
 
 }  // namespace roofmark

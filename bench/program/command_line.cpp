@@ -18,8 +18,11 @@
 namespace roofmark {
 namespace {
 
-const std::map<std::string, SuiteName> kSuites = {
-    {"quick", SuiteName::quick}, {"baseline", SuiteName::baseline}, {"full", SuiteName::full}};
+const std::map<std::string, SuiteName> kSuites = {{"smoke", SuiteName::smoke},
+                                                  {"quick", SuiteName::quick},
+                                                  {"baseline", SuiteName::baseline},
+                                                  {"full", SuiteName::full},
+                                                  {"sustained", SuiteName::sustained}};
 const std::map<std::string, Cache> kCaches = {{"cold", Cache::cold}, {"warm", Cache::warm}};
 const std::map<std::string, Distribution> kData = {
     {"normal", Distribution::normal}, {"uniform", Distribution::uniform}, {"zeros", Distribution::zeros}};
@@ -66,7 +69,9 @@ CLI::Validator between(double minimum, double maximum) {
 
 void add_selection(CLI::App& command, Selection& selection, const std::string& devices) {
   command.add_option("--device", selection.device, devices)->capture_default_str();
-  add_word(command, "--suite", selection.suite, kSuites, "quick, baseline or full")->default_str("baseline");
+  add_word(command, "--suite", selection.suite, kSuites,
+           "smoke (at most 20 s), quick, baseline, full, or sustained (a load that lasts)")
+      ->default_str("baseline");
   command.add_option("--filter", selection.filter,
                      "take only cases whose names match this regular expression (`list` shows the names)");
   add_word(command, "--cache", selection.cache, kCaches,
@@ -82,8 +87,11 @@ void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::st
       ->default_str("normal");
   command.add_option("--seed", options.seed, "seed of the operands")->check(whole_number())->capture_default_str();
   command
-      .add_option("--max-seconds", options.max_seconds, "timing budget per case, in seconds [quick 0.25, baseline 1, full 2]")
+      .add_option("--max-seconds", options.max_seconds,
+                  "timing budget per case, in seconds [smoke 0.05, quick 0.25, baseline 1, full 2]")
       ->check(between(0.001, 3600));
+  command.add_option("--seconds", options.selection.seconds, "duration of the suite sustained, divided among its cases [300]")
+      ->check(between(1, 7 * 86400));
   command.add_option("--timeout", options.timeout, "give up after this many seconds without progress")
       ->check(between(1, 86400))
       ->capture_default_str();
@@ -96,6 +104,13 @@ void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
     const auto equals = label.find('=');
     if (equals == std::string::npos || equals == 0) throw UsageError("--label '" + label + "' is not key=value");
     options.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+}
+
+void check_duration(const Selection& selection) {
+  if (selection.seconds && selection.suite != SuiteName::sustained) {
+    throw UsageError(
+        fmt::format("--seconds is for --suite sustained; the suite {} takes --max-seconds", name(selection.suite)));
   }
 }
 

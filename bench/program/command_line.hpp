@@ -19,6 +19,8 @@ void add_selection(CLI::App& command, Selection& selection, const std::string& d
 /// What `run` takes beside its selection; `labels` are for take_labels().
 void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::string>& labels);
 void take_labels(const std::vector<std::string>& labels, RunOptions& options);
+/// Throws UsageError for a duration of a suite that has none.
+void check_duration(const Selection& selection);
 
 /// Google Benchmark's flags that have a meaning here are taken out of `words`; any other is refused with the name of ours.
 /// Gives true for --benchmark_list_tests.

@@ -37,6 +37,7 @@ struct Selection {
   std::optional<Cache> cache;
   double memory_fraction = 0.9;
   bool only_device = false;
+  std::optional<double> seconds;  ///< of the suite sustained; absent: 300
 };
 
 struct RunOptions {
@@ -57,11 +58,16 @@ struct RunOptions {
 struct Plan {
   std::vector<Group> ceilings;
   std::vector<Group> suite;
+  bool ceilings_again = true;                ///< the ceilings are measured after the suite too
+  std::optional<double> limit_seconds = {};  ///< of the whole run: what has not begun by then is left out
 };
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
 /// The connections to the other GPUs of this process, where the selection takes them.
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
+/// What a suite needs beside its list of cases. Smoke: a limit of its own, and the ceilings that its cases demand, once.
+/// Sustained: the run's duration, divided among the cases.
+Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend);
 /// One line per case with its memory and work, or a JSON array.
 void print_plan(const Plan& cases, bool json);
 

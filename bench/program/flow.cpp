@@ -14,24 +14,41 @@ namespace roofmark {
 
 namespace {
 
-/// The ceilings are measured twice.
 std::size_t count_cases(const Plan& plan) {
   std::size_t count = 0;
-  for (const Group& group : plan.ceilings) count += 2 * group.cases.size();
+  for (const Group& group : plan.ceilings) count += (plan.ceilings_again ? 2 : 1) * group.cases.size();
   for (const Group& group : plan.suite) count += group.cases.size();
   return count;
 }
 
+std::vector<Record> left_out(const Group& group, int pass, const std::string& reason) {
+  std::vector<Record> records;
+  for (const Case& c : group.cases) {
+    Record& record = records.emplace_back(blank_record(c, pass));
+    record.status = c.unsupported.empty() ? Status::not_run : Status::unsupported;
+    record.reason = c.unsupported.empty() ? reason : c.unsupported;
+  }
+  return records;
+}
+
 /// False when the run was interrupted.
 template <class OnMeasured>
-bool measure(Runner& runner, const Plan& plan, const OnMeasured& on_measured) {
+bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suite, const OnMeasured& on_measured) {
+  const double started = steady_seconds();
   const auto measure_all = [&](const std::vector<Group>& groups, int pass) {
-    for (const Group& group : groups) on_measured(group, runner.run(group, pass), pass);
+    for (const Group& group : groups) {
+      const bool over = plan.limit_seconds && team.decide(steady_seconds() - started > *plan.limit_seconds);
+      on_measured(
+          group,
+          over ? left_out(group, pass, fmt::format("left out: the {} suite's {:g} s were over", suite, *plan.limit_seconds))
+               : runner.run(group, pass),
+          pass);
+    }
   };
   try {
     measure_all(plan.ceilings, 1);
     measure_all(plan.suite, 1);
-    measure_all(plan.ceilings, 2);
+    if (plan.ceilings_again) measure_all(plan.ceilings, 2);
   } catch (const Interrupted&) {
     note_interruption();
     return false;
@@ -61,12 +78,13 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     watch.doing(fmt::format("{} ({})", case_name, stage));
     progress.show(case_name, stage);
   });
-  const bool complete = measure(runner, setup.plan, [&](const Group& group, const std::vector<Record>& records, int pass) {
+  const auto on_measured = [&](const Group& group, const std::vector<Record>& records, int pass) {
     if (!session) return;
     watch.rest();  // writing may take its time
     session->add(records, group.comparisons, pass);
     for (const Record& record : records) progress.done(record);
-  });
+  };
+  const bool complete = measure(runner, team, setup.plan, name(options.selection.suite), on_measured);
   watch.rest();
   progress.clear();
   int status = kOk;

@@ -67,6 +67,7 @@ int main_command(int argc, char** argv) {
 
   if (parse(app, std::move(words))) return kOk;
   take_labels(labels, options);
+  check_duration(options.selection);
   if (*list_command || list_tests) return list(options.selection, json);
   if (*info_command) return info(options.selection.device, json);
   if (*recover_command) return recover(folder);

@@ -29,6 +29,47 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::
   return {std::move(ceilings), std::move(suite)};
 }
 
+namespace {
+
+/// Launches limit whatever case is short enough.
+bool is_demanded(const Resource& resource, const std::vector<Group>& suite) {
+  if (resource.unit == Unit::launch) return true;
+  return std::any_of(suite.begin(), suite.end(), [&](const Group& group) {
+    return std::any_of(group.cases.begin(), group.cases.end(), [&](const Case& c) { return c.work.total(resource) > 0; });
+  });
+}
+
+/// A case's protocol has its share of the duration.
+void divide_duration(std::vector<Group>& suite, double seconds) {
+  double shares = 0;
+  for (const Group& group : suite) {
+    for (const Case& c : group.cases) shares += c.unsupported.empty() ? c.protocol.seconds : 0;
+  }
+  for (Group& group : suite) {
+    for (Case& c : group.cases) c.protocol.seconds *= shares > 0 ? seconds / shares : 0;
+  }
+}
+
+}  // namespace
+
+Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend) {
+  constexpr double kSmokeSecondsOfGpu = 20, kSmokeSecondsOfCpu = 10, kSustainedSeconds = 300;
+  const bool smoke = selection.suite == SuiteName::smoke;
+  if (smoke) {
+    std::erase_if(ceilings, [&](const Group& group) {
+      const auto& raises = group.cases.front().raises;
+      return raises && !is_demanded(*raises, suite);
+    });
+  }
+  Plan plan = filtered(std::move(ceilings), std::move(suite), selection.filter);
+  if (smoke) {
+    plan.ceilings_again = false;
+    plan.limit_seconds = backend == Backend::cuda ? kSmokeSecondsOfGpu : kSmokeSecondsOfCpu;
+  }
+  divide_duration(plan.suite, selection.seconds.value_or(kSustainedSeconds));
+  return plan;
+}
+
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection) {
   return selection.only_device ? nullptr : process_fabric(info);
 }
@@ -41,7 +82,7 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
       (group.cases.front().family == "ceilings" ? ceilings : suite).push_back(std::move(group));
     }
   }
-  return filtered(std::move(ceilings), std::move(suite), selection.filter);
+  return arranged(std::move(ceilings), std::move(suite), selection, info.backend);
 }
 
 }  // namespace roofmark

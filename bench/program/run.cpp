@@ -40,7 +40,8 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
 int run(const RunOptions& options) {
   std::string note;
   const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
-  return options.selection.device == "all" ? run_on_all(ids, options, true) : run_on(ids.front(), options, note);
+  return options.selection.device == "all" ? run_on_all(ids, options, options.selection.suite != SuiteName::sustained)
+                                           : run_on(ids.front(), options, note);
 }
 
 }  // namespace roofmark

@@ -33,11 +33,12 @@ constexpr double kRewriteSeconds = 5;
 
 Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
   Effort effort;
-  constexpr double seconds[] = {0.25, 1.0, 2.0, 0.25};
+  constexpr double seconds[] = {0.05, 0.25, 1.0, 2.0, 1.0, 0.25};
   effort.max_seconds = max_seconds.value_or(seconds[static_cast<int>(suite)]);
   // A short timing budget gets a short warm-up; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
   effort.window_seconds = std::min(effort.window_seconds, 0.2 * effort.max_seconds);
+  if (suite == SuiteName::smoke) effort.blocks = 3;
   return effort;
 }
 
@@ -230,7 +231,7 @@ void Session::add_unreached(const std::string& lost_case, const std::string& rea
   };
   add_all(plan_.ceilings, 1);
   add_all(plan_.suite, 1);
-  add_all(plan_.ceilings, 2);
+  if (plan_.ceilings_again) add_all(plan_.ceilings, 2);
 }
 
 void Session::write() {

@@ -58,10 +58,13 @@ void CaseList::add(Group group) {
   for (Group& one : alone) groups_.push_back(std::move(one));
 }
 
-std::vector<Group> list_cases(const Listing& listing, AddCases contract, AddCases cpu, AddCases gpu) {
+std::vector<Group> list_cases(const Listing& listing, AddCases contract, AddCases cpu, AddCases gpu, AddCases smoke) {
   CaseList list(listing);
-  const AddCases suite = list.on_gpu() ? gpu : cpu;
-  (listing.suite == SuiteName::contract ? contract : suite)(list);
+  AddCases add = list.on_gpu() ? gpu : cpu;
+  if (listing.suite == SuiteName::contract) add = contract;
+  if (listing.suite == SuiteName::smoke) add = smoke;
+  if (listing.suite == SuiteName::sustained) add = nullptr;  // the family of that name has it
+  if (add) add(list);
   return list.take();
 }
 

@@ -39,7 +39,7 @@ class CaseList {
 };
 
 using AddCases = void (*)(CaseList&);
-/// The groups of a family for the contract test, or for the suites of a CPU or of a GPU.
-std::vector<Group> list_cases(const Listing& listing, AddCases contract, AddCases cpu, AddCases gpu);
+/// The groups of a family for the contract test, for the suites of a CPU or of a GPU, or for the smoke suite, where it has any.
+std::vector<Group> list_cases(const Listing& listing, AddCases contract, AddCases cpu, AddCases gpu, AddCases smoke = nullptr);
 
 }  // namespace roofmark

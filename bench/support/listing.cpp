@@ -5,7 +5,7 @@
 namespace roofmark {
 
 std::string_view name(SuiteName suite) {
-  constexpr std::string_view names[] = {"quick", "baseline", "full", "contract"};
+  constexpr std::string_view names[] = {"smoke", "quick", "baseline", "full", "sustained", "contract"};
   return names[static_cast<int>(suite)];
 }
 

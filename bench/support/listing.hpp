@@ -10,9 +10,10 @@
 
 namespace roofmark {
 
-/// `contract` is for the contract test, not for measuring: every operation and type at awkward small shapes (one element,
-/// primes, sizes that are no multiple of a vector).
-enum class SuiteName { quick, baseline, full, contract };
+/// `smoke` and `sustained` are lists of their own: a handful of cases within seconds, and a load that lasts. `contract` is for
+/// the contract test, not for measuring: every operation and type at awkward small shapes (one element, primes, sizes that are
+/// no multiple of a vector).
+enum class SuiteName { smoke, quick, baseline, full, sustained, contract };
 
 std::string_view name(SuiteName suite);
 

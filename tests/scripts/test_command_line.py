@@ -59,6 +59,10 @@ def small_run(tmp_path_factory):
         ["run", "--memory-fraction", "nan"],
         ["run", "--max-seconds", "nan"],
         ["run", "--max-seconds", "0"],
+        ["run", "--seconds", "60"],
+        ["run", "--suite", "quick", "--seconds", "60"],
+        ["run", "--suite", "sustained", "--seconds", "0"],
+        ["run", "--suite", "sustained", "--seconds", "nan"],
         ["run", "--timeout", "soon"],
         ["run", "--seed", "-1"],
         ["run", "--label", "site"],
@@ -88,7 +92,7 @@ def test_no_command_is_bad_usage():
 
 @pytest.mark.parametrize("arguments, said", [
     (["measure"], "'measure' is not one of run, list, info, recover"),
-    (["run", "--suite", "huge"], "--suite: 'huge' is not one of baseline, full, quick"),
+    (["run", "--suite", "huge"], "--suite: 'huge' is not one of baseline, full, quick, smoke, sustained"),
     (["run", "--timeout", "0"], "--timeout: '0' is not a number from 1 to 86400"),
     (["run", "--seed", "-1"], "--seed: '-1' is not a whole number from 0 to 2^64 - 1"),
     (["run", "--seed", str(2**64)], "is not a whole number"),
@@ -124,6 +128,41 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_a_file_for_google_benchmark_that_cannot_be_written_ends_the_run_at_once(path, tmp_path):
     assert_one_line(roofmark(*SMALL, "--out", "out", f"--benchmark_out={path}", cwd=tmp_path), 3)
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_sustained_measures_for_as_long_as_it_is_told_and_checks_every_launch(tmp_path):
+    done = roofmark("run", "--device", "cpu", "--suite", "sustained", "--seconds", 4, "--memory-fraction", 0.02, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    validate(result)
+    records = [entry["roofmark"] for entry in result["benchmarks"]]
+    assert [record["type"] for record in records] == ["fp32", "fp64", "fp64"]
+    for record in records:
+        assert record["family"] == "sustained"
+        measured, rates = record["measurement"], record["sustained"]
+        assert 4 / 3 <= measured["blocks"][-1]["end"] - measured["blocks"][0]["start"] < 3 * 4 / 3
+        assert rates["launches_checked"] == len(measured["samples"]["seconds"]) * measured["launches_per_sample"] > 0
+        assert 0 < rates["share_checked"] <= 1
+        assert rates["settled_of_burst"] == pytest.approx(rates["settled_rate"] / rates["burst_rate"])
+    assert result["suite"] == "sustained" and "settled/burst" in done.stdout
+
+
+def test_what_the_smoke_suite_has_no_time_for_is_left_out_and_said(tmp_path):
+    out = tmp_path / "out"
+    with subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--max-seconds", "30", "--out", out, "--quiet"]) as run:
+        while not (out / "result.jsonl").exists():
+            time.sleep(0.01)
+        run.send_signal(signal.SIGSTOP)
+        time.sleep(10)
+        run.send_signal(signal.SIGCONT)
+        assert run.wait(timeout=120) == 3
+    result = json.loads((out / "result.json").read_text())
+    validate(result)
+    names = [entry["name"] for entry in result["benchmarks"] + result["unmeasured"]]
+    assert len(names) == len(set(names)), "the ceilings are measured once"
+    assert {name.split("/")[0] for name in names} == {"ceilings", "stream", "gemm", "reductions"}
+    reasons = {entry["roofmark"]["reason"] for entry in result["unmeasured"]}
+    assert reasons == {"left out: the smoke suite's 10 s were over"}
 
 
 def test_an_older_result_is_not_overwritten(tmp_path):

@@ -76,6 +76,7 @@ int main_command(int argc, char** argv, Self& self) {
     list_tests = take_benchmark_flags(words, options.run);
     if (parse(app, words, self.rank == 0)) return true;
     take_labels(labels, options.run);
+    check_duration(options.run.selection);
     return false;
   });
   if (answered) return kOk;

@@ -181,7 +181,7 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
     Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
     std::vector<Group> suite = collectives(listing);
     for (Group& group : overlap(listing)) suite.push_back(std::move(group));
-    return filtered(link_ceilings(listing), std::move(suite), selection.filter);
+    return arranged(link_ceilings(listing), std::move(suite), selection, crew.info.backend);
   });
   std::string names;
   for (const std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {

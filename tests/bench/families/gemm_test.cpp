@@ -226,6 +226,19 @@ TEST(GemmPrepared, SaysHowItWasDone) {
   EXPECT_THAT(prepared->fingerprint_key(), HasSubstr(cpu::gemm.version()));
 }
 
+// Its bits may be compared among devices: no timing chooses the algorithm.
+TEST(GemmPrepared, TheLibrarysFirstChoiceIsNotTimed) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  const auto timed = [](const std::vector<Launch>& launches) {
+    ADD_FAILURE() << "timed";
+    return std::vector<double>(launches.size(), 1.0);
+  };
+  const Case made = gemm_case(on(device->info()), DataType::fp32, 48, 48, 48);
+  const auto one = made.prepare({*device, 1, Distribution::normal, 1, timed});
+  const auto other = made.prepare({*device, 2, Distribution::normal, 1, timed});
+  EXPECT_EQ(one->fingerprint_key(), other->fingerprint_key());
+}
+
 TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
   for (const DeviceInfo& device : {gpu(90), gpu(86), gpu(75), cpu_of(std::size_t{64} << 30)}) {
     for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {

@@ -41,7 +41,8 @@ void expect_one_key(const Comparison& comparison) {
 // A file that holds a case twice is refused by whoever reads it.
 TEST(Suite, ListsNoCaseTwiceAndComparesCasesOfAGroupThatDifferInOneKey) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
-    for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::contract}) {
+    for (SuiteName suite : {SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained,
+                            SuiteName::contract}) {
       std::set<std::string> seen;
       for (const NamedFamily& family : families()) {
         for (const Group& group : family.list({device, suite, {}, 0.9})) {
@@ -63,6 +64,54 @@ TEST(Suite, ListsNoCaseTwiceAndComparesCasesOfAGroupThatDifferInOneKey) {
       EXPECT_FALSE(seen.empty());
     }
   }
+}
+
+std::set<std::string> names_in(const DeviceInfo& device, SuiteName suite, std::string_view beside = "ceilings") {
+  std::set<std::string> names;
+  for (const NamedFamily& family : families()) {
+    for (const Group& group : family.list({device, suite, {}, 0.9})) {
+      for (const Case& c : group.cases) {
+        if (c.family != beside) names.insert(c.name());
+      }
+    }
+  }
+  return names;
+}
+
+TEST(Suite, SmokeIsAHandfulOfPinnedProductsOneStreamAndOneSoftmax) {
+  EXPECT_EQ(names_in(h200(), SuiteName::smoke),
+            (std::set<std::string>{"gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:default/cache:cold",
+                                   "gemm/fp64/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:default/cache:cold",
+                                   "gemm/fp8/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:default/cache:cold",
+                                   "gemm/tf32/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:default/cache:cold",
+                                   "reductions/softmax/bf16/rows:8192/columns:8192/impl:own/cache:cold",
+                                   "stream/triad/fp64/bytes:1073741824/impl:own/cache:warm"}));
+  EXPECT_EQ(names_in(two_cores(), SuiteName::smoke).size(), 4u);
+}
+
+TEST(Suite, SustainedIsProductsNearlyAllMemoryAndBothAtOnce) {
+  EXPECT_EQ(
+      names_in(h200(), SuiteName::sustained, ""),
+      (std::set<std::string>{"sustained/gemm/bf16/m:16384/n:16384/k:16384/impl:cublaslt/layout:tn/algo:default/cache:warm",
+                             "sustained/gemm/fp64/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:default/cache:warm",
+                             "sustained/gemm_and_triad/bf16/m:16384/n:16384/k:16384/bytes:66571993088/impl:cublaslt/"
+                             "layout:tn/algo:default/cache:warm",
+                             "sustained/triad/fp64/bytes:133143986176/impl:own/cache:warm"}));
+  EXPECT_EQ(names_in(two_cores(), SuiteName::sustained, ""),
+            (std::set<std::string>{"sustained/gemm/fp32/m:2048/n:2048/k:2048/impl:blas/layout:tn/algo:default/cache:warm",
+                                   "sustained/gemm/fp64/m:2048/n:2048/k:2048/impl:blas/layout:tn/algo:default/cache:warm",
+                                   "sustained/triad/fp64/bytes:22213033984/impl:own/cache:warm"}));
+  DeviceInfo consumer = h200();
+  consumer.compute_capability = 89;  // fp64 at a 64th of the fp32 rate
+  for (const std::string& name : names_in(consumer, SuiteName::sustained, "")) {
+    EXPECT_EQ(name.find("gemm/fp64"), std::string::npos) << name;
+  }
+}
+
+// The bits of a tuned product depend on which algorithm was fastest; those of a pinned one are compared among GPUs.
+TEST(Suite, QuickHasAProductOfTheLibrarysFirstChoice) {
+  EXPECT_TRUE(names_in(h200(), SuiteName::quick)
+                  .contains("gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:default/cache:cold"));
 }
 
 // What the full suite of a large GPU must hold of each operation, beside whatever else it holds.

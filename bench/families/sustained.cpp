@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/families/gemm.hpp"
+#include "bench/families/stream.hpp"
+#include "bench/support/case_list.hpp"
+#include "harness/judge/theory.hpp"
+#include "kernels/side_stream.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// A product, and a triad on a second stream beside it.
+class PreparedBoth final : public Prepared {
+ public:
+  PreparedBoth(const Setup& setup, std::unique_ptr<Prepared> product, std::unique_ptr<Prepared> triad)
+      : product_(std::move(product)), triad_(std::move(triad)) {
+    setup.device.stream();  // makes the device the current one
+    side_ = cuda::side_stream.make();
+  }
+
+  void launch(Stream stream, int slot) override {
+    triad_->launch(side_->fork(stream), slot);
+    product_->launch(stream, slot);
+    side_->join(stream);
+  }
+  Verification verify(int slot) override {
+    const Verification product = product_->verify(slot);
+    return product.status == Verification::Status::passed ? triad_->verify(slot) : product;
+  }
+  std::vector<Output> outputs(int slot) override {
+    std::vector<Output> all = product_->outputs(slot);
+    for (const Output& output : triad_->outputs(slot)) all.push_back(output);
+    return all;
+  }
+  std::string fingerprint_key() const override { return product_->fingerprint_key(); }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return product_->notes(); }
+
+ private:
+  std::unique_ptr<Prepared> product_, triad_;
+  std::unique_ptr<SideStream> side_;
+};
+
+/// A case of another family as one of this.
+Case lasting(Case c, std::string operation) {
+  c.family = "sustained";
+  c.operation = std::move(operation);
+  c.protocol.issue = Issue::stream;
+  c.protocol.seconds = 1;  // equal shares of the run's duration, which the plan knows
+  return c;
+}
+
+Case product(const Listing& listing, DataType type, std::int64_t side) {
+  Listing warm = listing;
+  warm.cache = Cache::warm;
+  return gemm_case(warm, type, side, side, side);
+}
+
+Case triad(const Listing& listing, std::size_t bytes) {
+  return stream_case(listing.device, StreamOp::triad, DataType::fp64, bytes, Cache::warm);
+}
+
+Case both(const Case& product, const Case& triad) {
+  Case c = product;
+  c.shape.insert(c.shape.begin() + 3, {"bytes", value_of(triad.shape, "bytes")});
+  Phase& demands = c.work.phases.front();
+  const Phase& more = triad.work.phases.front();
+  demands.insert(demands.end(), more.begin(), more.end());
+  c.slot_bytes += triad.slot_bytes;
+  c.touched_bytes += triad.touched_bytes;
+  c.shared_bytes += triad.shared_bytes;
+  if (c.unsupported.empty()) c.unsupported = triad.unsupported;
+  if (c.unsupported.empty() && !&cuda::side_stream) c.unsupported = "this build has no second stream for the device";
+  c.prepare = [first = product.prepare, second = triad.prepare](const Setup& setup) -> std::unique_ptr<Prepared> {
+    return std::make_unique<PreparedBoth>(setup, first(setup), second(setup));
+  };
+  return c;
+}
+
+/// A launch takes at least 5 ms, as far as the device's peak is known.
+std::int64_t side_for(const Listing& listing, DataType type) {
+  constexpr double kLaunchSeconds = 5e-3;
+  constexpr std::int64_t kLeast = 1024, kMost = 16384, kUnknown = 8192;
+  const Roofline roofline = theoretical_roofline(listing.device);
+  const Ceiling* const peak = roofline.find(product(listing, type, kLeast).work.phases.front().front().resource);
+  if (!peak || !peak->theoretical) return kUnknown;
+  std::int64_t side = kLeast;
+  while (side < kMost && 2.0 * std::pow(side, 3) < kLaunchSeconds * *peak->theoretical) side *= 2;
+  return side;
+}
+
+void list_gpu(CaseList& list) {
+  const Listing& listing = list.listing();
+  const DataType wide = has_fp64_tensor_cores(listing.device) ? DataType::fp64 : DataType::fp32;
+  const Case bf16 = product(listing, DataType::bf16, side_for(listing, DataType::bf16));
+  list.add(lasting(bf16, "gemm"));
+  list.add(lasting(product(listing, wide, side_for(listing, wide)), "gemm"));
+  const std::size_t bytes = nearly_all_memory(listing);
+  if (bytes > 0) list.add(lasting(triad(listing, bytes), "triad"));
+  if (bytes > 0) list.add(lasting(both(bf16, triad(listing, nearly_all_memory(listing, 2))), "gemm_and_triad"));
+}
+
+void list_cpu(CaseList& list) {
+  const Listing& listing = list.listing();
+  for (DataType type : {DataType::fp32, DataType::fp64}) list.add(lasting(product(listing, type, 2048), "gemm"));
+  if (const std::size_t bytes = nearly_all_memory(listing)) list.add(lasting(triad(listing, bytes), "triad"));
+}
+
+void list_contract(CaseList& list) {
+  const Listing& listing = list.listing();
+  for (DataType type : {DataType::bf16, DataType::fp32, DataType::fp64}) {
+    for (const std::int64_t side : {1, 61}) {
+      const Case one = product(listing, type, side), other = triad(listing, static_cast<std::size_t>(1009 * side) * 24);
+      list.add(lasting(one, "gemm"));
+      if (list.on_gpu()) list.add(lasting(both(one, other), "gemm_and_triad"));
+      list.add(lasting(other, "triad"));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Group> sustained(const Listing& listing) {
+  if (listing.suite == SuiteName::contract) return list_cases(listing, list_contract, nullptr, nullptr);
+  if (listing.suite != SuiteName::sustained) return {};
+  CaseList list(listing);
+  (list.on_gpu() ? list_gpu : list_cpu)(list);
+  return list.take();
+}
+
+}  // namespace roofmark
