@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <regex>
 
 #include "bench/program/commands.hpp"
@@ -26,6 +27,33 @@ DeviceInfo device_of(const Profile& profile) {
   cpu.memory_bytes = cpu.free_bytes = std::size_t{32} << 30;
   cpu.caches = {{"l1", 64 << 10, 32 << 10}, {"l2", 2 << 20, 1 << 20}, {"l3", 32 << 20, 32 << 20}};
   return cpu;
+}
+
+/// The suite that measures a rule.
+const std::string& suite_of(const Rule& rule, const Profile& profile) {
+  return rule.suite.empty() ? profile.suite : rule.suite;
+}
+
+/// The cases of a suite on a device.
+Plan plan_of(const Profile& profile, const std::string& wanted, const DeviceInfo& device) {
+  Selection selection;
+  const SuiteName suites[] = {SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained};
+  const auto* suite = std::find_if(std::begin(suites), std::end(suites), [&](SuiteName one) { return name(one) == wanted; });
+  if (suite == std::end(suites)) throw ProfileError(fmt::format("{}: there is no suite '{}'", profile.name, wanted));
+  selection.suite = *suite;
+  selection.only_device = true;
+  return plan(device, selection);
+}
+
+/// By suite, the cases that the rules are about.
+std::map<std::string, Plan> plans_of(const Profile& profile, const DeviceInfo& device) {
+  std::map<std::string, Plan> plans;
+  plans.emplace(profile.suite, plan_of(profile, profile.suite, device));
+  for (const Rule& rule : profile.rules) {
+    const std::string& suite = suite_of(rule, profile);
+    if (!plans.contains(suite)) plans.emplace(suite, plan_of(profile, suite, device));
+  }
+  return plans;
 }
 
 /// What a rule is about on a device: the names that its `cases` match, and the cases among them.
@@ -68,14 +96,15 @@ const Ceiling* binding(const Case& c, const Roofline& roofline) {
 /// "bf16 tensor: 1.07 PFLOP/s x 0.8 = 856 TFLOP/s"
 std::string comes_to(const Rule& rule, const Matched& found, const Roofline& roofline) {
   const double limit = rule.least ? *rule.least : rule.most.value_or(0);
+  if (rule.quantity == Quantity::settled_of_burst) return "of the rate of the first second";
   if (rule.quantity == Quantity::of_empirical) return "of the ceiling that the same run measures";
   if (type_of(rule.quantity).scale != Scale::share || type_of(rule.quantity).basis != Basis::record || found.cases.empty())
     return "";
   const Ceiling* ceiling = binding(*found.cases.front(), roofline);
-  const auto rate = !ceiling                                  ? std::nullopt
-                    : rule.quantity == Quantity::of_datasheet ? ceiling->datasheet
-                    : rule.quantity == Quantity::cv           ? std::nullopt
-                                                              : ceiling->theoretical;
+  const auto rate = !ceiling                                                                    ? std::nullopt
+                    : rule.quantity == Quantity::of_datasheet                                   ? ceiling->datasheet
+                    : rule.quantity == Quantity::cv || rule.quantity == Quantity::share_of_time ? std::nullopt
+                                                                                                : ceiling->theoretical;
   if (!rate) return "";
   return fmt::format("{} of {} ({})", format_rate(*rate * limit, ceiling->resource.unit),
                      format_rate(*rate, ceiling->resource.unit), ceiling->resource.title);
@@ -87,14 +116,15 @@ Unit unit_of(const Rule& rule, const Matched& found) {
   return found.cases.front()->work.phases.front().front().resource.unit;
 }
 
-std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, const Plan& plan, const Roofline& roofline) {
+std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, const Plan& plan, bool any_kernels,
+                                     const Roofline& roofline) {
   std::vector<std::string> problems;
   const QuantityType& type = type_of(rule.quantity);
   const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
-  if (type.basis != Basis::run && found.names.empty() && !plan.ceilings.empty()) {
+  if (type.basis != Basis::run && found.names.empty() && any_kernels) {
     problems.push_back(fmt::format("no {} of the suite {} on {} matches '{}'",
-                                   type.basis == Basis::comparison ? "comparison" : "case", profile.suite, profile.example,
-                                   rule.cases));
+                                   type.basis == Basis::comparison ? "comparison" : "case", suite_of(rule, profile),
+                                   profile.example, rule.cases));
   }
   if (rule.least && type.scale == Scale::share && type.basis == Basis::record && *rule.least > 1) {
     problems.push_back(fmt::format("least = {:g} is above the ceiling: a share is of 1", *rule.least));
@@ -120,33 +150,22 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   return problems;
 }
 
-/// The cases of the profile's suite on a device.
-Plan plan_of(const Profile& profile, const DeviceInfo& device) {
-  Selection selection;
-  const SuiteName suites[] = {SuiteName::quick, SuiteName::baseline, SuiteName::full};
-  const auto* suite =
-      std::find_if(std::begin(suites), std::end(suites), [&](SuiteName one) { return name(one) == profile.suite; });
-  if (suite == std::end(suites)) throw ProfileError(fmt::format("{}: there is no suite '{}'", profile.name, profile.suite));
-  selection.suite = *suite;
-  selection.only_device = true;
-  return plan(device, selection);
-}
-
 }  // namespace
 
 int profile_check(const std::string& profile_name) {
   const Profile profile = read_profile(profile_name);
   const DeviceInfo device = device_of(profile);
-  const Plan plan = plan_of(profile, device);
+  const std::map<std::string, Plan> plans = plans_of(profile, device);
+  const bool any_kernels = !plans.at(profile.suite).ceilings.empty();
   const Roofline roofline = theoretical_roofline(device);
   int count = 0;
   for (const Rule& rule : profile.rules) {
-    for (const std::string& problem : problems_of(rule, profile, plan, roofline)) {
+    for (const std::string& problem : problems_of(rule, profile, plans.at(suite_of(rule, profile)), any_kernels, roofline)) {
       fmt::print("{}: rule '{}' {}\n", rule.origin, rule.id, problem);
       ++count;
     }
   }
-  if (plan.ceilings.empty()) {
+  if (!any_kernels) {
     fmt::print("{}: this build has no kernels for {}, so `cases` are not held against its suites\n", profile.name, device.name);
   }
   fmt::print("{}: {} rules, {} problem{}\n", profile.name, profile.rules.size(), count, count == 1 ? "" : "s");
@@ -156,13 +175,13 @@ int profile_check(const std::string& profile_name) {
 int profile_show(const std::string& profile_name, const std::string& device_id) {
   const Profile profile = read_profile(profile_name);
   const DeviceInfo device = device_id.empty() ? device_of(profile) : open_device(device_id)->info();
-  const Plan plan = plan_of(profile, device);
+  const std::map<std::string, Plan> plans = plans_of(profile, device);
   const Roofline roofline = theoretical_roofline(device);
   fmt::print("{}", profile_text(profile));
   fmt::print("Limits on {} ({}):\n\n", device.name, device_id.empty() ? "by its specification" : device_id);
   for (const Rule& rule : profile.rules) {
     const QuantityType& type = type_of(rule.quantity);
-    const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
+    const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plans.at(suite_of(rule, profile)));
     const std::string limit =
         type.scale == Scale::version
             ? ">= " + rule.least_version
@@ -175,7 +194,7 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
     };
     line("is", comes_to(rule, found, roofline));
     if (type.basis != Basis::run)
-      line("cases", fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), profile.suite));
+      line("cases", fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), suite_of(rule, profile)));
     line("reason", rule.reason);
     line("source", rule.source.empty()
                        ? ""

@@ -205,6 +205,7 @@ Evidence take_evidence(ResultFile& file, double now) {
   if (file.run.footer) {
     if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
     evidence.complete = file.run.footer->complete && !file.run.footer->interrupted;
+    evidence.counters = std::move(file.run.footer->counters);
   }
   for (const RankInfo& rank : file.run.header.ranks) {
     const std::string id = rank.uuid.empty() ? fmt::format("{}, rank {}", rank.device_id, rank.rank) : rank.device_id;

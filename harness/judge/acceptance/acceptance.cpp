@@ -178,7 +178,7 @@ class Judge {
         own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a run to its end",
             run.complete ? "complete" : "cut short", "What a run did not reach is not known.", one.node, label, run.file);
         own("conditions", Subject::gpu, pass_if(as_agreed(run)),
-            fmt::format("suite {}, normal data, no filter", profile_.suite),
+            fmt::format("suite {}, normal data, no filter", fmt::join(suites(), " or ")),
             fmt::format("suite {}, {} data{}", run.suite, run.data, run.filtered ? ", filtered" : ""),
             "The limits hold for operands that switch as real ones do, and what was filtered out is not known.", one.node,
             label, run.file);
@@ -210,11 +210,19 @@ class Judge {
         "As many as were ordered (--expect-gpus).", "", "", "");
   }
 
+  /// The suites that the profile's rules are measured by.
+  std::set<std::string> suites() const {
+    std::set<std::string> all = {profile_.suite};
+    for (const Rule& rule : profile_.rules) all.insert(rule.suite.empty() ? profile_.suite : rule.suite);
+    return all;
+  }
+
   bool as_agreed(const Evidence& run) const {
     constexpr std::string_view kSuites[] = {"quick", "baseline",
                                             "full"};  // each has the cases of those before it, or larger ones
     const auto place = [&](const std::string& suite) { return std::find(std::begin(kSuites), std::end(kSuites), suite); };
-    return place(run.suite) >= place(profile_.suite) && run.data == "normal" && !run.filtered;
+    const bool larger = place(run.suite) != std::end(kSuites) && place(run.suite) >= place(profile_.suite);
+    return (larger || suites().contains(run.suite)) && run.data == "normal" && !run.filtered;
   }
 
   // --- The profile's rules.
@@ -255,6 +263,7 @@ class Judge {
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;
       if (rule.per == Subject::node && !all_on(run, node)) continue;
+      if (!rule.suite.empty() && rule.suite != run.suite) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
       for (RuleReading& reading : readings(rule, cases, run, index)) {
         if (reading.record && reading.value && rule.quantity == Quantity::differing_bits) {
@@ -264,7 +273,7 @@ class Judge {
         any = true;
       }
     }
-    if (any) return;
+    if (any || (!rule.suite.empty() && !rule.mandatory)) return;
     Check check = check_of(rule);
     check.expected =
         rule.least || rule.most

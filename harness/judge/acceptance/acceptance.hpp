@@ -10,6 +10,7 @@
 
 #include "harness/judge/acceptance/profile.hpp"
 #include "harness/judge/analysis.hpp"
+#include "harness/model/counter.hpp"
 
 namespace roofmark {
 
@@ -39,7 +40,8 @@ struct Evidence {
   std::vector<Record> records;        ///< their samples are not needed
   std::vector<double> timed_seconds;  ///< by record: what its launches took together
   Analysis analysis;
-  std::vector<Finding> findings;  ///< all of the run
+  std::vector<Finding> findings;        ///< all of the run
+  std::vector<CounterChange> counters;  ///< of every rank's device
 };
 
 /// Beside the profile.

@@ -16,7 +16,9 @@
 #include <set>
 #include <sstream>
 
+#include "harness/device/telemetry.hpp"
 #include "harness/judge/acceptance/shipped_profile.hpp"
+#include "harness/model/counter.hpp"
 #include "harness/model/finding.hpp"
 
 namespace roofmark {
@@ -103,6 +105,18 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
       refuse(name, node, error.what());
     }
   }
+  if (type->quantity == Quantity::counter && !find_counter(rule.argument)) {
+    std::vector<std::string_view> known;
+    for (const CounterType& counter : kCounters) known.push_back(counter.id);
+    refuse(name, node, fmt::format("unknown counter '{}'; known are {}", rule.argument, fmt::join(known, ", ")));
+  }
+  if (type->quantity == Quantity::share_of_time) {
+    std::vector<std::string> known(std::begin(kThrottleReasons), std::end(kThrottleReasons));
+    for (std::string& reason : known) std::replace(reason.begin(), reason.end(), ' ', '_');
+    if (std::find(known.begin(), known.end(), rule.argument) == known.end()) {
+      refuse(name, node, fmt::format("unknown throttle reason '{}'; known are {}", rule.argument, fmt::join(known, ", ")));
+    }
+  }
   if (type->quantity == Quantity::results && rule.argument != "wrong" && rule.argument != "failed" &&
       rule.argument != "not_run") {
     refuse(name, node, "results are counted by status: wrong, failed or not_run");
@@ -128,6 +142,7 @@ void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
                 text_into(name, rule.cases)(node);
                 check_expression(name, node, rule.cases);
               }},
+             {"suite", text_into(name, rule.suite)},
              {"quantity", [&](const toml::node& node) { set_quantity(name, node, rule); }},
              {"least",
               [&](const toml::node& node) {

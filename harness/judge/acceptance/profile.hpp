@@ -30,6 +30,7 @@ constexpr std::string_view name(Subject subject) {
 struct Rule {
   std::string id;
   std::string cases;  ///< ECMAScript regular expression searched for in names, as --filter; empty where the basis has none
+  std::string suite;  ///< that alone measures it, beside the profile's; empty: the profile's
   Quantity quantity = Quantity::of_empirical;
   std::string argument;               ///< of the quantity: KIND in finding.KIND
   std::optional<double> least, most;  ///< in the quantity's unit: a share of 1, units per second, seconds, a count

@@ -19,11 +19,14 @@ enum class Quantity {
   busbw,
   seconds,
   cv,
+  settled_of_burst,
+  share_of_time,
   drift,
   ratio,
   differing_bits,
   results,
   finding,
+  counter,
   version,
   gpus
 };
@@ -61,6 +64,10 @@ inline constexpr QuantityType kQuantities[] = {
     {Quantity::busbw, "busbw", Scale::rate, Basis::record, "", "bus bandwidth of a collective, as nccl-tests defines it"},
     {Quantity::seconds, "seconds", Scale::seconds, Basis::record, "", "median time of a launch"},
     {Quantity::cv, "cv", Scale::share, Basis::record, "", "coefficient of variation of the samples"},
+    {Quantity::settled_of_burst, "settled_of_burst", Scale::share, Basis::record, "",
+     "rate of a load that lasts: of its last quarter, as a share of that of its first second"},
+    {Quantity::share_of_time, "share_of_time", Scale::share, Basis::record, "REASON",
+     "share of the case's time in which a throttle reason lowered the clock"},
     {Quantity::drift, "drift", Scale::share, Basis::ceiling, "",
      "change of a measured ceiling from before to after the suite, without its sign"},
     {Quantity::ratio, "ratio", Scale::ratio, Basis::comparison, "", "how many times faster the numerator of a comparison is"},
@@ -68,6 +75,7 @@ inline constexpr QuantityType kQuantities[] = {
      "ranks and other GPUs whose output has other bits for the same fingerprint key"},
     {Quantity::results, "results", Scale::count, Basis::run, "STATUS", "results of a status: wrong, failed or not_run"},
     {Quantity::finding, "finding", Scale::count, Basis::run, "KIND", "findings of a kind"},
+    {Quantity::counter, "counter", Scale::count, Basis::run, "NAME", "by how much a counter of the device got worse"},
     {Quantity::version, "version", Scale::version, Basis::run, "NAME", "version of the driver, vbios, roofmark or a library"},
     {Quantity::gpus, "gpus", Scale::count, Basis::run, "", "number of different GPUs"},
 };

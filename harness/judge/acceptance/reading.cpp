@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "harness/judge/ranks/missing_results.hpp"
 #include "harness/model/units.hpp"
@@ -145,6 +146,34 @@ double differing(const Record& record, std::optional<std::size_t> device) {
   return static_cast<double>(std::count(ranks.begin(), ranks.end(), static_cast<int>(*device)));
 }
 
+/// Each rank of a team has its own.
+void read_settled(RuleReading& reading, const Record& record, std::optional<std::size_t> device) {
+  const auto& ranks = record.measurement->ranks;
+  if (device && !ranks.empty()) {
+    if (ranks.at(*device)) reading.value = ranks[*device]->settled_of_burst;
+  } else if (record.sustained) {
+    reading.value = record.sustained->settled_of_burst;
+  }
+  if (!reading.value) reading.why_not = "it was not measured for a duration";
+}
+
+/// Profiles name a reason with underscores.
+void read_share_of_time(RuleReading& reading, const Measurement& measured, std::string reason,
+                        std::optional<std::size_t> device) {
+  std::replace(reason.begin(), reason.end(), '_', ' ');
+  std::optional<std::map<std::string, double>> shares;
+  if (device && !measured.ranks.empty()) {
+    if (const auto& own = measured.ranks.at(*device)) shares = own->throttled_share;
+  } else if (measured.telemetry) {
+    shares = measured.telemetry->throttled_share;
+  }
+  if (shares) {
+    reading.value = shares->contains(reason) ? shares->at(reason) : 0;
+  } else {
+    reading.why_not = "the device says nothing of its state";
+  }
+}
+
 RuleReading read_record(const Rule& rule, const Record& record, double timed_seconds, const Roofline& roofline,
                         std::optional<std::size_t> device) {
   RuleReading reading;
@@ -182,6 +211,12 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
       reading.value = summary.cv;
       if (!summary.cv) reading.why_not = "there are too few samples";
       return reading;
+    case Quantity::settled_of_burst:
+      read_settled(reading, record, device);
+      return reading;
+    case Quantity::share_of_time:
+      read_share_of_time(reading, measured, rule.argument, device);
+      return reading;
     case Quantity::differing_bits:
       reading.value = differing(record, device);
       return reading;
@@ -214,6 +249,15 @@ bool lacks_result_of(const Record& record, std::optional<std::size_t> device) {
   return false;
 }
 
+/// Of one device, or the sum over all.
+void read_counter(RuleReading& reading, const Evidence& evidence, const std::string& id, std::optional<std::size_t> device) {
+  for (const CounterChange& change : evidence.counters) {
+    if (change.id != id || (device && change.rank != static_cast<int>(*device))) continue;
+    if (const auto worse = change.worse()) reading.value = reading.value.value_or(0) + *worse;
+  }
+  if (!reading.value) reading.why_not = "the device does not count it";
+}
+
 RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
   RuleReading reading;
   std::vector<std::string> counted;
@@ -231,6 +275,9 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
         counted.push_back(finding.case_name.empty() ? finding.text : finding.case_name + ": " + finding.text);
       }
       break;
+    case Quantity::counter:
+      read_counter(reading, evidence, rule.argument, device);
+      return reading;
     default: {
       for (const auto* versions : {device ? &evidence.devices.at(*device).versions : nullptr, &evidence.versions}) {
         if (!versions || !reading.version.empty()) continue;

@@ -260,9 +260,83 @@ TEST(Acceptance, BitsAreComparedBetweenRunsWithTheSameKey) {
   EXPECT_TRUE(judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {flipped})}, {}).accepted());
 }
 
+TEST(Acceptance, TheShareOfTimeOfAThrottleReasonIsZeroWhereTheTelemetryDoesNotNameIt) {
+  const Profile profile = profile_of(
+      "[rule.slow]\ncases = '.'\nquantity = 'share_of_time.hardware_slowdown'\nmost = 0.1\nreason = 'r'\n"
+      "[rule.brake]\ncases = '.'\nquantity = 'share_of_time.power_brake'\nmost = 0\nreason = 'r'\n");
+  Record record = product(0.9);
+  EXPECT_EQ(check_of(judge(profile, {run("GPU-1", {record})}, {}), "slow").verdict, Verdict::not_measured);
+  record.measurement->telemetry.emplace().throttled_share = {{"hardware slowdown", 0.25}};
+  const Judgement judgement = judge(profile, {run("GPU-1", {record})}, {});
+  EXPECT_EQ(check_of(judgement, "slow").measured, 0.25);
+  EXPECT_EQ(check_of(judgement, "slow").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "brake").measured, 0);
+  EXPECT_EQ(check_of(judgement, "brake").verdict, Verdict::pass);
+}
+
+TEST(Acceptance, EachRankIsJudgedByItsOwnTelemetryAndDecay) {
+  const Profile profile = profile_of(
+      "[rule.slow]\ncases = '.'\nquantity = 'share_of_time.thermal'\nmost = 0.1\nreason = 'r'\n"
+      "[rule.lasts]\ncases = '.'\nquantity = 'settled_of_burst'\nleast = 0.9\nreason = 'r'\n");
+  Record record = product(0.9);
+  record.measurement->telemetry.emplace();
+  record.sustained.emplace().settled_of_burst = 0.95;
+  RankTimes one{1, 1, {}, {}}, other{1, 1, {}, {}};
+  one.throttled_share.emplace();
+  one.settled_of_burst = 0.95;
+  other.throttled_share = {{"thermal", 0.5}};
+  other.settled_of_burst = 0.7;
+  record.measurement->ranks = {one, other};
+  Evidence evidence = run("GPU-1", {record});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  const Judgement judgement = judge(profile, {evidence}, {});
+  for (const char* rule : {"slow", "lasts"}) {
+    EXPECT_EQ(check_of(judgement, rule, "GPU-1").verdict, Verdict::pass) << rule;
+    EXPECT_EQ(check_of(judgement, rule, "GPU-2").verdict, Verdict::fail) << rule;
+  }
+}
+
+TEST(Acceptance, ACounterIsJudgedPerGpuByItsRankAndPerNodeAsASum) {
+  const std::string rule = "[rule.xid]\nquantity = 'counter.xid'\nmost = 0\nreason = 'r'\n";
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  EXPECT_EQ(check_of(judge(profile_of(rule), {evidence}, {}), "xid").verdict, Verdict::not_measured);
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  evidence.counters = {{"xid", 0, 5, 5}, {"xid", 1, 0, 2}, {"pcie_replays", 0, 0, 9}};
+  const Judgement judgement = judge(profile_of(rule), {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "xid", "GPU-1").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judgement, "xid", "GPU-2").measured, 2);
+  EXPECT_EQ(check_of(judgement, "xid", "GPU-2").verdict, Verdict::fail);
+  evidence.counters[0].after = 6;
+  EXPECT_EQ(check_of(judge(profile_of(rule + "per = 'node'\n"), {evidence}, {}), "xid").measured, 3);
+}
+
+TEST(Acceptance, ARuleOfAnotherSuiteIsJudgedByARunOfThatSuiteAlone) {
+  const std::string rule =
+      "[rule.lasts]\nsuite = 'sustained'\ncases = '^gemm/'\nquantity = 'settled_of_burst'\nleast = 0.9\nreason = 'r'\n";
+  const Profile mandatory = profile_of(kProduct + rule), optional = profile_of(kProduct + rule + "mandatory = false\n");
+  const Evidence quick = run("GPU-1", {product(0.9)});
+  EXPECT_TRUE(judge(optional, {quick}, {}).accepted());
+  EXPECT_THROW(check_of(judge(optional, {quick}, {}), "lasts"), std::runtime_error);
+  EXPECT_EQ(check_of(judge(mandatory, {quick}, {}), "lasts").verdict, Verdict::not_measured);
+
+  Record settled = product(0.9);
+  settled.sustained.emplace().settled_of_burst = 0.93;
+  Evidence sustained = run("GPU-1", {settled});
+  sustained.suite = "sustained";
+  const Judgement both = judge(mandatory, {quick, sustained}, {});
+  EXPECT_TRUE(both.accepted());
+  EXPECT_EQ(check_of(both, "lasts").measured, 0.93);
+  sustained.records[0].sustained->settled_of_burst = 0.8;
+  EXPECT_EQ(check_of(judge(mandatory, {quick, sustained}, {}), "lasts").verdict, Verdict::fail);
+  // A profile that has no rule of that suite does not take its runs, and no run of a handful of cases stands for all.
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {sustained}, {}), "conditions").verdict, Verdict::fail);
+  sustained.suite = "smoke";
+  EXPECT_EQ(check_of(judge(mandatory, {sustained}, {}), "conditions").verdict, Verdict::fail);
+}
+
 TEST(Acceptance, EachRankOfATeamIsJudgedByItsOwnTime) {
   Record together = product(0.5);
-  together.measurement->ranks = {RankTimes{1 / 0.9, 1 / 0.9, {}, {}}, RankTimes{2, 2, {}, {}}};
+  together.measurement->ranks = {RankTimes{1 / 0.9, 1 / 0.9, {}, {}, {}, {}}, RankTimes{2, 2, {}, {}, {}, {}}};
   Evidence evidence = run("GPU-1", {together});
   evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
   const Judgement judgement = judge(profile_of(kProduct), {evidence}, {});

@@ -54,6 +54,15 @@ TEST(Profile, ReadsARule) {
   EXPECT_EQ(one.origin, "p.toml:5");
 }
 
+TEST(Profile, AnUnknownCounterOrThrottleReasonIsRefusedWithTheKnownOnes) {
+  EXPECT_THAT(refusal(rule("quantity = 'counter.ecc'\nmost = 0\nreason = 'r'\n")),
+              HasSubstr("unknown counter 'ecc'; known are ecc_corrected, ecc_uncorrected"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'share_of_time.brake'\nmost = 0\nreason = 'r'\n")),
+              HasSubstr("unknown throttle reason 'brake'; known are power_cap, hardware_slowdown"));
+  EXPECT_EQ(refusal(rule("quantity = 'counter.xid'\nmost = 0\nreason = 'r'\n")), "accepted");
+  EXPECT_EQ(refusal(rule("cases = '.'\nquantity = 'share_of_time.power_brake'\nmost = 0\nreason = 'r'\n")), "accepted");
+}
+
 TEST(Profile, RulesKeepTheOrderInWhichTheyAreWritten) {
   const Profile profile = parse_profile(kHead + "[rule.z]\n" + kGood + "[rule.a]\n" + kGood, "p.toml");
   EXPECT_EQ(profile.rules[0].id, "z");
