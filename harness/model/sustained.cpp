@@ -13,7 +13,7 @@ namespace roofmark {
 
 namespace {
 
-constexpr double kBurstSeconds = 1, kTolerance = 0.01;
+constexpr double kBurstSeconds = 1, kSettledWithin = 0.01;
 
 /// Median seconds per launch of the samples that start in a span; absent where none does.
 std::optional<double> median_seconds(const std::vector<Sample>& samples, const Span& span) {
@@ -34,7 +34,7 @@ double settled_after(const std::vector<Sample>& samples, double window, double s
     while (first < samples.size() && std::floor((samples[first].start_seconds - begin) / window) <= place) {
       seconds.push_back(samples[first++].seconds);
     }
-    if (std::abs(settled_seconds / median(std::move(seconds)) - 1) > kTolerance) after = (place + 1) * window;
+    if (std::abs(settled_seconds / median(std::move(seconds)) - 1) > kSettledWithin) after = (place + 1) * window;
   }
   return after;
 }
@@ -67,7 +67,7 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
   if (found.burst_clock_hz && found.settled_clock_hz && *found.burst_clock_hz > 0 && *found.settled_clock_hz > 0) {
     const double clocks = *found.settled_clock_hz / *found.burst_clock_hz;
     found.rate_per_clock_ratio = found.settled_of_burst / clocks;
-    if (found.settled_of_burst < 1 - kTolerance) found.explained_by_clock = std::log(clocks) / std::log(found.settled_of_burst);
+    if (found.settled_of_burst < 1 - kSettledWithin) found.explained_by_clock = std::log(clocks) / std::log(found.settled_of_burst);
   }
   return found;
 }

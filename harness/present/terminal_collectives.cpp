@@ -20,7 +20,7 @@ namespace roofmark {
 namespace {
 
 /// One call out of place and in place: one line of nccl-tests.
-struct Line {
+struct CallLine {
   const Record* out = nullptr;  ///< also without a place
   const Record* in = nullptr;
 
@@ -59,14 +59,14 @@ void add_place(Row& row, const Record* record) {
 
 /// What distinguishes the lines of a table beside the size, by heading.
 const Row kSettings = {"redop", "root", "ranks", ""};
-Row settings_of(const Line& line) {
+Row settings_of(const CallLine& line) {
   const Message& message = *line.record().message;
   return {message.reduction.empty() ? "none" : message.reduction, std::to_string(message.root), std::to_string(message.ranks),
           variant(line.record())};
 }
 
 /// nccl-tests' columns.
-Row bandwidth_row(const Line& line) {
+Row bandwidth_row(const CallLine& line) {
   const Message& message = *line.record().message;
   Row row = {std::to_string(message.bytes), std::to_string(message.count)};
   for (std::string& setting : settings_of(line)) row.push_back(std::move(setting));
@@ -75,7 +75,7 @@ Row bandwidth_row(const Line& line) {
   return row;
 }
 
-Row placement_row(const Line& line, const std::map<std::string, double>& ring_ratios) {
+Row placement_row(const CallLine& line, const std::map<std::string, double>& ring_ratios) {
   const Record& record = line.record();
   const Placement placement = record.placement.value_or(Placement{});
   const auto ring = ring_ratios.find(record.name);
@@ -111,11 +111,11 @@ void drop_empty_columns(std::vector<Row>& rows, std::size_t places) {
 }
 
 /// ", redop sum, ranks 8": the settings that all lines share.
-std::string shared_settings(const std::vector<Line>& lines) {
+std::string shared_settings(const std::vector<CallLine>& lines) {
   const Row first = settings_of(lines.front());
   std::string text;
   for (std::size_t i = 0; i < kSettings.size(); ++i) {
-    const auto same = [&](const Line& line) { return settings_of(line)[i] == first[i]; };
+    const auto same = [&](const CallLine& line) { return settings_of(line)[i] == first[i]; };
     if (first[i].empty() || first[i] == "-1" || first[i] == "none") continue;
     if (!std::all_of(lines.begin(), lines.end(), same)) continue;
     text += fmt::format(", {}{}{}", kSettings[i], kSettings[i].empty() ? "" : " ", first[i]);
@@ -131,17 +131,17 @@ std::vector<Row> headings(const Row& names, const Row& units) {
 }
 
 /// The title stands over a table of nccl-tests' columns; a second table places the same lines on the roofline.
-std::string collective_table(const std::string& title, const std::vector<Line>& lines,
+std::string collective_table(const std::string& title, const std::vector<CallLine>& lines,
                              const std::map<std::string, double>& ring_ratios, const TerminalStyle& style) {
   std::vector<Row> bandwidths =
       headings({"size", "count", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong"},
                {"(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", ""});
   std::vector<Row> placements = headings({"size", "", "roof", "of roof", "of theor.", "on the wire", "x ring", "p95", "p99"},
                                          {"(B)", "", "", "", "", "", "", "(us)", "(us)"});
-  const bool any_out = std::any_of(lines.begin(), lines.end(), [](const Line& line) { return line.out; });
-  const bool any_in = std::any_of(lines.begin(), lines.end(), [](const Line& line) { return line.in; });
+  const bool any_out = std::any_of(lines.begin(), lines.end(), [](const CallLine& line) { return line.out; });
+  const bool any_in = std::any_of(lines.begin(), lines.end(), [](const CallLine& line) { return line.in; });
   std::vector<bool> wrong;
-  for (const Line& line : lines) {
+  for (const CallLine& line : lines) {
     bandwidths.push_back(bandwidth_row(line));
     placements.push_back(placement_row(line, ring_ratios));
     wrong.push_back((line.out && line.out->status == Status::wrong) || (line.in && line.in->status == Status::wrong));
@@ -179,16 +179,16 @@ std::string collective_table(const std::string& title, const std::vector<Line>& 
 }
 
 /// The teams in the order in which they were measured, the reductions and sizes of each together.
-void gather_teams(std::vector<Line>& lines) {
+void gather_teams(std::vector<CallLine>& lines) {
   using Team = std::tuple<int, std::string, std::string>;
   std::map<Team, std::size_t> order;
-  const auto team = [&](const Line& line) {
+  const auto team = [&](const CallLine& line) {
     const Message& message = *line.record().message;
     return Team(message.ranks, variant(line.record()), message.reduction);
   };
-  for (const Line& line : lines) order.emplace(team(line), order.size());
-  const auto place = [&](const Line& line) { return std::pair(order.at(team(line)), line.record().message->bytes); };
-  std::stable_sort(lines.begin(), lines.end(), [&](const Line& a, const Line& b) { return place(a) < place(b); });
+  for (const CallLine& line : lines) order.emplace(team(line), order.size());
+  const auto place = [&](const CallLine& line) { return std::pair(order.at(team(line)), line.record().message->bytes); };
+  std::stable_sort(lines.begin(), lines.end(), [&](const CallLine& a, const CallLine& b) { return place(a) < place(b); });
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ std::string collective_tables(const std::vector<Record>& records, const std::vec
   std::map<std::string, double> ring_ratios;
   for (const RingPrediction& ring : rings) ring_ratios[ring.case_name] = ring.ratio;
   std::vector<std::string> order;
-  std::map<std::string, std::vector<Line>> tables;
+  std::map<std::string, std::vector<CallLine>> tables;
   std::map<std::string, std::size_t> places;  // of a call in its table, by the name without the place
   for (const Record& record : records) {
     if (!record.message || record.pass == 2) continue;
@@ -206,7 +206,7 @@ std::string collective_tables(const std::vector<Record>& records, const std::vec
     if (record.status != Status::wrong && (record.status != Status::ok || record.message->pattern == Pattern::pairs)) continue;
     const std::string title =
         case_name(record.family, record.operation, record.type, {{"impl", value_of(record.shape, "impl")}});
-    std::vector<Line>& lines = tables[title];
+    std::vector<CallLine>& lines = tables[title];
     if (lines.empty()) order.push_back(title);
     Shape shape = record.shape;
     std::erase_if(shape, [](const auto& entry) { return entry.first == "place"; });
