@@ -61,7 +61,8 @@ std::vector<std::optional<double>> NvmlTelemetry::fields(const std::vector<unsig
 
 NvmlTelemetry::Sources& NvmlTelemetry::sources() {
   if (sources_) return *sources_;
-  Sources& found = sources_.emplace();
+  sources_ = Sources{};
+  Sources& found = *sources_;
   found.instantaneous = fields({field::kPowerInstant})[0].has_value();
 
   // By the names of throttle_reasons().

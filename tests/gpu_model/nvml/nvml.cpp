@@ -97,9 +97,9 @@ Result check(const void* handle, const void* to) {
   return index_of(handle) >= 0 && to ? success : invalid_argument;
 }
 
-gpumodel_state read(const void* handle) {
+GpuModelState read(const void* handle) {
   // What an idle GPU says, for those that the process does not see.
-  gpumodel_state state{model().clock_mhz, static_cast<double>(model().memory_clock_mhz), 115, 31, 0, 0, 0, 1};
+  GpuModelState state{model().clock_mhz, static_cast<double>(model().memory_clock_mhz), 115, 31, 0, 0, 0, 1};
   gpumodel_telemetry(index_of(handle), &state);
   return state;
 }
@@ -196,7 +196,7 @@ int nvmlDeviceGetCudaComputeCapability(void* handle, int* major, int* minor) {
 int nvmlDeviceGetClockInfo(void* handle, int domain, unsigned* to) {
   if (const Result result = check(handle, to)) return result;
   if (domain < 0 || domain >= domains) return invalid_argument;
-  const gpumodel_state reading = read(handle);
+  const GpuModelState reading = read(handle);
   return answer(handle, to, domain == memory_clock ? reading.memory_mhz : reading.sm_mhz);
 }
 int nvmlDeviceGetMaxClockInfo(void* handle, int domain, unsigned* to) {
@@ -266,7 +266,7 @@ int nvmlDeviceGetGpuFabricInfoV(void* handle, FabricInfo* to) {
 /// NVML_FI_DEV_* as driver 580 numbers them.
 int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
   if (const Result result = check(handle, values)) return result;
-  const gpumodel_state now = read(handle);
+  const GpuModelState now = read(handle);
   for (FieldValue* value = values; value < values + count; ++value) {
     value->type = unsigned_long_long;
     value->status = success;

@@ -163,7 +163,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 int gpumodel_devices() { return settings().installed_devices; }
 int gpumodel_compute_capability() { return settings().model->compute_capability; }
 const DeviceModel* gpumodel_device_model() { return settings().model; }
-bool gpumodel_telemetry(int physical, gpumodel_state* to) {
+bool gpumodel_telemetry(int physical, GpuModelState* to) {
   for (const auto& device : state().devices) {
     if (device->physical() != physical) continue;
     const Telemetry t = device->telemetry();

@@ -12,12 +12,12 @@ int gpumodel_devices();
 /// 90 for 9.0.
 int gpumodel_compute_capability();
 const gpu_model::runtime::DeviceModel* gpumodel_device_model();
-struct gpumodel_state {
+struct GpuModelState {
   double sm_mhz, memory_mhz, watts, celsius, joules, throttled_seconds, busy;
   unsigned long long reasons;  ///< NVML's clocks event reasons
 };
 /// Returns false, and writes nothing, if the device is not visible to the process.
-bool gpumodel_telemetry(int physical, gpumodel_state* state);
+bool gpumodel_telemetry(int physical, GpuModelState* state);
 /// What GPUMODEL_COUNTER adds now; 0 if the device is not visible to the process.
 double gpumodel_counter_step(int physical, const char* id);
 }
