@@ -12,20 +12,18 @@ Conclusions conclude(Run& run) {
   Conclusions made;
   made.analysis = analyze(run.header.theoretical, run.records, run.comparisons);
   made.findings = run.header.findings;
-  // A run that was read from a result file has some of them among its header's.
   const auto add = [&](const std::vector<Finding>& more) {
-    for (const Finding& finding : more) {
-      const auto same = [&](const Finding& other) {
-        return other.kind == finding.kind && other.text == finding.text && other.case_name == finding.case_name;
-      };
-      if (std::none_of(made.findings.begin(), made.findings.end(), same)) made.findings.push_back(finding);
-    }
+    made.findings.insert(made.findings.end(), more.begin(), more.end());
   };
   if (run.footer) {
     add(run.footer->findings);
     std::vector<std::string> devices;
     for (const RankInfo& rank : run.header.ranks) devices.push_back(fmt::format("{} of {}", rank.device_id, rank.host));
-    add(find_worse_counters(run.footer->counters, devices));
+    // A run that was read from a result file has them among its header's.
+    for (const Finding& finding : find_worse_counters(run.footer->counters, devices)) {
+      const auto same = [&](const Finding& other) { return other.kind == finding.kind && other.text == finding.text; };
+      if (std::none_of(made.findings.begin(), made.findings.end(), same)) made.findings.push_back(finding);
+    }
   }
   add(made.analysis.findings);
   if (!run.header.ranks.empty()) made.communication = analyze_communication(run.records, run.header.ranks);
