@@ -178,7 +178,7 @@ class Judge {
         own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a run to its end",
             run.complete ? "complete" : "cut short", "What a run did not reach is not known.", one.node, label, run.file);
         own("conditions", Subject::gpu, pass_if(as_agreed(run)),
-            fmt::format("suite {}, normal data, no filter", fmt::join(suites(), " or ")),
+            fmt::format("suite {}, normal data, no filter", suites().contains(run.suite) ? run.suite : profile_.suite),
             fmt::format("suite {}, {} data{}", run.suite, run.data, run.filtered ? ", filtered" : ""),
             "The limits hold for operands that switch as real ones do, and what was filtered out is not known.", one.node,
             label, run.file);
