@@ -117,7 +117,10 @@ TEST(TelemetrySummary, TemperaturesAreTheHighestAndTheMarginTheLowest) {
 /// Readings of a counter that advances by 10 J each 0.1 s, taken each 0.05 s: 100 W.
 std::vector<Reading> energy_in_steps(int readings) {
   std::vector<Reading> made;
-  for (int i = 0; i < readings; ++i) made.push_back(with_energy(0.05 * i, 1000 + 10 * (i / 2)));
+  for (int i = 0; i < readings; ++i) {
+    const int steps = i / 2;
+    made.push_back(with_energy(0.05 * i, 1000 + 10.0 * steps));
+  }
   return made;
 }
 
