@@ -19,9 +19,13 @@ PANELS = (
 )
 
 
-def _rate_unit(record):
-    placement = record.get("placement", {})
-    return "B" if "flops_per_second" not in placement else "op" if record["type"] == "int8" else "FLOP"
+def _work(record):
+    """A launch's work, by which its rate is told, and the unit."""
+    placement, seconds = record.get("placement", {}), record["measurement"]["median"]
+    for key, unit in (("flops_per_second", "op" if record["type"] == "int8" else "FLOP"), ("bytes_per_second", "B")):
+        if key in placement:
+            return placement[key] * seconds, unit
+    return 1, "launch"
 
 
 def summary(result, places):
@@ -32,7 +36,9 @@ def summary(result, places):
         if found := record["measurement"].get("telemetry"):
             energy.append((entry["name"], record["pass"], found))
         if found := record.get("sustained"):
-            sustained.append((entry["name"], _rate_unit(record), found))
+            work, unit = _work(record)
+            rates = {key: found[key] * work for key in ("burst_rate", "settled_rate")}  # launches per second in the file
+            sustained.append((entry["name"], unit, found | rates))
     return {"telemetry": bool(result.get("telemetry", {}).get("rows")), "energy": energy,
             "counters": [(counter, places[counter["rank"]]) for counter in result.get("counters", [])], "sustained": sustained}
 
@@ -159,12 +165,12 @@ def sustained_table(files):
             quantity(found.get("settled_of_burst"), units.share),
             quantity(found.get("settled_after_seconds"), lambda v: "" if v is None else units.duration(v)),
             _from_to(found, "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
-            "" if explained is None else "yes" if explained else "no",
+            quantity(explained, units.share),
             "" if checked is None else f"{checked}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
     return table("sustained", [
-        ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first seconds", True), ("Settled", "Rate that it settled at", True),
+        ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first second", True), ("Settled", "Rate that it settled at", True),
         ("of burst", "Settled / burst", True), ("Settled after", "", True), ("SM clock", "Burst and settled", False), ("Power", "Burst and settled", False),
-        ("Explained by the clock", "Whether the clock fell as far as the rate", False), ("Launches checked", "Whose results were verified", True)],
+        ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True), ("Launches checked", "Whose results were verified", True)],
         rows, empty=False)
 
 
