@@ -67,7 +67,8 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
   if (found.burst_clock_hz && found.settled_clock_hz && *found.burst_clock_hz > 0 && *found.settled_clock_hz > 0) {
     const double clocks = *found.settled_clock_hz / *found.burst_clock_hz;
     found.rate_per_clock_ratio = found.settled_of_burst / clocks;
-    if (found.settled_of_burst < 1 - kSettledWithin) found.explained_by_clock = std::log(clocks) / std::log(found.settled_of_burst);
+    if (found.settled_of_burst < 1 - kSettledWithin)
+      found.explained_by_clock = std::log(clocks) / std::log(found.settled_of_burst);
   }
   return found;
 }

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/nvml.hpp"
-#include "harness/device/telemetry.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,8 @@
 
 #include <cstring>
 #include <map>
+
+#include "harness/device/telemetry.hpp"
 
 namespace roofmark::cuda {
 namespace {
