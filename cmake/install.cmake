@@ -21,6 +21,6 @@ endforeach()
 
 # The tools that read result files, what they are made of, and what they compare with.
 install(DIRECTORY scripts results DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark USE_SOURCE_PERMISSIONS
-  PATTERN setup EXCLUDE PATTERN baseline EXCLUDE PATTERN test EXCLUDE PATTERN common.sh EXCLUDE
+  PATTERN setup EXCLUDE PATTERN baseline EXCLUDE PATTERN test EXCLUDE
   PATTERN *.cpp EXCLUDE PATTERN results/local EXCLUDE PATTERN results/reference EXCLUDE PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark)

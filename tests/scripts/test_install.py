@@ -58,4 +58,9 @@ def test_its_report_tool_needs_nothing_of_the_repository(tree):
 
 
 def test_it_holds_nothing_to_build_with(tree):
-    assert not {"setup", "baseline", "test", "common.sh"} & {path.name for path in tree.rglob("*")}
+    assert not {"setup", "baseline", "test"} & {path.name for path in tree.rglob("*")}
+
+
+def test_its_launcher_starts(tree):
+    done = subprocess.run([tree / "share/roofmark/scripts/mpirun_hosts", "--help"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("usage: ")
