@@ -410,6 +410,15 @@ def test_info_says_what_is_not_healthy(gpu, what, state):
     assert found == state[0] and advice.startswith(state[1])
 
 
+def test_the_smoke_suite_takes_its_time_once_on_however_many_gpus(tmp_path):
+    done = roofmark("run", "--device", "all", "--suite", "smoke", "--max-seconds", "0.001", "--filter", "^stream/", "--out", tmp_path / "out",
+                    GPUMODEL_DEVICES="2")
+    assert done.returncode == 0, done.stderr
+    assert [path.parent.relative_to(tmp_path / "out").as_posix() for path in sorted(tmp_path.glob("out/*/*/result.json"))] == [
+        "together/cuda-0", "together/cuda-1"]
+    assert len(Run(done, tmp_path / "out").result["team"]) == 2
+
+
 def test_two_gpus_of_which_one_has_faults(tmp_path):
     """A wrong triad and a slow copy on the second GPU; the first one and what both do together are healthy."""
     copy = "stream_kernelILNS_8StreamOpE2Ef"
