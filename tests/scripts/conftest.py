@@ -62,6 +62,22 @@ def save(tmp_path):
     return write
 
 
+@pytest.fixture
+def own_profile(tmp_path):
+    """Writes a profile of one rule beside the common ones, and returns its path."""
+
+    def write(limit, name="own.toml", devices="NVIDIA H200", **keys):
+        path = tmp_path / name
+        rule = {"cases": "^gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned", "quantity": "of_theoretical", "least": limit,
+                "reason": "what was ordered", "source": "the order"} | keys
+        path.write_text(
+            f'inherit = "common"\ntitle = "Order 4711"\ndevices = "{devices}"\nexample = "NVIDIA H200"\nsuite = "quick"\n[rule.product]\n'
+            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in rule.items()))
+        return path
+
+    return write
+
+
 # CTest's SKIP_RETURN_CODE for these tests.
 SKIPPED = 77
 

@@ -30,21 +30,6 @@ def assert_one_line(done):
     assert done.stderr.startswith("roofmark: ") and done.stderr.count("\n") == 1, done.stderr
 
 
-@pytest.fixture
-def own_profile(tmp_path):
-    """A profile file of one rule beside the common ones."""
-
-    def write(limit, name="own.toml", **keys):
-        path = tmp_path / name
-        rule = {"cases": "^gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned", "quantity": "of_theoretical", "least": limit, "reason": "what was ordered"} | keys
-        path.write_text(
-            'inherit = "common"\ntitle = "t"\ndevices = "NVIDIA H200"\nexample = "NVIDIA H200"\nsuite = "quick"\n[rule.product]\n'
-            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in rule.items()))
-        return path
-
-    return write
-
-
 def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own_profile, tmp_path):
     result = save(clean(h200))
     done = roofmark("accept", result, "--profile", own_profile(0.5), "--expect-gpus", 1)

@@ -24,6 +24,7 @@ from roofmark_report import verdict as verdicts  # noqa: E402
 COMMAND = [sys.executable, str(ROOT / "scripts" / "acceptance")]
 ROOFMARK = os.environ.get("ROOFMARK")
 judged_by_roofmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+REASON = f"What was ordered, {'long ' * 60}and to its end."
 PRODUCT = "gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
 
 
@@ -50,27 +51,6 @@ def no_plotly(monkeypatch, request):
 
 def run(*arguments, **options):
     return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False, **options)
-
-
-@pytest.fixture
-def profile(tmp_path):
-    def write(least):
-        path = tmp_path / "own.toml"
-        path.write_text(f"""inherit = "common"
-title = "Order 4711"
-devices = "NVIDIA H200"
-example = "NVIDIA H200"
-suite = "quick"
-[rule.product]
-cases = "^{PRODUCT}"
-quantity = "of_theoretical"
-least = {least}
-reason = "What was ordered, {'long ' * 60}and to its end."
-source = "the order"
-""")
-        return path
-
-    return write
 
 
 def check(rule, verdict, device, **more):
@@ -111,9 +91,9 @@ def page_of(delivered, checks, **options):
 
 
 @judged_by_roofmark
-def test_roofmark_judges_and_the_document_presents(delivered, profile):
+def test_roofmark_judges_and_the_document_presents(delivered, own_profile):
     folder, paths, labels = delivered
-    done = run(folder, "--profile", profile(0.5), "--expect-gpus", 4, "--max-age", "36500d")
+    done = run(folder, "--profile", own_profile(0.5, reason=REASON), "--expect-gpus", 4, "--max-age", "36500d")
     assert (done.returncode, done.stderr) == (0, "") and done.stdout == f"ACCEPTED: {folder}/acceptance.html\n"
     page = text_of((folder / "acceptance.html").read_text(encoding="utf-8"))
     verdict = verdicts.parse((folder / "acceptance.json").read_bytes())
@@ -125,7 +105,7 @@ def test_roofmark_judges_and_the_document_presents(delivered, profile):
     for expected in ("1654230000003", "GPU-00000004-0000-0000-0000-000000000000", "96.00.89.00.01", "580.00", "Synthetic CPU", "GNU 12.2.0"):
         assert expected in page
     before = {path: path.read_bytes() for path in paths}
-    done = run(folder, "--profile", profile(0.999), "--out", folder / "second.html")
+    done = run(folder, "--profile", own_profile(0.999, reason=REASON), "--out", folder / "second.html")
     assert done.returncode == 1 and done.stdout.startswith("NOT ACCEPTED: ")
     assert {path: path.read_bytes() for path in paths} == before and (folder / "second.json").exists()
     # The same verdict once more, from its file.

@@ -12,7 +12,7 @@ import make_delivery
 import make_result
 import pytest
 from conftest import ROOT, need
-from test_acceptance import BASE, PRODUCT
+from test_acceptance import BASE
 
 need("duckdb", "jinja2", "jsonschema", "orjson", "plotly")
 EXAMPLES = ROOT / "scripts" / "examples"
@@ -44,20 +44,8 @@ def run(name, *words, **environment):
 
 
 @pytest.fixture
-def profile(place):
-    path = place / "own.toml"
-    path.write_text(f"""inherit = "common"
-title = "Order 4711"
-devices = ".*"
-example = "NVIDIA H200"
-suite = "quick"
-[rule.product]
-cases = "^{PRODUCT}"
-quantity = "of_theoretical"
-least = 0.5
-reason = "What was ordered."
-""")
-    return path
+def profile(own_profile):
+    return own_profile(0.5, devices=".*")
 
 
 def measures(place, status=0, slower=1.0):
