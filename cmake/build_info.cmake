@@ -24,6 +24,7 @@ inline constexpr bool dirty = @dirty@;
 inline constexpr char compiler[] = "@COMPILER@";
 inline constexpr char build_type[] = "@BUILD_TYPE@";
 inline constexpr char cuda_toolkit[] = "@CUDA_TOOLKIT@";
+inline constexpr char cuda_compiler[] = "@CUDA_COMPILER@";
 inline constexpr char cuda_architectures[] = "@CUDA_ARCHITECTURES@";
 }  // namespace roofmark::build_info
 ]])

@@ -1,26 +1,25 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 # The CUDA toolkit is optional. Architectures are named, never `native`: that fails at generate time without a GPU.
+include(toolkit)
 set(ROOFMARK_HAVE_CUDA OFF)
 if(NOT ROOFMARK_CUDA)
   message(STATUS "CUDA: switched off (ROOFMARK_CUDA=OFF), building for the CPU alone")
   return()
 endif()
 
-# PATH comes first; it often lacks the place where the toolkit's own installer puts it.
-find_program(CMAKE_CUDA_COMPILER NAMES $ENV{CUDACXX} nvcc PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+# PATH comes first; it often lacks the place where the toolkit's own installer puts it. Last is where scripts/setup puts one.
+find_program(CMAKE_CUDA_COMPILER NAMES $ENV{CUDACXX} nvcc
+  PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda ${CMAKE_CURRENT_SOURCE_DIR}/.venv/cuda PATH_SUFFIXES bin)
 if(NOT CMAKE_CUDA_COMPILER)
-  message(STATUS "CUDA: no nvcc found (PATH, CUDACXX, CUDA_HOME, /usr/local/cuda), building for the CPU alone")
+  message(STATUS "CUDA: no nvcc found (PATH, CUDACXX, CUDA_HOME, /usr/local/cuda, .venv/cuda), building for the CPU alone")
   return()
 endif()
 
 execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE output)
-string(REGEX MATCH "release ([0-9.]+)" output "${output}")
+string(REGEX MATCH "V([0-9.]+)" output "${output}")
 set(toolkit ${CMAKE_MATCH_1})
-if(toolkit VERSION_LESS 12.4)
-  message(FATAL_ERROR "CUDA: toolkit 12.4 or newer is needed, ${CMAKE_CUDA_COMPILER} is '${toolkit}': "
-    "put a newer nvcc first in PATH, or build for the CPU alone with -DROOFMARK_CUDA=OFF")
-endif()
+check_toolkit(${CMAKE_CUDA_COMPILER} "${toolkit}")
 
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   if(toolkit VERSION_LESS 12.8)

@@ -1,26 +1,76 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 # A tree that can be moved: the program finds the libraries it carries beside itself. glibc, MPI, the CUDA libraries and what
-# comes with the driver are the node's, by its loader's own ways (ld.so.conf, LD_LIBRARY_PATH).
+# comes with the driver are the node's, by its loader's own ways (ld.so.conf, LD_LIBRARY_PATH). The CUDA runtime is linked statically.
+option(ROOFMARK_CARRY_CUDA "Install cuBLASLt and NCCL too: the tree then needs nothing of CUDA but the driver" OFF)
+set(carried ${CMAKE_INSTALL_LIBDIR}/roofmark)
+set(of_cuda cuda cudart cublas cudnn nvidia nvrtc nvJitLink)
+if(NOT ROOFMARK_CARRY_CUDA)
+  list(APPEND of_cuda cublasLt nccl)
+endif()
+list(JOIN of_cuda "|" of_cuda)
+set(of_the_node PRE_EXCLUDE_REGEXES
+  "^ld-linux" "^lib(c|m|dl|rt|pthread|util|resolv|mvec)\\.so"
+  "^lib(${of_cuda})[-_.]"
+  "^lib(mpi|mpi_cxx|open-rte|open-pal|pmix)\\."
+  "^libgpu_model\\.")
+# NCCL is loaded, not linked. Its file may have any name; this one is asked for.
+macro(install_nccl)
+  if(ROOFMARK_CARRY_CUDA AND NCCL_LIBRARY)
+    file(REAL_PATH ${NCCL_LIBRARY} nccl)
+    install(FILES ${nccl} DESTINATION ${carried} RENAME libnccl.so.2 ${ARGN})
+  endif()
+endmacro()
+
 set(programs roofmark)
 if(ROOFMARK_HAVE_MPI)
   list(APPEND programs roofmark-mpi)
 endif()
-install(TARGETS ${programs} RUNTIME_DEPENDENCY_SET carried RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(RUNTIME_DEPENDENCY_SET carried
-  PRE_EXCLUDE_REGEXES
-    "^ld-linux" "^lib(c|m|dl|rt|pthread|util|resolv|mvec)\\.so"
-    "^lib(cuda|cudart|cublas|cublasLt|cudnn|nccl|nvidia|nvrtc|nvJitLink)[-_.]"
-    "^lib(mpi|mpi_cxx|open-rte|open-pal|pmix)\\."
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/roofmark)
+install(TARGETS ${programs} RUNTIME_DEPENDENCY_SET of_programs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(RUNTIME_DEPENDENCY_SET of_programs ${of_the_node} LIBRARY DESTINATION ${carried})
+install_nccl()
+
+# With --component tests: the programs whose tests need a GPU, and what runs them.
+if(ROOFMARK_TESTS AND ROOFMARK_HAVE_CUDA)
+  set(in_tests COMPONENT tests EXCLUDE_FROM_ALL)
+  install(TARGETS ${gpu_test_programs} RUNTIME_DEPENDENCY_SET of_tests RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/roofmark ${in_tests})
+  install(RUNTIME_DEPENDENCY_SET of_tests ${of_the_node} LIBRARY DESTINATION ${carried} ${in_tests})
+  install_nccl(${in_tests})
+  install(PROGRAMS tests/roofmark-selftest DESTINATION ${CMAKE_INSTALL_BINDIR} ${in_tests})
+  install(FILES ${PROJECT_BINARY_DIR}/tests/gpu_tests.txt DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/roofmark ${in_tests})
+  file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBEXECDIR}/roofmark /)
+  set(places "$ORIGIN/${up}${carried}")
+  if(ROOFMARK_GPU_MODEL)
+    # Where no real program looks.
+    list(PREPEND places "$ORIGIN/gpu_model")
+    install(TARGETS ${gpu_model_libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/roofmark/gpu_model NAMELINK_SKIP ${in_tests})
+  endif()
+  set_target_properties(${gpu_test_programs} PROPERTIES INSTALL_RPATH "${places}")
+endif()
 
 # DT_RPATH rather than DT_RUNPATH, which serves only the libraries that the program itself names and not those that they need.
-foreach(program IN LISTS programs)
+foreach(program IN LISTS programs gpu_test_programs)
   target_link_options(${program} PRIVATE LINKER:--disable-new-dtags)
 endforeach()
 
 # The tools that read result files, what they are made of, and what they compare with.
 install(DIRECTORY scripts results DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark USE_SOURCE_PERMISSIONS
-  PATTERN setup EXCLUDE PATTERN baseline EXCLUDE PATTERN test EXCLUDE
+  PATTERN setup EXCLUDE PATTERN baseline EXCLUDE PATTERN run_flags EXCLUDE PATTERN test EXCLUDE
+  PATTERN build.sh EXCLUDE PATTERN requirements_cu*.txt EXCLUDE
   PATTERN *.cpp EXCLUDE PATTERN results/local EXCLUDE PATTERN results/reference EXCLUDE PATTERN __pycache__ EXCLUDE)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark)
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark)
+
+# The programs write their manual pages and their completion in bash.
+foreach(program IN LISTS programs)
+  install(CODE "
+    function(write path)
+      cmake_path(ABSOLUTE_PATH path BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
+      message(STATUS \"Installing: \${path}\")
+      cmake_path(GET path PARENT_PATH folder)
+      file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${folder}\")
+      execute_process(COMMAND $<TARGET_FILE:${program}> \${ARGN} OUTPUT_FILE \"\$ENV{DESTDIR}\${path}\" COMMAND_ERROR_IS_FATAL ANY)
+    endfunction()
+    write(${CMAKE_INSTALL_MANDIR}/man1/${program}.1 man)
+    write(${CMAKE_INSTALL_DATADIR}/bash-completion/completions/${program} completion bash)")
+endforeach()

@@ -57,6 +57,9 @@ struct TensorLayout {
   double iterations_per_clock = 0;  ///< approximate, of each block; for choosing the length of a launch
 };
 
+/// A processor's part of a cache probe's data is a multiple of this.
+constexpr std::size_t kCacheGranule = 16384;
+
 /// Loops that load one resource and nothing else. A null entry: the device has no such resource. Sinks are device arrays that a
 /// launch writes completely; iterations, steps and repeats are at least 1.
 struct CeilingKernels {
@@ -76,11 +79,19 @@ struct CeilingKernels {
                  Stream stream);
 
   std::size_t (*cache_read_sinks)(ProbeTarget target);
-  /// Reads `bytes` (a multiple of 16384 x processors, 64-byte aligned) of `data` `repeats` times, bypassing CUDA's L1 cache.
+  /// Reads `bytes` (a multiple of kCacheGranule x processors, 64-byte aligned) of `data` `repeats` times, bypassing CUDA's L1
+  /// cache.
   /// The data is divided into `processors` equal parts, and each processor reads its own part again and again.
   /// sink[cache_read_sinks(target)]: sums, modulo 2^64, of the 8-byte words read; together they are repeats x the sum of the
   /// words.
   void (*cache_read)(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
+                     Stream stream);
+
+  /// The same part by part, for stores and for both at once: pass p of `repeats`, counted from 0, stores w + p to each 8-byte
+  /// word w of `bytes` of `to`, and from[w] + p to each word of `bytes` / 2 of `to`, after a load of that word. `bytes` is that
+  /// of all arrays together.
+  void (*cache_write)(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream);
+  void (*cache_copy)(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                      Stream stream);
 
   /// Every SM copies `bytes` of `data` to shared memory and reads them `repeats` times: repeats x bytes x processors in total.

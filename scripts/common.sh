@@ -35,26 +35,3 @@ stage() {
   fi
   printf '%s\n' "$spent"
 }
-
-# The CUDA architectures of this machine's GPUs as a CMake list; empty without a GPU.
-gpu_architectures() {
-  local capability list=
-  while read -r capability; do
-    case $capability in
-      9.0) list+=";90a-real" ;; # 90 alone has no wgmma
-      [0-9]*.[0-9]) list+=";${capability/./}-real" ;;
-    esac
-  done < <(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sort -u)
-  printf '%s' "${list#;}"
-}
-
-# configure PRESET: for this machine's GPUs or, without one, for the list of the preset; prints which parts of CUDA were found.
-configure() {
-  local preset=$1 architectures flags=()
-  architectures=$(gpu_architectures)
-  [[ -z $architectures ]] || flags=("-DCMAKE_CUDA_ARCHITECTURES=$architectures")
-  stage "configure $preset" cmake -S "$root" --preset "$preset" "${flags[@]}"
-  sed -n 's/^-- CUDA:/  CUDA:/p' "$root/build/logs/$me-configure-$preset.log"
-}
-
-build() { stage "build $1" cmake --build "$root/build/$1"; }

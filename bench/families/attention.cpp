@@ -22,10 +22,10 @@ class PreparedAttention final : public Prepared {
                     const AttentionReference& reference)
       : device_(setup.device),
         problem_(problem),
+        plan_(kernels.plan(problem)),
         operands_(setup, problem),
         reference_(reference),
-        seed_(setup.seed),
-        plan_(kernels.plan(problem)) {
+        seed_(setup.seed) {
     const std::size_t before = device_.allocated_bytes();
     if (const std::size_t bytes = plan_->workspace_bytes()) {
       workspace_ = device_.allocate(bytes);
@@ -79,10 +79,10 @@ class PreparedAttention final : public Prepared {
 
   Device& device_;
   AttentionProblem problem_;
+  std::unique_ptr<AttentionPlan> plan_;  // first: a problem that the library refuses needs no operands
   AttentionOperands operands_;
   const AttentionReference& reference_;
   std::uint64_t seed_;
-  std::unique_ptr<AttentionPlan> plan_;
   Memory workspace_;
   std::size_t workspace_bytes_ = 0;
 };
@@ -234,24 +234,25 @@ void list_cpu(CaseList& list) {
 
 /// One element, primes, a tile plus one, different numbers of queries and keys, rows without visible keys, grouped heads,
 /// several tiles per SM, enough keys to wrap around the pipeline's stages several times, and rows of scores larger than a
-/// block's memory.
+/// block's memory. fp16 takes the same ways through the same kernels as bf16: two problems per head dimension.
 void list_contract(CaseList& list) {
   const bool gpu = list.on_gpu();
   const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
   const std::vector<std::string_view> impls = gpu ? kAll : std::vector{kTiled, kNaive};
   for (DataType type : types) {
     for (std::int64_t d : {64, 128, 256}) {
-      add(list, {1, 1, 1, 1, 1, d, type, false}, impls);
       add(list, {2, 2, 1, 127, 127, d, type, true}, impls);
-      add(list, {1, 2, 1, 129, 129, d, type, false}, impls);
       add(list, {1, 2, 2, 33, 200, d, type, true}, impls);
+      if (type == DataType::fp16) continue;
+      add(list, {1, 1, 1, 1, 1, d, type, false}, impls);
+      add(list, {1, 2, 1, 129, 129, d, type, false}, impls);
       add(list, {1, 3, 1, 200, 33, d, type, true}, impls);
       if (!gpu) continue;
       const std::int64_t kv_heads = list.listing().device.multiprocessors / 8 + 1;
       add(list, {1, 8 * kv_heads, kv_heads, 200, 70, d, type, true}, {kMma, kWgmma});
       add(list, {1, 1, 1, 20, 600, d, type, true}, {kMma, kWgmma});
     }
-    if (gpu) add(list, {2, 2, 1, 3, 4097, 128, type, false}, {kNaive, kUnfused});
+    if (type == DataType::bf16) add(list, {2, 2, 1, 3, 4097, 128, type, false}, {kNaive, kUnfused});
   }
 }
 

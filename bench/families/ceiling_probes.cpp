@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -254,6 +255,40 @@ class ReadProbe final : public Probe {
   Memory data_;
 };
 
+class StoreProbe final : public Probe {
+ public:
+  StoreProbe(const Setup& setup, std::size_t written, bool reads, std::size_t times, ProbeStore store)
+      : Probe(setup, DataType::int32, written / size_of(DataType::int32)),
+        bytes_(written),
+        times_(times),
+        store_(std::move(store)) {
+    if (!reads) return;
+    from_ = device_.allocate(written);
+    device_.fill(from_.get(), DataType::fp32, written / size_of(DataType::fp32), {setup.data, setup.seed, 0});
+  }
+  void launch(Stream stream, int slot) override {
+    store_(static_cast<std::uint64_t*>(output(slot).data), static_cast<const std::uint64_t*>(from_.get()), stream);
+  }
+  Verification verify(int slot) override {
+    std::vector<std::uint64_t> got(bytes_ / sizeof(std::uint64_t)), expected(got.size());
+    device_.to_host(got.data(), output(slot).data, bytes_);
+    if (from_) {
+      device_.to_host(expected.data(), from_.get(), bytes_);
+    } else {
+      std::iota(expected.begin(), expected.end(), std::uint64_t{0});
+    }
+    std::size_t different = 0;
+    for (std::size_t w = 0; w < got.size(); ++w) different += got[w] != expected[w] + (times_ - 1);
+    return Verification::within(static_cast<double>(different), 0, "words that are not what the last pass stores");
+  }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return {{"passes", std::to_string(times_)}}; }
+
+ private:
+  std::size_t bytes_, times_;
+  ProbeStore store_;
+  Memory from_;
+};
+
 class LaunchProbe final : public Prepared {
  public:
   explicit LaunchProbe(const CeilingKernels& kernels) : kernels_(kernels) {}
@@ -285,6 +320,11 @@ std::size_t tensor_sink_bytes(DataType type, const TensorLayout& layout) { retur
 std::unique_ptr<Prepared> read_probe(const Setup& setup, std::size_t sinks, std::size_t bytes, std::size_t times,
                                      ProbeRead read) {
   return std::make_unique<ReadProbe>(setup, sinks, bytes, times, std::move(read));
+}
+
+std::unique_ptr<Prepared> store_probe(const Setup& setup, std::size_t written, bool reads, std::size_t times,
+                                      const ProbeStore& store) {
+  return std::make_unique<StoreProbe>(setup, written, reads, times, store);
 }
 
 std::unique_ptr<Prepared> launch_probe(const CeilingKernels& kernels) { return std::make_unique<LaunchProbe>(kernels); }

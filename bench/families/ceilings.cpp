@@ -21,6 +21,9 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 // Launch and tail cost less than 0.5 % of this time; it is short enough for many samples.
 constexpr double kLaunchSeconds = 2e-3;
 
+/// The first takes more than 100 us, the last a few milliseconds, at the microsecond or more that a node takes.
+constexpr int kGraphNodes[] = {128, 512, 2048};
+
 /// A case that demands `amount` of one resource. Warm: its data is small, or belongs into a cache.
 Case probe_case(std::string operation, DataType type, Shape shape, const Resource& resource, double amount) {
   Case c;
@@ -82,15 +85,15 @@ class Lister {
       library_products();
       exp2();
       shared_read();
-      l2_reads();
-      launch("stream", Issue::gate, resource::stream_launch);
-      launch("graph", Issue::graph, resource::graph_launch);
+      l2();
+      stream_launch();
+      for (const int nodes : kGraphNodes) graph_launch(nodes);
     } else {
       for (DataType type : {DataType::fp64, DataType::fp32}) {
         fma(type, target_, {{"cores", "all"}});
         fma(type, {0, 1}, {{"cores", "one"}});
       }
-      cpu_cache_reads();
+      cpu_caches();
     }
     for (StreamOp op : {StreamOp::read, StreamOp::write, StreamOp::copy, StreamOp::triad}) {
       // Filling the arrays of the others takes a CPU longer than the smoke suite has.
@@ -197,29 +200,55 @@ class Lister {
          });
   }
 
-  /// Each processor reads `part` bytes.
-  void cache_read(const std::string& level, const Resource& resource, std::size_t part, double bytes_per_clock) {
-    constexpr std::size_t granule = 16384;
-    part = std::max(part / granule, std::size_t{1}) * granule;
+  /// Each processor sweeps over `part` bytes, those of all arrays together.
+  void cache(StreamOp op, const std::string& level, const Resource& resource, std::size_t part, double bytes_per_clock) {
+    part = std::max(part / kCacheGranule, std::size_t{1}) * kCacheGranule;
     const std::size_t repeats = count_for(bytes_per_clock / part), bytes = part * target_.processors;
-    read("cache_read", {{"level", level}}, resource, bytes, kernels_.cache_read_sinks(target_), repeats,
-         [&kernels = kernels_, bytes, repeats, target = target_](std::uint64_t* sinks, const void* data, Stream stream) {
-           kernels.cache_read(sinks, data, bytes, repeats, target, stream);
-         });
+    const Shape shape = {{"level", level}};
+    if (op == StreamOp::read) {
+      return read(
+          "cache_read", shape, resource, bytes, kernels_.cache_read_sinks(target_), repeats,
+          [&kernels = kernels_, bytes, repeats, target = target_](std::uint64_t* sinks, const void* data, Stream stream) {
+            kernels.cache_read(sinks, data, bytes, repeats, target, stream);
+          });
+    }
+    store(op, shape, resource, bytes, repeats);
   }
 
-  void l2_reads() {
+  void store(StreamOp op, Shape shape, const Resource& resource, std::size_t bytes, std::size_t repeats) {
+    const bool reads = op == StreamOp::copy;
+    const std::size_t written = reads ? bytes / 2 : bytes;
+    shape.emplace_back("bytes", std::to_string(bytes));
+    Case c = probe_case(fmt::format("cache_{}", name(op)), DataType::fp32, std::move(shape), resource,
+                        static_cast<double>(bytes) * repeats);
+    c.slot_bytes = aligned(written);
+    c.shared_bytes = reads ? written : 0;
+    c.prepare = [&kernels = kernels_, target = target_, bytes, repeats, written, reads](const Setup& setup) {
+      return store_probe(setup, written, reads, repeats,
+                         [&kernels, target, bytes, repeats](std::uint64_t* to, const std::uint64_t* from, Stream stream) {
+                           if (from) return kernels.cache_copy(to, from, bytes, repeats, target, stream);
+                           kernels.cache_write(to, bytes, repeats, target, stream);
+                         });
+    };
+    add(std::move(c));
+  }
+
+  /// Reads of several sizes; stores, which a cache has to keep as well, of the smallest.
+  void l2() {
     constexpr double bytes_per_clock = 48;  // per SM, about
     const std::size_t total = device_.last_level_cache_bytes();
     std::vector<std::size_t> sizes = {total / 4, total / 2};
     // One half of a large L2 is nearer to an SM than the other; 24 MB is the size that published measurements use.
     if (24'000'000 < total * 3 / 4) sizes.push_back(24'000'000);
-    for (std::size_t bytes : sizes) cache_read("l2", resource::l2, bytes / target_.processors, bytes_per_clock);
+    for (std::size_t bytes : sizes) cache(StreamOp::read, "l2", resource::l2, bytes / target_.processors, bytes_per_clock);
+    for (StreamOp op : {StreamOp::write, StreamOp::copy}) {
+      cache(op, "l2", resource::l2, sizes.front() / target_.processors, bytes_per_clock);
+    }
   }
 
-  /// Every core reads its own set: half of its first level; for each further level, the geometric mean of its shares of the
-  /// level before and of this one.
-  void cpu_cache_reads() {
+  /// Every core sweeps over its own set: half of its first level; for each further level, the geometric mean of its shares of
+  /// the level before and of this one.
+  void cpu_caches() {
     constexpr double bytes_per_clock[] = {64, 32, 16};
     const Resource* resources[] = {&resource::l1, &resource::l2, &resource::l3};
     std::size_t before = 0;
@@ -228,7 +257,10 @@ class Lister {
       const std::size_t share = std::min(level.instance_bytes, level.total_bytes / target_.processors);
       const auto set = static_cast<std::size_t>(std::sqrt(static_cast<double>(before) * share));
       if (share < 4 * before) continue;
-      cache_read(level.name, *resources[i], before ? set : share / 2, bytes_per_clock[i]);
+      for (StreamOp op : {StreamOp::read, StreamOp::write, StreamOp::copy}) {
+        if (op != StreamOp::read && listing_.suite == SuiteName::smoke) continue;
+        cache(op, level.name, *resources[i], before ? set : share / 2, bytes_per_clock[i]);
+      }
       before = share;
     }
   }
@@ -248,10 +280,21 @@ class Lister {
     add(std::move(c));
   }
 
-  void launch(const std::string& path, Issue issue, const Resource& resource) {
-    Case c = probe_case("launch", DataType::fp32, {{"issue", path}}, resource, 1);
+  Case launch_case(Shape shape, Issue issue, const Resource& resource) {
+    Case c = probe_case("launch", DataType::fp32, std::move(shape), resource, 1);
     c.protocol.issue = issue;
     c.prepare = [&kernels = kernels_](const Setup&) { return launch_probe(kernels); };
+    return c;
+  }
+
+  void stream_launch() { add(launch_case({{"issue", "stream"}}, Issue::gate, resource::stream_launch)); }
+
+  /// One graph of `nodes` empty kernels per sample. Each launch of a graph has a cost of its own: the line over the numbers of
+  /// nodes takes it out of the ceiling.
+  void graph_launch(int nodes) {
+    Case c = launch_case({{"issue", "graph"}, {"nodes", std::to_string(nodes)}}, Issue::graph, resource::graph_launch);
+    c.protocol.launches = nodes;
+    c.raised_by = RaisedBy::slope;
     add(std::move(c));
   }
 

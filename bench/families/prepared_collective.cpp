@@ -10,6 +10,7 @@
 
 #include "bench/support/slots.hpp"
 #include "harness/device/elementwise_error.hpp"
+#include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/collective_data.hpp"
 
@@ -215,7 +216,8 @@ class OneRank final : public PreparedCollective {
         const double value = load_as_double(point_.type, bits.data(), i);
         if (elementwise_error(point_.type, value, want[i], units[i]) <= bound) continue;
         if (wrong == 0) {
-          detail = fmt::format("element {} of its output is {:g} and should be {:g}", first + begin + i, value, want[i]);
+          detail = fmt::format("element {} of its output is {} and should be {}", first + begin + i, format_figure(value, 6),
+                               format_figure(want[i], 6));
         }
         ++wrong;
       }

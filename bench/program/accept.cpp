@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <regex>
 #include <set>
 #include <tuple>
 
@@ -81,7 +80,7 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
   std::map<std::tuple<std::string, std::string, bool>, const Evidence*> runs;
   std::set<std::string> others;
   bool any = false;
-  const std::regex devices(profile.devices);
+  const DeviceSearch is_for(profile);
   for (const Evidence& run : evidence) {
     for (const DeliveredDevice& device : run.devices) {
       const auto [found, first] = runs.try_emplace({device.label(), run.suite, run.together}, &run);
@@ -89,14 +88,15 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
         throw UsageError(fmt::format("{} and {} are both of the suite {} on {}: name one of them", found->second->file,
                                      run.file, run.suite, device.label()));
       }
-      const bool matches = std::regex_match(device.name, devices);
+      const bool matches = is_for(device.name);
       any |= matches;
       if (!matches) others.insert(device.name);
     }
   }
   if (!any) {
-    throw UsageError(fmt::format("the profile {} is for '{}', the results are of {}: take another profile (shipped are {})",
-                                 profile.name, profile.devices, fmt::join(others, ", "), fmt::join(shipped_profiles(), ", ")));
+    throw UsageError(fmt::format("the profile {} is for {}, the results are of {}: take another profile (shipped are {})",
+                                 profile.name, profile.devices_in_words(), fmt::join(others, ", "),
+                                 fmt::join(shipped_profiles(), ", ")));
   }
 }
 

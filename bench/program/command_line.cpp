@@ -6,98 +6,175 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <exception>
+#include <limits>
 #include <map>
 
 #include "bench/support/listing.hpp"
 #include "harness/judge/acceptance/profile.hpp"
-#include "harness/machine/host.hpp"
 #include "harness/result/journal.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
 namespace {
 
-const std::map<std::string, SuiteName> kSuites = {{"smoke", SuiteName::smoke},
-                                                  {"quick", SuiteName::quick},
-                                                  {"baseline", SuiteName::baseline},
-                                                  {"full", SuiteName::full},
-                                                  {"sustained", SuiteName::sustained}};
-const std::map<std::string, Cache> kCaches = {{"cold", Cache::cold}, {"warm", Cache::warm}};
-const std::map<std::string, Distribution> kData = {
+/// In the order in which they are listed.
+template <class Value>
+using Words = std::vector<std::pair<std::string, Value>>;
+
+const Words<SuiteName> kSuites = {{"smoke", SuiteName::smoke},
+                                  {"quick", SuiteName::quick},
+                                  {"baseline", SuiteName::baseline},
+                                  {"full", SuiteName::full},
+                                  {"sustained", SuiteName::sustained}};
+const Words<Cache> kCaches = {{"cold", Cache::cold}, {"warm", Cache::warm}};
+const Words<Distribution> kData = {
     {"normal", Distribution::normal}, {"uniform", Distribution::uniform}, {"zeros", Distribution::zeros}};
 
 /// An option whose value is one of a few words.
 template <class Value, class Target>
-CLI::Option* add_word(CLI::App& command, const std::string& flag, Target& target, const std::map<std::string, Value>& known,
+CLI::Option* add_word(CLI::App& command, const std::string& flag, Target& target, const Words<Value>& known,
                       const std::string& help) {
-  return command.add_option_function<std::string>(
+  std::vector<std::string> words;
+  for (const auto& [word, value] : known) words.push_back(word);
+  CLI::Option* option = command.add_option_function<std::string>(
       flag,
       [flag, &target, &known](const std::string& word) {
-        const auto found = known.find(word);
-        if (found == known.end()) {
-          std::vector<std::string> words;
-          for (const auto& entry : known) words.push_back(entry.first);
-          throw CLI::ValidationError(flag, fmt::format("'{}' is not one of {}", word, fmt::join(words, ", ")));
+        for (const auto& [name, value] : known) {
+          if (name != word) continue;
+          target = value;
+          return;
         }
-        target = found->second;
+        std::vector<std::string> names;
+        for (const auto& [name, value] : known) names.push_back(name);
+        throw CLI::ValidationError(flag, fmt::format("'{}' is not one of {}", word, fmt::join(names, ", ")));
       },
       help);
+  return option->type_name(fmt::format("{}", fmt::join(words, "|")));
 }
 
 /// CLI11 accepts -1 and 2^64 and reads both as the maximum.
-CLI::Validator whole_number() {
-  return {[](std::string& text) {
+CLI::Validator whole_number(std::uint64_t minimum, std::uint64_t maximum) {
+  return {[=](std::string& text) {
             std::uint64_t value = 0;
             const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool fits = error == std::errc() && stop == text.data() + text.size();
-            return fits ? std::string() : fmt::format("'{}' is not a whole number from 0 to 2^64 - 1", text);
+            const bool fits = error == std::errc() && stop == text.data() + text.size() && value >= minimum && value <= maximum;
+            return fits ? std::string() : fmt::format("'{}' is not a whole number from {} to {}", text, minimum, maximum);
           },
           ""};
 }
 
-}  // namespace
-
+/// A number from `minimum` to `maximum`; CLI::Range lets NaN pass.
 CLI::Validator between(double minimum, double maximum) {
   return {[=](std::string& text) {
             double value = 0;
             const bool fits = CLI::detail::lexical_cast(text, value) && value >= minimum && value <= maximum;
             return fits ? std::string() : fmt::format("'{}' is not a number from {} to {}", text, minimum, maximum);
           },
-          fmt::format("{} to {}", minimum, maximum)};
+          ""};
 }
 
-void add_selection(CLI::App& command, Selection& selection, const std::string& devices) {
-  command.add_option("--device", selection.device, devices)->capture_default_str();
-  add_word(command, "--suite", selection.suite, kSuites,
-           "smoke (at most 20 s), quick, baseline, full, or sustained (a load that lasts)")
-      ->default_str("baseline");
-  command.add_option("--filter", selection.filter,
-                     "take only cases whose names match this regular expression (`list` shows the names)");
-  add_word(command, "--cache", selection.cache, kCaches,
-           "cold or warm caches, for cases that offer both [default of the case]");
-  command.add_option("--memory-fraction", selection.memory_fraction, "largest share of free memory that one case may use")
-      ->check(between(0, 0.95))
-      ->capture_default_str();
+CLI::Validator not_empty(const char* what) {
+  return {[what](std::string& text) { return text.empty() ? fmt::format("'' is not {}", what) : std::string(); }, ""};
+}
+
+constexpr const char* kSuiteTimes =
+    "Suites:\n"
+    "  smoke      at most 20 s (10 s on a CPU): a scheduler's prolog or epilog\n"
+    "  quick      one to three minutes\n"
+    "  baseline   longer: the cases of quick and more, or larger ones\n"
+    "  full       longer still: the cases of baseline and more, or larger ones\n"
+    "  sustained  as long as --seconds says: does the rate of the first second hold?\n";
+
+}  // namespace
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description, const std::string& footer) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer(footer);
+  return command;
+}
+
+void add_selection(CLI::App& command, Selection& selection, const Devices& devices) {
+  command.add_option("--device", selection.device, devices.help)->type_name(devices.value)->default_str(selection.device);
+  add_word(command, "--suite", selection.suite, kSuites, "which cases, and how long each is measured")->default_str("baseline");
+  command
+      .add_option("--filter", selection.filter,
+                  "take only cases in whose names this regular expression is found (`list` shows the names)")
+      ->type_name("EXPRESSION");
+  command.add_option("--exclude", selection.exclude, "leave out cases in whose names this regular expression is found")
+      ->type_name("EXPRESSION");
+  add_word(command, "--cache", selection.cache, kCaches, "cold or warm caches, for cases that offer both")
+      ->default_str("as the case is meant");
+  command
+      .add_option("--memory-fraction", selection.memory_fraction,
+                  "largest share of free memory that one case may use, 0.001 to 0.95")
+      ->type_name("SHARE")
+      ->check(between(0.001, 0.95))
+      ->default_str("0.9");
 }
 
 void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::string>& labels) {
-  command.add_option("--out", options.out, "folder for result.json and result.jsonl [roofmark-results/<UTC time>]");
-  add_word(command, "--data", options.data, kData, "distribution of the operands: normal, uniform or zeros")
-      ->default_str("normal");
-  command.add_option("--seed", options.seed, "seed of the operands")->check(whole_number())->capture_default_str();
+  add_folder(command, "--out", options.out, "folder for result.json and result.jsonl")
+      ->default_str("roofmark-results/<UTC time>");
+  add_word(command, "--data", options.data, kData, "distribution of the operands")->default_str("normal");
+  command.add_option("--seed", options.seed, "seed of the operands")
+      ->type_name("NUMBER")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
+      ->default_str("1");
+  command.add_option("--max-seconds", options.max_seconds, "timing budget per case, in seconds, 0.001 to 3600")
+      ->type_name("SECONDS")
+      ->check(between(0.001, 3600))
+      ->default_str("smoke 0.05, quick 0.25, baseline 1, full 2");
   command
-      .add_option("--max-seconds", options.max_seconds,
-                  "timing budget per case, in seconds [smoke 0.05, quick 0.25, baseline 1, full 2]")
-      ->check(between(0.001, 3600));
-  command.add_option("--seconds", options.selection.seconds, "duration of the suite sustained, divided among its cases [300]")
-      ->check(between(1, 7 * 86400));
-  command.add_option("--timeout", options.timeout, "give up after this many seconds without progress")
+      .add_option("--seconds", options.selection.seconds,
+                  "duration of the suite sustained, divided among its cases, 1 to 604800")
+      ->type_name("SECONDS")
+      ->check(between(1, 7 * 86400))
+      ->default_str("300");
+  command.add_option("--timeout", options.timeout, "give up after this many seconds without progress, 1 to 86400")
+      ->type_name("SECONDS")
       ->check(between(1, 86400))
-      ->capture_default_str();
-  command.add_option("--label", labels, "key=value, copied to the result file; repeatable")->allow_extra_args(false);
-  command.add_flag("--quiet", options.quiet, "print errors only");
+      ->default_str("120");
+  command.add_option("--label", labels, "copied to the result file; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_flag("--no-telemetry", options.no_telemetry,
+                   "do not read clocks, power, temperatures and error counters during the run");
+  command.add_flag("--quiet", options.quiet, "print only errors and the path of the result file");
 }
+
+void add_expected(CLI::App& command, const std::string& flag, std::optional<int>& count, const std::string& help) {
+  command.add_option(flag, count, help)->type_name("NUMBER")->check(whole_number(1, 1 << 30));
+}
+
+CLI::Option* add_folder(CLI::App& command, const std::string& flag, std::string& folder, const std::string& help) {
+  return command.add_option(flag, folder, help)->type_name("FOLDER")->check(not_empty("a folder"));
+}
+
+CLI::Option* add_file(CLI::App& command, const std::string& flag, std::string& file, const std::string& help) {
+  return command.add_option(flag, file, help)->type_name("FILE")->check(not_empty("a file"));
+}
+
+void add_age(CLI::App& command, const std::string& flag, std::optional<double>& seconds, const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          flag,
+          [flag, &seconds](const std::string& text) {
+            static const std::map<std::string, double> units = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+            double number = 0;
+            const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+            const auto unit = units.find({stop, text.data() + text.size()});
+            if (error != std::errc() || unit == units.end() || !(number >= 0 && number <= 1e9)) {
+              throw CLI::ValidationError(flag, fmt::format("'{}' is not an age such as 90s, 15m, 12h or 7d", text));
+            }
+            seconds = number * unit->second;
+          },
+          help)
+      ->type_name("AGE");
+}
+
+std::string run_footer(const std::string& examples) { return fmt::format("{}{}{}", examples, kSuiteTimes, kExitStatusHelp); }
 
 void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
   for (const std::string& label : labels) {
@@ -159,42 +236,22 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
   return list_tests;
 }
 
-std::string version_text(const std::string& program) {
-  const Json build = describe_build();
-  return fmt::format("{} {} ({}{})", program, build.at("version").get<std::string>(), build.at("commit").get<std::string>(),
-                     build.at("dirty") ? ", modified" : "");
-}
-
-bool parse(CLI::App& app, std::vector<std::string> words, bool speak) {
-  if (!words.empty() && !words.front().empty() && words.front().front() != '-') {
-    std::vector<std::string> known;
-    for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-    if (std::find(known.begin(), known.end(), words.front()) == known.end()) {
-      throw UsageError(fmt::format("'{}' is not one of {}", words.front(), fmt::join(known, ", ")));
+int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker,
+                 const std::string& help) {
+  // A terminal that is gone takes no line, which is no reason to end otherwise.
+  const auto fail = [&](const std::exception& error, int status, const std::string& more = "") {
+    if (const std::string who = speaker(error); !who.empty()) {
+      std::fputs(fmt::format("{}: {}{}\n", who, error.what(), more).c_str(), stderr);
     }
-  }
-  try {
-    std::reverse(words.begin(), words.end());
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) throw UsageError(error.what());
-    if (speak) app.exit(error);
-    return true;
-  }
-  return false;
-}
-
-int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker) {
-  const auto fail = [&](const std::exception& error, int status) {
-    if (const std::string who = speaker(error); !who.empty()) fmt::print(stderr, "{}: {}\n", who, error.what());
     return status;
   };
+  const std::string see = fmt::format("; see `{}`", help);
   try {
     return command();
   } catch (const UsageError& error) {
-    return fail(error, kUsage);
+    return fail(error, kUsage, see);
   } catch (const std::invalid_argument& error) {
-    return fail(error, kUsage);
+    return fail(error, kUsage, see);
   } catch (const ReadError& error) {
     return fail(error, kUsage);
   } catch (const ProfileError& error) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,13 +12,25 @@
 
 namespace roofmark {
 
-/// A number from `least` to `most`; CLI::Range lets NaN pass.
-CLI::Validator between(double minimum, double maximum);
+/// The footer is made of sections, and is the command's own.
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description, const std::string& footer = "");
 
-/// --device, --suite, --filter, --cache, --memory-fraction.
-void add_selection(CLI::App& command, Selection& selection, const std::string& devices);
+/// What --device takes: the choices, and what they mean.
+struct Devices {
+  const char *value, *help;
+};
+/// --device, --suite, --filter, --exclude, --cache, --memory-fraction.
+void add_selection(CLI::App& command, Selection& selection, const Devices& devices);
 /// What `run` takes beside its selection; `labels` are for take_labels().
 void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::string>& labels);
+// One option each.
+void add_expected(CLI::App& command, const std::string& flag, std::optional<int>& count, const std::string& help);
+CLI::Option* add_folder(CLI::App& command, const std::string& flag, std::string& folder, const std::string& help);
+CLI::Option* add_file(CLI::App& command, const std::string& flag, std::string& file, const std::string& help);
+void add_age(CLI::App& command, const std::string& flag, std::optional<double>& seconds, const std::string& help);
+/// Examples, the suites and their times, the exit statuses.
+std::string run_footer(const std::string& examples);
+
 void take_labels(const std::vector<std::string>& labels, RunOptions& options);
 /// Throws UsageError for a duration of a suite that has none.
 void check_duration(const Selection& selection);
@@ -26,15 +39,9 @@ void check_duration(const Selection& selection);
 /// Gives true for --benchmark_list_tests.
 bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options);
 
-/// "roofmark 0.1.0 (commit)"
-std::string version_text(const std::string& program);
-
-/// Throws UsageError for what CLI11 does not understand, and for a first word that is no subcommand. True when --help or
-/// --version was answered, which goes to stdout where `speak`.
-bool parse(CLI::App& app, std::vector<std::string> words, bool speak = true);
-
 /// Runs a program's command and gives its exit status: 2 for a usage error, 3 for what could not be measured or written, said
-/// on stderr by whom `speaker` names; by nobody where it gives "".
-int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker);
+/// on stderr by whom `speaker` names; by nobody where it gives "". A usage error ends with the command that helps.
+int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker,
+                 const std::string& help);
 
 }  // namespace roofmark

@@ -26,21 +26,29 @@ class UsageError : public std::runtime_error {
 /// The exit statuses of every command.
 inline constexpr int kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterrupted = 130;
 inline constexpr const char* kExitStatusHelp =
-    "Exit status: 0 everything was measured; 1 a result is wrong; 2 usage error, nothing was measured;\n"
-    "3 something could not be measured or written; 130 interrupted.";
+    "Exit status:\n"
+    "  0    everything was measured\n"
+    "  1    a result is wrong\n"
+    "  2    usage error: nothing was measured\n"
+    "  3    something could not be measured or written\n"
+    "  130  interrupted (SIGINT, SIGTERM or SIGHUP)\n";
+
+inline constexpr double kSustainedSeconds = 300;  ///< of the suite sustained
 
 /// Which cases run on which device.
 struct Selection {
   std::string device = "auto";
   SuiteName suite = SuiteName::baseline;
-  std::string filter;  ///< ECMAScript regular expression searched for in case names; empty: all
+  std::string filter;   ///< an Expression searched for in the names of cases; empty: all
+  std::string exclude;  ///< of these, without those in which this one is found; empty: none
   std::optional<Cache> cache;
   double memory_fraction = 0.9;
   bool only_device = false;
-  std::optional<double> seconds;  ///< of the suite sustained; absent: 300
+  std::optional<double> seconds;  ///< of the suite sustained; absent: kSustainedSeconds
 };
 
 struct RunOptions {
+  const char* program = "roofmark";  ///< named in messages
   Selection selection;
   std::string out;  ///< folder; empty: roofmark-results/<UTC time>
   Distribution data = Distribution::normal;
@@ -49,22 +57,25 @@ struct RunOptions {
   double timeout = 120;
   std::map<std::string, std::string> labels;
   bool quiet = false;
+  bool no_telemetry = false;
   std::vector<std::string> arguments;
   // Google Benchmark's flags that are passed on.
   std::string format, out_file, out_format = "json", color;
 };
 
-/// A filtered suite on a device; throws UsageError when nothing matches. The ceilings come first and are never filtered.
+/// A selection of a suite on a device. The ceilings come first and are never filtered.
 struct Plan {
   std::vector<Group> ceilings;
   std::vector<Group> suite;
   bool ceilings_again = true;                ///< the ceilings are measured after the suite too
   std::optional<double> limit_seconds = {};  ///< of the whole run: what has not begun by then is left out
+  std::size_t suite_cases = 0;               ///< of the suite as it is defined, each ceiling once
 };
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
 /// The connections to the other GPUs of this process, where the selection takes them.
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
-Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter);
+/// Throws UsageError when a filter is malformed or nothing is left.
+Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection);
 /// What a suite needs beside its list of cases. Smoke: a limit of its own, and the ceilings that its cases demand, once.
 /// Sustained: the run's duration, divided among the cases.
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend);
@@ -75,8 +86,9 @@ void print_plan(const Plan& cases, bool json);
 int run(const RunOptions& options);
 int list(const Selection& selection, bool json);
 int info(const std::string& device, bool json);
-/// Throws ReadError if a damaged journal would replace the result file of a finished run.
-int recover(const std::string& folder);
+/// From a folder, or one of the files in it; to `out`, or beside the journal where that is empty. Throws ReadError if a damaged
+/// journal would replace the result file of a finished run.
+int recover(const std::string& result_or_folder, const std::string& out);
 
 struct AcceptOptions {
   std::vector<std::string> results;  ///< files, or folders that are searched for result.json

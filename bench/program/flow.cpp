@@ -8,7 +8,9 @@
 
 #include "bench/program/interrupt.hpp"
 #include "bench/program/together.hpp"
+#include "harness/measure/overhead.hpp"
 #include "harness/measure/runner.hpp"
+#include "harness/team/gather.hpp"
 
 namespace roofmark {
 
@@ -62,16 +64,24 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   Team& team = setup.team;
   Watch& watch = setup.watch;
   const bool writes = team.rank() == 0;
+  std::string place;
+  Runner runner(setup.device, team, settings_of(options));  // reads the device's counters before anything runs there
+  // The slowest rank's; below zero where there is none.
+  const double slowest = team.max({timing_overhead_seconds(setup.device).value_or(-1)}).front();
+  const std::optional<double> overhead = slowest < 0 ? std::nullopt : std::optional(slowest);
   Session* const session = shared.open(together(team, [&]() -> std::unique_ptr<Session> {
     if (!writes) return nullptr;
     const std::filesystem::path folder = make_folder(options.out);
+    place = folder.string();
     if (!options.out_file.empty()) check_writable(options.out_file);
-    if (!setup.note.empty()) fmt::print(stderr, "{}: {}\n", setup.program, setup.note);
-    return std::make_unique<Session>(setup.device.info(), options, folder, setup.plan, setup.origin);
+    if (!setup.note.empty()) fmt::print(stderr, "{}: {}\n", options.program, setup.note);
+    return std::make_unique<Session>(setup.device.info(), options, folder, setup.plan, setup.origin, overhead);
   }));
+  shared.set_folder(team.gather(place).front());
 
-  Runner runner(setup.device, team, settings_of(options));
-  Progress progress(terminal_style(stderr), !writes || options.quiet || !options.format.empty(), count_cases(setup.plan));
+  const std::optional<CpuShare> load = begin_share(setup.device.info());
+  Progress progress(options.program, terminal_style(stderr), !writes || options.quiet || !options.format.empty(),
+                    count_cases(setup.plan));
   take_signals();
   runner.on_stage([&](const std::string& case_name, std::string_view stage) {
     if (session) session->doing(case_name, runner.wall_time());
@@ -89,14 +99,18 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   progress.clear();
   int status = kOk;
   std::vector<CounterChange> counters;
+  std::vector<std::optional<CpuShare>> loads;
   try {
     // After an interruption the ranks are no longer in step.
-    if (complete || team.size() == 1) counters = runner.counters();
+    if (complete || team.size() == 1) {
+      counters = runner.counters();
+      loads = team.gather(end_share(load));
+    }
   } catch (const Interrupted&) {
     note_interruption();
   }
   if (session) {
-    status = session->finish(complete, runner.wall_time(), runner.telemetry(), std::move(counters));
+    status = session->finish(complete, runner.wall_time(), runner.telemetry(), std::move(counters), loads);
     session->present(options, setup.style);
     // If another rank fails from here on, this process ends without a flush.
     std::cout.flush();

@@ -12,7 +12,6 @@ namespace roofmark {
 
 /// What a run takes: a device and a plan per rank, the team, and what watches over it.
 struct RunSetup {
-  const char* program;  ///< named in messages
   Device& device;
   Team& team;
   Watch& watch;

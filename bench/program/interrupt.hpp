@@ -6,8 +6,8 @@
 
 namespace roofmark {
 
-/// Set by SIGINT and SIGTERM once take_signals() was called, and by note_interruption(). A second signal ends the process at
-/// once; the journal has every finished case.
+/// Set by SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) once take_signals() was called, and by
+/// note_interruption(). A second signal ends the process at once; the journal has every finished case.
 const std::atomic<bool>& interrupted();
 void take_signals();
 /// Another rank was interrupted.

@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <sstream>
-
 #include "bench/program/commands.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
+#include "harness/machine/libraries.hpp"
 #include "harness/model/units.hpp"
-#include "harness/present/cells.hpp"
+#include "harness/present/grid.hpp"
 #include "harness/present/tables.hpp"
 #include "harness/result/device_json.hpp"
 #include "harness/result/record_json.hpp"
+#include "harness/result/run_json.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/collectives.hpp"
 
 namespace roofmark {
 
@@ -43,13 +45,17 @@ std::string plain(const Json& value) {
   return text.empty() ? "none" : text;
 }
 
-// Two left-aligned columns.
-void print_pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs) {
+// Two left-aligned columns; the words of the second wrap.
+void print_pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs,
+                 const TerminalStyle& style) {
   if (pairs.empty()) return;
   std::size_t width = 0;
   for (const auto& [key, value] : pairs) width = std::max(width, key.size());
   fmt::print("{}\n", title);
-  for (const auto& [key, value] : pairs) fmt::print("  {:<{}}  {}\n", key, width, value);
+  for (const auto& [key, value] : pairs) {
+    fmt::print("{}\n",
+               wrapped(fmt::format("  {:<{}}  {}", key, width, value), static_cast<std::size_t>(style.columns), width + 4));
+  }
   fmt::print("\n");
 }
 
@@ -61,6 +67,50 @@ std::unique_ptr<Device> open_selected(const std::string& value, std::string& not
 
 void say(const std::string& note) {
   if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
+}
+
+/// The libraries that a run on this device may use, loaded; those that cannot be have the reason in place of a version and a
+/// path.
+Json libraries_of(const DeviceInfo& info) {
+  Json missing = Json::object();
+  if (info.backend == Backend::cuda) {
+    if (&cuda::attention_cudnn) {
+      const std::string reason = cuda::attention_cudnn.unsupported(info.compute_capability);
+      if (!reason.empty()) missing["cuDNN"] = {{"unsupported", reason}};
+    }
+    if (&cuda::nccl) {
+      try {
+        cuda::nccl.version();
+      } catch (const Unsupported& error) {
+        missing["NCCL"] = {{"unsupported", error.what()}};
+      }
+    }
+  }
+  Json libraries = loaded_libraries();
+  libraries.update(missing);
+  return libraries;
+}
+
+std::string library_text(const Json& library) {
+  if (library.contains("unsupported")) return library.at("unsupported");
+  const std::string version = library.at("version"), path = library.at("path");
+  return version.empty() ? path : version + ", " + path;
+}
+
+/// The program's origin, and the toolkit that compiled its kernels.
+std::vector<std::pair<std::string, std::string>> build_facts(const Json& build) {
+  const auto text = [&build](const char* key) { return build.at(key).get<std::string>(); };
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"roofmark", fmt::format("{}, commit {}{}", text("version"), text("commit"),
+                               build.at("dirty").get<bool>() ? " with local changes" : "")},
+      {"compiler", fmt::format("{}, {}", text("compiler"), text("build_type"))}};
+  if (!build.contains("cuda_toolkit")) {
+    facts.emplace_back("CUDA toolkit", "none: for the CPU alone");
+    return facts;
+  }
+  facts.emplace_back("CUDA toolkit", fmt::format("{}, {}", text("cuda_toolkit"), text("cuda_compiler")));
+  facts.emplace_back("GPU architectures", text("cuda_architectures"));
+  return facts;
 }
 
 }  // namespace
@@ -77,16 +127,15 @@ int list(const Selection& selection, bool json) {
 
 void print_plan(const Plan& cases, bool json) {
   Json all = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"case", "memory"}};
-  std::vector<std::string> works = {"work"};
+  Grid grid{"", {{.heading = "case"}, {.heading = "memory"}, {.heading = "work", .is_text = true}}};
   for (const auto* groups : {&cases.ceilings, &cases.suite}) {
     for (const Group& group : *groups) {
       for (const Case& c : group.cases) {
         Json entry = {{"name", c.name()}, {"memory_bytes", c.slot_bytes + c.shared_bytes}, {"work", to_json(c.work)}};
         if (!c.unsupported.empty()) entry["unsupported"] = c.unsupported;
         all.push_back(std::move(entry));
-        rows.push_back({c.name(), format_bytes(double(c.slot_bytes + c.shared_bytes))});
-        works.push_back(c.unsupported.empty() ? work_in_words(c.work) : "unsupported: " + c.unsupported);
+        grid.rows.push_back({c.name(), format_bytes(double(c.slot_bytes + c.shared_bytes)),
+                             c.unsupported.empty() ? work_in_words(c.work) : "unsupported: " + c.unsupported});
       }
     }
   }
@@ -94,13 +143,7 @@ void print_plan(const Plan& cases, bool json) {
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return;
   }
-  // The works are the last column, aligned to the left.
-  std::istringstream lines(align(rows));
-  for (const std::string& work : works) {
-    std::string line;
-    std::getline(lines, line);
-    fmt::print("{}  {}\n", line, work);
-  }
+  fmt::print("{}", to_text(grid, terminal_style(stdout)));
 }
 
 int info(const std::string& device, bool json) {
@@ -111,25 +154,25 @@ int info(const std::string& device, bool json) {
   std::string sku;
   const Roofline roofline = theoretical_roofline(info, &sku);
   const bool known = info.backend == Backend::cpu || !sku.empty();
-  const Json host = describe_host(), environment = rate_environment();
+  const Json host = describe_host(), environment = rate_environment(), build = describe_build(), libraries = libraries_of(info);
   const std::vector<Circumstance> around = health(info, host);
   if (json) {
-    Json circumstances = Json::array();
-    for (const Circumstance& one : around) {
-      circumstances.push_back({{"what", one.what}, {"state", one.state}});
-      if (!one.advice.empty()) circumstances.back()["advice"] = one.advice;
-    }
-    const Json all = {{"device", to_json(info, known)}, {"ceilings", to_json(roofline)},
-                      {"health", circumstances},        {"host", host},
-                      {"build", describe_build()},      {"environment", environment}};
+    const Json all = {{"device", to_json(info, known)},
+                      {"ceilings", to_json(roofline)},
+                      {"health", to_json(around)},
+                      {"host", host},
+                      {"build", build},
+                      {"libraries", libraries},
+                      {"environment", environment}};
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return kOk;
   }
-  std::vector<std::pair<std::string, std::string>> typed, circumstances, details, variables;
+  const TerminalStyle style = terminal_style(stdout);
+  std::vector<std::pair<std::string, std::string>> typed, circumstances, details, loaded, variables;
   typed.emplace_back("name", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs"));
   typed.emplace_back(info.backend == Backend::cuda ? "SMs" : "cores", std::to_string(info.multiprocessors));
-  if (info.rated_clock_hz) typed.emplace_back("rated clock", fmt::format("{:.0f} MHz", *info.rated_clock_hz / 1e6));
-  if (info.highest_clock_hz) typed.emplace_back("highest clock", fmt::format("{:.0f} MHz", *info.highest_clock_hz / 1e6));
+  if (info.rated_clock_hz) typed.emplace_back("rated clock", format_clock(*info.rated_clock_hz));
+  if (info.highest_clock_hz) typed.emplace_back("highest clock", format_clock(*info.highest_clock_hz));
   typed.emplace_back(
       "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
   for (const CacheLevel& level : info.caches) {
@@ -140,22 +183,26 @@ int info(const std::string& device, bool json) {
   for (const Circumstance& one : around) {
     circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);
   }
-  for (const auto& [key, value] : info.details.items()) details.emplace_back(key, plain(value));
+  for (const auto& [key, value] : info.details->items()) details.emplace_back(key, plain(value));
+  for (const auto& [name, library] : libraries.items()) loaded.emplace_back(name, library_text(library));
   for (const auto& [key, value] : environment.items()) variables.emplace_back(key, plain(value));
-  print_pairs("device", typed);
-  print_pairs("health of the environment", circumstances);
-  print_pairs("other attributes", details);
-  print_pairs("environment variables that affect rates", variables);
+  print_pairs("device", typed, style);
+  print_pairs("health of the environment", circumstances, style);
+  print_pairs("other attributes", details, style);
+  print_pairs("this program", build_facts(build), style);
+  print_pairs("libraries loaded", loaded, style);
+  print_pairs("environment variables that affect rates", variables, style);
   if (roofline.ceilings().empty()) {
-    fmt::print("No theoretical ceilings are known for this device; `roofmark run` measures its ceilings.\n");
+    fmt::print("{}\n", wrapped("No theoretical ceilings are known for this device; `roofmark run` measures its ceilings.",
+                               static_cast<std::size_t>(style.columns)));
     return kOk;
   }
-  fmt::print("{}\n", ceilings_table(roofline));
+  fmt::print("{}\n", ceilings_table(roofline, style));
   std::vector<std::pair<std::string, std::string>> sources;
   for (const Ceiling& ceiling : roofline.ceilings()) {
     if (!ceiling.theoretical_source.empty()) sources.emplace_back(ceiling.resource.id, ceiling.theoretical_source);
   }
-  print_pairs("sources of the theoretical ceilings", sources);
+  print_pairs("sources of the theoretical ceilings", sources, style);
   return kOk;
 }
 

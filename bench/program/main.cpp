@@ -1,79 +1,130 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <string>
 #include <vector>
 
 #include "bench/program/command_line.hpp"
+#include "bench/program/usage.hpp"
+#include "harness/judge/acceptance/profile.hpp"
 
 namespace roofmark {
 namespace {
 
-int main_command(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  RunOptions options;
-  options.arguments.assign(argv, argv + argc);
-  const bool list_tests = take_benchmark_flags(words, options);
-
-  CLI::App app("roofmark measures what a GPU node delivers and compares it with what the hardware can deliver.", "roofmark");
-  app.set_version_flag("--version", version_text("roofmark"));
-  app.footer(kExitStatusHelp);
-  app.require_subcommand(1);
-
-  CLI::App* run_command = app.add_subcommand("run", "Measure the ceilings and a suite; write a result file");
-  add_selection(*run_command, options.selection, "auto, cpu, cuda:N, or all (each GPU alone, then all GPUs at once)");
+/// What the command line says.
+struct Arguments {
+  RunOptions run;
   std::vector<std::string> labels;
-  add_run_options(*run_command, options, labels);
-  const auto add_only_device = [&](CLI::App& command) {
-    command.add_flag("--only-device", options.selection.only_device, "leave out cases that use other GPUs of this node");
-  };
-  add_only_device(*run_command);
-
   bool json = false;
-  CLI::App* list_command = app.add_subcommand("list", "List the cases of a suite with the work that each must do");
-  add_selection(*list_command, options.selection, "auto, cpu or cuda:N");
-  add_only_device(*list_command);
-  list_command->add_flag("--json", json, "print a JSON array");
-
-  CLI::App* info_command = app.add_subcommand(
-      "info", "Show the device, the health of its environment, and its theoretical ceilings with their sources");
-  info_command->add_option("--device", options.selection.device, "auto, cpu or cuda:N")->capture_default_str();
-  info_command->add_flag("--json", json, "print a JSON object");
-
-  std::string folder;
-  CLI::App* recover_command = app.add_subcommand("recover", "Rebuild result.json from the journal of a run that was cut off");
-  recover_command->add_option("folder", folder, "folder that holds result.jsonl")->required();
-
+  std::string result, recovered;  ///< of recover
   AcceptOptions acceptance;
-  CLI::App* accept_command = app.add_subcommand("accept", "Judge results by a profile: exit status 0 accepted, 1 not accepted");
-  accept_command->add_option("results", acceptance.results, "result files, or folders that are searched for result.json")
-      ->required();
-  accept_command->add_option("--profile", acceptance.profile, "profile of the program, or a TOML file")->required();
-  accept_command->add_option("--expect-gpus", acceptance.expected_gpus, "GPUs that were ordered")->check(between(1, 1e9));
-  accept_command->add_option("--max-age", acceptance.max_age_seconds, "age above which a result fails, as 90s, 12h or 7d")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}},
-                                        CLI::AsNumberWithUnit::UNIT_REQUIRED));
-  accept_command->add_option("--junit", acceptance.junit, "write every check as JUnit XML");
-  accept_command->add_option("--json", acceptance.json, "write the judgement as JSON");
-
   std::string profile, profile_device;
-  CLI::App* profile_command = app.add_subcommand("profile", "Check or show a profile");
-  profile_command->require_subcommand(1);
-  CLI::App* check_command = profile_command->add_subcommand("check", "Find what is wrong with a profile");
-  CLI::App* show_command = profile_command->add_subcommand("show", "Show what each limit comes to, and where it is from");
-  for (CLI::App* command : {check_command, show_command}) {
-    command->add_option("profile", profile, "profile of the program, or a TOML file")->required();
-  }
-  show_command->add_option("--device", profile_device, "cpu or cuda:N; without it, the kind of device that the profile names");
+};
 
-  if (parse(app, std::move(words))) return kOk;
-  take_labels(labels, options);
+constexpr Devices kOneDevice = {"auto|cpu|cuda:N", "auto takes the first GPU, and the CPU where there is none"};
+
+void add_accept(CLI::App& app, Arguments& arguments) {
+  CLI::App* command = add_command(app, "accept", "judge results by a profile",
+                                  "Examples:\n"
+                                  "  roofmark accept node7 --profile h200_sxm\n"
+                                  "  roofmark accept nodes/ --profile own.toml --expect-gpus 64 --max-age 7d\n"
+                                  "Exit status:\n"
+                                  "  0  accepted\n"
+                                  "  1  not accepted\n"
+                                  "  2  usage error, or a result or profile that cannot be read\n"
+                                  "  3  a file cannot be written\n");
+  AcceptOptions& acceptance = arguments.acceptance;
+  command->add_option("RESULT", acceptance.results, "result files, or folders that are searched for result.json")->required();
+  command->add_option("--profile", acceptance.profile, "profile of the program, or a TOML file")
+      ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
+      ->required();
+  add_expected(*command, "--expect-gpus", acceptance.expected_gpus, "number of GPUs that were ordered");
+  add_age(*command, "--max-age", acceptance.max_age_seconds, "age above which a result fails, as 90s, 15m, 12h or 7d");
+  add_file(*command, "--junit", acceptance.junit, "write every check as JUnit XML");
+  add_file(*command, "--json", acceptance.json, "write the judgement as JSON");
+}
+
+void add_profile(CLI::App& app, Arguments& arguments) {
+  CLI::App* command = add_command(app, "profile", "check or show a profile");
+  command->require_subcommand(1);
+  CLI::App* check = add_command(*command, "check", "find what is wrong with a profile",
+                                "Examples:\n"
+                                "  roofmark profile check own.toml\n"
+                                "Exit status:\n"
+                                "  0  nothing is wrong\n"
+                                "  1  something is wrong, a line each\n"
+                                "  2  usage error, or a profile that cannot be read\n");
+  CLI::App* show = add_command(*command, "show", "show what each limit comes to, and where it is from",
+                               "Examples:\n"
+                               "  roofmark profile show h200_sxm\n"
+                               "  roofmark profile show own.toml --device cuda:0\n");
+  for (CLI::App* one : {check, show}) {
+    one->add_option("PROFILE", arguments.profile, "profile of the program, or a TOML file")
+        ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
+        ->required();
+  }
+  show->add_option("--device", arguments.profile_device, "device for which the limits are worked out")
+      ->type_name("cpu|cuda:N")
+      ->default_str("the kind of device that the profile names");
+}
+
+void add_commands(CLI::App& app, Arguments& arguments) {
+  CLI::App* run_command =
+      add_command(app, "run", "measure the ceilings and a suite; write a result file",
+                  run_footer("Examples:\n"
+                             "  roofmark run --suite quick                 this machine, in minutes\n"
+                             "  roofmark run --suite quick --device all    each GPU alone, then all at once\n"
+                             "  roofmark run --filter '^gemm/' --exclude fp64\n"
+                             "  roofmark run --suite sustained --seconds 600 --out node7\n"));
+  add_selection(*run_command, arguments.run.selection,
+                {"auto|cpu|cuda:N|all",
+                 "auto takes the first GPU, and the CPU where there is none; all takes each GPU alone, then all at once"});
+  add_run_options(*run_command, arguments.run, arguments.labels);
+  CLI::App* list_command = add_command(app, "list", "list the cases of a suite with the work that each must do",
+                                       "Examples:\n"
+                                       "  roofmark list --suite quick --filter '^attention/'\n"
+                                       "  roofmark list --suite full --json\n");
+  add_selection(*list_command, arguments.run.selection, kOneDevice);
+  for (CLI::App* command : {run_command, list_command}) {
+    command->add_flag("--only-device", arguments.run.selection.only_device, "leave out cases that use other GPUs of this node");
+  }
+  CLI::App* info_command = add_command(
+      app, "info", "show the device, the health of its environment, and its theoretical ceilings with their sources",
+      "Examples:\n"
+      "  roofmark info --device cuda:1\n"
+      "  roofmark info --json\n");
+  info_command->add_option("--device", arguments.run.selection.device, kOneDevice.help)
+      ->type_name(kOneDevice.value)
+      ->default_str("auto");
+  for (CLI::App* command : {list_command, info_command}) command->add_flag("--json", arguments.json, "print JSON");
+
+  CLI::App* recover_command = add_command(app, "recover", "rebuild result.json from the journal of a run that was cut off",
+                                          "Examples:\n"
+                                          "  roofmark recover node7\n"
+                                          "  roofmark recover node7 --out /scratch/node7    where the disk of node7 is full\n");
+  recover_command->add_option("RESULT", arguments.result, "folder of the run, or its result.json or result.jsonl")->required();
+  add_folder(*recover_command, "--out", arguments.recovered, "folder for the new result.json")->default_str("that of the run");
+  add_accept(app, arguments);
+  add_profile(app, arguments);
+}
+
+int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> words) {
+  if (print_documentation(app, words)) return kOk;
+  RunOptions& options = arguments.run;
+  const bool list_tests = take_benchmark_flags(words, options);
+  if (parse(app, words)) return kOk;
+  take_labels(arguments.labels, options);
   check_duration(options.selection);
-  if (*list_command || list_tests) return list(options.selection, json);
-  if (*info_command) return info(options.selection.device, json);
-  if (*recover_command) return recover(folder);
-  if (*accept_command) return accept(acceptance);
-  if (*check_command) return profile_check(profile);
-  if (*show_command) return profile_show(profile, profile_device);
+  if (app.got_subcommand("list") || list_tests) return list(options.selection, arguments.json);
+  if (app.got_subcommand("info")) return info(options.selection.device, arguments.json);
+  if (app.got_subcommand("recover")) return recover(arguments.result, arguments.recovered);
+  if (app.got_subcommand("accept")) return accept(arguments.acceptance);
+  if (app.got_subcommand("profile")) {
+    const bool check = app.get_subcommand("profile")->got_subcommand("check");
+    return check ? profile_check(arguments.profile) : profile_show(arguments.profile, arguments.profile_device);
+  }
   return run(options);
 }
 
@@ -82,5 +133,12 @@ int main_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace roofmark;
-  return guarded_main([&] { return main_command(argc, argv); }, [](const std::exception&) { return "roofmark"; });
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  Arguments arguments;
+  arguments.run.arguments.assign(argv, argv + argc);
+  CLI::App app("measures what a GPU node delivers and compares it with what the hardware can deliver", "roofmark");
+  set_up(app);
+  add_commands(app, arguments);
+  return guarded_main([&] { return main_command(app, arguments, words); }, [](const std::exception&) { return "roofmark"; },
+                      help_command(app, words));
 }

@@ -1,41 +1,87 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <regex>
+#include <numeric>
+#include <stdexcept>
 
 #include "bench/program/commands.hpp"
 #include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
 #include "bench/support/process_fabric.hpp"
+#include "harness/model/expression.hpp"
 
 namespace roofmark {
 
-Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter) {
-  std::regex expression;
+namespace {
+
+/// What an expression of the command line is found in.
+Expression expression_of(const char* flag, const std::string& expression) {
   try {
-    expression = std::regex(filter.empty() ? "." : filter);
-  } catch (const std::regex_error& error) {
-    throw UsageError("--filter '" + filter + "' is not a regular expression: " + error.what());
+    return Expression(expression);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("{} {}", flag, error.what()));
   }
-  const auto matches = [&](const Case& c) { return std::regex_search(c.name(), expression); };
-  const auto any = [&](const Group& group) { return std::any_of(group.cases.begin(), group.cases.end(), matches); };
-  const bool probes = std::any_of(ceilings.begin(), ceilings.end(), any), listed = !suite.empty();
-  for (Group& group : suite) std::erase_if(group.cases, [&](const Case& c) { return !matches(c); });
-  std::erase_if(suite, [](const Group& group) { return group.cases.empty(); });
-  if (suite.empty() && !probes) {
+}
+
+/// Leaves the cases that `keep` wants, and no group without any.
+template <class Keep>
+void reduce(std::vector<Group>& groups, const Keep& keep) {
+  for (Group& group : groups) std::erase_if(group.cases, [&](const Case& c) { return !keep(c.name()); });
+  std::erase_if(groups, [](const Group& group) { return group.cases.empty(); });
+}
+
+}  // namespace
+
+Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection) {
+  const Expression filter = expression_of("--filter", selection.filter),
+                   exclude = expression_of("--exclude", selection.exclude);
+  const auto is_chosen = [&](const std::string& name) { return filter.is_found_in(name); };
+  const auto is_kept = [&](const std::string& name) { return selection.exclude.empty() || !exclude.is_found_in(name); };
+  const bool listed = !suite.empty();
+  // A filter that chooses ceilings alone is a run of the ceilings.
+  std::vector<Group> probes = ceilings;
+  for (std::vector<Group>* groups : {&suite, &probes}) reduce(*groups, is_chosen);
+  if (suite.empty() && probes.empty()) {
     if (!listed) throw UsageError("this suite has no case that fits the device and its free memory");
-    throw UsageError("--filter '" + filter + "' matches no case of this suite (`roofmark list` shows the names)");
+    const std::string room = selection.memory_fraction == Selection().memory_fraction
+                                 ? ""
+                                 : fmt::format(" that --memory-fraction {:g} allows", selection.memory_fraction);
+    throw UsageError(
+        fmt::format("--filter '{}' matches no case of this suite{} (`list` shows the names)", selection.filter, room));
+  }
+  std::vector<Group>& chosen = suite.empty() ? probes : suite;
+  reduce(chosen, is_kept);
+  if (chosen.empty()) {
+    throw UsageError(selection.filter.empty() ? fmt::format("--exclude '{}' leaves no case of this suite", selection.exclude)
+                                              : fmt::format("--filter '{}' and --exclude '{}' leave no case of this suite",
+                                                            selection.filter, selection.exclude));
   }
   return {std::move(ceilings), std::move(suite)};
 }
 
 namespace {
 
+std::size_t count(const std::vector<Group>& groups) {
+  return std::accumulate(groups.begin(), groups.end(), std::size_t{0},
+                         [](std::size_t sum, const Group& group) { return sum + group.cases.size(); });
+}
+
 /// Launches limit whatever case is short enough.
 bool is_demanded(const Resource& resource, const std::vector<Group>& suite) {
   if (resource.unit == Unit::launch) return true;
   return std::any_of(suite.begin(), suite.end(), [&](const Group& group) {
     return std::any_of(group.cases.begin(), group.cases.end(), [&](const Case& c) { return c.work.total(resource) > 0; });
+  });
+}
+
+/// Smoke has the ceilings that its cases demand.
+void keep_demanded(std::vector<Group>& ceilings, const std::vector<Group>& suite, SuiteName name) {
+  if (name != SuiteName::smoke) return;
+  std::erase_if(ceilings, [&](const Group& group) {
+    const auto& raises = group.cases.front().raises;
+    return raises && !is_demanded(*raises, suite);
   });
 }
 
@@ -53,15 +99,12 @@ void divide_duration(std::vector<Group>& suite, double seconds) {
 }  // namespace
 
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend) {
-  constexpr double kSmokeSecondsOfGpu = 20, kSmokeSecondsOfCpu = 10, kSustainedSeconds = 300;
+  constexpr double kSmokeSecondsOfGpu = 20, kSmokeSecondsOfCpu = 10;
   const bool smoke = selection.suite == SuiteName::smoke;
-  if (smoke) {
-    std::erase_if(ceilings, [&](const Group& group) {
-      const auto& raises = group.cases.front().raises;
-      return raises && !is_demanded(*raises, suite);
-    });
-  }
-  Plan plan = filtered(std::move(ceilings), std::move(suite), selection.filter);
+  keep_demanded(ceilings, suite, selection.suite);
+  const std::size_t suite_cases = count(ceilings) + count(suite);
+  Plan plan = filtered(std::move(ceilings), std::move(suite), selection);
+  plan.suite_cases = suite_cases;
   if (smoke) {
     plan.ceilings_again = false;
     plan.limit_seconds = backend == Backend::cuda ? kSmokeSecondsOfGpu : kSmokeSecondsOfCpu;
@@ -70,19 +113,37 @@ Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
   return plan;
 }
 
+namespace {
+
+struct Lists {
+  std::vector<Group> ceilings, suite;
+};
+
+Lists listed(const Listing& listing) {
+  Lists lists;
+  for (const NamedFamily& family : families()) {
+    for (Group& group : family.list(listing)) {
+      (group.cases.front().family == "ceilings" ? lists.ceilings : lists.suite).push_back(std::move(group));
+    }
+  }
+  return lists;
+}
+
+}  // namespace
+
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection) {
   return selection.only_device ? nullptr : process_fabric(info);
 }
 
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
-  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric};
-  std::vector<Group> ceilings, suite;
-  for (const NamedFamily& family : families()) {
-    for (Group& group : family.list(listing)) {
-      (group.cases.front().family == "ceilings" ? ceilings : suite).push_back(std::move(group));
-    }
+  Lists lists = listed({info, selection.suite, selection.cache, selection.memory_fraction, fabric});
+  Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, info.backend);
+  if (const Selection defaults; selection.cache || selection.memory_fraction != defaults.memory_fraction) {
+    Lists defined = listed({info, selection.suite, {}, defaults.memory_fraction, fabric});
+    keep_demanded(defined.ceilings, defined.suite, selection.suite);
+    plan.suite_cases = count(defined.ceilings) + count(defined.suite);
   }
-  return arranged(std::move(ceilings), std::move(suite), selection, info.backend);
+  return plan;
 }
 
 }  // namespace roofmark

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include "bench/program/commands.hpp"
 #include "harness/judge/acceptance/reading.hpp"
 #include "harness/judge/theory.hpp"
+#include "harness/model/expression.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/acceptance.hpp"
 
@@ -64,18 +64,18 @@ struct Matched {
 
 Matched matched(const Rule& rule, const Plan& plan) {
   Matched found;
-  const std::regex expression(rule.cases);
+  const Expression expression(rule.cases);
   const bool comparisons = type_of(rule.quantity).basis == Basis::comparison;
   for (const std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
     for (const Group& group : *groups) {
       if (comparisons) {
         for (const Comparison& comparison : group.comparisons) {
-          if (std::regex_search(comparison.numerator, expression)) found.names.push_back(comparison.numerator);
+          if (expression.is_found_in(comparison.numerator)) found.names.push_back(comparison.numerator);
         }
         continue;
       }
       for (const Case& c : group.cases) {
-        if (!c.unsupported.empty() || !std::regex_search(c.name(), expression)) continue;
+        if (!c.unsupported.empty() || !expression.is_found_in(c.name())) continue;
         found.names.push_back(c.name());
         found.cases.push_back(&c);
       }

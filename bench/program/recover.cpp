@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "bench/program/commands.hpp"
+#include "bench/program/session.hpp"
+#include "harness/present/summary.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/result_file.hpp"
 
@@ -26,11 +28,12 @@ std::optional<std::size_t> finished_records(const fs::path& path) {
 
 }  // namespace
 
-int recover(const std::string& folder) {
-  const fs::path journal = fs::path(folder) / "result.jsonl";
+int recover(const std::string& result_or_folder, const std::string& out) {
+  const fs::path given = result_or_folder;
+  const fs::path journal = fs::is_directory(given) ? given / "result.jsonl" : fs::path(given).replace_extension(".jsonl");
   int skipped = 0;
   Run run = read_journal(journal, skipped);
-  const fs::path result = fs::path(folder) / "result.json";
+  const fs::path result = out.empty() ? fs::path(journal).replace_extension(".json") : make_folder(out) / "result.json";
   const Conclusions conclusions = conclude(run);
   const auto finished = finished_records(result);
   if (finished && (!run.footer || skipped > 0 || run.records.size() < *finished)) {
@@ -42,8 +45,11 @@ int recover(const std::string& folder) {
   }
   write_with_checksum(result, result_text(run, conclusions));
   fmt::print("{}: {} records{}{}\n", result.string(), run.records.size(),
-             run.footer ? ", complete" : ", of a run that was cut off",
+             !run.footer            ? ", of a run that was cut off"
+             : run.footer->complete ? ", complete"
+                                    : ", of a run that ended early",
              skipped ? fmt::format("; {} lines could not be read", skipped) : "");
+  fmt::print("{}", verdict_text(conclusions.verdict, terminal_style(stdout)));
   return kOk;
 }
 

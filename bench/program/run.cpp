@@ -30,7 +30,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   TerminalStyle style = terminal_style(stdout);
   if (!options.color.empty()) style.colour = options.color == "yes";
   return run_plan(options,
-                  {"roofmark", *device, team, watch, plan(device->info(), options.selection, fabric.get()),
+                  {*device, team, watch, plan(device->info(), options.selection, fabric.get()),
                    origin_of(device->info(), fabric.get()), note, style},
                   session);
 }

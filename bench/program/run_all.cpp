@@ -50,7 +50,9 @@ std::vector<std::string> words_for(const RunOptions& options, const std::string&
 
 // A process's exit status from its wait status. A signal may end it before it can complete a file.
 int exit_status_of(int status) {
-  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM)) return kInterrupted;
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP)) {
+    return kInterrupted;
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kNotMeasured;
 }
 
@@ -89,7 +91,7 @@ RankInfo rank_info_of(const std::string& id, int rank, pid_t pid, const Json& fa
   made.pid = static_cast<int>(pid);
   made.versions = {{"roofmark", build_key()}};
   for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
-    if (const std::string version = info.details.value(key, ""); !version.empty()) made.versions.emplace_back(name, version);
+    if (const std::string version = info.details->value(key, ""); !version.empty()) made.versions.emplace_back(name, version);
   }
   return made;
 }
@@ -111,15 +113,15 @@ std::pair<double, std::size_t> median_rate_ratio(const Run& alone, const Run& to
   return {cases ? median(std::move(ratios)) : 0, cases};
 }
 
-Conclusions write_run(const fs::path& folder, Run& run) {
+/// Throws WriteError.
+void write_run(const fs::path& folder, const Run& run, const Conclusions& conclusions) {
   Journal journal(folder / "result.jsonl");
   journal.header(run.header);
   for (const Record& record : run.records) journal.record(record);
   for (const Comparison& comparison : run.comparisons) journal.comparison(comparison);
   if (run.footer) journal.footer(*run.footer);
-  Conclusions conclusions = conclude(run);
+  if (!journal.error().empty()) throw WriteError(journal.error());
   write_with_checksum(folder / "result.json", result_text(run, conclusions));
-  return conclusions;
 }
 
 /// The processes of a run on all devices, and what they leave.
@@ -136,7 +138,7 @@ class AllDevices {
   bool measure_alone() {
     for (const std::string& id : ids_) {
       say(id + " alone");
-      wait({spawn(id, kAlone, options_.format.empty() ? std::vector<std::string>() : std::vector<std::string>{"--quiet"})});
+      wait({spawn(id, kAlone, {}, options_.quiet || !options_.format.empty())});
       if (status_ == kInterrupted || status_ == kUsage) return false;
       alone_.push_back(recorded_in(place(kAlone, id)));
     }
@@ -147,7 +149,7 @@ class AllDevices {
     say(fmt::format("{} at once", fmt::join(ids_, ", ")));
     std::vector<pid_t> pids;
     // Cases that use other GPUs would disturb them.
-    for (const std::string& id : ids_) pids.push_back(spawn(id, kTogether, {"--quiet", "--only-device"}));
+    for (const std::string& id : ids_) pids.push_back(spawn(id, kTogether, {"--only-device"}, true));
     const std::vector<int> ends = wait(pids);
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       MeasuredDevice& device = together_.emplace_back();
@@ -165,14 +167,23 @@ class AllDevices {
     if (std::any_of(together_.begin(), together_.end(), recorded)) {
       Run run = merge(together_);
       run.header.facts["arguments"] = options_.arguments;
-      const Conclusions conclusions = write_run(folder_, run);
-      say("\n" + ranks_table(run.header.ranks));
-      present(options_, run, conclusions, folder_ / "result.json", style_);
+      const Conclusions conclusions = conclude(run);
+      std::string unwritten;
+      try {
+        write_run(folder_, run, conclusions);
+      } catch (const WriteError& error) {
+        unwritten = error.what();
+      }
+      say("\n" + ranks_table(run.header.ranks, style_) + ratios_table());
+      present(options_, run, conclusions, unwritten.empty() ? folder_ / "result.json" : fs::path(), style_);
       std::cout.flush();
+      if (!unwritten.empty()) {
+        throw WriteError(fmt::format("{}; each device's own result is in {}", unwritten, (folder_ / kTogether).string()));
+      }
     } else {
-      fmt::print(stderr, "roofmark: no device recorded a result at once\n");
+      fmt::print(stderr, "{}: no device recorded a result at once; what each left is in {}\n", options_.program,
+                 folder_.string());
     }
-    if (!alone_.empty()) say(ratios_table() + folder_.string());
   }
 
  private:
@@ -187,14 +198,16 @@ class AllDevices {
   void say(const std::string& line) const {
     if (options_.quiet) return;
     std::FILE* const stream = options_.format.empty() ? stdout : stderr;
-    fmt::print(stream, "{}\n", line);
+    std::fputs((line + "\n").c_str(), stream);
     std::fflush(stream);
   }
 
-  pid_t spawn(const std::string& id, const char* how, const std::vector<std::string>& more) const {
+  // A silent process tells of errors alone: another one's result is shown.
+  pid_t spawn(const std::string& id, const char* how, const std::vector<std::string>& more, bool silent) const {
     std::vector<std::string> words = words_for(options_, id, place(how, id));
     words.insert(words.end(), more.begin(), more.end());
-    return start_process("/proc/self/exe", std::move(words));
+    if (silent && !options_.quiet) words.emplace_back("--quiet");
+    return start_process("/proc/self/exe", std::move(words), silent);
   }
 
   std::vector<int> wait(const std::vector<pid_t>& pids) {
@@ -204,7 +217,9 @@ class AllDevices {
     return ends;
   }
 
+  /// Empty where no device was measured alone.
   std::string ratios_table() const {
+    if (alone_.empty()) return {};
     std::vector<std::vector<std::string>> rows = {{"device", "median rate, together / alone", "cases"}};
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       const auto [ratio, cases] = median_rate_ratio(alone_[i], together_[i].run);

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -13,7 +15,9 @@
 #include "bench/support/listing.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
+#include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
+#include "harness/machine/libraries.hpp"
 #include "harness/measure/case_run.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/run.hpp"
@@ -21,7 +25,6 @@
 #include "harness/result/result_file.hpp"
 #include "harness/result/words.hpp"
 #include "harness/team/rank_info.hpp"
-#include "kernels/gemm.hpp"
 
 namespace roofmark {
 
@@ -31,15 +34,44 @@ namespace fs = std::filesystem;
 
 constexpr double kRewriteSeconds = 5;
 
+/// Timing budget per case.
+double seconds_of(SuiteName suite) {
+  constexpr double seconds[] = {0.05, 0.25, 1.0, 2.0, 1.0, 0.25};
+  return seconds[static_cast<int>(suite)];
+}
+
 Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
   Effort effort;
-  constexpr double seconds[] = {0.05, 0.25, 1.0, 2.0, 1.0, 0.25};
-  effort.max_seconds = max_seconds.value_or(seconds[static_cast<int>(suite)]);
-  // A short timing budget gets a short warm-up; the record says whether it settled.
+  effort.max_seconds = max_seconds.value_or(seconds_of(suite));
+  // A short timing budget gets a short warm-up and short samples; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
   effort.window_seconds = std::min(effort.window_seconds, 0.2 * effort.max_seconds);
+  effort.lead_in_seconds = std::min(effort.lead_in_seconds, 0.2 * effort.max_seconds);
+  effort.lead_in_window_seconds = std::min(effort.lead_in_window_seconds, 0.02 * effort.max_seconds);
+  effort.sample_seconds = std::min(effort.sample_seconds, 0.1 * effort.max_seconds);
   if (suite == SuiteName::smoke) effort.blocks = 3;
   return effort;
+}
+
+/// Names the host where the ranks have several.
+std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& loads) {
+  std::vector<CpuShare> known;
+  std::set<std::string> hosts;
+  for (const auto& load : loads) {
+    if (!load) continue;
+    known.push_back(*load);
+    hosts.insert(load->host);
+  }
+  std::vector<Finding> findings;
+  for (const Contention& found : find_contention(known)) {
+    const std::string where = hosts.size() > 1 ? found.host + ": " : "";
+    findings.push_back({FindingKind::foreign_process,
+                        where + found.text,
+                        {},
+                        found.cores,
+                        fmt::format("{}other programs used {:.2f} cores", where, found.cores)});
+  }
+  return findings;
 }
 
 }  // namespace
@@ -74,13 +106,58 @@ Settings settings_of(const RunOptions& options) {
   settings.effort = effort_of(options.selection.suite, options.max_seconds);
   settings.data = options.data;
   settings.seed = options.seed;
+  settings.telemetry = !options.no_telemetry;
   settings.memory_fraction = options.selection.memory_fraction;
   settings.build_key = build_key();
   return settings;
 }
 
+RunScope scope_of(const RunOptions& options, const Plan& plan) {
+  const Selection &selection = options.selection, defaults;
+  RunScope scope;
+  scope.suite_cases = plan.suite_cases;
+  for (const auto* groups : {&plan.ceilings, &plan.suite}) {
+    for (const Group& group : *groups) scope.cases += group.cases.size();
+  }
+  const auto change = [&](std::string text) { scope.changes.push_back(std::move(text)); };
+  bool shortened = false;
+  const auto seconds = [&](const char* what, std::optional<double> chosen, double defined) {
+    if (!chosen || *chosen == defined) return;
+    change(fmt::format("{:g} s {} instead of {:g} s", *chosen, what, defined));
+    shortened |= *chosen < defined;
+  };
+  if (!selection.filter.empty()) change(fmt::format("--filter '{}'", selection.filter));
+  if (!selection.exclude.empty()) change(fmt::format("--exclude '{}'", selection.exclude));
+  if (selection.cache) change(fmt::format("--cache {}", name(*selection.cache)));
+  if (selection.memory_fraction != defaults.memory_fraction) {
+    change(fmt::format("--memory-fraction {:g}", selection.memory_fraction));
+  }
+  if (selection.only_device) change("--only-device");
+  if (options.data != Distribution::normal) change(fmt::format("--data {}", name(options.data)));
+  seconds("per case", options.max_seconds, seconds_of(selection.suite));
+  seconds("in all", selection.seconds, kSustainedSeconds);
+  scope.text = describe_scope(scope, name(selection.suite), shortened);
+  return scope;
+}
+
+std::optional<CpuShare> begin_share(const DeviceInfo& device) {
+  const auto now = device.backend == Backend::cpu ? cpu_time("/") : std::nullopt;
+  if (!now) return std::nullopt;
+  const Json& details = *device.details;
+  const bool limited = details.contains("cpu_quota_cores") || details.contains("memory_limit_bytes");
+  return CpuShare{host_name(), *now, *now, allowed_cpus(), device.multiprocessors, limited};
+}
+
+std::optional<CpuShare> end_share(std::optional<CpuShare> begun) {
+  const auto now = begun ? cpu_time("/") : std::nullopt;
+  if (!now) return std::nullopt;
+  begun->end = *now;
+  return begun;
+}
+
 Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
   Origin origin;
+  origin.health = health(device, describe_host());
   std::string sku;
   origin.theoretical = theoretical_roofline(device, &sku);
   if (fabric) {
@@ -93,25 +170,25 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
                                "this GPU is not in the table of known GPUs: its ceilings come from its attributes alone",
                                {}});
   }
-  if (device.details.contains("foreign_processes") && !device.details.at("foreign_processes").empty()) {
+  if (device.details->contains("foreign_processes") && !device.details->at("foreign_processes").empty()) {
     origin.findings.push_back({FindingKind::foreign_process,
-                               "other processes use this GPU: " + name_processes(device.details.at("foreign_processes")),
-                               {}});
-  }
-  if (const GemmKernels* gemm = select(device.backend, &cuda::gemm, &cpu::gemm)) {
-    origin.libraries[std::string(gemm->library)] = gemm->version();
+                               "other processes use this GPU: " + name_processes(device.details->at("foreign_processes")),
+                               {},
+                               static_cast<double>(device.details->at("foreign_processes").size()),
+                               "other processes use the GPU"});
   }
   return origin;
 }
 
-Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path folder, Plan plan, const Origin& origin)
-    : folder_(std::move(folder)),
+Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path folder, Plan plan, const Origin& origin,
+                 std::optional<double> timing_overhead_seconds)
+    : program_(options.program),
+      folder_(std::move(folder)),
       started_(steady_seconds()),
       device_(device),
+      own_load_(begin_share(device)),
       plan_(std::move(plan)),
       journal_(folder_ / "result.jsonl") {
-  // Other ranks of a team are no foreign programs.
-  if (device_.backend == Backend::cpu && origin.ranks.empty()) cpu_time_ = cpu_time("/");
   Json& facts = run_.header.facts;
   facts["context"] = benchmark_context(options.arguments.empty() ? "roofmark" : options.arguments.front());
   facts["schema_version"] = kSchemaVersion;
@@ -123,26 +200,30 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
   facts["environment"] = rate_environment();
   facts["started_utc"] = utc_now();
   facts["build"] = describe_build();
-  facts["libraries"] = origin.libraries;
+  facts["libraries"] = loaded_libraries();
   facts["host"] = describe_host();
   facts["device"] = to_json(device_, origin.known);
   run_.header.theoretical = origin.theoretical;
   run_.header.findings = origin.findings;
   run_.header.ranks = origin.ranks;
+  run_.header.scope = scope_of(options, plan_);
+  run_.header.health = origin.health;
+  run_.header.timing_overhead_seconds = timing_overhead_seconds;
   journal_.header(run_.header);
 }
 
 void Session::doing(const std::string& case_name, const WallTime& spent) {
   const std::lock_guard lock(mutex_);
   if (finished_) return;
-  in_progress_ = case_name;
+  // A case has several stages.
+  if (case_name != std::exchange(run_.in_progress, case_name)) journal_.begun(case_name);
   spent_ = spent;
 }
 
 void Session::add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass) {
   const std::lock_guard lock(mutex_);
   if (finished_) return;
-  in_progress_.clear();
+  run_.in_progress.clear();
   const double start = steady_seconds();
   for (const Record& record : records) {
     journal_.record(record);
@@ -154,53 +235,83 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
     run_.comparisons.push_back(comparison);
   }
   if (steady_seconds() - written_ > kRewriteSeconds) write();
+  note_error(journal_.error());
   writing_ += steady_seconds() - start;
 }
 
-int Session::finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters) {
+int Session::finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters,
+                    const std::vector<std::optional<CpuShare>>& loads) {
   const std::lock_guard lock(mutex_);
   telemetry_ = std::move(telemetry);
   counters_ = std::move(counters);
-  return complete_files(complete, spent, {}, "interrupted");
+  return complete_files(complete, spent, {}, "interrupted", loads);
 }
 
 int Session::abandon(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  const int status = complete_files(false, spent_, in_progress_, reason);
-  fmt::print(stderr, "results so far: {}\n", (folder_ / "result.json").string());
+  // Of a team, what the other ranks know is out of reach.
+  std::vector<std::optional<CpuShare>> loads;
+  if (run_.header.ranks.empty()) loads.push_back(end_share(own_load_));
+  const int status = complete_files(false, spent_, run_.in_progress, reason, loads);
+  const std::string said = write_error_.empty() ? "results so far: " + (folder_ / "result.json").string() : way_out();
+  std::fputs(fmt::format("{}: {}\n", program_, said).c_str(), stderr);
   return status;
 }
 
-int Session::complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason) {
-  if (std::exchange(finished_, true)) return exit_status(run_.records);
+int Session::complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason,
+                            const std::vector<std::optional<CpuShare>>& loads) {
+  if (std::exchange(finished_, true)) return exit_status_of_files();
   add_unreached(lost_case, reason);
   const double start = steady_seconds();
-  run_.footer = footer(complete, spent);
+  run_.footer = footer(complete, spent, loads);
+  if (!complete) run_.footer->ended = RunEnd{reason, run_.in_progress};
   conclusions_ = conclude(run_);
   run_.footer->wall.writing = writing_ + steady_seconds() - start;
   run_.footer->total_seconds = steady_seconds() - started_;
   journal_.footer(*run_.footer);
-  write_with_checksum(folder_ / "result.json", result_text(run_, conclusions_));
-  return exit_status(run_.records);
+  write_error_ = journal_.error();
+  try {
+    write_with_checksum(folder_ / "result.json", result_text(run_, conclusions_));
+    result_written_ = true;
+  } catch (const WriteError& error) {
+    write_error_ = error.what();
+  }
+  return exit_status_of_files();
 }
 
-// A device's own processes are no contention for other devices; the CPU shares its cores with every other program.
-std::vector<Finding> Session::contention() const {
-  const auto now = cpu_time_ ? cpu_time("/") : std::nullopt;
-  if (!now) return {};
-  const Json& details = device_.details;
-  const bool limited = details.contains("cpu_quota_cores") || details.contains("memory_limit_bytes") ||
-                       details.at("logical_cpus").get<int>() < now->cpus;
-  const auto found = find_contention(*cpu_time_, *now, device_.multiprocessors, limited);
-  if (!found) return {};
-  return {{FindingKind::foreign_process, *found, {}}};
+int Session::exit_status_of_files() const {
+  const int status = exit_status(run_.records);
+  return status == kOk && !write_error_.empty() ? kNotMeasured : status;
 }
 
-RunFooter Session::footer(bool complete, const WallTime& wall) {
+void Session::note_error(const std::string& error) {
+  if (error.empty() || !std::exchange(write_error_, error).empty()) return;
+  std::fputs(fmt::format("{}: {}: the run goes on, and tries again with every result\n", program_, error).c_str(), stderr);
+}
+
+std::string Session::way_out() const {
+  const std::string folder = folder_.string();
+  if (result_written_)
+    return fmt::format("{}; {}/result.json is complete without it: remove the journal", write_error_, folder);
+  std::set<std::string> planned, kept;
+  for (const Record& record : run_.records) planned.insert(record.name);
+  try {
+    int skipped = 0;
+    for (const Record& record : read_journal(folder_ / "result.jsonl", skipped).records) kept.insert(record.name);
+  } catch (const ReadError&) {
+    // Whoever took the journal away is told that it holds nothing.
+  }
+  return fmt::format(
+      "{0}; the journal {1}/result.jsonl holds {2} of {3} cases: make room and run `roofmark recover {1}`, or write elsewhere "
+      "by `roofmark recover {1} --out FOLDER`",
+      write_error_, folder, kept.size(), planned.size());
+}
+
+RunFooter Session::footer(bool complete, const WallTime& wall, const std::vector<std::optional<CpuShare>>& loads) {
   return {utc_now(),
           complete,
           interrupted().load(),
-          contention(),
+          foreign_load(loads),
           wall,
           steady_seconds() - started_,
           std::move(telemetry_),
@@ -236,7 +347,11 @@ void Session::add_unreached(const std::string& lost_case, const std::string& rea
 
 void Session::write() {
   const Conclusions so_far = conclude(run_);
-  write_file(folder_ / "result.json", result_text(run_, so_far));
+  try {
+    write_file(folder_ / "result.json", result_text(run_, so_far));
+  } catch (const WriteError& error) {
+    note_error(error.what());
+  }
   written_ = steady_seconds();
 }
 
@@ -244,8 +359,9 @@ void present(const RunOptions& options, const Run& run, const Conclusions& concl
              const TerminalStyle& style) {
   if (!options.format.empty()) {
     write_google_benchmark(std::cout, options.format, run.records);
-  } else if (!options.quiet) {
-    fmt::print("{}{}\n", run_text(run, conclusions, style), file.string());
+  } else {
+    const std::string text = options.quiet ? std::string() : run_text(run, conclusions, style);
+    std::fputs((text + (file.empty() ? "" : file.string() + "\n")).c_str(), stdout);
   }
   if (options.out_file.empty()) return;
   std::ostringstream text;
@@ -254,13 +370,26 @@ void present(const RunOptions& options, const Run& run, const Conclusions& concl
 }
 
 void Session::present(const RunOptions& options, const TerminalStyle& style) const {
-  roofmark::present(options, run_, conclusions_, folder_ / "result.json", style);
+  roofmark::present(options, run_, conclusions_, result_written_ ? folder_ / "result.json" : fs::path(), style);
+  if (write_error_.empty()) return;
+  std::fflush(stdout);
+  std::fputs(fmt::format("{}: {}\n", program_, way_out()).c_str(), stderr);
 }
 
 Session* SharedSession::open(std::unique_ptr<Session> session) {
   session_ = std::move(session);
   shared_ = session_.get();
   return session_.get();
+}
+
+void SharedSession::set_folder(std::string folder) {
+  const std::lock_guard lock(mutex_);
+  folder_ = std::move(folder);
+}
+
+std::string SharedSession::way_back() const {
+  const std::lock_guard lock(mutex_);
+  return folder_.empty() ? "" : fmt::format("`roofmark recover {}` rebuilds result.json from the journal", folder_);
 }
 
 int SharedSession::abandon(const std::string& reason) const {

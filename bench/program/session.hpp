@@ -28,45 +28,61 @@ struct Origin {
   Roofline theoretical;
   bool known = true;  ///< the device is in the table of known ones
   std::vector<Finding> findings;
-  Json libraries = Json::object();
-  std::vector<RankInfo> ranks;  ///< of a team
+  std::vector<RankInfo> ranks;       ///< of a team
+  std::vector<Circumstance> health;  ///< of the environment
 };
 /// `fabric`: the links to the other devices of this process, if any.
 Origin origin_of(const DeviceInfo& device, const Fabric* fabric = nullptr);
 
-/// Shows a run that has ended: the tables and its file, or its records in Google Benchmark's formats. Writes --benchmark_out.
+/// What these options and the plan that follows from them take of the suite.
+RunScope scope_of(const RunOptions& options, const Plan& plan);
+
+/// This process's part of the CPUs' load, from now on; absent where it loads a GPU, whose own processes the driver knows.
+std::optional<CpuShare> begin_share(const DeviceInfo& device);
+/// The same until now.
+std::optional<CpuShare> end_share(std::optional<CpuShare> begun);
+
+/// Shows a run that has ended: the tables and the path of its file, if there is one, or its records in Google Benchmark's
+/// formats. Writes --benchmark_out.
 void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
              const TerminalStyle& style);
 
-/// A run in progress and its files. A watch's thread may abandon it at any time.
+/// A run in progress and its files. A watch's thread may abandon it at any time. Where a file cannot be written, as on a full
+/// disk, the run goes on.
 class Session {
  public:
-  Session(const DeviceInfo& device, const RunOptions& options, std::filesystem::path folder, Plan plan, const Origin& origin);
+  Session(const DeviceInfo& device, const RunOptions& options, std::filesystem::path folder, Plan plan, const Origin& origin,
+          std::optional<double> timing_overhead_seconds);
 
   /// The case in progress from now on, and the time spent until then.
   void doing(const std::string& case_name, const WallTime& spent);
   void add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass);
 
   // Both complete the files and give the exit status; cases that were not reached are recorded as not run. After the first
-  // call the files stay as they are.
-  int finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters);
+  // call the files stay as they are. `loads` are those of all ranks.
+  int finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters,
+             const std::vector<std::optional<CpuShare>>& loads);
   /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
 
-  /// Of a finished run.
+  /// Of a finished run. Says last on stderr which files could not be written, and the way out.
   void present(const RunOptions& options, const TerminalStyle& style) const;
 
  private:
-  std::vector<Finding> contention() const;
-  RunFooter footer(bool complete, const WallTime& wall);
+  RunFooter footer(bool complete, const WallTime& wall, const std::vector<std::optional<CpuShare>>& loads);
   void add_unreached(const std::string& lost_case, const std::string& reason);
-  int complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason);
+  int complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason,
+                     const std::vector<std::optional<CpuShare>>& loads);
   void write();
+  void note_error(const std::string& error);
+  int exit_status_of_files() const;
+  std::string way_out() const;
 
+  const char* program_;
   std::filesystem::path folder_;
   double started_, written_ = 0, writing_ = 0;
   const DeviceInfo device_;
-  std::optional<CpuTime> cpu_time_;  ///< at the start, where the CPU is the device
+  const std::optional<CpuShare> own_load_;  ///< begun with the session
   const Plan plan_;
   Journal journal_;
   Run run_;
@@ -74,7 +90,8 @@ class Session {
   WallTime spent_;
   TelemetrySeries telemetry_;
   std::vector<CounterChange> counters_;
-  std::string in_progress_;
+  std::string write_error_;      ///< the first of the run; from finish() on, of the finished files
+  bool result_written_ = false;  ///< by finish() or abandon()
   bool finished_ = false;
   mutable std::mutex mutex_;
 };
@@ -83,12 +100,18 @@ class Session {
 class SharedSession {
  public:
   Session* open(std::unique_ptr<Session> session);
+  /// On every rank: where the files are.
+  void set_folder(std::string folder);
+  /// Where rank 0 is gone: "`roofmark recover FOLDER` rebuilds ..."; empty before there is a folder. From any thread.
+  std::string way_back() const;
   /// From any thread. Gives the exit status.
   int abandon(const std::string& reason) const;
 
  private:
   std::unique_ptr<Session> session_;
   std::atomic<Session*> shared_ = nullptr;
+  std::string folder_;
+  mutable std::mutex mutex_;
 };
 
 }  // namespace roofmark

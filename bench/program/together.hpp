@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/program/commands.hpp"
-#include "harness/team/team.hpp"
+#include "harness/team/gather.hpp"
 
 namespace roofmark {
 

@@ -11,6 +11,7 @@
 #include "bench/support/rounding.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/statistics.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 
@@ -216,9 +217,10 @@ Verification ProductCheck::verify(Device& device, const void* a, const void* b, 
 
   const std::string unit = is_integer(output_) ? "sum of |terms|" : fmt::format("u({}) x sum of |terms|", name(output_));
   std::string detail = fmt::format(
-      "share of the allowed error: {:.3g} in {} sampled elements (maximum {:.3g} {}), {:.3g} in {} x {} checksums of up to {} "
-      "elements, which are certain to show an element that is off by {:.2g} of the root mean square",
-      elements.of_allowed, elements_.size(), in_units_of_u, unit, sums.of_allowed, problem_.m, blocks, block, certain);
+      "share of the allowed error: {} in {} sampled elements (maximum {} {}), {} in {} x {} checksums of up to {} "
+      "elements, which are certain to show an element that is off by {} of the root mean square",
+      format_figure(elements.of_allowed, 3), elements_.size(), format_figure(in_units_of_u, 3), unit,
+      format_figure(sums.of_allowed, 3), problem_.m, blocks, block, format_figure(certain, 2));
   Worst worst = elements;
   worst.see(sums.of_allowed, 1);
   return Verification::within(worst.of_allowed, 1, std::move(detail));

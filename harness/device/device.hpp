@@ -10,12 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/clock_stamp.hpp"
 #include "harness/device/issue.hpp"
 #include "harness/device/matrix_view.hpp"
 #include "harness/device/random.hpp"
 #include "harness/device/telemetry.hpp"
 #include "harness/machine/cache_level.hpp"
-#include "harness/machine/json.hpp"
+#include "harness/machine/details.hpp"
 #include "kernels/base/kernel.hpp"
 
 namespace roofmark {
@@ -35,7 +36,7 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened
   std::vector<CacheLevel> caches;
-  Json details;
+  Details details;
 
   /// Total bytes of last-level cache; 0 if unknown.
   std::size_t last_level_cache_bytes() const { return caches.empty() ? 0 : caches.back().total_bytes; }
@@ -72,6 +73,7 @@ struct Timing {
   double device_seconds = 0;  ///< of the whole batch
   double host_seconds = 0;    ///< the host's time for enqueueing the batch
   bool valid = true;          ///< false: the gate had to open by itself, so the time is void
+  int last_slot = 0;          ///< of the batch's last launch
 };
 class Batch {
  public:
@@ -141,6 +143,9 @@ class Device {
   virtual std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) = 0;
   /// The SM (core) clock now, from a probe that runs on the device for less than a millisecond; absent if not available.
   virtual std::optional<double> observed_clock_hz() = 0;
+  /// One stamp or more per SM, taken behind the work enqueued before; mean_clock_hz() of two calls is the clock between. Empty
+  /// where the device has no such counters.
+  virtual std::vector<ClockStamp> clock_stamps() { return {}; }
   /// Null where the device says nothing of its state. May be used in another thread, and outlive the device.
   virtual std::unique_ptr<TelemetrySource> telemetry_source() { return nullptr; }
   /// Seconds since the device was opened, as Timing::start_seconds. May be called in another thread, and outlive the device.

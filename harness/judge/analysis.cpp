@@ -8,6 +8,8 @@
 #include <cmath>
 #include <map>
 
+#include "harness/judge/contradictions.hpp"
+#include "harness/judge/empirical_ceilings.hpp"
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
@@ -21,20 +23,6 @@ constexpr double kClockLimit = 0.05;
 /// How far a rate may exceed the measured ceiling: probe and case both have noise.
 constexpr double kCeilingTolerance = 1.02;
 
-void raise_ceilings(Roofline& roofline, const std::vector<Record>& records) {
-  for (const Record& record : records) {
-    if (record.status != Status::ok || !record.raises) continue;
-    const double rate = record.work.total(*record.raises) / record.measurement->summary.median;
-    Ceiling& ceiling = roofline.at(*record.raises);
-    std::optional<double>& best = record.pass == 1 ? ceiling.first : ceiling.last;
-    std::string& by = record.pass == 1 ? ceiling.first_by : ceiling.last_by;
-    if (!best || rate > *best) {
-      best = rate;
-      by = record.name;
-    }
-  }
-}
-
 /// Places every ok record. A rate above a theoretical ceiling is a finding and makes the ceiling doubtful: the result was
 /// verified, so it is the count, the clock or the table that is wrong.
 void place_records(std::vector<Record>& records, Roofline& roofline, std::vector<Finding>& findings) {
@@ -43,16 +31,20 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
     const Measurement& measurement = *record.measurement;
     const double seconds = measurement.summary.median;
     record.placement = place(record.work, roofline, seconds, measurement.path, measurement.clock_hz);
-    for (const Excess& excess : above_theoretical(record.work, roofline, seconds)) {
+    for (const Excess& excess : above_theoretical(record.work, roofline, seconds, measurement.clock_hz)) {
       Ceiling& ceiling = roofline.at(excess.resource);
       ceiling.doubtful = true;
       const Unit unit = excess.resource.unit;
+      const bool boosted = excess.ceiling > *ceiling.theoretical;
       findings.push_back({FindingKind::above_theoretical,
-                          fmt::format("{}: {} is {:.3g} times the theoretical ceiling of {} ({}): "
+                          fmt::format("{}: {} is {:.3g} times the theoretical ceiling of {} ({}{}): "
                                       "a count, a clock or a table is wrong here",
                                       excess.resource.title, format_rate(excess.rate, unit), excess.rate / excess.ceiling,
-                                      format_rate(excess.ceiling, unit), ceiling.theoretical_source),
-                          record.name});
+                                      format_rate(excess.ceiling, unit), ceiling.theoretical_source,
+                                      boosted ? ", at the observed " + format_clock(*measurement.clock_hz) : ""),
+                          record.name, excess.rate / excess.ceiling,
+                          fmt::format("{} exceeds its theoretical ceiling {:.3g} times", excess.resource.title,
+                                      excess.rate / excess.ceiling)});
     }
   }
 }
@@ -82,7 +74,10 @@ void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
       findings.push_back({FindingKind::drift,
                           fmt::format("{}: the ceiling moved by {:+.1f} % between the start and the end of the run",
                                       ceiling.resource.title, 100 * *drift),
-                          {}});
+                          {},
+                          std::abs(std::log1p(*drift)),
+                          fmt::format("{} drifted by {:.{}f} %", ceiling.resource.title, 100 * std::abs(*drift),
+                                      std::abs(*drift) < 0.0995 ? 1 : 0)});
     }
   }
 }
@@ -98,18 +93,18 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
   std::optional<double> rated_hz;
   for (const Ceiling& ceiling : roofline.ceilings()) rated_hz = std::max(rated_hz, ceiling.rated_clock_hz);
   const bool slow = rated_hz && measurement.clock_hz && *measurement.clock_hz < (1 - kClockLimit) * *rated_hz;
-  const std::string fall = slow ? fmt::format("the clock fell by {:.0f} % to {:.0f} MHz",
-                                              100 * (1 - *measurement.clock_hz / *rated_hz), *measurement.clock_hz / 1e6)
-                                : std::string("the clock held");
+  const double lost = slow ? 1 - *measurement.clock_hz / *rated_hz : 0;
+  const std::string brief = slow ? fmt::format("the clock fell by {:.0f} %", 100 * lost) : std::string("the clock held");
+  const std::string fall = slow ? fmt::format("{} to {}", brief, format_clock(*measurement.clock_hz)) : brief;
   const auto shares = measurement.telemetry ? measurement.telemetry->throttled_share : std::map<std::string, double>();
   for (const auto& [reason, share] : shares) {
     findings.push_back(
         {is_slowdown(reason) ? FindingKind::slowdown : FindingKind::throttle,
-         fmt::format("{}; throttle reason: {} (during {} of the blocks' time)", fall, reason, format_share(share)),
-         record.name});
+         fmt::format("{}; throttle reason: {} (during {} of the blocks' time)", fall, reason, format_share(share)), record.name,
+         lost, fmt::format("{} ({})", brief, reason)});
   }
   if (shares.empty() && slow) {
-    findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name});
+    findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name, lost, brief});
   }
 }
 
@@ -123,7 +118,7 @@ void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) 
   findings.push_back({FindingKind::energy,
                       fmt::format("the energy counter gives {:.1f} J, the power readings {:.1f} J, over {:.1f} s",
                                   *telemetry->energy_joules, *telemetry->integrated_joules, telemetry->seconds),
-                      record.name});
+                      record.name, std::abs(ratio - 1)});
 }
 
 /// What a load that lasts did to the rate.
@@ -137,13 +132,16 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
     const std::string explained = rates.explained_by_clock ? fmt::format("the fall of the clock explains {} of that",
                                                                          format_share(*rates.explained_by_clock))
                                                            : "the clock is not known";
-    findings.push_back({FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name});
+    findings.push_back(
+        {FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name, 1 - rates.settled_of_burst,
+         fmt::format("a load that lasts gets {} of the first second's rate", format_share(rates.settled_of_burst))});
   }
   // A clock that rose at a constant rate is no decay.
   if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
     findings.push_back({FindingKind::decay_without_clock,
-                        fmt::format("{}, and per clock it is {}", fall, format_share(*rates.rate_per_clock_ratio)),
-                        record.name});
+                        fmt::format("{}, and per clock it is {}", fall, format_share(*rates.rate_per_clock_ratio)), record.name,
+                        1 - *rates.rate_per_clock_ratio,
+                        fmt::format("the rate per clock fell to {}", format_share(*rates.rate_per_clock_ratio))});
   }
 }
 
@@ -161,11 +159,29 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
       {FindingKind::above_empirical,
        fmt::format("reached {:.0f} % of the measured ceiling ({}): the probe missed the ceiling, or a cache helped",
                    100 * share, bound_by.title),
-       record.name});
+       record.name, share, fmt::format("a case reached {:.0f} % of the {} ceiling", 100 * share, bound_by.title)});
 }
 
-void find_in_record(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
-  const auto note = [&](FindingKind kind, std::string text) { findings.push_back({kind, std::move(text), record.name}); };
+/// What timing adds against a sample; with a duration each launch is timed by itself. A slope over several cases has no part in
+/// it.
+void find_overhead(const Record& record, double overhead_seconds, std::vector<Finding>& findings) {
+  constexpr double kLimit = 0.01;
+  if (record.raised_by == RaisedBy::slope) return;
+  const Measurement& measurement = *record.measurement;
+  const double sample = measurement.summary.median * (record.sustained ? 1 : measurement.launches_per_sample);
+  const double share = overhead_seconds / sample;
+  if (!(share > kLimit)) return;
+  findings.push_back({FindingKind::overhead,
+                      fmt::format("a sample takes {}, and timing adds {} to it: up to {} of the sample is timing overhead",
+                                  format_seconds(sample), format_seconds(overhead_seconds), format_share(share)),
+                      record.name, share});
+}
+
+void find_in_record(const Record& record, const Roofline& roofline, std::optional<double> overhead_seconds,
+                    std::vector<Finding>& findings) {
+  const auto note = [&](FindingKind kind, std::string text, double size = 0, std::string brief = {}) {
+    findings.push_back({kind, std::move(text), record.name, size, std::move(brief)});
+  };
   if (record.fingerprint && !record.fingerprint->deterministic) {
     note(FindingKind::nondeterministic, "three launches on the same data gave different bits, so there is no fingerprint");
   }
@@ -173,13 +189,15 @@ void find_in_record(const Record& record, const Roofline& roofline, std::vector<
   const Measurement& measurement = *record.measurement;
   if (!measurement.settled && !record.sustained) note(FindingKind::unsettled, "two warm-up windows never agreed within 1 %");
   if (measurement.void_samples) {
-    note(FindingKind::gate, fmt::format("{} samples are void: the gate had to open by itself", measurement.void_samples));
+    note(FindingKind::gate, fmt::format("{} samples are void: the gate had to open by itself", measurement.void_samples),
+         measurement.void_samples, fmt::format("{} samples of a case are void", measurement.void_samples));
   }
   if (measurement.cache_by == "partly") {
     note(FindingKind::cache,
          fmt::format("only {} copies of the operands fit, less than 4 times the last-level cache: partly warm",
                      measurement.slots));
   }
+  if (overhead_seconds) find_overhead(record, *overhead_seconds, findings);
   find_slow_clock(record, roofline, findings);
   find_energy_mismatch(record, findings);
   find_decay(record, findings);
@@ -188,14 +206,18 @@ void find_in_record(const Record& record, const Roofline& roofline, std::vector<
 
 }  // namespace
 
-Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons) {
+Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
+                 std::optional<double> timing_overhead_seconds) {
   Analysis analysis;
   analysis.roofline = std::move(theoretical);
   raise_ceilings(analysis.roofline, records);
   place_records(records, analysis.roofline, analysis.findings);
   analysis.comparisons = compare(records, comparisons);
   find_drift(analysis.roofline, analysis.findings);
-  for (const Record& record : records) find_in_record(record, analysis.roofline, analysis.findings);
+  find_contradictions(analysis.roofline, analysis.findings);
+  for (const Record& record : records) {
+    find_in_record(record, analysis.roofline, timing_overhead_seconds, analysis.findings);
+  }
   return analysis;
 }
 

@@ -28,7 +28,9 @@ struct Analysis {
 
 /// Raises the empirical ceilings from the ceilings family's records, places every ok record on them, marks the theoretical
 /// ceilings that a record exceeds as doubtful, and draws comparisons and findings. No record changes its status.
-Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons);
+/// `timing_overhead_seconds`: what timing adds to a sample.
+Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
+                 std::optional<double> timing_overhead_seconds = {});
 
 /// The exit status of a run with these records: 1 if any is wrong, else 3 if any could not be measured, else 0.
 int exit_status(const std::vector<Record>& records);

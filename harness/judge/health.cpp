@@ -4,10 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "harness/machine/json.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
 namespace {
+
+constexpr const char* kLoad = "load";
 
 template <class T>
 std::optional<T> read(const Json& details, const char* key) {
@@ -59,7 +64,7 @@ class Examination {
   void host() {
     const auto cpus = read<int>(details_, "logical_cpus").value_or(1);
     if (const auto load = read<double>(details_, "load_average")) {
-      add("load", fmt::format("{:.2f} on {} CPUs, one-minute average", *load, cpus),
+      add(kLoad, fmt::format("{:.2f} on {} CPU{}, one-minute average", *load, cpus, cpus == 1 ? "" : "s"),
           *load > 0.5 + 0.1 * cpus ? "other work takes its share of cores, caches and memory bandwidth" : "");
     }
     const auto governor = read<std::string>(details_, "governor");
@@ -109,9 +114,26 @@ std::string name_processes(const Json& processes) {
 
 std::vector<Circumstance> health(const DeviceInfo& device, const Json& host) {
   std::vector<Circumstance> found;
-  if (device.backend == Backend::cuda) Examination(device.details, found).gpu();
+  if (device.backend == Backend::cuda) Examination(*device.details, found).gpu();
   Examination(host.value("details", Json::object()), found).host();
   return found;
+}
+
+std::vector<Circumstance> team_health(const std::vector<std::vector<Circumstance>>& by_rank) {
+  if (by_rank.empty()) return {};
+  std::vector<Circumstance> all = by_rank.front();
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    for (const Circumstance& one : by_rank[rank]) {
+      // The load is never the same twice: what it is judged to be counts.
+      const auto same = [&](const Circumstance& other) {
+        return other.what == one.what && other.advice == one.advice && (one.what == kLoad || other.state == one.state);
+      };
+      if (std::any_of(by_rank.front().begin(), by_rank.front().end(), same)) continue;
+      all.push_back(one);
+      all.back().rank = static_cast<int>(rank);
+    }
+  }
+  return all;
 }
 
 }  // namespace roofmark

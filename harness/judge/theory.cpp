@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <regex>
-
+#include "harness/machine/json.hpp"
+#include "harness/model/expression.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -32,6 +32,17 @@ const Json* rate(const DeviceInfo& device, const Resource& resource) {
   return rates.contains(id) ? &rates.at(id) : nullptr;
 }
 
+/// "; also 512 (source)" for the other figures that are published.
+template <class Format>
+std::string others(const Json& figure, const Format& format) {
+  std::string text;
+  if (!figure.contains("also")) return text;
+  for (const Json& other : figure.at("also")) {
+    text += fmt::format("; also {} ({})", format(other.at("value").get<double>()), source_of(other));
+  }
+  return text;
+}
+
 void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
   if (!device.highest_clock_hz || device.multiprocessors <= 0) return;
   for (const Resource& resource : kResources) {
@@ -44,9 +55,10 @@ void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
     ceiling.theoretical_clock_hz = device.highest_clock_hz;
     ceiling.rated_clock_hz = device.rated_clock_hz;
     ceiling.theoretical_source = fmt::format(
-        "{} SMs x {:.0f} MHz x {} {} per clock per SM at compute capability {}.{} ({}){}", device.multiprocessors,
+        "{} SMs x {:.0f} MHz x {} {} per clock per SM at compute capability {}.{} ({}{}){}", device.multiprocessors,
         *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), device.compute_capability / 10,
-        device.compute_capability % 10, source_of(*figure), known ? "" : "; unknown SKU: a cut-down part delivers less");
+        device.compute_capability % 10, source_of(*figure), others(*figure, [](double per_clock) { return per_clock; }),
+        known ? "" : "; unknown SKU: a cut-down part delivers less");
   }
 }
 
@@ -56,16 +68,6 @@ void add_memory(const DeviceInfo& device, Roofline& roofline) {
   ceiling.theoretical = *device.memory_bus_bits * *device.memory_clock_hz * 2 / 8;
   ceiling.theoretical_source =
       fmt::format("{} bit x {:.0f} MHz x 2 / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6);
-}
-
-/// "; also 1.43 TFLOP/s (source)" for the other figures that are published.
-std::string others(const Json& figure, double scale, Unit unit) {
-  std::string text;
-  if (!figure.contains("also")) return text;
-  for (const Json& other : figure.at("also")) {
-    text += fmt::format("; also {} ({})", format_rate(other.at("value").get<double>() * scale, unit), source_of(other));
-  }
-  return text;
 }
 
 void add_datasheet(const Json& sku, Roofline& roofline) {
@@ -78,13 +80,13 @@ void add_datasheet(const Json& sku, Roofline& roofline) {
     ceiling.datasheet = figure.at("value").get<double>() * 1e12;
     ceiling.datasheet_source =
         fmt::format("{}: dense, at {:.0f} MHz ({}){}", sku.at("sku").get<std::string>(), clock.at("value").get<double>(),
-                    source_of(figure), others(figure, 1e12, resource.unit));
+                    source_of(figure), others(figure, [&](double tera) { return format_rate(tera * 1e12, resource.unit); }));
   }
   const Json& memory = sku.at("memory_gigabytes_per_second");
   Ceiling& dram = roofline.at(resource::dram);
   dram.datasheet = memory.at("value").get<double>() * 1e9;
-  dram.datasheet_source =
-      fmt::format("{} ({}){}", sku.at("sku").get<std::string>(), source_of(memory), others(memory, 1e9, Unit::byte));
+  dram.datasheet_source = fmt::format("{} ({}){}", sku.at("sku").get<std::string>(), source_of(memory),
+                                      others(memory, [](double giga) { return format_rate(giga * 1e9, Unit::byte); }));
 }
 
 }  // namespace
@@ -96,7 +98,7 @@ const Json& gpu_data() {
 
 const Json* find_sku(const std::string& device_name) {
   for (const Json& sku : gpu_data().at("skus")) {
-    if (std::regex_match(device_name, std::regex(sku.at("name_pattern").get<std::string>()))) return &sku;
+    if (Expression(sku.at("name_pattern").get<std::string>()).matches_whole(device_name)) return &sku;
   }
   return nullptr;
 }

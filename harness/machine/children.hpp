@@ -10,8 +10,9 @@
 
 namespace roofmark {
 
-/// Starts a program with the arguments `words`; words[0] is its argv[0]. Throws std::system_error.
-pid_t start_process(const std::string& program, std::vector<std::string> words);
+/// Starts a program with the arguments `words`; words[0] is its argv[0]. What a `silent` one writes to stdout goes nowhere.
+/// Throws std::system_error.
+pid_t start_process(const std::string& program, std::vector<std::string> words, bool silent = false);
 
 /// Waits until all children have ended and gives their wait statuses, in order. Once `interrupted` is set, passes SIGTERM on to
 /// those that still run.

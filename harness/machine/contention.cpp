@@ -10,6 +10,8 @@
 #include <cctype>
 #include <chrono>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <sstream>
 
 namespace roofmark {
@@ -28,6 +30,51 @@ double own_seconds() {
   ::getrusage(RUSAGE_SELF, &self);
   ::getrusage(RUSAGE_CHILDREN, &children);
   return seconds_of(self) + seconds_of(children);
+}
+
+/// Of the processes on one host; the first of them read the host's counters.
+std::optional<Contention> contention_on(const std::string& host, const std::vector<CpuShare>& processes) {
+  const CpuShare* first = nullptr;
+  double own = 0, cores = 0, usable = 0;
+  std::set<int> cpus;
+  bool limited = false;
+  for (const CpuShare& process : processes) {
+    if (process.host != host) continue;
+    if (!first) first = &process;
+    own += process.end.own - process.begin.own;
+    cores += process.cores;
+    usable += static_cast<double>(process.cpus.size());
+    cpus.insert(process.cpus.begin(), process.cpus.end());
+    limited |= process.limited;
+  }
+  limited |= !cpus.empty() && cpus.size() < static_cast<std::size_t>(first->end.cpus);
+  // Cores that several processes share count once.
+  if (usable > 0) cores *= static_cast<double>(cpus.size()) / usable;
+  const CpuTime &begin = first->begin, &end = first->end;
+  const double seconds = end.at - begin.at;
+  if (!(seconds > 0) || cores < 1) return std::nullopt;
+  // The kernel counts busy time in ticks and own time exactly, so the difference may be slightly negative.
+  const double others = std::max(0.0, (end.busy - begin.busy) - own) / seconds;
+  const double stolen = (end.stolen - begin.stolen) / seconds / cores;
+  Contention made{host, {}, 0};
+  if (others > std::max(kMinCores, kShare * cores)) {
+    made.cores += others;
+    made.text =
+        fmt::format("other programs kept {:.2f} cores busy on average, beside the {:.0f} that this run uses", others, cores);
+    if (limited) {
+      made.text += fmt::format(
+          " (counted on all {} CPUs of the machine: programs outside of this container or control group, or on CPUs that this "
+          "run may not use, share caches, memory and clocks with it)",
+          end.cpus);
+    }
+  }
+  if (stolen > kShare) {
+    made.cores += stolen * cores;
+    made.text += fmt::format(
+        "{}the hypervisor took {:.2f} cores for other virtual machines, {:.1f} % of the time of the {:.0f} cores of this run",
+        made.text.empty() ? "" : "; ", stolen * cores, 100 * stolen, cores);
+  }
+  return made.text.empty() ? std::nullopt : std::optional(std::move(made));
 }
 
 }  // namespace
@@ -54,29 +101,14 @@ std::optional<CpuTime> cpu_time(const std::filesystem::path& root) {
   return time;
 }
 
-std::optional<std::string> find_contention(const CpuTime& begin, const CpuTime& end, int cores, bool limited) {
-  const double seconds = end.at - begin.at;
-  if (!(seconds > 0) || cores < 1) return std::nullopt;
-  // The kernel counts busy time in ticks and own time exactly, so the difference may be slightly negative.
-  const double others = std::max(0.0, (end.busy - begin.busy) - (end.own - begin.own)) / seconds;
-  const double stolen = (end.stolen - begin.stolen) / seconds / cores;
-  std::string text;
-  if (others > std::max(kMinCores, kShare * cores)) {
-    text = fmt::format("other programs kept {:.2f} cores busy on average, beside the {} that this run uses", others, cores);
-    if (limited) {
-      text += fmt::format(
-          " (counted on all {} CPUs of the machine: programs outside of this container or control group, or on CPUs that this "
-          "run may not use, share caches, memory and clocks with it)",
-          end.cpus);
-    }
+std::vector<Contention> find_contention(const std::vector<CpuShare>& processes) {
+  std::vector<Contention> found;
+  std::set<std::string> judged;
+  for (const CpuShare& process : processes) {
+    if (!judged.insert(process.host).second) continue;
+    if (auto made = contention_on(process.host, processes)) found.push_back(std::move(*made));
   }
-  if (stolen > kShare) {
-    text += fmt::format(
-        "{}the hypervisor took {:.2f} cores for other virtual machines, {:.1f} % of the time of the {} cores of this run",
-        text.empty() ? "" : "; ", stolen * cores, 100 * stolen, cores);
-  }
-  if (text.empty()) return std::nullopt;
-  return text;
+  return found;
 }
 
 }  // namespace roofmark

@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "harness/machine/json.hpp"
 
 namespace roofmark {
 
@@ -16,13 +19,30 @@ struct CpuTime {
   double stolen = 0;  ///< steal: the hypervisor ran other virtual machines instead
   int cpus = 0;       ///< listed in /proc/stat
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuTime, at, own, busy, stolen, cpus)
 
 /// The current values; absent if `root`/proc/stat cannot be read. `root` is "/", or a copy in tests.
 std::optional<CpuTime> cpu_time(const std::filesystem::path& root);
 
-/// A sentence on who else used the CPUs. Absent unless, on average between `begin` and `end`, other programs kept more than 0.1
-/// core and more than 2 % of the run's `cores` busy, or the hypervisor stole more than 2 % of their time. `limited`: a control
-/// group or an affinity restricts the run to part of the machine.
-std::optional<std::string> find_contention(const CpuTime& begin, const CpuTime& end, int cores, bool limited);
+/// What one process of a run says of its host's CPUs, from the begin of the run to its end.
+struct CpuShare {
+  std::string host;
+  CpuTime begin, end;
+  std::vector<int> cpus;  ///< that it may run on
+  int cores = 0;          ///< that it uses
+  bool limited = false;   ///< a control group restricts it to part of the machine
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuShare, host, begin, end, cpus, cores, limited)
+
+/// Who else used the CPUs of a host.
+struct Contention {
+  std::string host, text;
+  double cores = 0;  ///< of other programs and other virtual machines, on average
+};
+
+/// One for each host where, on average, programs that are not of the run kept more than 0.1 core and more than 2 % of the run's
+/// cores busy, or where the hypervisor stole more than 2 % of their time. The processes of a run are not foreign to one
+/// another.
+std::vector<Contention> find_contention(const std::vector<CpuShare>& processes);
 
 }  // namespace roofmark

@@ -92,6 +92,7 @@ Json describe_build() {
                 {"build_type", build_info::build_type}};
   if (*build_info::cuda_toolkit) {
     build["cuda_toolkit"] = build_info::cuda_toolkit;
+    build["cuda_compiler"] = build_info::cuda_compiler;
     build["cuda_architectures"] = build_info::cuda_architectures;
   }
   return build;

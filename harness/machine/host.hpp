@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "harness/machine/json.hpp"
+#include "harness/machine/json_fwd.hpp"
 
 namespace roofmark {
 

@@ -5,12 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-namespace roofmark {
-
-/// Keys stay in the order in which they were written.
-using Json = nlohmann::ordered_json;
-
-}  // namespace roofmark
+#include "harness/machine/json_fwd.hpp"
 
 /// An absent value is null.
 template <class T>

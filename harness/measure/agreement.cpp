@@ -9,6 +9,7 @@
 #include <map>
 
 #include "harness/model/statistics.hpp"
+#include "harness/team/gather.hpp"
 
 namespace roofmark {
 

@@ -39,7 +39,7 @@ struct OutputBits {
 
 /// Identical devices must give identical bits: among ranks with equal keys the majority decides who differs; without a majority
 /// all of them do. Ranks whose own launches differ count as one group of their own. Absent: a rank without a fingerprint.
-std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& ranks);
+std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& all);
 
 /// Sets Fingerprint::differing_ranks.
 void compare_fingerprints(Team& team, std::optional<Fingerprint>& own);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "harness/model/statistics.hpp"
+#include "harness/team/gather.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -71,10 +72,10 @@ class Candidate {
 
 }  // namespace
 
-int launches_per_sample(double seconds_per_launch, const Effort& effort) {
-  if (seconds_per_launch >= effort.sample_seconds) return 1;
-  return static_cast<int>(std::clamp(std::ceil(effort.sample_seconds / std::max(seconds_per_launch, 1e-9)), 1.0,
-                                     static_cast<double>(effort.max_launches)));
+int launches_per_sample(double seconds_per_launch, const Effort& effort, int graph_slots) {
+  const double wanted = std::max(1.0, std::ceil(effort.sample_seconds / std::max(seconds_per_launch, 1e-9)));
+  if (graph_slots == 0 || wanted <= effort.max_launches) return static_cast<int>(std::min<double>(wanted, effort.max_launches));
+  return static_cast<int>(std::ceil(std::min<double>(wanted, effort.max_graph_launches) / graph_slots)) * graph_slots;
 }
 
 std::vector<double> time_candidates(Device& device, Team& team, const Settings& settings, const std::vector<Launch>& candidates,

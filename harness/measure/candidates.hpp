@@ -13,8 +13,10 @@ namespace roofmark {
 /// Stands for a sample that does not count. In a team, one rank's void sample voids the others' at the same index.
 inline constexpr double kVoidSample = std::numeric_limits<double>::infinity();
 
-/// Launches per sample: as many as reach Effort::sample_seconds, within Effort::max_launches.
-int launches_per_sample(double seconds_per_launch, const Effort& effort);
+/// Launches per sample: as many as reach Effort::sample_seconds, within Effort::max_launches. More only where they are issued
+/// as a graph over `graph_slots` slots: then a multiple of these, so that one graph serves every sample. What takes the gate
+/// keeps it, though a graph could hold more: launches of the two paths differ in time.
+int launches_per_sample(double seconds_per_launch, const Effort& effort, int graph_slots = 0);
 
 /// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any. Every
 /// rank calls it at the same point; ranks may have different numbers of candidates. Throws DeviceError where none is left.

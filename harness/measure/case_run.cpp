@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/case_run.hpp"
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,13 +25,6 @@ constexpr double kFlushFromSeconds = 100e-6;
 
 constexpr const char* kNoValidSample = "no valid sample: the gate had to open by itself each time";
 
-/// Google Benchmark prints nothing: the loop keeps the samples, and records are presented elsewhere.
-class SilentReporter final : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>&) override {}
-};
-
 }  // namespace
 
 Record blank_record(const Case& c, int pass) {
@@ -46,6 +38,7 @@ Record blank_record(const Case& c, int pass) {
   record.message = c.message;
   record.overlap = c.overlap;
   record.raises = c.raises;
+  record.raised_by = c.raised_by;
   record.pass = pass;
   return record;
 }
@@ -140,7 +133,8 @@ Verification CaseRun::judge(int slot) {
   Verification found = prepared_->verify(slot);
   if (found.status == Verification::Status::failed) {
     record_.status = Status::wrong;
-    record_.reason = fmt::format("wrong result: error {:.4g}, allowed {:.4g} ({})", found.error, found.bound, found.detail);
+    record_.reason = fmt::format("wrong result: error {}, allowed {} ({})", format_figure(found.error),
+                                 format_figure(found.bound), found.detail);
   }
   return found;
 }
@@ -151,7 +145,7 @@ void CaseRun::verify() {
     const Stopwatch watch(run_.wall.verification, run_.settings.clock);
     launch_once(0);
     record_.verification_before = judge(0);
-    if (lasts()) verified_bits_ = hash_outputs(0);
+    verified_bits_ = hash_outputs(0);
   });
   guarded([&] { take_fingerprint(); });
 }
@@ -188,27 +182,29 @@ void CaseRun::take_fingerprint() {
 }
 
 double CaseRun::settle_launches() {
-  const Launch launch = [this](Stream stream, int slot) {
-    last_slot_ = slot;
-    prepared_->launch(stream, slot);
-  };
+  const Launch launch = [this](Stream stream, int slot) { prepared_->launch(stream, slot); };
   const int given = lasts() ? 1 : case_.protocol.launches;
   plan_.path = case_.protocol.issue;
   if (prepared_->needs_reset()) plan_.restore = [this](int slot) { prepared_->reset(slot); };
   plan_.launches = std::max(given, 1);
   batch_ = run_.device.batch(plan_, launch);
   batch_->run();
-  double seconds = batch_->run().device_seconds / plan_.launches;
+  Timing last = batch_->run();
+  double seconds = last.device_seconds / plan_.launches;
   // The first launches pay for loading and for idle clocks, so the count settles in two rounds.
   for (int round = 0; round < 2 && !given; ++round) {
-    const int launches = launches_per_sample(run_.team.max({seconds}).front(), run_.settings.effort);
+    const double slowest = run_.team.max({seconds}).front();
+    const bool as_graphs = run_.team.max({batch_->path() == Issue::graph ? 0.0 : 1.0}).front() == 0;
+    const int launches = launches_per_sample(slowest, run_.settings.effort, as_graphs ? plan_.slots : 0);
     if (launches != plan_.launches) {
       plan_.launches = launches;
       batch_ = run_.device.batch(plan_, launch);
       batch_->run();
     }
-    seconds = batch_->run().device_seconds / plan_.launches;
+    last = batch_->run();
+    seconds = last.device_seconds / plan_.launches;
   }
+  last_slot_ = last.last_slot;
   Measurement& measurement = *record_.measurement;
   if (run_.team.decide(measurement.cache_by == "partly" && seconds >= kFlushFromSeconds)) {
     plan_.flush_before = true;
@@ -219,31 +215,29 @@ double CaseRun::settle_launches() {
   return seconds;
 }
 
-// Seconds per launch of the last window's samples; `host_seconds` is what each sample costs the budget.
-std::vector<double> CaseRun::warm_up_windows(double started, std::vector<double>& host_seconds) {
-  const Effort& effort = run_.settings.effort;
+CaseRun::Windows CaseRun::run_windows(double window_seconds, double end) {
   const auto& clock = run_.settings.clock;
-  Measurement& measurement = *record_.measurement;
-  std::vector<double> window, previous;
+  Windows windows;
+  std::vector<double> previous;
   do {
-    previous = std::exchange(window, {});
+    previous = std::exchange(windows.last, {});
     const double window_start = clock();
     do {
       run_.team.barrier();
       const double sample_start = clock();
       const Timing timing = batch_->run();
-      window.push_back(timing.valid ? timing.device_seconds / plan_.launches : kVoidSample);
-      host_seconds.push_back(clock() - sample_start);
-    } while (run_.team.decide(clock() - window_start < effort.window_seconds));
-    window = run_.team.max(std::move(window));
-    std::erase(window, kVoidSample);
-    measurement.settled = windows_agree(previous, window, effort.window_agreement);
-  } while (run_.team.decide(!measurement.settled && clock() - started < effort.warm_up_seconds));
-  if (window.empty()) throw DeviceError(kNoValidSample, false);
-  return window;
+      windows.last.push_back(timing.valid ? timing.device_seconds / plan_.launches : kVoidSample);
+      windows.host_seconds.push_back(clock() - sample_start);
+    } while (run_.team.decide(clock() - window_start < window_seconds));
+    windows.last = run_.team.max(std::move(windows.last));
+    std::erase(windows.last, kVoidSample);
+    windows.agree = windows_agree(previous, windows.last, run_.settings.effort.window_agreement);
+  } while (run_.team.decide(!windows.agree && clock() < end));
+  return windows;
 }
 
 void CaseRun::warm_up() {
+  double sample_seconds = 0;
   guarded([&] {
     enter("warming up");
     const Stopwatch watch(run_.wall.warm_up, run_.settings.clock);
@@ -253,11 +247,13 @@ void CaseRun::warm_up() {
     Measurement& measurement = *record_.measurement;
     const double started = run_.settings.clock();
     settle_launches();
-    std::vector<double> host_seconds;
-    const std::vector<double> window = warm_up_windows(started, host_seconds);
+    const Windows windows = run_windows(effort.window_seconds, started + effort.warm_up_seconds);
+    measurement.settled = windows.agree;
+    const std::vector<double>& window = windows.last;
+    if (window.empty()) throw DeviceError(kNoValidSample, false);
 
     // A rank that does not take part spends next to nothing, so the maximum counts.
-    const double sample_cost = std::max(team.max({median(host_seconds)}).front(), 1e-9);
+    const double sample_cost = std::max(team.max({median(windows.host_seconds)}).front(), 1e-9);
     const double affordable = std::max(1.0, effort.max_seconds / sample_cost);
     // A window of one sample has no spread: then the budget decides.
     const auto needed = samples_needed(window, effort.interval_half_width, effort.blocks);
@@ -269,75 +265,12 @@ void CaseRun::warm_up() {
     measurement.launches_per_sample = plan_.launches;
     measurement.path = batch_->path();
     measurement.warm_up_seconds = run_.settings.clock() - started;
+    sample_seconds = median(window) * plan_.launches;
   });
-}
-
-Timing CaseRun::timed_sample() { return lasts() ? checked_launches() : batch_->run(); }
-
-// A run of samples through Google Benchmark: one event pair and one SetIterationTime per sample.
-std::vector<Timing> CaseRun::timed_samples() {
-  std::vector<Timing> timings;
-  std::exception_ptr thrown;
-  const int launches = record_.measurement->launches_per_sample;
-  benchmark::RegisterBenchmark(record_.name.c_str(),
-                               [&](benchmark::State& state) {
-                                 while (state.KeepRunningBatch(launches)) {
-                                   try {
-                                     run_.team.barrier();
-                                     timings.push_back(timed_sample());
-                                     state.SetIterationTime(timings.back().device_seconds);
-                                   } catch (...) {
-                                     thrown = std::current_exception();
-                                     state.SkipWithError("stopped");
-                                     break;
-                                   }
-                                 }
-                               })
-      ->UseManualTime()
-      ->Iterations(static_cast<benchmark::IterationCount>(samples_per_block_) * launches)
-      ->Repetitions(1);
-  SilentReporter reporter;
-  benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, ".");
-  benchmark::ClearRegisteredBenchmarks();
-  if (thrown) std::rethrow_exception(thrown);
-  return timings;
-}
-
-void CaseRun::time_block(int block) {
   guarded([&] {
-    if (block >= blocks_) return;
-    enter("timing");
-    const Stopwatch watch(run_.wall.timing, run_.settings.clock);
-    Measurement& measurement = *record_.measurement;
-    Block around;
-    around.before = run_.sampler.read();
-    run_.team.barrier();
-    // The clock falls between blocks and operands may have left the caches: one batch that does not count.
-    if (!lasts()) batch_->run();
-    const auto now = run_.device.clock();
-    around.span.first = now();
-    const std::vector<Timing> timings = lasts() ? samples_of_block(block) : timed_samples();
-    around.span.second = now();
-    around.clock_hz = run_.device.observed_clock_hz();
-    around.after = run_.sampler.read();
-    const std::vector<Reading> readings = run_.sampler.around(around.span);
-    measurement.blocks.push_back(std::move(around));
-
-    const int launches = measurement.launches_per_sample;
-    std::vector<double> seconds;
-    for (const Timing& timing : timings) seconds.push_back(timing.valid ? timing.device_seconds / launches : kVoidSample);
-    seconds = run_.team.max(std::move(seconds));
-    for (std::size_t i = 0; i < timings.size(); ++i) {
-      if (seconds[i] == kVoidSample) {
-        ++measurement.void_samples;
-        continue;
-      }
-      const Timing& own = timings[i];
-      if (prepared_->takes_part()) own_seconds_.push_back(own.device_seconds / launches);
-      const Span span{own.start_seconds, own.start_seconds + own.device_seconds};
-      measurement.samples.push_back(
-          {own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled(readings, span)});
-    }
+    if (lasts()) return;
+    const Stopwatch watch(run_.wall.verification, run_.settings.clock);
+    plan_check(sample_seconds);
   });
 }
 
@@ -345,14 +278,17 @@ void CaseRun::verify_again() {
   guarded([&] {
     enter("verifying");
     if (lasts() && !conclude_duration()) return;
+    Measurement& measurement = *record_.measurement;
+    if (check_) {
+      measurement.samples_checked = static_cast<int>(lasts() ? measurement.samples.size() : check_->checks());
+      measurement.share_checked = check_->share_checked();
+    }
     {
       const Stopwatch watch(run_.wall.verification, run_.settings.clock);
       const int slot = plan_.slots - 1;
       launch_once(slot);
       // Bits that were found right are right: a case whose launches agree bit for bit is not compared element by element again.
-      const std::optional<Fingerprint>& fingerprint = record_.fingerprint;
-      if (fingerprint && fingerprint->deterministic && prepared_->outputs_are_all() &&
-          hash_outputs(slot) == fingerprint->hash) {
+      if (reproducible() && prepared_->outputs_are_all() && hash_outputs(slot) == verified_bits_) {
         record_.verification_after = record_.verification_before;
         record_.verification_after->detail = "the same bits as verified before";
       } else {
@@ -360,7 +296,6 @@ void CaseRun::verify_again() {
       }
     }
     describe_conditions();
-    Measurement& measurement = *record_.measurement;
     if (run_.team.size() > 1) measurement.ranks = gather_rank_times(run_.team, own_seconds_, record_);
   });
 }
@@ -371,7 +306,7 @@ void CaseRun::describe_conditions() {
   std::vector<double> clocks, seconds;
   std::vector<Span> spans;
   for (const Block& block : measurement.blocks) {
-    if (block.clock_hz) clocks.push_back(*block.clock_hz);
+    if (const auto clock_hz = block.clock_hz()) clocks.push_back(*clock_hz);
     spans.push_back(block.span);
   }
   if (!clocks.empty()) measurement.clock_hz = median(std::move(clocks));

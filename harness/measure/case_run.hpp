@@ -46,7 +46,8 @@ class CaseRun {
   /// Chooses launches per sample and path, warms up until two windows agree, and derives the number of samples from the last
   /// window's spread. With a duration nothing is warmed up.
   void warm_up();
-  /// With a duration, the block's share of it.
+  /// A lead-in and the block's samples; with a duration, the block's share of it. A sample with other bits makes the record
+  /// wrong.
   void time_block(int block);
   void verify_again();
   /// The case's record. Frees what only timing needs.
@@ -61,11 +62,39 @@ class CaseRun {
   void take_fingerprint();
   /// Launches per sample, the path, and whether caches are flushed before each sample. Gives the seconds per launch.
   double settle_launches();
-  std::vector<double> warm_up_windows(double started, std::vector<double>& host_seconds);
-  std::vector<Timing> timed_samples();
-  Timing timed_sample();
+  /// Runs uncounted samples in windows until two that follow one another agree, or until `end` by the host's clock.
+  struct Windows {
+    std::vector<double> last;          ///< seconds per launch of the last window's valid samples, the slowest rank's
+    std::vector<double> host_seconds;  ///< that each sample took
+    bool agree = false;
+  };
+  Windows run_windows(double window_seconds, double end);
   void describe_conditions();
   void summarize_samples();
+  std::string device_in_words() const;
+  std::string where_and_when(double start_seconds) const;
+
+  // Timing (case_run_timing.cpp).
+  /// Uncounted launches until the rate stands still, and the telemetry at their end.
+  Telemetry lead_in();
+  std::vector<Timing> timed_samples();
+  Timing timed_sample(std::size_t sample);
+  void keep_samples(int block, const std::vector<Timing>& timings);
+
+  // The bits of timed launches (case_run_timing.cpp).
+  struct CheckedLaunch {
+    std::size_t sample = 0;  ///< of the block
+    int slot = 0;
+    double start_seconds = 0;
+  };
+  /// Three launches and all that follow should give the bits of the verified one.
+  bool reproducible() const { return record_.fingerprint && record_.fingerprint->deterministic && verified_bits_; }
+  void plan_check(double sample_seconds);
+  void check_bits(const Timing& timing, std::size_t sample);
+  /// Reads the hashes made since the last call; `describe` names the first launch that gave other bits.
+  void compare_bits(const std::function<std::string(std::size_t check, const CheckedLaunch&)>& describe);
+  /// False where a launch gave other bits: the record is wrong.
+  bool conclude_bits(std::string_view checks);
 
   // With a duration (case_run_duration.cpp).
   bool lasts() const { return case_.protocol.seconds > 0; }
@@ -73,10 +102,8 @@ class CaseRun {
   Timing checked_launches();
   /// Until the block's share of the duration is over.
   std::vector<Timing> samples_of_block(int block);
-  void compare_launches();
-  /// False where a launch gave other bits: the record is wrong.
+  /// False where a launch gave other bits.
   bool conclude_duration();
-  std::string device_in_words() const;
 
   RunState& run_;
   const Case& case_;
@@ -90,13 +117,14 @@ class CaseRun {
   std::vector<double> own_seconds_;  ///< this rank's part of the samples
 
   std::optional<std::string> verified_bits_;  ///< hash of the verified launch's outputs
+  int last_slot_ = 0;                         ///< of the launches that were made last
   std::unique_ptr<LaunchCheck> check_;
-  int last_slot_ = 0;
-  std::vector<double> starts_;  ///< of the launches that are not compared yet
+  std::vector<CheckedLaunch> unread_;  ///< checks whose hashes have not been read back
+  std::int64_t differing_ = 0;
+  std::string first_differing_;
+
   std::optional<double> first_start_;
   double begin_ = 0;  ///< by the host's clock
-  std::int64_t differing_launches_ = 0;
-  std::string first_differing_;
 };
 
 }  // namespace roofmark

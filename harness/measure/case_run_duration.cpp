@@ -48,7 +48,7 @@ void CaseRun::plan_duration() {
 
 std::string CaseRun::device_in_words() const {
   const DeviceInfo& info = run_.device.info();
-  const std::string uuid = info.details.is_object() ? info.details.value("uuid", "") : "";
+  const std::string uuid = info.details->value("uuid", "");
   return fmt::format("{} ({}{}{})", info.id, info.name, uuid.empty() ? "" : ", ", uuid);
 }
 
@@ -57,13 +57,12 @@ Timing CaseRun::checked_launches() {
   Timing all;
   for (int i = 0; i < record_.measurement->launches_per_sample; ++i) {
     const Timing one = batch_->run();
-    starts_.push_back(one.start_seconds);
     if (!first_start_) first_start_ = one.start_seconds;
     if (i == 0) all.start_seconds = one.start_seconds;
     all.device_seconds += one.device_seconds;
     all.host_seconds += one.host_seconds;
     all.valid = all.valid && one.valid;
-    if (check_) check_->check(last_slot_);
+    if (check_) check_bits(one, 0);
   }
   return all;
 }
@@ -77,37 +76,24 @@ std::vector<Timing> CaseRun::samples_of_block(int block) {
     enter("timing");
     const std::vector<Timing> more = timed_samples();
     timings.insert(timings.end(), more.begin(), more.end());
-    compare_launches();
+    compare_bits([&](std::size_t check, const CheckedLaunch& launch) {
+      const std::int64_t before = check_->checks() - static_cast<std::int64_t>(unread_.size());
+      return fmt::format("launch {} {}, {:.3f} s after the first", before + static_cast<std::int64_t>(check) + 1,
+                         where_and_when(launch.start_seconds), launch.start_seconds - *first_start_);
+    });
   } while (run_.team.decide(clock() < end));
   return timings;
 }
 
-void CaseRun::compare_launches() {
-  if (!check_) return;
-  const auto first = check_->launches() - static_cast<std::int64_t>(starts_.size());
-  for (const std::size_t launch : check_->differing()) {
-    if (differing_launches_++ > 0) continue;
-    const double start = starts_.at(launch);
-    first_differing_ = fmt::format("launch {} on {} at {}, {:.3f} s after the first", first + std::int64_t(launch) + 1,
-                                   device_in_words(), utc_now(run_.device.clock()() - start), start - *first_start_);
-  }
-  starts_.clear();
-}
-
 bool CaseRun::conclude_duration() {
+  if (!conclude_bits("launches")) return false;
   Measurement& measurement = *record_.measurement;
-  if (differing_launches_ > 0) {
-    record_.status = Status::wrong;
-    record_.reason = fmt::format("wrong result: {} of {} launches gave other bits than the verified launch; the first is {}",
-                                 differing_launches_, check_->launches(), first_differing_);
-    return false;
-  }
   if (measurement.samples.empty()) return true;
   const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
   record_.sustained = summarize_sustained(measurement.samples, run_.sampler.around({begin, end}));
   measurement.settled = record_.sustained->settled_after_seconds < end - begin;
   if (check_) {
-    record_.sustained->launches_checked = check_->launches();
+    record_.sustained->launches_checked = check_->checks();
     record_.sustained->share_checked = check_->share_checked();
     record_.sustained->checking_share_of_time = check_->seconds() / (end - begin);
   }

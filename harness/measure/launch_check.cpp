@@ -18,19 +18,20 @@ std::size_t bytes_of(const Output& output) { return output.count * size_of(outpu
 
 }  // namespace
 
-LaunchCheck::LaunchCheck(Device& device, Prepared& prepared, double seconds_per_launch, std::size_t most_launches)
+LaunchCheck::LaunchCheck(Device& device, Prepared& prepared, double seconds, std::size_t most_checks)
     : device_(device), prepared_(prepared) {
   for (const Output& output : prepared_.outputs(0)) output_bytes_ += bytes_of(output);
   if (output_bytes_ == 0) return;
-  const double affordable = kShareOfTime / (1 - kShareOfTime) * seconds_per_launch * measured_rate();
+  measure_rate();
+  const double affordable = kShareOfTime / (1 - kShareOfTime) * seconds * bytes_per_second_;
   const auto window = static_cast<std::size_t>(std::min(affordable, static_cast<double>(output_bytes_)));
   divide(window >= output_bytes_ ? window : std::max(window / kAlignment * kAlignment, kLeastWindow));
-  results_ = device_.allocate(most_launches * parts_ * sizeof(std::uint64_t));
+  results_ = device_.allocate(most_checks * parts_ * sizeof(std::uint64_t));
   batch_ = device_.batch({}, [this](Stream stream, int) { enqueue(stream); });
 }
 
-/// Bytes per second that the device hashes, from a part of the first output.
-double LaunchCheck::measured_rate() {
+/// From a part of the first output.
+void LaunchCheck::measure_rate() {
   constexpr std::size_t kMost = std::size_t{64} << 20;
   const Output output = prepared_.outputs(0).front();
   const std::size_t bytes = std::min(bytes_of(output), kMost);
@@ -39,7 +40,7 @@ double LaunchCheck::measured_rate() {
     device_.enqueue_hash(stream, output.data, bytes, static_cast<std::uint64_t*>(result.get()));
   });
   batch->run();
-  return static_cast<double>(bytes) / std::max(batch->run().device_seconds, 1e-9);
+  bytes_per_second_ = static_cast<double>(bytes) / std::max(batch->run().device_seconds, 1e-9);
 }
 
 /// Cuts the outputs, one behind the other, into windows.
@@ -64,19 +65,25 @@ void LaunchCheck::divide(std::size_t window_bytes) {
 void LaunchCheck::enqueue(Stream stream) {
   const std::vector<Output> outputs = prepared_.outputs(slot_);
   auto* result = static_cast<std::uint64_t*>(results_.get()) + pending_ * parts_;
-  for (const Part& part : windows_[static_cast<std::size_t>(launches_) % windows_.size()]) {
+  for (const Part& part : next_window()) {
     device_.enqueue_hash(stream, address(outputs[part.output], part.offset), part.bytes, result++);
   }
+}
+
+bool LaunchCheck::due(double seconds) {
+  if (!batch_) return false;
+  offered_seconds_ += seconds;
+  double bytes = 0;
+  for (const Part& part : next_window()) bytes += static_cast<double>(part.bytes);
+  return seconds_ + bytes / bytes_per_second_ <= kShareOfTime / (1 - kShareOfTime) * offered_seconds_;
 }
 
 void LaunchCheck::check(int slot) {
   if (!batch_) return;
   slot_ = slot;
   seconds_ += batch_->run().device_seconds;
-  for (const Part& part : windows_[static_cast<std::size_t>(launches_) % windows_.size()]) {
-    hashed_bytes_ += static_cast<double>(part.bytes);
-  }
-  ++launches_;
+  for (const Part& part : next_window()) hashed_bytes_ += static_cast<double>(part.bytes);
+  ++checks_;
   ++pending_;
 }
 
@@ -85,13 +92,13 @@ std::vector<std::size_t> LaunchCheck::differing() {
   std::vector<std::uint64_t> hashes(pending_ * parts_);
   if (hashes.empty()) return found;
   device_.to_host(hashes.data(), results_.get(), hashes.size() * sizeof(std::uint64_t));
-  const auto first = static_cast<std::size_t>(launches_) - pending_;
-  for (std::size_t launch = 0; launch < pending_; ++launch) {
-    const Window& window = windows_[(first + launch) % windows_.size()];
-    const auto* const got = &hashes[launch * parts_];
+  const auto first = static_cast<std::size_t>(checks_) - pending_;
+  for (std::size_t check = 0; check < pending_; ++check) {
+    const Window& window = windows_[(first + check) % windows_.size()];
+    const auto* const got = &hashes[check * parts_];
     if (!std::equal(window.begin(), window.end(), got,
                     [](const Part& part, std::uint64_t hash) { return part.hash == hash; })) {
-      found.push_back(launch);
+      found.push_back(check);
     }
   }
   pending_ = 0;

@@ -10,20 +10,24 @@
 
 namespace roofmark {
 
-/// Compares the bits of each launch's outputs with those of a verified launch, by hashes that the device makes. Where hashing
-/// all of them would take more than 3 % of the time, each launch has a window of them hashed, the next launch the next window.
+/// Compares the bits that launches leave in their outputs with those of a verified launch, by hashes that the device makes and
+/// keeps until they are asked for. Hashing may take 3 % of the time: where all outputs would take more, each check has a window
+/// of them hashed, the next check the next window.
 class LaunchCheck {
  public:
-  /// The outputs of slot 0 hold verified bits; all slots must give the same. `most_launches`: between two calls of differing().
-  LaunchCheck(Device& device, Prepared& prepared, double seconds_per_launch, std::size_t most_launches);
+  /// The outputs of slot 0 hold verified bits; all slots must give the same. A window takes 3 % of `seconds`, the time in which
+  /// there should be a check. `most_checks`: between two calls of differing().
+  LaunchCheck(Device& device, Prepared& prepared, double seconds, std::size_t most_checks);
 
+  /// Adds to the time of which hashing may take its share; true where the next check fits into it.
+  bool due(double seconds);
   /// Enqueues the hashes of what the last launch wrote to `slot`, and times them.
   void check(int slot);
-  /// Reads the hashes back. The launches whose bits differ, counted from the first one since the last call.
+  /// Reads the hashes back. The checks that found other bits, counted from the first one since the last call.
   std::vector<std::size_t> differing();
 
-  std::int64_t launches() const { return launches_; }
-  double share_checked() const { return launches_ ? hashed_bytes_ / (double(launches_) * double(output_bytes_)) : 0; }
+  std::int64_t checks() const { return checks_; }
+  double share_checked() const { return checks_ ? hashed_bytes_ / (double(checks_) * double(output_bytes_)) : 0; }
   double seconds() const { return seconds_; }
 
  private:
@@ -34,8 +38,9 @@ class LaunchCheck {
   };
   using Window = std::vector<Part>;
 
+  const Window& next_window() const { return windows_[static_cast<std::size_t>(checks_) % windows_.size()]; }
   void enqueue(Stream stream);
-  double measured_rate();
+  void measure_rate();
   void divide(std::size_t window_bytes);
 
   Device& device_;
@@ -45,10 +50,11 @@ class LaunchCheck {
   Memory results_;
   std::unique_ptr<Batch> batch_;
   int slot_ = 0;
-  std::size_t pending_ = 0;  ///< launches since the last call of differing()
-  std::int64_t launches_ = 0;
+  std::size_t pending_ = 0;  ///< checks since the last call of differing()
+  std::int64_t checks_ = 0;
   std::size_t output_bytes_ = 0;
-  double hashed_bytes_ = 0, seconds_ = 0;
+  double bytes_per_second_ = 0;  ///< of hashing
+  double hashed_bytes_ = 0, seconds_ = 0, offered_seconds_ = 0;
 };
 
 }  // namespace roofmark

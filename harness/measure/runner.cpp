@@ -7,21 +7,28 @@
 #include <thread>
 
 #include "harness/measure/slots.hpp"
+#include "harness/team/gather.hpp"
 
 namespace roofmark {
-
-namespace {
-constexpr double kNoLimit = 1e18;  // bytes
-}
 
 double steady_seconds() {
   using namespace std::chrono;
   return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
+namespace {
+
+constexpr double kNoLimit = 1e18;  // bytes
+
+RunState make_state(Device& device, Team& team, Settings settings) {
+  std::shared_ptr<TelemetrySource> source = settings.telemetry ? device.telemetry_source() : nullptr;
+  return {device, team, std::move(settings), {std::move(source), device.clock()}, {}, {}, {}};
+}
+
+}  // namespace
+
 Runner::Runner(Device& device, Team& team, Settings settings)
-    : state_{device, team, std::move(settings), {device.telemetry_source(), device.clock()}, {}, {}, {}},
-      counters_before_(state_.sampler.counters()) {}
+    : state_(make_state(device, team, std::move(settings))), counters_before_(state_.sampler.counters()) {}
 
 std::vector<CounterChange> Runner::counters() {
   using Values = std::map<std::string, double>;

@@ -7,11 +7,22 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 namespace roofmark {
+
+namespace {
+
+double thread_cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
 
 struct Sampler::State {
   std::shared_ptr<TelemetrySource> source;
@@ -61,7 +72,9 @@ void Sampler::State::run() {
     const double begin = seconds();
     Telemetry state = source->read();
     const double middle = (begin + seconds()) / 2;
+    const double spent = thread_cpu_seconds();
     lock.lock();
+    series.cpu_seconds = spent;
     latest = state;
     if (state != Telemetry()) series.readings.push_back({middle, std::move(state)});  // one that says nothing is none
     served = serves;
@@ -96,12 +109,23 @@ Sampler::~Sampler() {
   state_->wait(lock, [this] { return state_->ended; });
 }
 
-Telemetry Sampler::read() {
+std::uint64_t Sampler::ask() {
+  if (!state_) return 0;
+  const std::lock_guard lock(state_->mutex);
+  state_->wake.notify_all();
+  return ++state_->asked;
+}
+
+bool Sampler::answered(std::uint64_t asked) const {
+  if (!state_) return true;
+  const std::lock_guard lock(state_->mutex);
+  return state_->gave_up || state_->served >= asked;
+}
+
+Telemetry Sampler::wait(std::uint64_t asked) {
   if (!state_) return {};
   std::unique_lock lock(state_->mutex);
-  const std::uint64_t mine = ++state_->asked;
-  state_->wake.notify_all();
-  if (!state_->wait(lock, [&] { return state_->served >= mine; })) return {};
+  if (!state_->wait(lock, [&] { return state_->served >= asked; })) return {};
   return state_->latest;
 }
 

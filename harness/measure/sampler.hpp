@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,14 +18,21 @@ namespace roofmark {
 /// answer within two seconds is given up: from then on there is no telemetry, and nothing waits for it.
 class Sampler {
  public:
+  static constexpr double kPatienceSeconds = 2;
+
   /// `seconds`: the clock of the readings; called from the sampler's thread. Without a source every answer is empty.
-  Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds = 2);
+  Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds = kPatienceSeconds);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
   /// Takes a reading now and waits for it; its state is also part of the series.
-  Telemetry read();
+  Telemetry read() { return wait(ask()); }
+  /// The same in steps, for a caller that keeps the device busy meanwhile: `ask` returns at once, with the number of the
+  /// reading.
+  std::uint64_t ask();
+  bool answered(std::uint64_t asked) const;
+  Telemetry wait(std::uint64_t asked);
   /// The source's counters, read now.
   std::map<std::string, double> counters();
   /// The readings so far that tell of a span.

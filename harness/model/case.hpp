@@ -23,7 +23,7 @@ enum class Cache { cold, warm };
 struct Protocol {
   Cache cache = Cache::cold;
   Issue issue = Issue::automatic;
-  /// Launches per sample; 0: as many as make a sample of at least 100 us (launches of 100 us and more are sampled singly).
+  /// Launches per sample; 0: as many as make a sample of Effort::sample_seconds.
   int launches = 0;
   /// How long it is measured; 0: as many samples as the interval needs. With a duration there is no warm-up, launches follow
   /// one another until the time is over, each is timed by itself, and the bits of each are compared with the verified one's.
@@ -130,6 +130,10 @@ struct OverlapPart {
   std::string series;  ///< what the three have in common
 };
 
+/// How the probes of a ceiling raise it. rate: each by its own, and the best counts. slope: together, by the line of the
+/// seconds of a sample over its launches, so that what a sample costs besides its launches is no part of the ceiling.
+enum class RaisedBy { rate, slope };
+
 /// One point of a sweep, cheap to list: nothing is allocated before prepare.
 struct Case {
   std::string family;     ///< stream, gemm
@@ -145,6 +149,7 @@ struct Case {
   std::size_t touched_bytes = 0;
   /// The resource whose empirical ceiling this case may raise; only cases of the ceilings family have one.
   std::optional<Resource> raises;
+  RaisedBy raised_by = RaisedBy::rate;
   std::optional<Message> message;
   std::optional<OverlapPart> overlap;
   /// Why this kind of device cannot do it; empty when it can.

@@ -17,7 +17,11 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     std::string text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title,
                                    type->falls ? "fell" : "rose", *worse, *change.before, *change.after);
     if (change.number) text += fmt::format("; the last is number {:g}", *change.number);
-    findings.push_back({type->finding, std::move(text), {}});
+    findings.push_back({type->finding,
+                        std::move(text),
+                        {},
+                        *worse,
+                        fmt::format("{}{} {} by {:g}", whose, type->title, type->falls ? "fell" : "rose", *worse)});
   }
   return findings;
 }

@@ -17,11 +17,15 @@ constexpr std::string_view name(Severity severity) {
   return names[static_cast<int>(severity)];
 }
 
+/// What a finding puts in doubt, and so where the verdict of a run names it; `place`: a rank, host or link is slow.
+enum class Doubt { nothing, roofs, rates, place, device };
+
 enum class FindingKind {
   above_theoretical,
   fingerprint,
   above_empirical,
   drift,
+  contradiction,
   throttle,
   slowdown,
   clock,
@@ -34,6 +38,7 @@ enum class FindingKind {
   link_errors,
   link_lost,
   foreign_process,
+  shared_cores,
   slow_host,
   slow_rank,
   slow_link,
@@ -41,6 +46,7 @@ enum class FindingKind {
   gate,
   cache,
   unsettled,
+  overhead,
   nondeterministic,
   unknown_device
 };
@@ -50,63 +56,71 @@ struct FindingType {
   FindingKind kind;
   std::string_view id;
   Severity severity;
+  Doubt doubt;
   std::string_view advice;
 };
 
 /// In the order of FindingKind.
 inline constexpr FindingType kFindingTypes[] = {
-    {FindingKind::above_theoretical, "above_theoretical", Severity::error,
+    {FindingKind::above_theoretical, "above_theoretical", Severity::error, Doubt::roofs,
      "Verification passed, so the result stands, but judge nothing by this ceiling. Report the case, the device and the "
      "driver."},
-    {FindingKind::fingerprint, "fingerprint", Severity::error,
+    {FindingKind::fingerprint, "fingerprint", Severity::error, Doubt::device,
      "Repeat the case on these ranks and check the ECC counters and Xid messages; if it happens again, take the device out of "
      "service."},
-    {FindingKind::above_empirical, "above_empirical", Severity::warning,
+    {FindingKind::above_empirical, "above_empirical", Severity::warning, Doubt::roofs,
      "Take the measured ceiling as a lower bound. Where one case alone exceeds it, check whether its operands stayed in a "
      "cache."},
-    {FindingKind::drift, "drift", Severity::warning,
+    {FindingKind::drift, "drift", Severity::warning, Doubt::roofs,
      "The device warmed up, or something else used it. End other work, let the device warm up and run again."},
-    {FindingKind::throttle, "throttle", Severity::warning,
+    {FindingKind::contradiction, "contradiction", Severity::warning, Doubt::roofs,
+     "Something disturbed the slower probe, or it missed its ceiling: judge nothing by it. End other work and run again."},
+    {FindingKind::throttle, "throttle", Severity::warning, Doubt::nothing,
      "The samples are kept: this is what the device delivers within its limits. Check the power limit, cooling and airflow."},
-    {FindingKind::slowdown, "slowdown", Severity::error,
+    {FindingKind::slowdown, "slowdown", Severity::error, Doubt::device,
      "A healthy device in a healthy chassis never does this. Check cooling, airflow, power cables and supplies."},
-    {FindingKind::clock, "clock", Severity::warning, "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
-    {FindingKind::decay, "decay", Severity::warning,
+    {FindingKind::clock, "clock", Severity::warning, Doubt::rates,
+     "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
+    {FindingKind::decay, "decay", Severity::warning, Doubt::rates,
      "A load that lasts gets the settled rate. Where the clock explains the fall, check the power limit, cooling and airflow."},
-    {FindingKind::decay_without_clock, "decay_without_clock", Severity::warning,
+    {FindingKind::decay_without_clock, "decay_without_clock", Severity::warning, Doubt::rates,
      "Heat and power did not do this. Check for other programs, the memory's clock and temperature, and the ECC counters."},
-    {FindingKind::energy, "energy", Severity::warning,
+    {FindingKind::energy, "energy", Severity::warning, Doubt::nothing,
      "The energy counter and the power readings disagree: trust neither for energy per launch. Report the driver."},
-    {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error,
+    {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error, Doubt::device,
      "Data in the device's memory was lost. Drain the node, reset the GPU, run its field diagnostics; replace it if rows fail "
      "to remap."},
-    {FindingKind::corrected_errors, "corrected_errors", Severity::note,
+    {FindingKind::corrected_errors, "corrected_errors", Severity::note, Doubt::nothing,
      "No data was lost. A count that keeps growing announces uncorrected errors: watch it."},
-    {FindingKind::xid, "xid", Severity::error,
+    {FindingKind::xid, "xid", Severity::error, Doubt::device,
      "Look the number up in the kernel's log (dmesg, \"NVRM: Xid\") and in NVIDIA's list of Xid errors."},
-    {FindingKind::link_errors, "link_errors", Severity::warning,
+    {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates,
      "Data arrived, some of it at the second attempt. A count that keeps growing points to a connector, cable or riser."},
-    {FindingKind::link_lost, "link_lost", Severity::error,
+    {FindingKind::link_lost, "link_lost", Severity::error, Doubt::device,
      "A link went down or trained narrower during the run: reseat or replace its connector, cable or riser, and reboot."},
-    {FindingKind::foreign_process, "foreign_process", Severity::warning,
+    {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs,
      "Rates and ceilings are too low: end the other programs and run again."},
-    {FindingKind::slow_host, "slow_host", Severity::warning,
+    {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates,
+     "Times include the wait for a core: start at most one rank per core, and bind each rank to cores of its own."},
+    {FindingKind::slow_host, "slow_host", Severity::warning, Doubt::place,
      "Check the ports, cables, PCIe links, clocks and load of this host, and run it beside a healthy host."},
-    {FindingKind::slow_rank, "slow_rank", Severity::warning,
+    {FindingKind::slow_rank, "slow_rank", Severity::warning, Doubt::place,
      "Check the clock, temperature and PCIe link of this rank's device, and the NUMA binding of the rank."},
-    {FindingKind::slow_link, "slow_link", Severity::warning,
+    {FindingKind::slow_link, "slow_link", Severity::warning, Doubt::place,
      "Each of the two is fast with other ranks: check the links and the route between them."},
-    {FindingKind::missing_result, "missing_result", Severity::warning,
+    {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates,
      "The results of the other ranks stand. Look for messages of the driver (Xid) and repeat the case on this device."},
-    {FindingKind::gate, "gate", Severity::warning,
+    {FindingKind::gate, "gate", Severity::warning, Doubt::rates,
      "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
-    {FindingKind::cache, "cache", Severity::note,
+    {FindingKind::cache, "cache", Severity::note, Doubt::nothing,
      "The operands are partly read from the cache, so the case looks faster than cold. Free device memory."},
-    {FindingKind::unsettled, "unsettled", Severity::note,
+    {FindingKind::unsettled, "unsettled", Severity::note, Doubt::nothing,
      "The rate was still changing when the warm-up ended. Allow more time with --max-seconds."},
-    {FindingKind::nondeterministic, "nondeterministic", Severity::note,
+    {FindingKind::overhead, "overhead", Severity::note, Doubt::nothing,
+     "The times of this case are too long by up to this share: they are given as measured, and nothing is subtracted."},
+    {FindingKind::nondeterministic, "nondeterministic", Severity::note, Doubt::nothing,
      "Expected of an algorithm whose order of summation varies; of any other, a lead on faulty hardware or a race."},
-    {FindingKind::unknown_device, "unknown_device", Severity::note,
+    {FindingKind::unknown_device, "unknown_device", Severity::note, Doubt::nothing,
      "A cut-down part may have less than its attributes promise: compare with the vendor's datasheet."},
 };
 
@@ -124,7 +138,9 @@ inline FindingKind finding_kind(std::string_view id) {
 struct Finding {
   FindingKind kind;
   std::string text;
-  std::string case_name;  ///< empty: of the whole run
+  std::string case_name;   ///< empty: of the whole run
+  double size = 0;         ///< the worst of a kind has the largest
+  std::string brief = {};  ///< for a headline: "DRAM drifted by 20 %"
 };
 
 }  // namespace roofmark

@@ -19,14 +19,22 @@ struct Sample {
   double seconds = 0;        ///< on the device; in a team the slowest rank's
   double host_seconds = 0;   ///< the host's time to enqueue
   int block = 0;
-  bool throttled = false;  ///< a reason lowered the clock during the sample, as far as the nearest readings tell
+  bool throttled = false;  ///< a reason lowered the clock during the sample, by throttled_share()
 };
 
 /// A run of samples without a pause, and what the device did around it.
 struct Block {
-  Span span;                       ///< in seconds since the device was opened
-  Telemetry before, after;         ///< read at its ends
-  std::optional<double> clock_hz;  ///< observed directly after the block
+  Span span;                ///< in seconds since the device was opened
+  Telemetry before, after;  ///< read at its ends
+  /// Uncounted launches directly before it, until their rate stood still.
+  double lead_in_seconds = 0;
+  /// SM (core) clock: by a probe directly before the first sample and directly after the last one, and the mean between, by
+  /// stamps.
+  std::optional<double> first_clock_hz, mean_clock_hz, last_clock_hz;
+  std::map<std::string, double> throttled_share = {};  ///< as in TelemetrySummary
+
+  /// The clock of its samples: the mean, and without stamps what the probes say on average.
+  std::optional<double> clock_hz() const;
 };
 
 /// What the samples say, in seconds per launch. Undefined statistics are absent.
@@ -66,8 +74,10 @@ struct Measurement {
   double warm_up_seconds = 0;
   StopReason stopped_by = StopReason::budget;
   int void_samples = 0;            ///< left out because the gate opened by itself
-  std::optional<double> clock_hz;  ///< the median of the blocks' observed clocks
+  std::optional<double> clock_hz;  ///< the median of the blocks' clocks
   std::optional<TelemetrySummary> telemetry;
+  int samples_checked = 0;   ///< the bits that their last launch left were compared with the verified launch's, by hashes
+  double share_checked = 0;  ///< bytes compared / bytes that these launches wrote
 };
 
 enum class Status { ok, wrong, failed, not_run, unsupported };
@@ -90,6 +100,7 @@ struct Record {
   std::optional<Message> message;
   std::optional<OverlapPart> overlap;
   std::optional<Resource> raises;
+  RaisedBy raised_by = RaisedBy::rate;
   int pass = 1;  ///< the ceilings family is measured twice: 1 before the suite, 2 after it
 
   Status status = Status::not_run;

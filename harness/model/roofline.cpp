@@ -208,7 +208,8 @@ Placement place(const Work& work, const Roofline& roofline, double seconds, Issu
   return placement;
 }
 
-std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline, double seconds) {
+std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline, double seconds,
+                                      std::optional<double> clock_hz) {
   std::vector<Excess> found;
   for (const Ceiling& ceiling : roofline.ceilings()) {
     if (!ceiling.theoretical) continue;
@@ -219,7 +220,8 @@ std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline
       }
     }
     const double rate = needed / seconds;
-    if (rate > kTolerance * *ceiling.theoretical) found.push_back({ceiling.resource, rate, *ceiling.theoretical});
+    const double limit = std::max(*ceiling.theoretical, at_clock(ceiling, clock_hz).value_or(0));
+    if (rate > kTolerance * limit) found.push_back({ceiling.resource, rate, limit});
   }
   return found;
 }

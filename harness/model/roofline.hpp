@@ -11,6 +11,13 @@
 
 namespace roofmark {
 
+/// The line that a ceiling is the slope of: seconds of a sample over its launches.
+struct CeilingLine {
+  double fixed_seconds = 0;  ///< of a sample, however many launches it has; 0: the line starts at its lower bound
+  std::optional<double> r2;  ///< of the fit; absent for two points
+  int points = 0;
+};
+
 /// The limit of a resource on one device, in units per second. Whatever is unknown is absent.
 struct Ceiling {
   Resource resource;
@@ -25,6 +32,8 @@ struct Ceiling {
   /// The best probe of the ceilings family before and after the suite, and that probe's name.
   std::optional<double> first, last;
   std::string first_by, last_by;
+  /// Of a ceiling that its probes raise together (RaisedBy::slope).
+  std::optional<CeilingLine> first_line, last_line;
   /// A verified result exceeds `theoretical` by more than 2 %: a count, a clock or a table is wrong. No verdict may rest on it.
   bool doubtful = false;
 
@@ -75,8 +84,10 @@ struct Excess {
 };
 
 /// The resources whose theoretical ceilings the rates exceed by more than 2 %, less what a cache may rightly serve. Per
-/// resource over the whole time: an implementation may overlap phases, but it cannot widen a bus. At the highest clock, not the
-/// observed one: that is read after the block, and under a power cap the samples ran at others.
-std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline, double seconds);
+/// resource over the whole time: an implementation may overlap phases, but it cannot widen a bus. At the highest clock known:
+/// that of the ceiling, or the observed one where the device ran beyond it (without NVML, a card that boosts). A lower observed
+/// clock does not count: it is a mean over a block, and its samples ran at others.
+std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline, double seconds,
+                                      std::optional<double> clock_hz);
 
 }  // namespace roofmark

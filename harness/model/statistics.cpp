@@ -178,6 +178,24 @@ std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<dou
   return line;
 }
 
+std::optional<Line> fit_line_relative(const std::vector<double>& x, const std::vector<double>& y,
+                                      std::optional<double> min_intercept) {
+  constexpr int kRounds = 20;
+  std::vector<double> fitted = y;
+  std::optional<Line> line;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<double> weights;
+    for (const double value : fitted) weights.push_back(1 / (value * value));
+    line = fit_line(x, y, weights, min_intercept);
+    if (!line) return std::nullopt;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double value = line->intercept + line->slope * x[i];
+      fitted[i] = value > 0 ? value : y[i];
+    }
+  }
+  return line;
+}
+
 Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sample>& denominator) {
   for (const auto* samples : {&numerator, &denominator}) {
     for (const Sample& sample : *samples) {

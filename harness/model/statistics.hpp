@@ -57,6 +57,11 @@ struct Line {
 std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights,
                              std::optional<double> min_intercept = {});
 
+/// fit_line() on relative errors, so that a small y counts as much as a large one: weights 1 / fitted y^2, found by iterating
+/// (with 1 / measured y^2, a point that was small by chance would count most). Each y is above 0.
+std::optional<Line> fit_line_relative(const std::vector<double>& x, const std::vector<double>& y,
+                                      std::optional<double> min_intercept = {});
+
 /// How many times faster the numerator's case is: median seconds of the denominator / median seconds of the numerator, and a
 /// 95 % interval of it; absent with fewer than two common blocks.
 struct Ratio {

@@ -66,21 +66,26 @@ std::optional<double> counted_watts(std::span<const Reading> readings) {
   return (*last->state.energy_joules - *first->state.energy_joules) / (last->seconds - first->seconds);
 }
 
+/// By reason, how long it lowered the clock from the first reading to the last, by the counters that both have. One that fell
+/// was reset in between and tells nothing.
+std::map<std::string, double> counted_seconds(std::span<const Reading> readings) {
+  std::map<std::string, double> counted;
+  if (readings.size() < 2) return counted;
+  const auto &first = readings.front().state.throttled_seconds, &last = readings.back().state.throttled_seconds;
+  for (const auto& [reason, before] : first) {
+    const auto after = last.find(reason);
+    if (after != last.end() && after->second >= before) counted[reason] = after->second - before;
+  }
+  return counted;
+}
+
 /// By reason, the share of the time between the readings.
 std::map<std::string, double> throttled_shares(std::span<const Reading> readings) {
   std::map<std::string, double> shares;
-  if (readings.empty()) return shares;
-  const Reading &first = readings.front(), &last = readings.back();
-  const double seconds = last.seconds - first.seconds;
-  std::map<std::string, double> counted;
-  if (seconds > 0) counted = first.state.throttled_seconds;
-  for (const auto& [reason, before] : counted) {
-    const auto after = last.state.throttled_seconds.find(reason);
-    if (after == last.state.throttled_seconds.end()) continue;
-    // A counter that fell was reset in between.
-    if (after->second > before) shares[reason] = std::min(1.0, (after->second - before) / seconds);
+  const std::map<std::string, double> counted = counted_seconds(readings);
+  for (const auto& [reason, seconds] : counted) {
+    if (seconds > 0) shares[reason] = std::min(1.0, seconds / (readings.back().seconds - readings.front().seconds));
   }
-  // Not every reason has a counter.
   for (const Reading& reading : readings) {
     for (const std::string& reason : reading.state.throttle_reasons) {
       if (!counted.contains(reason)) shares[reason] += 1.0 / static_cast<double>(readings.size());
@@ -150,8 +155,8 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
   return summary;
 }
 
-bool throttled(const std::vector<Reading>& readings, const Span& span) {
-  return !throttled_shares(around(readings, span)).empty();
+std::map<std::string, double> throttled_share(const std::vector<Reading>& readings, const Span& span) {
+  return throttled_shares(around(readings, span));
 }
 
 }  // namespace roofmark

@@ -23,7 +23,8 @@ struct Reading {
 struct TelemetrySeries {
   double period_seconds = 0;
   std::string power;  ///< TelemetrySource::power_kind
-  std::vector<Reading> readings;
+  std::vector<Reading> readings = {};
+  double cpu_seconds = 0;  ///< what reading cost: CPU time of the thread that read
 };
 
 /// Start and end, in seconds since the device was opened.
@@ -50,7 +51,9 @@ std::span<const Reading> around(const std::vector<Reading>& readings, const Span
 std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, const std::vector<Span>& blocks,
                                           double seconds_per_launch);
 
-/// Whether a reason lowered the clock in the span.
-bool throttled(const std::vector<Reading>& readings, const Span& span);
+/// By reason, the share of a span's time in which it lowered the clock, as far as the readings around it tell: by the device's
+/// counter of that reason, and where it keeps none, or it did not last from the first reading to the last, by the readings that
+/// saw the reason.
+std::map<std::string, double> throttled_share(const std::vector<Reading>& readings, const Span& span);
 
 }  // namespace roofmark

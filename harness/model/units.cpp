@@ -12,6 +12,9 @@ namespace roofmark {
 
 namespace {
 
+/// What stands for a quantity that is none: the quotient of two that are not there.
+constexpr const char* kNone = "-";
+
 std::string three_digits(double value) {
   if (value == 0) return "0";
   const int before_point = static_cast<int>(std::floor(std::log10(std::abs(value) * (1 + 5e-4)))) + 1;
@@ -19,6 +22,7 @@ std::string three_digits(double value) {
 }
 
 std::string scaled(double value, std::string_view unit) {
+  if (!std::isfinite(value)) return kNone;
   constexpr std::array<std::string_view, 6> prefixes = {"", "k", "M", "G", "T", "P"};
   std::size_t prefix = 0;
   while (std::abs(value) >= 999.5 && prefix + 1 < prefixes.size()) {
@@ -44,9 +48,12 @@ std::string format_amount(double amount, Unit unit) {
   }
 }
 
-std::string format_rate(double per_second, Unit unit) { return format_amount(per_second, unit) + "/s"; }
+std::string format_rate(double per_second, Unit unit) {
+  return std::isfinite(per_second) ? format_amount(per_second, unit) + "/s" : kNone;
+}
 
 std::string format_seconds(double seconds) {
+  if (!std::isfinite(seconds)) return kNone;
   if (seconds < 999.5e-9) return three_digits(seconds * 1e9) + " ns";
   if (seconds < 999.5e-6) return three_digits(seconds * 1e6) + " us";
   if (seconds < 999.5e-3) return three_digits(seconds * 1e3) + " ms";
@@ -55,13 +62,39 @@ std::string format_seconds(double seconds) {
 
 std::string format_bytes(double bytes) { return scaled(bytes, "B"); }
 
-std::string format_share(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100 * *share) : "-"; }
+std::string format_share(std::optional<double> share) {
+  return share && std::isfinite(*share) ? fmt::format("{:.1f} %", 100 * *share) : kNone;
+}
+
+std::string format_change(std::optional<double> share) {
+  return share && std::isfinite(*share) ? fmt::format("{:+.1f} %", 100 * *share) : kNone;
+}
 
 std::string format_duration(double seconds) {
+  if (!std::isfinite(seconds)) return kNone;
   const auto whole = static_cast<long>(std::lround(seconds));
   if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} m", whole / 3600, whole / 60 % 60);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string format_intensity(double flops_per_byte) {
+  if (!std::isfinite(flops_per_byte)) return kNone;
+  return flops_per_byte < 999.5 ? fmt::format("{:.3g}", flops_per_byte) : fmt::format("{:.0f}", flops_per_byte);
+}
+
+std::string format_clock(double hz) { return std::isfinite(hz) ? fmt::format("{:.0f} MHz", hz / 1e6) : kNone; }
+
+std::string format_power(double watts) { return std::isfinite(watts) ? fmt::format("{:.0f} W", watts) : kNone; }
+
+std::string format_link_rate(double bytes_per_second) {
+  return std::isfinite(bytes_per_second) ? fmt::format("{:.3g} Gb/s", bytes_per_second * 8 / 1e9) : kNone;
+}
+
+std::string format_figure(double value, int digits) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "infinite" : "-infinite";
+  return fmt::format("{:.{}g}", value, digits);
 }
 
 }  // namespace roofmark

@@ -9,7 +9,7 @@
 
 namespace roofmark {
 
-// For people only: files hold plain SI units.
+// For people only: files hold plain SI units. A quantity that is not finite is none, and reads "-".
 
 /// Three significant digits and a decimal prefix: 268 MFLOP, 450 k launches.
 std::string format_amount(double amount, Unit unit);
@@ -21,7 +21,19 @@ std::string format_seconds(double seconds);
 std::string format_bytes(double bytes);
 /// 94.1 %
 std::string format_share(std::optional<double> share);
-/// 2 m 05 s
+/// +1.2 %, -0.3 %
+std::string format_change(std::optional<double> share);
+/// 2 min 05 s
 std::string format_duration(double seconds);
+/// 0.0833, 341, 12000: FLOPs per byte
+std::string format_intensity(double flops_per_byte);
+/// 1980 MHz
+std::string format_clock(double hz);
+/// 700 W
+std::string format_power(double watts);
+/// 400 Gb/s: bits, as ports are sold
+std::string format_link_rate(double bytes_per_second);
+/// A value of data or an error, which may rightly be no number: 0.0125, NaN (whatever its sign), infinite
+std::string format_figure(double value, int digits = 4);
 
 }  // namespace roofmark

@@ -27,7 +27,7 @@ bool worse(const Check& a, const Check& b) {
   return a.margin && *a.margin < *b.margin;
 }
 
-std::string margin_cell(const Check& check) { return check.margin ? fmt::format("{:+.1f} %", *check.margin * 100) : "-"; }
+std::string margin_cell(const Check& check) { return format_change(check.margin); }
 
 std::string verdict_cell(const Check& check) {
   const std::string verdict(name(check.verdict));
@@ -114,7 +114,7 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
 std::string profile_text(const Profile& profile) {
   std::string text = fmt::format("{}: {}\n", profile.name, profile.title);
   if (!profile.inherited.empty()) text += fmt::format("inherits  {}\n", fmt::join(profile.inherited, ", "));
-  text += fmt::format("devices   {}\nsuite     {}\n\n", profile.devices, profile.suite);
+  text += fmt::format("devices   {}\nsuite     {}\n\n", profile.devices_in_words(), profile.suite);
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -16,18 +17,28 @@ using Row = std::vector<std::string>;
 /// Columns that a UTF-8 text takes; the texts of this program hold no wide characters.
 std::size_t width(const std::string& text);
 
+std::size_t widest_line(const std::string& text);
+
 /// Rows of cells in aligned columns, the first to the left and the others to the right, with two spaces between.
 std::string align(const std::vector<Row>& rows);
+
+/// Breaks lines between words so that none is wider than `columns`; those after the first begin with `indent` blanks. A longer
+/// word is broken behind a slash or a comma, or anywhere.
+std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent = 0);
 
 std::string bold(const TerminalStyle& style, const std::string& text);
 std::string red(const TerminalStyle& style, const std::string& text);
 std::string yellow(const TerminalStyle& style, const std::string& text);
+std::string green(const TerminalStyle& style, const std::string& text);
+std::string grey(const TerminalStyle& style, const std::string& text);
 
-/// Microseconds and 10^9 bytes per second, as nccl-tests prints them.
+/// Microseconds and 10^9 bytes per second, as nccl-tests prints them; "-" for what is not finite.
 inline std::string micros(double seconds) {
   const double us = seconds * 1e6;
-  return fmt::format("{:.{}f}", us, us < 100 ? 2 : us < 10000 ? 1 : 0);
+  return std::isfinite(us) ? fmt::format("{:.{}f}", us, us < 100 ? 2 : us < 10000 ? 1 : 0) : "-";
 }
-inline std::string giga(double bytes_per_second) { return fmt::format("{:.2f}", bytes_per_second / 1e9); }
+inline std::string giga(double bytes_per_second) {
+  return std::isfinite(bytes_per_second) ? fmt::format("{:.2f}", bytes_per_second / 1e9) : "-";
+}
 
 }  // namespace roofmark

@@ -80,20 +80,21 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
   }
   for (const Point& point : points) put(row(point.rate), column(point.intensity), point.letter);
 
-  std::string text = "rate, FLOP/s (int8: op/s)\n";
+  std::string text = "rate, FLOP/s (int8: op/s), over FLOP per byte\n";
   for (int r = 0; r < kRows; ++r) {
     const double rate = std::pow(10, y1 - (y1 - y0) * r / (kRows - 1));
     const std::string label = r % 4 == 0 ? format_rate(rate, Unit::flop) : "";
     text += fmt::format("{:>{}} |{}\n", label, kLabel, canvas[std::size_t(r)]);
   }
   text += std::string(kLabel + 1, ' ') + "+" + std::string(std::size_t(columns), '-') + "\n";
-  std::string axis(std::size_t(columns) + 12, ' ');
+  std::string axis(std::size_t(columns), ' ');
   for (int exponent = static_cast<int>(std::ceil(x0)); exponent <= x1; ++exponent) {
     const std::string label = fmt::format("{:g}", std::pow(10, exponent));
-    axis.replace(std::size_t(column(std::pow(10, exponent))), label.size(), label);
+    const std::size_t start = std::min(std::size_t(column(std::pow(10, exponent))), axis.size() - label.size());
+    axis.replace(start, label.size(), label);
   }
   axis.erase(axis.find_last_not_of(' ') + 1);
-  text += std::string(kLabel + 2, ' ') + axis + "  FLOP per byte\n";
+  text += std::string(kLabel + 2, ' ') + axis + "\n";
   const std::string indent(kLabel, ' ');
   std::string legend = fmt::format("{}  / DRAM {}, measured", indent, format_rate(bandwidth, Unit::byte));
   for (const auto& [family, letter] : letters) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "harness/present/cells.hpp"
 #include "harness/present/roofline_plot.hpp"
 #include "harness/present/summary.hpp"
 #include "harness/present/tables.hpp"
@@ -20,18 +21,24 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
   const std::string where =
       ranks.empty() ? word(facts.at("host").at("name"))
                     : fmt::format("{} rank{} (rank 0 on {})", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
-  std::string text = fmt::format("\n{} on {}: {} suite, {} data, seed {}\n\n", word(facts.at("device").at("name")), where,
-                                 word(facts.at("suite")), word(facts.at("data")), facts.at("seed").get<std::uint64_t>());
+  const auto columns = static_cast<std::size_t>(style.columns);
+  std::string text = "\n" + bold(style, wrapped(run.header.scope.text, columns, 2)) + "\n";
+  text += wrapped(fmt::format("{} on {}, {} data, seed {}", word(facts.at("device").at("name")), where, word(facts.at("data")),
+                              facts.at("seed").get<std::uint64_t>()),
+                  columns, 2) +
+          "\n\n";
   const Analysis& analysis = conclusions.analysis;
   const std::vector<Record>& records = run.records;
   for (const std::string& part :
-       {ceilings_table(analysis.roofline), communication_tables(records, conclusions.communication, ranks, style),
-        records_table(records, style), sustained_table(records, style), comparisons_table(analysis.comparisons, style),
-        roofline_plot(analysis.roofline, records, style), findings_text(conclusions.findings, style)}) {
+       {health_text(run.header.health, style), ceilings_table(analysis.roofline, style),
+        communication_tables(records, conclusions.communication, ranks, style), records_table(records, style),
+        sustained_table(records, style), comparisons_table(analysis.comparisons, style),
+        roofline_plot(analysis.roofline, records, style), findings_text(conclusions.all_findings(), style),
+        unmeasured_text(records, style)}) {
     if (!part.empty()) text += part + "\n";
   }
-  text += verdict_text(records, style);
-  if (run.footer) text += wall_time_text(run.footer->wall, run.footer->total_seconds);
+  text += verdict_text(conclusions.verdict, style);
+  if (run.footer) text += wall_time_text(run.footer->wall, run.footer->total_seconds, style);
   return text;
 }
 

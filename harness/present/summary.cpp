@@ -3,15 +3,48 @@
 #include "harness/present/summary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "harness/model/units.hpp"
-#include "harness/present/cells.hpp"
+#include "harness/present/grid.hpp"
 
 namespace roofmark {
+
+namespace {
+
+using Paint = std::string (*)(const TerminalStyle&, const std::string&);
+
+/// A paragraph that begins with a coloured label.
+std::string paragraph(const TerminalStyle& style, Paint paint, const std::string& label, const std::string& text) {
+  const std::string all = wrapped(label + text, static_cast<std::size_t>(style.columns), 2);
+  return paint(style, all.substr(0, label.size())) + all.substr(label.size()) + "\n";
+}
+
+std::string indented(const TerminalStyle& style, std::string_view text) {
+  return wrapped(fmt::format("  {}", text), static_cast<std::size_t>(style.columns), 2) + "\n";
+}
+
+}  // namespace
+
+std::string health_text(const std::vector<Circumstance>& health, const TerminalStyle& style) {
+  Grid grid{"",
+            {{.heading = "health"},
+             {.heading = "rank", .is_text = true},
+             {.heading = "state: what it does to the results", .is_text = true}}};
+  std::vector<std::string> unknown;
+  for (const Circumstance& one : health) {
+    if (one.state == "unknown" && !one.rank) unknown.push_back(one.what);
+    if (one.advice.empty()) continue;
+    grid.rows.push_back({one.what, one.rank ? std::to_string(*one.rank) : "", one.state + ": " + one.advice});
+  }
+  std::string text = grid.rows.empty() ? "health: nothing was found that limits the results\n" : to_text(grid, style);
+  if (!unknown.empty()) text += indented(style, fmt::format("not known: {}", fmt::join(unknown, ", ")));
+  return text;
+}
 
 std::string findings_text(const std::vector<Finding>& findings, const TerminalStyle& style) {
   // Errors first; kinds of one severity in the order of the table.
@@ -25,59 +58,63 @@ std::string findings_text(const std::vector<Finding>& findings, const TerminalSt
       if (finding.kind == type.kind) same.push_back(&finding);
     }
     if (same.empty()) continue;
-    const std::string label =
-        (type.severity == Severity::error ? red : yellow)(style, fmt::format("{}: {}", name(type.severity), type.id));
+    std::stable_sort(same.begin(), same.end(), [](const Finding* a, const Finding* b) { return a->size > b->size; });
+    const Paint paint = type.severity == Severity::error ? red : yellow;
+    const std::string label = fmt::format("{}: {}", name(type.severity), type.id);
     for (std::size_t i = 0; i < std::min(same.size(), kShown); ++i) {
-      text += fmt::format("{}  {}{}{}\n", label, same[i]->case_name, same[i]->case_name.empty() ? "" : ": ", same[i]->text);
+      text += paragraph(style, paint, label,
+                        fmt::format("  {}{}{}", same[i]->case_name, same[i]->case_name.empty() ? "" : ": ", same[i]->text));
     }
-    if (same.size() > kShown) text += fmt::format("{}  and {} more like these\n", label, same.size() - kShown);
-    text += fmt::format("  {}\n", type.advice);
+    if (same.size() > kShown) {
+      text += paragraph(style, paint, label, fmt::format("  and {} more like these", same.size() - kShown));
+    }
+    text += indented(style, type.advice);
   }
   return text;
 }
 
-std::string verdict_text(const std::vector<Record>& records, const TerminalStyle& style) {
+std::string unmeasured_text(const std::vector<Record>& records, const TerminalStyle& style) {
   struct Word {
     Status status;
     const char* text;
     bool named;  ///< case by case; others once per reason
   };
-  constexpr Word kWords[] = {{Status::ok, "ok", false},
-                             {Status::wrong, "wrong", true},
-                             {Status::failed, "failed", true},
-                             {Status::not_run, "not run", false},
-                             {Status::unsupported, "unsupported", false}};
-  std::string text, counts;
+  constexpr Word kWords[] = {
+      {Status::wrong, "wrong", true}, {Status::failed, "failed", true}, {Status::not_run, "not run", false}};
+  std::string text;
   for (const auto& [status, word, named] : kWords) {
     std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
-    std::size_t count = 0;
     for (const Record& record : records) {
       if (record.status != status) continue;
-      ++count;
       auto reason = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == record.reason; });
       if (reason == reasons.end()) reason = reasons.insert(reasons.end(), {record.reason, {}});
       reason->second.push_back(record.name);
     }
-    if (count) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, word);
-    if (status == Status::ok || status == Status::unsupported) continue;
-    const std::string label = red(style, word);
     for (const auto& [reason, names] : reasons) {
       const std::size_t listed = named ? names.size() : 1;
       for (std::size_t i = 0; i < listed; ++i) {
         const std::string others = listed < names.size() ? fmt::format(" and {} more", names.size() - listed) : "";
-        text += fmt::format("{}  {}{}: {}\n", label, names[i], others, reason);
+        text += paragraph(style, red, word, fmt::format("  {}{}: {}", names[i], others, reason));
       }
     }
   }
-  return text + counts + "\n";
+  return text;
 }
 
-std::string wall_time_text(const WallTime& wall, double total) {
+std::string verdict_text(const RunVerdict& verdict, const TerminalStyle& style) {
+  const Paint paint = verdict.trust == Trust::good ? green : verdict.trust == Trust::doubtful ? yellow : red;
+  const std::string text = paragraph(style, paint, fmt::format("{}:", name(verdict.trust)), " " + verdict.headline);
+  return verdict.advice.empty() ? text : text + indented(style, verdict.advice);
+}
+
+std::string wall_time_text(const WallTime& wall, double total, const TerminalStyle& style) {
   const double other = total - wall.timing - wall.warm_up - wall.preparation - wall.verification - wall.writing;
   const auto share = [&](double seconds) { return format_share(seconds / total); };
-  return fmt::format("{} in all: timing {}, warm-up {}, preparation {}, verification {}, writing {}, other {}\n",
-                     format_duration(total), share(wall.timing), share(wall.warm_up), share(wall.preparation),
-                     share(wall.verification), share(wall.writing), share(other));
+  const std::string text =
+      fmt::format("{} in all: timing {}, warm-up {}, preparation {}, verification {}, writing {}, other {}",
+                  format_duration(total), share(wall.timing), share(wall.warm_up), share(wall.preparation),
+                  share(wall.verification), share(wall.writing), share(other));
+  return wrapped(text, static_cast<std::size_t>(style.columns), 2) + "\n";
 }
 
 }  // namespace roofmark

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/health.hpp"
+#include "harness/judge/verdict.hpp"
 #include "harness/measure/settings.hpp"
 #include "harness/model/finding.hpp"
 #include "harness/model/measurement.hpp"
@@ -12,12 +14,15 @@
 
 namespace roofmark {
 
-// What follows the tables of a run. Each ends in a newline.
+// What stands before and after the tables of a run. Each ends in a newline, or is empty; no line is wider than the terminal.
 
-/// By severity; three of each kind, the number of the others, and the advice.
+/// The circumstances with an advice, and which could not be read.
+std::string health_text(const std::vector<Circumstance>& health, const TerminalStyle& style);
+/// By severity; the three worst of each kind, the number of the others, and the advice.
 std::string findings_text(const std::vector<Finding>& findings, const TerminalStyle& style);
-/// Each wrong and failed case with its reason, the others that were not run by reason, and the number of cases by status.
-std::string verdict_text(const std::vector<Record>& records, const TerminalStyle& style);
-std::string wall_time_text(const WallTime& wall, double total_seconds);
+/// Each wrong and failed case with its reason, the others that were not run by reason.
+std::string unmeasured_text(const std::vector<Record>& records, const TerminalStyle& style);
+std::string verdict_text(const RunVerdict& verdict, const TerminalStyle& style);
+std::string wall_time_text(const WallTime& wall, double total_seconds, const TerminalStyle& style);
 
 }  // namespace roofmark

@@ -10,12 +10,12 @@
 
 namespace roofmark {
 
-// Each ends in a newline. No line is wider than the terminal, where the names allow.
+// Each ends in a newline. No line is wider than the terminal.
 
 /// With the ids by which `bound by` and `roofmark list` name the resources.
-std::string ceilings_table(const Roofline& roofline);
-/// A table per family and set of keys, with what is constant above it, in the order of the records; those with a message have
-/// tables of their own.
+std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style);
+/// A table per family and set of keys, with what its rows share above it, in the order of the records, the probes of ceilings
+/// last; those with a message have tables of their own. A row whose interval exceeds +- 20 % is grey.
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style);
 /// What a load that lasts did to the rate of each case with a duration.
 std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style);

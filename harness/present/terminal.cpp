@@ -22,13 +22,15 @@ TerminalStyle terminal_style(std::FILE* stream) {
   style.interactive = ::isatty(file) != 0;
   const char* no_color = std::getenv("NO_COLOR");
   style.colour = style.interactive && !(no_color && *no_color);
+  // What a launcher or a pager passes on has a terminal at its end, too.
+  if (const char* columns = std::getenv("COLUMNS"); columns && std::atoi(columns) > 0) style.columns = std::atoi(columns);
   winsize size{};
   if (style.interactive && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) style.columns = size.ws_col;
   return style;
 }
 
-Progress::Progress(TerminalStyle style, bool quiet, std::size_t cases)
-    : style_(style), quiet_(quiet), cases_(cases), started_(steady_seconds()) {}
+Progress::Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases)
+    : program_(std::move(program)), style_(style), quiet_(quiet), cases_(cases), started_(steady_seconds()) {}
 
 Progress::~Progress() { clear(); }
 
@@ -39,8 +41,7 @@ void Progress::show(const std::string& case_name, std::string_view stage) {
       done_ ? format_duration(elapsed / double(done_) * double(cases_ - done_)) + " left" : std::string("starting");
   std::string line = fmt::format("[{}/{}] {}  {}  {}", done_ + 1, cases_, left, stage, case_name);
   if (line.size() >= std::size_t(style_.columns)) line.resize(std::size_t(style_.columns) - 1);
-  fmt::print(stderr, "\r\033[K{}", line);
-  std::fflush(stderr);
+  put("\r\033[K" + line);
   shown_ = true;
 }
 
@@ -51,18 +52,24 @@ void Progress::done(const Record& record) {
   if (bad && !repeated) {
     clear();
     const std::string word = std::string(name(record.status));
-    fmt::print(stderr, "{} {}: {}\n", red(style_, word == "not_run" ? "not run" : word), record.name, record.reason);
+    put(fmt::format("{}: {} {}: {}\n", program_, red(style_, word == "not_run" ? "not run" : word), record.name,
+                    record.reason));
   }
   if (quiet_ || style_.interactive || bad) return;
   const std::string result =
       record.status == Status::ok ? format_seconds(record.measurement->summary.median) : std::string(name(record.status));
-  fmt::print(stderr, "[{}/{}] {}  {}\n", done_, cases_, record.name, result);
+  put(fmt::format("{}: [{}/{}] {}  {}\n", program_, done_, cases_, record.name, result));
 }
 
 void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  if (shown_) put("\r\033[K");
   shown_ = false;
+}
+
+// A terminal may be gone, which ends no run.
+void Progress::put(const std::string& text) const {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
 }
 
 }  // namespace roofmark

@@ -17,13 +17,14 @@ struct TerminalStyle {
   bool colour = false;
   int columns = 120;
 };
+/// A terminal's width, else COLUMNS, else 120.
 TerminalStyle terminal_style(std::FILE* stream);
 
 /// One line that says what is being measured, how far the run is and how long it will take; rewritten on a terminal, one line
-/// per case elsewhere. Writes to stderr.
+/// per case elsewhere, which begins with the program's name. Writes to stderr.
 class Progress {
  public:
-  Progress(TerminalStyle style, bool quiet, std::size_t cases);
+  Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -33,6 +34,9 @@ class Progress {
   void clear();
 
  private:
+  void put(const std::string& text) const;
+
+  std::string program_;
   TerminalStyle style_;
   bool quiet_;
   std::size_t cases_, done_ = 0;

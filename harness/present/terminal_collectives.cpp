@@ -5,15 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "harness/judge/ranks/bus_bandwidth.hpp"
 #include "harness/model/units.hpp"
-#include "harness/present/cells.hpp"
+#include "harness/present/grid.hpp"
 
 namespace roofmark {
 
@@ -45,137 +45,115 @@ std::string wrong_elements(const Record& record) {
   return found && found->status == Verification::Status::passed ? "0" : "N/A";
 }
 
+/// Microseconds, algbw, busbw and wrong elements of a record that may be missing.
 void add_place(Row& row, const Record* record) {
   if (!record) {
     row.insert(row.end(), 4, "");
     return;
   }
   const auto bandwidth = bus_bandwidth(*record);
+  const auto rate = [](std::optional<double> bytes_per_second) { return bytes_per_second ? giga(*bytes_per_second) : "-"; };
   row.push_back(bandwidth ? micros(bandwidth->seconds) : "-");
-  row.push_back(bandwidth ? giga(bandwidth->algbw) : "-");
-  row.push_back(bandwidth ? giga(bandwidth->busbw) : "-");
+  row.push_back(bandwidth ? rate(bandwidth->algbw) : "-");
+  row.push_back(bandwidth ? rate(bandwidth->busbw) : "-");
   row.push_back(wrong_elements(*record));
 }
 
-/// What distinguishes the lines of a table beside the size, by heading.
-const Row kSettings = {"redop", "root", "ranks", ""};
-Row settings_of(const CallLine& line) {
+/// What names a line of a table: the size and the settings. Lines that share a setting have it in the title.
+constexpr std::size_t kKeys = 5;
+std::vector<Column> key_columns() {
+  return {{.heading = "size", .unit = "(B)"},
+          {.heading = "redop", .is_shared = true},
+          {.heading = "root", .is_shared = true},
+          {.heading = "ranks", .is_shared = true},
+          {.heading = "", .is_shared = true}};
+}
+Row keys_of(const CallLine& line) {
   const Message& message = *line.record().message;
-  return {message.reduction.empty() ? "none" : message.reduction, std::to_string(message.root), std::to_string(message.ranks),
-          variant(line.record())};
+  return {std::to_string(message.bytes), message.reduction, message.root < 0 ? "" : std::to_string(message.root),
+          std::to_string(message.ranks), variant(line.record())};
+}
+
+std::vector<Column> bandwidth_columns(const std::vector<CallLine>& lines) {
+  std::vector<Column> columns = key_columns();
+  columns.push_back({.heading = "count", .leaves = 1, .unit = "(elements)"});
+  for (const char* group : {"out-of-place", "in-place"}) {
+    const bool is_out = columns.size() == kKeys + 1;
+    // Which elements are wrong is not left out, and a place where all are wrong has its columns.
+    const bool right = std::none_of(lines.begin(), lines.end(), [&](const CallLine& line) {
+      const Record* record = is_out ? line.out : line.in;
+      return record && record->status == Status::wrong;
+    });
+    columns.push_back({.heading = "time", .stays = !right, .unit = "(us)", .group = group});
+    columns.push_back({.heading = "algbw", .leaves = 2, .stays = !right, .unit = "(GB/s)", .group = group});
+    columns.push_back({.heading = "busbw", .stays = !right, .unit = "(GB/s)", .group = group});
+    columns.push_back({.heading = "#wrong", .leaves = right ? 3 : 0, .group = group});
+  }
+  return columns;
 }
 
 /// nccl-tests' columns.
 Row bandwidth_row(const CallLine& line) {
-  const Message& message = *line.record().message;
-  Row row = {std::to_string(message.bytes), std::to_string(message.count)};
-  for (std::string& setting : settings_of(line)) row.push_back(std::move(setting));
+  Row row = keys_of(line);
+  row.push_back(std::to_string(line.record().message->count));
   add_place(row, line.out);
   add_place(row, line.in);
   return row;
+}
+
+std::vector<Column> placement_columns() {
+  std::vector<Column> columns = key_columns();
+  for (Column column :
+       {Column{.heading = "of roof"}, Column{.heading = "of theor.", .leaves = 2}, Column{.heading = "on the wire"},
+        Column{.heading = "of ring"}, Column{.heading = "p95", .leaves = 1, .unit = "(us)"},
+        Column{.heading = "p99", .unit = "(us)"}, Column{.heading = "roof", .is_shared = true}}) {
+    columns.push_back(std::move(column));
+  }
+  return columns;
 }
 
 Row placement_row(const CallLine& line, const std::map<std::string, double>& ring_ratios) {
   const Record& record = line.record();
   const Placement placement = record.placement.value_or(Placement{});
   const auto ring = ring_ratios.find(record.name);
-  Row row = {std::to_string(record.message->bytes), ""};
-  for (std::string& setting : settings_of(line)) row.push_back(std::move(setting));
-  row.push_back(placement.bound_by.empty() ? "-" : placement.bound_by);
+  Row row = keys_of(line);
   row.push_back(format_share(placement.of_empirical));
   row.push_back(format_share(placement.of_theoretical));
-  row.push_back(switched_share(record) ? format_share(switched_share(record)) : "");
-  row.push_back(ring == ring_ratios.end() ? "-" : fmt::format("{:.2f}", ring->second));
+  row.push_back(format_share(switched_share(record)));
+  row.push_back(ring == ring_ratios.end() ? "-" : format_share(ring->second));
   const Summary summary = record.measurement ? record.measurement->summary : Summary{};
   for (const auto& percentile : {summary.p95, summary.p99}) {
     row.push_back(percentile ? micros(*percentile / record.message->trips) : "-");
   }
+  row.push_back(placement.bound_by);
   return row;
-}
-
-constexpr std::size_t kFirstSetting = 2, kHeadings = 2;
-
-/// Drops the columns in which no line says anything, and the settings that all lines share. A place that was tried keeps its
-/// columns even where all of it was wrong.
-void drop_empty_columns(std::vector<Row>& rows, std::size_t places) {
-  const std::size_t first_place = kFirstSetting + kSettings.size();
-  for (std::size_t column = rows.front().size(); column-- > 1;) {
-    const bool setting = column >= kFirstSetting && column < first_place;
-    const bool place = column >= first_place && column < first_place + places;
-    const auto silent = [&](const Row& row) {
-      return setting ? row[column] == rows[kHeadings][column] : row[column].empty() || (!place && row[column] == "-");
-    };
-    if (!std::all_of(rows.begin() + kHeadings, rows.end(), silent)) continue;
-    for (Row& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
-  }
-}
-
-/// ", redop sum, ranks 8": the settings that all lines share.
-std::string shared_settings(const std::vector<CallLine>& lines) {
-  const Row first = settings_of(lines.front());
-  std::string text;
-  for (std::size_t i = 0; i < kSettings.size(); ++i) {
-    const auto same = [&](const CallLine& line) { return settings_of(line)[i] == first[i]; };
-    if (first[i].empty() || first[i] == "-1" || first[i] == "none") continue;
-    if (!std::all_of(lines.begin(), lines.end(), same)) continue;
-    text += fmt::format(", {}{}{}", kSettings[i], kSettings[i].empty() ? "" : " ", first[i]);
-  }
-  return text;
-}
-
-std::vector<Row> headings(const Row& names, const Row& units) {
-  std::vector<Row> rows = {names, units};
-  rows[0].insert(rows[0].begin() + kFirstSetting, kSettings.begin(), kSettings.end());
-  rows[1].insert(rows[1].begin() + kFirstSetting, kSettings.size(), "");
-  return rows;
 }
 
 /// The title stands over a table of nccl-tests' columns; a second table places the same lines on the roofline.
 std::string collective_table(const std::string& title, const std::vector<CallLine>& lines,
-                             const std::map<std::string, double>& ring_ratios, const TerminalStyle& style) {
-  std::vector<Row> bandwidths =
-      headings({"size", "count", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong"},
-               {"(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", ""});
-  std::vector<Row> placements = headings({"size", "", "roof", "of roof", "of theor.", "on the wire", "x ring", "p95", "p99"},
-                                         {"(B)", "", "", "", "", "", "", "(us)", "(us)"});
-  const bool any_out = std::any_of(lines.begin(), lines.end(), [](const CallLine& line) { return line.out; });
-  const bool any_in = std::any_of(lines.begin(), lines.end(), [](const CallLine& line) { return line.in; });
-  std::vector<bool> wrong;
+                             const std::map<std::string, double>& ring_ratios, const TerminalStyle& style,
+                             std::set<std::string>& left_out) {
+  Grid bandwidths{title, bandwidth_columns(lines), kKeys}, placements{"", placement_columns(), kKeys};
+  bool placed = false;
   for (const CallLine& line : lines) {
-    bandwidths.push_back(bandwidth_row(line));
-    placements.push_back(placement_row(line, ring_ratios));
-    wrong.push_back((line.out && line.out->status == Status::wrong) || (line.in && line.in->status == Status::wrong));
+    const auto wrong = [](const Record* record) { return record && record->status == Status::wrong; };
+    const Mark mark = wrong(line.out) || wrong(line.in) ? Mark::wrong : Mark::none;
+    bandwidths.rows.push_back(bandwidth_row(line));
+    bandwidths.marks.push_back(mark);
+    placements.rows.push_back(placement_row(line, ring_ratios));
+    placements.marks.push_back(mark);
+    const Row& row = placements.rows.back();
+    placed |= std::any_of(row.begin() + kKeys, row.end(), [](const std::string& cell) { return !cell.empty() && cell != "-"; });
   }
-  drop_empty_columns(bandwidths, 8);
-  drop_empty_columns(placements, 0);
-  std::string text = bold(style, title + shared_settings(lines)) + "\n";
-  const auto append = [&](const std::string& table, const std::function<std::string(const std::string&)>& above) {
-    std::size_t number = 0;
-    for (std::size_t start = 0, end = 0; start < table.size(); start = end + 1, ++number) {
-      end = table.find('\n', start);
-      const std::string line = table.substr(start, end - start);
-      if (number == 0) text += above(line);
-      text += (number < kHeadings ? bold(style, line) : wrong[number - kHeadings] ? red(style, line) : line) + "\n";
-    }
-  };
-  append(align(bandwidths), [&](const std::string& heading) {
-    std::string places;
-    std::size_t from = 0;
-    for (const char* place : {any_out ? "out-of-place" : "", any_in ? "in-place" : ""}) {
-      if (!*place) continue;
-      const std::size_t at = heading.find("time", from);
-      from = heading.find("#wrong", at) + 1;
-      places.resize(std::max(places.size() + 2, at), ' ');
-      places += place;
-    }
-    return bold(style, places) + "\n";
-  });
-  const Row& columns = placements.front();
-  const bool placed = std::any_of(columns.begin() + 1, columns.end(), [](const std::string& column) {
-    return !column.empty() && std::find(kSettings.begin(), kSettings.end(), column) == kSettings.end();
-  });
-  if (placed) append(align(placements), [](const std::string&) { return std::string("\n"); });
-  return text;
+  std::string text = to_text(bandwidths, style, &left_out);
+  if (!placed) return text;
+  // The title has what the lines share.
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    const auto same = [&](const Row& row) { return row[i] == placements.rows.front()[i]; };
+    if (!placements.columns[i].is_shared || !std::all_of(placements.rows.begin(), placements.rows.end(), same)) continue;
+    for (Row& row : placements.rows) row[i].clear();
+  }
+  return text + "\n" + to_text(placements, style, &left_out);
 }
 
 /// The teams in the order in which they were measured, the reductions and sizes of each together.
@@ -214,12 +192,16 @@ std::string collective_tables(const std::vector<Record>& records, const std::vec
     if (fresh) lines.emplace_back();
     (record.message->place == "in" ? lines[place->second].in : lines[place->second].out) = &record;
   }
+  // The probes of the ceilings stand last.
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const std::string& title) { return !tables[title].front().record().raises; });
   std::string text;
+  std::set<std::string> left_out;
   for (const std::string& title : order) {
     gather_teams(tables[title]);
-    text += (text.empty() ? "" : "\n") + collective_table(title, tables[title], ring_ratios, style);
+    text += (text.empty() ? "" : "\n") + collective_table(title, tables[title], ring_ratios, style, left_out);
   }
-  return text;
+  return text + left_out_text(left_out, style);
 }
 
 }  // namespace roofmark

@@ -12,8 +12,7 @@
 #include <set>
 
 #include "harness/model/units.hpp"
-#include "harness/present/cells.hpp"
-#include "harness/present/summary.hpp"
+#include "harness/present/grid.hpp"
 #include "harness/present/terminal_collectives.hpp"
 
 namespace roofmark {
@@ -24,25 +23,23 @@ constexpr int kLargestMatrix = 16;
 constexpr std::size_t kWorstPairs = 10;
 constexpr double kLine = 0.9;  // the least r2 of times that are called a line
 
-/// A table whose first row is its heading; nothing where there is no other.
-std::string titled(const std::vector<Row>& rows, const TerminalStyle& style) {
-  if (rows.size() < 2) return {};
-  const std::string table = align(rows);
-  const auto line = table.find('\n');
-  return bold(style, table.substr(0, line)) + table.substr(line);
-}
-
 std::string rate_or_dash(std::optional<double> rate) { return rate ? format_rate(*rate, Unit::byte) : "-"; }
 
 std::string fits_table(const std::vector<LatencyFit>& fits, const TerminalStyle& style) {
-  std::vector<Row> rows = {{"time = latency + bytes / rate", "latency", "rate", "as busbw", "r2", "sizes"}};
+  Grid grid{"",
+            {{.heading = "time = latency + bytes / rate"},
+             {.heading = "latency"},
+             {.heading = "rate"},
+             {.heading = "as busbw"},
+             {.heading = "r2"},
+             {.heading = "sizes", .leaves = 1}}};
   for (const LatencyFit& fit : fits) {
-    rows.push_back({fit.series, fit.latency_seconds ? format_seconds(*fit.latency_seconds) : "-",
-                    rate_or_dash(fit.bytes_per_second), rate_or_dash(fit.bus_bytes_per_second),
-                    fit.r2 ? fmt::format("{:.4f}{}", *fit.r2, *fit.r2 < kLine ? " (no line)" : "") : "-",
-                    std::to_string(fit.points)});
+    grid.rows.push_back({fit.series, fit.latency_seconds ? format_seconds(*fit.latency_seconds) : "-",
+                         rate_or_dash(fit.bytes_per_second), rate_or_dash(fit.bus_bytes_per_second),
+                         fit.r2 ? fmt::format("{:.4f}{}", *fit.r2, *fit.r2 < kLine ? " (not linear)" : "") : "-",
+                         std::to_string(fit.points)});
   }
-  return titled(rows, style);
+  return to_text(grid, style);
 }
 
 /// Of each series the largest size that all its teams measured, and of each team the largest that has a smaller team's with as
@@ -56,7 +53,14 @@ std::string scaling_table(const std::vector<ScalingRow>& scaling, const Terminal
     std::size_t& largest = weak[row.series][row.ranks];
     largest = std::max(largest, row.bytes);
   }
-  std::vector<Row> rows = {{"scaling", "size", "ranks", "time", "busbw", "strong", "weak"}};
+  Grid grid{"",
+            {{.heading = "scaling"},
+             {.heading = "size"},
+             {.heading = "ranks"},
+             {.heading = "strong"},
+             {.heading = "weak"},
+             {.heading = "time"},
+             {.heading = "busbw"}}};
   for (const ScalingRow& row : scaling) {
     std::size_t largest = 0, most = 0;
     for (const auto& [bytes, measured] : sizes[row.series]) {
@@ -67,15 +71,16 @@ std::string scaling_table(const std::vector<ScalingRow>& scaling, const Terminal
     }
     const auto grown = weak[row.series].find(row.ranks);
     if (row.bytes != largest && (grown == weak[row.series].end() || row.bytes != grown->second)) continue;
-    rows.push_back({row.series, format_bytes(static_cast<double>(row.bytes)), std::to_string(row.ranks),
-                    format_seconds(row.seconds), format_rate(row.busbw, Unit::byte), format_share(row.strong_efficiency),
-                    format_share(row.weak_efficiency)});
+    grid.rows.push_back({row.series, format_bytes(static_cast<double>(row.bytes)), std::to_string(row.ranks),
+                         format_share(row.strong_efficiency), format_share(row.weak_efficiency), format_seconds(row.seconds),
+                         rate_or_dash(row.busbw)});
   }
-  return titled(rows, style);
+  return to_text(grid, style);
 }
 
 using Pairs = std::map<std::pair<int, int>, double>;
 
+/// Empty where it would not fit the terminal.
 std::string matrix(const std::string& title, const Pairs& pairs, const std::map<int, std::string>& hosts,
                    const std::function<std::string(double)>& cell, const TerminalStyle& style) {
   std::set<int> ranks;
@@ -104,22 +109,26 @@ std::string matrix(const std::string& title, const Pairs& pairs, const std::map<
       return found == pairs.end() ? (rank == other ? "." : "-") : cell(found->second);
     });
   }
-  return titled(rows, style);
+  const std::string table = align(rows);
+  const auto line = table.find('\n');
+  if (widest_line(table) > static_cast<std::size_t>(style.columns)) return {};
+  return bold(style, table.substr(0, line)) + table.substr(line);
 }
 
 std::string worst_pairs(const std::string& title, const char* unit, const Pairs& pairs, const std::map<int, std::string>& hosts,
                         const std::function<std::string(double)>& cell, const TerminalStyle& style) {
   std::vector<std::pair<std::pair<int, int>, double>> worst(pairs.begin(), pairs.end());
   std::stable_sort(worst.begin(), worst.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::vector<Row> rows = {
-      {fmt::format("{}: the worst {} of {} pairs", title, std::min(worst.size(), kWorstPairs), worst.size()), unit}};
+  Grid grid{"",
+            {{.heading = fmt::format("{}: the worst {} of {} pairs", title, std::min(worst.size(), kWorstPairs), worst.size())},
+             {.heading = unit}}};
   const auto who = [&](int rank) {
     const auto found = hosts.find(rank);
     return found == hosts.end() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, found->second);
   };
   worst.resize(std::min(worst.size(), kWorstPairs));
-  for (const auto& [pair, seconds] : worst) rows.push_back({who(pair.first) + " and " + who(pair.second), cell(seconds)});
-  return titled(rows, style);
+  for (const auto& [pair, seconds] : worst) grid.rows.push_back({who(pair.first) + " and " + who(pair.second), cell(seconds)});
+  return to_text(grid, style);
 }
 
 /// Latency by the smallest size and bandwidth by the largest.
@@ -135,8 +144,9 @@ std::string pairs_text(const std::vector<PairTime>& pairs, const std::vector<Ran
   for (const RankInfo& member : members) hosts[member.rank] = member.host;
   const auto show = [&](const std::string& title, const char* unit, const Pairs& shown,
                         const std::function<std::string(double)>& cell) {
-    return ranks.size() <= kLargestMatrix ? matrix(fmt::format("{}, {}", title, unit), shown, hosts, cell, style)
-                                          : worst_pairs(title, unit, shown, hosts, cell, style);
+    const std::string all =
+        ranks.size() <= kLargestMatrix ? matrix(fmt::format("{}, {}", title, unit), shown, hosts, cell, style) : "";
+    return all.empty() ? worst_pairs(title, unit, shown, hosts, cell, style) : all;
   };
   const auto& [smallest, latencies] = *by_size.begin();
   std::string text = show(fmt::format("one way, {}", format_bytes(static_cast<double>(smallest))), "us", latencies, micros);
@@ -149,22 +159,35 @@ std::string pairs_text(const std::vector<PairTime>& pairs, const std::vector<Ran
 }
 
 std::string overlap_table(const std::vector<Overlap>& overlaps, const TerminalStyle& style) {
-  std::vector<Row> rows = {{"overlap", "work alone", "communication alone", "together", "hidden", "+- 95 %", "work slower by"}};
+  Grid grid{"",
+            {{.heading = "overlap"},
+             {.heading = "hidden"},
+             {.heading = "+- 95 %"},
+             {.heading = "work slower by"},
+             {.heading = "work alone", .leaves = 1},
+             {.heading = "communication alone", .leaves = 2},
+             {.heading = "together", .leaves = 3}}};
   for (const Overlap& overlap : overlaps) {
-    rows.push_back({overlap.series, format_seconds(overlap.work_seconds), format_seconds(overlap.communication_seconds),
-                    format_seconds(overlap.together_seconds), format_share(overlap.hidden),
-                    format_share(overlap.hidden_half_width), format_share(overlap.slow_down)});
+    grid.rows.push_back({overlap.series, format_share(overlap.hidden), format_share(overlap.hidden_half_width),
+                         format_share(overlap.slow_down), format_seconds(overlap.work_seconds),
+                         format_seconds(overlap.communication_seconds), format_seconds(overlap.together_seconds)});
   }
-  return titled(rows, style);
+  return to_text(grid, style);
 }
 
 std::string slowest_table(const std::vector<Slowest>& slowest, const TerminalStyle& style) {
-  std::vector<Row> rows = {{"slowest of", "", "among", "x median", "MADs above", "x fastest"}};
+  Grid grid{"",
+            {{.heading = "slowest of"},
+             {.heading = "", .is_text = true},
+             {.heading = "among"},
+             {.heading = "/ median"},
+             {.heading = "MADs above"},
+             {.heading = "/ fastest"}}};
   for (const Slowest& one : slowest) {
-    rows.push_back({one.of, one.who, std::to_string(one.among), fmt::format("{:.3f}", one.times_median),
-                    one.mads ? fmt::format("{:.1f}", *one.mads) : "-", fmt::format("{:.3f}", one.times_fastest)});
+    grid.rows.push_back({one.of, one.who, std::to_string(one.among), fmt::format("{:.3f}", one.times_median),
+                         one.mads ? fmt::format("{:.1f}", *one.mads) : "-", fmt::format("{:.3f}", one.times_fastest)});
   }
-  return titled(rows, style);
+  return to_text(grid, style);
 }
 
 }  // namespace
@@ -174,15 +197,10 @@ std::string communication_tables(const std::vector<Record>& records, const Commu
   std::string text;
   for (const std::string& part : {collective_tables(records, communication.rings, style), fits_table(communication.fits, style),
                                   scaling_table(communication.scaling, style), pairs_text(communication.pairs, members, style),
-                                  overlap_table(communication.overlaps, style), slowest_table(communication.slowest, style),
-                                  findings_text(communication.findings, style)}) {
+                                  overlap_table(communication.overlaps, style), slowest_table(communication.slowest, style)}) {
     if (!part.empty()) text += (text.empty() ? "" : "\n") + part;
   }
-  const bool judged = !communication.pairs.empty() || !communication.slowest.empty();
-  if (!judged || !communication.findings.empty()) return text;
-  // One of two is always slower.
-  return text +
-         (members.size() > 2 ? "\nno rank, host or pair stands out\n" : "\ntwo ranks cannot show which of them is slow\n");
+  return text;
 }
 
 namespace {
@@ -200,16 +218,21 @@ std::string ranges(const std::vector<int>& numbers) {
   return text;
 }
 
-std::string rate(const Nic& nic) {
-  return nic.bytes_per_second ? fmt::format("{:.3g} Gb/s", *nic.bytes_per_second * 8 / 1e9) : "unknown rate";
-}
+std::string rate(const Nic& nic) { return nic.bytes_per_second ? format_link_rate(*nic.bytes_per_second) : "unknown rate"; }
 
 }  // namespace
 
-std::string ranks_table(const std::vector<RankInfo>& members) {
+std::string ranks_table(const std::vector<RankInfo>& members, const TerminalStyle& style) {
   constexpr std::size_t kNamed = 4;
   const bool gpus = std::any_of(members.begin(), members.end(), [](const RankInfo& member) { return !member.uuid.empty(); });
-  std::vector<std::vector<std::string>> rows{{"rank", "host", "local rank", "device", gpus ? "UUID" : "cores", "NUMA", "NIC"}};
+  Grid grid{"",
+            {{.heading = "rank"},
+             {.heading = "host"},
+             {.heading = "local rank", .leaves = 1},
+             {.heading = "device", .is_shared = true, .is_text = true},
+             {.heading = gpus ? "UUID" : "cores"},
+             {.heading = "NUMA", .leaves = 2, .is_shared = true},
+             {.heading = "NIC", .is_shared = true, .is_text = true}}};
   for (const RankInfo& member : members) {
     std::string names;
     std::size_t near = 0;
@@ -218,11 +241,11 @@ std::string ranks_table(const std::vector<RankInfo>& members) {
       if (++near <= kNamed) names += fmt::format("{}{} {} {}", names.empty() ? "" : ", ", nic.name, nic.kind, rate(nic));
     }
     if (near > kNamed) names += fmt::format(" and {} more", near - kNamed);
-    rows.push_back({std::to_string(member.rank), member.host, std::to_string(member.local_rank),
-                    fmt::format("{} {}", member.device_id, member.device_name), gpus ? member.uuid : ranges(member.cores),
-                    member.numa_node ? std::to_string(*member.numa_node) : "-", names.empty() ? "-" : names});
+    grid.rows.push_back({std::to_string(member.rank), member.host, std::to_string(member.local_rank),
+                         fmt::format("{} {}", member.device_id, member.device_name), gpus ? member.uuid : ranges(member.cores),
+                         member.numa_node ? std::to_string(*member.numa_node) : "-", names});
   }
-  return align(rows);
+  return to_text(grid, style);
 }
 
 }  // namespace roofmark

@@ -10,13 +10,13 @@
 
 namespace roofmark {
 
-/// The tables of the collectives, the fits, the scaling table, the matrix of pairs (over 16 ranks: the ten slowest pairs), the
-/// overlap, and the stragglers. Ends in a newline; empty without any of these.
+/// The tables of the collectives, the fits, the scaling table, the matrix of pairs (over 16 ranks, and where it would not fit
+/// the terminal: the ten slowest pairs), the overlap, and the slowest. Ends in a newline; empty without any of these.
 std::string communication_tables(const std::vector<Record>& records, const Communication& communication,
                                  const std::vector<RankInfo>& members, const TerminalStyle& style);
 
 /// The table that is printed first: rank, host, local rank, device, UUID or cores, NUMA node, and the NICs of that node (all of
 /// the host's where one of the nodes is unknown).
-std::string ranks_table(const std::vector<RankInfo>& members);
+std::string ranks_table(const std::vector<RankInfo>& members, const TerminalStyle& style);
 
 }  // namespace roofmark

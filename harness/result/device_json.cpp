@@ -20,6 +20,12 @@ void visit_theoretical(Of& ceiling, const Field& field) {
   field("datasheet_source", ceiling.datasheet_source);
 }
 
+void put_line(Json& json, const char* key, const std::optional<CeilingLine>& line) {
+  if (!line) return;
+  Json& entry = json[key] = {{"fixed_seconds", line->fixed_seconds}, {"points", line->points}};
+  put(entry, "r2", line->r2);
+}
+
 }  // namespace
 
 Json to_json(const Roofline& roofline) {
@@ -32,8 +38,10 @@ Json to_json(const Roofline& roofline) {
     visit_theoretical(ceiling, put_into(json));
     put(json, "first", ceiling.first);
     put(json, "first_by", ceiling.first_by);
+    put_line(json, "first_line", ceiling.first_line);
     put(json, "last", ceiling.last);
     put(json, "last_by", ceiling.last_by);
+    put_line(json, "last_line", ceiling.last_line);
     put(json, "empirical", ceiling.empirical());
     put(json, "drift", ceiling.drift());
     json["doubtful"] = ceiling.doubtful;
@@ -73,7 +81,7 @@ Json to_json(const DeviceInfo& info, bool known) {
     json["caches"].push_back(
         {{"name", level.name}, {"total_bytes", level.total_bytes}, {"instance_bytes", level.instance_bytes}});
   }
-  json["details"] = info.details.is_null() ? Json::object() : info.details;
+  json["details"] = *info.details;
   return json;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/device/device.hpp"
-#include "harness/machine/json.hpp"
+#include "harness/machine/json_fwd.hpp"
 #include "harness/model/roofline.hpp"
 
 namespace roofmark {

@@ -16,7 +16,8 @@ namespace roofmark {
 
 namespace {
 
-void write_all(int file, std::string_view text, const std::filesystem::path& path) {
+/// Leaves in `text` what could not be written.
+void write_all(int file, std::string_view& text, const std::filesystem::path& path) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -49,7 +50,20 @@ Journal::Journal(std::filesystem::path path)
 Journal::~Journal() { ::close(file_); }
 
 void Journal::append(const char* kind, const Json& value) {
-  write_all(file_, Json{{kind, value}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", path_);
+  unwritten_ += Json{{kind, value}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string_view left = unwritten_;
+  error_.clear();
+  try {
+    write_all(file_, left, path_);
+  } catch (const WriteError& error) {
+    error_ = error.what();
+  }
+  unwritten_.erase(0, unwritten_.size() - left.size());
+}
+
+void Journal::header(const RunHeader& header) {
+  append("header", to_json(header));
+  if (!error_.empty()) throw WriteError(error_);
 }
 
 void check_schema_version(const Json& header, const std::filesystem::path& path) {
@@ -65,35 +79,47 @@ void check_schema_version(const Json& header, const std::filesystem::path& path)
       fmt::format("{} has schema version {}, this roofmark reads version {}", path.string(), version.dump(), kSchemaVersion));
 }
 
-Run read_journal(const std::filesystem::path& path, int& skipped) {
+int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw ReadError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-  Run run;
-  bool has_header = false;
-  skipped = 0;
+  int skipped = 0;
   std::string line;
   while (std::getline(file, line)) {
     try {
-      const Json json = JsonText(line).value();
-      if (json.contains("header") && !has_header) {
-        check_schema_version(json.at("header"), path);
-        run.header = header_from_json(json.at("header"));
-        has_header = true;
-      } else if (json.contains("record")) {
-        run.records.push_back(record_from_json(json.at("record")));
-      } else if (json.contains("comparison")) {
-        run.comparisons.push_back(comparison_from_json(json.at("comparison")));
-      } else if (json.contains("footer")) {
-        run.footer = footer_from_json(json.at("footer"));
-      } else {
-        ++skipped;
-      }
+      const JsonText text(line);
+      if (!use(text.root())) ++skipped;
     } catch (const nlohmann::json::exception&) {
       ++skipped;
     } catch (const std::invalid_argument&) {
       ++skipped;
     }
   }
+  return skipped;
+}
+
+Run read_journal(const std::filesystem::path& path, int& skipped) {
+  Run run;
+  bool has_header = false;
+  skipped = read_lines(path, [&](const JsonText::View& line) {
+    if (line.has("header") && !has_header) {
+      const Json header = line.at("header").value();
+      check_schema_version(header, path);
+      run.header = header_from_json(header);
+      has_header = true;
+    } else if (line.has("begun")) {
+      run.in_progress = line.at("begun").value();
+    } else if (line.has("record")) {
+      run.records.push_back(record_from_json(line.at("record")));
+      run.in_progress.clear();
+    } else if (line.has("comparison")) {
+      run.comparisons.push_back(comparison_from_json(line.at("comparison").value()));
+    } else if (line.has("footer")) {
+      run.footer = footer_from_json(line.at("footer").value());
+    } else {
+      return false;
+    }
+    return true;
+  });
   if (!has_header) throw ReadError(path.string() + " is not a roofmark journal: it has no header");
   return run;
 }
@@ -101,7 +127,8 @@ Run read_journal(const std::filesystem::path& path, int& skipped) {
 void write_file(const std::filesystem::path& path, const std::string& text) {
   const auto [temporary, file] = create_beside(path);
   try {
-    write_all(file, text, path);
+    std::string_view left = text;
+    write_all(file, left, path);
     if (::fsync(file) != 0) throw WriteError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
   } catch (const WriteError&) {
     ::close(file);

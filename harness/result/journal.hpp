@@ -3,11 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "harness/result/json_text.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 
@@ -30,7 +32,8 @@ inline constexpr int kSchemaVersion = 2;
 /// Throws ReadError for the header, or the whole, of a file of another schema version.
 void check_schema_version(const Json& header, const std::filesystem::path& path);
 
-/// Appends to a journal, one JSON object a line, each handed to the system before the call returns.
+/// Appends to a journal, one JSON object a line, each handed to the system before the call returns. A disk that fills up does
+/// not end a run: what could not be written is kept, and written before the next line.
 class Journal {
  public:
   /// Creates the file; one that is there already is an error.
@@ -39,17 +42,28 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  void header(const RunHeader& header) { append("header", to_json(header)); }
+  /// Throws WriteError where it cannot be written.
+  void header(const RunHeader& header);
+  /// Names the case in which a process that is killed ended.
+  void begun(const std::string& case_name) { append("begun", case_name); }
   void record(const Record& record) { append("record", to_json(record)); }
   void comparison(const Comparison& comparison) { append("comparison", to_json(comparison)); }
   void footer(const RunFooter& footer) { append("footer", to_json(footer)); }
+
+  /// Why not all lines are in the file; empty: they are.
+  const std::string& error() const { return error_; }
 
  private:
   void append(const char* kind, const Json& value);
 
   std::filesystem::path path_;
   int file_;
+  std::string unwritten_, error_;
 };
+
+/// Hands over each line that is JSON. Gives the number of those that are not, or for which `use` gives false or throws what
+/// readers of Json throw. Throws ReadError when there is no file.
+int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use);
 
 /// Every line that was finished, even when the last was cut off; `skipped` counts lines that could not be read. Throws
 /// ReadError when there is no file, no header, or another schema version.

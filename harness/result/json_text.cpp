@@ -3,7 +3,6 @@
 #include "harness/result/json_text.hpp"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -87,19 +86,89 @@ Json value_of(const dom::element& element) {
   }
 }
 
-/// Frees a value from its leaves up. Its destructor moves each value several times to do without recursion, which takes as long
-/// as all else together; here the parser has bounded the depth.
-void free_values(Json& value) {
-  if (auto* members = value.get_ptr<Json::object_t*>()) {
-    for (auto& [name, member] : *members) free_values(member);
-    members->clear();
-  } else if (auto* values = value.get_ptr<Json::array_t*>()) {
-    for (Json& one : *values) free_values(one);
-    values->clear();
+bool same(const dom::element& a, const dom::element& b, std::string_view without = {}) {
+  if (a.type() != b.type()) return false;
+  switch (a.type()) {
+    case dom::element_type::OBJECT: {
+      const dom::object first = a, second = b;
+      auto left = first.begin(), right = second.begin();
+      const auto skip = [&](auto& member, const auto& end) {
+        while (!without.empty() && member != end && member.key() == without) ++member;
+      };
+      for (;; ++left, ++right) {
+        skip(left, first.end());
+        skip(right, second.end());
+        if (left == first.end() || right == second.end()) return left == first.end() && right == second.end();
+        if (left.key() != right.key() || !same(left.value(), right.value())) return false;
+      }
+    }
+    case dom::element_type::ARRAY: {
+      const dom::array first = a, second = b;
+      auto right = second.begin();
+      for (const dom::element& value : first) {
+        if (right == second.end() || !same(value, *right)) return false;
+        ++right;
+      }
+      return right == second.end();
+    }
+    case dom::element_type::INT64:
+      return static_cast<std::int64_t>(a) == static_cast<std::int64_t>(b);
+    case dom::element_type::UINT64:
+      return static_cast<std::uint64_t>(a) == static_cast<std::uint64_t>(b);
+    case dom::element_type::DOUBLE:
+      return static_cast<double>(a) == static_cast<double>(b);
+    case dom::element_type::STRING:
+      return static_cast<std::string_view>(a) == static_cast<std::string_view>(b);
+    case dom::element_type::BOOL:
+      return static_cast<bool>(a) == static_cast<bool>(b);
+    default:
+      return true;
   }
 }
 
 }  // namespace
+
+Json JsonText::View::value() const { return value_of(element_); }
+
+Json JsonText::View::value_without(std::string_view name) const {
+  if (!element_.is_object()) throw std::invalid_argument("it is no object");
+  Json json = object_of(
+      element_, [&](std::string_view member, const dom::element& value) { return member == name ? Json() : value_of(value); });
+  json.erase(std::string(name));
+  return json;
+}
+
+std::vector<double> JsonText::View::numbers() const {
+  dom::array elements;
+  if (element_.get(elements)) throw std::invalid_argument("it is no array");
+  std::vector<double> values;
+  values.reserve(elements.size());
+  for (const dom::element& each : elements) {
+    if (bool flag = false; each.get(flag) == simdjson::SUCCESS) {
+      values.push_back(flag ? 1 : 0);
+    } else if (each.get(values.emplace_back())) {
+      throw std::invalid_argument("an array of numbers has something else");
+    }
+  }
+  return values;
+}
+
+std::size_t JsonText::View::members() const {
+  dom::object object;
+  return element_.get(object) ? 0 : object.size();
+}
+
+JsonText::View JsonText::View::at(std::string_view name) const {
+  dom::element member;
+  if (element_.at_key(name).get(member)) throw std::invalid_argument(fmt::format("it has no member '{}'", name));
+  return View(member);
+}
+
+bool JsonText::View::has(std::string_view name) const { return element_.at_key(name).error() == simdjson::SUCCESS; }
+
+bool JsonText::View::equals(const View& other, std::string_view without) const {
+  return same(element_, other.element_, without);
+}
 
 struct JsonText::Document {
   dom::parser parser;
@@ -123,16 +192,17 @@ Json JsonText::value(std::span<const std::string_view> emptied) const {
   });
 }
 
-void JsonText::for_each(std::string_view array, const std::function<void(const Json&)>& element) const {
+JsonText::View JsonText::root() const { return View(document_->root); }
+
+std::vector<JsonText::View> JsonText::elements(std::string_view array) const {
   dom::array elements;
   if (document_->root.at_key(array).get(elements)) {
     throw std::invalid_argument(fmt::format("it has no array '{}'", array));
   }
-  for (const dom::element& each : elements) {
-    Json value = value_of(each);
-    element(value);
-    free_values(value);
-  }
+  std::vector<View> views;
+  views.reserve(elements.size());
+  for (const dom::element& each : elements) views.push_back(View(each));
+  return views;
 }
 
 }  // namespace roofmark

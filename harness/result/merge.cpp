@@ -121,21 +121,26 @@ Record merged(const std::vector<MeasuredDevice>& devices, const Parts& parts) {
 
 /// Each finding once, with the devices that have it, unless all do.
 std::vector<Finding> joined(const std::vector<std::pair<std::string, std::vector<Finding>>>& by_device) {
-  using Key = std::tuple<FindingKind, std::string, std::string>;
-  std::vector<std::pair<Key, std::vector<std::string>>> found;
+  std::vector<std::pair<Finding, std::vector<std::string>>> found;
   for (const auto& [id, findings] : by_device) {
     for (const Finding& finding : findings) {
-      const Key key{finding.kind, finding.text, finding.case_name};
-      auto place = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == key; });
-      if (place == found.end()) place = found.insert(found.end(), {key, {}});
+      const auto same = [&](const auto& one) {
+        return std::tie(one.first.kind, one.first.text, one.first.case_name) ==
+               std::tie(finding.kind, finding.text, finding.case_name);
+      };
+      auto place = std::find_if(found.begin(), found.end(), same);
+      if (place == found.end()) place = found.insert(found.end(), {finding, {}});
       if (place->second.empty() || place->second.back() != id) place->second.push_back(id);
     }
   }
   std::vector<Finding> all;
-  for (const auto& [key, ids] : found) {
-    const auto& [kind, text, case_name] = key;
-    const bool everywhere = ids.size() == by_device.size();
-    all.push_back({kind, everywhere ? text : fmt::format("{}: {}", fmt::join(ids, ", "), text), case_name});
+  for (auto& [finding, ids] : found) {
+    if (ids.size() != by_device.size()) {
+      for (std::string* text : {&finding.text, &finding.brief}) {
+        if (!text->empty()) *text = fmt::format("{}: {}", fmt::join(ids, ", "), *text);
+      }
+    }
+    all.push_back(std::move(finding));
   }
   return all;
 }
@@ -145,17 +150,23 @@ RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
   if (first == devices.end()) throw std::invalid_argument("no device recorded anything");
   RunHeader header;
   header.facts = first->run.header.facts;
+  header.scope = first->run.header.scope;
   std::vector<Roofline> rooflines;
   std::vector<std::pair<std::string, std::vector<Finding>>> findings;
+  std::vector<std::vector<Circumstance>> health;
   for (const MeasuredDevice& device : devices) {
     header.ranks.push_back(device.rank);
+    // One that recorded nothing differs from no other.
+    health.push_back((recorded(device) ? device : *first).run.header.health);
     if (!recorded(device)) continue;
     rooflines.push_back(device.run.header.theoretical);
     findings.emplace_back(device.rank.device_id, device.run.header.findings);
+    header.timing_overhead_seconds = std::max(header.timing_overhead_seconds, device.run.header.timing_overhead_seconds);
     header.facts["started_utc"] = std::min<std::string>(header.facts["started_utc"], device.run.header.facts.at("started_utc"));
   }
   header.theoretical = lowest(rooflines);
   header.findings = joined(findings);
+  header.health = team_health(health);
   return header;
 }
 
@@ -163,12 +174,18 @@ RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
 std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& devices) {
   std::optional<RunFooter> footer;
   bool complete = true, interrupted = false;
+  std::optional<RunEnd> ended;
   std::string finished;
   std::vector<std::pair<std::string, std::vector<Finding>>> findings;
   std::vector<CounterChange> counters;
   for (const MeasuredDevice& device : devices) {
     const std::optional<RunFooter>& own = device.run.footer;
     complete = complete && own && own->complete;
+    if (!own || own->ended) {
+      const RunEnd end = own ? *own->ended : RunEnd{"its process ended: " + device.ended, device.run.in_progress};
+      if (!ended) ended = RunEnd{"", end.case_name};
+      ended->reason += fmt::format("{}{}: {}", ended->reason.empty() ? "" : "; ", device.rank.device_id, end.reason);
+    }
     if (!own) continue;
     interrupted = interrupted || own->interrupted;
     finished = std::max(finished, own->finished_utc);
@@ -183,6 +200,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   footer->finished_utc = finished;
   footer->complete = complete;
   footer->interrupted = interrupted;
+  footer->ended = std::move(ended);
   footer->findings = joined(findings);
   footer->counters = std::move(counters);
   // The series belongs to the device of the header.

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/result/record_json.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -24,6 +27,14 @@ void visit_percentiles(Of& summary, const Field& field) {
   field("p95", summary.p95);
   field("p99", summary.p99);
   field("cv", summary.cv);
+}
+
+/// `Of` is Block, const when it is written.
+template <class Of, class Field>
+void visit_clocks(Of& block, const Field& field) {
+  field("first_clock_hz", block.first_clock_hz);
+  field("mean_clock_hz", block.mean_clock_hz);
+  field("last_clock_hz", block.last_clock_hz);
 }
 
 /// `Of` is Sustained, const when it is written.
@@ -62,6 +73,8 @@ Json to_json(const Measurement& m) {
   json["warm_up_seconds"] = m.warm_up_seconds;
   json["stopped_by"] = name(m.stopped_by);
   json["void_samples"] = m.void_samples;
+  json["samples_checked"] = m.samples_checked;
+  json["share_checked"] = m.share_checked;
   put(json, "clock_hz", m.clock_hz);
   if (m.telemetry) json["telemetry"] = to_json(*m.telemetry);
   if (!m.ranks.empty()) {
@@ -97,15 +110,44 @@ Json to_json(const Measurement& m) {
     Json entry = {{"start", block.span.first},
                   {"end", block.span.second},
                   {"before", to_json(block.before)},
-                  {"after", to_json(block.after)}};
-    put(entry, "clock_hz", block.clock_hz);
+                  {"after", to_json(block.after)},
+                  {"lead_in_seconds", block.lead_in_seconds},
+                  {"throttled_share", block.throttled_share}};
+    put(entry, "clock_hz", block.clock_hz());
+    visit_clocks(block, put_into(entry));
     blocks.push_back(std::move(entry));
   }
   return json;
 }
 
-Measurement measurement_from_json(const Json& json) {
+int whole_number(double value) {
+  const auto whole = static_cast<int>(std::clamp(value, -1e9, 1e9));
+  if (whole != value) throw std::invalid_argument(fmt::format("{} is not a whole number", value));
+  return whole;
+}
+
+/// Samples are most of a file: they never become values of Json.
+std::vector<Sample> samples_from_json(const JsonText::View& json) {
+  constexpr const char* kColumns[] = {"start", "seconds", "host_seconds", "block", "throttled"};
+  std::vector<std::vector<double>> columns;
+  for (const char* name : kColumns) columns.push_back(json.at(name).numbers());
+  const std::size_t count = columns.front().size();
+  const auto same_size = [&](const auto& column) { return column.size() == count; };
+  if (json.members() != columns.size() || !std::all_of(columns.begin(), columns.end(), same_size)) {
+    throw std::invalid_argument("the columns of the samples differ in length, or there are others");
+  }
+  std::vector<Sample> samples;
+  samples.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    samples.push_back({columns[0][i], columns[1][i], columns[2][i], whole_number(columns[3][i]), columns[4][i] != 0});
+  }
+  return samples;
+}
+
+Measurement measurement_from_json(const JsonText::View& view) {
+  const Json json = view.value_without("samples");
   Measurement m;
+  m.samples = samples_from_json(view.at("samples"));
   m.summary.median = json.at("median").get<double>();
   m.summary.minimum = json.at("minimum").get<double>();
   m.summary.maximum = json.at("maximum").get<double>();
@@ -123,6 +165,8 @@ Measurement measurement_from_json(const Json& json) {
   m.warm_up_seconds = json.at("warm_up_seconds").get<double>();
   m.stopped_by = word_of<StopReason>(json.at("stopped_by"));
   m.void_samples = json.at("void_samples").get<int>();
+  m.samples_checked = json.at("samples_checked").get<int>();
+  m.share_checked = json.at("share_checked").get<double>();
   get(json, "clock_hz", m.clock_hz);
   if (json.contains("telemetry")) m.telemetry = telemetry_summary_from_json(json.at("telemetry"));
   for (const Json& entry : json.value("ranks", Json::array())) {
@@ -139,20 +183,14 @@ Measurement measurement_from_json(const Json& json) {
     get(entry, "settled_of_burst", times.settled_of_burst);
     m.ranks.emplace_back(times);
   }
-  const Json& samples = json.at("samples");
-  const Json &start = samples.at("start"), &seconds = samples.at("seconds"), &host_seconds = samples.at("host_seconds"),
-             &block_of = samples.at("block"), &throttled = samples.at("throttled");
-  m.samples.reserve(seconds.size());
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    m.samples.push_back({start.at(i).get<double>(), seconds.at(i).get<double>(), host_seconds.at(i).get<double>(),
-                         block_of.at(i).get<int>(), throttled.at(i).get<bool>()});
-  }
   for (const Json& block : json.at("blocks")) {
-    Block read{{block.at("start").get<double>(), block.at("end").get<double>()},
-               telemetry_from_json(block.at("before")),
-               telemetry_from_json(block.at("after")),
-               {}};
-    get(block, "clock_hz", read.clock_hz);
+    Block read;
+    read.span = {block.at("start").get<double>(), block.at("end").get<double>()};
+    read.before = telemetry_from_json(block.at("before"));
+    read.after = telemetry_from_json(block.at("after"));
+    read.lead_in_seconds = block.at("lead_in_seconds").get<double>();
+    read.throttled_share = block.at("throttled_share").get<std::map<std::string, double>>();
+    visit_clocks(read, get_from(block));
     m.blocks.push_back(std::move(read));
   }
   return m;
@@ -264,6 +302,7 @@ Json to_json(const Record& record) {
   if (record.message) json["message"] = to_json(*record.message);
   if (record.overlap) json["overlap"] = {{"role", name(record.overlap->role)}, {"series", record.overlap->series}};
   if (record.raises) json["raises"] = record.raises->id;
+  if (record.raised_by != RaisedBy::rate) json["raised_by"] = name(record.raised_by);
   json["work"] = to_json(record.work);
   json["memory_bytes"] = record.memory_bytes;
   json["notes"] = Json::object();
@@ -294,7 +333,8 @@ Json to_json(const Record& record) {
   return json;
 }
 
-Record record_from_json(const Json& json) {
+Record record_from_json(const JsonText::View& view) {
+  const Json json = view.value_without("measurement");
   Record record;
   record.family = json.at("family").get<std::string>();
   get(json, "operation", record.operation);
@@ -310,10 +350,11 @@ Record record_from_json(const Json& json) {
     record.overlap = OverlapPart{word_of<OverlapPart::Role>(overlap.at("role")), overlap.at("series")};
   }
   if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
+  if (json.contains("raised_by")) record.raised_by = word_of<RaisedBy>(json.at("raised_by"));
   record.work = work_from_json(json.at("work"));
   record.memory_bytes = json.at("memory_bytes").get<std::size_t>();
   for (const auto& [key, value] : json.at("notes").items()) record.notes.emplace_back(key, value.get<std::string>());
-  if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));
+  if (view.has("measurement")) record.measurement = measurement_from_json(view.at("measurement"));
   if (json.contains("sustained")) visit_sustained(record.sustained.emplace(), get_from(json.at("sustained")));
   if (json.contains("verification")) {
     const Json& verification = json.at("verification");

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/machine/json.hpp"
+#include "harness/machine/json_fwd.hpp"
 #include "harness/model/measurement.hpp"
+#include "harness/result/json_text.hpp"
 
 namespace roofmark {
 
@@ -11,6 +12,6 @@ namespace roofmark {
 // nlohmann's exceptions or std::invalid_argument on what does not fit.
 Json to_json(const Work& work);
 Json to_json(const Record& record);
-Record record_from_json(const Json& json);
+Record record_from_json(const JsonText::View& view);
 
 }  // namespace roofmark

@@ -40,10 +40,13 @@ std::string read_text(const fs::path& path) {
   return text;
 }
 
+constexpr std::string_view kRecords[] = {"benchmarks", "unmeasured"};
+constexpr std::string_view kPlacement = "placement";
+
 /// What was measured, without what follows from it: a later version of this program may place or phrase that differently.
 Json measured_part(const Record& record) {
   Json json = to_json(record);
-  json.erase("placement");
+  json.erase(std::string(kPlacement));
   return json;
 }
 
@@ -52,15 +55,12 @@ bool follows_from_records(const Json& finding) {
   return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id;
 }
 
-constexpr std::string_view kRecords[] = {"benchmarks", "unmeasured"};
-
-/// The run of a file. `json` is its value without the elements of kRecords; `real_times` gets the time of each record that
-/// readers of Google Benchmark's format see, in microseconds.
-Run run_of(const Json& json, const JsonText& text, std::vector<Json>& real_times) {
+/// The run of a file. `json` is its value without the elements of kRecords, which are `entries`.
+Run run_of(const Json& json, const std::vector<JsonText::View>& entries) {
   Run run;
   Json header = json, footer = json;
-  for (const char* key : {"complete", "interrupted", "finished_utc", "wall_time", "telemetry", "counters", "benchmarks",
-                          "unmeasured", "comparisons", "communication"}) {
+  for (const char* key : {"complete", "interrupted", "ended", "verdict", "finished_utc", "wall_time", "telemetry", "counters",
+                          "benchmarks", "unmeasured", "comparisons", "communication"}) {
     header.erase(key);
   }
   // Those that follow from the records are found again. Which part had the others makes no difference to a reader.
@@ -70,40 +70,99 @@ Run run_of(const Json& json, const JsonText& text, std::vector<Json>& real_times
       findings.end());
   footer["findings"] = Json::array();
   run.header = header_from_json(header);
-  for (const std::string_view key : kRecords) {
-    text.for_each(key, [&](const Json& entry) {
-      run.records.push_back(record_from_json(entry.at("roofmark")));
-      real_times.push_back(entry.value("real_time", Json()));
-    });
-  }
+  for (const JsonText::View& entry : entries) run.records.push_back(record_from_json(entry.at("roofmark")));
   for (const Json& comparison : json.at("comparisons")) run.comparisons.push_back(comparison_from_json(comparison));
   if (footer.contains("finished_utc")) run.footer = footer_from_json(footer);
   return run;
 }
 
 /// Throws where the file does not hold what its journal holds.
-void hold_against_journal(const fs::path& path, const Json& json, const Run& run, const std::vector<Json>& real_times,
-                          const Run& journal) {
+void hold_against_journal(const fs::path& path, const Json& json, const Run& run, const std::vector<JsonText::View>& entries,
+                          const fs::path& journal) {
   const auto refuse = [&](const std::string& what) {
     throw ReadError(
         fmt::format("{} and its journal differ: {}; one of them was edited, or they are not of one run", path.string(), what));
   };
-  for (const char* key : {"started_utc", "suite", "seed", "device", "host", "build", "arguments"}) {
-    if (json.at(key) != journal.header.facts.value(key, Json())) refuse(key);
+  std::vector<bool> held(entries.size());
+  std::string missing;
+  // The file has the records in the journal's order, the ok ones first.
+  const auto next = [&](bool ok) {
+    std::size_t i = 0;
+    while (i < entries.size() && (held[i] || (run.records[i].status == Status::ok) != ok)) ++i;
+    return i;
+  };
+  const auto hold = [&](const JsonText::View& record) {
+    for (const std::size_t i : {next(true), next(false)}) {
+      if (i < entries.size() && entries[i].at("roofmark").equals(record, kPlacement)) return void(held[i] = true);
+    }
+    // Versions of this program may write the same differently.
+    const Record read = record_from_json(record);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const Record& own = run.records[i];
+      if (held[i] || own.name != read.name || own.pass != read.pass || measured_part(own) != measured_part(read)) continue;
+      return void(held[i] = true);
+    }
+    missing = read.name;
+  };
+  // The file has more findings: those that follow from the records.
+  const auto hold_part = [&](const Json& part) {
+    for (const auto& [key, value] : part.items()) {
+      if (key != "ceilings" && key != "findings" && json.value(key, Json()) != value) refuse(key);
+    }
+    for (const Json& finding : part.at("findings")) {
+      const auto is_it = [&](const Json& own) {
+        return own.at("kind") == finding.at("kind") && own.at("text") == finding.at("text");
+      };
+      const Json& own = json.at("findings");
+      if (std::none_of(own.begin(), own.end(), is_it)) refuse("the finding " + finding.at("kind").get<std::string>());
+    }
+  };
+  const auto hold_ceilings = [&](const Roofline& theoretical) {
+    for (const Ceiling& own : run.header.theoretical.ceilings()) {
+      const Ceiling* recorded = theoretical.find(own.resource);
+      if (own.theoretical != (recorded ? recorded->theoretical : std::nullopt) ||
+          own.datasheet != (recorded ? recorded->datasheet : std::nullopt)) {
+        refuse("the ceiling of " + std::string(own.resource.title));
+      }
+    }
+  };
+  bool has_header = false, has_footer = false;
+  std::size_t recorded = 0;
+  const int skipped = read_lines(journal, [&](const JsonText::View& line) {
+    if (line.has("header")) {
+      const Json header = line.at("header").value();
+      check_schema_version(header, journal);
+      has_header = true;
+      hold_part(header);
+      for (const auto& [key, value] : run.header.facts.items()) {
+        if (!header.contains(key)) refuse(key);
+      }
+      hold_ceilings(roofline_from_json(header.at("ceilings")));
+    } else if (line.has("footer")) {
+      has_footer = true;
+      if (run.footer) hold_part(line.at("footer").value());
+    } else if (line.has("record")) {
+      hold(line.at("record"));
+      ++recorded;
+    } else {
+      return line.has("begun") || line.has("comparison");
+    }
+    return true;
+  });
+  if (!has_header) throw ReadError(journal.string() + " is not a roofmark journal: it has no header");
+  if (skipped > 0) throw ReadError(fmt::format("{}: {} lines cannot be read", journal.string(), skipped));
+  if (!run.footer && (has_footer || recorded != entries.size())) {
+    throw ReadError(fmt::format("{}: the run goes on or was cut off; `roofmark recover {}` completes the file", path.string(),
+                                path.parent_path().string()));
   }
-  std::multimap<std::pair<std::string, int>, const Record*> recorded;
-  for (const Record& record : journal.records) recorded.emplace(std::pair(record.name, record.pass), &record);
-  for (std::size_t i = 0; i < run.records.size(); ++i) {
+  if (run.footer && !has_footer) refuse("the end of the run");
+  if (recorded != entries.size()) refuse(fmt::format("{} results, {} in the journal", entries.size(), recorded));
+  if (!missing.empty()) refuse(missing);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
     const Record& record = run.records[i];
-    const Json measured = measured_part(record);
-    const auto [first, last] = recorded.equal_range({record.name, record.pass});
-    if (std::none_of(first, last, [&](const auto& one) { return measured_part(*one.second) == measured; })) refuse(record.name);
-    if (record.status == Status::ok && real_times[i].get<double>() != record.measurement->summary.median * 1e6) {
+    if (record.status == Status::ok && entries[i].at("real_time").value() != record.measurement->summary.median * 1e6) {
       refuse(record.name + " (real_time)");
     }
-  }
-  if (run.records.size() != journal.records.size()) {
-    refuse(fmt::format("{} results, {} in the journal", run.records.size(), journal.records.size()));
   }
 }
 
@@ -115,6 +174,14 @@ std::optional<double> seconds_since_1970(const std::string& utc) {
   return static_cast<double>(::timegm(&time));
 }
 
+/// What helps where a file is not whole.
+std::string way_back(const fs::path& path) {
+  const fs::path journal = fs::path(path).replace_extension(".jsonl");
+  return fs::exists(journal) ? fmt::format("; `roofmark recover {}` rebuilds it from its journal", path.string())
+                             : fmt::format("; `roofmark recover` could rebuild it from its journal, {}, which is not beside it",
+                                           journal.filename().string());
+}
+
 ResultFile read(const fs::path& path) {
   ResultFile file;
   file.path = path;
@@ -123,8 +190,8 @@ ResultFile read(const fs::path& path) {
   const fs::path sum = path.string() + ".sha256";
   if (fs::exists(sum)) {
     if (const std::string given = read_text(sum).substr(0, file.sha256.size()); given != file.sha256) {
-      throw ReadError(fmt::format("{} has been changed since it was written: its SHA-256 is {}, {} says {}", path.string(),
-                                  file.sha256, sum.filename().string(), given));
+      throw ReadError(fmt::format("{} has been changed since it was written: its SHA-256 is {}, {} says {}{}", path.string(),
+                                  file.sha256, sum.filename().string(), given, way_back(path)));
     }
   } else {
     file.not_held.push_back(fmt::format("no {} beside it", sum.filename().string()));
@@ -134,23 +201,21 @@ ResultFile read(const fs::path& path) {
   if (!json.is_object() || !json.contains("schema_version")) throw ReadError(path.string() + " is no result of roofmark");
   check_schema_version(json, path);
   // Of the file, which its checksum covers, and never of the journal, which has none.
-  std::vector<Json> real_times;
-  file.run = run_of(json, parsed, real_times);
+  std::vector<JsonText::View> entries;
+  for (const std::string_view key : kRecords) {
+    for (const JsonText::View& entry : parsed.elements(key)) entries.push_back(entry);
+  }
+  file.run = run_of(json, entries);
 
   fs::path journal = path;
   journal.replace_extension(".jsonl");
   if (fs::exists(journal)) {
-    int skipped = 0;
-    const Run recorded = read_journal(journal, skipped);
-    if (skipped > 0) throw ReadError(fmt::format("{}: {} lines cannot be read", journal.string(), skipped));
-    hold_against_journal(path, json, file.run, real_times, recorded);
+    hold_against_journal(path, json, file.run, entries, journal);
   } else {
     file.not_held.push_back(fmt::format("no journal {} beside it", journal.filename().string()));
   }
-  constexpr std::size_t kLongest = 1000;  // a regular expression over a longer name could exhaust the stack
   std::set<std::pair<std::string, int>> names;
   for (const Record& record : file.run.records) {
-    if (record.name.size() > kLongest) throw ReadError(path.string() + " is damaged: it has a case with an endless name");
     if (!names.emplace(record.name, record.pass).second) {
       throw ReadError(fmt::format("{} has {} twice", path.string(), record.name));
     }
@@ -182,9 +247,9 @@ ResultFile read_result(const fs::path& file_or_folder) {
   try {
     return read(path);
   } catch (const nlohmann::json::exception& error) {
-    throw ReadError(fmt::format("{} is damaged: {}", path.string(), error.what()));
+    throw ReadError(fmt::format("{} is damaged: {}{}", path.string(), error.what(), way_back(path)));
   } catch (const std::invalid_argument& error) {
-    throw ReadError(fmt::format("{} is damaged: {}", path.string(), error.what()));
+    throw ReadError(fmt::format("{} is damaged: {}{}", path.string(), error.what(), way_back(path)));
   }
 }
 
@@ -197,7 +262,7 @@ Evidence take_evidence(ResultFile& file, double now) {
   evidence.data = facts.at("data");
   for (const Json& word : facts.at("arguments")) {
     const std::string text = word;
-    if (text.rfind("--filter", 0) == 0 || text.rfind("--benchmark_filter", 0) == 0) evidence.filtered = true;
+    for (const char* flag : {"--filter", "--exclude", "--benchmark_filter"}) evidence.filtered |= text.rfind(flag, 0) == 0;
   }
   // `run --device all` measures each GPU twice: alone, and together with the others.
   evidence.together =
@@ -215,14 +280,11 @@ Evidence take_evidence(ResultFile& file, double now) {
   if (evidence.devices.empty()) {
     evidence.devices.push_back({details.value("uuid", ""), facts.at("host").at("name"), device.at("id"), device.at("name")});
   }
-  for (const DeliveredDevice& delivered : evidence.devices) {
-    if (delivered.name.size() > 1000) throw ReadError(file.path.string() + " is damaged: it has a device with an endless name");
-  }
   if (device.value("kind", "") == "cuda" && !details.contains("foreign_processes")) evidence.unseen.insert("foreign_process");
   const auto has_clock = [](const Record& record) { return record.measurement && record.measurement->clock_hz; };
   if (std::none_of(file.run.records.begin(), file.run.records.end(), has_clock)) evidence.unseen.insert("clock");
   evidence.versions["roofmark"] = facts.at("build").at("version");
-  for (const auto& [name, version] : facts.at("libraries").items()) evidence.versions[name] = version;
+  for (const auto& [name, library] : facts.at("libraries").items()) evidence.versions[name] = library.at("version");
   for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
     // In a file of several ranks they are those of rank 0 alone.
     if (details.contains(key) && evidence.devices.size() == 1) evidence.versions[name] = details.at(key);

@@ -8,9 +8,20 @@
 
 namespace roofmark {
 
+std::optional<RunEnd> Run::ended() const {
+  if (footer) return footer->ended;
+  return RunEnd{"no end is recorded: it goes on, was killed, or the machine went down", in_progress};
+}
+
+std::vector<Finding> Conclusions::all_findings() const {
+  std::vector<Finding> all = findings;
+  all.insert(all.end(), communication.findings.begin(), communication.findings.end());
+  return all;
+}
+
 Conclusions conclude(Run& run) {
   Conclusions made;
-  made.analysis = analyze(run.header.theoretical, run.records, run.comparisons);
+  made.analysis = analyze(run.header.theoretical, run.records, run.comparisons, run.header.timing_overhead_seconds);
   made.findings = run.header.findings;
   const auto add = [&](const std::vector<Finding>& more) {
     made.findings.insert(made.findings.end(), more.begin(), more.end());
@@ -27,6 +38,7 @@ Conclusions conclude(Run& run) {
   }
   add(made.analysis.findings);
   if (!run.header.ranks.empty()) made.communication = analyze_communication(run.records, run.header.ranks);
+  made.verdict = judge_run(run.header.scope, run.records, made.all_findings(), run.ended(), made.communication.slow);
   return made;
 }
 

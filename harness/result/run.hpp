@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "harness/judge/analysis.hpp"
+#include "harness/judge/health.hpp"
 #include "harness/judge/ranks/communication.hpp"
+#include "harness/judge/verdict.hpp"
 #include "harness/machine/json.hpp"
 #include "harness/measure/settings.hpp"
 #include "harness/model/counter.hpp"
+#include "harness/model/scope.hpp"
 #include "harness/team/rank_info.hpp"
 
 namespace roofmark {
@@ -22,6 +25,9 @@ struct RunHeader {
   Roofline theoretical;
   std::vector<Finding> findings;
   std::vector<RankInfo> ranks;  ///< by rank; empty without a team
+  RunScope scope = {};
+  std::vector<Circumstance> health = {};               ///< of the device's environment
+  std::optional<double> timing_overhead_seconds = {};  ///< what timing adds to a sample; of a team, the slowest rank's
 };
 
 /// What is known after the last case.
@@ -33,6 +39,7 @@ struct RunFooter {
   double total_seconds = 0;
   TelemetrySeries telemetry = {};            ///< of this process's device
   std::vector<CounterChange> counters = {};  ///< of every rank's
+  std::optional<RunEnd> ended = {};          ///< absent of a complete run
 };
 
 /// One run: what the journal holds, line by line. The rest of a result file follows from it.
@@ -41,6 +48,10 @@ struct Run {
   std::vector<Record> records;
   std::vector<Comparison> comparisons;
   std::optional<RunFooter> footer;  ///< absent while the run goes on, and of one that was cut off
+  std::string in_progress;          ///< the case that has begun and has no record yet
+
+  /// Why the run has not reached its last case; absent where it has.
+  std::optional<RunEnd> ended() const;
 };
 
 /// What follows from a run.
@@ -48,6 +59,9 @@ struct Conclusions {
   Analysis analysis;
   Communication communication;    ///< of a team
   std::vector<Finding> findings;  ///< the header's, the footer's and the analysis'; communication has its own
+  RunVerdict verdict;
+
+  std::vector<Finding> all_findings() const;
 };
 
 /// Sets the records' placements.

@@ -30,6 +30,8 @@ Json to_json(const std::vector<Finding>& findings) {
     const FindingType& type = type_of(finding.kind);
     json.push_back({{"kind", type.id}, {"severity", name(type.severity)}, {"text", finding.text}, {"advice", type.advice}});
     put(json.back(), "case", finding.case_name);
+    put(json.back(), "brief", finding.brief);
+    if (finding.size > 0) put(json.back(), "size", finding.size);
   }
   return json;
 }
@@ -37,9 +39,28 @@ Json to_json(const std::vector<Finding>& findings) {
 std::vector<Finding> findings_from_json(const Json& json) {
   std::vector<Finding> findings;
   for (const Json& finding : json) {
-    findings.push_back({finding_kind(finding.at("kind").get<std::string>()), finding.at("text"), finding.value("case", "")});
+    findings.push_back({finding_kind(finding.at("kind").get<std::string>()), finding.at("text"), finding.value("case", ""),
+                        finding.value("size", 0.0), finding.value("brief", "")});
   }
   return findings;
+}
+
+Json to_json(const RunScope& scope) {
+  return {{"suite_cases", scope.suite_cases}, {"cases", scope.cases}, {"changes", scope.changes}, {"text", scope.text}};
+}
+
+RunScope scope_from_json(const Json& json) {
+  return {json.at("suite_cases"), json.at("cases"), json.at("changes"), json.at("text")};
+}
+
+Json to_json(const RunEnd& ended) {
+  Json json = {{"reason", ended.reason}};
+  put(json, "case", ended.case_name);
+  return json;
+}
+
+Json to_json(const RunVerdict& verdict) {
+  return {{"level", name(verdict.trust)}, {"headline", verdict.headline}, {"advice", verdict.advice}};
 }
 
 /// An ok record as an entry of Google Benchmark's format; its times are microseconds per launch.
@@ -73,8 +94,30 @@ Comparison comparison_from_json(const Json& json) {
           json.at("denominator").get<std::string>()};
 }
 
+Json to_json(const std::vector<Circumstance>& health) {
+  Json json = Json::array();
+  for (const Circumstance& one : health) {
+    json.push_back({{"what", one.what}, {"state", one.state}});
+    put(json.back(), "advice", one.advice);
+    put(json.back(), "rank", one.rank);
+  }
+  return json;
+}
+
+std::vector<Circumstance> health_from_json(const Json& json) {
+  std::vector<Circumstance> health;
+  for (const Json& one : json) {
+    Circumstance& made = health.emplace_back(Circumstance{one.at("what"), one.at("state"), one.value("advice", ""), {}});
+    get(one, "rank", made.rank);
+  }
+  return health;
+}
+
 Json to_json(const RunHeader& header) {
-  Json json = header.facts;
+  Json json = {{"scope", to_json(header.scope)}};
+  json.update(header.facts);
+  json["health"] = to_json(header.health);
+  put(json, "timing_overhead_seconds", header.timing_overhead_seconds);
   json["ceilings"] = to_json(header.theoretical);
   json["findings"] = to_json(header.findings);
   if (!header.ranks.empty()) {
@@ -87,7 +130,11 @@ Json to_json(const RunHeader& header) {
 RunHeader header_from_json(const Json& json) {
   RunHeader header;
   header.facts = json;
-  for (const char* key : {"ceilings", "findings", "team"}) header.facts.erase(key);
+  for (const char* key : {"scope", "health", "timing_overhead_seconds", "ceilings", "findings", "team"})
+    header.facts.erase(key);
+  header.scope = scope_from_json(json.at("scope"));
+  header.health = health_from_json(json.at("health"));
+  get(json, "timing_overhead_seconds", header.timing_overhead_seconds);
   header.theoretical = roofline_from_json(json.at("ceilings"));
   header.findings = findings_from_json(json.at("findings"));
   for (const Json& rank : json.value("team", Json::array())) header.ranks.push_back(rank_info_from_json(rank));
@@ -111,6 +158,7 @@ Json to_json(const RunFooter& footer) {
                  {"other_seconds", std::max(0.0, footer.total_seconds - known)}}}};
   if (!footer.telemetry.readings.empty()) json["telemetry"] = to_json(footer.telemetry);
   if (!footer.counters.empty()) json["counters"] = to_json(footer.counters);
+  if (footer.ended) json["ended"] = to_json(*footer.ended);
   return json;
 }
 
@@ -126,6 +174,10 @@ RunFooter footer_from_json(const Json& json) {
                  wall.at("timing_seconds"), wall.at("writing_seconds")};
   if (json.contains("telemetry")) footer.telemetry = telemetry_series_from_json(json.at("telemetry"));
   if (json.contains("counters")) footer.counters = counters_from_json(json.at("counters"));
+  if (json.contains("ended")) {
+    const Json& ended = json.at("ended");
+    footer.ended = RunEnd{ended.at("reason"), ended.value("case", "")};
+  }
   return footer;
 }
 
@@ -134,10 +186,10 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   result["complete"] = false;
   result["interrupted"] = false;
   if (run.footer) result.update(to_json(*run.footer));
+  if (const auto ended = run.ended()) result["ended"] = to_json(*ended);
+  result["verdict"] = to_json(conclusions.verdict);
   result["ceilings"] = to_json(conclusions.analysis.roofline);
-  std::vector<Finding> findings = conclusions.findings;
-  findings.insert(findings.end(), conclusions.communication.findings.begin(), conclusions.communication.findings.end());
-  result["findings"] = to_json(findings);
+  result["findings"] = to_json(conclusions.all_findings());
   Json benchmarks = Json::array(), unmeasured = Json::array(), comparisons = Json::array();
   for (const Record& record : run.records) {
     if (record.status == Status::ok) {

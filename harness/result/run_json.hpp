@@ -4,13 +4,16 @@
 
 #include <string>
 
-#include "harness/machine/json.hpp"
+#include "harness/machine/json_fwd.hpp"
 #include "harness/result/run.hpp"
 
 namespace roofmark {
 
 Json to_json(const Comparison& comparison);
 Comparison comparison_from_json(const Json& json);
+/// As `roofmark info` and the result file have them.
+Json to_json(const std::vector<Circumstance>& health);
+std::vector<Circumstance> health_from_json(const Json& json);
 Json to_json(const RunHeader& header);
 RunHeader header_from_json(const Json& json);
 Json to_json(const RunFooter& footer);

@@ -84,8 +84,8 @@ Json to_json(const Communication& communication) {
   }
   Json& scaling = json["scaling"] = Json::array();
   for (const ScalingRow& row : communication.scaling) {
-    Json entry = {
-        {"series", row.series}, {"ranks", row.ranks}, {"bytes", row.bytes}, {"seconds", row.seconds}, {"busbw", row.busbw}};
+    Json entry = {{"series", row.series}, {"ranks", row.ranks}, {"bytes", row.bytes}, {"seconds", row.seconds}};
+    put(entry, "busbw", row.busbw);
     put(entry, "strong_efficiency", row.strong_efficiency);
     put(entry, "weak_efficiency", row.weak_efficiency);
     scaling.push_back(std::move(entry));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/judge/ranks/communication.hpp"
-#include "harness/machine/json.hpp"
+#include "harness/machine/json_fwd.hpp"
 #include "harness/team/rank_info.hpp"
 
 namespace roofmark {

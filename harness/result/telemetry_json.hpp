@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/machine/json.hpp"
+#include "harness/machine/json_fwd.hpp"
 #include "harness/model/counter.hpp"
 #include "harness/model/telemetry_summary.hpp"
 

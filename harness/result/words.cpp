@@ -25,6 +25,8 @@ constexpr auto kWords<Distribution> = std::to_array<std::string_view>({"normal",
 template <>
 constexpr auto kWords<StopReason> = std::to_array<std::string_view>({"interval", "budget"});
 template <>
+constexpr auto kWords<RaisedBy> = std::to_array<std::string_view>({"rate", "slope"});
+template <>
 constexpr auto kWords<Pattern> = std::to_array<std::string_view>({"collective", "neighbours", "pairs"});
 template <>
 constexpr auto kWords<OverlapPart::Role> = std::to_array<std::string_view>({"work", "communication", "together"});
@@ -43,6 +45,7 @@ std::string_view name(Issue issue) { return word(issue); }
 std::string_view name(Cache cache) { return word(cache); }
 std::string_view name(Distribution distribution) { return word(distribution); }
 std::string_view name(StopReason reason) { return word(reason); }
+std::string_view name(RaisedBy way) { return word(way); }
 std::string_view name(Pattern pattern) { return word(pattern); }
 std::string_view name(OverlapPart::Role role) { return word(role); }
 std::string_view name(Verification::Status status) { return word(status); }
@@ -58,6 +61,7 @@ template Status parse(std::string_view);
 template Issue parse(std::string_view);
 template Cache parse(std::string_view);
 template StopReason parse(std::string_view);
+template RaisedBy parse(std::string_view);
 template Pattern parse(std::string_view);
 template OverlapPart::Role parse(std::string_view);
 template Verification::Status parse(std::string_view);

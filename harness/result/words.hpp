@@ -14,6 +14,7 @@ std::string_view name(Issue issue);
 std::string_view name(Cache cache);
 std::string_view name(Distribution distribution);
 std::string_view name(StopReason reason);
+std::string_view name(RaisedBy way);
 std::string_view name(Pattern pattern);
 std::string_view name(OverlapPart::Role role);
 std::string_view name(Verification::Status status);

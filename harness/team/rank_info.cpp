@@ -13,6 +13,7 @@
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 namespace {
@@ -26,9 +27,7 @@ std::string variable(const char* name) {
 
 std::string describe(const RankInfo& member) { return fmt::format("rank {} ({})", member.rank, member.host); }
 
-std::string rate(const Nic& nic) {
-  return nic.bytes_per_second ? fmt::format("{:.3g} Gb/s", *nic.bytes_per_second * 8 / 1e9) : "unknown rate";
-}
+std::string rate(const Nic& nic) { return nic.bytes_per_second ? format_link_rate(*nic.bytes_per_second) : "unknown rate"; }
 
 template <class T>
 std::optional<T> optional(const Json& json, const char* key) {
@@ -65,7 +64,7 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
     member.numa_node = numa_node_of(member.cores, root);
     return member;
   }
-  const Json& details = device.details;
+  const Json& details = *device.details;
   member.uuid = details.value("uuid", "");
   member.pci_bus_id = details.value("pci_bus_id", "");
   member.numa_node = optional<int>(details, "numa_node");

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/machine/json.hpp"
-
 namespace roofmark {
 
 /// Thrown out of the loop after a signal to any rank: the case in progress is not run.
@@ -55,16 +53,9 @@ class Team {
   virtual std::string describe(int rank) const = 0;
 
   /// Each rank's value, by rank. T is whatever nlohmann's JSON converts: numbers, text, containers, std::optional, and structs
-  /// with NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE. Numbers arrive bit for bit.
+  /// with NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE. Numbers arrive bit for bit. Defined in harness/team/gather.hpp.
   template <class T>
-  std::vector<T> gather(const T& value) {
-    std::string bytes;
-    nlohmann::json::to_cbor(nlohmann::json(value), bytes);
-    std::vector<T> values;
-    for (const std::string& received : gather_bytes(bytes))
-      values.push_back(nlohmann::json::from_cbor(received).template get<T>());
-    return values;
-  }
+  std::vector<T> gather(const T& value);
   /// The minimum of the ranks' values.
   double min(double value) { return -max({-value}).front(); }
 

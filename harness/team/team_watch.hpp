@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,10 @@ class TeamWatch final : public Watch {
     double timeout_seconds = 120;
     double answer_seconds = 2;  ///< a rank that has not answered by then is silent: stopped, or its host is gone
     std::function<std::string(int rank)> describe;  ///< "rank 2 (node7)"; called from any thread
+    /// On stderr; called from any thread.
+    std::function<void(const std::string&)> say = [](const std::string& line) { std::fputs((line + '\n').c_str(), stderr); };
+    /// On a peer, when rank 0 is lost: what can still be done; may be empty. From the channel's thread.
+    std::function<std::string()> way_back = [] { return std::string(); };
     /// On rank 0, from the channel's thread, once if the team stands still: completes the files.
     std::function<void(const Standstill&)> on_standstill;
     /// On every rank, from the channel's thread, after on_standstill: leaves the process.

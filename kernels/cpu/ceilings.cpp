@@ -46,6 +46,25 @@ void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::s
   }
 }
 
+void cache_write(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream) {
+  const std::size_t part = bytes / static_cast<std::size_t>(target.processors), words = part / sizeof(std::uint64_t);
+#pragma omp parallel for num_threads(target.processors)
+  for (int core = 0; core < target.processors; ++core) {
+    const std::size_t first = static_cast<std::size_t>(core) * words;
+    vector_loops().front().write_words(to + first, part, repeats, first);
+  }
+}
+
+void cache_copy(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget target,
+                Stream) {
+  const std::size_t part = bytes / 2 / static_cast<std::size_t>(target.processors), words = part / sizeof(std::uint64_t);
+#pragma omp parallel for num_threads(target.processors)
+  for (int core = 0; core < target.processors; ++core) {
+    const std::size_t first = static_cast<std::size_t>(core) * words;
+    vector_loops().front().copy_words(to + first, from + first, part, repeats);
+  }
+}
+
 }  // namespace
 
 // A core has no unit of its own for exp, no tensor instructions that are measured here, no shared memory and no launches.
@@ -57,6 +76,8 @@ const CeilingKernels ceilings = {.fma_layout = fma_layout,
                                  .tensor = nullptr,
                                  .cache_read_sinks = cache_read_sinks,
                                  .cache_read = cache_read,
+                                 .cache_write = cache_write,
+                                 .cache_copy = cache_copy,
                                  .shared_read_bytes = nullptr,
                                  .shared_read_sinks = nullptr,
                                  .shared_read = nullptr,

@@ -31,6 +31,10 @@ struct VectorLoops {
   TypedLoops<float> fp32;
   /// The sum of `bytes` / 8 words (a multiple of 512 bytes, 64-byte aligned), read `repeats` times, modulo 2^64.
   std::uint64_t (*sum_words)(const void* data, std::size_t bytes, std::size_t repeats);
+  /// Pass p of `repeats`, counted from 0, stores first + w + p to each 8-byte word w of `to`, or from[w] + p. `bytes` (of one
+  /// array) and alignments as for sum_words.
+  void (*write_words)(void* to, std::size_t bytes, std::size_t repeats, std::uint64_t first);
+  void (*copy_words)(void* to, const void* from, std::size_t bytes, std::size_t repeats);
 };
 
 /// The implementations that this CPU can run, the fastest first.

@@ -19,8 +19,19 @@ void tensor(TensorProbe probe, void* sink, const void* a, const void* b, std::si
 
 }  // namespace
 
-const CeilingKernels ceilings = {
-    fma_layout,        fma,         exp2_layout, exp2, tensor_layout, tensor, cache_read_sinks, cache_read, shared_read_bytes,
-    shared_read_sinks, shared_read, empty};
+const CeilingKernels ceilings = {.fma_layout = fma_layout,
+                                 .fma = fma,
+                                 .exp2_layout = exp2_layout,
+                                 .exp2 = exp2,
+                                 .tensor_layout = tensor_layout,
+                                 .tensor = tensor,
+                                 .cache_read_sinks = cache_read_sinks,
+                                 .cache_read = cache_read,
+                                 .cache_write = cache_write,
+                                 .cache_copy = cache_copy,
+                                 .shared_read_bytes = shared_read_bytes,
+                                 .shared_read_sinks = shared_read_sinks,
+                                 .shared_read = shared_read,
+                                 .empty = empty};
 
 }  // namespace roofmark::cuda

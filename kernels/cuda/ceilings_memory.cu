@@ -21,6 +21,12 @@ constexpr int kTileThreads = 256;
 constexpr int kTileLoads = 4;
 constexpr int kTileChunks = kTileThreads * kTileLoads;
 constexpr int kTeams = kCacheThreads / kTileThreads;
+static_assert(kTileChunks * sizeof(Chunk) == kCacheGranule);
+
+// The copies too have up to 64 KiB in flight per SM.
+constexpr int kCopyThreads = 512;
+constexpr int kCopyLoads = 8;
+static_assert(kCacheThreads * sizeof(Chunk) == kCacheGranule && kCopyThreads * sizeof(Chunk) == kCacheGranule / 2);
 
 __global__ void __launch_bounds__(kSharedThreads) shared_read_kernel(std::uint64_t* sink, const Chunk* data, unsigned repeats) {
   __shared__ Chunk set[kSharedThreads * kSharedLoads];
@@ -70,6 +76,37 @@ __global__ void __launch_bounds__(kCacheThreads)
   sink[blockIdx.x * kCacheThreads + threadIdx.x] = sums[0] + sums[1];
 }
 
+/// A thread stores to the same places in every pass, one per granule: the last store to a word is that of the last pass.
+__global__ void __launch_bounds__(kCacheThreads) cache_write_kernel(Chunk* to, unsigned granules, unsigned repeats) {
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * granules * kCacheThreads + threadIdx.x;
+  for (unsigned pass = 0; pass < repeats; ++pass) {
+#pragma unroll 4
+    for (unsigned granule = 0; granule < granules; ++granule) {
+      const std::size_t at = first + granule * kCacheThreads;
+      st_global_cg(to + at, {2 * at + pass, 2 * at + 1 + pass});
+    }
+  }
+}
+
+/// The same with a load before each store; rows are half granules.
+__global__ void __launch_bounds__(kCopyThreads)
+    cache_copy_kernel(Chunk* to, const Chunk* from, unsigned rows, unsigned repeats) {
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * rows * kCopyThreads + threadIdx.x;
+  for (unsigned pass = 0; pass < repeats; ++pass) {
+    for (unsigned row = 0; row < rows; row += kCopyLoads) {
+      Chunk chunks[kCopyLoads];
+#pragma unroll
+      for (unsigned i = 0; i < kCopyLoads; ++i) {
+        if (row + i < rows) chunks[i] = ld_global_cg(from + first + (row + i) * kCopyThreads);
+      }
+#pragma unroll
+      for (unsigned i = 0; i < kCopyLoads; ++i) {
+        if (row + i < rows) st_global_cg(to + first + (row + i) * kCopyThreads, {chunks[i].x + pass, chunks[i].y + pass});
+      }
+    }
+  }
+}
+
 __global__ void empty_kernel() {}
 
 }  // namespace
@@ -80,6 +117,20 @@ void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::s
                 Stream stream) {
   const unsigned tiles = bytes / target.processors / (kTileChunks * sizeof(Chunk));
   cache_read_kernel<<<target.processors, kCacheThreads, 0, stream>>>(sink, static_cast<const Chunk*>(data), tiles, repeats);
+  check(cudaGetLastError());
+}
+
+void cache_write(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream) {
+  const unsigned granules = bytes / target.processors / kCacheGranule;
+  cache_write_kernel<<<target.processors, kCacheThreads, 0, stream>>>(reinterpret_cast<Chunk*>(to), granules, repeats);
+  check(cudaGetLastError());
+}
+
+void cache_copy(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget target,
+                Stream stream) {
+  const unsigned rows = bytes / target.processors / kCacheGranule;
+  cache_copy_kernel<<<target.processors, kCopyThreads, 0, stream>>>(reinterpret_cast<Chunk*>(to),
+                                                                    reinterpret_cast<const Chunk*>(from), rows, repeats);
   check(cudaGetLastError());
 }
 

@@ -68,10 +68,38 @@ inline Operation make_operation(cublasComputeType_t compute, cudaDataType_t scal
   return operation;
 }
 
+/// What a library's known errors depend on.
+struct Facts {
+  int compute_capability;  ///< 120 for 12.0
+  std::size_t version;     ///< of cuBLASLt: 130601 for 13.6.1
+};
+/// Of the current device.
+inline Facts facts() { return {device_limits().compute_capability, cublasLtGetVersion()}; }
+
+inline std::string version_text(std::size_t version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+}
+
+/// Why the library cannot be trusted with matrices of `span` elements, from the first to the last, that begin `stride` elements
+/// apart; empty where it can. On compute capability 12.0 and 12.1 it reads past the end of operands that a batch shares (stride
+/// 0): a known issue of CUDA's release notes from 13.0 Update 2 to 13.3 Update 1, which has cuBLAS 13.6.0 (6040940, 5996751).
+/// Heads that are interleaved, whose stride is less than their span, have been seen to do the same (local-inference-lab/vllm
+/// pull request 710).
+inline std::string distrusted_batch(const Facts& facts, std::int64_t span, std::int64_t stride) {
+  constexpr std::size_t kMended = 130601;
+  if (facts.compute_capability / 10 != 12 || facts.version >= kMended || stride >= span) return {};
+  return "cuBLASLt " + version_text(facts.version) + " reads past the end of shared or interleaved operands of a batch on " +
+         "compute capability 12.x: take " + version_text(kMended) + " or newer";
+}
+
 /// A matrix as stored, with columns `pitch` elements apart; or a batch of `count` matrices, `stride` elements apart (0: all are
-/// the same matrix).
+/// the same matrix). Throws Unsupported for a batch that the library gets wrong.
 inline Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns, std::int64_t pitch, int count = 1,
-                          std::int64_t stride = 0) {
+                          std::int64_t stride = 0, const Facts& facts = cublaslt::facts()) {
+  if (count > 1) {
+    const std::string why = distrusted_batch(facts, (columns - 1) * pitch + rows, stride);
+    if (!why.empty()) throw Unsupported(why);
+  }
   cublasLtMatrixLayout_t made = nullptr;
   check(cublasLtMatrixLayoutCreate(&made, storage(type), static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
                                    pitch));

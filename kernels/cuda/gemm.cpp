@@ -125,10 +125,7 @@ class CublasLtPlan final : public GemmPlan {
   std::vector<int> output_roundings_;
 };
 
-std::string version() {
-  const std::size_t v = cublasLtGetVersion();
-  return "cuBLASLt " + std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
-}
+std::string version() { return "cuBLASLt " + cublaslt::version_text(cublasLtGetVersion()); }
 
 std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most) { return std::make_unique<CublasLtPlan>(problem, most); }
 

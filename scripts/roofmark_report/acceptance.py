@@ -11,12 +11,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import plotly.offline
-
-from . import delivery, evidence, roofline_plot, telemetry, units
+from . import delivery, evidence, library, roofline_plot, telemetry, units
 from . import verdict as verdicts
 from .program import BAD_INPUT, Parser, Problem, roofmark_program
-from .report import script_safe, template, write
+from .report import template, write
 
 DRAWN = 8  # devices with a roofline and a plot of telemetry of their own
 PASSING = 12  # passing rows of a rule that are shown, those nearest to the limit
@@ -205,8 +203,7 @@ def page(verdict, digest, name, results, title=None, every=False):
         software=delivery.software(files), conditions=delivery.conditions(files), findings=delivery.findings(files),
         unmeasured=delivery.unmeasured(files), not_looked_for=delivery.not_looked_for(files), rooflines=rooflines, courses=courses,
         energy=telemetry.energy_table(files, timed), sustained=telemetry.sustained_table(files), listed=telemetry.LISTED,
-        counters=telemetry.counters_table(files), figures=script_safe(figures), css_string=css_string,
-        plotly=plotly.offline.get_plotlyjs() if figures else "")
+        counters=telemetry.counters_table(files), figures=library.elements(figures, "plain"), css_string=css_string)
 
 
 def main(arguments):

@@ -56,7 +56,7 @@ def members(result):
         ports = {}
         for n in near:
             ports.setdefault((n["kind"], n.get("bytes_per_second")), []).append(n["name"])
-        nics = "; ".join(f"{', '.join(names)} ({kind}{', ' + units.rate(rate, 'B') if rate else ''})" for (kind, rate), names in ports.items())
+        nics = "; ".join(f"{', '.join(names)} ({kind}{', ' + units.link_rate(rate) if rate else ''})" for (kind, rate), names in ports.items())
         cores = m.get("cores", [])
         rows.append([
             (str(m["rank"]), m["rank"], "\n".join(f"{name}: {version}" for name, version in m["versions"].items())), m["host"],
@@ -181,7 +181,7 @@ def matrices(result):
     sizes = sorted({p["bytes"] for p in result["communication"]["pairs"]})
     if not sizes:
         return []
-    made = [matrix(result, sizes[0], f"one way, {units.size(sizes[0])}: time, µs", lambda p: p["seconds"],
+    made = [matrix(result, sizes[0], f"one way, {units.size(sizes[0])}: time, us", lambda p: p["seconds"],
                    lambda v: (units.digits(v * 1e6), units.seconds(v)), False)]
     if sizes[-1] > max(sizes[0], 0):
         made.append(matrix(result, sizes[-1], f"one way, {units.size(sizes[-1])}: bandwidth, GB/s", lambda p: p["bytes"] / p["seconds"],
@@ -215,7 +215,7 @@ def scaling(result):
             traces.append({
                 "type": "scatter", "mode": "lines+markers", "name": plots.text(f"{name}, {word}"), "x": [r["ranks"] for r in points],
                 "y": [100 * r[key] for r in points], "line": {"color": plots.COLOURS[i % len(plots.COLOURS)], "dash": dash, "width": 1.8},
-                "text": [f"{plots.text(name)}<br>{r['ranks']} ranks, {units.size(r['bytes'])}: busbw {units.rate(r['busbw'], 'B')}<br>"
+                "text": [f"{plots.text(name)}<br>{r['ranks']} ranks, {units.size(r['bytes'])}: busbw {units.rate(r.get('busbw'), 'B')}<br>"
                          f"{word} efficiency {units.share(r[key])}" for r in points], "hovertemplate": "%{text}<extra></extra>"})
     if not traces:
         return None
@@ -242,7 +242,8 @@ def overlaps(result):
         traces.append({"type": "bar", "orientation": "h", "name": name, "x": xs, "y": ys, "marker": {"color": colour},
                        "text": [units.seconds(x) for x in xs], "textposition": "inside", "insidetextanchor": "middle",
                        "hovertemplate": name + ": %{text}<extra></extra>"})
-    x = plots.axis("time, s", type="linear", dtick=None, rangemode="tozero")
+    x = plots.time_axis("time", [o[key] for o in found for key in ("work_seconds", "communication_seconds", "together_seconds")] + [
+        o["work_seconds"] + o["communication_seconds"] for o in found], type="linear", dtick=None, rangemode="tozero")
     y = plots.axis("", type="multicategory", autorange="reversed", tickformat="", ticks="", dtick=None, tickfont={"size": 11})
     return {"data": traces, "layout": plots.layout(x, y, 130 + 80 * len(found), barmode="stack", showlegend=True, bargap=0.25,
                                                    margin={"l": 84, "r": 24, "t": 40, "b": 56},
@@ -267,8 +268,9 @@ def place_cells(entry):
         return [("-", "", more), "-", "-", wrong_elements(record)]
     seconds, alg, bus = bandwidth(record)
     us = seconds * 1e6
-    return [(f"{us:.{2 if us < 100 else 1 if us < 10000 else 0}f}", seconds, more), (f"{alg / 1e9:.2f}", alg, ""),
-            (f"{bus / 1e9:.2f}", bus, ""), wrong_elements(record)]
+    # One rank has no link.
+    rates = [("", "", "")] * 2 if record["message"]["ranks"] == 1 else [(f"{rate / 1e9:.2f}", rate, "") for rate in (alg, bus)]
+    return [(f"{us:.{2 if us < 100 else 1 if us < 10000 else 0}f}", seconds, more), *rates, wrong_elements(record)]
 
 
 def on_the_wire(record):
@@ -294,13 +296,13 @@ def collectives(result):
         lines.setdefault(call, {})["in" if record["message"].get("place") == "in" else "out"] = entry
     columns = [
         ("size, B", "As nccl-tests defines it", True), ("count", "Elements per call, as nccl-tests counts them", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
-        ("variant", "", False), ("time, µs", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
-        ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, µs", "", True),
+        ("variant", "", False), ("time, us", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
+        ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, us", "", True),
         ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
         ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; of the out-of-place case where there is one", True),
         ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof by the bytes that remain where the network reduces", True),
-        ("× ring", "Predicted ring time / measured time: above 1 is faster than a ring", True), ("p95, µs", "Over the samples of the slowest rank", True),
-        ("p99, µs", "", True)]
+        ("of ring", "Predicted ring time / measured time: above 100 % is faster than a ring", True), ("p95, us", "Over the samples of the slowest rank", True),
+        ("p99, us", "", True)]
     made = []
     for title, lines in tables.items():
         rows = []
@@ -324,7 +326,7 @@ def collectives(result):
                 str(message.get("root", -1)), str(message["ranks"]), variant(record), *place_cells(places.get("out")),
                 *place_cells(places.get("in")), placement.get("bound_by", ""), share(placement.get("of_empirical")),
                 share(placement.get("of_theoretical")), share(on_the_wire(record) if placement else None),
-                ("" if ring is None else f"{ring:.2f}", "" if ring is None else ring, ""),
+                share(ring),
                 *(f"{measured[key] / message.get('trips', 1) * 1e6:.1f}" if key in measured else "" for key in ("p95", "p99"))])
         made.append((title, columns, rows))
     return made
@@ -349,7 +351,7 @@ def scaling_rows(result):
                ("Strong", "busbw relative to the smallest team of at least 2 ranks, at the same size", True),
                ("Weak", "The same, at the same size per rank", True)]
     return columns, [[r["series"], (units.size(r["bytes"]), r["bytes"], ""), str(r["ranks"]), (units.seconds(r["seconds"]), r["seconds"], ""),
-                      (units.rate(r["busbw"], "B"), r["busbw"], ""), share(r.get("strong_efficiency")), share(r.get("weak_efficiency"))]
+                      (units.rate(r.get("busbw"), "B"), r.get("busbw", ""), ""), share(r.get("strong_efficiency")), share(r.get("weak_efficiency"))]
                      for r in result["communication"]["scaling"]]
 
 

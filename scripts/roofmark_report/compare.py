@@ -14,12 +14,14 @@ import numpy as np
 
 from . import significance, units
 from .program import BAD_INPUT, Parser, Problem, printable
-from .result import key_of, load, without_merged
+from .result import files_of, key_of, load
 
 SLOWER_FOUND = 1
 WIDTH = 120
 SEPARATOR = "\0"  # no argument can contain it
 ORDER = ("SLOWER", "FASTER", "UNCLEAR", "SAME")
+WORDS = {"SLOWER": "SLOWER", "FASTER": "FASTER", "UNCLEAR": "undecided", "SAME": "the same"}  # of the terminal
+LISTED = 8  # cases of one side alone
 LARGEST = 200  # of an interval's end, as a logarithm
 MARGIN = 0.01
 MARGIN_OF_FEW_RUNS = 0.10
@@ -58,7 +60,7 @@ class Case:
         self.clocks = [units_of(side, "clock_hz", self.by_run) for side in sides]
 
     def testable(self):
-        return all(value > 0 for side in self.seconds for value in side) and sum(map(len, self.seconds)) > 2
+        return all(value > 0 for side in self.seconds for value in side) and min(map(len, self.seconds)) > 1
 
     def clocked(self):
         return (self.testable() and all(follows_clock(side) for side in self.sides)
@@ -162,8 +164,9 @@ def compare(a, b, margin=MARGIN):
         rows[i] |= {"clock_hz": [statistics.median(side) for side in cases[i].clocks], "per_clock": found}
         rows[i]["cause"] = cause(rows[i], margin)
     rows.sort(key=lambda row: (ORDER.index(row["verdict"]), -abs(math.log(row["ratio"]))))
-    return {"runs": [len(a), len(b)], "margin": margin, "tested": len(tested), "cases": rows, "only_a": alone[0], "only_b": alone[1],
-            "different_ranks": elsewhere, "different_status": sorted(changed), "different_settings": differences_of_setting(a, b)}
+    settings = differences_of_setting(a, b)
+    return {"headline": headline(rows, settings, len(changed)), "runs": [len(a), len(b)], "margin": margin, "tested": len(tested), "cases": rows, "only_a": alone[0], "only_b": alone[1],
+            "different_ranks": elsewhere, "different_status": sorted(changed), "different_settings": settings}
 
 
 def differences_of_setting(a, b):
@@ -175,9 +178,11 @@ def differences_of_setting(a, b):
         "ranks": lambda r: str(len(r.get("team", [])) or 1), "device": lambda r: r["device"]["name"], "UUID": lambda r: detail(r, "uuid"),
         "driver": lambda r: detail(r, "driver_version"), "power limit": lambda r: detail(r, "power_limit_watts"),
         "host": lambda r: r["host"]["name"], "suite": lambda r: r.get("suite", "unknown"), "data": lambda r: r["data"],
-        "seed": lambda r: str(r["seed"]), "roofmark": lambda r: f"{r['build']['version']} {r['build']['commit'][:12]}"}
+        "seed": lambda r: str(r["seed"]), "scope": lambda r: ", ".join(r["scope"]["changes"]) or "the whole suite",
+        "completeness": lambda r: ("complete" if r["complete"] else "incomplete") + (", interrupted" if r["interrupted"] else ""),
+        "verdict": lambda r: r["verdict"]["level"], "roofmark": lambda r: f"{r['build']['version']} {r['build']['commit'][:12]}"}
     libraries = sorted({name for run in a + b for name in run.get("libraries", {})})
-    said |= {name: lambda r, name=name: r.get("libraries", {}).get(name, "absent") for name in libraries}
+    said |= {name: lambda r, name=name: r.get("libraries", {}).get(name, {"version": "absent"})["version"] for name in libraries}
 
     def values(runs, of):
         found = sorted({of(run) for run in runs})
@@ -185,6 +190,33 @@ def differences_of_setting(a, b):
 
     return [f"{printable(what)}: {values(a, of)} in A, {values(b, of)} in B" for what, of in said.items()
             if {of(run) for run in a} != {of(run) for run in b}]
+
+
+def headline(rows, settings, changed):
+    """B against A in one line."""
+    counted = Counter(row["verdict"] for row in rows)
+    differ = sum(row["bits"] == "differ" for row in rows)
+    parts = [", ".join(f"{counted[verdict]} {WORDS[verdict].lower()}" for verdict in ("FASTER", "SLOWER", "UNCLEAR", "SAME"))]
+    parts += [f"different {', '.join(text.partition(':')[0] for text in settings)}"] if settings else []
+    parts += [f"bits differ in {units.plural(differ, 'case')}"] if differ else []
+    parts += [f"{units.plural(changed, 'case')} with another status"] if changed else []
+    return "B: " + "; ".join(parts)
+
+
+def kind_of(run):
+    """What cases of one name have to share before their times may be compared."""
+    device = "the CPU" if run["device"]["kind"] == "cpu" else "a GPU"
+    return f"{'collectives' if 'collectives' in run['arguments'][1:2] else 'a run'} on {device}"
+
+
+def refuse_what_differs(a, b):
+    """Results of different kinds have nothing to compare, whatever their cases are called."""
+    kinds = [sorted({kind_of(run) for run in side}) for side in (a, b)]
+    if len({*kinds[0], *kinds[1]}) > 1:
+        raise Problem(BAD_INPUT, f"results of different kinds: {' and '.join(kinds[0])} in A, {' and '.join(kinds[1])} in B")
+    if not by_case(a).keys() & by_case(b).keys():
+        suites = [", ".join(sorted({run["suite"] for run in side})) for side in (a, b)]
+        raise Problem(BAD_INPUT, f"A and B have no case in common (suites: {suites[0]} in A, {suites[1]} in B)")
 
 
 def basis(found):
@@ -198,6 +230,8 @@ def basis(found):
     elif "student" in tests:
         lines.append("Student's t decides, which assumes that medians of runs scatter normally: Mann-Whitney takes "
                      f"{significance.least_runs(cases)} runs per side.")
+    if min(found["runs"]) == 1 < max(found["runs"]):
+        lines.append("Cases of one run against several have no interval, and so no verdict: that takes two runs per side.")
     if beyond > found["margin"]:
         lines.append(f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER: a smaller one takes {significance.FEWEST_RUNS} runs "
                      "per side.")
@@ -206,10 +240,8 @@ def basis(found):
 
 def summary(found):
     rows = found["cases"]
-    counted = Counter(row["verdict"] for row in rows)
     causes = Counter((row["verdict"], row.get("cause")) for row in rows)
-    lines = [f"{len(rows)} cases measured in both, {len(found['only_a'])} listed in A alone, {len(found['only_b'])} in B alone",
-             ", ".join(f"{counted[verdict]} {verdict}" for verdict in ORDER)]
+    lines = [f"{len(rows)} cases measured in both, {len(found['only_a'])} listed in A alone, {len(found['only_b'])} in B alone"]
     for verdict, clock in (("SLOWER", "lower"), ("FASTER", "higher")):
         if number := causes[verdict, "clock"]:
             lines.append(f"{number} {verdict} because the clock was {clock}")
@@ -219,7 +251,7 @@ def summary(found):
         lines.append(f"{hidden} SLOWER per clock, but not in time")
     needed = [row["runs_needed"] for row in rows if row["verdict"] == "UNCLEAR" and "runs_needed" in row]
     if needed:
-        lines.append(f"UNCLEAR cases need {min(needed)} to {max(needed)} runs per side for a difference of 2 % (95 % power)")
+        lines.append(f"undecided cases need {min(needed)} to {max(needed)} runs per side for a difference of 2 % (95 % power)")
     if found["different_ranks"]:
         lines.append(f"{len(found['different_ranks'])} cases have different ranks in B: not compared")
     if rows:
@@ -230,7 +262,10 @@ def summary(found):
     lines.append(f"fingerprints with equal keys: {bits['equal']} equal, {bits['differ']} different"
                  + (": the same computation gave different bits, which points at silent data corruption" if bits["differ"] else ""))
     lines += [f"different verdict: {text}" for text in found["different_status"]]
-    return lines + [f"only in {side}: {name}" for side, key in (("A", "only_a"), ("B", "only_b")) for name in found[key]]
+    for side, names in (("A", found["only_a"]), ("B", found["only_b"])):
+        lines += [f"only in {side}: {name}" for name in names[:LISTED]]
+        lines += [f"only in {side}: {len(names) - LISTED} more, which --json lists"] if len(names) > LISTED else []
+    return lines
 
 
 def table(rows):
@@ -241,8 +276,8 @@ def table(rows):
     def cells(row):
         interval = row.get("interval")
         per_clock = row.get("per_clock")
-        return [row["verdict"], units.digits(row["ratio"], 4),
-                "" if not interval else "over 1000 times wide" if interval[1] > 1000 * interval[0] else
+        return [WORDS[row["verdict"]], units.digits(row["ratio"], 4),
+                "no interval" if not interval else "over 1000 times wide" if interval[1] > 1000 * interval[0] else
                 f"{units.digits(interval[0], 4)} to {units.digits(interval[1], 4)}",
                 probability(row.get("p_mann_whitney")), probability(row.get("p_holm")), *map(units.seconds, row["seconds"]),
                 units.digits(per_clock["ratio"], 4) if per_clock else "", row.get("cause", ""), row["bits"]]
@@ -263,20 +298,8 @@ def table(rows):
     return "\n".join(lines)
 
 
-def files_of(path):
-    """The path itself, or the files result.json below a folder. A folder that holds one is that run."""
-    folder = Path(path)
-    if not folder.is_dir():
-        return [folder]
-    own = folder / "result.json"
-    found = [own] if own.is_file() else without_merged(sorted(folder.rglob("result.json")))
-    if not found:
-        raise Problem(BAD_INPUT, f"{path}: no result.json in this folder")
-    return found
-
-
 def load_side(paths):
-    """The results of a side. A run that stands there twice would count as two."""
+    """The results of a side, and the path of each digest. A run that stands there twice would count as two."""
     seen, results = {}, []
     for path in (file for path in paths for file in files_of(path)):
         result, digest = load(path)
@@ -284,12 +307,20 @@ def load_side(paths):
             raise Problem(BAD_INPUT, f"{path}: the same run as {seen[digest]}")
         seen[digest] = path
         results.append(result)
-    return results
+    return results, seen
 
 
-def margin_argument(text):
+def load_sides(a, b):
+    """The results of both sides."""
+    (results, seen), (others, seen_too) = load_side(a), load_side(b)
+    for digest in seen.keys() & seen_too.keys():
+        raise Problem(BAD_INPUT, f"the same run on both sides: {seen[digest]} in A, {seen_too[digest]} in B")
+    return results, others
+
+
+def percentage(text):
     try:
-        value = float(text) / 100
+        value = float(text.removesuffix("%")) / 100
     except ValueError:
         value = 0
     if not 0 < value <= 1:
@@ -311,23 +342,27 @@ def split(paths):
 
 def main(arguments):
     parser = Parser(
-        prog="compare", usage="compare [--margin PERCENT] [--json FILE] A... -- B...",
+        prog="compare", usage="compare [--margin PERCENT] [--fail-above PERCENT] [--json FILE] A... -- B...",
         description="Compares the runs of A, the baseline, with those of B, case by case. ratio = seconds in A / seconds in B: above 1, B is "
         "faster. SLOWER and FASTER: significant (Mann-Whitney, or Student's t with few runs; Holm over all cases, 1 % false alarms in all) "
-        "and beyond the margin. SAME: the 95 % interval of the ratio is within the margin. Else UNCLEAR.",
+        "and beyond the margin. The same: the 95 % interval of the ratio is within the margin. Else undecided.",
         epilog="A slowdown of 2 % among 300 cases is found with 95 % power by 9 runs per side where medians of runs scatter by 0.5 %, by 45 at "
-        "1.5 %, by 77 at 2 %. Let runs of A and B take turns. Exit status: 1 a case is SLOWER; 2 bad usage or input; 3 the file could not "
+        "1.5 %, by 77 at 2 %. Let runs of A and B take turns. Exit status: 1 a case is SLOWER (with --fail-above: by more than that); 2 bad usage or input, or "
+        "results of different kinds; 3 the file could not "
         "be written; else 0.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
-    parser.add_argument("--margin", type=margin_argument, default=MARGIN, metavar="PERCENT",
+    parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
                         f"side only differences above {100 * MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER")
+    parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
+                        help="exit with 1 only if a case is SLOWER by more than this share of its time (default: any that is SLOWER)")
     parser.add_argument("--json", metavar="FILE", help="write all numbers to this file")
     # argparse keeps "--" to itself.
     options = parser.parse_intermixed_args([SEPARATOR if argument == "--" else argument for argument in arguments])
-    sides = [load_side(paths) for paths in split(options.paths)]
+    sides = load_sides(*split(options.paths))
+    refuse_what_differs(*sides)
     found = compare(*sides, options.margin)
-    for line in [f"runs: {len(sides[0])} in A, {len(sides[1])} in B", *found["different_settings"], *basis(found)]:
+    for line in [found["headline"], f"runs: {len(sides[0])} in A, {len(sides[1])} in B", *found["different_settings"], *basis(found)]:
         print(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
     if found["cases"]:
         print("\n" + table(found["cases"]) + "\n")
@@ -335,6 +370,4 @@ def main(arguments):
         print(line)
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    if any(row["verdict"] == "SLOWER" for row in found["cases"]):
-        return SLOWER_FOUND
-    return 0
+    return SLOWER_FOUND if any(row["verdict"] == "SLOWER" and 1 / row["ratio"] - 1 > options.fail_above for row in found["cases"]) else 0

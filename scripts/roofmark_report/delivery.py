@@ -9,7 +9,7 @@ from .tables import table
 # What a result says of a device, as (title, key in its details, form).
 DETAILS = (
     ("Serial number", "serial", str), ("VBIOS", "vbios", str), ("PCI bus", "pci_bus_id", str),
-    ("Power limit", "power_limit_watts", lambda watts: f"{watts:.0f} W"), ("ECC", "ecc", lambda on: "on" if on else "off"),
+    ("Power limit", "power_limit_watts", units.watts), ("ECC", "ecc", lambda on: "on" if on else "off"),
 )
 
 
@@ -36,7 +36,7 @@ def _hosts(result):
         "processor": host.get("cpu"), "cores": host["cores"], "sockets": details.get("packages"), "memory": units.size(host.get("memory_bytes")),
         "system": host.get("os"), "kernel": host.get("kernel"), "driver": of_device.get("driver_version"), "microcode": cpuinfo.get("microcode")}}
     for member in result.get("team", []):
-        ports = [f"{nic['name']} ({nic['kind']}{', ' + units.rate(nic['bytes_per_second'], 'B') if 'bytes_per_second' in nic else ''})"
+        ports = [f"{nic['name']} ({nic['kind']}{', ' + units.link_rate(nic['bytes_per_second']) if 'bytes_per_second' in nic else ''})"
                  for nic in member["nics"]]
         hosts.setdefault(member["host"], {})["ports"] = ", ".join(ports)
     return hosts

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a report says of device, host, build and conditions, as pairs of a name and a text."""
 
+import shlex
 import statistics
 
 from . import units
@@ -37,8 +38,8 @@ def device_facts(result):
         ("rated clock", units.clock(d.get("rated_clock_hz"))), ("highest clock", units.clock(d.get("highest_clock_hz"))), ("memory clock", units.clock(d.get("memory_clock_hz"))),
         ("memory bus", f"{d['memory_bus_bits']} bit" if "memory_bus_bits" in d else None),
         ("memory", f"{units.size(d['memory_bytes'])}, {units.size(d['free_bytes'])} free at the start")] + [
-            (f"{c['name'].upper()} cache", units.capacity(c["total_bytes"]) + (
-                f", {units.capacity(c['instance_bytes'])} each" if c["instance_bytes"] != c["total_bytes"] else "")) for c in d["caches"]])
+            (f"{c['name'].upper()} cache", units.size(c["total_bytes"]) + (
+                f", {units.size(c['instance_bytes'])} each" if c["instance_bytes"] != c["total_bytes"] else "")) for c in d["caches"]])
 
 
 def run_facts(result, digest):
@@ -48,13 +49,25 @@ def run_facts(result, digest):
         ("host memory", units.size(h.get("memory_bytes"))),
         ("system", ", ".join(part for part in (h.get("os"), h.get("kernel")) if part)),
         ("driver", result["device"]["details"].get("driver_version")),
-        ("CUDA toolkit", b.get("cuda_toolkit")), *result["libraries"].items(),
+        ("CUDA toolkit", ", ".join(filter(None, (b.get("cuda_toolkit"), b.get("cuda_compiler"))))),
+        *((name, ", ".join(filter(None, (library["version"], library["path"])))) for name, library in result["libraries"].items()),
         ("roofmark", f"{b['version']}, commit {b['commit']}{' with local changes' if b['dirty'] else ''}"),
         ("built by", f"{b['compiler']}, {b['build_type']}" + (f", for {b['cuda_architectures']}" if "cuda_architectures" in b else "")),
-        ("command", " ".join(result["arguments"])), ("suite", result["suite"]),
+        ("command", shlex.join(result["arguments"])), ("suite", result["suite"]),
+        ("timing adds to a sample", units.seconds(result.get("timing_overhead_seconds"))),
         ("operands", f"{DATA[result['data']]}, seed {result['seed']}"), ("started", result["started_utc"]),
         ("finished", result.get("finished_utc", "not finished: the file was recovered from the journal")),
         ("result file", f"SHA-256 {digest}")])
+
+
+def health(result):
+    """Whether the environment is as it should be, and its circumstances, those that are not first."""
+    found = sorted(result["health"], key=lambda one: "advice" not in one)
+    bad = sum("advice" in one for one in found)
+    answer = ("No circumstance was read." if not found else
+              f"{bad} of {units.plural(len(found), 'circumstance')} of the environment can make the results worse." if bad else
+              f"The environment is as it should be, in all {units.plural(len(found), 'circumstance')} that were read.")
+    return answer, [(one["what"] + (f" (rank {one['rank']})" if "rank" in one else ""), one["state"], one.get("advice", "")) for one in found]
 
 
 def host_details(result):
@@ -79,6 +92,6 @@ def conditions(result):
         return " to ".join(ends) + (f", median {form(statistics.median(values))}" if len(ends) > 1 else "") or None
 
     return facts([
-        ("clock observed", span(clocks, units.clock)), ("power", span(powers, lambda v: f"{v:.0f} W")),
+        ("clock observed", span(clocks, units.clock)), ("power", span(powers, units.watts)),
         ("temperature", span(temperatures, lambda v: f"{v:.0f} °C")),
         ("clock lowered by", ", ".join(f"{reason} (in {units.plural(count, 'case')})" for reason, count in reasons.items()))])

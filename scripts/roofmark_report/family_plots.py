@@ -66,7 +66,7 @@ def stream(result, entries):
                        "line": {"color": "#8b949e", "width": 1, "dash": "dash"}})
         annotations.append({"x": math.log10(at), "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False,
                             "yshift": 13 * (len(annotations) % 2),
-                            "text": f"{plots.text(level['name'].upper())} {units.capacity(at)}", "font": {"size": 11, "color": plots.CEILING}})
+                            "text": f"{plots.text(level['name'].upper())} {units.size(at)}", "font": {"size": 11, "color": plots.CEILING}})
     y = plots.axis("bandwidth, B/s", ys, range=plots.decades([min(ys), top], 1.5, 1.4))
     return {"data": traces, "layout": plots.layout(
         plots.axis("bytes of all arrays together", range=x_range), y, 540, shapes=shapes, annotations=annotations,
@@ -176,7 +176,7 @@ def attention_memory(record):
     return plots.number(shape["batch"] * rows * shape["d"] * SIZE_OF[record["type"]] + (plots.number(workspace) or 0))
 
 
-def attention(entries, measure, title):
+def attention(entries, measure, title, axis=plots.axis):
     """A quantity over the sequence length, one line per implementation; a menu chooses the variant."""
     drawn = [(e, *attention_variant(e["roofmark"]), measure(e["roofmark"])) for e in entries]
     drawn = sorted((item for item in drawn if item[2] and item[3]), key=lambda item: item[2])
@@ -202,15 +202,15 @@ def attention(entries, measure, title):
             "buttons": [{"label": plots.text(variant), "method": "update", "args": [{"visible": [owner == variant for owner in owners]}]}
                         for variant in order]}
     return {"data": traces, "layout": plots.layout(
-        x, plots.axis(title, [item[3] for item in drawn]), 420, showlegend=True, margin={"l": 84, "r": 24, "t": 64, "b": 56},
+        x, axis(title, [item[3] for item in drawn]), 420, showlegend=True, margin={"l": 84, "r": 24, "t": 64, "b": 56},
         updatemenus=[menu] if len(order) > 1 else [],
         title={"text": "" if len(order) > 1 else plots.text(order[0]), "font": {"size": 13}, "x": 0.06})}
 
 
 def fused_pairs(result):
-    """Speed-up of fused operations over separate kernels; None without such a pair."""
+    """Speed-up of fused operations over separate kernels; None for fewer than two pairs, which the comparisons tell."""
     pairs = [c for c in result["comparisons"] if (c["key"], c["name"]) == ("algo", "fused against separate")]
-    if not pairs:
+    if len(pairs) < 2:
         return None
     names = [plots.text(c["numerator"].replace("/algo:fused", "")) for c in pairs]
     ratios = [c["ratio"] for c in pairs]
@@ -231,7 +231,7 @@ def ceilings_family(_result, entries):
     return bars(shares, "share of the theoretical ceiling", percent=True) if shares else None
 
 
-def bars(values, title, percent=False):
+def bars(values, title, percent=False, axis=plots.axis):
     """One bar per record; `values` pairs records with numbers."""
     traces = []
     for number_of_pass, colour in ((1, plots.COLOURS[0]), (2, plots.COLOURS[5])):
@@ -244,7 +244,8 @@ def bars(values, title, percent=False):
                 marker={"color": colour}))
             del traces[-1]["mode"]
     rows = len({e["name"] for e, _ in values})
-    x = plots.axis(title, type="linear", dtick=None, rangemode="tozero", tickformat="" if percent else "~s", ticksuffix=" %" if percent else "")
+    x = axis(title, [v for _, v in values], type="linear", dtick=None, rangemode="tozero", tickformat="" if percent else "~s",
+             ticksuffix=" %" if percent else "")
     y = plots.axis("", type="category", autorange="reversed", tickformat="", ticks="", tickfont={"size": 11})
     both = len(traces) > 1
     return {"data": traces, "layout": plots.layout(x, y, 110 + (20 if both else 18) * rows, showlegend=both, barmode="group", bargap=0.25,
@@ -257,7 +258,7 @@ def generic(_result, entries):
     units_used = {unit for _, value, unit in rated if value}
     unit = next((u for u in ("FLOP", "op", "B") if u in units_used), None)
     if unit is None:
-        return bars([(e, e["roofmark"]["measurement"]["median"]) for e in entries], "median, s")
+        return bars([(e, e["roofmark"]["measurement"]["median"]) for e in entries], "median", axis=plots.time_axis)
     rated = [(e, value) for e, value, u in rated if u == unit]
     varying = None
     for key in rated[0][0]["roofmark"]["shape"]:
@@ -299,7 +300,7 @@ def of_family(family, result, entries):
         made = [(attention(entries, lambda record: record["placement"].get("flops_per_second"), "rate, FLOP/s"),
                  "Rate over sequence length, one line per implementation: with the scores in memory (naive, unfused) and without "
                  "(tiled, cuDNN). Masked query-key pairs are not counted."),
-                (attention(entries, lambda record: record["measurement"]["median"], "time, s"), "Time over sequence length."),
+                (attention(entries, lambda record: record["measurement"]["median"], "time", plots.time_axis), "Time over sequence length."),
                 (attention(entries, attention_memory, "memory, B"), "Memory of one execution: Q, K, V, O and the allocated workspace. "
                  "Scores in memory grow with the square of the length.")]
     elif family == "ceilings":

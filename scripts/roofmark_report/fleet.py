@@ -75,6 +75,15 @@ def show(connection, by, good, bad):
             print(f"  {printable(suspect['who'])}{printable(where)}: {printable(suspect['text'])}")
         if len(found) > SHOWN:
             print(f"  {len(found) - SHOWN} more on the page")
+    unsure = connection.execute("SELECT host, reasons FROM hosts WHERE verdict = 'not measured' ORDER BY host").fetchall()
+    if unsure:
+        print(f"\nin neither list ({len(unsure)}):")
+        for host, reasons in unsure[:SHOWN]:
+            print(f"  {printable(host)}: {printable('; '.join(reasons))}")
+        if len(unsure) > SHOWN:
+            print(f"  {len(unsure) - SHOWN} more on the page")
+    if counted["hosts"] == 1:
+        print("\none host: there is nobody to compare it with")
     print(f"\n{len(good)} hosts good, {len(bad)} bad, {counted['hosts'] - len(good) - len(bad)} not measured"
           + ("" if suspects else ": nothing stands out"))
     return bool(suspects or unread)

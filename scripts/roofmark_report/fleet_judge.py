@@ -39,7 +39,7 @@ VIEWS = {
         SELECT checks.* FROM checks JOIN (SELECT DISTINCT file, host FROM newest_verdicts WHERE subject <> 'gpu') AS newest
         ON checks.file = newest.file AND checks.host IS NOT DISTINCT FROM newest.host"""),
     "gpus": ("one per GPU (or CPU): its newest run, its newest verdict as `acceptance`, and grp, the value of --by", """
-        SELECT devices.*, runs.started, runs.complete, runs.labels, {by} AS grp,
+        SELECT devices.*, runs.started, runs.complete, runs.level, runs.changes, runs.labels, {by} AS grp,
                (SELECT any_value(verdict) FROM newest_verdicts AS v WHERE v.subject = 'gpu' AND v.gpu = devices.gpu AND v.host = devices.host) AS acceptance
         FROM devices JOIN runs USING (run)
         QUALIFY row_number() OVER (PARTITION BY gpu ORDER BY started DESC, run DESC) = 1"""),
@@ -225,10 +225,14 @@ def judge(connection, by):
                                [(kind, who, sorted(hosts), KINDS[kind][0], text) for kind, who, hosts, _, text in made])
     connection.execute("""
         CREATE TABLE hosts AS
-        WITH named AS (SELECT kind, bad, who || ': ' || text AS reason, unnest(hosts) AS host FROM suspects)
+        WITH unsure AS (SELECT DISTINCT host, CASE WHEN level <> 'good' THEN 'the verdict of its newest run is ' || level
+                                                   ELSE 'its newest run is no whole suite: ' || changes END AS reason
+                        FROM gpus WHERE level <> 'good' OR changes <> ''),
+        named AS (SELECT kind, bad, who || ': ' || text AS reason, unnest(hosts) AS host FROM suspects
+                  UNION ALL SELECT 'unsure', false, reason, host FROM unsure)
         SELECT gpus.host, any_value(grp) AS grp, count(*) AS gpus, max(started) AS newest,
                CASE WHEN gpus.host IN (SELECT host FROM named WHERE bad) THEN 'bad'
-                    WHEN gpus.host IN (SELECT host FROM named WHERE kind = 'not_measured') THEN 'not measured' ELSE 'good' END AS verdict,
+                    WHEN gpus.host IN (SELECT host FROM named WHERE kind IN ('not_measured', 'unsure')) THEN 'not measured' ELSE 'good' END AS verdict,
                (SELECT any_value(verdict) FROM newest_verdicts WHERE subject = 'node' AND newest_verdicts.host = gpus.host) AS acceptance,
                (SELECT list(reason) FROM named WHERE named.host = gpus.host AND kind <> 'drift') AS reasons
         FROM gpus GROUP BY gpus.host ORDER BY gpus.host""")

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a fleet: what stands out first, then the distributions."""
 
-import plotly.offline
-
-from . import fleet_judge, plots, units
-from .report import script_safe, template
+from . import fleet_judge, library, plots, units
+from .report import template
 from .tables import quantity, table
 
 LISTED = 500  # rows of a table at most, the worst first
@@ -182,4 +180,4 @@ def page(connection, by, folder):
                     [[row["what"], row["model"], row["majority"], row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),
         history=history, has_history_plot=bool(history_plot), findings=connection.execute(
             "SELECT kind, severity, count(DISTINCT run), count(*) FROM findings GROUP BY kind, severity ORDER BY 3 DESC, kind").fetchall(),
-        rules=fleet_judge, figures=script_safe(figures), plotly=plotly.offline.get_plotlyjs())
+        rules=fleet_judge, has_ceilings_plot="ceilings-plot" in figures, figures=library.elements(figures))

@@ -15,7 +15,7 @@ METRICS = {
     "roofmark_case_seconds": ("Median time per launch.", _OF_CASE.format("seconds")),
     "roofmark_case_of_empirical_ratio": ("Minimum time on the measured ceilings / measured time.", _OF_CASE.format("of_empirical")),
     "roofmark_case_of_theoretical_ratio": ("Minimum time on the theoretical ceilings / measured time.", _OF_CASE.format("of_theoretical")),
-    "roofmark_case_clock_hertz": ("SM clock observed directly after the blocks.", _OF_CASE.format("clock_hz")),
+    "roofmark_case_clock_hertz": ("SM clock during the blocks.", _OF_CASE.format("clock_hz")),
     "roofmark_case_ok": ("1: measured and verified; 0: wrong, failed or not run.",
                          "SELECT host, gpu AS uuid, " + _CASE + " AS \"case\", (status = 'ok')::INTEGER AS value FROM newest WHERE status <> 'unsupported' ORDER BY ALL"),
     "roofmark_ceiling_per_second": ("Measured ceiling of a resource, in its unit per second.", _OF_CEILING.format("empirical")),

@@ -8,7 +8,6 @@ import datetime
 import gc
 import multiprocessing
 import os
-import tempfile
 from pathlib import Path
 
 import duckdb
@@ -22,7 +21,7 @@ from .result import LARGEST, SMALLEST, without_merged
 TABLES = {
     "runs": ("one per file", {
         "run": "INTEGER", "file": "VARCHAR", "started": "TIMESTAMP", "suite": "VARCHAR", "data": "VARCHAR", "complete": "BOOLEAN",
-        "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
+        "level": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
     "devices": ("one per run and device; gpu is the UUID, or the host of a CPU", {
         "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "model": "VARCHAR", "kind": "VARCHAR",
         "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
@@ -63,11 +62,11 @@ def _time(utc):
 def _device_rows(result, run):
     """A device per rank of a team, else the one of the run."""
     device, host, details = result["device"], result["host"], result["device"]["details"]
-    libraries = {name.lower(): version for name, version in result["libraries"].items()}
+    libraries = {name: library["version"] for name, library in result["libraries"].items()}
     build = result["build"]
     common = {
         "run": run, "model": device["name"], "kind": device["kind"], "kernel": host.get("kernel"), "driver": _text(details.get("driver_version")),
-        "cuda": libraries.get("cuda runtime"), "nccl": libraries.get("nccl"), "roofmark": f"{build['version']} {build['commit'][:12]}"}
+        "cuda": libraries.get("CUDA runtime"), "nccl": libraries.get("NCCL"), "roofmark": f"{build['version']} {build['commit'][:12]}"}
     if "team" not in result:
         uuid = _text(details.get("uuid"))
         return [common | {"gpu": uuid or f"{device['id']} of {host['name']}", "host": host["name"], "device": device["id"],
@@ -131,6 +130,7 @@ def rows_of(result, run, file):
     entries = result["benchmarks"] + result["unmeasured"]
     return {
         "runs": [{"run": run, "file": file, "started": _time(result["started_utc"]),
+                  "level": result["verdict"]["level"], "changes": ", ".join(result["scope"]["changes"]),
                   "host": result["host"]["name"], **{key: result[key] for key in ("suite", "data", "complete", "labels")}}],
         "devices": devices,
         "records": [row for entry in entries for row in _record_rows(entry, run, devices)],

@@ -43,19 +43,16 @@ function placeLabels(plot) {
   spread(heights, 14).forEach((height, rank) => set(ceilings[rank], "ay", height - heights[rank]));
   if (Object.keys(change).length) Plotly.relayout(plot, change);
 }
-const figures = JSON.parse(document.getElementById("figures").textContent);
 const plots = [...document.querySelectorAll(".plot")];
-// Beside a narrow plot a legend leaves no room for it: it goes below.
-for (const plot of plots) {
-  const {data, layout} = figures[plot.id];
-  if (plot.clientWidth >= 700 || layout.legend.orientation === "h") continue;
-  Object.assign(layout.legend, {orientation: "h", x: 0, y: -0.2, yanchor: "top"});
-  layout.height += 20 * data.length;
-}
-const heights = new Map(plots.map((plot) => [plot, figures[plot.id].layout.height]));
-for (const plot of plots) {
-  const figure = figures[plot.id];
-  Plotly.newPlot(plot, figure.data, figure.layout, {responsive: true, displaylogo: false,
+const heights = new Map();
+function draw(plot, {data, layout}) {
+  // Beside a narrow plot a legend leaves no room for it: it goes below.
+  if (plot.clientWidth < 700 && layout.legend.orientation !== "h") {
+    Object.assign(layout.legend, {orientation: "h", x: 0, y: -0.2, yanchor: "top"});
+    layout.height += 20 * data.length;
+  }
+  heights.set(plot, layout.height);
+  return Plotly.newPlot(plot, data, layout, {responsive: true, displaylogo: false,
     // Named one by one: among the defaults is one that sends the chart to a server.
     modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]}).then(() => {
     plot.on("plotly_afterplot", () => placeLabels(plot));
@@ -64,6 +61,26 @@ for (const plot of plots) {
     plot.dataset.points = records.reduce((sum, trace) => sum + trace.x.length, 0);
     plot.dataset.traces = plot.data.length;
   });
+}
+async function unpack(element) {
+  if (element.type !== "text/plain") return element.textContent;
+  const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+}
+async function drawAll() {
+  const figures = JSON.parse(await unpack(document.getElementById("figures")));
+  const library = document.getElementById("library");
+  if (library) {
+    const script = document.createElement("script");
+    script.textContent = await unpack(library);
+    document.head.append(script);
+  }
+  for (const plot of plots) draw(plot, figures[plot.id]);
+}
+if (plots.length && document.getElementById("library") && !window.DecompressionStream) {
+  for (const plot of plots) plot.textContent = "This browser cannot unpack the plots: make the page anew with --whole-library.";
+} else if (plots.length) {
+  drawAll();
 }
 // A click on a heading sorts by it, a second one the other way round.
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -92,7 +109,7 @@ let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll("details:not([open])")];
   for (const one of opened) one.open = true;
-  for (const plot of plots) {
+  for (const plot of heights.keys()) {
     const bars = plot.data.some((trace) => trace.type === "bar");
     const width = plot.closest(".columns") ? paper.width / 2 - 10 : paper.width;
     Plotly.relayout(plot, {width, height: bars ? heights.get(plot) : Math.min(heights.get(plot), paper.height)});
@@ -100,5 +117,5 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => {
   for (const one of opened) one.open = false;
-  for (const plot of plots) Plotly.relayout(plot, {width: null, height: heights.get(plot), autosize: true});
+  for (const plot of heights.keys()) Plotly.relayout(plot, {width: null, height: heights.get(plot), autosize: true});
 });

@@ -40,7 +40,7 @@ def roofmark_program():
     places = (os.environ.get("ROOFMARK"), ROOT / "build" / "release" / "roofmark", ROOT / ".." / ".." / "bin" / "roofmark", "roofmark")
     found = next((path for path in map(shutil.which, filter(None, places)) if path), None)
     if not found:
-        raise Problem(NOT_WRITTEN, "no program roofmark: build it (./scripts/baseline does), or name it by ROOFMARK")
+        raise Problem(NOT_WRITTEN, "no program roofmark: build it, or name it by ROOFMARK")
     return found
 
 
@@ -65,7 +65,7 @@ def run(command):
         try:
             module = importlib.import_module(f"roofmark_report.{command}")
         except ModuleNotFoundError as error:
-            raise Problem(NOT_WRITTEN, f"no Python package {error.name}: ./scripts/setup installs scripts/requirements.txt") from error
+            raise Problem(NOT_WRITTEN, f"no Python package {error.name}: install those of {ROOT / 'scripts' / 'requirements.txt'}") from error
         status = module.main(sys.argv[1:])
         sys.stdout.flush()
     except Problem as problem:

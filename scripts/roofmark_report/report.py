@@ -3,18 +3,17 @@
 """Writes a result file as one self-contained HTML page."""
 
 import functools
-import json
 import math
 import os
 import statistics
 from pathlib import Path
 
 import jinja2
-import plotly.offline
+import markupsafe
 
-from . import communication, facts, family_plots, roofline_plot, tables, units
-from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem
-from .result import load
+from . import communication, facts, family_plots, library, plots, roofline_plot, summary, tables, units
+from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem, printable
+from .result import files_of, load
 
 STATUSES = {
     "ok": "measured, and every check passed",
@@ -24,8 +23,7 @@ STATUSES = {
     "unsupported": "not possible on this device; not a failure",
 }
 SEVERITIES = ("error", "warning", "note")
-# Findings that make the ceilings uncertain.
-DOUBTS = {"drift", "above_empirical", "above_theoretical", "foreign_process"}
+LEVELS = {"good": "good", "doubtful": "warn", "bad": "bad"}  # of a verdict: the page's classes
 FAMILIES = {
     "ceilings": "Probes that load one resource each: they set the measured ceilings. They run before the suite and again after it "
                 "(marked: after).",
@@ -39,48 +37,17 @@ FAMILIES = {
     "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
     "decode_attention": "Attention of one new token to a cache of keys and values: reading the cache is the limit.",
 }
-# The ceilings that a reader looks for first, in this order.
-HEADLINES = ("dram", "bf16_tensor", "fp8_tensor", "fp64_tensor", "fp32_fma", "fp64_fma", "nvlink", "network", "stream_launch")
 
 
 def counts(result):
-    made = dict.fromkeys(STATUSES, 0)
-    for entry in result["benchmarks"] + result["unmeasured"]:
-        made[entry["roofmark"]["status"]] += 1
-    return made
-
-
-def verdict(result):
-    """The level (good, warn, bad), a headline and its explanation."""
-    number = counts(result)
-    missed = number["failed"] + number["not_run"]
-    if number["wrong"]:
-        return ("bad", f"{units.plural(number['wrong'], 'case')} gave a wrong result",
-                "The device, its software or this program computed a wrong result. Do not rely on any number of this run until that is "
-                "explained.")
-    if not result["complete"]:
-        why = "was interrupted" if result["interrupted"] else "was cut off"
-        return ("warn", f"The run {why}: these results are incomplete", "The measured cases stand. Cases that were not reached have not passed.")
-    if missed:
-        return ("warn", f"{units.plural(missed, 'case')} could not be measured",
-                "No result was wrong. Cases without a measurement are listed with their reason; they have not passed.")
-    if DOUBTS & {finding["kind"] for finding in result["findings"]}:
-        return ("warn", "Every case was measured and no result was wrong, but the ceilings are in doubt",
-                "The ceilings changed, were exceeded, or another process used the device: the findings say how far. A fraction of a roof "
-                "is only as reliable as the roof.")
-    return ("good", "Every case was measured, and no result was wrong",
-            "Cases that this device cannot run are listed as unsupported." if number["unsupported"] else "")
+    """The number of cases by status. A ceiling, which is measured twice, is one case, of the worse status."""
+    worst = {entry["name"]: entry["roofmark"]["status"] for entry in result["benchmarks"] + result["unmeasured"]}
+    return {status: sum(one == status for one in worst.values()) for status in STATUSES}
 
 
 def warnings(result):
-    """What a reader must know before trusting the numbers."""
+    """What of the operands and of the build changes the numbers."""
     made = []
-    if result["findings"]:
-        kinds = {}
-        for finding in result["findings"]:
-            kinds[finding["kind"]] = kinds.get(finding["kind"], 0) + 1
-        made.append(f"Read before you trust the numbers: {units.plural(len(result['findings']), 'finding')} ("
-                    + ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items()) + ").")
     if result["data"] == "zeros":
         made.append("The operands were zeros, which draw less power: rates under a power cap are too high.")
     if result["build"]["dirty"]:
@@ -91,9 +58,12 @@ def warnings(result):
 
 
 def group_findings(result):
+    """By kind, the severe kinds first; within a kind the largest first."""
     groups = {}
     for finding in sorted(result["findings"], key=lambda f: SEVERITIES.index(f["severity"])):
         groups.setdefault(finding["kind"], []).append(finding)
+    for findings in groups.values():
+        findings.sort(key=lambda f: -f.get("size", 0))
     made = []
     for kind, findings in groups.items():
         same = {}
@@ -101,22 +71,6 @@ def group_findings(result):
             same.setdefault(finding["text"], []).append(finding.get("case", ""))
         made.append({"kind": f"{findings[0]['severity']}: {kind.replace('_', ' ')}", "meaning": findings[0]["advice"], "count": len(findings),
                      "texts": [(text, [case for case in cases if case]) for text, cases in same.items()]})
-    return made
-
-
-def headlines(result):
-    made = []
-    by_resource = {c["resource"]: c for c in result["ceilings"] if "empirical" in c}
-    for resource in HEADLINES:
-        ceiling = by_resource.get(resource)
-        if not ceiling or len(made) == 6:
-            continue
-        value, note = units.rate(ceiling["empirical"], ceiling["unit"]), ""
-        if ceiling["unit"] == "launch":
-            value, note = f"{units.seconds(1 / ceiling['empirical'])}", "per launch"
-        elif "theoretical" in ceiling:
-            note = f"{units.share(ceiling['empirical'] / ceiling['theoretical'])} of the theoretical {units.rate(ceiling['theoretical'], ceiling['unit'])}"
-        made.append({"title": ceiling["title"], "value": value, "note": note})
     return made
 
 
@@ -129,13 +83,13 @@ def comparison_rows(result):
         return round(50 + math.copysign(50 * math.log1p(abs(ratio - 1) / 0.02) / math.log1p(reach / 0.02), ratio - 1), 2)
 
     rows = []
-    for c in result["comparisons"]:
+    for c in sorted(result["comparisons"], key=lambda c: c["ratio"]):  # where the first loses most comes first
         low, high = c.get("low"), c.get("high")
         known = low is not None and high is not None
         rows.append({
             "name": c["name"], "key": c["key"], "numerator": c["numerator"], "denominator": c["denominator"], "ratio": units.digits(c["ratio"], 4),
-            "interval": f"{units.digits(low, 4)} to {units.digits(high, 4)}" if known else "",
-            "says": "" if not known else "faster" if low > 1 else "slower" if high < 1 else "no significant difference",
+            "interval": f"{units.digits(low, 4)} to {units.digits(high, 4)}" if known else "no interval",
+            "says": "faster" if known and low > 1 else "slower" if known and high < 1 else "undecided",
             "at": place(c["ratio"]), "from": place(low if known else c["ratio"]),
             "width": round(place(high) - place(low), 2) if known else 0})
     return rows
@@ -166,7 +120,7 @@ def wall_time(result):
     total = spent["total_seconds"]
     parts = {"timing": "timing", "warm_up": "warming up", "preparation": "preparing (allocating, filling, tuning)",
              "verification": "verifying results", "writing": "writing files", "other": "other"}
-    return [{"what": what, "seconds": units.duration(spent[f"{key}_seconds"]),
+    return [{"what": what, "seconds": units.seconds(spent[f"{key}_seconds"]),
              "share": units.share(spent[f"{key}_seconds"] / total if total else 0),
              "percent": round(100 * spent[f"{key}_seconds"] / total, 2) if total else 0} for key, what in parts.items()]
 
@@ -200,7 +154,7 @@ def template(name):
     return environment.get_template(name)
 
 
-def page(result, digest):
+def page(result, digest, form="packed"):
     """The page as HTML."""
     families = {}
     for entry in result["benchmarks"]:
@@ -215,27 +169,26 @@ def page(result, digest):
         figures[name] = made
         return name
 
+    def drawn(made):
+        """The figures of a family with their captions, and in words what has no course to draw."""
+        said = {line: None for plot, _ in made for line in plots.sole_place(plot) or ()}
+        return {"plots": [(figure(plot), caption) for plot, caption in made if plots.sole_place(plot) is None],
+                "said": [markupsafe.Markup(line) for line in said]}
+
     sections = [{
-        "name": family, "meaning": FAMILIES.get(family, ""), "table": tables.family_table(family, entries, titles), "count": len(entries),
-        "plots": [(figure(made), caption) for made, caption in family_plots.of_family(family, result, entries)]}
-        for family, entries in families.items()]
+        "name": family, "meaning": FAMILIES.get(family, ""), "table": tables.family_table(family, entries, titles), "count": len(entries)}
+        | drawn(family_plots.of_family(family, result, entries)) for family, entries in families.items()]
     team = team_section(result, figure, titles) if "communication" in result else None
     fused = family_plots.fused_pairs(result)
     fused = figure(fused) if fused else None
-    level, headline, advice = verdict(result)
     return template("report.html.j2").render(
-        result=result, level=level, headline=headline, advice=advice, warnings=warnings(result), counts=counts(result),
-        statuses=STATUSES, findings=group_findings(result), headlines=headlines(result), ceilings=tables.ceilings_table(result),
-        has_roofline=roofline is not None, points=len(roofline_plot.placed_on_roofline(result)), sections=sections, team=team, fused=fused,
+        result=result, level=LEVELS[result["verdict"]["level"]], health=facts.health(result), ranks=units.plural(len(result.get("team", ())), "rank"), summary=summary.summary_table(result), warnings=warnings(result), counts=counts(result),
+        statuses=STATUSES, findings=group_findings(result), ceilings=tables.ceilings_table(result),
+        has_roofline=roofline is not None, points=len({entry["name"] for entry in roofline_plot.placed_on_roofline(result)}), sections=sections, team=team, fused=fused,
         comparisons=comparison_rows(result), comparison_medians=comparison_medians(result), unmeasured=unmeasured_groups(result), wall_time=wall_time(result),
         total=units.duration(result["wall_time"]["total_seconds"]) if "wall_time" in result else "", device=facts.device_facts(result),
         details=facts.flat(result["device"]["details"]) + facts.host_details(result), run=facts.run_facts(result, digest),
-        conditions=facts.conditions(result), figures=script_safe(figures), plotly=plotly.offline.get_plotlyjs(), digest=digest)
-
-
-def script_safe(value):
-    """JSON that is safe inside a script element."""
-    return json.dumps(value, allow_nan=False).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        conditions=facts.conditions(result), figures=library.elements(figures, form), digest=digest)
 
 
 def write(path, parts):
@@ -257,12 +210,20 @@ def write(path, parts):
 
 
 def main(arguments):
-    parser = Parser(prog="report", description="Writes a roofmark result file as one self-contained HTML page.",
+    parser = Parser(prog="report", description="Writes a roofmark result file as one self-contained HTML page, which docs/reading-a-report.md explains.",
                     epilog="Exit status: 0; 2 bad usage or input; 3 the page could not be written.")
-    parser.add_argument("result", metavar="RESULT.json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="output file [report.html beside the result]")
+    parser.add_argument("result", metavar="PATH", help="a result file, or a folder that is searched for result.json")
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file [report.html beside each result]")
+    parser.add_argument("--whole-library", action="store_true",
+                        help="embed all of plotly.js, not packed (5 MB): for browsers from before 2023, and for what prints a page as "
+                        "soon as it has loaded")
     options = parser.parse_args(arguments)
-    output = options.output or str(Path(options.result).parent / "report.html")
-    if os.path.realpath(output) == os.path.realpath(options.result):
-        raise Problem(BAD_INPUT, f"{output} is the result file itself")
-    write(output, [page(*load(options.result))])
+    files = files_of(options.result)
+    if options.output and len(files) > 1:
+        parser.error(f"{options.result} has {len(files)} results, which do not fit into {options.output}")
+    for file in files:
+        output = options.output or str(file.parent / "report.html")
+        if os.path.realpath(output) == os.path.realpath(file):
+            raise Problem(BAD_INPUT, f"{output} is the result file itself")
+        write(output, [page(*load(file), "whole" if options.whole_library else "packed")])
+        print(f"page: {printable(output)}")

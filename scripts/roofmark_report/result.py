@@ -11,6 +11,7 @@ import jsonschema
 from .program import BAD_INPUT, ROOT, Problem
 
 SCHEMA_VERSION = 2
+_WAY_BACK = "; `roofmark recover` rebuilds it from its journal, result.jsonl"
 # Every quantity of a result is within these limits; products and ratios of three of them do not overflow.
 LARGEST, SMALLEST = 1e90, 1e-90
 
@@ -74,9 +75,9 @@ def parse(data):
         result = json.loads(text, parse_float=lambda t: _number(t, float), parse_int=_integer, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         if not text.strip():
-            raise ValueError("it is empty") from error
+            raise ValueError("it is empty" + _WAY_BACK) from error
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-        raise ValueError(f"{'cut short' if cut else 'not JSON'} (line {error.lineno}, column {error.colno}: {error.msg})") from error
+        raise ValueError(f"{'cut short' if cut else 'not JSON'} (line {error.lineno}, column {error.colno}: {error.msg}){_WAY_BACK}") from error
     except RecursionError as error:
         raise ValueError("nested too deeply for a result") from error
     if not isinstance(result, dict) or "schema_version" not in result:
@@ -122,13 +123,37 @@ def without_merged(paths):
             if len(path.parents) < 3 or path.parents[1].name != MERGED or path.parents[2] / "result.json" not in found]
 
 
+def check_sum(path, result, digest):
+    """Raises ValueError where the sum that was written beside a file is not that of the file. A run in progress rewrites its file
+    without the sum."""
+    sums = Path(f"{path}.sha256")
+    if "finished_utc" not in result or not sums.is_file():
+        return
+    given = (sums.read_text(encoding="utf-8", errors="replace").split() or ["nothing"])[0]
+    if given != digest:
+        raise ValueError(f"has been changed since it was written: its SHA-256 is {digest}, {sums.name} says {_cut(given, 64)}")
+
+
 def load(path):
     """The result in a file, and the SHA-256 of the file."""
     try:
         data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise Problem(BAD_INPUT, f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    try:
-        return parse(data), hashlib.sha256(data).hexdigest()
+        result, digest = parse(data), hashlib.sha256(data).hexdigest()
+        check_sum(path, result, digest)
+        return result, digest
+    except OSError as error:
+        raise Problem(BAD_INPUT, f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise Problem(BAD_INPUT, f"{path}: {error}") from error
+
+
+def files_of(path):
+    """The path itself, or the files result.json below a folder. A folder that holds one is that run."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return [folder]
+    own = folder / "result.json"
+    found = [own] if own.is_file() else without_merged(sorted(folder.rglob("result.json")))
+    if not found:
+        raise Problem(BAD_INPUT, f"{path}: no result.json in this folder")
+    return found

@@ -32,17 +32,18 @@ def roofline(result):
     taken = [(math.log10(px), math.log10(py)) for px, py in zip(xs, ys)]
     if memory:
         taken += [(math.log10(c["empirical"] / memory["empirical"]), math.log10(c["empirical"])) for c in flat]
-    for i, ceiling in enumerate(slopes):
+    labels = []
+    for ceiling in slopes:
         end = min(top / ceiling["empirical"], right)
         label = f"{ceiling['title']} {units.rate(ceiling['empirical'], 'B')}"
         traces.append(plots.line(ceiling["title"], [left, end], [left * ceiling["empirical"], end * ceiling["empirical"]],
                            f"measured ceiling: {label}", line={"color": plots.CEILING, "width": 2 if ceiling is memory else 1.2}))
-        # The label stands inside the axes, as far as possible from any point and from its neighbours' labels.
+        # The label stands inside the axes, as far as possible from any point and from its neighbours' labels, which are long.
         start = max(x_range[0], y_range[0] - math.log10(ceiling["empirical"]))
-        places = [start + (math.log10(end) - start) * (part + 0.05 * (i % 2)) for part in (0.3, 0.4, 0.5, 0.6, 0.7)]
-        x = max(places, key=lambda at: min((math.hypot(at - px, at + math.log10(ceiling["empirical"]) - py) for px, py in taken),
-                                           default=0))
-        taken.append((x, x + math.log10(ceiling["empirical"])))
+        places = [start + (math.log10(end) - start) * part / 20 for part in range(4, 18)]
+        x = max(places, key=lambda at: min((math.hypot(at - px, at + math.log10(ceiling["empirical"]) - py) / size
+                                            for px, py, size in [*((*point, 1) for point in taken), *((*label, 4) for label in labels)]), default=0))
+        labels.append((x, x + math.log10(ceiling["empirical"])))
         annotations.append({"name": "below slope" if ceiling is memory else "above slope", "text": plots.text(label), "x": x, "y": x + math.log10(ceiling["empirical"]),
                             "showarrow": False, "font": {"size": 11, "color": plots.CEILING}})
 
@@ -58,7 +59,7 @@ def roofline(result):
             "type": "scatter", "mode": "markers", "name": "ridge points (DRAM)", "showlegend": True,
             "x": [c["empirical"] / memory["empirical"] for c in flat], "y": [c["empirical"] for c in flat],
             "marker": {"symbol": "diamond-open", "size": 9, "color": plots.CEILING},
-            "text": [f"ridge point of {plots.text(c['title'])}: {units.digits(c['empirical'] / memory['empirical'])} FLOP/B" for c in flat],
+            "text": [f"ridge point of {plots.text(c['title'])}: {units.intensity(c['empirical'] / memory['empirical'])} FLOP/B" for c in flat],
             "hovertemplate": "%{text}<extra></extra>"})
     traces += theoretical_lines(result, left, right)
 

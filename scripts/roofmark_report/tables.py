@@ -17,6 +17,12 @@ def quantity(value, form, *args, more=""):
     return (form(value, *args), "" if value is None else value, more)
 
 
+def slope_of(line):
+    """What a ceiling was fitted to: launches have a cost of their own beside that of each."""
+    r2 = f", r2 {line['r2']:.4f}" if "r2" in line else ""
+    return f"slope over {line['points']} numbers of launches; {units.seconds(line['fixed_seconds'])} more per sample{r2}"
+
+
 def ceilings_table(result):
     memory = plots.outermost(result)
     rows = []
@@ -30,16 +36,17 @@ def ceilings_table(result):
         sources = [f"theoretical: {c['theoretical_source']}" if c.get("theoretical_source") else "",
                    f"datasheet: {c['datasheet_source']}" if c.get("datasheet_source") else "",
                    f"start: {c['first_by']}" if c.get("first_by") else "",
-                   f"end: {c['last_by']}" if c.get("last_by") and c["last_by"] != c.get("first_by") else ""]
+                   f"end: {c['last_by']}" if c.get("last_by") and c["last_by"] != c.get("first_by") else "",
+                   *(f"{when}: {slope_of(c[key])}" for when, key in (("start", "first_line"), ("end", "last_line")) if key in c)]
         name = c["title"] + (f" ({units.seconds(1 / best)} each)" if unit == "launch" and best else "")
         name += ", doubtful" if c["doubtful"] else ""
         drift = c.get("drift")
         rows.append([
             (name, name, "\n".join(source for source in sources if source)), (c["resource"], c["resource"], ""),
             quantity(best, units.rate, unit), quantity(c.get("first"), units.rate, unit), quantity(c.get("last"), units.rate, unit),
-            ("" if drift is None else f"{100 * drift:+.1f} %", "" if drift is None else drift, ""),
+            quantity(drift, units.change),
             quantity(c.get("theoretical"), units.rate, unit), of("theoretical"), quantity(c.get("datasheet"), units.rate, unit),
-            of("datasheet"), ("" if ridge is None else units.digits(ridge), "" if ridge is None else ridge, "")])
+            of("datasheet"), quantity(ridge, units.intensity)])
     return table("ceilings", [
         ("Resource", "The resource; its tooltip says where the figures come from", False),
         ("Id", "Its name in the tables of cases and in `roofmark list`", False),
@@ -52,20 +59,29 @@ def ceilings_table(result):
         ("Ridge, FLOP/B", "Arithmetic intensity above which this ceiling, not DRAM, is the limit", True)], rows, empty=False)
 
 
+def last_check(record):
+    """The verification after timing, or the one before it; empty without any."""
+    found = record.get("verification", {})
+    return found.get("after") or found.get("before") or {}
+
+
+def error_of_allowed(check):
+    """The largest error as a share of what rounding allows; None where it is unknown, or where nothing is allowed and something found."""
+    error, bound = check.get("error"), check.get("bound")
+    return None if error is None or bound is None else error / bound if bound else 0 if error == 0 else None
+
+
 def checked(record):
     """The cell that says how a record was verified."""
-    found = record.get("verification", {})
-    found = found.get("after") or found.get("before")
-    if not found:
+    check = last_check(record)
+    if not check:
         return ("", "", "")
-    if found["status"] == "nothing_to_verify":
-        return ("nothing to check", "", found["detail"])
-    if found.get("error") == 0 and found.get("bound") == 0:
-        return ("exact", 0, found["detail"])
-    if "error" in found and "bound" in found:
-        return (f"{units.digits(found['error'], 2)} of {units.digits(found['bound'], 2)}",
-                found["error"] / found["bound"] if found["bound"] else 0, found["detail"])
-    return (found["status"], "", found["detail"])
+    share = error_of_allowed(check)
+    if check["status"] == "nothing_to_verify":
+        return ("nothing to check", "", check["detail"])
+    if share is None:
+        return (check["status"], "", check["detail"])
+    return ("exact" if check["error"] == 0 else units.share(share), share, check["detail"])
 
 
 def family_table(family, entries, titles):
@@ -88,11 +104,12 @@ def family_table(family, entries, titles):
         rows.append([
             (name, name, "\n".join(notes)),
             quantity(m["median"], units.seconds,
-                     more=f"{units.plural(len(samples), 'sample')} of {units.plural(m['launches_per_sample'], 'launch', 'launches')}, by {m['path']}"),
-            ("" if width is None else f"± {100 * width:.2f} %" if width < 1 else f"± {units.digits(100 * width)} %", "" if width is None else width, ""),
+                     more=f"{units.plural(len(samples), 'sample')} of {units.plural(m['launches_per_sample'], 'launch', 'launches')}, by {m['path']}; "
+                     f"bits compared after {m['samples_checked']}"),
+            ("no interval" if width is None else f"± {100 * width:.2f} %" if width < 1 else f"± {units.digits(100 * width)} %", "" if width is None else width, ""),
             quantity(p.get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP"),
             quantity(p.get("bytes_per_second"), units.rate, "B"),
-            quantity(p.get("intensity"), lambda v: "" if v is None else units.digits(v)),
+            quantity(p.get("intensity"), units.intensity),
             (bound or "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
             quantity(p.get("of_theoretical"), units.share), quantity(p.get("of_theoretical_clock"), units.share),
             quantity(m.get("clock_hz"), units.clock), checked(record),
@@ -100,13 +117,13 @@ def family_table(family, entries, titles):
              "; ".join(marks))])
     return table(f"family-{family}", [
         ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
-        ("Median", "Time per launch; the tooltip shows the number of samples and launches per sample", True), ("95 % interval", "Of the median, from blocks apart in time", True),
+        ("Median", "Time per launch; the tooltip shows the number of samples, of launches per sample, and of samples whose bits were compared", True), ("95 % interval", "Of the median, from blocks apart in time", True),
         ("Rate", "Model FLOPs / median", True),
         ("Bandwidth", "Compulsory bytes / median", True),
         ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
         ("of roof", "Minimum time on the measured ceilings / median", True),
         ("of theor., highest clock", "Minimum time on the theoretical ceilings at the highest clock / median", True),
         ("of theor.", "Minimum time on the theoretical ceilings at the observed clock / median", True),
-        ("Clock", "Observed directly after each block: the median", True),
-        ("Error", "Largest error found of the allowed error", True), ("", "† throttled, ‡ not settled, * time budget ended", False)],
+        ("Clock", "The mean over each block: the median of the blocks", True),
+        ("Error, of what rounding allows", "Largest error found / error that the roundings of a correct computation can add up to", True), ("", "† throttled, ‡ not settled, * time budget ended", False)],
         rows, empty=False)

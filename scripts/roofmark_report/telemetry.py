@@ -119,10 +119,6 @@ def _extreme(which, values):
     return which(known) if known else None
 
 
-def _watts(value):
-    return "" if value is None else f"{value:.0f} W"
-
-
 def energy_table(files, judged):
     """A row per judged case: medians and extremes over the results."""
     cases = {}
@@ -138,9 +134,9 @@ def energy_table(files, judged):
         shares = [(share, reason) for one in found for reason, share in one.get("throttled_share", {}).items() if share]
         worst = max(shares, default=None)
         rows.append([name, str(len(found)), quantity(_median(of("sm_clock_hz")), units.clock), quantity(_extreme(min, of("sm_clock_hz")), units.clock),
-                     quantity(_median(of("power_watts")), _watts), quantity(_extreme(max, of("power_watts")), _watts),
-                     quantity(_median(of("joules_per_launch")), lambda v: "" if v is None else units.scaled(v, "J")),
-                     quantity(_median(of("flops_per_joule")), lambda v: "" if v is None else units.scaled(v, "FLOP/J")),
+                     quantity(_median(of("power_watts")), units.watts), quantity(_extreme(max, of("power_watts")), units.watts),
+                     quantity(_median(of("joules_per_launch")), units.joules),
+                     quantity(_median(of("flops_per_joule")), units.joules, "FLOP/J"),
                      f"{units.share(worst[0])}, {worst[1]}" if worst else ""])
     return table("energy", [
         ("Case", "", False), ("Results", "", True), ("SM clock", "Median of the results", True), ("lowest", "", True), ("Power", "Median of the results", True),

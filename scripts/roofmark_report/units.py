@@ -1,9 +1,16 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Formats quantities with three digits and a decimal prefix. An absent quantity is an empty string."""
+"""Formats quantities as the program does (harness/model/units.cpp). An absent quantity, and one that is no finite number, is an
+empty string."""
 
-PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+import math
+
+PREFIXES = {-12: "p", -9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 PER_SECOND = {"FLOP": "FLOP/s", "op": "op/s", "B": "B/s", "exp": "exp/s", "access": "accesses/s", "launch": "launches/s"}
+
+
+def absent(value):
+    return value is None or not math.isfinite(value)
 
 
 def digits(value, count=3):
@@ -14,50 +21,72 @@ def digits(value, count=3):
     return f"{value:.{max(0, count - 1 - magnitude)}f}"
 
 
-def scaled(value, unit):
+def scaled(value, unit, smallest=0):
+    """With the prefix of the value's magnitude, or the nearest to it from 10^smallest on."""
     exponent = 0
     if value:
         magnitude = int(f"{abs(value):.2e}".partition("e")[2])
-        exponent = min(max(magnitude // 3 * 3, min(PREFIXES)), max(PREFIXES))
+        exponent = min(max(magnitude // 3 * 3, smallest), max(PREFIXES))
+    whole = exponent == 0 and value == int(value)
     prefix = PREFIXES[exponent]
     # "450 k launches/s": a space between prefix and word.
-    return f"{digits(value / 10.0**exponent)} {prefix}{' ' if prefix and len(unit) > 6 else ''}{unit}"
+    return f"{f'{value:.0f}' if whole else digits(value / 10.0**exponent)} {prefix}{' ' if prefix and len(unit) > 6 else ''}{unit}"
 
 
 def rate(value, unit):
-    return "" if value is None else scaled(value, PER_SECOND[unit])
+    return "" if absent(value) else scaled(value, PER_SECOND[unit])
 
 
 def seconds(value):
-    return "" if value is None else scaled(value, "s")
+    if absent(value):
+        return ""
+    for unit, scale in (("ns", 1e9), ("us", 1e6), ("ms", 1e3)):
+        if abs(value) * scale < 999.5:
+            return f"{digits(value * scale)} {unit}"
+    return f"{digits(value)} s"
 
 
 def size(value):
-    return "" if value is None else f"{value:.0f} B" if value < 1000 and value == int(value) else scaled(value, "B")
+    return "" if absent(value) else scaled(value, "B")
 
 
-def capacity(value):
-    """The size of a memory or cache in binary units: 60 MiB."""
-    for exponent, prefix in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
-        if value >= 1 << exponent:
-            return f"{digits(value / (1 << exponent)) if value % (1 << exponent) else value >> exponent} {prefix}B"
-    return f"{value} B"
+def joules(value, unit="J"):
+    return "" if absent(value) else scaled(value, unit, smallest=-12)
 
 
 def share(value):
-    return "" if value is None else f"{digits(100 * value) if abs(value) >= 0.1 else f'{100 * value:.1f}'} %"
+    return "" if absent(value) else f"{100 * value:.1f} %"
+
+
+def change(value):
+    """+1.2 %"""
+    return "" if absent(value) else f"{100 * value:+.1f} %"
 
 
 def clock(value):
-    return "" if value is None else f"{value / 1e6:.0f} MHz"
+    return "" if absent(value) else f"{value / 1e6:.0f} MHz"
+
+
+def watts(value):
+    return "" if absent(value) else f"{value:.0f} W"
+
+
+def intensity(value):
+    """FLOPs per byte."""
+    return "" if absent(value) else f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
+def link_rate(value):
+    """As links are sold: 400 Gb/s."""
+    return "" if absent(value) else f"{value * 8 / 1e9:.3g} Gb/s"
 
 
 def duration(value):
-    """2 m 05 s"""
-    if value < 60:
-        return f"{digits(value)} s"
+    """2 min 05 s"""
+    if absent(value):
+        return ""
     minutes, rest = divmod(round(value), 60)
-    return f"{minutes} m {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} m"
+    return f"{rest} s" if not minutes else f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def plural(count, one, many=None):

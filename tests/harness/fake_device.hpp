@@ -25,6 +25,8 @@ class FakeDevice final : public Device {
   std::function<std::uint64_t()> hash_value = [] { return 1; };
   bool hashes_bytes = false;  ///< instead of giving hash_value
   double hash_seconds_per_byte = 1e-6;
+  std::function<std::optional<double>()> clock_probe = [] { return 1e9; };
+  std::function<std::vector<ClockStamp>()> stamps = [] { return std::vector<ClockStamp>(); };
   bool lost = false;  ///< nothing may be asked of it any more
   std::vector<int> slots_seen;
   int launches = 0, batches = 0, flushes = 0, restores = 0;
@@ -68,7 +70,8 @@ class FakeDevice final : public Device {
   TermSums sum_terms(DataType, const void*, const void*, std::size_t) override { return {}; }
   void signed_block_sums(const MatrixView&, std::int64_t, std::uint64_t, double*, double*) override {}
   void multiply_fp64(const MatrixView&, const double*, std::int64_t, double*) override {}
-  std::optional<double> observed_clock_hz() override { return 1e9; }
+  std::optional<double> observed_clock_hz() override { return clock_probe(); }
+  std::vector<ClockStamp> clock_stamps() override { return stamps(); }
   std::unique_ptr<TelemetrySource> telemetry_source() override { return std::move(telemetry); }
   std::function<double()> clock() const override {
     return [this] { return now; };
@@ -93,16 +96,18 @@ class FakeDevice final : public Device {
       }
       Timing timing;
       timing.start_seconds = device_.now;
+      bool hashes = false;
       for (int i = 0; i < plan_.launches; ++i) {
-        const int slot = next_++ % plan_.slots;
-        device_.slots_seen.push_back(slot);
-        launch_(nullptr, slot);
+        timing.last_slot = next_++ % plan_.slots;
+        launch_(nullptr, timing.last_slot);
         // A hash takes its own time and is no launch.
         const double hashed = std::exchange(device_.hashed_seconds_, 0);
-        timing.device_seconds += hashed > 0 ? hashed : device_.seconds(device_.launches++);
+        hashes = hashed > 0;
+        if (!hashes) device_.slots_seen.push_back(timing.last_slot);
+        timing.device_seconds += hashes ? hashed : device_.seconds(device_.launches++);
       }
       timing.host_seconds = device_.overhead;
-      timing.valid = device_.valid(device_.batches++);
+      timing.valid = hashes || device_.valid(device_.batches++);
       device_.now += timing.device_seconds + device_.overhead;
       return timing;
     }
@@ -123,18 +128,17 @@ class FakePrepared final : public Prepared {
   std::function<Verification(int slot)> on_verify = [](int) { return Verification::within(0, 1, "error"); };
   Memory memory;
   int resets = 0;
-  bool resetting = false;
+  bool resetting = false, accumulating = false;
   bool outputs_all = true;
+  float value = 0;  ///< what it outputs, from every slot
 
   void launch(Stream, int slot) override { on_launch(slot); }
   void reset(int) override { ++resets; }
   bool needs_reset() const override { return resetting; }
+  bool accumulates() const override { return accumulating; }
   Verification verify(int slot) override { return on_verify(slot); }
-  std::vector<Output> outputs(int) override { return {{&value_, DataType::fp32, 1}}; }
+  std::vector<Output> outputs(int) override { return {{&value, DataType::fp32, 1}}; }
   bool outputs_are_all() const override { return outputs_all; }
-
- private:
-  float value_ = 0;
 };
 
 }  // namespace roofmark

@@ -6,6 +6,7 @@
 
 #include "bench/support/listing.hpp"
 #include "harness/machine/host.hpp"
+#include "harness/team/gather.hpp"
 #include "kernels/base/check.hpp"
 #include "tests/mpi/one_host.hpp"
 

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "harness/team/gather.hpp"
+
 namespace roofmark {
 namespace {
 

@@ -11,12 +11,18 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import make_result  # noqa: E402
+import shell  # noqa: E402
 
 
 def need(*packages):
     """Skips the file that calls it where one of the packages is missing."""
     for package in packages:
         pytest.importorskip(package, reason=f"no Python package {package} (scripts/setup installs it)")
+
+
+def flat(text):
+    """What a program prints, with its lines joined again."""
+    return " ".join(text.split())
 
 
 _MADE = {"h200": make_result.h200(), "cpu": make_result.cpu(), "cluster": make_result.cluster()}
@@ -48,6 +54,22 @@ def small(h200):
     h200["findings"] = h200["findings"][-3:]
     h200["comparisons"] = h200["comparisons"][:2]
     return h200
+
+
+@pytest.fixture
+def bare(tmp_path):
+    return shell.bare_path(tmp_path / "bin")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return shell.copy_of_checkout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def no_plotly(monkeypatch):
+    """Leaves plotly.js, most of the page, out."""
+    monkeypatch.setattr("roofmark_report.library.packed", lambda: "")
 
 
 @pytest.fixture

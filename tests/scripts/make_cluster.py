@@ -184,5 +184,7 @@ def cluster(noise_seed=0):
                               f"{name}", severity="error")
     return maker.result(
         suite="baseline", arguments=["roofmark-mpi", "collectives", "--suite", "baseline"], environment={"NCCL_DEBUG": "INFO"},
-        libraries={"NCCL": "2.28.9", "MPI": "Open MPI v4.1.4"}, host={"name": "node1", "cores": 96, "memory_bytes": 2 * 10**12},
+        libraries={"NCCL": {"version": "2.28.9", "path": "/usr/lib/libnccl.so.2.28.9"},
+                   "MPI": {"version": "Open MPI v4.1.4", "path": "/usr/lib/libmpi.so.40"}},
+        host={"name": "node1", "cores": 96, "memory_bytes": 2 * 10**12},
         team=maker.team(), communication=maker.communication())

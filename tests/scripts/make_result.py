@@ -135,15 +135,17 @@ def h200(noise_seed=0):
                {"rows": 3, "columns": 5, "impl": "tiled", "cache": "cold"}, [[("dram", 60)]])
     for entry in maker.benchmarks:
         if entry["roofmark"]["measurement"]["samples"]["throttled"][0]:
-            maker.find("throttle", "the clock fell by 18 % to 1620 MHz; throttle reason: power cap (in 5 of 5 blocks)", case=entry["name"])
-    maker.find("drift", "fp8 tensor: the ceiling moved by -2.4 % between the start and the end of the run")
+            maker.find("throttle", "the clock fell by 18 % to 1620 MHz; throttle reason: power cap (in 5 of 5 blocks)", size=0.18,
+                       brief="the clock fell by 18 % (power cap)", case=entry["name"])
+    maker.find("drift", "fp8 tensor: the ceiling moved by -2.4 % between the start and the end of the run", size=0.024)
     maker.find("unsettled", "two warm-up windows never agreed within 1 %", severity="note", case=maker.benchmarks[40]["name"])
     return maker.result(
         suite="baseline", arguments=["roofmark", "run", "--suite", "baseline", "--label", "synthetic=yes"],
         environment={"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "32"},
         build={"version": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567", "dirty": True, "compiler": "GNU 12.2.0",
-               "build_type": "Release", "cuda_toolkit": "13.0.48", "cuda_architectures": "80-real 90a-real 100f 120"},
-        libraries={"cuda runtime": "13.0", "cublasLt": "13.0.0.19"},
+               "build_type": "Release", "cuda_toolkit": "13.0.48", "cuda_compiler": "/usr/local/cuda/bin/nvcc", "cuda_architectures": "80-real 90a-real 100f 120"},
+        libraries={"CUDA runtime": {"version": "13.0", "path": "/opt/roofmark/bin/roofmark"},
+                   "cuBLASLt": {"version": "13.0.0", "path": "/opt/roofmark/lib/roofmark/libcublasLt.so.13"}},
         host={"name": "synthetic-node", "os": "Debian GNU/Linux 12 (bookworm)", "kernel": "Linux 6.1.0 x86_64",
               "cpu": "Synthetic CPU", "cores": 96, "memory_bytes": 2 * 10**12})
 
@@ -183,20 +185,23 @@ def cpu(noise_seed=0):
     maker.miss("unsupported", "the BLAS supports only fp64 and fp32", "gemm", "", "bf16",
                {"m": 512, "n": 512, "k": 512, "impl": "blas", "layout": "tn", "algo": "default", "cache": "cold"}, [[("fp32_fma", 2 * 512**3)]])
     return maker.result(
-        suite="quick", arguments=["roofmark", "run", "--suite", "quick"], environment={}, libraries={"OpenBLAS": "0.3.21"},
-        host={"name": "synthetic-host", "cores": 8})
+        suite="quick", arguments=["roofmark", "run", "--suite", "quick"], environment={},
+        libraries={"BLAS": {"version": "OpenBLAS 0.3.21", "path": "/usr/lib/libopenblas.so.0"}}, host={"name": "synthetic-host", "cores": 8})
 
 
 def interrupted(result):
     """The same as Ctrl-C half way would leave it."""
     made = copy.deepcopy(result)
     half = len(made["benchmarks"]) // 2
+    reached = made["benchmarks"][half]["name"]
     for entry in made["benchmarks"][half:]:
         record = {key: value for key, value in entry["roofmark"].items() if key not in ("measurement", "placement", "verification",
                                                                                          "fingerprint")}
         made["unmeasured"].append({"name": entry["name"], "roofmark": record | {"status": "not_run", "reason": "interrupted"}})
     del made["benchmarks"][half:]
-    return made | {"complete": False, "interrupted": True, "comparisons": []}
+    return made | {"complete": False, "interrupted": True, "comparisons": [], "ended": {"reason": "interrupted", "case": reached},
+                   "verdict": {"level": "bad", "headline": f"The run was cut off in {reached}: interrupted",
+                               "advice": "The measured cases stand; the others have not passed. Run again."}}
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 import random
 import statistics
+from collections import Counter
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -119,7 +120,8 @@ class Maker:
                 telemetry |= {"sm_clock_hz": clock_hz or self.device["highest_clock_hz"], "memory_clock_hz": self.device["memory_clock_hz"],
                               "power_watts": round(power * self.random.gauss(1, 0.01), 1), "temperature_celsius": 52.0}
             blocks.append({"start": samples["start"][start], "end": round(self.time, 6), "before": telemetry, "after": dict(telemetry),
-                           **({"clock_hz": clock_hz} if clock_hz else {})})
+                           "lead_in_seconds": 0.009, "throttled_share": {reason: 1.0 for reason in reasons},
+                           **({name: clock_hz for name in ("clock_hz", "first_clock_hz", "mean_clock_hz", "last_clock_hz")} if clock_hz else {})})
             if self.device["kind"] == "cuda":
                 columns = ("sm_clock_hz", "memory_clock_hz", "power_watts", "temperature_celsius")
                 self.readings += [[round(at, 6), *(telemetry[column] for column in columns)] for at in (blocks[-1]["start"], self.time)]
@@ -130,9 +132,9 @@ class Maker:
             "median": median, "minimum": ordered[0], "maximum": ordered[-1], "p5": ordered[2], "p95": ordered[37],
             "cv": (sum((s - mean) ** 2 for s in ordered) / (len(ordered) - 1)) ** 0.5 / mean,
             "interval": [min(median, sorted(medians)[0]), max(median, sorted(medians)[-1])],
-            "launches_per_sample": max(1, round(1e-4 / seconds)), "path": path, "cache": cache,
+            "launches_per_sample": min(256, max(1, round(1e-3 / seconds))), "path": path, "cache": cache,
             "cache_by": "warm" if cache == "warm" else "slots", "slots": 1 if cache == "warm" else 4, "settled": settled,
-            "warm_up_seconds": 0.31, "stopped_by": "interval", "void_samples": 0, "samples": samples, "blocks": blocks}
+            "warm_up_seconds": 0.31, "stopped_by": "interval", "void_samples": 0, "samples_checked": 40, "share_checked": 1.0, "samples": samples, "blocks": blocks}
         if self.device["kind"] == "cuda":
             watts = statistics.mean(block["before"]["power_watts"] for block in blocks)
             seconds_in_all = sum(block["end"] - block["start"] for block in blocks)
@@ -147,7 +149,7 @@ class Maker:
         """The series of a GPU's readings, and its counters."""
         if not self.readings:
             return {}
-        return {"telemetry": {"period_seconds": 0.05, "power": "instantaneous",
+        return {"telemetry": {"period_seconds": 0.05, "power": "instantaneous", "cpu_seconds": 0.004,
                               "columns": ["seconds", "sm_clock_hz", "memory_clock_hz", "power_watts", "temperature_celsius"],
                               "rows": self.readings, "reasons": []},
                 "counters": [{"id": name, "rank": 0, "before": 0, "after": 0, "worse": 0}
@@ -196,8 +198,8 @@ class Maker:
             made["intensity"] = flops / moved
         return made
 
-    def find(self, kind, text, severity="warning", **case):
-        self.findings.append({"kind": kind, "severity": severity, "text": text, "advice": f"What {kind} means.", **case})
+    def find(self, kind, text, severity="warning", **more):
+        self.findings.append({"kind": kind, "severity": severity, "text": text, "advice": f"What {kind} means.", **more})
 
     def compare(self, numerator, denominator):
         [(one, other)] = [pair for pair in zip(numerator.split("/"), denominator.split("/"), strict=True) if pair[0] != pair[1]]
@@ -224,6 +226,27 @@ class Maker:
                 if number == 2:
                     ceiling["drift"] = ceiling["last"] / ceiling["first"] - 1
 
+    def scope(self, suite):
+        cases = len({entry["name"] for entry in self.benchmarks + self.unmeasured})
+        return {"suite_cases": cases, "cases": cases, "changes": [], "text": f"The {suite} suite: all {cases} cases"}
+
+    def health(self):
+        """The circumstances of the environment: the last one is as it should not be."""
+        made = [{"what": "other processes", "state": "none"}, {"what": "ECC", "state": "on"}] if self.device["kind"] == "cuda" else []
+        return [*made, {"what": "load", "state": "0.40 on 96 CPUs, one-minute average"},
+                {"what": "CPU governor", "state": "powersave",
+                 "advice": "the clock follows the load; cpupower frequency-set -g performance as root"}]
+
+    def verdict(self):
+        """What roofmark would say in short; no reader of it judges again."""
+        counted = Counter({entry["name"]: entry["roofmark"]["status"] for entry in self.benchmarks + self.unmeasured}.values())
+        headline = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counted.items())
+        if counted["wrong"] or counted["failed"] or counted["not_run"]:
+            return {"level": "bad", "headline": headline, "advice": "Rely on no number of this run until the wrong result is explained."}
+        if self.findings:
+            return {"level": "doubtful", "headline": headline, "advice": "Read the findings, then run again."}
+        return {"level": "good", "headline": headline, "advice": ""}
+
     def result(self, **top):
         return {
             "context": {
@@ -236,7 +259,8 @@ class Maker:
                       "compiler": "GNU 12.2.0", "build_type": "Release"},
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
-            **self.telemetry(),
+            **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
+            "timing_overhead_seconds": 1.6e-6,
             "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
                           "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
         } | top

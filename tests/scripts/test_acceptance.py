@@ -17,7 +17,7 @@ import make_result
 import pytest
 from conftest import ROOT, need
 
-need("jsonschema", "jinja2", "orjson", "plotly")
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from roofmark_report import acceptance, delivery, evidence, telemetry  # noqa: E402
 from roofmark_report import verdict as verdicts  # noqa: E402
 
@@ -46,7 +46,7 @@ BASE = _base()
 def no_plotly(monkeypatch, request):
     """Leaves plotly.js, most of the page, out; not in a browser."""
     if "shown" not in request.fixturenames:
-        monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
+        monkeypatch.setattr("roofmark_report.library._part", lambda: "")
 
 
 def run(*arguments, **options):
@@ -164,7 +164,7 @@ def test_what_was_not_measured_is_said(delivered):
 
 def test_telemetry_sustained_load_and_counters(delivered):
     page = text_of(page_of(delivered, [check("product", "PASS", delivered[2][0], of=PRODUCT, interval_low=1.0)]))
-    for said in ("Clock lowered by power cap for 3 m 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
+    for said in ("Clock lowered by power cap for 3 min 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
                  "40.0 %, power cap", "640 W"):
         assert said in page, said
 
@@ -199,7 +199,7 @@ def test_a_roofline_for_each_of_few_devices_else_of_the_worst_of_each_kind(tmp_p
 def test_a_team_has_a_device_per_rank(cluster):
     made = delivery.summary(cluster, "0")
     assert len(made["devices"]) == 16 and made["nodes"] == ["node1", "node2"] and made["where"] == "16 devices of 2 nodes"
-    assert "mlx5_0:1 (InfiniBand, 50.0 GB/s)" in made["hosts"]["node2"]["ports"]
+    assert "mlx5_0:1 (InfiniBand, 400 Gb/s)" in made["hosts"]["node2"]["ports"]
     assert ("NCCL of the ranks", "2.28.9") in made["software"]
 
 

@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""The program as its users call it: exit statuses, one clear line on bad input, files that survive bad luck."""
+"""The program as its users call it: whole runs, exit statuses, files that survive bad luck."""
 import json
 import os
+import pty
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+from conftest import flat
 
 ROOFMARK = os.environ.get("ROOFMARK")
 SCHEMA = Path(__file__).parents[2] / "results" / "schema.json"
@@ -41,73 +45,6 @@ def small_run(tmp_path_factory):
     done = roofmark(*SMALL, "--out", out, "--label", "site=lab 3")
     assert done.returncode == 0, done.stderr
     return done, json.loads((out / "result.json").read_text()), out
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["measure"],
-        ["run", "--fast"],
-        ["run", "--suite", "huge"],
-        ["run", "--suite", "1"],
-        ["run", "--device", "tpu"],
-        ["run", "--device", "cuda:x"],
-        ["run", "--data", "ones"],
-        ["run", "--cache", "tepid"],
-        ["run", "--memory-fraction", "0.96"],
-        ["run", "--memory-fraction", "-0.1"],
-        ["run", "--memory-fraction", "nan"],
-        ["run", "--max-seconds", "nan"],
-        ["run", "--max-seconds", "0"],
-        ["run", "--seconds", "60"],
-        ["run", "--suite", "quick", "--seconds", "60"],
-        ["run", "--suite", "sustained", "--seconds", "0"],
-        ["run", "--suite", "sustained", "--seconds", "nan"],
-        ["run", "--timeout", "soon"],
-        ["run", "--seed", "-1"],
-        ["run", "--label", "site"],
-        ["run", "--device", "cpu", "--filter", "["],
-        ["run", "--device", "cpu", "--filter", "^nothing$"],
-        ["run", "--benchmark_format=xml"],
-        ["run", "--filter", "["],
-        ["list", "--filter", "("],
-        ["list", "--device", "cpu", "--filter", "("],
-        ["list", "--device", "all"],
-        ["info", "--device", "all"],
-        ["run", "--device", "all", "--benchmark_list_tests"],
-        ["recover"],
-        ["recover", "/nonexistent"],
-    ],
-    ids=" ".join,
-)
-def test_bad_usage_is_one_line_and_status_2(arguments, tmp_path):
-    done = roofmark(*arguments, cwd=tmp_path)
-    assert_one_line(done, 2)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_no_command_is_bad_usage():
-    assert_one_line(roofmark(), 2)
-
-
-@pytest.mark.parametrize("arguments, said", [
-    (["measure"], "'measure' is not one of run, list, info, recover"),
-    (["run", "--suite", "huge"], "--suite: 'huge' is not one of baseline, full, quick, smoke, sustained"),
-    (["run", "--timeout", "0"], "--timeout: '0' is not a number from 1 to 86400"),
-    (["run", "--seed", "-1"], "--seed: '-1' is not a whole number from 0 to 2^64 - 1"),
-    (["run", "--seed", str(2**64)], "is not a whole number"),
-    (["list", "--device", "all"], "auto, cpu or cuda:N"),
-    (["info", "--device", "all"], "auto, cpu or cuda:N"),
-])
-def test_bad_usage_names_what_there_is(arguments, said):
-    assert said in roofmark(*arguments).stderr
-
-
-@pytest.mark.parametrize("flag", ["min_time=1", "repetitions=3", "perf_counters=X", "unknown"])
-def test_other_flags_of_google_benchmark_name_those_that_are_taken(flag):
-    done = roofmark("run", f"--benchmark_{flag}")
-    assert_one_line(done, 2)
-    assert "filter, list_tests, format, out, out_format and color" in done.stderr
 
 
 def test_a_gpu_that_is_not_there_is_an_error_with_the_way_out():
@@ -181,12 +118,33 @@ def test_runs_that_start_within_a_second_get_folders_of_their_own(tmp_path):
     assert [path.parent.name[-2:] for path in tmp_path.glob("roofmark-results/*/result.json")] == ["-2"]
 
 
-def test_a_disk_that_fills(tmp_path):
+def limited_to(size):
+    """As a disk that is full from then on."""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
-    done = roofmark(*SMALL, "--out", tmp_path / "out", "--quiet", preexec_fn=limit)
+    return limit
+
+
+def test_a_disk_that_fills_costs_no_measurement(small_run, tmp_path):
+    out, rescued = tmp_path / "out", tmp_path / "other disk"
+    # Room for the header and a few results.
+    lines = (small_run[2] / "result.jsonl").read_bytes().splitlines(keepends=True)
+    done = roofmark(*SMALL, "--out", out, preexec_fn=limited_to(sum(map(len, lines[:6])) + 500))
+    assert done.returncode == 3, done.stderr
+    assert "triad" in done.stdout and "L2 cache" in done.stdout and "result.json" not in done.stdout
+    first, last = [line for line in done.stderr.splitlines() if "cannot write" in line]
+    assert first.endswith("the run goes on, and tries again with every result")
+    held = re.search(rf"the journal {re.escape(str(out))}/result.jsonl holds (\d+) of (\d+) cases: make room and run `roofmark recover {re.escape(str(out))}`", last)
+    assert held and 0 < int(held[1]) < int(held[2]), last
+    assert roofmark("recover", out, "--out", rescued).returncode == 0
+    result = json.loads((rescued / "result.json").read_text())
+    assert len({entry["name"] for entry in result["benchmarks"] + result["unmeasured"]}) == int(held[1])
+
+
+def test_a_disk_that_is_full_at_the_start_ends_the_run_at_once(tmp_path):
+    done = roofmark(*SMALL, "--out", tmp_path / "out", preexec_fn=limited_to(100))
     assert_one_line(done, 3)
     assert "cannot write" in done.stderr
 
@@ -203,6 +161,13 @@ def test_a_whole_run(small_run):
     assert any(ceiling.get("empirical") for ceiling in result["ceilings"])
     assert sum(value for key, value in result["wall_time"].items() if key != "total_seconds") == pytest.approx(
         result["wall_time"]["total_seconds"], rel=0.01)
+    # What was measured first, how far to trust it last.
+    cases = len(set(names) | {entry["name"] for entry in result["unmeasured"]})
+    assert result["scope"]["cases"] == cases < result["scope"]["suite_cases"] and next(iter(result)) == "scope"
+    assert flat(done.stdout).startswith(f"A selection of the quick suite: {cases} of {result['scope']['suite_cases']} cases (--filter '{CASE}', ")
+    assert result["verdict"]["headline"] in flat(done.stdout.split("\n" + result["verdict"]["level"] + ": ")[1])
+    told = json.loads(roofmark("info", "--device", "cpu", "--json").stdout)["health"]
+    assert [row["what"] for row in result["health"]] == [row["what"] for row in told]
     assert "triad" in done.stdout and "L2 cache" in done.stdout and "\033" not in done.stdout
     assert str(out / "result.json") in done.stdout
 
@@ -227,7 +192,7 @@ def test_a_busy_cpu_is_a_finding_that_recovering_keeps(tmp_path):
     found = [finding["text"] for finding in json.loads((out / "result.json").read_text())["findings"]
              if finding["kind"] == "foreign_process"]
     assert len(found) == 1 and "cores busy on average" in found[0]
-    assert found[0] in done.stdout
+    assert found[0] in flat(done.stdout)
     (out / "result.json").unlink()
     assert roofmark("recover", out).returncode == 0
     assert found[0] in (out / "result.json").read_text()
@@ -236,7 +201,7 @@ def test_a_busy_cpu_is_a_finding_that_recovering_keeps(tmp_path):
 @pytest.mark.parametrize("damage, said", [
     (lambda lines: lines[:-1], "its last line is missing"),
     (lambda lines: [lines[0], lines[1][:-9], *lines[2:]], "1 lines cannot be read"),
-    (lambda lines: lines[:1] + lines[2:], " records of "),
+    (lambda lines: [*lines[:2], *lines[3:]], " records of "),
     (lambda lines: lines[:1], "its last line is missing"),
 ], ids=["no footer", "a torn line", "a record less", "the header alone"])
 def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, damage, said):
@@ -250,6 +215,30 @@ def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, 
     assert json.loads((tmp_path / "result.json").read_text()) == result
     (tmp_path / "result.json").unlink()
     assert roofmark("recover", tmp_path).returncode == 0
+
+
+def test_a_run_is_recovered_from_its_folder_or_a_file_to_any_folder(small_run, tmp_path):
+    _, result, out = small_run
+    for number, given in enumerate([out, out / "result.json", out / "result.jsonl"]):
+        done = roofmark("recover", given, "--out", tmp_path / str(number))
+        assert done.returncode == 0, done.stderr
+        assert json.loads((tmp_path / str(number) / "result.json").read_text()) == result
+        assert (tmp_path / str(number) / "result.json.sha256").exists()
+    done = roofmark("recover", out, "--out", tmp_path / "0")
+    assert_one_line(done, 2)
+    assert "already holds a result.json" in done.stderr
+
+
+def test_a_result_that_was_cut_short_names_the_way_back(small_run, tmp_path):
+    shutil.copytree(small_run[2], tmp_path / "out")
+    result = tmp_path / "out" / "result.json"
+    result.write_bytes(result.read_bytes()[:1000])
+    said = [f"; `roofmark recover {result}` rebuilds it from its journal", "; `roofmark recover` could rebuild it"]
+    for name, way in (("result.json.sha256", said[0]), ("result.jsonl", said[0]), ("result.json", said[1])):
+        done = roofmark("accept", tmp_path / "out", "--profile", "cpu")
+        assert_one_line(done, 2)
+        assert way in done.stderr
+        (tmp_path / "out" / name).unlink()
 
 
 def started(arguments, out):
@@ -271,6 +260,8 @@ def test_an_interrupt_leaves_a_complete_file(tmp_path):
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     validate(result)
     assert result["interrupted"] and not result["complete"] and result["benchmarks"]
+    assert result["ended"]["reason"] == "interrupted" and result["verdict"]["level"] == "bad"
+    assert re.match("The run was cut off( in [^ ]+)?: interrupted; ", result["verdict"]["headline"])
     assert {entry["roofmark"]["reason"] for entry in result["unmeasured"] if entry["roofmark"]["status"] == "not_run"} == {
         "interrupted"}
 
@@ -285,6 +276,51 @@ def test_a_signal_that_comes_twice_within_a_second_is_one(tmp_path):
     assert json.loads((tmp_path / "out" / "result.json").read_text())["interrupted"]
 
 
+def test_a_hang_up_is_an_interrupt_unless_it_is_ignored(tmp_path):
+    arguments = ["run", "--device", "cpu", "--suite", "quick", "--memory-fraction", "0.004"]
+    process = started(arguments, tmp_path / "out")
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["interrupted"] and not result["complete"]
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does, and children inherit it
+    try:
+        process = started(arguments, tmp_path / "nohup")
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+
+
+def test_a_pipe_that_nobody_reads_any_longer_leaves_a_complete_file(tmp_path):
+    process = subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--filter", "^stream", "--max-seconds", "0.01",
+                                "--memory-fraction", "0.004", "--out", tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=120) == 0
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["complete"]
+
+
+def test_a_terminal_that_goes_away_leaves_a_complete_file(tmp_path):
+    out = tmp_path / "out"
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(ROOFMARK, [ROOFMARK, "run", "--device", "cpu", "--suite", "quick", "--memory-fraction", "0.004", "--out", str(out)])
+    deadline = time.monotonic() + 120
+    while not (out / "result.jsonl").exists() or (out / "result.jsonl").read_text().count("\n") < 3:
+        assert time.monotonic() < deadline
+        os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    result = json.loads((out / "result.json").read_text())
+    validate(result)
+    assert result["interrupted"]
+
+
 def test_a_killed_run_is_recovered(tmp_path):
     out = tmp_path / "out"
     process = started(["run", "--device", "cpu", "--suite", "quick", "--memory-fraction", "0.004"], out)
@@ -297,6 +333,8 @@ def test_a_killed_run_is_recovered(tmp_path):
     result = json.loads((out / "result.json").read_text())
     validate(result)
     assert not result["complete"]
+    begun = [json.loads(line)["begun"] for line in lines if line.startswith('{"begun"') and line.endswith("}")]
+    assert result["ended"].get("case") in (begun[-1], None) and result["verdict"]["headline"].startswith("The run was cut off")
     records = sum(line.startswith('{"record"') and line.endswith("}") for line in lines)
     assert len(result["benchmarks"]) + len(result["unmeasured"]) == records > 0
 
@@ -323,9 +361,21 @@ def test_google_benchmarks_own_outputs(tmp_path):
     assert listed.returncode == 0 and "transpose/" in listed.stdout and "stream/" not in listed.stdout
 
 
-def test_quiet_prints_nothing(tmp_path):
+def test_quiet_says_where_the_result_is(tmp_path):
     done = roofmark(*SMALL, "--quiet", "--out", tmp_path / "out")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{tmp_path}/out/result.json\n", "")
+
+
+def test_excluded_cases_are_not_measured(tmp_path):
+    listed = roofmark("list", "--device", "cpu", "--suite", "quick", "--filter", "^(stream|transpose)/", "--exclude", "triad|ceilings", "--json")
+    names = [case["name"] for case in json.loads(listed.stdout)]
+    assert {name.split("/")[0] for name in names} == {"ceilings", "stream", "transpose"}
+    assert not any(name.startswith("stream/triad/") for name in names)
+    done = roofmark(*SMALL, "--exclude", "bytes:[0-9]{5}/", "--out", tmp_path / "out", "--quiet")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    triads = [entry["name"] for entry in result["benchmarks"] if entry["name"].startswith("stream/triad/")]
+    assert triads and not any("/bytes:65536/" in name for name in triads)
 
 
 @pytest.mark.parametrize("header", [{}, {"ceilings": 5}, {"ceilings": [{"resource": "warp drive"}]}])
@@ -346,3 +396,10 @@ def test_list_and_info_as_json():
     assert info["device"]["kind"] == "cpu" and info["build"]["version"]
     assert {"CPU governor", "CPU limit", "memory limit"} <= {one["what"] for one in info["health"]}
     assert "device" in roofmark("info", "--device", "cpu").stdout
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_line_of_list_and_info_is_wider_than_the_terminal(columns):
+    for words in (["list", "--device", "cpu", "--suite", "full"], ["info", "--device", "cpu"]):
+        done = roofmark(*words, env=os.environ | {"COLUMNS": str(columns)})
+        assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= columns

@@ -18,9 +18,8 @@ from conftest import ROOT, need
 
 need("jsonschema", "numpy", "scipy")
 import numpy as np  # noqa: E402
-from roofmark_report import compare, significance  # noqa: E402
+from roofmark_report import compare  # noqa: E402
 from roofmark_report.program import Problem  # noqa: E402
-from scipy import stats  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "compare")]
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -30,6 +29,13 @@ GOOGLE_COMPARE = next((path for path in map(Path, ("/usr/share/benchmark/compare
 
 def run(*arguments):
     return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+
+
+def equal_of(path):
+    """A file of the same result with other bytes: the same file on both sides is refused."""
+    made = path.with_name("equal.json")
+    made.write_bytes(path.read_bytes() + b"\n")
+    return made
 
 
 def scaled(result, factor, name=None, clock=1.0):
@@ -83,127 +89,15 @@ def counts(found):
     return Counter(row["verdict"] for row in found["cases"])
 
 
-# The simulation: 300 cases, coefficients of variation of a run's median of 0.5, 1.5 and 2 %, half of the variance between processes
-# and half between the five blocks of a process.
-CASES = 300
-CVS = (0.005, 0.015, 0.02)
-BLOCKS = 5
-
-
-def blocks_of(random, cv, runs, cases=CASES):
-    return random.normal(0, cv * math.sqrt(0.5), (1, runs, cases)) + random.normal(0, cv * math.sqrt(0.5 * BLOCKS), (BLOCKS, runs, cases))
-
-
-def runs_of(random, cv, runs, cases=CASES):
-    return blocks_of(random, cv, runs, cases).mean(axis=0)
-
-
-def false_alarms(draw, runs, repeats, called_beyond=0.01):
-    """In how many comparisons of equal sides any case is called SLOWER or FASTER."""
-    found = 0
-    for _ in range(repeats):
-        shift = significance.shift(draw(), draw(), CASES)
-        verdicts = significance.verdicts(shift, significance.holm(shift.p), 0.01, called_beyond)
-        found += bool(np.isin(verdicts, ["SLOWER", "FASTER"]).any())
-    return found
-
-
-@pytest.mark.parametrize("cv, runs", list(zip(CVS, (9, 45, 77))))
-def test_a_planted_slowdown_of_2_percent_is_found_with_95_percent_power(cv, runs):
-    random, cases = np.random.default_rng(1), 2000
-    shift = significance.shift(runs_of(random, cv, runs, cases), runs_of(random, cv, runs, cases) + math.log(1.02), CASES)
-    # Each case is the only slow one among 300, so Holm multiplies its p-value by 300.
-    found = significance.verdicts(shift, np.minimum(1, CASES * shift.p), 0.01, 0.01)
-    assert np.mean(found == "SLOWER") >= 0.95
-    assert significance.runs_needed(cv, CASES) == runs
-    few = significance.shift(runs_of(random, cv, runs // 2, cases), runs_of(random, cv, runs // 2, cases) + math.log(1.02), CASES)
-    assert np.mean(significance.verdicts(few, np.minimum(1, CASES * few.p), 0.01, 0.01) == "SLOWER") < 0.6
-
-
-@pytest.mark.parametrize("runs, repeats", [(9, 400), (11, 400), (45, 40)])
-def test_false_alarms_are_at_most_1_percent_of_comparisons(runs, repeats):
-    random, cv = np.random.default_rng(2), np.resize(CVS, CASES)
-    alarms = false_alarms(lambda: runs_of(random, cv, runs), runs, repeats)
-    # With a probability of 1 % more than this is seen once in 400 simulations.
-    assert alarms <= stats.binom.ppf(0.9975, repeats, 0.01)
-    # Without the correction over the cases there would be several in every comparison.
-    shift = significance.shift(runs_of(random, cv, runs), runs_of(random, cv, runs), CASES)
-    assert (shift.p <= 0.05).sum() >= 3
-
-
-def test_cases_with_two_modes_raise_no_alarm_with_enough_runs():
-    random, modal = np.random.default_rng(3), 20
-
-    def draw(runs):
-        times = random.normal(0, 0.005, (runs, CASES))
-        times[:, :modal] = 0.3 * times[:, :modal] + 0.03 * (random.random((runs, modal)) < 0.5)
-        return times
-
-    enough = significance.FEWEST_RUNS
-    assert false_alarms(lambda: draw(enough), enough, 300) <= stats.binom.ppf(0.9975, 300, 0.01)
-    assert false_alarms(lambda: draw(3), 3, 100) > 10
-    assert false_alarms(lambda: draw(3), 3, 100, called_beyond=0.10) == 0
-
-
-def test_blocks_of_one_run_need_the_wide_margin():
-    random, cv = np.random.default_rng(4), np.resize(CVS, CASES)
-
-    def draw():
-        return random.normal(0, cv, CASES) + random.normal(0, 0.002, (BLOCKS, CASES))
-
-    assert false_alarms(draw, 1, 50) == 50
-    assert false_alarms(draw, 1, 200, called_beyond=0.10) <= 16
-
-
-def test_holm():
-    assert significance.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert significance.holm([0.9, 0.8]) == pytest.approx([1, 1])
-    assert len(significance.holm([])) == 0
-
-
-def test_both_tests_against_plain_numbers():
-    a, b = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([[11.0], [12.0], [13.0], [14.0]])
-    means = significance.by_means(a, b)
-    error = math.sqrt(5 / 3 * 2 / 4)
-    assert means.estimate[0] == -10 and means.high[0] - means.low[0] == pytest.approx(2 * 2.4469 * error, rel=1e-4)
-    assert means.p[0] == pytest.approx(stats.ttest_ind(a[:, 0], b[:, 0]).pvalue)
-    assert means.mann_whitney[0] == pytest.approx(2 / math.comb(8, 4))
-    ranks = significance.by_ranks(a, b)
-    assert ranks.estimate[0] == -10 and ranks.low[0] == -13 and ranks.high[0] == -7 and ranks.p[0] == pytest.approx(2 / 70)
-    alike = significance.by_means(np.ones((5, 1)), np.ones((5, 1)))
-    assert alike.p[0] == 1 and significance.by_means(np.ones((5, 1)), 2 * np.ones((5, 1))).p[0] == 0
-
-
-def test_the_interval_of_the_ranks_holds_the_shift_in_95_percent():
-    random = np.random.default_rng(5)
-    shift = significance.by_ranks(random.normal(0, 1, (11, 4000)), random.normal(0.5, 1, (11, 4000)))
-    assert 0.94 <= np.mean((shift.low <= -0.5) & (shift.high >= -0.5)) <= 0.97
-
-
-def test_how_many_runs_mann_whitney_takes():
-    assert significance.least_runs(300) == 11
-    assert significance.ranks_suffice(11, 11, 300) and not significance.ranks_suffice(10, 10, 300)
-    assert significance.runs_suffice(7, 7) and not significance.runs_suffice(6, 6) and not significance.runs_suffice(1, 100)
-
-
-def test_verdicts():
-    shift = significance.Shift(*(np.array(values) for values in (
-        [-0.02, 0.02, -0.02, -0.001, -0.005, 0.0], [-0.03, 0.01, -0.05, -0.005, -0.006, -0.5], [-0.01, 0.03, 0.01, 0.003, -0.004, 0.5])),
-        None, None)
-    corrected = np.array([0.001, 0.001, 0.2, 1, 0.001, 1])
-    assert list(significance.verdicts(shift, corrected, 0.01, 0.01)) == ["SLOWER", "FASTER", "UNCLEAR", "SAME", "SAME", "UNCLEAR"]
-    assert list(significance.verdicts(shift, corrected, 0.01, 0.10))[:2] == ["UNCLEAR", "UNCLEAR"]
-
-
-def test_a_run_against_itself_repeats_exactly(result, save):
+def test_a_run_against_its_equal_repeats_exactly(result, save):
     path = save(result)
-    done = run(path, "--", path)
+    done = run(path, "--", equal_of(path))
     number = len(result["benchmarks"])
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{number} cases measured in both, 0 listed in A alone, 0 in B alone" in done.stdout
     assert "median 0.00 %, 95th percentile 0.00 %" in done.stdout
     assert f"{number} equal, 0 different" in done.stdout
-    assert f"0 SLOWER, 0 FASTER, 0 UNCLEAR, {number} SAME" in done.stdout
+    assert done.stdout.splitlines()[0] == f"B: 0 faster, 0 slower, 0 undecided, {number} the same"
     assert "which is less" in done.stdout and "Only differences above 10 %" in done.stdout
 
 
@@ -230,7 +124,7 @@ def test_wide_spread_is_unclear_and_says_how_many_runs_it_takes(small):
     found = compare.compare(noisy(small, 7, cv=0.02), noisy(small, 7, cv=0.02, seed=1))
     assert counts(found)["UNCLEAR"] == len(found["cases"])
     assert all(20 < row["runs_needed"] < 150 for row in found["cases"])
-    assert any(line.startswith("UNCLEAR cases need ") for line in compare.summary(found))
+    assert any(line.startswith("undecided cases need ") for line in compare.summary(found))
 
 
 def test_a_lower_clock_is_apart_from_more_clocks(small):
@@ -297,6 +191,13 @@ def test_cases_of_one_side_alone_and_other_verdicts(small):
     assert f"different verdict: {wrong['name']}: ok, then 1 ok, 1 wrong" in lines and not any(line.startswith("only in") for line in lines)
 
 
+def test_of_many_cases_of_one_side_the_first_are_listed(small):
+    h200 = make_result.h200()
+    lines = [line for line in compare.summary(compare.compare([h200], [small])) if line.startswith("only in A: ")]
+    missing = len(h200["benchmarks"]) - len(small["benchmarks"])
+    assert len(lines) == 9 and lines[-1] == f"only in A: {missing - 8} more, which --json lists"
+
+
 def test_rounds_of_other_pairs_are_not_compared(small):
     other = copy.deepcopy(small)
     name = small["benchmarks"][0]["name"]
@@ -314,11 +215,35 @@ def test_other_settings_are_said(small):
     other = copy.deepcopy(small) | {"data": "zeros", "suite": "full"}
     other["device"]["name"] = "another\x1b[31m"
     other["device"]["details"]["driver_version"] = "590.00"
-    other["libraries"]["cublasLt"] = "13.1"
+    other["libraries"]["cuBLASLt"]["version"] = "13.1.0"
+    other["libraries"]["CUDA runtime"]["path"] = "/elsewhere"
     said = compare.differences_of_setting([small], [small, other])
     assert "data: normal in A, normal, zeros in B" in said and "suite: baseline in A, baseline, full in B" in said
-    assert "driver: 580.00 in A, 580.00, 590.00 in B" in said and "cublasLt: 13.0.0.19 in A, 13.0.0.19, 13.1 in B" in said
+    assert "driver: 580.00 in A, 580.00, 590.00 in B" in said and "cuBLASLt: 13.0.0 in A, 13.0.0, 13.1.0 in B" in said
     assert "\x1b" not in "".join(said) and len(said) == 5
+
+
+def test_another_scope_verdict_and_completeness_are_said(small):
+    other = copy.deepcopy(small) | {"complete": False, "interrupted": True}
+    other["scope"]["changes"] = ["--filter gemm", "--max-seconds 1"]
+    other["verdict"]["level"] = {"good": "bad", "bad": "good", "doubtful": "good"}[small["verdict"]["level"]]
+    assert compare.differences_of_setting([small], [other]) == [
+        "scope: the whole suite in A, --filter gemm, --max-seconds 1 in B", "completeness: complete in A, incomplete, interrupted in B",
+        f"verdict: {small['verdict']['level']} in A, {other['verdict']['level']} in B"]
+
+
+def test_one_run_or_block_on_a_side_has_no_interval(small):
+    found = compare.compare([small], noisy(small, 9))
+    assert found["tested"] == 0 and set(counts(found)) == {"UNCLEAR"} and "no interval" in compare.table(found["cases"])
+    assert any("no interval" in line for line in compare.basis(found))
+    other = copy.deepcopy(small)
+    name = other["benchmarks"][0]["name"]
+    measured = other["benchmarks"][0]["roofmark"]["measurement"]
+    kept = measured["samples"]["block"].count(0)
+    measured["samples"] = {column: values[:kept] for column, values in measured["samples"].items()}
+    measured["blocks"] = measured["blocks"][:1]
+    found = compare.compare([small], [other])
+    assert "interval" not in row_of(found, name, "UNCLEAR") and found["tested"] == len(small["benchmarks"]) - 1
 
 
 def test_a_case_too_short_for_two_blocks_is_unclear(small):
@@ -328,7 +253,7 @@ def test_a_case_too_short_for_two_blocks_is_unclear(small):
         measured["blocks"] = measured["blocks"][:1]
     found = compare.compare([small], [small])
     assert set(counts(found)) == {"UNCLEAR"} and not any("p" in row for row in found["cases"])
-    assert "UNCLEAR" in compare.table(found["cases"])
+    assert "undecided" in compare.table(found["cases"]) and "no interval" in compare.table(found["cases"])
 
 
 def test_folders_are_searched_and_slower_is_status_1(small, tmp_path):
@@ -362,8 +287,38 @@ def test_tables_fit_the_terminal(result):
 def test_nothing_in_common(small, save):
     small["benchmarks"], small["unmeasured"] = [], []
     path = save(small)
-    done = run(path, path)
-    assert done.returncode == 0 and "0 cases measured in both" in done.stdout
+    done = run(path, equal_of(path))
+    assert done.returncode == 2 and done.stdout == "" and "no case in common (suites: baseline in A, baseline in B)" in done.stderr
+
+
+def test_the_headline_says_what_came_out_and_what_differs(small):
+    name = small["benchmarks"][3]["name"]
+    other = scaled(small, 1.5, name) | {"data": "zeros"}
+    other["benchmarks"][0]["roofmark"]["fingerprint"]["hash"] = "0"
+    entry = other["benchmarks"].pop(1)
+    other["unmeasured"].append({"name": entry["name"], "roofmark": {key: value for key, value in entry["roofmark"].items() if key not in (
+        "measurement", "placement")} | {"status": "wrong"}})
+    found = compare.compare([small], [other])
+    same = len(small["benchmarks"]) - 2
+    assert found["headline"] == f"B: 0 faster, 1 slower, 0 undecided, {same} the same; different data; bits differ in 1 case; 1 case with another status"
+
+
+def test_results_of_different_kinds_are_refused(h200, cluster, save):
+    cpu, gpu, team = save(make_result.cpu(), "cpu.json"), save(h200, "gpu.json"), save(cluster, "team.json")
+    for a, b, said in [(cpu, gpu, "a run on the CPU in A, a run on a GPU in B"), (gpu, team, "a run on a GPU in A, collectives on a GPU in B")]:
+        done = run(a, "--", b)
+        assert (done.returncode, done.stdout) == (2, "") and done.stderr == f"compare: results of different kinds: {said}\n"
+    other = make_result.cpu() | {"suite": "full"}
+    other["benchmarks"] = [e | {"name": e["name"] + "0"} for e in other["benchmarks"]]
+    other["unmeasured"] = []
+    done = run(cpu, save(other, "full.json"))
+    assert done.returncode == 2 and done.stderr == "compare: A and B have no case in common (suites: quick in A, full in B)\n"
+
+
+def test_how_much_slower_fails_can_be_set(small, save):
+    a, b = save(small, "a.json"), save(scaled(small, 1.3, small["benchmarks"][3]["name"]), "b.json")
+    assert [run(*flags, a, b).returncode for flags in ((), ("--fail-above", "29%"), ("--fail-above", "31%"))] == [1, 1, 0]
+    assert run("--fail-above", "x", a, b).returncode == 2
 
 
 def test_bad_input_and_usage_are_one_line(small, save, tmp_path):
@@ -375,19 +330,20 @@ def test_bad_input_and_usage_are_one_line(small, save, tmp_path):
     for arguments, said in [((tmp_path / "none", path), "cannot read"), ((path,), "required"), ((path, "--"), "required"),
                             (("--", path), "required"), ((path, "--", path, "--", path), "required"), ((path, path, path), "required"),
                             ((path, "--", tmp_path / "empty"), "no result.json"), ((path, tmp_path / "copy.json", "--", path), "the same run as"),
+                            ((path, path), "the same run on both sides: "), ((path, "--", tmp_path / "copy.json"), "the same run on both sides: "),
                             (("--margin", "0", path, path), "percentage"), (("--margin", "x", path, path), "percentage")]:
         with pytest.raises(Problem, match=said) as raised:
             compare.main([str(argument) for argument in arguments])
         assert raised.value.status == 2
     done = run(path, "--", broken)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and f"{broken}: cut short" in done.stderr
-    done = run(path, path, "--json", tmp_path / "none" / "file")
+    done = run(path, equal_of(path), "--json", tmp_path / "none" / "file")
     assert done.returncode == 3 and "cannot write" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_reader_that_goes_away_is_no_traceback(h200, save):
     path = save(h200)
-    done = subprocess.run(["sh", "-c", '"$@" | head -c 1', "sh", *COMMAND, path, path], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(["sh", "-c", '"$@" | head -c 1', "sh", *COMMAND, path, equal_of(path)], capture_output=True, text=True, timeout=300, check=False)
     assert done.stderr == ""
 
 

@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT, need
 from test_acceptance import BASE
 
-need("duckdb", "jinja2", "jsonschema", "orjson", "plotly")
+need("duckdb", "jinja2", "jsonschema", "orjson", "plotly", "tree_sitter_javascript")
 EXAMPLES = ROOT / "scripts" / "examples"
 ROOFMARK = os.environ.get("ROOFMARK")
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
@@ -141,7 +141,8 @@ def test_a_ci_job_fails_on_a_slower_or_unaccepted_build(place, profile):
     measures(place)
     (place / "made" / "node1" / "cuda-0" / "result.json").rename(place / "first.json")
     baseline.mkdir()
-    (place / "first.json").rename(baseline / "result.json")
+    earlier = json.loads((place / "first.json").read_text()) | {"finished_utc": "2026-01-01T00:00:00Z"}
+    (baseline / "result.json").write_text(json.dumps(earlier))
 
     def job(name, **options):
         program = measures(place, **options)

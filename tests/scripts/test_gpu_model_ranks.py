@@ -100,7 +100,9 @@ def test_every_collective_is_verified(tmp_path, count):
     assert len({member["uuid"] for member in result["team"]}) == count
     [roof] = [ceiling for ceiling in result["ceilings"] if ceiling["resource"] == "nvlink"]
     assert roof["theoretical"] > roof["empirical"] > 0
-    assert result["libraries"]["nccl"] == "NCCL 2.28.9"
+    nccl = result["libraries"]["NCCL"]
+    assert nccl["version"] == "2.28.9" and Path(nccl["path"]).name.startswith("libnccl.so")
+    assert result["libraries"]["MPI"]["version"]
     [all_reduce] = [entry for entry in result["benchmarks"] if entry["name"] == CASE.format(count)]
     assert all_reduce["roofmark"]["notes"] == {
         "algorithm": "RING", "protocol": "LL", "channels": "1", "transport": "P2P/CUMEM"
@@ -172,7 +174,7 @@ def test_a_gpu_that_never_enters_a_collective(tmp_path, first, stage):
     done = ranks.run(3, *three_sizes(3, out, "--timeout", "3"), wrapper=with_gpus(3, **hang))
     assert done.returncode == 3, done.stderr
     for rank in range(3):
-        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \S+ s in {re.escape(name)} \({stage}\)$", done.stderr, re.M)
+        assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \S+ s in {re.escape(name)} \({stage}\)$", done.stderr, re.M)
     # Every host has enqueued the collective and waits for its GPU: nobody can tell which of them does not take part.
     assert_ended(done, out, name, "no progress for 3 s: all ranks arrived and none proceeds: the network or a link failed, "
                                   "or this step takes longer than --timeout")
@@ -184,7 +186,7 @@ def test_a_rank_that_never_joins_its_communicator(tmp_path):
     done = ranks.run(3, *three_sizes(3, out, "--timeout", "3"), wrapper=with_gpus(3, **hang))
     assert done.returncode == 3, done.stderr
     for rank in range(3):
-        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \S+ s in listing the cases$", done.stderr, re.M), done.stderr
+        assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \S+ s in listing the cases$", done.stderr, re.M), done.stderr
     assert not out.exists()
 
 
@@ -199,7 +201,7 @@ def test_a_rank_killed_inside_a_collective_leaves_nobody_waiting(tmp_path):
         subprocess.run([ROOFMARK, "recover", out], check=True, capture_output=True)
         assert measured(ranks.load(out)) == [FIRST.format(3)]
         return
-    assert re.search(rf"^rank 1 \({HOST}\) ended unexpectedly$", done.stderr, re.M), done.stderr
+    assert re.search(rf"^roofmark-mpi: rank 1 \({HOST}\) ended unexpectedly$", done.stderr, re.M), done.stderr
     assert_ended(done, out, name, f"rank 1 ({HOST}) ended unexpectedly")
 
 

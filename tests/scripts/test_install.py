@@ -3,6 +3,7 @@
 """The installed tree, moved away from where it was installed."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,11 @@ from pathlib import Path
 import pytest
 
 BUILD = os.environ.get("ROOFMARK_BUILD")
-# glibc and the CUDA libraries are the node's.
-NODES_OWN = re.compile(r"(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util)|libcu\w+|libnccl|libnv\w+)\.so")
+CACHE = (Path(BUILD) / "CMakeCache.txt").read_text() if BUILD else ""
+CARRIES_CUDA = "ROOFMARK_CARRY_CUDA:BOOL=ON" in CACHE
+# glibc and the CUDA libraries are the node's, except those that it was asked to carry.
+NODES_OWN = re.compile(r"(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util)"
+                       + (r"|libcu(?!blasLt)\w+|libnv\w+" if CARRIES_CUDA else r"|libcu\w+|libnccl|libnv\w+") + r")\.so")
 
 pytestmark = pytest.mark.skipif(not BUILD, reason="ROOFMARK_BUILD names no build")
 
@@ -26,7 +30,9 @@ def libraries(program):
 def tree(tmp_path_factory):
     folder = tmp_path_factory.mktemp("install")
     subprocess.run(["cmake", "--install", BUILD, "--prefix", folder / "first"], check=True, capture_output=True)
-    return (folder / "first").rename(folder / "moved")
+    yield (folder / "first").rename(folder / "moved")
+    # pytest would keep that of the last three runs, each with gigabytes of CUDA.
+    shutil.rmtree(folder)
 
 
 def test_it_carries_its_libraries(tree):
@@ -41,12 +47,21 @@ def test_it_carries_nothing_of_the_nodes(tree):
     assert [path.name for path in tree.rglob("*.so*") if NODES_OWN.match(path.name)] == []
 
 
+@pytest.mark.skipif(not CARRIES_CUDA, reason="the build does not carry CUDA's libraries (ROOFMARK_CARRY_CUDA)")
+def test_of_cuda_it_needs_the_driver_alone(tree):
+    linked = libraries(tree / "bin/roofmark")
+    assert not any(name.startswith("libcudart") for name in linked)
+    [cublas] = [Path(where) for name, where in linked.items() if name.startswith("libcublasLt")]
+    assert cublas.resolve().is_relative_to(tree / "lib/roofmark")
+    assert (tree / "lib/roofmark/libnccl.so.2").is_file() == ("NCCL_LIBRARY:FILEPATH=/" in CACHE)
+
+
 def test_it_runs_where_it_was_moved_to(tree):
-    built = libraries(os.environ["ROOFMARK"])
-    cuda = {str(Path(where).parent) for name, where in built.items() if name.startswith("libcu")}
-    result = subprocess.run(
-        [tree / "bin/roofmark", "list", "--device", "cpu"], env={"LD_LIBRARY_PATH": ":".join(cuda)}, capture_output=True, text=True, timeout=60
-    )
+    environment = {}
+    if not CARRIES_CUDA:
+        built = libraries(os.environ["ROOFMARK"])
+        environment["LD_LIBRARY_PATH"] = ":".join({str(Path(where).parent) for name, where in built.items() if name.startswith("libcu")})
+    result = subprocess.run([tree / "bin/roofmark", "list", "--device", "cpu"], env=environment, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
 
 
@@ -57,8 +72,31 @@ def test_its_report_tool_needs_nothing_of_the_repository(tree):
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def test_no_message_names_a_file_that_is_not_there(tree):
+    share = tree / "share/roofmark"
+    texts = [path for path in [*(tree / "bin").iterdir(), *(share / "scripts").rglob("*")] if path.is_file() and path.suffix != ".pyc"]
+    named = {}
+    for path in texts:
+        for found in re.findall(rb"(?<![$\w])(?:scripts/[\w/.-]*\w|docs/[\w-]+\.\w+|results/(?:schema|profiles)[\w/.-]*\w|(?:README|CONTRIBUTING)\.md)", path.read_bytes()):
+            named.setdefault(found.decode(), str(path.relative_to(tree)))
+    assert "docs/method.md" in named
+    assert {name: where for name, where in named.items() if not (share / name).exists()} == {}
+
+
+def test_it_has_the_documentation_of_its_programs(tree):
+    share = tree / "share"
+    assert (share / "roofmark/README.md").exists() and (share / "roofmark/docs/method.md").exists()
+    for program in (tree / "bin").iterdir():
+        page = (share / f"man/man1/{program.name}.1").read_text()
+        assert f".SH NAME\n{program.name} - ".replace("-", "\\-") in page
+        completion = share / "bash-completion/completions" / program.name
+        assert f"complete -o default -F _{program.name.replace('-', '_')} {program.name}\n" in completion.read_text()
+
+
 def test_it_holds_nothing_to_build_with(tree):
-    assert not {"setup", "baseline", "test"} & {path.name for path in tree.rglob("*")}
+    names = {path.name for path in tree.rglob("*")}
+    assert not {"setup", "baseline", "build.sh", "run_flags", "test", "requirements_cuda.txt", "requirements_cudnn.txt"} & names
+    assert "roofmark-selftest" not in names, "the component of the tests was not asked for"
 
 
 def test_its_launcher_starts(tree):

@@ -51,6 +51,16 @@ def test_a_folder_without_kernels_is_an_error(tmp_path):
     assert "give the folder of a build with CUDA" in done.stderr
 
 
+def test_virtual_architectures_alone_have_nothing_to_list(tmp_path):
+    (tmp_path / "norm.cu.o.ptxas").write_text("")
+    (tmp_path / "lib.cu.o.ptxas").write_text("ptxas info    : 0 bytes gmem\n")
+    done = list_kernels("--out", tmp_path / "list.txt", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"no machine code: virtual architectures alone: {tmp_path / 'list.txt'}\n"
+    assert (tmp_path / "list.txt").read_text().endswith("kernel\nno machine code: virtual architectures alone\n")
+    assert list_kernels("--no-spills", "sm_90a", tmp_path).returncode == 0
+
+
 def test_no_kernel_of_this_build_spills_on_hopper():
     build = os.environ.get("ROOFMARK_BUILD")
     if not build or not list(Path(build).rglob("*.ptxas")):

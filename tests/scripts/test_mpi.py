@@ -46,8 +46,8 @@ def nobody_left(folder):
 
 
 def said(done):
-    """The program's own lines on stderr, without mpirun's."""
-    return [line for line in done.stderr.splitlines() if re.match(r"roofmark-mpi: |rank \d|no progress|wrong|failed", line)]
+    """The program's own lines on stderr, without mpirun's and those of progress."""
+    return [line for line in done.stderr.splitlines() if re.match(r"roofmark-mpi: (?!\[)", line)]
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +61,62 @@ def clean(tmp_path_factory):
 def test_a_run_says_first_how_many_ranks_there_are_and_who_they_are(clean):
     lines = clean[0].stdout.splitlines()
     assert lines[0] == "4 ranks"
-    assert lines[1].split()[:3] == ["rank", "host", "local"]
+    [heading] = [number for number, line in enumerate(lines) if line.split()[:3] == ["rank", "host", "local"]]
+    assert heading < 4  # behind what all ranks share
     for rank in range(4):
-        assert lines[2 + rank].split()[:3] == [str(rank), HOST, str(rank)]
+        assert lines[heading + 1 + rank].split()[:3] == [str(rank), HOST, str(rank)]
+
+
+def test_one_rank_alone_has_no_bandwidth_and_is_told_how_to_start_more(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(1, *SMALL, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 rank: nothing crosses a link; start more with mpirun -np N")
+    assert "busbw" not in done.stdout and "B/s" not in done.stdout
+    result = ranks.load(out)
+    assert not result["communication"]["fits"] and "mpirun -np 2" in result["verdict"]["headline"]
+
+
+def test_a_team_says_its_scope_its_health_and_who_is_slow(clean):
+    done, result, out = clean
+    cases = len({entry["name"] for entry in result["benchmarks"]})
+    assert result["scope"]["cases"] == cases < result["scope"]["suite_cases"]
+    assert result["scope"]["text"].startswith(f"A selection of the quick suite: {cases} of ")
+    assert result["health"] and not any("rank" in row for row in result["health"])  # one host
+    assert "which rank is slow was not asked" in result["verdict"]["headline"] and "ended" not in result
+    lines = done.stdout.splitlines()
+    assert lines[-1] == str(out / "result.json")
+    assert any(line.startswith(result["verdict"]["level"] + ": ") for line in lines[-8:])
+
+
+def test_other_programs_are_a_finding_of_a_team_and_its_own_ranks_are_none(tmp_path):
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as other:
+        try:
+            done = ranks.run(2, *SMALL, "--out", tmp_path / "out")
+        finally:
+            other.kill()
+    assert done.returncode == 0, done.stderr
+    [found] = [finding for finding in ranks.load(tmp_path / "out")["findings"] if finding["kind"] == "foreign_process"]
+    assert 0.3 < found["size"] < os.cpu_count() and "other programs used" in found["brief"]
+
+
+def test_ranks_that_share_a_core_are_a_finding(tmp_path):
+    number = len(os.sched_getaffinity(0)) + 1
+    if number > 5:
+        pytest.skip("too many cores to start a rank more")
+    done = ranks.run(number, *SMALL, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    [found] = [finding for finding in ranks.load(tmp_path / "out")["findings"] if finding["kind"] == "shared_cores"]
+    assert "ranks share" in found["text"] and found["text"].split(":")[0] in done.stdout
 
 
 def test_a_file_gets_no_colours_from_the_terminal_that_a_launcher_gives(clean):
     assert "\x1b" not in clean[0].stdout
+
+
+def test_every_line_on_stderr_says_whose_it_is(clean):
+    lines = clean[0].stderr.splitlines()
+    assert len(lines) == CASES and all(line.startswith("roofmark-mpi: [") for line in lines), clean[0].stderr
 
 
 def test_a_run_fills_its_file(clean):
@@ -110,11 +159,18 @@ def test_the_suite_of_one_device_runs_on_every_rank_at_once(tmp_path):
 
 def test_info_and_list(clean):
     done = ranks.run(2, "info", "--device", "cpu")
-    assert done.returncode == 0 and done.stdout.startswith("2 ranks\nrank ")
+    assert done.returncode == 0 and done.stdout.startswith("2 ranks\ndevice cpu ") and "\nrank  host" in done.stdout
     done = ranks.run(4, "list", *SMALL[1:5], *SMALL[7:])
     listed = [line.split()[0] for line in done.stdout.splitlines() if "/impl:mpi" in line or line.startswith("ceilings/")]
     assert done.returncode == 0
     assert listed == list(dict.fromkeys(entry["name"] for entry in clean[1]["benchmarks"]))
+
+
+def test_info_and_list_as_json(clean):
+    done = ranks.run(2, "info", "--device", "cpu", "--json")
+    assert [(rank["rank"], rank["host"]) for rank in json.loads(done.stdout)["ranks"]] == [(0, HOST), (1, HOST)]
+    done = ranks.run(4, "list", *SMALL[1:5], *SMALL[7:], "--json")
+    assert [case["name"] for case in json.loads(done.stdout)] == list(dict.fromkeys(entry["name"] for entry in clean[1]["benchmarks"]))
 
 
 # From the first on, or only once it was verified and has been timed.
@@ -131,7 +187,7 @@ def test_a_wrong_element_is_named_and_its_row_has_no_bandwidth(tmp_path, first):
     assert "measurement" not in wrong[name] and "placement" not in wrong[name]
     row = next(line.split() for line in done.stdout.splitlines() if line.startswith("1024 "))
     assert row[:6] == ["1024", "256", "-", "-", "-", "1"]
-    assert sum(line.startswith(f"wrong {name}: ") for line in said(done)) == 1, done.stderr
+    assert sum(line.startswith(f"roofmark-mpi: wrong {name}: ") for line in said(done)) == 1, done.stderr
 
 
 def test_what_fails_on_one_rank_fails_on_all_with_its_reason(tmp_path):
@@ -142,7 +198,7 @@ def test_what_fails_on_one_rank_fails_on_all_with_its_reason(tmp_path):
     failed = others_of(result, "failed")
     assert list(failed) == [name] and len(result["benchmarks"]) == CASES - 1 and result["complete"]
     assert f"rank 1 ({HOST}): " in failed[name]["reason"] and OTHER.search(failed[name]["reason"])
-    assert sum(line.startswith(f"failed {name}: ") for line in said(done)) == 1, done.stderr
+    assert sum(line.startswith(f"roofmark-mpi: failed {name}: ") for line in said(done)) == 1, done.stderr
 
 
 # In the first case, by a call of the team's own.
@@ -174,6 +230,8 @@ def assert_stood(done, out, name, reason):
     assert len(result["benchmarks"]) == LINKS + 1 and len(result["unmeasured"]) == CASES - LINKS - 1
     assert {name: record["reason"] for name, record in others_of(result, "failed").items()} == {name: reason}
     assert {record["reason"] for record in others_of(result, "not_run").values()} == {f"the run ended in {name}"}
+    assert result["ended"] == {"reason": reason, "case": name} and result["verdict"]["level"] == "bad"
+    assert result["verdict"]["headline"].startswith(f"The run was cut off in {name}: {reason}; ")
     nobody_left(out)
 
 
@@ -181,7 +239,7 @@ def test_a_rank_that_is_stopped_is_named_and_each_that_waits_says_in_what(tmp_pa
     out, name = tmp_path / "out", BROKEN.format(3)
     done = ranks.run(3, *SMALL, "--out", out, "--timeout", "4", wrapper=fault(rank=1, do="stop"))
     for rank in (0, 2):
-        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
+        assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
     assert_stood(done, out, name, f"no progress for 4 s: rank 1 ({HOST}) does not answer: stopped, or the host or the network "
                                   "to it is gone")
 
@@ -190,7 +248,7 @@ def test_a_late_rank_is_one_that_never_arrived(tmp_path):
     out, name = tmp_path / "out", BROKEN.format(3)
     done = ranks.run(3, *SMALL, "--out", out, "--timeout", "4", wrapper=fault(rank=2, do="late", seconds=600))
     for rank in (0, 1):
-        assert re.search(rf"^rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
+        assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
     assert f"rank 2 ({HOST}) has not arrived where the others wait: " in done.stderr
     assert_stood(done, out, name, f"no progress for 4 s: rank 2 ({HOST}) never arrived")
 
@@ -214,11 +272,15 @@ def test_a_killed_rank_leaves_nobody_waiting(tmp_path, killed):
     # MPICH's launcher ends all at once and says itself which process on which host was the first.
     named = not ranks.launcher_is("HYDRA")
     assert not named or f"rank {killed} ({HOST}) ended unexpectedly" in done.stderr
+    # With the way back, where rank 0 was the one that writes.
+    assert not named or killed == 1 or f"; `roofmark recover {out}` rebuilds result.json from the journal" in done.stderr
     if killed == 0 or not named:
         # Nobody completed the file; the journal has what was measured.
         subprocess.run([ROOFMARK, "recover", out], check=True, capture_output=True)
     result = ranks.load(out)
     assert len(result["benchmarks"]) == LINKS + 1 and not result["complete"]
+    assert result["ended"]["case"] == BROKEN.format(3)
+    assert result["verdict"]["headline"].startswith(f"The run was cut off in {BROKEN.format(3)}: ")
     if killed == 1 and named:
         assert [record["reason"] for record in others_of(result, "failed").values()] == [f"rank 1 ({HOST}) ended unexpectedly"]
 
@@ -235,6 +297,7 @@ def test_a_signal_ends_the_team_and_completes_the_file(tmp_path, number, to):
     assert done.returncode == 130 if to == "a rank" else done.returncode != 0 or ranks.launcher_is("HYDRA"), done.stderr
     result = ranks.load(out)
     assert result["interrupted"] and not result["complete"] and result["benchmarks"]
+    assert result["ended"]["reason"] == "interrupted"
     assert {record["reason"] for record in others_of(result, "not_run").values()} == {"interrupted"}
     nobody_left(out)
 
@@ -268,7 +331,7 @@ def test_a_rank_that_cannot_start_is_named_and_all_end(tmp_path):
     done = ranks.run(1, *gpu, "--out", out, ":", "-np", 1, "env", "CUDA_VISIBLE_DEVICES=", ranks.PROGRAM, *gpu, "--out", out)
     assert done.returncode == 3, done.stderr
     [line] = said(done)
-    assert re.match(rf"roofmark-mpi: (rank 1 \({HOST}\): .*CUDA|this build has no GPU part|.*driver)", line), line
+    assert re.match(rf"roofmark-mpi: (rank 1 \({HOST}\): .*CUDA|.*built without CUDA|.*driver)", line), line
     assert not out.exists()
     nobody_left(out)
 
@@ -286,7 +349,7 @@ def test_other_arguments_on_a_rank_are_refused_and_named():
     assert done.returncode == 2, done.stderr
     [line] = said(done)
     assert line.startswith("roofmark-mpi: all ranks need the same arguments: ") and f"rank 1 ({HOST})" in line, line
-    assert line.endswith("--seed 7'")
+    assert line.endswith("--seed 7'; see `roofmark-mpi collectives --help`")
 
 
 @pytest.mark.parametrize("words", [["--data", "zeros"], ["--cache", "cold"]])
@@ -325,7 +388,7 @@ def test_the_count_of_what_is_around_the_launcher_is_not_its_own(variable):
 def test_another_count_than_expected_is_refused(tmp_path):
     out = tmp_path / "out"
     done = ranks.run(3, *SMALL, "--out", out, "--expect-ranks", 4)
-    assert (done.returncode, said(done)) == (2, ["roofmark-mpi: --expect-ranks 4, but 3 ranks started"])
+    assert (done.returncode, said(done)) == (2, ["roofmark-mpi: --expect-ranks 4, but 3 ranks started; see `roofmark-mpi collectives --help`"])
     assert not out.exists()
     done = ranks.run(2, "info", "--device", "cpu", "--expect-ranks", 2)
     assert done.returncode == 0
@@ -337,6 +400,8 @@ def test_another_count_than_expected_is_refused(tmp_path):
         [],
         ["measure"],
         ["collectives", "--suite", "huge"],
+        ["collectives", "--outt", "x"],
+        ["collectives", "--device", "cpu", "--exclude", "."],
         ["collectives", "--device", "cuda:0"],
         ["collectives", "--expect-ranks", "0"],
         ["collectives", "--timeout", "soon"],

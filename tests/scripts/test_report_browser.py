@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report in a real browser."""
 
+import subprocess
 import time
 
 import browser
+import make_result
 import pytest
 from conftest import need
 
-need("jsonschema", "jinja2", "plotly")
+need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
 from roofmark_report import communication, report  # noqa: E402
 
 PATH = browser.find()
@@ -112,6 +114,40 @@ def test_hostile_texts_stay_texts(small, tmp_path, shown):
     shown.open(make(small, tmp_path))
     assert shown.evaluate("window.fell === undefined && document.querySelectorAll('main img, main a').length === 0")
     assert shown.complaints() == []
+
+
+@pytest.mark.parametrize("form", ("plain", "whole"))
+def test_a_page_that_is_not_packed_is_drawn_when_it_has_loaded(small, form, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(report.page(small, "0" * 64, form), encoding="utf-8")
+    command = [PATH, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()]
+    drawn = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    assert drawn.count('class="main-svg"') > 3 and "FLOP per byte</text>" in drawn
+
+
+@pytest.mark.parametrize("name", ("h200", "cpu", "cluster"))
+def test_no_table_is_cut_on_paper(name, request, tmp_path, shown):
+    made = request.getfixturevalue(name) if name != "cpu" else make_result.cpu()
+    shown.open(make(made, tmp_path))
+    width = 1031  # of A4 landscape within the margins of style.css, in CSS pixels
+    shown.call("Emulation.setEmulatedMedia", media="print")
+    shown.call("Emulation.setDeviceMetricsOverride", width=width, height=700, deviceScaleFactor=1, mobile=False)
+    shown.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert shown.evaluate("document.querySelectorAll('table').length") > 3
+    cut = f"""[...document.querySelectorAll('table, dl, .tiles, .verdict')].map(t => [t.id || t.className || t.textContent.slice(0, 40),
+      Math.round(t.getBoundingClientRect().right)]).filter(([, right]) => right > {width})"""
+    assert shown.evaluate(cut) == []
+
+
+@pytest.mark.parametrize("name", ("small", "h200", "cluster"))
+def test_a_phone_shows_it_without_scrolling_the_page(name, request, tmp_path, shown):
+    shown.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+    shown.open(make(request.getfixturevalue(name), tmp_path))
+    wide = """[...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll') && !e.closest('svg') && e.getBoundingClientRect().right > 391)
+      .map(e => e.id || e.className || e.tagName)"""
+    assert shown.evaluate(wide) == []
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+    assert shown.evaluate("document.getElementById('roofline')._fullLayout._size.w") > 300
 
 
 def test_paper_shows_what_the_screen_folds_away(small, tmp_path, shown):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The published schema, and the one reader of result files."""
 
+import hashlib
 import json
 
 import make_result
@@ -71,6 +72,9 @@ def test_an_interval_of_few_wild_blocks_may_reach_below_zero(small):
     (lambda r: r.update(schema_version=True), "has schema version true"),
     (lambda r: r.pop("schema_version"), "no schema_version"),
     (lambda r: r.pop("device"), "'device' is a required property"),
+    (lambda r: r.pop("scope"), "'scope' is a required property"), (lambda r: r.pop("health"), "'health' is a required property"),
+    (lambda r: r.pop("verdict"), "'verdict' is a required property"), (lambda r: r["verdict"].update(level="fine"), "verdict.level"),
+    (lambda r: r.update(ended={}), "'reason' is a required property"),
     (lambda r: r.update(extra=1), "'extra' was unexpected"),
     (lambda r: r["benchmarks"][0].update(real_time=0), "benchmarks[0].real_time"),
     (lambda r: r["benchmarks"][0]["roofmark"].update(status="wrong"), "'ok' was expected"),
@@ -94,7 +98,7 @@ def test_what_does_not_fit_is_named(small, change, said):
 
 
 @pytest.mark.parametrize("data, said", [
-    (b"", "it is empty"), (b" \n", "it is empty"), (b"{", "cut short"), (b'{"schema_ver', "cut short"), (b"hello", "not JSON"),
+    (b"", "it is empty; `roofmark recover` rebuilds it"), (b"{", "; `roofmark recover` rebuilds it from its journal, result.jsonl"), (b" \n", "it is empty"), (b"{", "cut short"), (b'{"schema_ver', "cut short"), (b"hello", "not JSON"),
     (b"[1, 2]", "not written by roofmark"), (b"\xff\xfe", "not UTF-8 at byte 0"), (b"[" * 200_000, "nested too deeply"),
     (b'{"schema_version": ' + b"9" * 5000 + b"}", "out of any range"), (b'{"schema_version": 1e999}', "out of any range"),
 ])
@@ -108,3 +112,22 @@ def test_a_missing_file_is_named(tmp_path):
         with pytest.raises(program.Problem) as error:
             reader.load(path)
         assert error.value.status == 2
+
+
+def test_a_file_changed_since_its_sum_was_written_is_refused(small, save):
+    path = save(small)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    sums = path.with_name("result.json.sha256")
+    sums.write_text(f"{digest}  result.json\n")
+    assert reader.load(path)[1] == digest
+    small["seed"] += 1
+    changed = hashlib.sha256(save(small).read_bytes()).hexdigest()
+    with pytest.raises(program.Problem) as error:
+        reader.load(path)
+    assert error.value.status == 2 and str(error.value) == (
+        f"{path}: has been changed since it was written: its SHA-256 is {changed}, result.json.sha256 says {digest}")
+    sums.write_text("")
+    with pytest.raises(program.Problem, match="result.json.sha256 says nothing"):
+        reader.load(path)
+    del small["finished_utc"]  # a run in progress, which rewrites the file without its sum
+    assert reader.load(save(small))[0] == small

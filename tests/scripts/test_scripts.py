@@ -1,48 +1,10 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 """setup, baseline, test and compute_sanitizer, with everything that they call played by small scripts."""
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-TOOLS = "bash env basename dirname cat cmp cp grep find mktemp mkdir rm sed sort tail".split()
-
-
-def executable(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-
-
-@pytest.fixture
-def bare(tmp_path):
-    """A PATH that has what every system has, and nothing to build with."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for tool in TOOLS:
-        (folder / tool).symlink_to(shutil.which(tool))
-    return folder
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """The scripts in a tree of their own, so that nothing is written to the real one."""
-    root = tmp_path / "checkout"
-    shutil.copytree(ROOT / "scripts", root / "scripts")
-    shutil.copytree(ROOT / "cmake", root / "cmake")
-    return root
-
-
-def run(*command, path):
-    environment = {"PATH": str(path), "HOME": "/nonexistent"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-
-
-def source(checkout, path, commands):
-    return run("bash", "-c", f"source {checkout}/scripts/common.sh\n{commands}", path=path)
+from shell import executable, run, source
 
 
 @pytest.mark.parametrize("script", ["setup", "baseline", "test"])
@@ -90,14 +52,24 @@ def test_what_is_missing_is_installed_once_and_nothing_else(checkout, bare, tmp_
 
 @pytest.mark.parametrize(
     "command",
-    [["setup", "--bogus"], ["test", "--bogus"], ["setup", "now"], ["baseline", "--out"], ["compute_sanitizer", "--bogus"]],
+    [["setup", "--bogus"], ["test", "--bogus"], ["setup", "now"], ["baseline", "--out"], ["compute_sanitizer", "--bogus"],
+     ["baseline", "--sweet", "quick"], ["baseline", "quick"], ["baseline", "--suite", "quik"], ["baseline", "--data=ones"],
+     ["baseline", "--seed"], ["baseline", "--bogus", "--seed", "1"], ["baseline", "--toolkit", "conda"], ["setup", "--toolkit"],
+     ["setup", "--gpus=hopper"], ["baseline", "--gpus", "9.0"], ["test", "--gpus", "90a"]],
     ids=" ".join,
 )
-def test_usage_errors(checkout, bare, command):
+def test_usage_errors_come_before_all_else(checkout, bare, command):
+    before = sorted(checkout.rglob("*"))
     result = run(checkout / "scripts" / command[0], *command[1:], path=bare)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
-    assert command[1] in result.stderr
+    assert command[1].split("=")[0] in result.stderr
+    assert sorted(checkout.rglob("*")) == before
+
+
+def test_baseline_takes_what_run_takes(built, bare):
+    flags = ["--device", "cuda:1", "--suite=quick", "--label", "site=a|b", "--filter=(a|b)", "--benchmark_filter=x", "--only-device"]
+    assert baseline(built, bare, *flags).returncode == 0
 
 
 @pytest.mark.parametrize("script", ["setup", "baseline", "test", "compute_sanitizer"])
@@ -141,7 +113,7 @@ def built(checkout, bare):
     executable(checkout / "scripts/setup", "#!/bin/bash\n")
     executable(bare / "cmake", "#!/bin/bash\n")
     executable(
-        checkout / "build/release/roofmark",
+        checkout / "build/cpu-only/roofmark",
         """#!/bin/bash
         while [[ $1 != --out ]]; do before+="$1 "; shift; done
         out=$2

@@ -23,10 +23,13 @@
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/units.hpp"
+#include "harness/present/cells.hpp"
 #include "harness/present/tables.hpp"
 #include "harness/present/terminal_communication.hpp"
 #include "harness/result/device_json.hpp"
+#include "harness/result/run_json.hpp"
 #include "harness/result/team_json.hpp"
+#include "harness/team/gather.hpp"
 #include "harness/team/team_watch.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/mpi/collectives.hpp"
@@ -183,11 +186,17 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
     for (Group& group : overlap(listing)) suite.push_back(std::move(group));
     return arranged(link_ceilings(listing), std::move(suite), selection, crew.info.backend);
   });
-  std::string names;
-  for (const std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
-    for (const Group& group : *groups) {
-      for (const Case& c : group.cases) names += c.name() + (c.unsupported.empty() ? "\n" : " unsupported\n");
+  std::vector<Case*> cases;
+  for (std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
+    for (Group& group : *groups) {
+      for (Case& c : group.cases) cases.push_back(&c);
     }
+  }
+  std::string names;
+  std::vector<std::string> unsupported;
+  for (const Case* c : cases) {
+    names += c->name() + "\n";
+    unsupported.push_back(c->unsupported);
   }
   const std::vector<std::size_t> all = team.gather(std::hash<std::string>()(names));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -196,21 +205,30 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
                                   team.describe(static_cast<int>(rank)), team.describe(0)));
     }
   }
+  // What one rank cannot do, for want of a library, none does.
+  const std::vector<std::vector<std::string>> reasons = team.gather(unsupported);
+  for (std::size_t rank = reasons.size(); rank-- > 0;) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (reasons[rank][i].empty() || !unsupported[i].empty()) continue;
+      cases[i]->unsupported = fmt::format("{}: {}", team.describe(static_cast<int>(rank)), reasons[rank][i]);
+    }
+  }
   return plan;
 }
 
-Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job, const Fabric& fabric) {
+Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job) {
   Origin origin = roofmark::origin_of(crew.info);
   if (job == TeamJob::collectives) {
     origin.theoretical = theoretical_links(crew.ranks);
-    const std::vector<int> all(crew.ranks.size(), 0);
-    origin.libraries[fabric.how] = fabric.split(all)->library();
   } else {
     std::vector<Roofline> rooflines;
     for (const Json& ceilings : team.gather(to_json(origin.theoretical))) rooflines.push_back(roofline_from_json(ceilings));
     origin.theoretical = lowest(rooflines);
   }
   origin.ranks = crew.ranks;
+  std::vector<std::vector<Circumstance>> by_rank;
+  for (const Json& one : team.gather(to_json(origin.health))) by_rank.push_back(health_from_json(one));
+  origin.health = team_health(by_rank);
   return origin;
 }
 
@@ -228,15 +246,16 @@ std::unique_ptr<TeamWatch> meet(MpiTeam& team, const TeamWatch::Setup& setup) {
 /// While this lives, every step of the team is reported to the watch, so that no rank waits forever.
 class Watched {
  public:
-  /// `abandon` completes what is being written, from the channel's thread, with the reason.
-  Watched(
-      MpiTeam& team, double timeout, std::function<void(const std::string&)> abandon = [](const std::string&) {})
-      : team_(team), abandon_(std::move(abandon)) {
+  /// `session` is that of a run, which is abandoned from the channel's thread.
+  Watched(MpiTeam& team, const RunOptions& options, const SharedSession* session = nullptr)
+      : team_(team), program_(options.program), session_(session) {
     TeamWatch::Setup setup;
     setup.rank = team.rank();
     setup.size = team.size();
-    setup.timeout_seconds = timeout;
+    setup.timeout_seconds = options.timeout;
     setup.describe = [&team](int rank) { return team.describe(rank); };
+    setup.say = [this](const std::string& line) { say(line); };
+    if (session) setup.way_back = [session] { return session->way_back(); };
     setup.on_standstill = [this](const Standstill& standstill) { complete(standstill.reason); };
     // Leaves time for the other waiting ranks to report, and for a failing rank 0 to receive their answers.
     setup.leave = [] { end_all_ranks(kNotMeasured, 3); };
@@ -266,38 +285,46 @@ class Watched {
   }
 
  private:
+  void say(const std::string& line) const { std::fputs(fmt::format("{}: {}\n", program_, line).c_str(), stderr); }
+
   void complete(const std::string& reason) const {
     try {
-      abandon_(reason);
+      if (session_) session_->abandon(reason);
     } catch (const std::exception& error) {
-      fmt::print(stderr, "roofmark-mpi: {}\n", error.what());
+      say(error.what());
     }
   }
 
   MpiTeam& team_;
-  std::function<void(const std::string&)> abandon_;
+  const char* program_;
+  const SharedSession* session_;
   std::unique_ptr<TeamWatch> channel_;
 };
 
 /// Where messages before the result go: stdout carries only the result when a format is requested.
-std::FILE* said_beside(const RunOptions& options) { return options.format.empty() ? stdout : stderr; }
+std::FILE* said_beside(const TeamOptions& options) { return options.run.format.empty() && !options.json ? stdout : stderr; }
+
+TerminalStyle team_style(const RunOptions& run) {
+  TerminalStyle style = terminal_style(stdout);
+  // A launcher may give its ranks a terminal whatever its own output goes to.
+  if (launcher_count()) style.interactive = style.colour = false;
+  if (!run.color.empty()) style.colour = run.color == "yes";
+  return style;
+}
 
 int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& watch, SharedSession& session) {
   const RunOptions& run = options.run;
   const Crew crew = assemble_crew(team, options);
   if (team.rank() == 0 && !run.quiet) {
-    fmt::print(said_beside(run), "{}", ranks_table(crew.ranks));
-    std::fflush(said_beside(run));
+    fmt::print(said_beside(options), "{}", ranks_table(crew.ranks, team_style(run)));
+    std::fflush(said_beside(options));
   }
   watch.doing("listing the cases");
   Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
   fabric.step = [&] { watch.part(); };
-  // A launcher may give its ranks a terminal whatever its own output goes to.
-  TerminalStyle style = launcher_count() ? TerminalStyle() : terminal_style(stdout);
-  if (!run.color.empty()) style.colour = run.color == "yes";
   return run_plan(run,
-                  {"roofmark-mpi", *crew.device, team, watch, team_plan(team, job, crew, fabric, run.selection),
-                   origin_of(team, crew, job, fabric), crew.note, style},
+                  {*crew.device, team, watch, team_plan(team, job, crew, fabric, run.selection), origin_of(team, crew, job),
+                   crew.note, team_style(run)},
                   session);
 }
 
@@ -318,38 +345,52 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
     }
     return true;
   });
-  if (team.rank() == 0 && !options.run.quiet) fmt::print(said_beside(options.run), "{} rank{}\n", size, size == 1 ? "" : "s");
+  if (team.rank() == 0 && !options.run.quiet)
+    fmt::print(said_beside(options), "{}\n",
+               size == 1 ? "1 rank: nothing crosses a link; start more with mpirun -np N or srun -n N"
+                         : fmt::format("{} ranks", size));
 }
 
 int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
   SharedSession session;
-  const Watched watched(team, options.run.timeout, [&](const std::string& reason) { session.abandon(reason); });
+  const Watched watched(team, options.run, &session);
   return watched.during([&](Watch& watch) { return measure_team(team, job, options, watch, session); });
 }
 
 int team_info(MpiTeam& team, const TeamOptions& options) {
-  const Watched watched(team, options.run.timeout);
+  const Watched watched(team, options.run);
   return watched.during([&](Watch&) {
     const Crew crew = assemble_crew(team, options);
     if (team.rank() != 0) return kOk;
-    if (!crew.note.empty()) fmt::print(stderr, "roofmark-mpi: {}\n", crew.note);
-    fmt::print("{}\n", ranks_table(crew.ranks));
+    if (!crew.note.empty()) fmt::print(stderr, "{}: {}\n", options.run.program, crew.note);
     const Roofline links = theoretical_links(crew.ranks);
-    if (const std::string table = ceilings_table(links); !table.empty()) fmt::print("{}\n", table);
+    if (options.json) {
+      Json ranks = Json::array();
+      for (const RankInfo& rank : crew.ranks) ranks.push_back(to_json(rank));
+      const Json all = {{"ranks", ranks}, {"ceilings", to_json(links)}, {"build", describe_build()}};
+      fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
+      return kOk;
+    }
+    const TerminalStyle style = team_style(options.run);
+    fmt::print("{}\n", ranks_table(crew.ranks, style));
+    if (const std::string table = ceilings_table(links, style); !table.empty()) fmt::print("{}\n", table);
     for (const Ceiling& ceiling : links.ceilings()) {
-      if (!ceiling.theoretical_source.empty()) fmt::print("{}: {}\n", ceiling.resource.title, ceiling.theoretical_source);
+      if (!ceiling.theoretical_source.empty()) {
+        fmt::print("{}\n", wrapped(fmt::format("{}: {}", ceiling.resource.title, ceiling.theoretical_source),
+                                   static_cast<std::size_t>(style.columns), 2));
+      }
     }
     return kOk;
   });
 }
 
 int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
-  const Watched watched(team, options.run.timeout);
+  const Watched watched(team, options.run);
   return watched.during([&](Watch&) {
     const Crew crew = assemble_crew(team, options);
     const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
     const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);
-    if (team.rank() == 0) print_plan(cases, false);
+    if (team.rank() == 0) print_plan(cases, options.json);
     return kOk;
   });
 }

@@ -13,6 +13,7 @@ namespace roofmark {
 struct TeamOptions {
   RunOptions run;
   std::optional<int> expect_ranks;
+  bool json = false;  ///< of list and info
 };
 
 /// What the ranks measure together.

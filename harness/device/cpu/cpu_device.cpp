@@ -47,12 +47,14 @@ class CpuBatch : public Batch {
     if (plan_.flush_before) flush_();
     pool_.make_ready();
     const Clock::time_point begin = Clock::now();
+    int slot = 0;
     for (int i = 0; i < plan_.launches; ++i) {
-      launch_(nullptr, next_slot_);
-      next_slot_ = (next_slot_ + 1) % plan_.slots;
+      slot = next_slot_;
+      launch_(nullptr, slot);
+      next_slot_ = (slot + 1) % plan_.slots;
     }
     const double seconds = seconds_between(begin, Clock::now());
-    return {seconds_between(opened_, begin), seconds, seconds, true};
+    return {seconds_between(opened_, begin), seconds, seconds, true, slot};
   }
 
   Issue path() const override { return Issue::stream; }
@@ -88,9 +90,10 @@ class CpuDevice : public Device {
     info_.memory_bytes = facts.memory_bytes;
     info_.free_bytes = free_bytes();
     info_.caches = facts.caches;
-    info_.details = facts.details;
-    info_.details["openmp_threads"] = threads;
-    info_.details["threads_placed_by"] = pool_->places() ? "roofmark, one per core" : "the environment";
+    Json& details = *info_.details;
+    details = facts.details;
+    details["openmp_threads"] = threads;
+    details["threads_placed_by"] = pool_->places() ? "roofmark, one per core" : "the environment";
   }
 
   const DeviceInfo& info() const override { return info_; }

@@ -129,6 +129,7 @@ class CudaBatch final : public Batch {
     timing.start_seconds = seconds_between(site_.opened, enqueuing);
     timing.host_seconds = seconds_between(enqueuing, enqueued);
     timing.device_seconds = milliseconds * 1e-3;
+    timing.last_slot = slot_of(launched_ - 1);
     return timing;
   }
 

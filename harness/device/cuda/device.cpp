@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "harness/device/cuda/batch.hpp"
@@ -41,7 +42,7 @@ class CudaDevice final : public Device {
     if (const std::string obstacle = gate_obstacle(environment()); obstacle.empty()) {
       gate_ = std::make_unique<Gate>();
     } else {
-      info_.details["gate"] = "off: " + obstacle;
+      (*info_.details)["gate"] = "off: " + obstacle;
     }
   }
 
@@ -130,30 +131,42 @@ class CudaDevice final : public Device {
   }
 
   std::optional<double> observed_clock_hz() override {
-    use();
-    static_assert(sizeof(ClockReading) == 16);
-    std::vector<ClockReading> readings(
-        std::min<std::size_t>(info_.multiprocessors, kReductionScratchBytes / sizeof(ClockReading)));
-    auto* on_device = static_cast<ClockReading*>(scratch());
-    read_clocks(on_device, static_cast<int>(readings.size()), stream_.get());
-    to_host(readings.data(), on_device, readings.size() * sizeof(ClockReading));
     std::vector<double> clocks;
-    for (const ClockReading& reading : readings) {
+    for (const ClockReading& reading : of_each_sm<ClockReading>(read_clocks)) {
       if (reading.nanoseconds)
         clocks.push_back(static_cast<double>(reading.cycles) * 1e9 / static_cast<double>(reading.nanoseconds));
     }
-    if (clocks.empty()) return std::nullopt;
-    const auto middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
-    std::nth_element(clocks.begin(), middle, clocks.end());
-    // A timer that runs at another rate than it says, under some hypervisors, would give what no SM can do.
-    const double least = 0.025 * info_.highest_clock_hz.value_or(2e9), most = 1.05 * info_.highest_clock_hz.value_or(10e9);
-    if (*middle < least || *middle > most) return std::nullopt;
-    return *middle;
+    return median_clock_hz(std::move(clocks), info_.highest_clock_hz);
+  }
+  std::vector<ClockStamp> clock_stamps() override {
+    if (!counts_while_idle_) counts_while_idle_ = counts_while_idle();
+    return *counts_while_idle_ ? of_each_sm<ClockStamp>(stamp_clocks) : std::vector<ClockStamp>();
   }
   std::unique_ptr<TelemetrySource> telemetry_source() override { return std::make_unique<NvmlTelemetry>(nvml_); }
 
  private:
   void use() const { check(cudaSetDevice(ordinal_)); }
+
+  /// What one block per SM writes, one entry each.
+  template <class Entry>
+  std::vector<Entry> of_each_sm(void (*enqueue)(Entry*, int, cudaStream_t)) {
+    std::vector<Entry> entries(std::min<std::size_t>(info_.multiprocessors, kReductionScratchBytes / sizeof(Entry)));
+    auto* on_device = static_cast<Entry*>(scratch());
+    enqueue(on_device, static_cast<int>(entries.size()), stream_.get());
+    to_host(entries.data(), on_device, entries.size() * sizeof(Entry));
+    return entries;
+  }
+
+  /// Between two samples the SMs wait for the host. No document says that their cycle counters go on then: if these stood
+  /// still, stamps would give a clock below the true one.
+  bool counts_while_idle() {
+    constexpr double kLeastShare = 0.8;
+    const auto first = of_each_sm<ClockStamp>(stamp_clocks);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto mean = mean_clock_hz(first, of_each_sm<ClockStamp>(stamp_clocks), info_.highest_clock_hz, 0);
+    const auto now = observed_clock_hz();
+    return mean && now && *mean > kLeastShare * *now;
+  }
 
   void set_bytes(void* data, int value, std::size_t bytes) {
     use();
@@ -178,6 +191,7 @@ class CudaDevice final : public Device {
   DeviceInfo info_;
   OwnedStream stream_;
   std::unique_ptr<Gate> gate_;
+  std::optional<bool> counts_while_idle_;
   Memory scratch_, flush_buffer_;
 };
 

@@ -132,7 +132,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
     info.caches.push_back({"l2", static_cast<std::size_t>(bytes), static_cast<std::size_t>(bytes)});
   }
 
-  auto& details = info.details;
+  Json& details = *info.details;
   const auto add = [&details](const char* key, const auto& value) {
     if (value) details[key] = *value;
   };

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "harness/device/clock_stamp.hpp"
 #include "harness/device/matrix_view.hpp"
 #include "harness/device/random.hpp"
 #include "kernels/base/cuda.hpp"
@@ -65,6 +66,9 @@ struct ClockReading {
 };
 /// Each of `blocks` blocks writes one reading, over about 200 us. Enqueues.
 void read_clocks(ClockReading* readings, int blocks, cudaStream_t stream);
+
+/// Each of `blocks` blocks writes one stamp; which SMs they run on is the hardware's choice. Enqueues.
+void stamp_clocks(ClockStamp* stamps, int blocks, cudaStream_t stream);
 
 /// Writes and then reads `bytes` (a multiple of 16) of the buffer: this evicts the previous contents of the caches and leaves
 /// almost no dirty line for the next kernel to write back. Enqueues.

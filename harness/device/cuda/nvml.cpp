@@ -11,6 +11,8 @@
 #include <iterator>
 #include <utility>
 
+#include "harness/machine/json.hpp"
+
 namespace roofmark::cuda {
 
 namespace {

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/device/cuda/nvml_types.hpp"
+#include "harness/machine/json_fwd.hpp"
 
 namespace roofmark::cuda {
 
@@ -57,10 +57,10 @@ class NvmlDevice {
   /// power_limit_watts, power_limit_default_watts, persistence_mode and mig_mode, each where it can be read; of the links, in
   /// one direction, pcie_bytes_per_second, nvlink_links (that are up) and nvlink_bytes_per_second, each with its _source; of a
   /// GPU that shares an NVLink domain with other hosts, nvlink_domain: "CLUSTER_UUID/CLIQUE".
-  void describe(nlohmann::ordered_json& details) const;
+  void describe(Json& details) const;
   /// The compute processes on the device but this one, as [{pid, name, memory_bytes}]; absent when NVML cannot say. In a
   /// container this process may be listed under a number it does not know: ask before it uses the device.
-  std::optional<nlohmann::ordered_json> foreign_processes() const;
+  std::optional<Json> foreign_processes() const;
 
   /// Calls a function whose first argument is the device; false as Nvml::call.
   template <class... Arguments>
@@ -77,9 +77,9 @@ class NvmlDevice {
 
  private:
   std::optional<std::string> text(const char* symbol) const;
-  void describe_pcie(nlohmann::ordered_json& details) const;
-  void describe_nvlink(nlohmann::ordered_json& details) const;
-  void describe_fabric(nlohmann::ordered_json& details) const;
+  void describe_pcie(Json& details) const;
+  void describe_nvlink(Json& details) const;
+  void describe_fabric(Json& details) const;
 
   const Nvml* nvml_;
   std::string pci_bus_id_;

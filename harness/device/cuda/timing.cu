@@ -6,11 +6,20 @@ namespace roofmark::cuda {
 
 namespace {
 
-/// Nanoseconds. The only inline PTX here: CUDA C++ has no intrinsic for it.
+// CUDA C++ has no intrinsics for these two registers.
+
+/// Nanoseconds.
 __device__ std::uint64_t globaltimer() {
   std::uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
+}
+
+/// The SM that this thread runs on.
+__device__ std::uint32_t smid() {
+  std::uint32_t sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
 }
 
 __global__ void wait_at_gate_kernel(const volatile std::uint32_t* opened, volatile std::uint32_t* expired, std::uint32_t ticket,
@@ -40,6 +49,11 @@ __global__ void read_clocks_kernel(ClockReading* readings) {
   readings[blockIdx.x] = ticked ? ClockReading{last - first, end - start} : ClockReading{0, 0};
 }
 
+__global__ void stamp_clocks_kernel(ClockStamp* stamps) {
+  const std::int64_t cycles = clock64();
+  stamps[blockIdx.x] = {smid(), static_cast<std::uint64_t>(cycles), globaltimer()};
+}
+
 __global__ void read_kernel(uint4* data, std::size_t count) {
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   unsigned any = 0;
@@ -62,6 +76,11 @@ void wait_at_gate(const std::uint32_t* opened, std::uint32_t* expired, std::uint
 
 void read_clocks(ClockReading* readings, int blocks, cudaStream_t stream) {
   read_clocks_kernel<<<blocks, 1, 0, stream>>>(readings);
+  check(cudaGetLastError());
+}
+
+void stamp_clocks(ClockStamp* stamps, int blocks, cudaStream_t stream) {
+  stamp_clocks_kernel<<<blocks, 1, 0, stream>>>(stamps);
   check(cudaGetLastError());
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <set>
 
 #include "harness/judge/acceptance/reading.hpp"
@@ -168,10 +167,10 @@ class Judge {
 
   void add_own_rules() {
     const auto pass_if = [](bool good) { return good ? Verdict::pass : Verdict::fail; };
-    const std::regex devices(profile_.devices);
+    const DeviceSearch is_for(profile_);
     for (const auto& [label, places] : places_) {
       const DeliveredDevice& one = device(label);
-      own("device", Subject::gpu, pass_if(std::regex_match(one.name, devices)), fmt::format("'{}'", profile_.devices), one.name,
+      own("device", Subject::gpu, pass_if(is_for(one.name)), profile_.devices_in_words(), one.name,
           "The profile's limits are those of this kind of device.", one.node, label, places.front().evidence->file);
       for (const Place& place : places) {
         const Evidence& run = *place.evidence;

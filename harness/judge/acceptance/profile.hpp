@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/judge/acceptance/quantity.hpp"
+#include "harness/model/expression.hpp"
 
 namespace roofmark {
 
@@ -29,7 +30,7 @@ constexpr std::string_view name(Subject subject) {
 /// One limit. What stands here is what is judged: no tolerance is applied on top.
 struct Rule {
   std::string id;
-  std::string cases;  ///< ECMAScript regular expression searched for in names, as --filter; empty where the basis has none
+  std::string cases;  ///< regular expression searched for in names, as --filter; empty where the basis has none
   std::string suite;  ///< that alone measures it, beside the profile's; empty: the profile's
   Quantity quantity = Quantity::of_empirical;
   std::string argument;               ///< of the quantity: KIND in finding.KIND
@@ -51,10 +52,25 @@ struct Profile {
   std::string name;  ///< as it was asked for
   std::string title;
   std::string devices;                 ///< regular expression of the whole device name that the driver reports
+  std::string except_devices;          ///< the same of devices that it is not for; empty: none
   std::string example;                 ///< the name of such a device, for `profile check`
   std::string suite;                   ///< what measures its rules
   std::vector<std::string> inherited;  ///< the profiles below it, nearest first
   std::vector<Rule> rules;
+
+  /// "'NVIDIA H200'", "'.*' except 'NVIDIA.*'"
+  std::string devices_in_words() const;
+};
+
+/// Whether a profile is for a device of a name.
+class DeviceSearch {
+ public:
+  explicit DeviceSearch(const Profile& profile);
+  bool operator()(const std::string& name) const;
+
+ private:
+  Expression devices_;
+  std::optional<Expression> except_;
 };
 
 /// The names of the profiles in the program that deliveries can be judged by; others are there to be inherited.

@@ -305,7 +305,7 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
 
 bool NameSearch::operator()(const std::string& name) {
   const auto [entry, is_new] = found_.try_emplace(name);
-  if (is_new) entry->second = std::regex_search(name, expression_);
+  if (is_new) entry->second = expression_.is_found_in(name);
   return entry->second;
 }
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <optional>
-#include <regex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "harness/judge/acceptance/acceptance.hpp"
+#include "harness/model/expression.hpp"
 
 namespace roofmark {
 
@@ -33,7 +33,7 @@ class NameSearch {
   bool operator()(const std::string& name);
 
  private:
-  std::regex expression_;
+  Expression expression_;
   std::unordered_map<std::string, bool> found_;
 };
 

@@ -11,8 +11,9 @@ std::optional<BusBandwidth> bus_bandwidth(const Record& record) {
   BusBandwidth made;
   made.seconds = record.measurement->summary.median / record.message->trips;
   if (!(made.seconds > 0) || !std::isfinite(made.seconds)) return std::nullopt;
+  if (record.message->ranks < 2) return made;
   made.algbw = static_cast<double>(record.message->bytes) / made.seconds;
-  made.busbw = made.algbw * record.message->bus_factor;
+  made.busbw = *made.algbw * record.message->bus_factor;
   return made;
 }
 

@@ -9,9 +9,10 @@
 namespace roofmark {
 
 /// algbw and busbw in bytes per second as nccl-tests defines them: algbw = size / time, busbw = algbw x bus factor; `seconds`
-/// of one trip.
+/// of one trip. Of one rank there is neither: nothing crosses a link.
 struct BusBandwidth {
-  double seconds = 0, algbw = 0, busbw = 0;
+  double seconds = 0;
+  std::optional<double> algbw, busbw;
 };
 /// Of an ok record with a message.
 std::optional<BusBandwidth> bus_bandwidth(const Record& record);

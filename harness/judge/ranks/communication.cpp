@@ -6,6 +6,7 @@
 
 #include "harness/judge/ranks/fingerprints.hpp"
 #include "harness/judge/ranks/missing_results.hpp"
+#include "harness/judge/ranks/shared_cores.hpp"
 
 namespace roofmark {
 
@@ -19,8 +20,10 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   made.pairs = pairs_of(times);
   made.scaling = scaling_of(records);
   made.overlaps = overlaps_of(records);
+  made.slow = who_is_slow(stragglers, times, members.size());
   made.slowest = std::move(stragglers.slowest);
   made.findings = std::move(stragglers.findings);
+  for (Finding& finding : shared_cores(members)) made.findings.push_back(std::move(finding));
   for (Finding& finding : differing_fingerprints(records, places)) made.findings.push_back(std::move(finding));
   for (Finding& finding : missing_results(records, places)) made.findings.push_back(std::move(finding));
   return made;

@@ -22,7 +22,8 @@ struct Communication {
   std::vector<ScalingRow> scaling;
   std::vector<Overlap> overlaps;
   std::vector<Slowest> slowest;
-  std::vector<Finding> findings;  ///< stragglers and fingerprints
+  std::string slow;               ///< who_is_slow
+  std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results
 };
 
 /// The derived results of a team's records; pure.

@@ -31,7 +31,9 @@ std::vector<Finding> differing_fingerprints(const std::vector<Record>& records, 
                         fmt::format("{}: bits differ from {} in {} of {} cases, which points at silent data corruption: {}{}",
                                     places.describe(rank), majority ? "most ranks" : "other ranks (any may be wrong)",
                                     names.size(), compared, fmt::join(first, ", "), names.size() > listed ? ", ..." : ""),
-                        {}});
+                        {},
+                        static_cast<double>(names.size()),
+                        fmt::format("the bits of {} differ in {} of {} cases", places.describe(rank), names.size(), compared)});
   }
   return findings;
 }

@@ -13,8 +13,6 @@ namespace roofmark {
 
 namespace {
 
-constexpr int kFitRounds = 20;
-
 /// The median pair's, per kind of pair.
 void add_pairs(const std::vector<Record>& records, const PairTimes& times, const Places& places,
                std::vector<LatencyFit>& fits) {
@@ -45,18 +43,8 @@ std::optional<LatencyFit> fit(std::string series, const std::map<std::size_t, do
     x.push_back(static_cast<double>(bytes));
     y.push_back(time);
   }
-  std::vector<double> fitted = y;
-  std::optional<Line> line;
-  for (int round = 0; round < kFitRounds; ++round) {
-    std::vector<double> weights;
-    for (const double time : fitted) weights.push_back(1 / (time * time));
-    line = fit_line(x, y, weights, 0);  // no message arrives before it is sent
-    if (!line) return std::nullopt;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double time = line->intercept + line->slope * x[i];
-      fitted[i] = time > 0 ? time : y[i];
-    }
-  }
+  const std::optional<Line> line = fit_line_relative(x, y, 0);  // no message arrives before it is sent
+  if (!line) return std::nullopt;
   LatencyFit made{std::move(series), {}, {}, {}, {}, static_cast<int>(seconds.size())};
   if (line->intercept > 0) made.latency_seconds = line->intercept;
   if (line->slope > 0) {
@@ -68,6 +56,7 @@ std::optional<LatencyFit> fit(std::string series, const std::map<std::size_t, do
 }
 
 std::optional<LatencyFit> fit(const std::string& name, const std::vector<const Record*>& series) {
+  if (series.front()->message->ranks < 2) return std::nullopt;  // no link has a latency or a rate
   std::map<std::size_t, double> seconds;
   for (const Record* record : series) seconds[record->message->bytes] = bus_bandwidth(*record)->seconds;
   return fit(name, seconds, series.front()->message->bus_factor);

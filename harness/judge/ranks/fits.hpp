@@ -14,9 +14,7 @@
 
 namespace roofmark {
 
-/// time = latency + bytes / rate over the sizes of one series, by least squares on relative errors, so that a small message
-/// counts as much as a large one: weights 1 / fitted time^2, found by iterating (with 1 / measured time^2, a point that was
-/// fast by chance would count most). Needs two sizes.
+/// time = latency + bytes / rate over the sizes of one series, by fit_line_relative(). Needs two sizes.
 struct LatencyFit {
   /// The records' name without its bytes. Pairs have one series per kind, "within a host" and "between hosts", of the median
   /// pair.

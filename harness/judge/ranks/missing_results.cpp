@@ -44,7 +44,9 @@ std::vector<Finding> missing_results(const std::vector<Record>& records, const P
          fmt::format("{}: no result in {} of {} cases that other ranks measured: {}{}{}", places.describe(rank), lacks.size(),
                      cases, first.name, why == first.notes.end() ? "" : fmt::format(" ({})", why->second),
                      lacks.size() > 1 ? ", ..." : ""),
-         {}});
+         {},
+         static_cast<double>(lacks.size()),
+         fmt::format("{} has no result in {} of {} cases", places.describe(rank), lacks.size(), cases)});
   }
   return findings;
 }

@@ -37,8 +37,8 @@ std::vector<ScalingRow> rows_of(const std::string& series, const std::vector<con
     for (const ScalingRow& other : rows) {
       if (other.ranks == smallest && (!nearest || distance(other) < distance(*nearest))) nearest = &other;
     }
-    if (!nearest || distance(*nearest) > kSameSize * bytes || !(nearest->busbw > 0)) return std::nullopt;
-    return row.busbw / nearest->busbw;
+    if (!nearest || distance(*nearest) > kSameSize * bytes || !row.busbw || !(nearest->busbw > 0.0)) return std::nullopt;
+    return *row.busbw / *nearest->busbw;
   };
   for (ScalingRow& row : rows) {
     if (row.ranks < smallest) continue;

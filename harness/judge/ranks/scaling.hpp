@@ -20,7 +20,8 @@ struct ScalingRow {
   std::string series;  ///< name without bytes and ranks
   int ranks = 1;
   std::size_t bytes = 0;
-  double seconds = 0, busbw = 0;
+  double seconds = 0;
+  std::optional<double> busbw;  ///< absent of one rank
   std::optional<double> strong_efficiency, weak_efficiency;
 };
 

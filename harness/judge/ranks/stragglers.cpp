@@ -3,6 +3,7 @@
 #include "harness/judge/ranks/stragglers.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -24,6 +25,10 @@ template <class Key>
 void keep_least(std::map<Key, double>& values, const Key& key, double value) {
   const auto [place, fresh] = values.emplace(key, value);
   if (!fresh) place->second = std::min(place->second, value);
+}
+
+std::string brief(const std::string& who, const Outlier& seen) {
+  return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
 }
 
 /// The slowest rank and, where hosts have several ranks, the slowest host.
@@ -94,21 +99,28 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
     findings.push_back({FindingKind::slow_host,
                         fmt::format("{}: its best pair {} takes {:.2f} times the median of the hosts{} ({})", node,
                                     places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
-                        {}});
+                        {},
+                        seen.worst.times,
+                        brief(node, seen)});
   }
   for (const auto& [rank, seen] : worst_first(ranks)) {
     findings.push_back(
         {FindingKind::slow_rank,
          fmt::format("{}: its best pair {} takes {:.2f} times the median of the ranks{} ({})", places.describe(rank),
                      places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
-         {}});
+         {},
+         seen.worst.times,
+         brief(places.describe(rank), seen)});
   }
   for (const auto& [pair, seen] : worst_first(links)) {
     findings.push_back(
         {FindingKind::slow_link,
          fmt::format("{} and {}: this pair takes {:.2f} times what the best pairs of the two explain ({})",
                      places.describe(pair.first), places.describe(pair.second), seen.worst.times, of_sizes(seen)),
-         {}});
+         {},
+         seen.worst.times,
+         fmt::format("the link between {} and {} ({:.2f} times what they need with others)", places.describe(pair.first),
+                     places.describe(pair.second), seen.worst.times)});
   }
 }
 
@@ -149,7 +161,9 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
          fmt::format("{}: slower than the median of the {} in {} of {} cases that every rank ran alone; the worst "
                      "takes {:.2f} times the median{}: {}",
                      who, whom, seen.times, cases, seen.worst.times, words(seen.worst), seen.where),
-         {}});
+         {},
+         seen.worst.times,
+         brief(who, seen)});
   };
   for (const auto& [node, seen] : worst_first(nodes)) say(FindingKind::slow_host, node, "hosts", seen);
   for (const auto& [rank, seen] : worst_first(ranks)) say(FindingKind::slow_rank, places.describe(rank), "ranks", seen);
@@ -162,6 +176,20 @@ Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& ti
   find_slow_in_suite(records, places, made);
   for (const bool linked : {true, false}) find_slow_pairs(times, places, linked, made);
   return made;
+}
+
+std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks) {
+  if (ranks < 2) return "one rank alone has no link and nobody to compare with: start more (mpirun -np 2)";
+  if (!found.findings.empty()) {
+    std::vector<std::string> names;
+    for (const Finding& finding : found.findings) names.push_back(finding.brief);
+    return fmt::format("slow: {}", fmt::join(names, ", "));
+  }
+  if (found.slowest.empty() && times.empty()) {
+    return "which rank is slow was not asked: the suites baseline and full time every pair of ranks";
+  }
+  // One of two is always slower.
+  return ranks == 2 ? "two ranks cannot show which of them is slow" : "no rank, host or pair stands out";
 }
 
 }  // namespace roofmark

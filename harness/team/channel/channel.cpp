@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "harness/team/channel/connection.hpp"
@@ -20,8 +19,6 @@ constexpr std::int64_t kResting = -1;
 constexpr int kPartBits = 32;  // of `steps_`, for the parts of a step
 
 }  // namespace
-
-void print(const std::string& line) { std::fputs((line + '\n').c_str(), stderr); }
 
 Channel::Channel(TeamWatch::Setup setup)
     : setup_(std::move(setup)), began_(Clock::now()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), woken_(began_) {
@@ -99,8 +96,8 @@ void Channel::say_where(std::int64_t late_steps) {
   const double seconds = now.waiting_seconds;
   const std::string duration = seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
   const std::string who = setup_.describe(setup_.rank);
-  print(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: for {}{}", who, duration, what)
-                                : fmt::format("{} has waited for {}{}", who, duration, what));
+  setup_.say(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: for {}{}", who, duration, what)
+                                     : fmt::format("{} has waited for {}{}", who, duration, what));
 }
 
 }  // namespace roofmark::channel

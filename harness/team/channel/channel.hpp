@@ -98,7 +98,4 @@ std::unique_ptr<Channel> lead(TeamWatch::Setup setup);
 /// A peer's end: connects to rank 0, complains and answers.
 std::unique_ptr<Channel> follow(TeamWatch::Setup setup, const std::string& address);
 
-/// On stderr.
-void print(const std::string& line);
-
 }  // namespace roofmark::channel

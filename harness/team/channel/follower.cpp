@@ -145,7 +145,9 @@ class Follower final : public Channel {
 
   void desert(const std::string& what) {
     say_where(0);
-    print(setup_.describe(setup_.rank) + " leaves: " + setup_.describe(0) + what);
+    const std::string way_back = setup_.way_back();
+    setup_.say(fmt::format("{} leaves: {}{}{}", setup_.describe(setup_.rank), setup_.describe(0), what,
+                           way_back.empty() ? "" : "; " + way_back));
     leader_.write("left");
     leader_.close();
     setup_.leave();

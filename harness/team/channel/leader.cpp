@@ -118,7 +118,7 @@ class Leader final : public Channel {
     tell_all(fmt::format("say {}", late_steps));
     for (const int rank : standstill.silent) awaited_.erase(rank);
     await(setup_.answer_seconds);
-    print(standstill.reason);
+    setup_.say(standstill.reason);
     setup_.on_standstill(standstill);
     tell_all("leave");
     for (const int rank : standstill.silent) awaited_.erase(rank);

@@ -132,12 +132,26 @@ void require(cudnnStatus_t status) {
   check(status);
 }
 
+/// check() for the calls by which cuDNN starts, with what it loads and asks of the driver then. What keeps it from that (no
+/// driver to its liking, parts of itself that are missing or of another version) concerns no other case.
+void require_start(cudnnStatus_t status) {
+  constexpr int kNoCategory = 1000;  // CUDNN_STATUS_NOT_INITIALIZED and its like
+  if (CUDNN_STATUS_CATEGORY(status) == kNoCategory) {
+    const StatusText said = describe_status(status);
+    if (!said.sticky) {
+      cudaGetLastError();  // what it left behind is not the next kernel's error
+      throw Unsupported(version_text(Library::loaded().version()) + " is here and cannot start: " + said.text);
+    }
+  }
+  check(status);
+}
+
 void destroy_handle(cudnnHandle_t handle) { Library::loaded().destroy(handle); }
 using Handle = Owned<cudnnHandle_t, destroy_handle>;
 
 Handle make_handle() {
   cudnnHandle_t made = nullptr;
-  check(Library::loaded().create(&made));
+  require_start(Library::loaded().create(&made));
   return Handle(made);
 }
 
@@ -146,7 +160,7 @@ using Descriptor = Owned<cudnnBackendDescriptor_t, destroy_descriptor>;
 
 Descriptor make_descriptor(cudnnBackendDescriptorType_t type) {
   cudnnBackendDescriptor_t made = nullptr;
-  check(Library::loaded().create_descriptor(type, &made));
+  require_start(Library::loaded().create_descriptor(type, &made));
   return Descriptor(made);
 }
 
@@ -462,7 +476,13 @@ std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) {
 }
 
 std::string unsupported(int compute_capability) {
-  return compute_capability >= 80 ? "" : "cuDNN's fused attention needs compute capability 8.0";
+  if (compute_capability < 80) return "cuDNN's fused attention needs compute capability 8.0";
+  try {
+    Library::loaded();
+  } catch (const Unsupported& missing) {
+    return missing.what();
+  }
+  return "";
 }
 
 std::size_t workspace_bytes(const AttentionProblem&) { return kMostWorkspaceBytes; }

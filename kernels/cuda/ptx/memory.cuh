@@ -50,6 +50,18 @@ __device__ void ld_global_cg_x4(ulonglong2 (&to)[4], const void* from) {
       : "l"(from), "n"(kStride), "n"(2 * kStride), "n"(3 * kStride));
 }
 
+/// Loads 16 bytes from L2 at every call (not cached in L1).
+__device__ inline ulonglong2 ld_global_cg(const void* from) {
+  ulonglong2 words;
+  asm volatile("ld.global.cg.v2.u64 {%0, %1}, [%2];" : "=l"(words.x), "=l"(words.y) : "l"(from));
+  return words;
+}
+
+/// Stores 16 bytes to L2 at every call (not cached in L1), even if the next one overwrites them.
+__device__ inline void st_global_cg(void* to, ulonglong2 words) {
+  asm volatile("st.global.cg.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(words.x), "l"(words.y) : "memory");
+}
+
 /// Loads 16 bytes of shared memory at every call, even if nothing has written them since the last.
 __device__ inline ulonglong2 ld_volatile_shared(std::uint32_t address) {
   ulonglong2 words;

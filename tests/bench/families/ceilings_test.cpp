@@ -32,6 +32,7 @@ void PrintTo(Distribution data, std::ostream* out) { *out << label(data); }     
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 
 DeviceInfo gpu(int capability, int multiprocessors, std::size_t l2_bytes) {
@@ -122,6 +123,29 @@ INSTANTIATE_TEST_SUITE_P(Devices, Ceilings,
                                            gpu(100, 148, 126 << 20), gpu(120, 170, 96 << 20), cpu(1), cpu(2), cpu(64)),
                          [](const auto& test) { return label(test.param); });
 
+/// Cases of the ceilings family with other names, by the resource that they raise.
+std::vector<std::string> raising(const Resource& resource, const std::vector<Case>& cases) {
+  std::vector<std::string> found;
+  for (const Case& c : cases) {
+    if (c.raises == resource) found.push_back(c.name());
+  }
+  return found;
+}
+
+// So that whatever a warm stream does with a cache has a roof.
+TEST(CacheCeilings, AreRaisedByReadsWritesAndCopies) {
+  using ::testing::StartsWith;
+  const auto cases = list(cpu(2));
+  for (const auto& [level, resource] : {std::pair{"l1", resource::l1}, {"l2", resource::l2}, {"l3", resource::l3}}) {
+    const std::string end = std::string("/fp32/level:") + level;
+    EXPECT_THAT(raising(resource, cases),
+                ElementsAre(StartsWith("ceilings/cache_read" + end), StartsWith("ceilings/cache_write" + end),
+                            StartsWith("ceilings/cache_copy" + end)));
+  }
+  // Seconds count there.
+  for (const Case& c : list(cpu(2), SuiteName::smoke)) EXPECT_NE(c.operation, "cache_copy");
+}
+
 class CudaCeilings : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -148,6 +172,41 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
   EXPECT_THAT(names(hopper, true),
               Contains("ceilings/gemm/bf16/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
   EXPECT_THAT(find(ampere, "ceilings/mma/fp8/accumulate:fp32").unsupported, ::testing::HasSubstr("8.0"));
+}
+
+TEST_F(CudaCeilings, HaveProbesOfTheL2ThatReadWriteAndCopy) {
+  // A quarter and a half of it, and 24 MB, in granules of 16 KiB per SM.
+  EXPECT_THAT(
+      raising(resource::l2, list(gpu(90, 132, 60 << 20))),
+      ElementsAre("ceilings/cache_read/fp32/level:l2/bytes:15138816", "ceilings/cache_read/fp32/level:l2/bytes:30277632",
+                  "ceilings/cache_read/fp32/level:l2/bytes:23789568", "ceilings/cache_write/fp32/level:l2/bytes:15138816",
+                  "ceilings/cache_copy/fp32/level:l2/bytes:15138816"));
+  const auto cases = list(gpu(90, 132, 60 << 20));
+  const Case& copy = find(cases, "ceilings/cache_copy/fp32/level:l2/bytes:15138816");
+  EXPECT_EQ(copy.slot_bytes + copy.shared_bytes, 15138816U);
+  // Bytes read and bytes written, in whole passes.
+  EXPECT_EQ(std::fmod(copy.work.total(resource::l2), 15138816), 0);
+}
+
+// A quarter and a half of it round to the same granules.
+TEST_F(CudaCeilings, AreListedOnceWhereTheL2IsSmall) {
+  EXPECT_THAT(raising(resource::l2, list(gpu(90, 132, 2 << 20))),
+              ElementsAre("ceilings/cache_read/fp32/level:l2/bytes:2162688", "ceilings/cache_write/fp32/level:l2/bytes:2162688",
+                          "ceilings/cache_copy/fp32/level:l2/bytes:2162688"));
+}
+
+TEST_F(CudaCeilings, MeasureGraphsOfSeveralNumbersOfNodes) {
+  const auto cases = list(gpu(90, 132, 60 << 20));
+  EXPECT_THAT(raising(resource::graph_launch, cases),
+              ElementsAre("ceilings/launch/fp32/issue:graph/nodes:128", "ceilings/launch/fp32/issue:graph/nodes:512",
+                          "ceilings/launch/fp32/issue:graph/nodes:2048"));
+  for (const Case& c : cases) {
+    const bool graph = c.raises == resource::graph_launch;
+    EXPECT_EQ(c.raised_by, graph ? RaisedBy::slope : RaisedBy::rate) << c.name();
+    if (!graph) continue;
+    EXPECT_EQ(c.protocol.issue, Issue::graph);
+    EXPECT_EQ(std::to_string(c.protocol.launches), value_of(c.shape, "nodes"));
+  }
 }
 
 // A launch of 2 ms at the peak rate of the compute capability: FLOPs per clock per SM from the vendor's tables.
@@ -248,14 +307,32 @@ void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::s
   std::fill_n(sink, sinks(target), 0);
   for (std::size_t i = 0; i < words.size(); ++i) sink[i % sinks(target)] += repeats * words[i];
 }
+void cache_write(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget, Stream) {
+  for (std::size_t w = 0; w < bytes / 8; ++w) to[w] = w + repeats - 1;
+}
+void cache_copy(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget, Stream) {
+  for (std::size_t w = 0; w < bytes / 2 / 8; ++w) to[w] = from[w] + repeats - 1;
+}
 std::size_t shared_bytes() { return 1024; }
 void shared_read(std::uint64_t* sink, const void* data, std::size_t repeats, ProbeTarget target, Stream stream) {
   cache_read(sink, data, shared_bytes(), repeats * target.processors, target, stream);
 }
 void empty(Stream) {}
 
-constexpr CeilingKernels kernels = {chains, fma,        exp2_chains,  exp2,  tensor_layout, tensor,
-                                    sinks,  cache_read, shared_bytes, sinks, shared_read,   empty};
+constexpr CeilingKernels kernels = {.fma_layout = chains,
+                                    .fma = fma,
+                                    .exp2_layout = exp2_chains,
+                                    .exp2 = exp2,
+                                    .tensor_layout = tensor_layout,
+                                    .tensor = tensor,
+                                    .cache_read_sinks = sinks,
+                                    .cache_read = cache_read,
+                                    .cache_write = cache_write,
+                                    .cache_copy = cache_copy,
+                                    .shared_read_bytes = shared_bytes,
+                                    .shared_read_sinks = sinks,
+                                    .shared_read = shared_read,
+                                    .empty = empty};
 
 }  // namespace model
 

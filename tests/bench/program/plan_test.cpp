@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "bench/program/commands.hpp"
+#include "bench/program/session.hpp"
 
 namespace roofmark {
 namespace {
@@ -16,9 +17,16 @@ std::vector<Group> listed(const std::string& family, const std::string& unsuppor
   return {{{c}, {}}};
 }
 
-std::string error_of(std::vector<Group> ceilings, std::vector<Group> suite, const std::string& filter) {
+Selection selection_of(const std::string& filter, const std::string& exclude = "") {
+  Selection selection;
+  selection.filter = filter;
+  selection.exclude = exclude;
+  return selection;
+}
+
+std::string error_of(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection) {
   try {
-    filtered(std::move(ceilings), std::move(suite), filter);
+    filtered(std::move(ceilings), std::move(suite), selection);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -26,23 +34,52 @@ std::string error_of(std::vector<Group> ceilings, std::vector<Group> suite, cons
 }
 
 TEST(Plan, AFilterThatMatchesNothingIsNamed) {
-  EXPECT_THAT(error_of(listed("ceilings"), listed("stream"), "gemm"), HasSubstr("--filter 'gemm' matches no case"));
-  EXPECT_THAT(error_of({}, listed("stream"), "("), HasSubstr("not a regular expression"));
+  EXPECT_THAT(error_of(listed("ceilings"), listed("stream"), selection_of("gemm")),
+              HasSubstr("--filter 'gemm' matches no case"));
+  EXPECT_EQ(error_of({}, listed("stream"), selection_of("(")),
+            "--filter '(' is not a regular expression: missing ) for the ( at character 1");
+  EXPECT_EQ(error_of({}, listed("stream"), selection_of("", "[")),
+            "--exclude '[' is not a regular expression: missing ] for '['");
+}
+
+TEST(Plan, AFractionOfTheMemoryThatMayBeWhyNothingMatchesIsNamed) {
+  Selection little = selection_of("gemm");
+  little.memory_fraction = 0.001;
+  EXPECT_THAT(error_of({}, listed("stream"), little), HasSubstr("no case of this suite that --memory-fraction 0.001 allows"));
+}
+
+TEST(Plan, ExcludedCasesAreLeftOutAndNeverACeiling) {
+  std::vector<Group> suite = listed("stream");
+  for (Group& group : listed("gemm")) suite.push_back(group);
+  const Plan plan = filtered(listed("ceilings"), suite, selection_of("", "^(gemm|ceilings)"));
+  EXPECT_EQ(plan.ceilings.size(), 1U);
+  ASSERT_EQ(plan.suite.size(), 1U);
+  EXPECT_EQ(plan.suite[0].cases[0].family, "stream");
+}
+
+TEST(Plan, ARunThatIsExcludedToNothingIsRefused) {
+  EXPECT_EQ(error_of(listed("ceilings"), listed("stream"), selection_of("", "str")),
+            "--exclude 'str' leaves no case of this suite");
+  EXPECT_EQ(error_of(listed("ceilings"), listed("stream"), selection_of("s", "stream")),
+            "--filter 's' and --exclude 'stream' leave no case of this suite");
+  EXPECT_NE(error_of(listed("ceilings"), listed("stream"), selection_of("ceil", "ings")), "");
 }
 
 TEST(Plan, WithoutAnyCaseTheFilterIsNotBlamed) {
-  EXPECT_EQ(error_of({}, {}, ""), "this suite has no case that fits the device and its free memory");
-  EXPECT_EQ(error_of(listed("ceilings"), {}, "gemm"), "this suite has no case that fits the device and its free memory");
+  EXPECT_EQ(error_of({}, {}, {}), "this suite has no case that fits the device and its free memory");
+  EXPECT_EQ(error_of(listed("ceilings"), {}, selection_of("gemm")),
+            "this suite has no case that fits the device and its free memory");
 }
 
 TEST(Plan, AnUnsupportedCaseStaysWithItsReason) {
-  const Plan plan = filtered(listed("ceilings"), listed("stream", "needs 2.00 GB, the device has 1.00 GB"), "stream");
+  const Plan plan =
+      filtered(listed("ceilings"), listed("stream", "needs 2.00 GB, the device has 1.00 GB"), selection_of("stream"));
   ASSERT_EQ(plan.suite.size(), 1U);
   EXPECT_EQ(plan.suite[0].cases[0].unsupported, "needs 2.00 GB, the device has 1.00 GB");
 }
 
 TEST(Plan, AFilterOfProbesAloneMeasuresTheCeilings) {
-  const Plan plan = filtered(listed("ceilings"), listed("stream"), "ceilings");
+  const Plan plan = filtered(listed("ceilings"), listed("stream"), selection_of("ceilings"));
   EXPECT_EQ(plan.ceilings.size(), 1U);
   EXPECT_TRUE(plan.suite.empty());
 }
@@ -91,6 +128,31 @@ TEST(Plan, ADurationIsDividedAmongTheCasesThatRun) {
   EXPECT_EQ(arranged({}, suite, selection, Backend::cuda).suite[2].cases[0].protocol.seconds, 4);
   selection.filter = "fp64_fma";
   EXPECT_EQ(arranged({}, suite, selection, Backend::cuda).suite[0].cases[0].protocol.seconds, 8);
+}
+
+TEST(Plan, KnowsHowManyCasesTheSuiteHasBeforeTheFilter) {
+  const std::vector<Group> ceilings = {{{demanding("ceilings", resource::dram)}, {}},
+                                       {{demanding("ceilings", resource::exp)}, {}}};
+  const std::vector<Group> suite = {{{demanding("stream", resource::dram)}, {}}, {{demanding("gemm", resource::dram)}, {}}};
+  RunOptions options;
+  options.selection.suite = SuiteName::quick;
+  const auto scope = [&] { return scope_of(options, arranged(ceilings, suite, options.selection, Backend::cpu)); };
+  EXPECT_EQ(scope().text, "The quick suite: all 4 cases");
+  options.selection.filter = "gemm";
+  EXPECT_EQ(scope().suite_cases, 4U);
+  EXPECT_EQ(scope().cases, 3U);
+  EXPECT_EQ(scope().text, "A selection of the quick suite: 3 of 4 cases (--filter 'gemm')");
+  options.max_seconds = 0.05;
+  EXPECT_THAT(scope().changes, testing::ElementsAre("--filter 'gemm'", "0.05 s per case instead of 0.25 s"));
+  options.selection.filter = "";
+  EXPECT_EQ(scope().text, "A shortened quick suite: all 4 cases (0.05 s per case instead of 0.25 s)");
+  options.max_seconds = 0.25;
+  EXPECT_EQ(scope().text, "The quick suite: all 4 cases") << "as the suite is defined";
+  options.seed = 7;
+  EXPECT_EQ(scope().text, "The quick suite: all 4 cases") << "other values of the same distribution";
+  options.data = Distribution::zeros;
+  options.selection.cache = Cache::warm;
+  EXPECT_EQ(scope().text, "A changed quick suite: all 4 cases (--cache warm, --data zeros)");
 }
 
 }  // namespace

@@ -34,17 +34,14 @@ void ld(Warp& w, const Instruction& i, u32 mask) {
     counters.shared_bytes += bytes_of_lanes(mask, bytes);
   if (i.n == 1) {
     Register* out = w.row<Register>(i.d);
-    if (mask == ~0u)
-      for (u32 lane = 0; lane < 32; ++lane) out[lane] = read<Register, Memory>(pointers[lane]);
-    else
-      for (const u32 lane : Lanes(mask)) out[lane] = read<Register, Memory>(pointers[lane]);
+    for_lanes(mask, [&](u32 lane) { out[lane] = read<Register, Memory>(pointers[lane]); });
     return;
   }
   const u32* rows = w.body->lists.data() + i.list;
   for (u32 k = 0; k < i.n; ++k) {
     if (rows[k] == 0) continue;
     Register* out = w.row<Register>(rows[k]);
-    for (const u32 lane : Lanes(mask)) out[lane] = read<Register, Memory>(pointers[lane] + k * sizeof(Memory));
+    for_lanes(mask, [&](u32 lane) { out[lane] = read<Register, Memory>(pointers[lane] + k * sizeof(Memory)); });
   }
 }
 

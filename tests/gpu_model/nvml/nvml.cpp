@@ -161,6 +161,7 @@ int nvmlShutdown() {
   return success;
 }
 
+int nvmlSystemGetNVMLVersion(char* to, unsigned length) { return answer_text(to, length, "13.580.95.05"); }
 int nvmlSystemGetDriverVersion(char* to, unsigned length) { return answer_text(to, length, "580.95.05"); }
 int nvmlSystemGetProcessName(unsigned, char* to, unsigned length) { return answer_text(to, length, "model"); }
 

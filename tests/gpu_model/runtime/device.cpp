@@ -64,8 +64,20 @@ void Device::count_energy(double until_ns) {
   }
 }
 
+std::uint64_t Device::cycles(double at_ns, double clock_mhz) {
+  const std::lock_guard lock(mutex_);
+  if (!settings().clock_gated && at_ns > cycles_until_ns_) {
+    // Idle SMs keep the clock of the operation before.
+    cycles_ += (at_ns - cycles_until_ns_) * (cycles_mhz_ > 0 ? cycles_mhz_ : clock_mhz) * 1e-3;
+    cycles_until_ns_ = at_ns;
+  }
+  cycles_mhz_ = clock_mhz;
+  return static_cast<std::uint64_t>(cycles_);
+}
+
 void Device::was_busy(double from_ns, double to_ns, double load) {
   const std::lock_guard lock(mutex_);
+  if (settings().clock_gated) cycles_ += (to_ns - from_ns) * clock_mhz(from_ns, load) * 1e-3;
   count_energy(host_now_ns());
   busy_until_ns_ = std::max(busy_until_ns_, to_ns);
   busy_total_ns_ += to_ns - from_ns;

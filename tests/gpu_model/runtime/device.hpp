@@ -35,6 +35,8 @@ class Device {
   double noise();
   /// The SM clock at a model time. load: of the tensor cores, 0 to 1.
   double clock_mhz(double at_ns, double load) const;
+  /// What the SMs' cycle counters read at a model time from which on an operation runs at this clock.
+  std::uint64_t cycles(double at_ns, double clock_mhz);
   /// Records an operation for the telemetry.
   void was_busy(double from_ns, double to_ns, double load);
   Telemetry telemetry();
@@ -59,6 +61,7 @@ class Device {
   std::mt19937_64 random_;
   double busy_until_ns_ = -1e9, busy_total_ns_ = 0, last_load_ = 0;
   double energy_joules_ = 0, energy_until_ns_ = 0;
+  double cycles_ = 0, cycles_until_ns_ = 0, cycles_mhz_ = 0;
   int operations_ = 0;
 };
 

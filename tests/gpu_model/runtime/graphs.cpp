@@ -16,7 +16,7 @@ struct CUgraphExec_st {
 namespace gpu_model::runtime {
 namespace {
 
-constexpr double node_overhead_ns = 1200, upload_ns = 20'000;
+constexpr double graph_overhead_ns = 3000, node_overhead_ns = 1200, upload_ns = 20'000;
 
 double perform_node(const GraphNode& node, double start_ns) {
   return perform(device_at(node.device), node.what, node.work, start_ns, node_overhead_ns);
@@ -215,7 +215,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   }
   CompletionRef done;
   GPUMODEL_CHECK(submit(
-      stream, "graph", [nodes](Device&, double start, double) { return perform_graph(*nodes, start); }, &done));
+      stream, "graph", [nodes](Device&, double start, double) { return perform_graph(*nodes, start + graph_overhead_ns); },
+      &done));
   return wait_if_blocking(done);
 }
 

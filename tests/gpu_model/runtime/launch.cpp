@@ -102,7 +102,7 @@ double perform(Launch& launch, Device& device, double start_ns, double overhead_
   const double clock_mhz = device.clock_mhz(start_ns, load);
   Time time;
   time.clock_mhz = clock_mhz;
-  time.clock64 = static_cast<std::uint64_t>(from_ns * clock_mhz * 1e-3);
+  time.clock64 = device.cycles(from_ns, clock_mhz);
   time.globaltimer_ns = timer_ns(from_ns);
   time.wall = launch.waits_for_host;
   Counters counters;

@@ -162,6 +162,7 @@ Settings read_settings() {
   s.total_memory_bytes = std::max(bytes("GPUMODEL_TOTAL", s.model->memory_bytes), s.memory_bytes);
   s.out_of_memory_after = bytes("GPUMODEL_OOM_AFTER", 0);
   s.clock_mhz = number("GPUMODEL_CLOCK_MHZ", 0);
+  s.clock_gated = is_on("GPUMODEL_CLOCK_GATED", false);
   s.noise = number("GPUMODEL_NOISE", 0.003);
   s.seed = static_cast<std::uint64_t>(number("GPUMODEL_SEED", 1));
   s.ecc = is_on("GPUMODEL_ECC", true);

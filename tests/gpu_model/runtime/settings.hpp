@@ -15,6 +15,7 @@
 // | GPUMODEL_ECC            | 0 or 1 [1]           | whether ECC is on                                                        |
 // | GPUMODEL_BOOST_MHZ      | 1 to 10000 [model's] | maximum clock; a low one gives timed loops fewer steps to interpret      |
 // | GPUMODEL_CLOCK_MHZ      | MHz                  | a fixed SM clock; without it the clock follows the load                  |
+// | GPUMODEL_CLOCK_GATED    | 0 or 1 [0]           | the SMs' cycle counters stand still while no operation runs              |
 // | GPUMODEL_NOISE          | fraction [0.003]     | standard deviation of the times of operations                            |
 // | GPUMODEL_SEED           | number [1]           | seed of that noise                                                       |
 //
@@ -75,7 +76,7 @@ struct Settings {
   int throttled_device = any_device;
   double noise = 0;
   std::uint64_t seed = 0;
-  bool ecc = true, trace = false, blocking = false, deadlock_hangs = false;
+  bool ecc = true, clock_gated = false, trace = false, blocking = false, deadlock_hangs = false;
   std::vector<PlantedFault> slow, flip, sticky, hang, counters;
   std::vector<std::string> skip;
   double skip_over_threads = 0, blas_limit = 0;  ///< 0: none

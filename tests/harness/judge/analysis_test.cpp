@@ -75,6 +75,21 @@ TEST(Analysis, ADecayAtAConstantClockIsNotAscribedToIt) {
 TEST(Analysis, DriftOfTheCeilingsIsAFinding) {
   std::vector<Record> records = {probe(1e-3, 1), probe(1.03e-3, 2)};
   EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::drift));
+  const auto drift_to = [](double seconds) {
+    std::vector<Record> both = {probe(1e-3, 1), probe(seconds, 2)};
+    return analyze({}, both, {}).findings.at(0);
+  };
+  EXPECT_EQ(drift_to(1e-3 / 0.8).brief, "DRAM drifted by 20 %");
+  EXPECT_EQ(drift_to(1e-3 / 1.034).brief, "DRAM drifted by 3.4 %");
+  // A fall to a quarter is larger than a rise to the double.
+  EXPECT_GT(drift_to(4e-3).size, drift_to(0.5e-3).size);
+}
+
+TEST(Analysis, CeilingsThatContradictEachOtherAreAFinding) {
+  Record l3 = ok_record("ceilings", "l3", {{{{resource::l3, 1e9}}}}, 2e-3);
+  l3.raises = resource::l3;
+  std::vector<Record> records = {probe(1e-3, 1), l3};
+  EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::contradiction));
 }
 
 TEST(Analysis, NoResultRaisesItsOwnRoof) {
@@ -161,6 +176,26 @@ TEST(Analysis, ThrottlingSaysHowFarTheClockFellAndWhy) {
   ASSERT_TRUE(has(analysis.findings, FindingKind::throttle));
   EXPECT_EQ(analysis.findings.front().text,
             "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (during 20.0 % of the blocks' time)");
+}
+
+TEST(Analysis, TimingThatTakesMoreThanAHundredthOfASampleIsANote) {
+  std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 10e-6)};
+  const auto found = [&](int launches, double overhead) {
+    records[0].measurement->launches_per_sample = launches;
+    return analyze({}, records, {}, overhead).findings;
+  };
+  EXPECT_FALSE(has(found(21, 2e-6), FindingKind::overhead));
+  const std::vector<Finding> findings = found(10, 2e-6);
+  ASSERT_TRUE(has(findings, FindingKind::overhead));
+  EXPECT_EQ(findings.front().text,
+            "a sample takes 100 us, and timing adds 2.00 us to it: up to 2.0 % of the sample is timing overhead");
+  EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::overhead)) << "not measured";
+  records[0].raised_by = RaisedBy::slope;
+  EXPECT_FALSE(has(found(10, 2e-6), FindingKind::overhead)) << "a slope has no part in it";
+  records[0].raised_by = RaisedBy::rate;
+  // With a duration each launch is timed by itself.
+  records[0].sustained.emplace();
+  EXPECT_TRUE(has(found(21, 2e-6), FindingKind::overhead));
 }
 
 TEST(Analysis, APowerCapIsThrottlingAndHeatOrABrakeASlowdown) {

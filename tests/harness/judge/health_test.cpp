@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "harness/machine/json.hpp"
+
 namespace roofmark {
 namespace {
 
@@ -80,6 +82,20 @@ TEST(Health, WhatCouldNotBeReadIsUnknownAndNeverWell) {
   }
   DeviceInfo cpu;
   EXPECT_EQ(find(health(cpu, Json::object()), "ECC").state, "");
+}
+
+TEST(Health, OfATeamEveryRankThatDiffersIsNamed) {
+  const std::vector<Circumstance> first = {{"load", "0.10 on 8 CPUs", ""}, {"CPU governor", "performance", ""}};
+  const std::vector<Circumstance> alike = {{"load", "0.30 on 8 CPUs", ""}, {"CPU governor", "performance", ""}};
+  const std::vector<Circumstance> other = {{"load", "9.00 on 8 CPUs", "other work"}, {"CPU governor", "powersave", "slow"}};
+  const auto found = team_health({first, alike, other});
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_FALSE(found[1].rank);
+  EXPECT_EQ(found[2].what, "load");
+  EXPECT_EQ(found[2].rank, 2);
+  EXPECT_EQ(found[3].state, "powersave");
+  EXPECT_EQ(found[3].rank, 2);
+  EXPECT_TRUE(team_health({}).empty());
 }
 
 }  // namespace

@@ -118,15 +118,47 @@ TEST(HealthyMachines, ACardThatBoostsBeyondItsRatedClock) {
   EXPECT_NEAR(*boosted.record.placement->of_theoretical_clock, 0.99, 1e-9);
   EXPECT_NEAR(*boosted.record.placement->of_theoretical, 0.99 * 2710 / 3105, 1e-9);
 
-  // Without NVML the rated clock is the highest one known.
-  const DeviceInfo blind = gpu("NVIDIA GeForce RTX 4090", 89, 128, 2520e6, 2520e6);
-  const Judged unknown = judge(theoretical_roofline(blind), record);
-  EXPECT_THAT(unknown.kinds(), ElementsAre(FindingKind::above_theoretical));
-  EXPECT_TRUE(unknown.doubtful(resource::fp32_fma));
-  EXPECT_FALSE(unknown.doubtful(resource::bf16_tensor));
-
   record.measurement->clock_hz = 2300e6;
   EXPECT_THAT(judge(theoretical_roofline(card), record).kinds(), ElementsAre(FindingKind::clock));
+}
+
+// Without NVML the rated clock is the highest one known, until the card is seen at another.
+TEST(HealthyMachines, ACardThatBoostsBeyondTheHighestClockKnown) {
+  const DeviceInfo card = gpu("NVIDIA GeForce RTX 4090", 89, 128, 2520e6, 2520e6);
+  Record record = at_clock(card, resource::fp32_fma, 2655e6, 0.99);
+  record.measurement->clock_hz = 2655e6;
+  const Judged seen = judge(theoretical_roofline(card), record);
+  EXPECT_THAT(seen.kinds(), IsEmpty());
+  EXPECT_FALSE(seen.doubtful(resource::fp32_fma));
+  EXPECT_NEAR(*seen.record.placement->of_theoretical_clock, 0.99, 1e-9);
+  EXPECT_NEAR(*seen.record.placement->of_theoretical, 0.99 * 2655 / 2520, 1e-9);  // not clamped
+
+  // With no clock to explain the rate, the ceiling is in doubt, and that of no other pipe.
+  record.measurement->clock_hz.reset();
+  const Judged unseen = judge(theoretical_roofline(card), record);
+  EXPECT_THAT(unseen.kinds(), ElementsAre(FindingKind::above_theoretical));
+  EXPECT_TRUE(unseen.doubtful(resource::fp32_fma));
+  EXPECT_FALSE(unseen.doubtful(resource::bf16_tensor));
+
+  // A count that is twice too high is not explained by the boost.
+  Record twice = at_clock(card, resource::fp32_fma, 2655e6, 2);
+  twice.measurement->clock_hz = 2655e6;
+  const Judged wrong_count = judge(theoretical_roofline(card), twice);
+  EXPECT_THAT(wrong_count.kinds(), ElementsAre(FindingKind::above_theoretical));
+  EXPECT_THAT(wrong_count.analysis.findings[0].text,
+              AllOf(HasSubstr("2 times the theoretical ceiling of 87.0 TFLOP/s"), HasSubstr(", at the observed 2655 MHz)")));
+}
+
+// 4 % below its highest clock, 3.6 % above its rated one; 5 % below the rated one is a fall.
+TEST(HealthyMachines, AClockFallsBelowTheRatedOneNotBelowTheHighest) {
+  const DeviceInfo card = gpu("NVIDIA GeForce RTX 4090", 89, 128, 2520e6, 2655e6);
+  for (const auto& [clock_hz, falls] : {std::pair{2655e6, false}, {2520e6, false}, {2400e6, false}, {2390e6, true}}) {
+    Record record = at_clock(card, resource::fp32_fma, clock_hz, 0.95);
+    record.measurement->clock_hz = clock_hz;
+    const Judged judged = judge(theoretical_roofline(card), record);
+    EXPECT_EQ(judged.kinds(), falls ? std::vector{FindingKind::clock} : std::vector<FindingKind>()) << clock_hz;
+    EXPECT_FALSE(judged.doubtful(resource::fp32_fma));
+  }
 }
 
 // One exponential per 4 d FLOPs. At 1.4 PFLOP/s that is 5.5e12 per second, of which the special-function units give 4.65e12:
@@ -149,20 +181,21 @@ TEST(HealthyMachines, AttentionWithExponentialsByPolynomial) {
   EXPECT_FALSE(judged.doubtful(resource::bf16_tensor));
 }
 
-// The samples ran at 1700 MHz; after the last launch the clock was 1200 MHz.
-TEST(HealthyMachines, ABlockUnderAPowerCapWhoseClockIsReadAfterItsLastLaunch) {
+// The cap set in while the block ran: from 1980 MHz to 1200 MHz, 1700 MHz in the mean.
+TEST(HealthyMachines, ABlockInWhichAPowerCapSetsIn) {
   const DeviceInfo h200 = gpu("NVIDIA H200", 90, 132, 1980e6, 1980e6);
   Record record = at_clock(h200, resource::bf16_tensor, 1700e6, 0.95);
-  for (Block& block : record.measurement->blocks) {
-    block.clock_hz = 1200e6;
-  }
   record.measurement->telemetry.emplace().throttled_share = {{"power cap", 1.0}};
-  record.measurement->clock_hz = 1200e6;
+  Block block;
+  block.first_clock_hz = 1980e6;
+  block.mean_clock_hz = 1700e6;
+  block.last_clock_hz = 1200e6;
+  record.measurement->clock_hz = block.clock_hz();
   const Judged judged = judge(theoretical_roofline(h200), record);
   EXPECT_THAT(judged.kinds(), ElementsAre(FindingKind::throttle));
   EXPECT_EQ(judged.analysis.findings[0].text,
-            "the clock fell by 39 % to 1200 MHz; throttle reason: power cap (during 100.0 % of the blocks' time)");
-  EXPECT_NEAR(*judged.record.placement->of_theoretical_clock, 0.95 * 1700 / 1200, 1e-9);
+            "the clock fell by 14 % to 1700 MHz; throttle reason: power cap (during 100.0 % of the blocks' time)");
+  EXPECT_NEAR(*judged.record.placement->of_theoretical_clock, 0.95, 1e-9);
   for (const Ceiling& ceiling : judged.analysis.roofline.ceilings()) EXPECT_FALSE(ceiling.doubtful) << ceiling.resource.id;
 }
 

@@ -13,12 +13,14 @@
 #include <map>
 #include <set>
 
+#include "harness/machine/json.hpp"
 #include "kernels/base/data_type.hpp"
 
 namespace roofmark {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -323,11 +325,11 @@ TEST(Traps, ThreeDenominatorsOfOneChip) {
   EXPECT_NEAR(*placement.of_theoretical, 0.654, 0.001);
   EXPECT_NEAR(*placement.of_theoretical_clock, 0.887, 0.001);
   // 820 TFLOP/s pass for 83 % of the datasheet's peak. That is more than the observed clock allows, which is not clamped; the
-  // clock was observed after the block, so it says nothing against the count.
+  // clock was observed beside the samples, so it says nothing against the count.
   const Work above{{{{resource::bf16_tensor, 820e12}}}};
   EXPECT_NEAR(*place(above, roofline, 1, Issue::stream, 1460e6).of_theoretical_clock, 1.039, 0.001);
-  EXPECT_THAT(above_theoretical(above, roofline, 1), IsEmpty());
-  EXPECT_THAT(above_theoretical({{{{resource::bf16_tensor, 1100e12}}}}, roofline, 1), SizeIs(1));
+  EXPECT_THAT(above_theoretical(above, roofline, 1, 1460e6), IsEmpty());
+  EXPECT_THAT(above_theoretical({{{{resource::bf16_tensor, 1100e12}}}}, roofline, 1, 1460e6), SizeIs(1));
 }
 
 TEST(Traps, PciePartsMayPassTheirDatasheet) {
@@ -354,7 +356,7 @@ TEST(Traps, PublishedBandwidthIsNotThePins) {
   const DeviceInfo b200 = with_memory(gpu("NVIDIA B200", 100, 148, 1965), 7680, 3996);
   EXPECT_NEAR(theoretical(b200, resource::dram), 7672e9, 1e9);
   EXPECT_EQ(datasheet(b200, resource::dram), 8000e9);
-  EXPECT_THAT(above_theoretical({{{{resource::dram, 7.9e12}}}}, theoretical_roofline(b200), 1), SizeIs(1));
+  EXPECT_THAT(above_theoretical({{{{resource::dram, 7.9e12}}}}, theoretical_roofline(b200), 1, {}), SizeIs(1));
 }
 
 TEST(Traps, GeForceHalvesFp32Accumulation) {
@@ -384,6 +386,37 @@ TEST(Traps, B300IsCutInFp64AndInt8) {
     EXPECT_DOUBLE_EQ(theoretical(device, resource::exp), multiprocessors * 1920e6 * 32);
   }
   EXPECT_EQ(values(sku("B300 HGX").at("multiprocessors")), (std::vector<double>{148, 152}));
+}
+
+// CUDA 13's table has 64 packed FMAs per clock per SM where CUDA 12's had 128, of Blackwell only.
+TEST(Traps, PackedFp16OfBlackwellIsNoFasterThanFp32) {
+  for (const int capability : {100, 103, 120}) {
+    const DeviceInfo device = gpu("NVIDIA X", capability, 100, 1000);
+    EXPECT_DOUBLE_EQ(theoretical(device, resource::fp32_fma), 100e9 * 256) << capability;
+    EXPECT_DOUBLE_EQ(theoretical(device, resource::fp16_fma), 100e9 * 256) << capability;
+    EXPECT_DOUBLE_EQ(theoretical(device, resource::bf16_fma), 100e9 * 256) << capability;
+    EXPECT_THAT(theoretical_roofline(device).find(resource::fp16_fma)->theoretical_source,
+                AllOf(HasSubstr("Best Practices Guide 13.0"), HasSubstr("; also 512 (CUDA C++ Programming Guide 12.9.1")));
+  }
+  EXPECT_DOUBLE_EQ(theoretical(gpu("NVIDIA X", 90, 100, 1000), resource::fp16_fma), 100e9 * 512);
+}
+
+TEST(Traps, Fp64OfBlackwellIsFastOnOnePartAlone) {
+  EXPECT_DOUBLE_EQ(theoretical(gpu("NVIDIA X", 100, 100, 1000), resource::fp64_fma), 100e9 * 128);
+  for (const int capability : {103, 120, 121}) {
+    EXPECT_DOUBLE_EQ(theoretical(gpu("NVIDIA X", capability, 100, 1000), resource::fp64_fma), 100e9 * 4) << capability;
+  }
+}
+
+// Of 12.1 there are the rows of the table that it shares with 12.0, and nothing is taken from 12.0 besides.
+TEST(Traps, ATableOfOneCapabilityIsNotAnothers) {
+  const DeviceInfo gb10 = gpu("NVIDIA GB10", 121, 48, 1000);
+  EXPECT_DOUBLE_EQ(theoretical(gb10, resource::fp16_fma), 48e9 * 256);
+  EXPECT_TRUE(std::isnan(theoretical(gb10, resource::bf16_fma)));
+  EXPECT_TRUE(std::isnan(theoretical(gb10, resource::bf16_tensor)));
+  // What no table of 12.0 confirms says so.
+  EXPECT_THAT(theoretical_roofline(gpu("NVIDIA X", 120, 100, 1000)).find(resource::exp)->theoretical_source,
+              HasSubstr("not confirmed"));
 }
 
 TEST(Traps, Tf32MovesFourBytesAtHalfTheRate) {

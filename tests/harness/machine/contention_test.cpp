@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "tests/harness/fake_root.hpp"
 
 namespace roofmark {
@@ -14,10 +16,17 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// A run of 100 s that took 180 s of CPU time itself.
-std::optional<std::string> found(double busy, double stolen, int cores, bool limited = false) {
+// Of a run of 100 s.
+CpuShare process(double own, double busy, double stolen, int cores, bool limited = false, const std::string& host = "a",
+                 std::vector<int> cpus = {0, 1, 2, 3, 4, 5, 6, 7}) {
   const CpuTime begin{1000, 5, 70000, 300, 8};
-  return find_contention(begin, {begin.at + 100, begin.own + 180, begin.busy + busy, begin.stolen + stolen, 8}, cores, limited);
+  return {host,  begin,  {begin.at + 100, begin.own + own, begin.busy + busy, begin.stolen + stolen, 8}, std::move(cpus),
+          cores, limited};
+}
+
+std::optional<std::string> found(double busy, double stolen, int cores, bool limited = false) {
+  const std::vector<Contention> all = find_contention({process(180, busy, stolen, cores, limited)});
+  return all.empty() ? std::nullopt : std::optional(all.front().text);
 }
 
 TEST(Contention, AQuietMachineIsNoFinding) {
@@ -52,9 +61,22 @@ TEST(Contention, TimeThatTheHypervisorTakesIsOneToo) {
 }
 
 TEST(Contention, NoTimeAndNoCoresGiveNone) {
-  const CpuTime now{1000, 5, 70000, 300, 8};
-  EXPECT_FALSE(find_contention(now, now, 2, false));
+  EXPECT_TRUE(find_contention({CpuShare{"a", {1000, 5, 70000, 300, 8}, {1000, 5, 70000, 300, 8}, {0, 1}, 2, false}}).empty());
   EXPECT_FALSE(found(1000, 1000, 0));
+}
+
+TEST(Contention, TheRanksOfAHostAreNotForeignToOneAnother) {
+  EXPECT_TRUE(find_contention({process(90, 190, 0, 1), process(95, 190, 0, 1)}).empty());
+  const auto all = find_contention(
+      {process(90, 240, 0, 1, false, "a", {0}), process(90, 240, 0, 1, false, "a", {0}), process(90, 240, 0, 1, false, "b")});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].host, "a");
+  EXPECT_NEAR(all[0].cores, 0.6, 1e-9);
+  // Both may use the same core, and no other.
+  EXPECT_THAT(all[0].text, AllOf(HasSubstr("0.60 cores busy on average, beside the 1 that"), HasSubstr("all 8 CPUs")));
+  EXPECT_THAT(all[1].text, Not(HasSubstr("CPUs")));
+  EXPECT_EQ(all[1].host, "b");
+  EXPECT_NEAR(all[1].cores, 1.5, 1e-9);
 }
 
 class CpuTimeTest : public testing::Test, protected FakeRoot {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "harness/machine/json.hpp"
 #include "harness/measure/launch_check.hpp"
 #include "harness/measure/runner.hpp"
 #include "tests/harness/fake_measure.hpp"
@@ -67,7 +68,7 @@ TEST_F(Duration, ThereIsNoWarmUpThatHidesTheBurst) {
 TEST_F(Duration, OneOtherBitInAHundredThousandLaunchesIsFoundAndNamed) {
   int hashes = 0;
   device.hash_value = [&] { return ++hashes == 77'777 ? 3u : 1u; };
-  device.device.details = {{"uuid", "GPU-7"}};
+  *device.device.details = {{"uuid", "GPU-7"}};
   const Record record = measure(100);
   EXPECT_GT(hashes, 90'000);
   EXPECT_EQ(record.status, Status::wrong);
@@ -166,7 +167,7 @@ TEST_F(Windows, WhereAllIsHashedWithinThreePercentEachLaunchIsCheckedWhole) {
   check.check(0);
   EXPECT_THAT(check.differing(), ElementsAre(1));
   EXPECT_THAT(check.differing(), ElementsAre());
-  EXPECT_EQ(check.launches(), 3);
+  EXPECT_EQ(check.checks(), 3);
   EXPECT_DOUBLE_EQ(check.share_checked(), 1);
   EXPECT_NEAR(check.seconds(), 3 * 3e-4, 1e-9);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/machine/json.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/model/statistics.hpp"
 #include "tests/harness/fake_measure.hpp"
@@ -52,11 +53,20 @@ TEST_F(Measure, LongLaunchesAreSampledSingly) {
   EXPECT_EQ(record.measurement->stopped_by, StopReason::interval);
 }
 
-TEST_F(Measure, ShortLaunchesShareASampleOfAHundredMicroseconds) {
-  device.seconds = [](int) { return 3e-6; };
+TEST_F(Measure, ShortLaunchesShareASampleOfAMillisecond) {
+  device.seconds = [](int) { return 30e-6; };
   const Record record = measure(make_case());
   EXPECT_EQ(record.measurement->launches_per_sample, 34);
-  EXPECT_NEAR(record.measurement->summary.median, 3e-6, 1e-12);
+  EXPECT_NEAR(record.measurement->summary.median, 30e-6, 1e-12);
+}
+
+TEST_F(Measure, AGraphHoldsMoreLaunchesThanTheGateAndUsesEverySlotAlike) {
+  device.seconds = [](int) { return 1e-6; };
+  Case c = make_case();
+  c.protocol.issue = Issue::graph;
+  EXPECT_EQ(measure(c).measurement->launches_per_sample, 1008);  // of 9 slots
+  c.protocol.launches = 20;
+  EXPECT_EQ(measure(c).measurement->launches_per_sample, 20);
 }
 
 TEST_F(Measure, NoMoreLaunchesThanTheGateHolds) {
@@ -316,6 +326,14 @@ TEST_F(Measure, EveryCandidateIsTimedAndAFailingOneTakesInfinitelyLong) {
   EXPECT_THROW(time(device, team, {fast, losing}), DeviceError);
   device.valid = [](int) { return false; };
   EXPECT_THROW(time(device, team, {fast}), DeviceError);
+}
+
+TEST_F(Measure, TelemetryCanBeSwitchedOff) {
+  device.telemetry = std::make_unique<FakeTelemetry>();
+  Settings settings = settings_for(device);
+  settings.telemetry = false;
+  const Record record = Runner(device, team, settings).run({{make_case()}, {}}, 1).front();
+  EXPECT_FALSE(record.measurement->telemetry);
 }
 
 TEST_F(Measure, TelemetryIsReadBesideEveryBlock) {

@@ -41,6 +41,28 @@ TEST(Sampler, ReadsAtThePeriodWithoutBeingAsked) {
   EXPECT_EQ(sampler.series().power, "instantaneous");
 }
 
+TEST(Sampler, CountsTheCpuTimeThatReadingCosts) {
+  class Busy final : public TelemetrySource {
+   public:
+    Telemetry read() override {
+      const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 100;  // of all threads; the others sleep
+      while (std::clock() < until) continue;
+      Telemetry state;
+      state.power_watts = 1;
+      return state;
+    }
+    std::map<std::string, double> counters() override { return {}; }
+    double period_seconds() const override { return 3600; }
+    std::string power_kind() override { return ""; }
+  };
+  Sampler sampler(std::make_shared<Busy>(), counting_clock(), kForever);
+  sampler.read();
+  const double one = sampler.series().cpu_seconds;
+  sampler.read();
+  EXPECT_GT(one, 0.005);
+  EXPECT_GT(sampler.series().cpu_seconds, one + 0.005);
+}
+
 TEST(Sampler, AReadingIsNewerThanTheCallAndPartOfTheSeries) {
   const auto source = std::make_shared<FakeTelemetry>();
   Sampler sampler(source, counting_clock(), kForever);

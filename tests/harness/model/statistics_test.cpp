@@ -243,6 +243,7 @@ TEST(FitLine, BeginsNoLowerThanItMay) {
 
 TEST(FitLine, WhatIsNoLineHasNone) {
   EXPECT_FALSE(fit_line({}, {}, {}));
+  EXPECT_FALSE(fit_line_relative({1, 1}, {1, 2}));
   EXPECT_FALSE(fit_line({1}, {1}, {1}));
   EXPECT_FALSE(fit_line({0.1, 0.1, 0.1}, {1, 2, 3}, {1, 1, 1}));
   const auto flat = fit_line({1, 2, 3}, {0.1, 0.1, 0.1}, {1, 1, 7});

@@ -177,19 +177,32 @@ TEST(TelemetrySummary, SharesAreOverTheTimeOfAllBlocks) {
   EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("thermal", DoubleNear(0.25, 1e-9))));
 }
 
-TEST(TelemetrySummary, ACounterThatWasResetGivesNoShare) {
-  EXPECT_THAT(
-      summarize({with_reasons(0, {}, {{"thermal", 7}}), with_reasons(1, {}, {{"thermal", 0.5}})}, {{0, 1}}, 1)->throttled_share,
-      IsEmpty());
-  EXPECT_THAT(summarize({with_reasons(0, {}, {{"thermal", 7}}), with_reasons(1, {})}, {{0, 1}}, 1)->throttled_share, IsEmpty());
+TEST(TelemetrySummary, ACounterThatWasResetTellsNothingAndTheReadingsDo) {
+  const auto share = [](const std::vector<std::string>& seen, const std::map<std::string, double>& after) {
+    return summarize({with_reasons(0, seen, {{"thermal", 7}}), with_reasons(1, {}, after)}, {{0, 1}}, 1)->throttled_share;
+  };
+  for (const auto& after : {std::map<std::string, double>{{"thermal", 0.5}}, {}}) {
+    EXPECT_THAT(share({}, after), IsEmpty());
+    EXPECT_THAT(share({"thermal"}, after), ElementsAre(Pair("thermal", DoubleNear(0.5, 1e-9))));
+  }
 }
 
-TEST(Throttled, IsWhatTheNearestReadingsTell) {
+TEST(ThrottledShare, IsWhatTheNearestReadingsTell) {
   const std::vector<Reading> readings = {with_reasons(0, {}), with_reasons(1, {"thermal"}), with_reasons(2, {}),
                                          with_reasons(3, {})};
-  EXPECT_TRUE(throttled(readings, {0.2, 0.3}));
-  EXPECT_TRUE(throttled(readings, {1.2, 1.3}));
-  EXPECT_FALSE(throttled(readings, {2.2, 2.3}));
+  EXPECT_THAT(throttled_share(readings, {0.2, 0.3}), ElementsAre(Pair("thermal", DoubleNear(0.5, 1e-9))));
+  EXPECT_THAT(throttled_share(readings, {1.2, 1.3}), ElementsAre(Pair("thermal", DoubleNear(0.5, 1e-9))));
+  EXPECT_THAT(throttled_share(readings, {2.2, 2.3}), IsEmpty());
+}
+
+TEST(ThrottledShare, FollowsTheCounterAgainstWhatTheReadingsHappenedToSee) {
+  const auto counted = [](double seconds) { return std::map<std::string, double>{{"power cap", seconds}}; };
+  // The cap set in between two readings; then it stood at both and lowered nothing between them.
+  const std::vector<Reading> readings = {with_reasons(0, {}, counted(7)), with_reasons(1, {}, counted(7.25)),
+                                         with_reasons(2, {"power cap"}, counted(7.5)),
+                                         with_reasons(3, {"power cap"}, counted(7.5))};
+  EXPECT_THAT(throttled_share(readings, {0.2, 0.3}), ElementsAre(Pair("power cap", DoubleNear(0.25, 1e-9))));
+  EXPECT_THAT(throttled_share(readings, {2.2, 2.3}), IsEmpty());
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace roofmark {
 namespace {
 
@@ -22,7 +24,44 @@ TEST(Units, ThreeDigitsAndAPrefix) {
   EXPECT_EQ(format_bytes(268435456), "268 MB");
   EXPECT_EQ(format_share(0.9414), "94.1 %");
   EXPECT_EQ(format_share(std::nullopt), "-");
-  EXPECT_EQ(format_duration(125), "2 m 05 s");
+  EXPECT_EQ(format_duration(125), "2 min 05 s");
+  EXPECT_EQ(format_duration(7325), "2 h 02 min");
+  EXPECT_EQ(format_intensity(1 / 12.0), "0.0833");
+  EXPECT_EQ(format_intensity(341.3), "341");
+  EXPECT_EQ(format_intensity(12345), "12345");
+  EXPECT_EQ(format_clock(1.98e9), "1980 MHz");
+  EXPECT_EQ(format_power(699.6), "700 W");
+  EXPECT_EQ(format_link_rate(50e9), "400 Gb/s");
+}
+
+// A quotient of nothing is negative on x86: "-nan".
+TEST(Units, WhatIsNoNumberIsNeverPrintedAsOne) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinite = std::numeric_limits<double>::infinity();
+  for (const double none : {kNan, -kNan, kInfinite, -kInfinite}) {
+    for (const Unit unit : {Unit::flop, Unit::byte, Unit::access, Unit::launch}) {
+      EXPECT_EQ(format_amount(none, unit), "-");
+      EXPECT_EQ(format_rate(none, unit), "-");
+    }
+    for (const auto format :
+         {format_seconds, format_bytes, format_duration, format_intensity, format_clock, format_power, format_link_rate}) {
+      EXPECT_EQ(format(none), "-");
+    }
+    EXPECT_EQ(format_share(none), "-");
+    EXPECT_EQ(format_change(none), "-");
+  }
+  EXPECT_EQ(format_change(std::nullopt), "-");
+  EXPECT_EQ(format_change(-0.0312), "-3.1 %");
+  EXPECT_EQ(format_change(0.5), "+50.0 %");
+}
+
+TEST(Units, AFigureOfDataMayBeNoNumber) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(format_figure(kNan), "NaN");
+  EXPECT_EQ(format_figure(-kNan), "NaN");
+  EXPECT_EQ(format_figure(kInfinite), "infinite");
+  EXPECT_EQ(format_figure(-kInfinite), "-infinite");
+  EXPECT_EQ(format_figure(0.0123456), "0.01235");
+  EXPECT_EQ(format_figure(1234567, 3), "1.23e+06");
 }
 
 }  // namespace

@@ -4,10 +4,36 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 namespace roofmark {
 namespace {
 
 TEST(Cells, ColumnsAlign) { EXPECT_EQ(align({{"a", "bb"}, {"ccc", "d"}}), "a    bb\nccc   d\n"); }
+
+TEST(Cells, WhatIsNoNumberIsADash) {
+  for (const double none : {std::nan(""), -std::nan(""), HUGE_VAL}) {
+    EXPECT_EQ(micros(none), "-");
+    EXPECT_EQ(giga(none), "-");
+  }
+  EXPECT_EQ(micros(12.5e-6), "12.50");
+  EXPECT_EQ(giga(2.5e9), "2.50");
+}
+
+TEST(Cells, TextBreaksBetweenWordsAndIsIndented) {
+  EXPECT_EQ(wrapped("one two three", 7), "one two\nthree");
+  EXPECT_EQ(wrapped("one two three", 9, 2), "one two\n  three");
+  EXPECT_EQ(wrapped("", 7), "");
+  EXPECT_EQ(wrapped("within 20 %", 9), "within\n20 %");
+  EXPECT_EQ(wrapped("a  b", 7), "a  b");
+  EXPECT_EQ(wrapped("  a b", 3, 2), "  a\n  b");
+}
+
+TEST(Cells, ALongWordBreaksBehindASlash) {
+  EXPECT_EQ(wrapped("see gemm/bf16/m:64 now", 12, 2), "see gemm/\n  bf16/m:64\n  now");
+  EXPECT_EQ(wrapped("see all gemm/bf16/m:64", 12, 2), "see all\n  gemm/bf16/\n  m:64");
+  EXPECT_EQ(wrapped("abcdefghij", 4), "abcd\nefgh\nij");
+}
 
 }  // namespace
 }  // namespace roofmark

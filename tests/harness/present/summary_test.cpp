@@ -15,17 +15,21 @@ using testing::StartsWith;
 
 TEST(Summary, FindingsStandBySeverityAreCountedAndAdvised) {
   std::vector<Finding> findings;
-  for (int i = 0; i < 10; ++i) findings.push_back({FindingKind::throttle, "the clock fell", "gemm/" + std::to_string(i)});
+  for (int i = 0; i < 10; ++i) {
+    findings.push_back({FindingKind::throttle, "the clock fell", "gemm/" + std::to_string(i), i == 7 ? 0.2 : 0.1});
+  }
   findings.push_back({FindingKind::above_theoretical, "DRAM: too fast", "stream/copy"});
   const std::string text = findings_text(findings, {});
   EXPECT_THAT(text, StartsWith("error: above_theoretical  stream/copy: DRAM: too fast\n  Verification passed"));
   EXPECT_THAT(
       text,
-      HasSubstr("warning: throttle  gemm/2: the clock fell\nwarning: throttle  and 7 more like these\n  The samples are kept"));
-  EXPECT_THAT(text, Not(HasSubstr("gemm/3")));
+      HasSubstr("warning: throttle  gemm/7: the clock fell\nwarning: throttle  gemm/0: the clock fell\n"
+                "warning: throttle  gemm/1: the clock fell\nwarning: throttle  and 7 more like these\n  The samples are kept"))
+      << "the worst first";
+  EXPECT_THAT(text, Not(HasSubstr("gemm/2")));
 }
 
-TEST(Summary, TheVerdictNamesEachCaseThatIsWrongWithItsReason) {
+TEST(Summary, EachCaseThatIsWrongIsNamedWithItsReason) {
   const auto record = [](const std::string& name, Status status, const std::string& reason) {
     Record made;
     made.name = name;
@@ -39,11 +43,33 @@ TEST(Summary, TheVerdictNamesEachCaseThatIsWrongWithItsReason) {
                                        record("d", Status::not_run, "lost"),
                                        record("e", Status::not_run, "lost"),
                                        record("f", Status::unsupported, "no fp8")};
-  EXPECT_EQ(verdict_text(records, {}),
+  EXPECT_EQ(unmeasured_text(records, {}),
             "wrong  b: element 3\n"
             "failed  c: no memory\n"
-            "not run  d and 1 more: lost\n"
-            "1 ok, 1 wrong, 1 failed, 2 not run, 1 unsupported\n");
+            "not run  d and 1 more: lost\n");
+}
+
+TEST(Summary, TheHealthShowsWhatLimitsTheResults) {
+  EXPECT_EQ(health_text({{"ECC", "on", ""}}, {}), "health: nothing was found that limits the results\n");
+  EXPECT_EQ(health_text({{"ECC", "on", ""}, {"CPU governor", "unknown", ""}}, {}),
+            "health: nothing was found that limits the results\n  not known: CPU governor\n");
+  EXPECT_EQ(
+      health_text({{"ECC", "on", ""}, {"load", "3.00 on 2 CPUs", "other work"}, {"ECC", "off", "errors go unnoticed", 3}}, {}),
+      "health  rank  state: what it does to the results\n"
+      "load          3.00 on 2 CPUs: other work\n"
+      "ECC     3     off: errors go unnoticed\n");
+}
+
+TEST(Summary, NoTimeHasNoShares) {
+  EXPECT_EQ(wall_time_text(WallTime(), 0, {false, false, 200}),
+            "0 s in all: timing -, warm-up -, preparation -, verification -, writing -, other -\n");
+}
+
+TEST(Summary, TheVerdictBeginsWithItsLevel) {
+  EXPECT_EQ(verdict_text({Trust::doubtful, "2 ok; the roofs are in doubt", "Run again."}, {}),
+            "doubtful: 2 ok; the roofs are in doubt\n  Run again.\n");
+  EXPECT_EQ(verdict_text({Trust::good, "2 ok", ""}, {}), "good: 2 ok\n");
+  EXPECT_EQ(verdict_text({Trust::bad, "1 wrong", ""}, {false, true, 80}), "\033[31mbad:\033[0m 1 wrong\n");
 }
 
 }  // namespace

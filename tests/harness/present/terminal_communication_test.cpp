@@ -49,12 +49,12 @@ TEST(CommunicationTables, HaveTheColumnsOfNcclTests) {
   out.placement->of_empirical = 0.75;
   out.measurement->summary.p95 = 2.5e-3;
   const std::string text = tables({out, in}, members({"a", "a", "a", "a"}));
-  EXPECT_THAT(text, StartsWith("all_reduce/fp32/impl:mpi, redop sum, ranks 4\n"));
+  EXPECT_THAT(text, StartsWith("all_reduce/fp32/impl:mpi  redop:sum  ranks:4\n"));
   EXPECT_THAT(text, ContainsRegex("\n +out-of-place +in-place\nsize +count +time +algbw +busbw +#wrong +time +algbw +busbw "
                                   "+#wrong\n"));
   EXPECT_THAT(words_of(text, "8000000"),
               ElementsAre("8000000", "2000000", "2000.0", "4.00", "6.00", "0", "1000.0", "8.00", "12.00", "0"));
-  EXPECT_THAT(text, ContainsRegex("\nsize +roof +of roof +p95\n.*\n8000000 +interprocess +75.0 % +2500.0\n"));
+  EXPECT_THAT(text, ContainsRegex("\nroof interprocess\nsize +of roof +p95\n.*\n8000000 +75.0 % +2500.0\n"));
 }
 
 TEST(CommunicationTables, FitATerminalOf120Columns) {
@@ -137,9 +137,7 @@ TEST(CommunicationTables, TheMatrixHasBordersBetweenHosts) {
   EXPECT_THAT(text, ContainsRegex("\n1 a .*\n\n2 b "));
   EXPECT_THAT(text, HasSubstr("one way, 1.00 MB, GB/s"));
   EXPECT_THAT(text, HasSubstr("within a host"));
-  EXPECT_THAT(text, HasSubstr("no rank, host or pair stands out"));
-  EXPECT_THAT(tables(ping_pong(2, {8}, pair_seconds), members({"a", "b"})), HasSubstr("two ranks cannot show"));
-  EXPECT_THAT(text, ContainsRegex("ranks, by the best pair between hosts +rank [0-3] \\([ab]\\) +4 +1.000 +- +1.000\n"));
+  EXPECT_THAT(text, ContainsRegex("ranks, by the best pair between hosts +rank [0-3] \\([ab]\\) +4 +1.000 +1.000\n"));
   EXPECT_THAT(text, Not(HasSubstr("#wrong")));  // rounds that went well are in the matrix
 }
 
@@ -148,8 +146,6 @@ TEST(CommunicationTables, OfManyRanksTheWorstPairs) {
   const auto records = ping_pong(17, {8}, [](int a, int b, std::size_t) { return (a == 3 && b == 9 ? 7 : 1) * 1e-6; });
   const std::string text = tables(records, members(hosts));
   EXPECT_THAT(text, ContainsRegex("the worst 10 of 136 pairs +us\nrank 3 \\(a\\) and rank 9 \\(a\\) +7.00\n"));
-  EXPECT_THAT(text, HasSubstr("slow_link"));
-  EXPECT_THAT(text, Not(HasSubstr("stands out")));
 }
 
 TEST(CommunicationTables, FitScalingAndOverlap) {
@@ -166,12 +162,28 @@ TEST(CommunicationTables, FitScalingAndOverlap) {
   EXPECT_THAT(words_of(text, "all_reduce/fp32/ranks:4/"),
               ElementsAre("all_reduce/fp32/ranks:4/op:sum/place:out/impl:mpi", "10.0", "us", "4.00", "GB/s", "6.00", "GB/s",
                           "1.0000", "3"));
-  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +1.05 MB +4 .* 77.8 % +-\n"));
+  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +1.05 MB +4 +77.8 % +- "));
   // As much a rank is another size.
-  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +2.10 MB +4 .* - +[0-9.]+ %\n"));
+  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +2.10 MB +4 +- +[0-9.]+ % "));
   EXPECT_THAT(text, Not(ContainsRegex("1.02 kB +4")));
-  EXPECT_THAT(text, ContainsRegex("overlap/fp32/n:1 +10.0 ms +4.00 ms +11.0 ms +75.0 % +- +10.0 %\n"));
-  EXPECT_THAT(text, Not(HasSubstr("stands out")));  // nothing told who would
+  EXPECT_THAT(text, ContainsRegex("overlap/fp32/n:1 +75.0 % +10.0 % +10.0 ms +4.00 ms +11.0 ms\n"));
+}
+
+TEST(CommunicationTables, OneRankAloneHasNoBandwidthAndNoFit) {
+  std::vector<Record> records;
+  for (const std::size_t bytes : {1024, 2048, 4096}) records.push_back(passed(collective("all_reduce", bytes, 1, 0, 1e-8)));
+  const std::string text = tables(records, members({"a"}));
+  EXPECT_THAT(text, AllOf(HasSubstr("time"), HasSubstr("0.01"), Not(HasSubstr("bw")), Not(HasSubstr("latency"))));
+}
+
+TEST(CommunicationTables, AMatrixThatIsTooWideShowsTheWorstPairs) {
+  const auto records = ping_pong(12, {8}, [](int, int, std::size_t) { return 1e-6; });
+  const auto all = [&](int columns) {
+    const std::vector<RankInfo> team = members(std::vector<std::string>(12, "a-host-with-a-name"));
+    return communication_tables(records, analyze_communication(records, team), team, {false, false, columns});
+  };
+  EXPECT_THAT(all(120), Not(HasSubstr("the worst")));
+  EXPECT_THAT(all(80), HasSubstr("the worst 10 of 66 pairs"));
 }
 
 TEST(CommunicationTables, NothingOfNothing) { EXPECT_EQ(tables({}, {}), ""); }

@@ -3,9 +3,11 @@
 #include "harness/result/journal.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -32,6 +34,13 @@ Record sample_record() {
   record.measurement->summary.p95 = 1.3e-3;
   record.measurement->blocks[2].after.throttle_reasons = {"power cap"};
   record.measurement->blocks[2].after.power_watts = 699.5;
+  record.measurement->blocks[2].lead_in_seconds = 0.012;
+  record.measurement->blocks[2].throttled_share = {{"power cap", 0.4}};
+  record.measurement->blocks[2].first_clock_hz = 1.98e9;
+  record.measurement->blocks[2].mean_clock_hz = 1.9e9;
+  record.measurement->blocks[2].last_clock_hz = 1.8e9;
+  record.measurement->samples_checked = 7;
+  record.measurement->share_checked = 0.5;
   record.measurement->telemetry.emplace().throttled_share = {{"power cap", 0.2}};
   return record;
 }
@@ -187,9 +196,10 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.verification_after = Verification::within(3, 0, "");
   record.verification_after->wrong = 17;
   Journal(path()).record(record);
-  overwrite(
-      Json{{"header", {{"schema_version", kSchemaVersion}, {"ceilings", Json::array()}, {"findings", Json::array()}}}}.dump() +
-      "\n" + text());
+  const std::string lines = text();
+  fs::remove(path());
+  Journal(path()).header({{{"schema_version", kSchemaVersion}}, {}, {}, {}});
+  overwrite(text() + lines);
   int skipped = 0;
   const roofmark::Run run = read_journal(path(), skipped);
   ASSERT_EQ(run.records.size(), 1U);
@@ -251,6 +261,89 @@ TEST_F(JournalFile, ARecoveredFileHasTheStragglersOfATeam) {
   EXPECT_THAT(result.at("findings")[0].at("text").get<std::string>(), HasSubstr("rank 2 (C)"));
   run.header.ranks.clear();
   EXPECT_FALSE(assembled(run).contains("communication"));
+}
+
+RunHeader header_of(const std::string& suite) {
+  RunHeader header{{{"schema_version", kSchemaVersion}, {"suite", suite}}, {}, {}, {}};
+  header.scope = {52, 2, {"--filter 'gemm'"}, "A selection of the quick suite: 2 of 52 cases (--filter 'gemm')"};
+  header.health = {{"ECC", "on", ""}, {"CPU governor", "powersave", "the clock follows the load", 3}};
+  header.timing_overhead_seconds = 1.5e-6;
+  return header;
+}
+
+TEST_F(JournalFile, TheScopeIsTheFirstLineOfTheFileAndTheHealthComesBack) {
+  Journal(path()).header(header_of("quick"));
+  int skipped = 0;
+  roofmark::Run run = read_journal(path(), skipped);
+  const Json result = assembled(run);
+  EXPECT_EQ(result.begin().key(), "scope");
+  EXPECT_EQ(result.at("scope").at("suite_cases"), 52);
+  EXPECT_EQ(result.at("scope").at("text"), header_of("quick").scope.text);
+  EXPECT_EQ(
+      result.at("health").dump(),
+      R"([{"what":"ECC","state":"on"},{"what":"CPU governor","state":"powersave","advice":"the clock follows the load","rank":3}])");
+}
+
+TEST_F(JournalFile, ARunThatWasKilledNamesTheCaseInWhichItEnded) {
+  {
+    Journal journal(path());
+    journal.header(header_of("quick"));
+    journal.begun("stream/copy");
+    Record first = sample_record();
+    journal.record(first);
+    journal.begun("gemm/bf16");
+  }
+  int skipped = 0;
+  roofmark::Run run = read_journal(path(), skipped);
+  EXPECT_EQ(skipped, 0);
+  Json result = assembled(run);
+  EXPECT_EQ(result.at("ended").at("case"), "gemm/bf16");
+  EXPECT_EQ(result.at("verdict").at("level"), "bad");
+  EXPECT_THAT(
+      result.at("verdict").at("headline").get<std::string>(),
+      testing::StartsWith("The run was cut off in gemm/bf16: no end is recorded: it goes on, was killed, or the machine "
+                          "went down; 1 ok, 1 not reached (2 of 52 cases, --filter 'gemm')"));
+
+  run.footer = RunFooter{"2026-01-02T03:04:05Z", false, false, {}, {}, 20, {}, {}};
+  run.footer->ended = RunEnd{"no progress for 120 s", "gemm/bf16"};
+  result = assembled(run);
+  EXPECT_EQ(result.at("ended").dump(), R"({"reason":"no progress for 120 s","case":"gemm/bf16"})");
+  EXPECT_EQ(to_json(footer_from_json(to_json(*run.footer))), to_json(*run.footer));
+  run.footer->complete = true;
+  run.footer->ended.reset();
+  result = assembled(run);
+  EXPECT_FALSE(result.contains("ended"));
+}
+
+TEST_F(JournalFile, AFindingKeepsItsSizeAndItsHeadline) {
+  RunHeader header = header_of("quick");
+  header.findings = {{FindingKind::foreign_process, "busy", "", 1.02, "other programs used 1.02 cores"}};
+  Journal(path()).header(header);
+  int skipped = 0;
+  roofmark::Run run = read_journal(path(), skipped);
+  EXPECT_EQ(run.header.findings.at(0).size, 1.02);
+  EXPECT_THAT(conclude(run).verdict.headline, HasSubstr("the roofs are in doubt: other programs used 1.02 cores"));
+}
+
+TEST_F(JournalFile, WhatAFullDiskDidNotTakeIsWrittenBeforeTheNextLine) {
+  rlimit whole{};
+  ::getrlimit(RLIMIT_FSIZE, &whole);
+  const auto old = std::signal(SIGXFSZ, SIG_IGN);
+  {
+    Journal journal(path());
+    journal.header({{{"schema_version", kSchemaVersion}}, {}, {}, {}});
+    const rlimit full{fs::file_size(path()) + 100, whole.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &full);
+    journal.record(sample_record());
+    EXPECT_THAT(journal.error(), HasSubstr("cannot write " + path().string()));
+    ::setrlimit(RLIMIT_FSIZE, &whole);
+    journal.record(sample_record());
+    EXPECT_EQ(journal.error(), "");
+  }
+  std::signal(SIGXFSZ, old);
+  int skipped = 0;
+  EXPECT_EQ(read_journal(path(), skipped).records.size(), 2U);
+  EXPECT_EQ(skipped, 0);
 }
 
 TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {

@@ -64,11 +64,39 @@ TEST(JsonText, ElementsAreHandedOverInOrderAndLeftOut) {
   constexpr std::array<std::string_view, 2> kNames = {"a", "d"};
   EXPECT_EQ(text.value(kNames).dump(), R"({"a":[],"c":[4],"d":5})");
   std::vector<std::string> elements;
-  text.for_each("a", [&](const Json& element) { elements.push_back(element.dump()); });
+  for (const JsonText::View& element : text.elements("a")) elements.push_back(element.value().dump());
   EXPECT_THAT(elements, testing::ElementsAre("1", R"({"b":[2]})", "3"));
-  EXPECT_THROW(text.for_each("d", [](const Json&) {}), std::invalid_argument);
-  EXPECT_THROW(text.for_each("e", [](const Json&) {}), std::invalid_argument);
-  EXPECT_THROW(JsonText("3").for_each("a", [](const Json&) {}), std::invalid_argument);
+  EXPECT_THROW(text.elements("d"), std::invalid_argument);
+  EXPECT_THROW(text.elements("e"), std::invalid_argument);
+  EXPECT_THROW(JsonText("3").elements("a"), std::invalid_argument);
+}
+
+TEST(JsonText, MembersAreReadAlone) {
+  const JsonText text(R"({"a": {"b": 1, "c": [2]}, "n": [1, -2, 0.5, true, false], "m": [1, "2"]})");
+  const JsonText::View root = text.root();
+  EXPECT_EQ(root.members(), 3u);
+  EXPECT_TRUE(root.has("a"));
+  EXPECT_FALSE(root.has("b"));
+  EXPECT_EQ(root.at("a").value_without("c").dump(), R"({"b":1})");
+  EXPECT_THAT(root.at("n").numbers(), testing::ElementsAre(1, -2, 0.5, 1, 0));
+  EXPECT_THROW(root.at("m").numbers(), std::invalid_argument);
+  EXPECT_THROW(root.at("a").numbers(), std::invalid_argument);
+  EXPECT_THROW(root.at("b"), std::invalid_argument);
+  EXPECT_THROW(root.at("n").value_without("a"), std::invalid_argument);
+  EXPECT_THROW(JsonText(R"({"a": 1, "a": 2})").root().value_without("a"), std::invalid_argument);
+}
+
+TEST(JsonText, ValuesAreEqualOrNot) {
+  const auto equal = [](const char* a, const char* b) { return JsonText(a).root().equals(JsonText(b).root(), "p"); };
+  EXPECT_TRUE(equal(R"({"a": [1, 0.5, null, true, "x", {"y": -3}]})", R"({ "a":[1,5e-1,null,true,"\u0078",{"y":-3}] })"));
+  EXPECT_TRUE(equal(R"({"a": 1, "p": 2, "b": 3})", R"({"p": 7, "a": 1, "b": 3})")) << "without the member";
+  EXPECT_TRUE(equal(R"({"p": 2})", "{}"));
+  EXPECT_FALSE(equal(R"({"a": {"p": 2}})", R"({"a": {"p": 3}})")) << "only of the two objects themselves";
+  for (const char* other : {R"({"a": [1, 2]})", R"({"a": [1]})", R"({"a": [1, 2, 3, 4]})", R"({"a": [1, 2, "3"]})",
+                            R"({"a": [1, 2, 3.5]})", R"({"b": [1, 2, 3]})", R"({"a": [1, 2, 3], "b": 1})", "{}", "[]"}) {
+    EXPECT_FALSE(equal(R"({"a": [1, 2, 3]})", other)) << other;
+    EXPECT_FALSE(equal(other, R"({"a": [1, 2, 3]})")) << other;
+  }
 }
 
 TEST(JsonText, SaysInALineWhyATextIsRefused) {

@@ -92,6 +92,9 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
     device.run.header.theoretical.at(resource::dram).theoretical = device.rank.rank == 0 ? 4e12 : 3e12;
     device.run.comparisons = {{"a against b", "impl", "a", "b"}};
   }
+  all[0].run.header.scope.text = "all";
+  all[0].run.header.health = {{"ECC", "on", ""}};
+  all[1].run.header.health = {{"ECC", "off", "errors go unnoticed"}};
   all[0].run.header.theoretical.at(resource::fp32_fma).theoretical = 1e12;
   all[1].run.header.findings.push_back({FindingKind::foreign_process, "7 train", ""});
   const roofmark::Run run = merge(all);
@@ -108,6 +111,10 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   EXPECT_EQ(run.footer->finished_utc, "2026-01-02T03:04:01Z");
   EXPECT_EQ(run.footer->total_seconds, 11);
   EXPECT_TRUE(run.footer->complete);
+  EXPECT_FALSE(run.footer->ended);
+  EXPECT_EQ(run.header.scope.text, "all");
+  ASSERT_EQ(run.header.health.size(), 2U);
+  EXPECT_EQ(run.header.health[1].rank, 1);
   all[0].run.footer->telemetry.readings = {{1.5, {}}};
   for (MeasuredDevice& device : all) device.run.footer->counters = {{"xid", 0, 0.0, double(device.rank.rank)}};
   roofmark::Run counted = merge(all);
@@ -144,6 +151,7 @@ TEST(Merge, OfADeviceThatIsLostHalfwayTheRestStands) {
   std::vector<MeasuredDevice> all = devices({{copy_record(1), copy_record(1, "2")}, {copy_record(3)}});
   all[1].run.footer.reset();
   all[1].ended = "signal 9 (Killed)";
+  all[1].run.in_progress = "stream/copy/fp32/n:2";
   roofmark::Run run = merge(all);
   ASSERT_EQ(run.records.size(), 2U);
   EXPECT_EQ(run.records[0].measurement->summary.median, 3);
@@ -153,6 +161,9 @@ TEST(Merge, OfADeviceThatIsLostHalfwayTheRestStands) {
   EXPECT_FALSE(run.records[1].measurement->ranks[1]);
   EXPECT_THAT(run.records[1].notes, ElementsAre(Pair("rank 1", "cuda:1 not_run: the process ended: signal 9 (Killed)")));
   EXPECT_FALSE(run.footer->complete);
+  ASSERT_TRUE(run.footer->ended);
+  EXPECT_EQ(run.footer->ended->reason, "cuda:1: its process ended: signal 9 (Killed)");
+  EXPECT_EQ(run.footer->ended->case_name, "stream/copy/fp32/n:2");
   EXPECT_THAT(found_in_team(run, FindingKind::missing_result),
               ElementsAre("rank 1 (node7): no result in 1 of 2 cases that other ranks measured: stream/copy/fp32/n:2 (cuda:1 "
                           "not_run: the process ended: signal 9 (Killed))"));

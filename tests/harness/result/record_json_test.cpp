@@ -21,11 +21,21 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   for (const auto& [key, value] : json.at("sustained").items()) written.push_back(key);
   EXPECT_EQ(written, keys);
   EXPECT_EQ(json.at("sustained").at("launches_checked"), 123'456'789'012);
-  EXPECT_EQ(to_json(record_from_json(json)), json);
+  EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
 
   record.sustained->burst_clock_hz.reset();
   EXPECT_FALSE(to_json(record).at("sustained").contains("burst_clock_hz"));
-  EXPECT_FALSE(record_from_json(to_json(record)).sustained->burst_clock_hz);
+  EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).sustained->burst_clock_hz);
+}
+
+TEST(RecordJson, APointOfALineSaysSo) {
+  Record record = ok_record("ceilings", "launch", {{{{resource::graph_launch, 1}}}}, 1e-6);
+  record.raises = resource::graph_launch;
+  EXPECT_FALSE(to_json(record).contains("raised_by"));
+  record.raised_by = RaisedBy::slope;
+  const Json json = to_json(record);
+  EXPECT_EQ(json.at("raised_by"), "slope");
+  EXPECT_EQ(record_from_json(JsonText(json.dump()).root()).raised_by, RaisedBy::slope);
 }
 
 }  // namespace

@@ -30,12 +30,13 @@ class ResultFolder : public testing::Test {
                         {"arguments", {"roofmark", "run"}},
                         {"started_utc", "2026-01-02T03:00:00Z"},
                         {"build", {{"version", "0.1.0"}}},
-                        {"libraries", {{"cuBLASLt", "13.1"}}},
+                        {"libraries", {{"cuBLASLt", {{"version", "13.1.0"}, {"path", "/lib/libcublasLt.so.13"}}}}},
                         {"host", {{"name", "node7"}}},
                         {"device",
                          {{"id", "cuda:0"},
                           {"name", "NVIDIA H200"},
                           {"details", {{"uuid", "GPU-1"}, {"driver_version", "570.86"}, {"vbios", "96.00"}}}}}};
+    run.header.theoretical.at(resource::dram).theoretical = 4.8e12;
     run.records = {ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3),
                    ok_record("gemm", "", {{{{resource::fp32_fma, 1e9}}}}, 1e-3)};
     run.records[1].status = Status::failed;
@@ -95,11 +96,23 @@ TEST_F(ResultFolder, IsReadWholeWithWhoMeasuredWhat) {
   ASSERT_EQ(evidence.devices.size(), 1u);
   EXPECT_EQ(evidence.devices[0].label(), "GPU-1 (cuda:0 of node7)");
   EXPECT_EQ(evidence.versions.at("driver"), "570.86");
-  EXPECT_EQ(evidence.versions.at("cuBLASLt"), "13.1");
+  EXPECT_EQ(evidence.versions.at("cuBLASLt"), "13.1.0");
   ASSERT_EQ(evidence.records.size(), 2u);
   EXPECT_NEAR(evidence.timed_seconds[0], 0.02, 1e-12);
   EXPECT_EQ(evidence.timed_seconds[1], 0);
   EXPECT_EQ(evidence.findings.size(), 1u);
+}
+
+TEST_F(ResultFolder, ARunOfAPartOfItsSuiteIsKnownByItsArguments) {
+  const auto filtered = [&](const std::string& word) {
+    ResultFile file = read_result(folder_);
+    file.run.header.facts["arguments"].push_back(word);
+    return take_evidence(file, 0).filtered;
+  };
+  for (const char* word : {"--filter", "--filter=a", "--exclude", "--exclude=a", "--benchmark_filter=a"}) {
+    EXPECT_TRUE(filtered(word)) << word;
+  }
+  EXPECT_FALSE(filtered("--only-device"));
 }
 
 TEST_F(ResultFolder, WithoutJournalAndChecksumItIsReadAndThatIsSaid) {
@@ -127,6 +140,38 @@ TEST_F(ResultFolder, AnEditedHeaderOfTheJournalIsRefused) {
   ASSERT_NE(at, std::string::npos);
   std::ofstream(journal, std::ios::binary | std::ios::trunc) << lines.replace(at, 11, "NVIDIA B200");
   EXPECT_THAT(refusal(), HasSubstr("and its journal differ: device"));
+}
+
+TEST_F(ResultFolder, WhateverElseIsEditedIsRefusedByTheJournal) {
+  remove("result.json.sha256");
+  const Json whole = Json::parse(text());
+  const auto refused = [&](const char* pointer, const Json& value) {
+    Json edited = whole;
+    edited[Json::json_pointer(pointer)] = value;
+    overwrite(edited.dump());
+    return refusal();
+  };
+  EXPECT_THAT(refused("/complete", false), HasSubstr("its journal differ: complete"));
+  EXPECT_THAT(refused("/interrupted", true), HasSubstr("its journal differ: interrupted"));
+  EXPECT_THAT(refused("/data", "zeros"), HasSubstr("its journal differ: data"));
+  EXPECT_THAT(refused("/labels/rack", "7"), HasSubstr("its journal differ: labels"));
+  EXPECT_THAT(refused("/libraries/cuBLASLt/version", "1"), HasSubstr("its journal differ: libraries"));
+  EXPECT_THAT(refused("/wall_time/total_seconds", 1e9), HasSubstr("its journal differ: wall_time"));
+  EXPECT_THAT(refused("/findings", Json::array()), HasSubstr("its journal differ: the finding"));
+  Json edited = whole;
+  edited["ceilings"][0]["theoretical"] = 1.0;
+  edited["ceilings"][0]["theoretical_source"] = "a wish";
+  overwrite(edited.dump());
+  EXPECT_THAT(refusal(), HasSubstr("its journal differ: the ceiling of"));
+}
+
+TEST_F(ResultFolder, OfARunThatGoesOnItSaysSo) {
+  remove("result.json.sha256");
+  Json json = Json::parse(text());
+  for (const char* key : {"finished_utc", "wall_time"}) json.erase(key);
+  json["complete"] = false;
+  overwrite(json.dump());
+  EXPECT_THAT(refusal(), HasSubstr("the run goes on or was cut off; `roofmark recover"));
 }
 
 TEST_F(ResultFolder, AnEditedSampleIsRefusedByTheJournal) {
@@ -200,22 +245,6 @@ TEST_F(ResultFolder, WhatTheDeviceCountedDuringTheRunIsJudged) {
   std::vector<FindingKind> kinds;
   for (const Finding& finding : take_evidence(file, 0).findings) kinds.push_back(finding.kind);
   EXPECT_THAT(kinds, testing::Contains(FindingKind::uncorrected_errors));
-}
-
-TEST_F(ResultFolder, EndlessNamesAreRefused) {
-  remove("result.json.sha256");
-  remove("result.jsonl");
-  const std::string whole = text(), endless(2'000'000, 'x');
-  const auto refused = [&](const auto& change) {
-    Json json = Json::parse(whole);
-    change(json);
-    overwrite(json.dump());
-    return refusal();
-  };
-  EXPECT_THAT(refused([&](Json& json) { json["unmeasured"][0]["roofmark"]["shape"]["n"] = endless; }),
-              HasSubstr("is damaged: it has a case with an endless name"));
-  EXPECT_THAT(refused([&](Json& json) { json["device"]["name"] = endless; }),
-              HasSubstr("is damaged: it has a device with an endless name"));
 }
 
 TEST_F(ResultFolder, ARunBesideOtherGpusIsKnownByItsFolder) {

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "harness/machine/json.hpp"
+
 namespace roofmark {
 namespace {
 
@@ -71,11 +73,13 @@ TEST(TelemetryJson, ASeriesComesBackWithItsReasons) {
     reading.state.throttle_reasons = now;
   }
   series.readings[2].state.power_watts.reset();
+  series.cpu_seconds = 0.25;
   const Json json = to_json(series);
   EXPECT_EQ(json.at("reasons").size(), 3u) << "a row per change";
   const TelemetrySeries back = telemetry_series_from_json(json);
   EXPECT_EQ(back.period_seconds, 0.05);
   EXPECT_EQ(back.power, "averaged by the driver");
+  EXPECT_EQ(back.cpu_seconds, 0.25);
   ASSERT_EQ(back.readings.size(), series.readings.size());
   for (std::size_t i = 0; i < back.readings.size(); ++i) {
     EXPECT_EQ(back.readings[i].seconds, series.readings[i].seconds);

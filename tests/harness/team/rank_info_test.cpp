@@ -63,14 +63,14 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   DeviceInfo gpu;
   gpu.id = "cuda:3";
   gpu.backend = Backend::cuda;
-  gpu.details = {{"uuid", "GPU-3"},
-                 {"pci_bus_id", "0000:3B:00.0"},
-                 {"numa_node", 1},
-                 {"nvlink_bytes_per_second", 450e9},
-                 {"nvlink_source", "18 NVLinks"},
-                 {"nvlink_domain", "8f6a/1"},
-                 {"pcie_bytes_per_second", 63e9},
-                 {"pcie_source", "PCIe 5"}};
+  *gpu.details = {{"uuid", "GPU-3"},
+                  {"pci_bus_id", "0000:3B:00.0"},
+                  {"numa_node", 1},
+                  {"nvlink_bytes_per_second", 450e9},
+                  {"nvlink_source", "18 NVLinks"},
+                  {"nvlink_domain", "8f6a/1"},
+                  {"pcie_bytes_per_second", 63e9},
+                  {"pcie_source", "PCIe 5"}};
   const RankInfo member = describe_rank(gpu, root);
   EXPECT_EQ(member.uuid, "GPU-3");
   EXPECT_EQ(member.pci_bus_id, "0000:3B:00.0");
@@ -177,15 +177,15 @@ TEST(Members, TheTableNamesTheNicsThatAreNear) {
   RankInfo gpu = rank_on(1, "node7");
   gpu.numa_node = 1;
   gpu.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 0}, {"mlx5_1:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
-  const std::string table = ranks_table({rank_on(0, "node3"), gpu});
+  const std::string table = ranks_table({rank_on(0, "node3"), gpu}, {});
   EXPECT_THAT(table, AllOf(HasSubstr("rank"), HasSubstr("UUID"), HasSubstr("node3"), HasSubstr("GPU-1"),
                            HasSubstr("mlx5_1:1 InfiniBand 400 Gb/s, eth0 Ethernet unknown rate\n"), Not(HasSubstr("mlx5_0"))));
   RankInfo cpu = rank_on(0, "node3");
   cpu.uuid.clear();
   cpu.cores = {0, 1, 2, 5, 7, 8};
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) cpu.nics.push_back({name, "Ethernet", 12.5e9, 0});
-  EXPECT_THAT(ranks_table({cpu}), AllOf(HasSubstr("cores"), HasSubstr("0-2,5,7-8"), HasSubstr("d Ethernet 100 Gb/s and 2 more"),
-                                        Not(HasSubstr("UUID"))));
+  EXPECT_THAT(ranks_table({cpu}, {}), AllOf(HasSubstr("cores"), HasSubstr("0-2,5,7-8"),
+                                            HasSubstr("d Ethernet 100 Gb/s and 2 more"), Not(HasSubstr("UUID"))));
 }
 
 TEST(Members, TheLinksAreThoseOfTheSlowest) {

@@ -63,6 +63,25 @@ TEST(CpuCeilings, EveryProcessorReadsItsPart) {
   }
 }
 
+TEST(CpuCeilings, EveryProcessorStoresItsPart) {
+  for (int processors : {1, 3}) {
+    const ProbeTarget target{0, processors};
+    const std::size_t words = kCacheGranule / 8 * static_cast<std::size_t>(processors);
+    std::vector<std::uint64_t> memory(2 * words + 16);
+    void* at = memory.data();
+    std::size_t room = memory.size() * sizeof(memory[0]);
+    auto* to = static_cast<std::uint64_t*>(std::align(64, 2 * words * sizeof(memory[0]), at, room));
+    std::uint64_t* const from = to + words;
+    cpu::ceilings.cache_write(to, 8 * words, 5, target, nullptr);
+    for (std::size_t w = 0; w < words; ++w) ASSERT_EQ(to[w], w + 4) << w;
+    for (std::size_t w = 0; w < words; ++w) from[w] = mix(w);
+    std::fill(to, to + words, 42);
+    cpu::ceilings.cache_copy(to, from, 8 * words, 5, target, nullptr);  // both arrays: half of the words each
+    for (std::size_t w = 0; w < words / 2; ++w) ASSERT_EQ(to[w], from[w] + 4) << w;
+    for (std::size_t w = words / 2; w < words; ++w) ASSERT_EQ(to[w], 42U) << w;
+  }
+}
+
 TEST(CpuCeilings, WhatACoreHasNotIsNull) {
   EXPECT_EQ(cpu::ceilings.tensor, nullptr);
   EXPECT_EQ(cpu::ceilings.shared_read, nullptr);

@@ -143,5 +143,26 @@ TEST(SumWords, AddsEveryWordAsOftenAsAsked) {
   }
 }
 
+TEST(StoreWords, LeavesWhatTheLastPassStores) {
+  constexpr std::size_t kMost = 512;
+  alignas(64) std::uint64_t from[kMost], to[kMost + 8];
+  for (std::size_t i = 0; i < kMost; ++i) from[i] = mix(i);
+  for (const VectorLoops& all : vector_loops()) {
+    for (std::size_t count : {64, 128, 512}) {
+      for (std::size_t repeats : {1, 4}) {
+        SCOPED_TRACE(testing::Message() << all.instructions << " " << count << " " << repeats);
+        std::fill(std::begin(to), std::end(to), 42);
+        all.write_words(to, 8 * count, repeats, 1000);
+        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(to[i], 1000 + i + repeats - 1) << i;
+        EXPECT_EQ(to[count], 42U);
+        std::fill(std::begin(to), std::end(to), 42);
+        all.copy_words(to, from, 8 * count, repeats);
+        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(to[i], from[i] + repeats - 1) << i;
+        EXPECT_EQ(to[count], 42U);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace roofmark::cpu

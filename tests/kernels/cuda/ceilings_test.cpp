@@ -158,6 +158,32 @@ TEST_F(CudaCeilings, EveryBlockReadsItsPartOfTheCache) {
   }
 }
 
+// Fewer granules than a round of the unrolled loops has, as many, and no multiple.
+TEST_F(CudaCeilings, EveryThreadStoresItsWordsInEveryPass) {
+  constexpr std::size_t kPasses = 4;
+  const auto processors = static_cast<std::size_t>(target_.processors);
+  for (const std::size_t granules : {1, 4, 7, 9}) {
+    SCOPED_TRACE(granules);
+    const std::size_t bytes = processors * granules * kCacheGranule;
+    const Array to = array(DataType::fp64, bytes / 8), from = array(DataType::fp64, bytes / 8);
+    from.fill(0);
+    cuda::ceilings.cache_write(to.as<std::uint64_t>(), bytes, kPasses, target_, device_->stream());
+    device_->synchronize();
+    std::vector<std::uint64_t> expected(bytes / 8);
+    std::iota(expected.begin(), expected.end(), kPasses - 1);
+    EXPECT_EQ(words(to.data(), bytes), expected);
+    EXPECT_TRUE(to.untouched_around());
+
+    const Array copied = array(DataType::fp64, bytes / 16);
+    cuda::ceilings.cache_copy(copied.as<std::uint64_t>(), from.as<std::uint64_t>(), bytes, kPasses, target_, device_->stream());
+    device_->synchronize();
+    expected = words(from.data(), bytes / 2);
+    for (std::uint64_t& word : expected) word += kPasses - 1;
+    EXPECT_EQ(words(copied.data(), bytes / 2), expected);
+    EXPECT_TRUE(copied.untouched_around());
+  }
+}
+
 // Each thread reads the same 16-byte words in every repeat, as many apart as there are threads.
 TEST_F(CudaCeilings, EveryThreadReadsItsPartOfSharedMemory) {
   constexpr std::size_t kRepeats = 10;

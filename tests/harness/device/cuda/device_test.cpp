@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -16,6 +18,7 @@
 #include "harness/device/cuda/kernels.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/device/hash.hpp"
+#include "harness/machine/json.hpp"
 #include "tests/constants.hpp"
 
 namespace roofmark {
@@ -75,7 +78,7 @@ TEST_F(CudaDeviceTest, InfoIsPlausible) {
   EXPECT_GT(info.free_bytes, 0u);
   EXPECT_LE(info.free_bytes, info.memory_bytes);
   EXPECT_GT(info.last_level_cache_bytes(), 0u);
-  EXPECT_TRUE(info.details.contains("uuid"));
+  EXPECT_TRUE(info.details->contains("uuid"));
 }
 
 TEST_F(CudaDeviceTest, AllocatesAlignedAndSaysWhenItCannot) {
@@ -341,6 +344,24 @@ TEST_F(CudaDeviceTest, ObservesAClockThatItsSmCanHave) {
   EXPECT_LE(*clock_hz, 1.05 * device_->info().highest_clock_hz.value());
 }
 
+TEST_F(CudaDeviceTest, StampsGiveTheClockBetweenThem) {
+  const std::vector<ClockStamp> first = device_->clock_stamps();
+  if (std::getenv("GPUMODEL_CLOCK_GATED")) {
+    EXPECT_TRUE(first.empty()) << "the counters stand still in pauses";
+    return;
+  }
+  const bool known = device_->info().name.find("model GPU") != std::string::npos;
+  if (first.empty() && !known) GTEST_SKIP() << "the cycle counters of this GPU stand still while no kernel runs";
+  std::optional<double> probed;
+  for (int i = 0; i < 20; ++i) probed = device_->observed_clock_hz();  // 200 us each
+  const auto mean = mean_clock_hz(first, device_->clock_stamps(), device_->info().highest_clock_hz);
+  ASSERT_TRUE(mean && probed);
+  EXPECT_THAT(*mean / *probed, testing::AllOf(Gt(0.5), testing::Lt(2)));
+  std::set<std::uint32_t> sms;
+  for (const ClockStamp& stamp : first) sms.insert(stamp.sm);
+  EXPECT_GE(sms.size(), std::min<std::size_t>(2, device_->info().multiprocessors));
+}
+
 TEST_F(CudaDeviceTest, TelemetryIsPlausibleWhereItCanBeRead) {
   const Telemetry now = device_->telemetry_source()->read();
   EXPECT_THAT(now.sm_clock_hz.value_or(1), Gt(0));
@@ -356,7 +377,7 @@ class BatchTest : public CudaDeviceTest {
   void SetUp() override {
     CudaDeviceTest::SetUp();
     if (IsSkipped()) return;
-    if (device_->info().details.contains("gate")) GTEST_SKIP() << device_->info().details["gate"];
+    if (device_->info().details->contains("gate")) GTEST_SKIP() << device_->info().details->at("gate");
     marks_ = device_->allocate(kMaxSlots * sizeof(float));
   }
 

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "harness/device/telemetry.hpp"
+#include "harness/machine/json.hpp"
 
 namespace roofmark::cuda {
 namespace {

@@ -23,15 +23,23 @@ TEST(BusBandwidth, IsThatOfOneTripOfAnOkRecord) {
   auto found = bus_bandwidth(record);
   ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->seconds, 2e-3);
-  EXPECT_DOUBLE_EQ(found->algbw, 4e9);
-  EXPECT_DOUBLE_EQ(found->busbw, 6e9);
+  EXPECT_DOUBLE_EQ(*found->algbw, 4e9);
+  EXPECT_DOUBLE_EQ(*found->busbw, 6e9);
   record.message->trips = 2;
-  EXPECT_DOUBLE_EQ(bus_bandwidth(record)->algbw, 8e9);
+  EXPECT_DOUBLE_EQ(*bus_bandwidth(record)->algbw, 8e9);
   record.message.reset();
   EXPECT_FALSE(bus_bandwidth(record));
   record = collective("all_reduce", 8, 4, 1.5, 1);
   record.status = Status::wrong;
   EXPECT_FALSE(bus_bandwidth(record));
+}
+
+TEST(BusBandwidth, OneRankCrossesNoLink) {
+  const auto found = bus_bandwidth(collective("broadcast", 8'000'000, 1, 1, 1e-8));
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->seconds, 1e-8);
+  EXPECT_FALSE(found->algbw);
+  EXPECT_FALSE(found->busbw);
 }
 
 TEST(BusBandwidth, ANetworkThatReducesIsPlacedByTheBytesLeftOnTheWire) {

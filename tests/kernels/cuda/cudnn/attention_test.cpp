@@ -11,6 +11,7 @@
 #include "harness/device/random.hpp"
 #include "kernels/attention_reference.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/cuda.hpp"
 #include "kernels/base/element.hpp"
 
 namespace roofmark {
@@ -57,7 +58,7 @@ class AttentionCudnnTest : public testing::Test {
       make_plan({});
     } catch (const Unsupported& unsupported) {
       const std::string reason = unsupported.what();
-      if (reason.find("cannot be loaded") == std::string::npos) throw;
+      if (reason.find("cannot be loaded") == std::string::npos && reason.find("cannot start") == std::string::npos) throw;
       GTEST_SKIP() << reason;
     }
   }
@@ -138,6 +139,24 @@ TEST(AttentionCudnn, RefusesWhatIsUndefinedThere) {
   if (!&cuda::attention_cudnn) GTEST_SKIP() << "this build has no cuDNN";
   EXPECT_THROW(make_plan({1, 1, 1, 8, 8, 64, DataType::fp32, false}), Unsupported);
   EXPECT_THROW(make_plan({1, 1, 1, 9, 8, 64, DataType::bf16, true}), Unsupported);
+}
+
+// The model GPU has a cuDNN that loads and does not start.
+TEST(AttentionCudnn, ThatItCannotStartIsAReasonAndNoFailure) {
+  if (!&cuda::attention_cudnn) GTEST_SKIP() << "this build has no cuDNN";
+  const CudaDevices devices = cuda_devices();
+  if (devices.ordinals.empty()) GTEST_SKIP() << "no GPU: " << devices.reason;
+  const auto device = open_cuda_device(devices.ordinals.front());
+  if (device->info().name.find("roofmark model GPU") == std::string::npos) GTEST_SKIP() << "a cuDNN that may start";
+  try {
+    make_plan({});
+    FAIL() << "it started";
+  } catch (const Unsupported& unsupported) {
+    EXPECT_THAT(unsupported.what(),
+                HasSubstr("is here and cannot start: CUDNN_STATUS_NOT_INITIALIZED: the model has no driver for it"));
+  }
+  // Or the next kernel would be told of an error that is not its own.
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
 TEST(AttentionCudnn, SaysWhereItRuns) {

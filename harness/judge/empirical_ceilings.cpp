@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/empirical_ceilings.hpp"
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "harness/model/statistics.hpp"
+
+namespace roofmark {
+
+namespace {
+
+double rate_of(const Record& record) { return record.work.total(*record.raises) / record.measurement->summary.median; }
+
+/// What one pass found of a ceiling.
+struct Found {
+  std::optional<double>& rate;
+  std::string& by;
+  std::optional<CeilingLine>& line;
+};
+
+Found of_pass(Ceiling& ceiling, int pass) {
+  if (pass == 1) return {ceiling.first, ceiling.first_by, ceiling.first_line};
+  return {ceiling.last, ceiling.last_by, ceiling.last_line};
+}
+
+void raise_by_slope(Found found, const std::vector<const Record*>& probes) {
+  std::vector<double> launches, seconds;
+  const Record* longest = probes.front();
+  for (const Record* probe : probes) {
+    const Measurement& measurement = *probe->measurement;
+    launches.push_back(measurement.launches_per_sample);
+    seconds.push_back(measurement.summary.median * measurement.launches_per_sample);
+    if (measurement.launches_per_sample > longest->measurement->launches_per_sample) longest = probe;
+  }
+  const std::optional<Line> line = fit_line_relative(launches, seconds, 0);
+  if (!line || !(line->slope > 0)) return;
+  found.rate = longest->work.total(*longest->raises) / line->slope;
+  found.by = longest->name;
+  found.line = CeilingLine{line->intercept, {}, static_cast<int>(probes.size())};
+  if (probes.size() > 2) found.line->r2 = line->r2;
+}
+
+}  // namespace
+
+void raise_ceilings(Roofline& roofline, const std::vector<Record>& records) {
+  std::map<std::pair<std::string_view, int>, std::vector<const Record*>> together;  // by resource and pass
+  for (const Record& record : records) {
+    if (record.status != Status::ok || !record.raises) continue;
+    const Found found = of_pass(roofline.at(*record.raises), record.pass);
+    if (!found.rate || rate_of(record) > *found.rate) {
+      found.rate = rate_of(record);
+      found.by = record.name;
+    }
+    if (record.raised_by == RaisedBy::slope) together[{record.raises->id, record.pass}].push_back(&record);
+  }
+  for (const auto& [key, probes] : together) {
+    raise_by_slope(of_pass(roofline.at(find_resource(key.first)), key.second), probes);
+  }
+}
+
+}  // namespace roofmark

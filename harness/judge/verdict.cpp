@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/verdict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+namespace roofmark {
+
+namespace {
+
+/// The cases by the worst status of their passes.
+class Counts {
+ public:
+  explicit Counts(const std::vector<Record>& records) {
+    std::map<std::string, Status> cases;
+    for (const Record& record : records) {
+      const auto [place, fresh] = cases.try_emplace(record.name, record.status);
+      if (!fresh && severity(record.status) > severity(place->second)) place->second = record.status;
+    }
+    for (const auto& [name, status] : cases) ++counts_[status];
+    recorded_ = cases.size();
+  }
+
+  /// Of `planned` cases, those without a record: the process that measured was killed.
+  std::size_t missing(std::size_t planned) const { return planned > recorded_ ? planned - recorded_ : 0; }
+
+  std::size_t of(Status status) const {
+    const auto found = counts_.find(status);
+    return found == counts_.end() ? 0 : found->second;
+  }
+
+  std::string in_words() const {
+    constexpr std::pair<Status, const char*> words[] = {{Status::ok, "ok"},
+                                                        {Status::wrong, "wrong"},
+                                                        {Status::failed, "failed"},
+                                                        {Status::not_run, "not run"},
+                                                        {Status::unsupported, "unsupported"}};
+    std::vector<std::string> parts;
+    for (const auto& [status, word] : words) {
+      if (of(status)) parts.push_back(fmt::format("{} {}", of(status), word));
+    }
+    return parts.empty() ? "nothing was measured" : fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+ private:
+  static int severity(Status status) {
+    switch (status) {
+      case Status::ok:
+        return 0;
+      case Status::unsupported:
+        return 1;
+      case Status::not_run:
+        return 2;
+      case Status::failed:
+        return 3;
+      case Status::wrong:
+        break;
+    }
+    return 4;
+  }
+
+  std::map<Status, std::size_t> counts_;
+  std::size_t recorded_ = 0;
+};
+
+/// The kinds of findings that put the same in doubt, in the order of the table; of each kind the worst.
+std::vector<std::pair<const FindingType*, std::string>> doubts_of(const std::vector<Finding>& findings, Doubt doubt) {
+  std::vector<std::pair<const FindingType*, std::string>> doubts;
+  for (const FindingType& type : kFindingTypes) {
+    if (type.doubt != doubt) continue;
+    const Finding* worst = nullptr;
+    std::size_t count = 0;
+    for (const Finding& finding : findings) {
+      if (finding.kind != type.kind) continue;
+      ++count;
+      if (!worst || finding.size > worst->size) worst = &finding;
+    }
+    if (!worst) continue;
+    doubts.emplace_back(
+        &type, (worst->brief.empty() ? worst->text : worst->brief) + (count > 1 ? fmt::format(" ({} more)", count - 1) : ""));
+  }
+  // What comes from outside explains the rest.
+  std::stable_partition(doubts.begin(), doubts.end(), [](const auto& one) {
+    return one.first->kind == FindingKind::foreign_process || one.first->kind == FindingKind::shared_cores;
+  });
+  return doubts;
+}
+
+/// Where and why a run ended early, without saying the case twice.
+std::string in_words(const RunEnd& ended) {
+  const bool named = ended.case_name.empty() || ended.reason.find(ended.case_name) != std::string::npos;
+  return fmt::format("The run was cut off{}{}: {}", named ? "" : " in ", named ? "" : ended.case_name, ended.reason);
+}
+
+}  // namespace
+
+RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,
+                     const std::optional<RunEnd>& ended, const std::string& slow) {
+  const Counts counts(records);
+  std::vector<std::string> parts;
+  RunVerdict verdict;
+  const auto say = [&](Trust trust, const std::string& part, std::string_view advice) {
+    parts.push_back(part);
+    if (trust > verdict.trust || (verdict.trust == trust && verdict.advice.empty())) verdict.advice = advice;
+    verdict.trust = std::max(verdict.trust, trust);
+  };
+  if (ended) say(Trust::bad, in_words(*ended), "The measured cases stand; the others have not passed. Run again.");
+  std::vector<std::string> differences = scope.changes;
+  if (scope.cases != scope.suite_cases) {
+    differences.insert(differences.begin(), fmt::format("{} of {} cases", scope.cases, scope.suite_cases));
+  }
+  const std::size_t missing = counts.missing(scope.cases);
+  const std::string measured = counts.in_words() + (missing ? fmt::format(", {} not reached", missing) : "") +
+                               (differences.empty() ? "" : fmt::format(" ({})", fmt::join(differences, ", ")));
+  if (counts.of(Status::wrong)) {
+    say(Trust::bad, measured,
+        "Rely on no number of this device until the wrong result is explained: repeat the case, check the ECC counters and the "
+        "Xid messages.");
+  } else if (counts.of(Status::failed) + counts.of(Status::not_run) + missing > 0 || records.empty()) {
+    say(Trust::bad, measured, "What was not measured has not passed: see why, then run again.");
+  } else {
+    say(Trust::good, measured, scope.cases < scope.suite_cases ? "To judge the whole device, run the whole suite." : "");
+  }
+  struct Group {
+    Doubt doubt;
+    Trust trust;
+    const char* title;
+  };
+  constexpr Group groups[] = {{Doubt::device, Trust::bad, "the device reports faults"},
+                              {Doubt::roofs, Trust::doubtful, "the roofs are in doubt"},
+                              {Doubt::rates, Trust::doubtful, "rates are in doubt"}};
+  for (const auto& [doubt, trust, title] : groups) {
+    const auto found = doubts_of(findings, doubt);
+    if (found.empty()) continue;
+    std::vector<std::string> briefs;
+    for (const auto& [type, brief] : found) briefs.push_back(brief);
+    say(trust, fmt::format("{}: {}", title, fmt::join(briefs, ", ")), found.front().first->advice);
+  }
+  if (!slow.empty()) {
+    const auto places = doubts_of(findings, Doubt::place);
+    say(places.empty() ? Trust::good : Trust::doubtful, slow, places.empty() ? "" : places.front().first->advice);
+  }
+  verdict.headline = fmt::format("{}", fmt::join(parts, "; "));
+  return verdict;
+}
+
+}  // namespace roofmark

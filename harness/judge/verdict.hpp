@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/model/finding.hpp"
+#include "harness/model/measurement.hpp"
+#include "harness/model/scope.hpp"
+
+namespace roofmark {
+
+/// good: use the numbers; doubtful: the headline says which numbers are less certain than they look; bad: a result is wrong,
+/// something was not measured, or the device reports faults.
+enum class Trust { good, doubtful, bad };
+
+constexpr std::string_view name(Trust trust) {
+  constexpr std::string_view names[] = {"good", "doubtful", "bad"};
+  return names[static_cast<int>(trust)];
+}
+
+/// Why a run ended before its last case.
+struct RunEnd {
+  std::string reason;
+  std::string case_name;  ///< in which it ended; empty: between two
+};
+
+/// How far the results of a run can be trusted, and what to do next.
+struct RunVerdict {
+  Trust trust = Trust::good;
+  std::string headline;
+  std::string advice;  ///< empty where nothing is to be done
+};
+
+/// `slow` answers, for a team, which rank, host or link is slow; empty without a team.
+RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,
+                     const std::optional<RunEnd>& ended, const std::string& slow);
+
+}  // namespace roofmark

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "harness/machine/host.hpp"
+#include "harness/measure/candidates.hpp"
+#include "harness/measure/case_run.hpp"
+#include "harness/model/statistics.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// Google Benchmark prints nothing: the loop keeps the samples, and records are presented elsewhere.
+class SilentReporter final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+};
+
+/// Whether every rank says so. Unlike Team::agree(false), a "no" says nothing of a failure: where another rank has failed, this
+/// throws PeerFailed.
+bool all_say(Team& team, bool yes) { return team.max({yes ? -1.0 : 1.0}).front() < 0; }
+
+}  // namespace
+
+// After an idle gap the clock is higher than under load, until a power cap sets in, or lower, and operands may have left the
+// caches.
+Telemetry CaseRun::lead_in() {
+  const Effort& effort = run_.settings.effort;
+  const auto& clock = run_.settings.clock;
+  const Windows windows = run_windows(effort.lead_in_window_seconds, clock() + effort.lead_in_seconds);
+  // A driver takes milliseconds for a reading, more where it is asked by many, and the device must not idle meanwhile: batches
+  // go on until the answer, or until the sampler gives up. A batch that takes long comes once.
+  const bool brief = !windows.last.empty() && median(windows.last) * plan_.launches < effort.lead_in_seconds;
+  const double end = clock() + (all_say(run_.team, brief) ? std::max(effort.lead_in_seconds, Sampler::kPatienceSeconds) : 0);
+  const std::uint64_t reading = run_.sampler.ask();
+  while (!all_say(run_.team, run_.sampler.answered(reading) || clock() >= end)) {
+    run_.team.barrier();
+    batch_->run();
+  }
+  return run_.sampler.wait(reading);
+}
+
+void CaseRun::time_block(int block) {
+  guarded([&] {
+    if (block >= blocks_) return;
+    enter("timing");
+    const Stopwatch watch(run_.wall.timing, run_.settings.clock);
+    Device& device = run_.device;
+    Block around;
+    const double started = run_.settings.clock();
+    if (lasts()) {
+      around.before = run_.sampler.read();
+    } else {
+      around.before = lead_in();
+      around.lead_in_seconds = run_.settings.clock() - started;
+    }
+    run_.team.barrier();
+    around.first_clock_hz = device.observed_clock_hz();
+    const auto now = device.clock();
+    const std::vector<ClockStamp> first = device.clock_stamps();
+    around.span.first = now();
+    const std::vector<Timing> timings = lasts() ? samples_of_block(block) : timed_samples();
+    around.span.second = now();
+    around.mean_clock_hz = mean_clock_hz(first, device.clock_stamps(), device.info().highest_clock_hz);
+    around.last_clock_hz = device.observed_clock_hz();
+    around.after = run_.sampler.read();
+    around.throttled_share = throttled_share(run_.sampler.around(around.span), around.span);
+    record_.measurement->blocks.push_back(std::move(around));
+    keep_samples(block, timings);
+    if (lasts()) return;
+    compare_bits([&](std::size_t, const CheckedLaunch& launch) {
+      return fmt::format("sample {} of block {}, in slot {}, {}", launch.sample + 1, block + 1, launch.slot,
+                         where_and_when(launch.start_seconds));
+    });
+    conclude_bits("checked samples");
+  });
+}
+
+// A run of samples through Google Benchmark: one event pair and one SetIterationTime per sample.
+std::vector<Timing> CaseRun::timed_samples() {
+  std::vector<Timing> timings;
+  std::exception_ptr thrown;
+  const int launches = record_.measurement->launches_per_sample;
+  benchmark::RegisterBenchmark(record_.name.c_str(),
+                               [&](benchmark::State& state) {
+                                 while (state.KeepRunningBatch(launches)) {
+                                   try {
+                                     run_.team.barrier();
+                                     timings.push_back(lasts() ? checked_launches() : timed_sample(timings.size()));
+                                     state.SetIterationTime(timings.back().device_seconds);
+                                   } catch (...) {
+                                     thrown = std::current_exception();
+                                     state.SkipWithError("stopped");
+                                     break;
+                                   }
+                                 }
+                               })
+      ->UseManualTime()
+      ->Iterations(static_cast<benchmark::IterationCount>(samples_per_block_) * launches)
+      ->Repetitions(1);
+  SilentReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, ".");
+  benchmark::ClearRegisteredBenchmarks();
+  if (thrown) std::rethrow_exception(thrown);
+  return timings;
+}
+
+Timing CaseRun::timed_sample(std::size_t sample) {
+  const Timing timing = batch_->run();
+  if (check_ && timing.valid && check_->due(timing.device_seconds)) check_bits(timing, sample);
+  return timing;
+}
+
+void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
+  Measurement& measurement = *record_.measurement;
+  const int launches = measurement.launches_per_sample;
+  const std::vector<Reading> readings = run_.sampler.around(measurement.blocks.back().span);
+  std::vector<double> seconds;
+  for (const Timing& timing : timings) seconds.push_back(timing.valid ? timing.device_seconds / launches : kVoidSample);
+  seconds = run_.team.max(std::move(seconds));
+  for (std::size_t i = 0; i < timings.size(); ++i) {
+    if (seconds[i] == kVoidSample) {
+      ++measurement.void_samples;
+      continue;
+    }
+    const Timing& own = timings[i];
+    if (prepared_->takes_part()) own_seconds_.push_back(own.device_seconds / launches);
+    const Span span{own.start_seconds, own.start_seconds + own.device_seconds};
+    const bool throttled = !throttled_share(readings, span).empty();
+    measurement.samples.push_back({own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled});
+  }
+}
+
+// What a batch leaves is what a verified launch leaves, unless launches without a reset between them build on one another.
+void CaseRun::plan_check(double sample_seconds) {
+  const bool once_per_slot = plan_.launches <= plan_.slots;
+  if (prepared_->accumulates() || (prepared_->needs_reset() && !once_per_slot)) return;
+  launch_once(0);  // on every rank, also on one whose launches differ
+  if (!reproducible() || hash_outputs(0) != verified_bits_) return;
+  // Half of a block, so that each block has a check.
+  const double seconds = sample_seconds * samples_per_block_ / 2;
+  check_ = std::make_unique<LaunchCheck>(run_.device, *prepared_, seconds, static_cast<std::size_t>(samples_per_block_));
+}
+
+void CaseRun::check_bits(const Timing& timing, std::size_t sample) {
+  unread_.push_back({sample, timing.last_slot, timing.start_seconds});
+  check_->check(timing.last_slot);
+}
+
+void CaseRun::compare_bits(const std::function<std::string(std::size_t, const CheckedLaunch&)>& describe) {
+  if (!check_) return;
+  for (const std::size_t check : check_->differing()) {
+    if (differing_++ == 0) first_differing_ = describe(check, unread_.at(check));
+  }
+  unread_.clear();
+}
+
+bool CaseRun::conclude_bits(std::string_view checks) {
+  if (differing_ == 0) return true;
+  record_.status = Status::wrong;
+  record_.reason = fmt::format("wrong result: {} of {} {} gave other bits than the verified launch; the first is {}",
+                               differing_, check_->checks(), checks, first_differing_);
+  return false;
+}
+
+std::string CaseRun::where_and_when(double start_seconds) const {
+  return fmt::format("on {} at {}", device_in_words(), utc_now(run_.device.clock()() - start_seconds));
+}
+
+}  // namespace roofmark

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "harness/device/device.hpp"
+
+namespace roofmark {
+
+/// Device seconds of a sample without a launch, the median of many: what the timing itself (on a GPU the two events behind the
+/// gate) adds to every sample. Samples go on until two medians agree, since an idle device's clock rises at first: for 50 ms to
+/// half a second. Absent where the device fails or no empty sample is valid: its first case will say why.
+std::optional<double> timing_overhead_seconds(Device& device);
+
+}  // namespace roofmark

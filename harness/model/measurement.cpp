@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+std::optional<double> Block::clock_hz() const {
+  if (mean_clock_hz) return mean_clock_hz;
+  if (first_clock_hz && last_clock_hz) return (*first_clock_hz + *last_clock_hz) / 2;
+  return last_clock_hz ? last_clock_hz : first_clock_hz;
+}
+
+}  // namespace roofmark

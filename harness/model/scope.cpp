@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/scope.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace roofmark {
+
+std::string describe_scope(const RunScope& scope, std::string_view suite, bool shortened) {
+  const std::string why = scope.changes.empty() ? "" : fmt::format(" ({})", fmt::join(scope.changes, ", "));
+  if (scope.cases < scope.suite_cases) {
+    return fmt::format("A selection of the {} suite: {} of {} cases{}", suite, scope.cases, scope.suite_cases, why);
+  }
+  const std::string kind = scope.changes.empty() ? "The" : shortened ? "A shortened" : "A changed";
+  const std::string count = scope.cases > scope.suite_cases
+                                ? fmt::format("{} cases instead of {}", scope.cases, scope.suite_cases)
+                                : fmt::format("all {} cases", scope.cases);
+  return fmt::format("{} {} suite: {}{}", kind, suite, count, why);
+}
+
+}  // namespace roofmark

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace roofmark {
+
+/// What a run takes of its suite.
+struct RunScope {
+  std::size_t suite_cases = 0;       ///< of the suite as it is defined, on this device, each ceiling once
+  std::size_t cases = 0;             ///< of this run
+  std::vector<std::string> changes;  ///< what makes the run differ from the suite: "--filter 'gemm'"
+  std::string text;                  ///< the same in one line, for people
+};
+
+/// "A selection of the quick suite: 31 of 52 cases (--filter 'gemm')". `shortened`: a case takes less time than in the suite.
+std::string describe_scope(const RunScope& scope, std::string_view suite, bool shortened);
+
+}  // namespace roofmark

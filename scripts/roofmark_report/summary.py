@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""The run in three to eight lines: what was measured, what is expected of the device, and the share."""
+
+from . import units
+from .communication import bandwidth, is_collective
+from .family_plots import rate_of
+from .tables import quantity, table
+
+LINES = 8
+DRIFT = 0.02  # above it, a drift is a finding
+TYPES = ("bf16", "fp8", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
+# Kinds of findings about the whole run that put roofs or rates in doubt. A drift, which has no case either, is one ceiling's alone.
+DOUBTS = frozenset(("contradiction", "foreign_process", "link_errors", "shared_cores"))
+LINKS = ("nvlink", "pcie", "interprocess", "network")
+
+
+def expected_of(record):
+    """The share of the device's own ceilings, theoretical before measured, and what they are; None without one."""
+    placement = record["placement"]
+    for key, what in (("of_theoretical", "theoretical"), ("of_empirical", "measured ceiling")):
+        if placement.get(key):
+            return placement[key], what
+    return None
+
+
+def run_doubts(findings):
+    """What casts doubt on every line: the findings of the whole run."""
+    return list(dict.fromkeys(f["kind"].replace("_", " ") for f in findings if not f.get("case") and f["kind"] in DOUBTS))
+
+
+def case_health(entry, findings):
+    """What casts doubt on a case: the findings about it or, where there are none, about the whole run."""
+    kinds = dict.fromkeys(f["kind"].replace("_", " ") for f in findings if f.get("case") == entry["name"])
+    return ", ".join(kinds or run_doubts(findings)) or "no finding"
+
+
+def ceiling_health(ceiling, findings):
+    drift = ceiling.get("drift", 0)
+    own = ([f"drift {100 * drift:+.1f}\N{NO-BREAK SPACE}%"] if abs(drift) > DRIFT else []) + (["doubtful"] if ceiling["doubtful"] else [])
+    return ", ".join(own or run_doubts(findings)) or "no finding"
+
+
+def case_row(what, entry, findings):
+    """None without a rate or a ceiling. The rate of a collective is its bus bandwidth, which compares with that of a link."""
+    record = entry["roofmark"]
+    (rate, unit), found = (bandwidth(record)[2], "B") if is_collective(entry) else rate_of(record), expected_of(record)
+    if not rate or not found:
+        return None
+    share, expected = found
+    return [(what, what, entry["name"]), quantity(rate, units.rate, unit),
+            (f"{units.rate(rate / share, unit)} ({expected})", rate / share, ""), quantity(share, units.share),
+            quantity(record["measurement"].get("clock_hz"), units.clock), case_health(entry, findings), (entry["name"], entry["name"], "")]
+
+
+def ceiling_row(ceiling, by_name, findings):
+    """None without a measured ceiling. The expectation is the theoretical ceiling or the datasheet's."""
+    if "empirical" not in ceiling:
+        return None
+    key = next((key for key in ("theoretical", "datasheet") if key in ceiling), None)
+    probe = max((ceiling.get("first", 0), ceiling.get("first_by", "")), (ceiling.get("last", 0), ceiling.get("last_by", "")))[1]
+    clock = by_name.get(probe, {}).get("measurement", {}).get("clock_hz")
+    return [(ceiling["title"], ceiling["title"], ""), quantity(ceiling["empirical"], units.rate, ceiling["unit"]),
+            (f"{units.rate(ceiling[key], ceiling['unit'])} ({key})", ceiling[key], "") if key else ("unknown", "", ""),
+            quantity(ceiling["empirical"] / ceiling[key] if key else None, units.share), quantity(clock, units.clock),
+            ceiling_health(ceiling, findings), (probe, probe, "")]
+
+
+def beaten(result):
+    """The cases that a comparison shows to be the slower of two ways, as the naive attention."""
+    return {c["denominator"] if c["ratio"] > 1 else c["numerator"] for c in result["comparisons"]}
+
+
+def worst(result):
+    """The case furthest below the measured roof, among those that are nobody's slower way; small messages are below it by nature."""
+    slower = beaten(result)
+    found = [e for e in result["benchmarks"] if not e["roofmark"].keys() & {"raises", "message", "overlap"} and e["roofmark"]["placement"].get("of_empirical")
+             and e["name"] not in slower]
+    return min(found, key=lambda e: e["roofmark"]["placement"]["of_empirical"], default=None)
+
+
+def best(entries):
+    return max(entries, key=lambda e: e["roofmark"]["placement"].get("flops_per_second", 0), default=None)
+
+
+def summary_table(result):
+    ceilings = {c["resource"]: c for c in result["ceilings"]}
+    by_name = {e["name"]: e["roofmark"] for e in result["benchmarks"]}
+    families = {}
+    for entry in result["benchmarks"]:
+        families.setdefault(entry["roofmark"]["family"], []).append(entry)
+    memory = [ceiling_row(ceilings[name], by_name, result["findings"]) for name in ("dram",) if name in ceilings]
+    links = [ceiling_row(ceilings[name], by_name, result["findings"]) for name in LINKS if name in ceilings]
+    products = [(kind, best(e for e in families.get("gemm", ()) if e["roofmark"]["type"] == kind)) for kind in TYPES]
+    products = [case_row(f"best product, {kind}", entry, result["findings"]) for kind, entry in products if entry]
+    collectives = {}
+    for entry in filter(is_collective, result["benchmarks"]):
+        collectives.setdefault(entry["roofmark"]["family"], []).append(entry)
+    collectives = [case_row(f"best {name.replace('_', '-')}, busbw", max(entries, key=lambda e: bandwidth(e["roofmark"])[2]), result["findings"])
+                   for name, entries in collectives.items()]
+    last = [case_row(what, entry, result["findings"]) for what, entry in (
+        ("best attention", best(families.get("attention", ()))), ("worst case", worst(result))) if entry]
+    memory, links, products, last = ([row for row in rows if row] for rows in (memory, links, products + collectives, last))
+    room = LINES - len(memory) - len(links) - len(last)
+    return table("summary", [
+        ("What", "", False), ("Measured", "", True),
+        ("Expected", "By the theoretical ceilings where they are known, else by those measured in this run", True),
+        ("Share", "Measured / expected", True), ("Clock", "Observed with it", True), ("Health", "What the findings say of it", False),
+        ("Case", "The case or probe that was measured", False)], memory + links + products[:room] + last, empty=False)

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "harness/machine/json.hpp"
+#include "harness/measure/runner.hpp"
+#include "tests/harness/fake_measure.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::ContainsRegex;
+
+/// The bits that timed samples leave. The hash of the 4 bytes of a case's output takes 4 us.
+class Bits : public testing::Test {
+ protected:
+  static constexpr int kNever = 1000;
+  Bits() { device.hashes_bytes = true; }
+
+  /// In this block, counted from 0, launch `launch` counted from its lead-in on, writes another value. Its sample has
+  /// `per_sample` launches.
+  Record measure(
+      const std::function<void(FakePrepared&)>& adjust = [](FakePrepared&) {}, int block = kNever, int launch = 0,
+      int per_sample = 1) {
+    int blocks = 0, launches = 0;
+    Case c = fake_case([&](const roofmark::Setup&) {
+      auto prepared = std::make_unique<FakePrepared>();
+      adjust(*prepared);
+      prepared->on_launch = [&, before = prepared->on_launch, p = prepared.get()](int slot) {
+        p->value = blocks == block + 1 && launches++ == launch ? 2 : 1;
+        before(slot);
+      };
+      return prepared;
+    });
+    c.work = {{{{resource::dram, 50}}}};
+    c.protocol.launches = per_sample;
+    Runner runner(device, team, settings);
+    runner.on_stage([&](const std::string&, std::string_view stage) {
+      if (stage == "timing") ++blocks, launches = 0;
+    });
+    return runner.run({{c}, {}}, 1).front();
+  }
+
+  FakeDevice device;
+  SoloTeam team;
+  Settings settings = settings_for(device);
+};
+
+TEST_F(Bits, OfEverySampleAreComparedWhereThatTakesLittleTime) {
+  const Record record = measure();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_EQ(record.measurement->samples_checked, 20);
+  EXPECT_EQ(record.measurement->samples.size(), 20u);
+  EXPECT_EQ(record.measurement->share_checked, 1);
+}
+
+TEST_F(Bits, OfOneSampleThatDifferAreFoundAndNamed) {
+  *device.device.details = {{"uuid", "GPU-7"}};
+  // The lead-in takes two windows of four launches; then four samples follow.
+  const Record record = measure([](FakePrepared&) {}, 2, 10);
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_FALSE(record.measurement);
+  EXPECT_THAT(record.reason, ContainsRegex("^wrong result: 1 of 12 checked samples gave other bits than the verified launch; "
+                                           "the first is sample 3 of block 3, in slot [0-8], on cpu \\(fake, GPU-7\\) at "));
+}
+
+TEST_F(Bits, OfALeadInAreNotOfASample) {
+  EXPECT_EQ(measure([](FakePrepared&) {}, 2, 7).status, Status::ok);
+}
+
+TEST_F(Bits, AreThoseOfASamplesLastLaunch) {
+  EXPECT_EQ(measure([](FakePrepared&) {}, 2, 8 + 1, 2).status, Status::wrong);
+  EXPECT_EQ(measure([](FakePrepared&) {}, 2, 8, 2).status, Status::ok) << "overwritten within the sample";
+}
+
+TEST_F(Bits, AreComparedAsOftenAsThreePercentOfTheTimeAllow) {
+  device.hash_seconds_per_byte = 0.1e-3 / 4;  // a tenth of a launch
+  const Record record = measure();
+  EXPECT_EQ(record.measurement->samples_checked, 6);
+  EXPECT_EQ(record.measurement->samples.size(), 20u);
+  device.hash_seconds_per_byte = 1;
+  EXPECT_EQ(measure().measurement->samples_checked, 0);
+}
+
+TEST_F(Bits, ThatDifferAnywayAreNotCompared) {
+  EXPECT_EQ(measure([](FakePrepared& p) { p.accumulating = true; }).measurement->samples_checked, 0);
+  device.hashes_bytes = false;
+  device.hash_value = [bits = std::uint64_t{0}]() mutable { return ++bits; };
+  const Record record = measure();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_FALSE(record.fingerprint->deterministic);
+  EXPECT_EQ(record.measurement->samples_checked, 0);
+}
+
+// All 9 slots are restored before each sample.
+TEST_F(Bits, OfOperandsThatAreOverwrittenAreComparedWhereEachSlotIsLaunchedOnce) {
+  const auto resetting = [](FakePrepared& p) { p.resetting = true; };
+  EXPECT_EQ(measure(resetting, kNever, 0, 9).measurement->samples_checked, 20);
+  EXPECT_EQ(measure(resetting, kNever, 0, 10).measurement->samples_checked, 0);
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a report is made of: the run in short, units, axes, colours, plots."""
+
+import re
+
+import make_result
+import pytest
+from conftest import ROOT, need
+
+need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
+from report_pages import figures_of  # noqa: E402
+from roofmark_report import communication, family_plots, plots, report, summary, units  # noqa: E402
+
+
+def cells(result):
+    found = summary.summary_table(result)
+    titles = [title for title, _, _ in found["columns"]]
+    return [dict(zip(titles, (cell[0] for cell in row))) for row in found["rows"]]
+
+
+def test_the_run_in_short_is_measured_against_expected(h200, cluster):
+    rows = cells(h200)
+    assert 3 <= len(rows) <= 8
+    dram = rows[0]
+    assert dram["What"] == "DRAM" and dram["Measured"] == "4.57 TB/s" and dram["Expected"] == "4.92 TB/s (theoretical)" and dram["Share"] == "93.0 %"
+    assert dram["Clock"] == "1980 MHz" and dram["Case"].startswith("ceilings/dram_")
+    product = next(row for row in rows if row["What"] == "best product, bf16")
+    assert product["Case"].startswith("gemm/bf16/") and product["Health"] == "throttle" and product["Clock"] == "1620 MHz"
+    assert [row["What"] for row in rows[-2:]] == ["best attention", "worst case"]
+    # The naive attention is slower by design, as a comparison says.
+    assert "naive" not in rows[-1]["Case"] and "algo:separate" not in rows[-1]["Case"]
+    rows = cells(cluster)
+    assert [row["What"] for row in rows[1:4]] == ["NVLink, one direction, per GPU", "best product, bf16", "best all-reduce, busbw"] and len(rows) == 8
+    best = max(communication.bandwidth(e["roofmark"])[2] for e in cluster["benchmarks"] if e["name"].startswith("all_reduce/"))
+    assert rows[3]["Measured"] == units.rate(best, "B") and rows[-1]["What"] == "worst case" and "ranks:" not in rows[-1]["Case"]
+    record = next(e["roofmark"] for e in h200["benchmarks"] if e["name"] == product["Case"])
+    expected = record["placement"]["flops_per_second"] / record["placement"]["of_theoretical"]
+    assert product["Expected"] == f"{units.rate(expected, 'FLOP')} (theoretical)"
+
+
+def test_the_run_in_short_without_theory_takes_the_measured_ceilings():
+    rows = cells(make_result.cpu())
+    assert rows[0]["Expected"] == "unknown" and "Share" in rows[0] and rows[0]["Share"] == ""
+    assert rows[1]["What"] == "best product, fp32" and rows[1]["Expected"].endswith("(measured ceiling)") and rows[1]["Health"] == "no finding"
+
+
+def test_a_finding_of_the_whole_run_is_in_every_line_of_the_run_in_short(h200):
+    for made in (make_result.cpu(), h200):
+        before = cells(made)
+        for kind in ("foreign_process", "shared_cores", "corrected_errors", "drift"):
+            made["findings"].append({"kind": kind, "severity": "warning", "text": "t", "advice": "a"})
+        made["findings"].append({"kind": "link_errors", "severity": "warning", "text": "t", "advice": "a", "case": "another"})
+        own = [row["Health"] for row in before]
+        assert [row["Health"] for row in cells(made)] == ["foreign process, shared cores" if one == "no finding" else one for one in own]
+        assert made is h200 or "no finding" in own
+
+
+def test_the_findings_that_cast_doubt_on_a_run_are_such_in_the_program():
+    text = (ROOT / "harness" / "model" / "finding.hpp").read_text(encoding="utf-8")
+    assert summary.DOUBTS < set(re.findall(r'"(\w+)", Severity::\w+, Doubt::(?:roofs|rates)', text))
+
+
+def contrast(colour, other):
+    """WCAG's contrast of two colours as #rrggbb."""
+    def luminance(text):
+        parts = [int(text[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    dark, light = sorted((luminance(colour), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_has_a_contrast_of_4_5_on_every_background():
+    assert contrast("#000000", "#ffffff") == 21 and contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    style = "".join((ROOT / "scripts" / "roofmark_report" / name).read_text(encoding="utf-8") for name in ("style.css", "acceptance.css"))
+    named = dict(re.findall(r"--(\w+): (#\w{6})", style))
+    texts = {named.get(name, name) for name in re.findall(r"(?<![-\w])color: (?:var\(--)?([#\w]+)", style)}
+    backgrounds = {named.get(name, name) for name in re.findall(r"background: (?:var\(--)?([#\w]+)\)?;", style)} - {"#0072B2"} | {"#ffffff"}
+    assert len(texts) >= 5 and {"#ffffff", named["pale"]} <= backgrounds
+    backgrounds = {"#ffffff" if colour == "#fff" else colour for colour in backgrounds}
+    assert {(text, ground): contrast(text, ground) for text in texts for ground in backgrounds if contrast(text, ground) < 4.5} == {}
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_plots_have_enough_contrast(h200, cluster):
+    texts, marks = set(), set()
+
+    def collect(value, key=""):
+        if isinstance(value, list):
+            for inner in value:
+                collect(inner, key)
+        elif isinstance(value, dict):
+            if isinstance(colour := value.get("color"), str):
+                (texts if key.endswith("font") else marks).add(colour)
+            for name, inner in value.items():
+                collect(inner, name)
+
+    for made in (h200, make_result.cpu(), cluster):
+        for figure in figures_of(report.page(made, "0" * 64)).values():
+            assert figure["layout"]["plot_bgcolor"] == figure["layout"]["paper_bgcolor"] == "#ffffff"
+            collect(figure)
+    marks.discard("#ffffff")  # the rim of a point
+    assert texts and len(marks) > 8
+    assert {text: contrast(text, "#ffffff") for text in texts if contrast(text, "#ffffff") < 4.5} == {}
+    assert {mark: contrast(mark, "#ffffff") for mark in {*marks, *plots.COLOURS} if contrast(mark, "#ffffff") < 3} == {}
+
+
+@pytest.mark.parametrize("text, expected", [
+    (units.seconds(0), "0 ns"), (units.seconds(-0.5), "-500 ms"), (units.seconds(1234), "1234 s"), (units.share(1.143), "114.3 %"),
+    (units.share(0.0004), "0.0 %"), (units.duration(41.4), "41 s"), (units.duration(7322), "2 h 02 min"), (units.digits(0.0833), "0.0833"),
+    (units.digits(123456), "123456"), (units.joules(0.0031), "3.10 mJ"), (units.joules(4.5e10, "FLOP/J"), "45.0 GFLOP/J"), (units.rate(None, "B"), ""),
+    (units.rate(float("nan"), "B"), ""), (units.seconds(float("inf")), ""), (units.share(float("-nan")), ""), (units.duration(float("nan")), ""),
+])
+def test_units(text, expected):
+    assert text == expected
+
+
+def test_axes_of_time_have_the_units_of_the_tables():
+    axis = plots.time_axis("time", [2.5e-5, 3e-3])
+    shown = dict(zip(axis["ticktext"], axis["tickvals"]))
+    assert axis["type"] == "log" and {"20 us", "100 us", "1 ms", "5 ms"} <= shown.keys() and shown["20 us"] == pytest.approx(2e-5)
+    axis = plots.time_axis("time", [1.2e-3], type="linear")
+    assert axis["ticktext"][:3] == ["0 ns", "200 us", "400 us"] and axis["tickvals"][-1] >= 1.2e-3
+
+
+def test_units_are_spelled_as_on_the_terminal():
+    expected = re.findall(r'EXPECT_EQ\(format_(\w+)\(([\d.e-]+)(?:, Unit::(\w+))?\), "([^"]*)"\)',
+                          (ROOT / "tests" / "harness" / "model" / "units_test.cpp").read_text(encoding="utf-8"))
+    names = {"flop": "FLOP", "op": "op", "byte": "B", "launch": "launch"}
+    forms = {"rate": lambda value, unit: units.rate(value, names[unit]), "amount": lambda value, unit: units.scaled(value, names[unit]),
+             "seconds": lambda value, _: units.seconds(value), "bytes": lambda value, _: units.size(value),
+             "share": lambda value, _: units.share(value), "change": lambda value, _: units.change(value), "duration": lambda value, _: units.duration(value), "intensity": lambda value, _: units.intensity(value),
+             "clock": lambda value, _: units.clock(value), "power": lambda value, _: units.watts(value),
+             "link_rate": lambda value, _: units.link_rate(value)}
+    # Values of data are words in the file.
+    expected = [one for one in expected if one[0] != "figure"]
+    assert len(expected) >= 20 and {kind for kind, *_ in expected} == forms.keys()
+    for kind, value, unit, text in expected:
+        assert forms[kind](float(value), unit) == text
+    for path in [*(ROOT / "scripts").rglob("*.py"), *(ROOT / "scripts").rglob("*.j2")]:
+        assert "\N{MICRO SIGN}" not in path.read_text(encoding="utf-8"), path
+
+
+def test_attention_is_drawn_by_rate_time_and_memory(h200):
+    entries = [e for e in h200["benchmarks"] if e["roofmark"]["family"] == "attention"]
+    rate, time, memory = (figure for figure, _ in family_plots.of_family("attention", h200, entries))
+    for figure in (rate, time, memory):
+        assert sum(len(t["x"]) for t in figure["data"]) == len(entries)
+        assert len(figure["layout"]["updatemenus"][0]["buttons"]) == 2
+        assert {t["name"] for t in figure["data"] if t["visible"]} == {"naive", "unfused", "tiled_mma", "tiled_wgmma", "cudnn"}
+    grown = {t["name"]: t["y"][3] / t["y"][2] for t in memory["data"] if t["visible"]}
+    assert grown["naive"] > 3.8 and grown["unfused"] > 3.5 and grown["tiled_wgmma"] == grown["cudnn"] == 2
+    entries[0]["roofmark"]["notes"].clear()
+    assert sum(len(t["x"]) for t in family_plots.of_family("attention", h200, entries)[2][0]["data"]) == len(entries) - 1
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_fused_operations_stand_beside_separate_ones(h200):
+    cpu = make_result.cpu()
+    figure = family_plots.fused_pairs(h200)
+    assert [name.split("/")[1] for name in figure["data"][0]["y"]] == ["bias_gelu_residual", "adamw"]
+    assert all(ratio > 2 for ratio in figure["data"][0]["x"])
+    assert "Speed-up by fusion" in report.page(h200, "0" * 64)
+    assert family_plots.fused_pairs(cpu) is None and "Speed-up by fusion" not in report.page(cpu, "0" * 64)
