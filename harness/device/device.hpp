@@ -62,6 +62,7 @@ struct TermSums {
 using Launch = std::function<void(Stream, int slot)>;
 struct BatchPlan {
   Issue path = Issue::stream;
+  Timed timed = Timed::device;  ///< by the host: on the stream, whatever `path` says
   int launches = 1;
   /// Launch i, counted from the batch's first sample on, uses slot i modulo slots.
   int slots = 1;
@@ -69,11 +70,11 @@ struct BatchPlan {
   std::function<void(int slot)> restore = {};  ///< when set, called for every slot before each sample, untimed
 };
 struct Timing {
-  double start_seconds = 0;   ///< since the device was opened
-  double device_seconds = 0;  ///< of the whole batch
-  double host_seconds = 0;    ///< the host's time for enqueueing the batch
-  bool valid = true;          ///< false: the gate had to open by itself, so the time is void
-  int last_slot = 0;          ///< of the batch's last launch
+  double start_seconds = 0;  ///< since the device was opened
+  double seconds = 0;        ///< of the whole batch, as BatchPlan::timed says
+  double host_seconds = 0;   ///< the host's time for enqueueing the batch
+  bool valid = true;         ///< false: the gate had to open by itself, so the time is void
+  int last_slot = 0;         ///< of the batch's last launch
 };
 class Batch {
  public:

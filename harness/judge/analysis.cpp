@@ -30,7 +30,8 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
     const double seconds = measurement.summary.median;
-    record.placement = place(record.work, roofline, seconds, measurement.path, measurement.clock_hz);
+    const auto path = measurement.timed == Timed::device ? std::optional(measurement.path) : std::nullopt;
+    record.placement = place(record.work, roofline, seconds, path, measurement.clock_hz);
     for (const Excess& excess : above_theoretical(record.work, roofline, seconds, measurement.clock_hz)) {
       Ceiling& ceiling = roofline.at(excess.resource);
       ceiling.doubtful = true;
@@ -187,7 +188,9 @@ void find_in_record(const Record& record, const Roofline& roofline, std::optiona
   }
   if (!record.measurement) return;
   const Measurement& measurement = *record.measurement;
-  if (!measurement.settled && !record.sustained) note(FindingKind::unsettled, "two warm-up windows never agreed within 1 %");
+  const bool by_host = measurement.timed != Timed::device;  // a scatter of single calls is the result
+  if (!measurement.settled && !record.sustained && !by_host)
+    note(FindingKind::unsettled, "two warm-up windows never agreed within 1 %");
   if (measurement.void_samples) {
     note(FindingKind::gate, fmt::format("{} samples are void: the gate had to open by itself", measurement.void_samples),
          measurement.void_samples, fmt::format("{} samples of a case are void", measurement.void_samples));
@@ -197,7 +200,7 @@ void find_in_record(const Record& record, const Roofline& roofline, std::optiona
          fmt::format("only {} copies of the operands fit, less than 4 times the last-level cache: partly warm",
                      measurement.slots));
   }
-  if (overhead_seconds) find_overhead(record, *overhead_seconds, findings);
+  if (overhead_seconds && !by_host) find_overhead(record, *overhead_seconds, findings);
   find_slow_clock(record, roofline, findings);
   find_energy_mismatch(record, findings);
   find_decay(record, findings);

@@ -30,7 +30,7 @@ class Candidate {
   double seconds() {
     run();  // pays for loading
     const auto first = run();
-    const double once = team_.max({first ? first->device_seconds : kVoidSample}).front();
+    const double once = team_.max({first ? first->seconds : kVoidSample}).front();
     if (once == kVoidSample) return kVoidSample;
     plan_.launches = launches_per_sample(once, settings_.effort);
     if (plan_.launches > 1) batch_.reset();
@@ -39,7 +39,7 @@ class Candidate {
     do {
       team_.barrier();
       const auto timing = run();
-      if (timing && timing->valid) samples.push_back(timing->device_seconds / plan_.launches);
+      if (timing && timing->valid) samples.push_back(timing->seconds / plan_.launches);
     } while (team_.decide(launch_ && settings_.clock() - started < settings_.effort.window_seconds / 2 &&
                           samples.size() < kMaxSamples));
     if (launch_ && samples.empty()) failure_ = "no valid sample: the gate had to open by itself each time";

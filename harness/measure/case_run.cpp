@@ -116,7 +116,9 @@ void CaseRun::prepare(std::size_t limit_bytes) {
     prepared_ = case_.prepare(setup);
     record_.memory_bytes = device.allocated_bytes() - before;
     plan_.slots = slots.slots;
+    plan_.timed = case_.protocol.timed;
     Measurement& measurement = record_.measurement.emplace();
+    measurement.timed = case_.protocol.timed;
     measurement.cache = case_.protocol.cache;
     measurement.cache_by = slots.cache_by;
     measurement.slots = slots.slots;
@@ -183,14 +185,14 @@ void CaseRun::take_fingerprint() {
 
 double CaseRun::settle_launches() {
   const Launch launch = [this](Stream stream, int slot) { prepared_->launch(stream, slot); };
-  const int given = lasts() ? 1 : case_.protocol.launches;
+  const int given = lasts() || by_host() ? 1 : case_.protocol.launches;
   plan_.path = case_.protocol.issue;
   if (prepared_->needs_reset()) plan_.restore = [this](int slot) { prepared_->reset(slot); };
   plan_.launches = std::max(given, 1);
   batch_ = run_.device.batch(plan_, launch);
   batch_->run();
   Timing last = batch_->run();
-  double seconds = last.device_seconds / plan_.launches;
+  double seconds = last.seconds / plan_.launches;
   // The first launches pay for loading and for idle clocks, so the count settles in two rounds.
   for (int round = 0; round < 2 && !given; ++round) {
     const double slowest = run_.team.max({seconds}).front();
@@ -202,7 +204,7 @@ double CaseRun::settle_launches() {
       batch_->run();
     }
     last = batch_->run();
-    seconds = last.device_seconds / plan_.launches;
+    seconds = last.seconds / plan_.launches;
   }
   last_slot_ = last.last_slot;
   Measurement& measurement = *record_.measurement;
@@ -226,7 +228,7 @@ CaseRun::Windows CaseRun::run_windows(double window_seconds, double end) {
       run_.team.barrier();
       const double sample_start = clock();
       const Timing timing = batch_->run();
-      windows.last.push_back(timing.valid ? timing.device_seconds / plan_.launches : kVoidSample);
+      windows.last.push_back(timing.valid ? timing.seconds / plan_.launches : kVoidSample);
       windows.host_seconds.push_back(clock() - sample_start);
     } while (run_.team.decide(clock() - window_start < window_seconds));
     windows.last = run_.team.max(std::move(windows.last));
@@ -247,7 +249,9 @@ void CaseRun::warm_up() {
     Measurement& measurement = *record_.measurement;
     const double started = run_.settings.clock();
     settle_launches();
-    const Windows windows = run_windows(effort.window_seconds, started + effort.warm_up_seconds);
+    // What single calls take scatters: that is the result, and no sign of a device that is not yet at its clock.
+    const Windows windows = by_host() ? run_windows(effort.lead_in_window_seconds, started + effort.lead_in_seconds)
+                                      : run_windows(effort.window_seconds, started + effort.warm_up_seconds);
     measurement.settled = windows.agree;
     const std::vector<double>& window = windows.last;
     if (window.empty()) throw DeviceError(kNoValidSample, false);
@@ -257,7 +261,8 @@ void CaseRun::warm_up() {
     const double affordable = std::max(1.0, effort.max_seconds / sample_cost);
     // A window of one sample has no spread: then the budget decides.
     const auto needed = samples_needed(window, effort.interval_half_width, effort.blocks);
-    const double wanted = needed ? std::max<double>(static_cast<double>(*needed), effort.min_samples) : effort.max_samples;
+    const double least = std::max(effort.min_samples, case_.protocol.samples);
+    const double wanted = needed ? std::max(static_cast<double>(*needed), least) : effort.max_samples;
     const double samples = std::min({wanted, affordable, static_cast<double>(effort.max_samples)});
     measurement.stopped_by = wanted <= affordable ? StopReason::interval : StopReason::budget;
     blocks_ = static_cast<int>(team.decide(std::clamp<std::int64_t>(std::llround(samples), 1, effort.blocks)));
@@ -268,7 +273,7 @@ void CaseRun::warm_up() {
     sample_seconds = median(window) * plan_.launches;
   });
   guarded([&] {
-    if (lasts()) return;
+    if (lasts() || by_host()) return;  // a hash between two calls would warm or delay the next one
     const Stopwatch watch(run_.wall.verification, run_.settings.clock);
     plan_check(sample_seconds);
   });

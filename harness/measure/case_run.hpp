@@ -96,6 +96,8 @@ class CaseRun {
   /// False where a launch gave other bits: the record is wrong.
   bool conclude_bits(std::string_view checks);
 
+  bool by_host() const { return case_.protocol.timed != Timed::device; }
+
   // With a duration (case_run_duration.cpp).
   bool lasts() const { return case_.protocol.seconds > 0; }
   void plan_duration();

@@ -59,7 +59,7 @@ Timing CaseRun::checked_launches() {
     const Timing one = batch_->run();
     if (!first_start_) first_start_ = one.start_seconds;
     if (i == 0) all.start_seconds = one.start_seconds;
-    all.device_seconds += one.device_seconds;
+    all.seconds += one.seconds;
     all.host_seconds += one.host_seconds;
     all.valid = all.valid && one.valid;
     if (check_) check_bits(one, 0);

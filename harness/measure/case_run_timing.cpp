@@ -34,7 +34,7 @@ bool all_say(Team& team, bool yes) { return team.max({yes ? -1.0 : 1.0}).front()
 Telemetry CaseRun::lead_in() {
   const Effort& effort = run_.settings.effort;
   const auto& clock = run_.settings.clock;
-  const Windows windows = run_windows(effort.lead_in_window_seconds, clock() + effort.lead_in_seconds);
+  const Windows windows = run_windows(effort.lead_in_window_seconds, clock() + (by_host() ? 0 : effort.lead_in_seconds));
   // A driver takes milliseconds for a reading, more where it is asked by many, and the device must not idle meanwhile: batches
   // go on until the answer, or until the sampler gives up. A batch that takes long comes once.
   const bool brief = !windows.last.empty() && median(windows.last) * plan_.launches < effort.lead_in_seconds;
@@ -94,7 +94,7 @@ std::vector<Timing> CaseRun::timed_samples() {
                                    try {
                                      run_.team.barrier();
                                      timings.push_back(lasts() ? checked_launches() : timed_sample(timings.size()));
-                                     state.SetIterationTime(timings.back().device_seconds);
+                                     state.SetIterationTime(timings.back().seconds);
                                    } catch (...) {
                                      thrown = std::current_exception();
                                      state.SkipWithError("stopped");
@@ -114,7 +114,7 @@ std::vector<Timing> CaseRun::timed_samples() {
 
 Timing CaseRun::timed_sample(std::size_t sample) {
   const Timing timing = batch_->run();
-  if (check_ && timing.valid && check_->due(timing.device_seconds)) check_bits(timing, sample);
+  if (check_ && timing.valid && check_->due(timing.seconds)) check_bits(timing, sample);
   return timing;
 }
 
@@ -123,7 +123,7 @@ void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
   const int launches = measurement.launches_per_sample;
   const std::vector<Reading> readings = run_.sampler.around(measurement.blocks.back().span);
   std::vector<double> seconds;
-  for (const Timing& timing : timings) seconds.push_back(timing.valid ? timing.device_seconds / launches : kVoidSample);
+  for (const Timing& timing : timings) seconds.push_back(timing.valid ? timing.seconds / launches : kVoidSample);
   seconds = run_.team.max(std::move(seconds));
   for (std::size_t i = 0; i < timings.size(); ++i) {
     if (seconds[i] == kVoidSample) {
@@ -131,8 +131,8 @@ void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
       continue;
     }
     const Timing& own = timings[i];
-    if (prepared_->takes_part()) own_seconds_.push_back(own.device_seconds / launches);
-    const Span span{own.start_seconds, own.start_seconds + own.device_seconds};
+    if (prepared_->takes_part()) own_seconds_.push_back(own.seconds / launches);
+    const Span span{own.start_seconds, own.start_seconds + own.seconds};
     const bool throttled = !throttled_share(readings, span).empty();
     measurement.samples.push_back({own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled});
   }

@@ -40,7 +40,7 @@ void LaunchCheck::measure_rate() {
     device_.enqueue_hash(stream, output.data, bytes, static_cast<std::uint64_t*>(result.get()));
   });
   batch->run();
-  bytes_per_second_ = static_cast<double>(bytes) / std::max(batch->run().device_seconds, 1e-9);
+  bytes_per_second_ = static_cast<double>(bytes) / std::max(batch->run().seconds, 1e-9);
 }
 
 /// Cuts the outputs, one behind the other, into windows.
@@ -81,7 +81,7 @@ bool LaunchCheck::due(double seconds) {
 void LaunchCheck::check(int slot) {
   if (!batch_) return;
   slot_ = slot;
-  seconds_ += batch_->run().device_seconds;
+  seconds_ += batch_->run().seconds;
   for (const Part& part : next_window()) hashed_bytes_ += static_cast<double>(part.bytes);
   ++checks_;
   ++pending_;

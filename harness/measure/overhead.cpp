@@ -17,7 +17,7 @@ double median_of_empty_samples(Batch& batch) {
   constexpr int kSamples = 101;
   std::vector<double> seconds;
   for (int i = 0; i < kSamples; ++i) {
-    if (const Timing timing = batch.run(); timing.valid) seconds.push_back(timing.device_seconds);
+    if (const Timing timing = batch.run(); timing.valid) seconds.push_back(timing.seconds);
   }
   if (seconds.empty()) throw DeviceError("no valid sample without a launch", false);
   return median(std::move(seconds));

@@ -23,8 +23,13 @@ enum class Cache { cold, warm };
 struct Protocol {
   Cache cache = Cache::cold;
   Issue issue = Issue::automatic;
+  /// By the host's clock a sample is a single launch, so that percentiles are of single events, and a roof of the device says
+  /// nothing of it.
+  Timed timed = Timed::device;
   /// Launches per sample; 0: as many as make a sample of Effort::sample_seconds.
   int launches = 0;
+  /// The number of samples at the least, where the budget allows; 0: as the interval needs.
+  int samples = 0;
   /// How long it is measured; 0: as many samples as the interval needs. With a duration there is no warm-up, launches follow
   /// one another until the time is over, each is timed by itself, and the bits of each are compared with the verified one's.
   double seconds = 0;

@@ -16,7 +16,7 @@ namespace roofmark {
 /// One timed batch of launches; times are seconds per launch.
 struct Sample {
   double start_seconds = 0;  ///< since the device was opened
-  double seconds = 0;        ///< on the device; in a team the slowest rank's
+  double seconds = 0;        ///< as Measurement::timed says; in a team the slowest rank's
   double host_seconds = 0;   ///< the host's time to enqueue
   int block = 0;
   bool throttled = false;  ///< a reason lowered the clock during the sample, by throttled_share()
@@ -65,6 +65,7 @@ struct Measurement {
   std::vector<std::optional<RankTimes>> ranks;  ///< by rank, in a team of more than one; absent without a result
   int launches_per_sample = 1;
   Issue path = Issue::stream;
+  Timed timed = Timed::device;
   Cache cache = Cache::cold;
   int slots = 1;
   /// How cold was kept: "slots" (they rotate and exceed 4 x the last-level cache), "flush", "size" (one launch alone exceeds

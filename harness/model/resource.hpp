@@ -54,6 +54,20 @@ inline constexpr Resource nvlink{"nvlink", Unit::byte, "NVLink, one direction, p
 inline constexpr Resource pcie{"pcie", Unit::byte, "PCIe, one direction, per GPU", false};
 inline constexpr Resource interprocess{"interprocess", Unit::byte, "process to process, one direction", false};
 inline constexpr Resource network{"network", Unit::byte, "network, one direction, per host", false};
+// Between a GPU and its host (PCIe, or NVLink-C2C), and between two GPUs, each direction for itself; the host's own memory.
+inline constexpr Resource host_to_device{"host_to_device", Unit::byte, "host to device", false};
+inline constexpr Resource device_to_host{"device_to_host", Unit::byte, "device to host", false};
+inline constexpr Resource peer_in{"peer_in", Unit::byte, "from a peer GPU", false};
+inline constexpr Resource peer_out{"peer_out", Unit::byte, "to a peer GPU", false};
+inline constexpr Resource host_dram{"host_dram", Unit::byte, "DRAM of the host", false};
+// Accesses each of which needs the result of the one before: their rate is 1 / latency.
+inline constexpr Resource l1_access{"l1_access", Unit::access, "dependent L1 cache accesses", true};
+inline constexpr Resource shared_access{"shared_access", Unit::access, "dependent shared-memory accesses", true};
+inline constexpr Resource l2_access{"l2_access", Unit::access, "dependent L2 cache accesses", true};
+inline constexpr Resource l3_access{"l3_access", Unit::access, "dependent L3 cache accesses", true};
+inline constexpr Resource dram_access{"dram_access", Unit::access, "dependent DRAM accesses", false};
+inline constexpr Resource host_access{"host_access", Unit::access, "dependent accesses to host memory", false};
+inline constexpr Resource peer_access{"peer_access", Unit::access, "dependent accesses to a peer's memory", false};
 // Launch rate, by the path the launches are issued on.
 inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "stream launches", false};
 inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "graph-node launches", false};
@@ -82,6 +96,18 @@ inline constexpr Resource kResources[] = {resource::fp64_fma,
                                           resource::pcie,
                                           resource::interprocess,
                                           resource::network,
+                                          resource::host_to_device,
+                                          resource::device_to_host,
+                                          resource::peer_in,
+                                          resource::peer_out,
+                                          resource::host_dram,
+                                          resource::l1_access,
+                                          resource::shared_access,
+                                          resource::l2_access,
+                                          resource::l3_access,
+                                          resource::dram_access,
+                                          resource::host_access,
+                                          resource::peer_access,
                                           resource::stream_launch,
                                           resource::graph_launch};
 

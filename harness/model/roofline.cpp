@@ -14,8 +14,17 @@ namespace {
 /// How far a rate may exceed a theoretical ceiling before it says something: clocks and counters are not more exact.
 constexpr double kTolerance = 1.02;
 
-/// From the outermost to the innermost.
-constexpr std::array kMemoryLevels = {resource::dram, resource::l3, resource::l2, resource::l1, resource::shared};
+/// Links and memory levels, from the outermost to the innermost.
+constexpr std::array kByteResources = {resource::host_to_device,
+                                       resource::device_to_host,
+                                       resource::peer_in,
+                                       resource::peer_out,
+                                       resource::host_dram,
+                                       resource::dram,
+                                       resource::l3,
+                                       resource::l2,
+                                       resource::l1,
+                                       resource::shared};
 
 using Amounts = std::array<double, std::size(kResources)>;
 
@@ -158,9 +167,10 @@ Roofline lowest(const std::vector<Roofline>& devices) {
   return all;
 }
 
-Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz) {
+Placement place(const Work& work, const Roofline& roofline, double seconds, std::optional<Issue> path,
+                std::optional<double> clock_hz) {
   if (!(seconds > 0) || !std::isfinite(seconds)) throw std::invalid_argument("a time that is not positive cannot be placed");
-  const Resource& launch = launches_by(path);
+  const Resource* launch = path ? &launches_by(*path) : nullptr;
   Placement placement;
 
   const auto empirical = [&](const Resource& resource) -> std::optional<double> {
@@ -177,9 +187,8 @@ Placement place(const Work& work, const Roofline& roofline, double seconds, Issu
   };
 
   if (std::optional<MinimumTime> minimum = minimum_time(work, empirical)) {
-    if (const auto rate = empirical(launch); rate && 1 / *rate > minimum->seconds) {
-      *minimum = {1 / *rate, std::string(launch.id)};
-    }
+    const auto rate = launch ? empirical(*launch) : std::nullopt;
+    if (rate && 1 / *rate > minimum->seconds) *minimum = {1 / *rate, std::string(launch->id)};
     if (minimum->seconds > 0) {
       placement.t_min_seconds = minimum->seconds;
       placement.bound_by = minimum->bound_by;
@@ -198,7 +207,7 @@ Placement place(const Work& work, const Roofline& roofline, double seconds, Issu
 
   const double flops = work.total(Unit::flop) + work.total(Unit::op);
   if (flops > 0) placement.flops_per_second = flops / seconds;
-  for (const Resource& level : kMemoryLevels) {
+  for (const Resource& level : kByteResources) {
     const double bytes = work.total(level);
     if (bytes == 0) continue;
     placement.bytes_per_second = bytes / seconds;

@@ -70,12 +70,14 @@ struct Placement {
   std::optional<double> of_theoretical;        ///< t_min on theoretical ceilings / measured
   std::optional<double> of_theoretical_clock;  ///< the same with clocked ceilings scaled to the observed clock
   std::optional<double> flops_per_second;      ///< FLOPs (integer types: operations) per second
-  std::optional<double> bytes_per_second;      ///< of the outermost memory level demanded
+  std::optional<double> bytes_per_second;      ///< of the outermost link or memory level demanded
   std::optional<double> intensity;             ///< FLOPs per byte, both demanded and the bytes of one level
 };
 
-/// t_min = sum over phases of the maximum of amount / ceiling, and at least one launch by the path used.
-Placement place(const Work& work, const Roofline& roofline, double seconds, Issue path, std::optional<double> clock_hz);
+/// t_min = sum over phases of the maximum of amount / ceiling, and at least one launch by the path used; without a path, as of
+/// the host's time of a call, launches are no limit.
+Placement place(const Work& work, const Roofline& roofline, double seconds, std::optional<Issue> path,
+                std::optional<double> clock_hz);
 
 /// A resource that work seems to have used faster than the theoretical ceiling allows.
 struct Excess {

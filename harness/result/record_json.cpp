@@ -66,6 +66,7 @@ Json to_json(const Measurement& m) {
   }
   json["launches_per_sample"] = m.launches_per_sample;
   json["path"] = name(m.path);
+  json["timed"] = name(m.timed);
   json["cache"] = name(m.cache);
   json["cache_by"] = m.cache_by;
   json["slots"] = m.slots;
@@ -158,6 +159,7 @@ Measurement measurement_from_json(const JsonText::View& view) {
   }
   m.launches_per_sample = json.at("launches_per_sample").get<int>();
   m.path = word_of<Issue>(json.at("path"));
+  m.timed = word_of<Timed>(json.at("timed"));
   m.cache = word_of<Cache>(json.at("cache"));
   m.cache_by = json.at("cache_by").get<std::string>();
   m.slots = json.at("slots").get<int>();

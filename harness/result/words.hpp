@@ -11,6 +11,7 @@ namespace roofmark {
 // The words for values of enumerations, in result files and for people.
 std::string_view name(Status status);
 std::string_view name(Issue issue);
+std::string_view name(Timed timed);
 std::string_view name(Cache cache);
 std::string_view name(Distribution distribution);
 std::string_view name(StopReason reason);

@@ -26,7 +26,10 @@ LARGEST = 200  # of an interval's end, as a logarithm
 MARGIN = 0.01
 MARGIN_OF_FEW_RUNS = 0.10
 # Resources whose ceiling does not scale with the SM (core) clock.
-UNCLOCKED = {"dram", "nvlink", "pcie", "interprocess", "network", "stream_launch", "graph_launch"}
+UNCLOCKED = {
+    "dram", "nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
+    "dram_access", "host_access", "peer_access", "stream_launch", "graph_launch",
+}
 
 
 def block_values(measurement, column):

@@ -104,11 +104,11 @@ class FakeDevice final : public Device {
         const double hashed = std::exchange(device_.hashed_seconds_, 0);
         hashes = hashed > 0;
         if (!hashes) device_.slots_seen.push_back(timing.last_slot);
-        timing.device_seconds += hashes ? hashed : device_.seconds(device_.launches++);
+        timing.seconds += hashes ? hashed : device_.seconds(device_.launches++);
       }
       timing.host_seconds = device_.overhead;
       timing.valid = hashes || device_.valid(device_.batches++);
-      device_.now += timing.device_seconds + device_.overhead;
+      device_.now += timing.seconds + device_.overhead;
       return timing;
     }
     Issue path() const override { return plan_.path == Issue::automatic ? Issue::gate : plan_.path; }

@@ -132,7 +132,7 @@ class Maker:
             "median": median, "minimum": ordered[0], "maximum": ordered[-1], "p5": ordered[2], "p95": ordered[37],
             "cv": (sum((s - mean) ** 2 for s in ordered) / (len(ordered) - 1)) ** 0.5 / mean,
             "interval": [min(median, sorted(medians)[0]), max(median, sorted(medians)[-1])],
-            "launches_per_sample": min(256, max(1, round(1e-3 / seconds))), "path": path, "cache": cache,
+            "launches_per_sample": min(256, max(1, round(1e-3 / seconds))), "path": path, "timed": "device", "cache": cache,
             "cache_by": "warm" if cache == "warm" else "slots", "slots": 1 if cache == "warm" else 4, "settled": settled,
             "warm_up_seconds": 0.31, "stopped_by": "interval", "void_samples": 0, "samples_checked": 40, "share_checked": 1.0, "samples": samples, "blocks": blocks}
         if self.device["kind"] == "cuda":

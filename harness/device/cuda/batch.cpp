@@ -28,7 +28,7 @@ class CudaBatch final : public Batch {
   CudaBatch(const BatchSite& site, const BatchPlan& plan, Launch launch)
       : site_(site), plan_(plan), launch_(std::move(launch)), begin_(make_event()), end_(make_event()) {
     if (plan_.launches < 1 || plan_.slots < 1) throw std::invalid_argument("a batch has at least one launch and one slot");
-    path_ = plan_.path;
+    path_ = plan_.timed == Timed::device ? plan_.path : Issue::stream;
     if (path_ == Issue::automatic) path_ = plan_.launches > Gate::kMaxLaunches ? Issue::graph : Issue::gate;
     if (path_ == Issue::graph && graph_nodes() > kMaxGraphNodes) path_ = Issue::gate;
     if (path_ == Issue::gate && !can_be_gated()) path_ = Issue::stream;
@@ -44,6 +44,7 @@ class CudaBatch final : public Batch {
       check(cudaSetDevice(site_.ordinal));  // a case of several devices may have left another one
     }
     if (plan_.flush_before) site_.flush_caches();
+    if (plan_.timed != Timed::device) return by_host();
     return path_ == Issue::stream || !site_.gate ? timed([] {}) : gated();
   }
 
@@ -128,7 +129,22 @@ class CudaBatch final : public Batch {
     check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
     timing.start_seconds = seconds_between(site_.opened, enqueuing);
     timing.host_seconds = seconds_between(enqueuing, enqueued);
-    timing.device_seconds = milliseconds * 1e-3;
+    timing.seconds = milliseconds * 1e-3;
+    timing.last_slot = slot_of(launched_ - 1);
+    return timing;
+  }
+
+  Timing by_host() {
+    check(cudaStreamSynchronize(site_.stream));
+    const auto called = SteadyClock::now();
+    enqueue();
+    const auto returned = SteadyClock::now();
+    check(cudaStreamSynchronize(site_.stream));
+    const auto finished = SteadyClock::now();
+    Timing timing;
+    timing.start_seconds = seconds_between(site_.opened, called);
+    timing.host_seconds = seconds_between(called, returned);
+    timing.seconds = plan_.timed == Timed::call ? timing.host_seconds : seconds_between(called, finished);
     timing.last_slot = slot_of(launched_ - 1);
     return timing;
   }

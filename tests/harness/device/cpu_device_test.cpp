@@ -324,9 +324,9 @@ TEST_F(CpuDeviceTest, ABatchLaunchesInTurnOnEverySlotAcrossSamples) {
   const Timing second = batch->run();
   EXPECT_THAT(slots, ElementsAre(0, 1, 2, 0, 1, 2, 0, 1));
   EXPECT_TRUE(first.valid);
-  EXPECT_GT(first.device_seconds, 0);
-  EXPECT_EQ(first.device_seconds, first.host_seconds);
-  EXPECT_GE(second.start_seconds, first.start_seconds + first.device_seconds);
+  EXPECT_GT(first.seconds, 0);
+  EXPECT_EQ(first.seconds, first.host_seconds);
+  EXPECT_GE(second.start_seconds, first.start_seconds + first.seconds);
 }
 
 TEST_F(CpuDeviceTest, ABatchRestoresEverySlotBeforeASample) {

@@ -138,6 +138,25 @@ class ScriptedTelemetry final : public TelemetrySource {
   std::function<Telemetry()> script_;
 };
 
+TEST_F(BlockOfSamples, WhatTheHostTimesIsSingleCallsWhoseScatterIsTheResult) {
+  Case c = make_case();
+  c.protocol.timed = Timed::call;
+  c.protocol.samples = 1000;
+  device.overhead = 1e-6;
+  device.seconds = [](int launch) { return launch % 10 == 0 ? 9e-6 : 4e-6; };
+  const Record record = measure(c);
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  const Measurement& measured = *record.measurement;
+  EXPECT_EQ(measured.timed, Timed::call);
+  EXPECT_EQ(measured.launches_per_sample, 1);
+  EXPECT_GE(measured.samples.size(), 1000u);
+  EXPECT_NEAR(measured.summary.median, 4e-6, 1e-12);
+  EXPECT_NEAR(measured.summary.p95.value(), 9e-6, 1e-12);
+  EXPECT_NEAR(measured.summary.maximum, 9e-6, 1e-12);
+  EXPECT_LT(measured.warm_up_seconds, 60e-3);
+  EXPECT_EQ(measured.samples_checked, 0) << "a hash between two calls would change the second";
+}
+
 TEST_F(BlockOfSamples, TheDeviceIsKeptBusyWhileItsTelemetryIsRead) {
   std::atomic<int> launches = 0;
   std::atomic<bool> leads_in = false;

@@ -94,6 +94,12 @@ TEST(Place, KnowsNoLaunchWithoutACeilingForIt) {
   EXPECT_FALSE(placement.of_theoretical || placement.of_theoretical_clock);
 }
 
+TEST(Place, HasNoLaunchAmongTheLimitsOfWhatTheHostTimes) {
+  const Work tiny = one_phase({{resource::dram, 4e3}});
+  EXPECT_DOUBLE_EQ(*place(tiny, device(), 3e-6, {}, {}).t_min_seconds, 1e-9);
+  EXPECT_FALSE(place(Work{}, device(), 3e-6, {}, {}).t_min_seconds);
+}
+
 TEST(Place, PlacesWorkThatDemandsNothingByItsLaunch) {
   for (const Work& work : {Work{}, one_phase({}), one_phase({{resource::dram, 0}})}) {
     const Placement placement = placed(work, 5e-6);

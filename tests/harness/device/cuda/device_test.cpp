@@ -391,7 +391,7 @@ class BatchTest : public CudaDeviceTest {
     device_->zero(marks_.get(), kMaxSlots * sizeof(float));
     const Timing timing = batch.run();
     EXPECT_TRUE(timing.valid);
-    EXPECT_GT(timing.device_seconds, 0);
+    EXPECT_GT(timing.seconds, 0);
     EXPECT_GT(timing.host_seconds, 0);
     const auto marks = read<float>(marks_.get(), kMaxSlots);
     std::vector<int> slots;
@@ -417,6 +417,18 @@ TEST_F(BatchTest, SlotsRotateAcrossSamplesOnEveryPath) {
     EXPECT_THAT(slots_of_a_run(*batch), ElementsAre(0, 4));
     EXPECT_THAT(slots_of_a_run(*batch), ElementsAre(1, 2));
     EXPECT_EQ(batch->path(), path);
+  }
+}
+
+TEST_F(BatchTest, TheHostTimesACallUntilItReturnsOrUntilTheDeviceHasFinished) {
+  for (const Timed timed : {Timed::call, Timed::completion}) {
+    const auto batch = device_->batch({.path = Issue::graph, .timed = timed, .launches = 2, .slots = 5}, mark());
+    EXPECT_EQ(batch->path(), Issue::stream);
+    EXPECT_THAT(slots_of_a_run(*batch), ElementsAre(0, 1, 2));
+    const Timing timing = batch->run();
+    EXPECT_EQ(timing.seconds == timing.host_seconds, timed == Timed::call);
+    EXPECT_GE(timing.seconds, timing.host_seconds);
+    EXPECT_EQ(timing.last_slot, 4);
   }
 }
 
