@@ -13,6 +13,7 @@
 // At global scope, where argument-dependent look-up finds it for cudaError_t.
 inline roofmark::StatusText describe_status(cudaError_t status) {
   if (status == cudaSuccess) return {};
+  cudaGetLastError();  // it is reported here, and must not be taken for an error of the next launch
   // cudaErrorContained, which toolkit 12.4 has no name for, but a newer driver may return.
   bool sticky = static_cast<int>(status) == 226;
   switch (status) {

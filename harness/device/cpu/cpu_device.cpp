@@ -45,7 +45,7 @@ class CpuBatch : public Batch {
       for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
     }
     if (plan_.flush_before) flush_();
-    pool_.make_ready();
+    if (plan_.timed == Timed::device) pool_.make_ready();  // else threads that wait for work would run beside a single call
     const Clock::time_point begin = Clock::now();
     int slot = 0;
     for (int i = 0; i < plan_.launches; ++i) {

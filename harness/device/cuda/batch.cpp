@@ -39,10 +39,7 @@ class CudaBatch final : public Batch {
   Timing run() override {
     check(cudaSetDevice(site_.ordinal));
     if (!started_) start();
-    if (plan_.restore) {
-      for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
-      check(cudaSetDevice(site_.ordinal));  // a case of several devices may have left another one
-    }
+    restore();
     if (plan_.flush_before) site_.flush_caches();
     if (plan_.timed != Timed::device) return by_host();
     return path_ == Issue::stream || !site_.gate ? timed([] {}) : gated();
@@ -60,7 +57,14 @@ class CudaBatch final : public Batch {
   bool can_be_gated() const { return site_.gate && plan_.launches <= Gate::kMaxLaunches; }
   int slot_of(std::int64_t launch) const { return static_cast<int>(launch % plan_.slots); }
 
+  void restore() {
+    if (!plan_.restore) return;
+    for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
+    check(cudaSetDevice(site_.ordinal));  // a case of several devices may have left another one
+  }
+
   void start() {
+    restore();
     launch_(site_.stream, slot_of(launched_++));
     check(cudaStreamSynchronize(site_.stream));
     started_ = true;

@@ -193,6 +193,20 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* to, cudaGraph_t graph, unsigne
   return cudaSuccess;
 }
 
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+  GPUMODEL_CHECK(enter());
+  const std::lock_guard lock(state().mutex);
+  if (!result || !state().graph_execs.contains(exec) || !state().graphs.contains(graph)) return fail(cudaErrorInvalidValue);
+  *result = {};
+  const auto same = [](const GraphNode& a, const GraphNode& b) { return a.after == b.after && a.device == b.device; };
+  if (!std::equal(exec->nodes->begin(), exec->nodes->end(), graph->nodes.begin(), graph->nodes.end(), same)) {
+    result->result = cudaGraphExecUpdateErrorTopologyChanged;
+    return fail(cudaErrorGraphExecUpdateFailure);
+  }
+  exec->nodes = std::make_shared<const std::vector<GraphNode>>(graph->nodes);
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t given) {
   GPUMODEL_CHECK(enter());
   {

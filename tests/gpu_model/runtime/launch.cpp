@@ -285,14 +285,24 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   if (!config || (config->numAttrs && !config->attrs)) return fail(cudaErrorInvalidValue);
   dim3 cluster(0, 0, 0);
+  bool cooperative = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = config->attrs[i];
     if (attribute.id == cudaLaunchAttributeClusterDimension) {
       cluster = dim3(attribute.val.clusterDim.x, attribute.val.clusterDim.y, attribute.val.clusterDim.z);
       if (!cluster.x || !cluster.y || !cluster.z) return fail(cudaErrorInvalidClusterSize, "an empty cluster");
+    } else if (attribute.id == cudaLaunchAttributeCooperative) {
+      cooperative = attribute.val.cooperative != 0;
     } else if (attribute.id != cudaLaunchAttributeIgnore) {
       say("launch attribute %d is not modelled", static_cast<int>(attribute.id));
     }
+  }
+  // The blocks of a cooperative launch run together: by their threads alone they must fit.
+  const dim3 grid = config->gridDim, block = config->blockDim;
+  const auto threads = std::uint64_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z;
+  constexpr std::uint64_t threads_per_multiprocessor = 2048;
+  if (cooperative && threads > threads_per_multiprocessor * static_cast<std::uint64_t>(settings().multiprocessors)) {
+    return fail(cudaErrorCooperativeLaunchTooLarge);
   }
   return launch(find_kernel(function), config->gridDim, config->blockDim, cluster, arguments, config->dynamicSmemBytes,
                 config->stream);

@@ -36,7 +36,28 @@ bool charge(Device& device, std::size_t bytes) {
   return true;
 }
 
-/// device: its ordinal, or `host`.
+cudaError_t release(void* pointer, bool is_host, const char* function) {
+  if (!pointer) return cudaSuccess;
+  State& s = state();
+  Allocation found;
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto at = s.allocations.find(static_cast<char*>(pointer));
+    if (at == s.allocations.end() || (at->second.device == host) != is_host) {
+      return fail(cudaErrorInvalidValue, std::string(function) + " of a pointer that its counterpart did not return");
+    }
+    GPUMODEL_CHECK(refuse_during_captures());
+    found = at->second;
+  }
+  for (const auto& device : s.devices) {
+    if (is_host || device->ordinal() == found.device) synchronize(*device);
+  }
+  give_back(found);
+  return cudaSuccess;
+}
+
+}  // namespace
+
 cudaError_t allocate(void** to, std::size_t bytes, int device) {
   if (!to) return fail(cudaErrorInvalidValue);
   *to = nullptr;
@@ -64,33 +85,15 @@ cudaError_t allocate(void** to, std::size_t bytes, int device) {
   return cudaSuccess;
 }
 
-cudaError_t release(void* pointer, bool is_host, const char* function) {
-  if (!pointer) return cudaSuccess;
-  State& s = state();
-  Allocation found;
+void give_back(const Allocation& allocation) {
+  forbid_range(allocation.base);
   {
-    const std::lock_guard lock(s.mutex);
-    const auto at = s.allocations.find(static_cast<char*>(pointer));
-    if (at == s.allocations.end() || (at->second.device == host) != is_host) {
-      return fail(cudaErrorInvalidValue, std::string(function) + " of a pointer that its counterpart did not return");
-    }
-    GPUMODEL_CHECK(refuse_during_captures());
-    found = at->second;
+    const std::lock_guard lock(state().mutex);
+    if (allocation.device != host) device_at(allocation.device).used_bytes -= charged_bytes(allocation.bytes);
+    state().allocations.erase(allocation.base);
   }
-  for (const auto& device : s.devices) {
-    if (is_host || device->ordinal() == found.device) synchronize(*device);
-  }
-  forbid_range(pointer);
-  {
-    const std::lock_guard lock(s.mutex);
-    if (!is_host) device_at(found.device).used_bytes -= charged_bytes(found.bytes);
-    s.allocations.erase(found.base);
-  }
-  munmap(found.map, found.map_bytes);
-  return cudaSuccess;
+  munmap(allocation.map, allocation.map_bytes);
 }
-
-}  // namespace
 
 std::optional<Allocation> find_allocation(const void* address) {
   const auto* at = static_cast<const char*>(address);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the devices and pinned memory. Device pointers are host pointers; each allocation is a mapping of its own.
 #pragma once
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
 #include <optional>
 
@@ -14,6 +16,11 @@ struct Allocation {
   void* map = nullptr;  ///< the whole mapping, with the padding around the allocation
   std::size_t map_bytes = 0;
 };
+
+/// `device`: its ordinal, or -1 for pinned host memory.
+cudaError_t allocate(void** to, std::size_t bytes, int device);
+/// Ends an allocation at once, whatever still runs.
+void give_back(const Allocation& allocation);
 
 /// The allocation that holds the address.
 std::optional<Allocation> find_allocation(const void* address);

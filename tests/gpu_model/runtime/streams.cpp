@@ -75,6 +75,20 @@ cudaError_t cudaStreamQuery(cudaStream_t given) {
   return !stream->last || stream->last->ready() ? cudaSuccess : cudaErrorNotReady;
 }
 
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  GPUMODEL_CHECK(enter());
+  if (!function) return fail(cudaErrorInvalidValue);
+  CompletionRef done;
+  GPUMODEL_CHECK(submit(
+      stream, "host function",
+      [function, data](Device&, double start, double overhead) {
+        function(data);
+        return start + overhead;
+      },
+      &done));
+  return wait_if_blocking(done);
+}
+
 cudaError_t cudaDeviceSynchronize() {
   GPUMODEL_CHECK(enter());
   {

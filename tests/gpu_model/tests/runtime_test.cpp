@@ -130,6 +130,34 @@ TEST_F(Runtime, PinnedMemoryHasADeviceAddress) {
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
+TEST_F(Runtime, FreeingInAStreamHappensWhenTheStreamComesToIt) {
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  cudaMemPool_t pool = nullptr;
+  ASSERT_EQ(cudaMemPoolCreate(&pool, &properties), cudaSuccess);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMallocFromPoolAsync(&memory, bytes, pool, stream_), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(memory, 1, bytes, stream_), cudaSuccess);
+  EXPECT_EQ(cudaFreeAsync(memory, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  EXPECT_EQ(cudaFreeAsync(memory, stream_), cudaErrorInvalidValue) << "freed twice";
+  EXPECT_EQ(cudaMemPoolDestroy(pool), cudaSuccess);
+}
+
+TEST_F(Runtime, AStreamCallsTheHostInItsOrder) {
+  static std::vector<int> called;
+  called.clear();
+  static int numbers[] = {0, 1, 2};
+  for (int& number : numbers) {
+    EXPECT_EQ(cudaLaunchHostFunc(
+                  stream_, [](void* data) { called.push_back(*static_cast<int*>(data)); }, &number),
+              cudaSuccess);
+  }
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  EXPECT_EQ(called, (std::vector<int>{0, 1, 2}));
+}
+
 TEST_F(Runtime, EventsMeasureModelTime) {
   float milliseconds = 0;
   EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin_, end_), cudaErrorInvalidResourceHandle) << "never recorded";
@@ -227,6 +255,29 @@ TEST_F(Capture, MustJoinTheStreamsThatItForked) {
   capture_fork(false);
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureUnjoined);
+}
+
+TEST_F(Capture, AGraphTakesTheWorkOfAnotherOfItsShape) {
+  const auto captured = [&](int value, int times) {
+    begin_capture(stream_);
+    for (int i = 0; i < times; ++i) EXPECT_EQ(cudaMemsetAsync(memory_, value, half, stream_), cudaSuccess);
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+    return graph;
+  };
+  cudaGraph_t first = captured(1, 1), same = captured(2, 1), longer = captured(3, 2);
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&executable, first, 0), cudaSuccess);
+  cudaGraphExecUpdateResultInfo result = {};
+  EXPECT_EQ(cudaGraphExecUpdate(executable, longer, &result), cudaErrorGraphExecUpdateFailure);
+  EXPECT_EQ(result.result, cudaGraphExecUpdateErrorTopologyChanged);
+  EXPECT_EQ(cudaGraphExecUpdate(executable, same, &result), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(executable, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(back_.data(), memory_, 1, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(back_[0], 2);
+  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  for (cudaGraph_t graph : {first, same, longer}) EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
 TEST_F(Capture, AForkAndItsJoinRunWithTheGraph) {
