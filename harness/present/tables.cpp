@@ -86,6 +86,8 @@ std::optional<double> relative_half_width(const Summary& summary) {
   return (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
 }
 
+bool is_call(const Record& record) { return record.measurement && record.measurement->timed != Timed::device; }
+
 /// In the order of the columns of records_table.
 Row values_of(const Record& record) {
   const Measurement& measurement = *record.measurement;
@@ -153,13 +155,36 @@ std::string records_table(const std::vector<Record>& records, const TerminalStyl
                                        {.heading = "clock", .leaves = 2, .is_shared = true}};
   Tables results, probes;
   for (const Record& record : records) {
-    if (record.status != Status::ok || record.pass == 2 || record.message) continue;
+    if (record.status != Status::ok || record.pass == 2 || record.message || is_call(record)) continue;
     const auto half = relative_half_width(record.measurement->summary);
     add_row(record.raises ? probes : results, record.family, columns, record.name, values_of(record),
             half && *half > kUncertain ? Mark::uncertain : Mark::none);
   }
   std::move(probes.begin(), probes.end(), std::back_inserter(results));
   return to_text(results, style);
+}
+
+std::string calls_table(const std::vector<Record>& records, const TerminalStyle& style) {
+  const auto seconds = [](std::optional<double> value) { return value ? format_seconds(*value) : "-"; };
+  Grid grid{"single calls, by the host's clock",
+            {{.heading = "call"},
+             {.heading = "p50"},
+             {.heading = "p95", .leaves = 2},
+             {.heading = "p99"},
+             {.heading = "maximum", .leaves = 3},
+             {.heading = "calls", .leaves = 1}}};
+  for (const Record& record : records) {
+    if (record.status != Status::ok || record.pass == 2 || !is_call(record)) continue;
+    std::string call;
+    for (const auto& [key, value] : words_of(record.name)) {
+      if (key == "type" || key == "impl") continue;
+      call += (call.empty() ? "" : " ") + (key == "case" ? value : key + ":" + value);
+    }
+    const Summary& summary = record.measurement->summary;
+    grid.rows.push_back({call, format_seconds(summary.median), seconds(summary.p95), seconds(summary.p99),
+                         format_seconds(summary.maximum), std::to_string(record.measurement->samples.size())});
+  }
+  return grid.rows.empty() ? "" : to_text(Tables{grid}, style);
 }
 
 std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style) {

@@ -15,8 +15,11 @@ namespace roofmark {
 /// With the ids by which `bound by` and `roofmark list` name the resources.
 std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style);
 /// A table per family and set of keys, with what its rows share above it, in the order of the records, the probes of ceilings
-/// last; those with a message have tables of their own. A row whose interval exceeds +- 20 % is grey.
+/// last; those with a message and those that the host timed have tables of their own. A row whose interval exceeds +- 20 % is
+/// grey.
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style);
+/// What single calls take by the host's clock, a row per case.
+std::string calls_table(const std::vector<Record>& records, const TerminalStyle& style);
 /// What a load that lasts did to the rate of each case with a duration.
 std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style);
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, const TerminalStyle& style);

@@ -33,6 +33,7 @@ FAMILIES = {
     "elementwise": "Element-wise operations of a model, and the gain from fusing several steps into one kernel.",
     "reductions": "Row-wise operations: softmax, norms, losses. At best, each row is read once and written once.",
     "argmax": "The index of the maximum of each row, as in greedy decoding.",
+    "cost": "What single calls of a program cost it: to start work, to wait for it, to get memory.",
     "gemv": "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.",
     "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
     "decode_attention": "Attention of one new token to a cache of keys and values: reading the cache is the limit.",
@@ -175,8 +176,12 @@ def page(result, digest, form="packed"):
         return {"plots": [(figure(plot), caption) for plot, caption in made if plots.sole_place(plot) is None],
                 "said": [markupsafe.Markup(line) for line in said]}
 
+    def tabled(family, entries):
+        calls = [entry for entry in entries if tables.is_call(entry)]
+        return tables.calls_table(family, calls) if len(calls) == len(entries) else tables.family_table(family, entries, titles)
+
     sections = [{
-        "name": family, "meaning": FAMILIES.get(family, ""), "table": tables.family_table(family, entries, titles), "count": len(entries)}
+        "name": family, "meaning": FAMILIES.get(family, ""), "table": tabled(family, entries), "count": len(entries)}
         | drawn(family_plots.of_family(family, result, entries)) for family, entries in families.items()]
     team = team_section(result, figure, titles) if "communication" in result else None
     fused = family_plots.fused_pairs(result)

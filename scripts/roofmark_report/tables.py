@@ -84,6 +84,31 @@ def checked(record):
     return ("exact" if check["error"] == 0 else units.share(share), share, check["detail"])
 
 
+def is_call(entry):
+    """The host timed it, one call at a time."""
+    return entry["roofmark"]["measurement"]["timed"] != "device"
+
+
+def calls_table(family, entries):
+    """What single calls take, the shortest first."""
+    kernel = 10e-6  # of a short kernel, to which a call is set in proportion
+    rows = []
+    for entry in sorted(entries, key=lambda entry: entry["roofmark"]["measurement"]["median"]):
+        record = entry["roofmark"]
+        m = record["measurement"]
+        name = entry["name"].partition("/")[2]
+        until = {"call": "from the call until it returns", "completion": "from the call until the device has finished"}[m["timed"]]
+        rows.append([(name, name, until), *(quantity(m.get(key), units.seconds) for key in ("median", "p95", "p99", "maximum")),
+                     quantity(m["median"] / kernel, units.share), (str(len(m["samples"]["seconds"])), len(m["samples"]["seconds"]), ""),
+                     checked(record)])
+    return table(f"calls-{family}", [
+        ("Call", "Operation and keys; the tooltip says until when it was timed", False),
+        ("p50", "The median of single calls, by the host's clock", True), ("p95", "Of 100 calls, 5 take longer", True),
+        ("p99", "Of 100 calls, 1 takes longer", True), ("Maximum", "The longest of all calls", True),
+        ("of a 10 us kernel", "p50 / 10 us", True), ("Calls", "That were timed", True),
+        ("Error, of what rounding allows", "Whether the call has had its effect", True)], rows, empty=False)
+
+
 def family_table(family, entries, titles):
     rows = []
     for entry in entries:

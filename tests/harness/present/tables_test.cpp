@@ -132,6 +132,20 @@ TEST(Tables, AnUncertainRowIsGrey) {
   EXPECT_THAT(table, Not(HasSubstr("\033[90mcausal")));
 }
 
+TEST(Tables, CallsThatTheHostTimedHaveTheirPercentilesInOneTable) {
+  std::vector<Record> records = {ok_record("cost", "x", {}, 4.2e-6), attention("bf16", "8192", "none", "cudnn")};
+  records[0].name = "cost/launch/int32/kernel:empty/until:finish/impl:cuda";
+  records[0].measurement->timed = Timed::completion;
+  records[0].measurement->summary.p95 = 5e-6;
+  records[0].measurement->summary.maximum = 80e-6;
+  EXPECT_EQ(calls_table(records, {}),
+            "single calls, by the host's clock\n"
+            "call                                  p50      p95  maximum  calls\n"
+            "launch kernel:empty until:finish  4.20 us  5.00 us  80.0 us     20\n");
+  EXPECT_THAT(records_table(records, {}), Not(HasSubstr("cost")));
+  EXPECT_EQ(calls_table({records[1]}, {}), "");
+}
+
 TEST(Tables, AComparisonSaysWhatItCompares) {
   const std::vector<ComparisonResult> results = {
       {{"tuned against default", "algo", "gemm/bf16/m:64/n:64/algo:tuned", "gemm/bf16/m:64/n:64/algo:default"}, 1.5, 1.4, 1.6},
