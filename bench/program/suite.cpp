@@ -18,6 +18,7 @@ namespace roofmark {
   family(reductions) \
   family(elementwise) \
   family(argmax) \
+  family(transfer) \
   family(sustained) \
   family(collectives)
 // clang-format on
