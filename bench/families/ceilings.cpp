@@ -10,6 +10,7 @@
 #include "bench/families/ceiling_probes.hpp"
 #include "bench/families/gemm.hpp"
 #include "bench/families/stream.hpp"
+#include "bench/families/transfer.hpp"
 #include "bench/support/case_list.hpp"
 #include "bench/support/slots.hpp"
 
@@ -99,6 +100,7 @@ class Lister {
       // Filling the arrays of the others takes a CPU longer than the smoke suite has.
       if (op == StreamOp::read || device_.backend == Backend::cuda || listing_.suite != SuiteName::smoke) dram(op);
     }
+    links();
     return list_.take();
   }
 
@@ -278,6 +280,33 @@ class Lister {
     Phase& demands = c.work.phases.front();
     std::erase_if(demands, [](const Demand& demand) { return !(demand.resource == resource::dram); });
     add(std::move(c));
+  }
+
+  /// One large transfer of pinned memory near the device in each direction; on a CPU a copy within the first node's memory.
+  void links() {
+    const bool gpu = device_.backend == Backend::cuda;
+    const std::size_t beyond_caches = std::max(4 * device_.last_level_cache_bytes(), kLargeTransfer);
+    const std::size_t bytes = listing_.short_probes ? kMiB / 16 : gpu ? kLargeTransfer : beyond_caches;
+    const auto add_link = [&](const TransferPoint& point, const Resource& resource) {
+      Case c = transfer_case(device_, point);
+      c.family = "ceilings";
+      c.raises = resource;
+      c.work.phases = {{{resource, static_cast<double>(bytes)}}};
+      add(std::move(c));
+    };
+    if (gpu) {
+      add_link({.op = TransferOp::host_to_device, .bytes = bytes}, resource::host_to_device);
+      add_link({.op = TransferOp::device_to_host, .bytes = bytes}, resource::device_to_host);
+    } else if (listing_.suite != SuiteName::smoke) {
+      const int node = device_.host_nodes.empty() ? 0 : device_.host_nodes.front();
+      add_link({.op = TransferOp::host_copy,
+                .bytes = bytes,
+                .memory = HostMemoryKind::pageable,
+                .node = node,
+                .to_node = node,
+                .by = TransferBy::memcpy},
+               resource::host_dram);
+    }
   }
 
   Case launch_case(Shape shape, Issue issue, const Resource& resource) {

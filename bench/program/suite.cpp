@@ -18,6 +18,7 @@ namespace roofmark {
   family(reductions) \
   family(elementwise) \
   family(argmax) \
+  family(transfer) \
   family(cost) \
   family(sustained) \
   family(collectives)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/device/clock_stamp.hpp"
+#include "harness/device/host_memory.hpp"
 #include "harness/device/issue.hpp"
 #include "harness/device/matrix_view.hpp"
 #include "harness/device/random.hpp"
@@ -36,6 +37,8 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened
   std::vector<CacheLevel> caches;
+  std::vector<int> host_nodes = {};   ///< NUMA nodes of the host that have memory, ascending; empty where the kernel names none
+  std::optional<int> near_node = {};  ///< the one that the device is attached to
   Details details;
 
   /// Total bytes of last-level cache; 0 if unknown.
@@ -97,6 +100,9 @@ class Device {
   virtual std::size_t free_bytes() = 0;
   /// At least 256-byte aligned. Counted in allocated_bytes() until it is freed.
   Memory allocate(std::size_t bytes) { return adopt(obtain(bytes), bytes); }
+  /// Host memory, whose pages the calling thread has touched first, on the wanted node. It is device memory of the CPU alone.
+  /// Throws Unsupported for a kind that the device lacks and for a node that the kernel refuses.
+  virtual Memory allocate_host(std::size_t bytes, const HostMemory& wanted) = 0;
   /// Counts memory that a library allocated for this device.
   Memory adopt(Memory memory, std::size_t bytes) {
     *allocated_ += bytes;

@@ -22,6 +22,8 @@ struct Telemetry {
   std::optional<double> slowdown_margin_celsius;  ///< how much hotter it may get before it slows itself down
   std::optional<double> utilization;              ///< share of the driver's last period in which a kernel ran
   std::optional<double> pcie_in_bytes, pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes;  ///< counters that only grow
+  /// What the link carries in one direction: as it is trained now (idle, it slows down), and as fast and wide as both ends can.
+  std::optional<double> pcie_bytes_per_second, pcie_bytes_per_second_at_most;
   std::vector<std::string> throttle_reasons;  ///< that lower the clock now, of kThrottleReasons
   /// By the same names, how long each has lowered the clock: counters that only grow. Empty where the device keeps none.
   std::map<std::string, double> throttled_seconds;

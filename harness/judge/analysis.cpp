@@ -207,6 +207,36 @@ void find_in_record(const Record& record, const Roofline& roofline, std::optiona
   find_above_empirical(record, roofline, findings);
 }
 
+bool crosses_host_link(const Record& record) {
+  return record.measurement &&
+         (record.work.total(resource::host_to_device) > 0 || record.work.total(resource::device_to_host) > 0);
+}
+
+/// An idle link rests at a lower speed, so the best state under any transfer counts: before a block, transfers already run.
+void find_link_training(const std::vector<Record>& records, std::vector<Finding>& findings) {
+  constexpr double kSame = 0.99;
+  const Record* best = nullptr;
+  double trained = 0, most = 0;
+  for (const Record& record : records) {
+    if (!crosses_host_link(record)) continue;
+    for (const Block& block : record.measurement->blocks) {
+      if (!block.before.pcie_bytes_per_second || !block.before.pcie_bytes_per_second_at_most) continue;
+      most = std::max(most, *block.before.pcie_bytes_per_second_at_most);
+      if (*block.before.pcie_bytes_per_second <= trained) continue;
+      trained = *block.before.pcie_bytes_per_second;
+      best = &record;
+    }
+  }
+  if (!best || trained >= kSame * most) return;
+  findings.push_back(
+      {FindingKind::link_training,
+       fmt::format("under load the PCIe link is trained to {} in each direction, {} of the {} that both of its "
+                   "ends can",
+                   format_rate(trained, Unit::byte), format_share(trained / most), format_rate(most, Unit::byte)),
+       best->name, 1 - trained / most,
+       fmt::format("the PCIe link is trained to {} of its rate", format_share(trained / most))});
+}
+
 }  // namespace
 
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
@@ -218,6 +248,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   analysis.comparisons = compare(records, comparisons);
   find_drift(analysis.roofline, analysis.findings);
   find_contradictions(analysis.roofline, analysis.findings);
+  find_link_training(records, analysis.findings);
   for (const Record& record : records) {
     find_in_record(record, analysis.roofline, timing_overhead_seconds, analysis.findings);
   }

@@ -70,6 +70,21 @@ void add_memory(const DeviceInfo& device, Roofline& roofline) {
       fmt::format("{} bit x {:.0f} MHz x 2 / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6);
 }
 
+/// Between the GPU and its host. Where a CPU shares its page tables with the GPU, NVLink-C2C connects them, and what PCIe link
+/// the GPU has is not the way.
+void add_host_link(const DeviceInfo& device, Roofline& roofline) {
+  const Json& details = *device.details;
+  if (!details.is_object()) return;
+  const std::string link = details.value("host_page_tables", false) ? "c2c" : "pcie";
+  const auto rate = details.find(link + "_bytes_per_second");
+  if (rate == details.end()) return;
+  for (const Resource& direction : {resource::host_to_device, resource::device_to_host}) {
+    Ceiling& ceiling = roofline.at(direction);
+    ceiling.theoretical = rate->get<double>();
+    ceiling.theoretical_source = details.value(link + "_source", "");
+  }
+}
+
 void add_datasheet(const Json& sku, Roofline& roofline) {
   for (const Resource& resource : kResources) {
     const std::string id(resource.id);
@@ -134,6 +149,7 @@ Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku) {
   const Json* known = find_sku(device.name);
   add_rates(device, known != nullptr, roofline);
   add_memory(device, roofline);
+  add_host_link(device, roofline);
   if (known) {
     add_datasheet(*known, roofline);
     if (sku) *sku = known->at("sku");

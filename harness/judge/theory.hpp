@@ -27,7 +27,9 @@ DeviceInfo specified_device(const std::string& name, const Json& sku);
 const Json& published_clock(const Json& sku, std::string_view resource_id);
 
 /// The ceilings of a device from its specification, each with its source:
-///   theoretical  SMs x highest clock x operations per clock per SM; DRAM: bus width x memory clock x 2 / 8; all as read
+///   theoretical  SMs x highest clock x operations per clock per SM; DRAM: bus width x memory clock x 2 / 8; from and to the
+///   host:
+///                what the PCIe link carries at its width, or NVLink-C2C; all as read
 ///   datasheet    the vendor's figure where the SKU is known, at the clock that the vendor assumed
 /// A GPU that is not in the data file has the ceilings of its attributes, and `sku` stays empty; with an unknown compute
 /// capability only DRAM has a ceiling. The CPU has none.

@@ -11,6 +11,7 @@
 #include "harness/present/summary.hpp"
 #include "harness/present/tables.hpp"
 #include "harness/present/terminal_communication.hpp"
+#include "harness/present/transfers.hpp"
 
 namespace roofmark {
 
@@ -32,7 +33,8 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
   for (const std::string& part :
        {health_text(run.header.health, style), ceilings_table(analysis.roofline, style),
         communication_tables(records, conclusions.communication, ranks, style), records_table(records, style),
-        calls_table(records, style), sustained_table(records, style), comparisons_table(analysis.comparisons, style),
+        transfers_text(conclusions.transfers, analysis.roofline, style), calls_table(records, style),
+        sustained_table(records, style), comparisons_table(analysis.comparisons, style),
         roofline_plot(analysis.roofline, records, style), findings_text(conclusions.all_findings(), style),
         unmeasured_text(records, style)}) {
     if (!part.empty()) text += part + "\n";

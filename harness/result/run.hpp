@@ -9,6 +9,7 @@
 #include "harness/judge/analysis.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/ranks/communication.hpp"
+#include "harness/judge/transfers.hpp"
 #include "harness/judge/verdict.hpp"
 #include "harness/machine/json.hpp"
 #include "harness/measure/settings.hpp"
@@ -57,6 +58,7 @@ struct Run {
 /// What follows from a run.
 struct Conclusions {
   Analysis analysis;
+  Transfers transfers;
   Communication communication;    ///< of a team
   std::vector<Finding> findings;  ///< the header's, the footer's and the analysis'; communication has its own
   RunVerdict verdict;

@@ -80,6 +80,26 @@ Json benchmark_entry(const Record& record) {
   return entry;
 }
 
+Json to_json(const Transfers& transfers) {
+  Json json = {{"series", Json::array()}, {"contention", Json::array()}};
+  for (const TransferSeries& series : transfers.series) {
+    Json entry = {{"series", series.name}};
+    if (series.fit) entry.update(roofmark::to_json(*series.fit));
+    for (const Resource& link : series.links) entry["links"].push_back(link.id);
+    entry["how"] = series.how;
+    put(entry, "half_size_bytes", series.half_size_bytes);
+    Json& largest =
+        entry["largest"] = {{"case", series.largest}, {"bytes", series.bytes}, {"bytes_per_second", series.bytes_per_second}};
+    put(largest, "of_theoretical", series.of_theoretical);
+    put(largest, "of_empirical", series.of_empirical);
+    json["series"].push_back(std::move(entry));
+  }
+  for (const LinkContention& found : transfers.contention) {
+    json["contention"].push_back({{"together", found.together}, {"alone", found.alone}, {"factor", found.factor}});
+  }
+  return json;
+}
+
 }  // namespace
 
 Json to_json(const Comparison& comparison) {
@@ -202,6 +222,7 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   result["benchmarks"] = std::move(benchmarks);
   result["unmeasured"] = std::move(unmeasured);
   result["comparisons"] = std::move(comparisons);
+  if (!conclusions.transfers.series.empty()) result["transfers"] = to_json(conclusions.transfers);
   if (!run.header.ranks.empty()) result["communication"] = to_json(conclusions.communication);
   return result;
 }

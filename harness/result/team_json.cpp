@@ -62,18 +62,20 @@ RankInfo rank_info_from_json(const Json& json) {
   return member;
 }
 
+Json to_json(const LatencyFit& fit) {
+  Json json = {{"series", fit.series}};
+  put(json, "latency_seconds", fit.latency_seconds);
+  put(json, "bytes_per_second", fit.bytes_per_second);
+  put(json, "bus_bytes_per_second", fit.bus_bytes_per_second);
+  put(json, "r2", fit.r2);
+  json["points"] = fit.points;
+  return json;
+}
+
 Json to_json(const Communication& communication) {
   Json json;
   Json& fits = json["fits"] = Json::array();
-  for (const LatencyFit& fit : communication.fits) {
-    Json entry = {{"series", fit.series}};
-    put(entry, "latency_seconds", fit.latency_seconds);
-    put(entry, "bytes_per_second", fit.bytes_per_second);
-    put(entry, "bus_bytes_per_second", fit.bus_bytes_per_second);
-    put(entry, "r2", fit.r2);
-    entry["points"] = fit.points;
-    fits.push_back(std::move(entry));
-  }
+  for (const LatencyFit& fit : communication.fits) fits.push_back(to_json(fit));
   Json& rings = json["rings"] = Json::array();
   for (const RingPrediction& ring : communication.rings) {
     rings.push_back({{"case", ring.case_name}, {"seconds", ring.seconds}, {"ratio", ring.ratio}});

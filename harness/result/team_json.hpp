@@ -11,6 +11,7 @@ namespace roofmark {
 Json to_json(const RankInfo& member);
 RankInfo rank_info_from_json(const Json& json);
 
+Json to_json(const LatencyFit& fit);
 /// Without the findings, which are among those of the run.
 Json to_json(const Communication& communication);
 

@@ -25,6 +25,8 @@ constexpr Column kColumns[] = {{"sm_clock_hz", &Telemetry::sm_clock_hz},
                                {"utilization", &Telemetry::utilization},
                                {"pcie_in_bytes", &Telemetry::pcie_in_bytes},
                                {"pcie_out_bytes", &Telemetry::pcie_out_bytes},
+                               {"pcie_bytes_per_second", &Telemetry::pcie_bytes_per_second},
+                               {"pcie_bytes_per_second_at_most", &Telemetry::pcie_bytes_per_second_at_most},
                                {"nvlink_in_bytes", &Telemetry::nvlink_in_bytes},
                                {"nvlink_out_bytes", &Telemetry::nvlink_out_bytes}};
 

@@ -17,11 +17,12 @@ class DeviceError : public std::runtime_error {
   bool sticky_;
 };
 
-/// The device has too little free memory for an allocation.
+/// Too little memory is free for an allocation. `of`: the device's, or another kind; `limits`: what else may forbid it.
 class OutOfMemory : public std::runtime_error {
  public:
-  OutOfMemory(std::size_t wanted, std::size_t free)
-      : std::runtime_error("out of memory: " + std::to_string(wanted) + " bytes wanted, " + std::to_string(free) + " free"),
+  OutOfMemory(std::size_t wanted, std::size_t free, const std::string& of = "memory", const std::string& limits = {})
+      : std::runtime_error("out of " + of + ": " + std::to_string(wanted) + " bytes wanted, " + std::to_string(free) + " free" +
+                           limits),
         wanted_bytes(wanted),
         free_bytes(free) {}
   std::size_t wanted_bytes;

@@ -50,6 +50,7 @@ class FakeDevice final : public Device {
   Memory obtain(std::size_t bytes) override {
     return {std::malloc(bytes), [](void* p) { std::free(p); }};
   }
+  Memory allocate_host(std::size_t bytes, const HostMemory&) override { return allocate(bytes); }
   void to_host(void* host, const void* data, std::size_t bytes) override { std::memcpy(host, data, bytes); }
   void to_device(void* data, const void* host, std::size_t bytes) override { std::memcpy(data, host, bytes); }
   void zero(void* data, std::size_t bytes) override { std::memset(data, 0, bytes); }

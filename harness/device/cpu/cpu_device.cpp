@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cpu_device.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +17,9 @@
 #include "harness/device/cpu/pool.hpp"
 #include "harness/device/cpu/telemetry.hpp"
 #include "harness/device/hash.hpp"
+#include "harness/device/host_pages.hpp"
 #include "harness/machine/facts.hpp"
+#include "harness/machine/numa.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -25,15 +27,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kPage = 4096;
 const char* const kRoot = "/";
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
-
-std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
 class CpuBatch : public Batch {
  public:
@@ -90,6 +88,7 @@ class CpuDevice : public Device {
     info_.memory_bytes = facts.memory_bytes;
     info_.free_bytes = free_bytes();
     info_.caches = facts.caches;
+    info_.host_nodes = nodes_with_memory(kRoot);
     Json& details = *info_.details;
     details = facts.details;
     details["openmp_threads"] = threads;
@@ -103,21 +102,15 @@ class CpuDevice : public Device {
   std::size_t free_bytes() override { return available_memory(kRoot); }
 
   Memory obtain(std::size_t bytes) override {
-    const std::size_t free = free_bytes();
-    if (bytes > free) throw OutOfMemory(bytes, free);
+    require_host_memory(bytes, HostMemoryKind::pageable);
     // An array of some size stands in huge pages, whole ones: small pages would measure the TLB too.
-    const std::size_t step = bytes >= kHugePage / 2 ? kHugePage : kPage;
-    const std::size_t length = round_up(std::max<std::size_t>(bytes, 1), step);
-    void* mapped = mmap(nullptr, length + step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) throw OutOfMemory(bytes, free);
-    auto* start = static_cast<unsigned char*>(mapped);
-    auto* aligned = start + (round_up(reinterpret_cast<std::size_t>(start), step) - reinterpret_cast<std::size_t>(start));
-    if (aligned != start) munmap(start, static_cast<std::size_t>(aligned - start));
-    munmap(aligned + length, static_cast<std::size_t>(start + step - aligned));
-    if (step == kHugePage) madvise(aligned, length, MADV_HUGEPAGE);
-    Memory memory(aligned, [length](void* data) { munmap(data, length); });
-    zero(aligned, bytes);
+    Memory memory = map_pages(bytes, bytes >= kHugePageBytes / 2);
+    zero(memory.get(), bytes);
     return memory;
+  }
+  Memory allocate_host(std::size_t bytes, const HostMemory& wanted) override {
+    if (wanted.kind != HostMemoryKind::pageable) throw Unsupported(fmt::format("the CPU has no {} memory", name(wanted.kind)));
+    return adopt(map_pages_on_node(bytes, wanted), bytes);
   }
 
   void to_host(void* host, const void* device, std::size_t bytes) override {

@@ -9,6 +9,7 @@
 
 #include "harness/device/cuda/batch.hpp"
 #include "harness/device/cuda/gate.hpp"
+#include "harness/device/cuda/host_memory.hpp"
 #include "harness/device/cuda/info.hpp"
 #include "harness/device/cuda/kernels.hpp"
 #include "harness/device/cuda/nvml_telemetry.hpp"
@@ -72,6 +73,10 @@ class CudaDevice final : public Device {
     }
     check(status);
     return Memory(data, [](void* allocated) { cudaFree(allocated); });
+  }
+  Memory allocate_host(std::size_t bytes, const HostMemory& wanted) override {
+    use();
+    return cuda::allocate_host(ordinal_, bytes, wanted);
   }
   void to_host(void* host, const void* device, std::size_t bytes) override {
     use();

@@ -15,6 +15,7 @@
 
 #include "harness/device/cuda_device.hpp"
 #include "harness/machine/facts.hpp"
+#include "harness/machine/numa.hpp"
 #include "kernels/base/cuda.hpp"
 
 namespace roofmark {
@@ -157,7 +158,10 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
                               : *mode == cudaComputeModeExclusiveProcess ? "exclusive process"
                                                                          : "exclusive";
   }
-  add("numa_node", numa_node(pci_folder(bus_id)));
+  info.host_nodes = nodes_with_memory("/");
+  info.near_node = numa_node(pci_folder(bus_id));
+  add("numa_node", info.near_node);
+  if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) details["host_page_tables"] = *tables != 0;
   nvml.describe(details);
   add("foreign_processes", nvml.foreign_processes());
   return info;

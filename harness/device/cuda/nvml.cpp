@@ -20,6 +20,23 @@ namespace {
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr unsigned kTextLength = 128;
 
+struct PcieGeneration {
+  double transfers_per_second;  ///< a lane; a bit each
+  double carried;               ///< the share of data
+  const char* encoding;
+
+  /// In one direction.
+  double bytes_per_second(unsigned lanes) const { return transfers_per_second * lanes / 8 * carried; }
+};
+
+/// Null for a generation that is not known.
+const PcieGeneration* pcie_generation(unsigned generation) {
+  static constexpr PcieGeneration kGenerations[] = {
+      {2.5e9, 8.0 / 10, "8b/10b"},      {5e9, 8.0 / 10, "8b/10b"},        {8e9, 128.0 / 130, "128b/130b"},
+      {16e9, 128.0 / 130, "128b/130b"}, {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 of 256 bytes per flit"}};
+  return generation == 0 || generation > std::size(kGenerations) ? nullptr : &kGenerations[generation - 1];
+}
+
 }  // namespace
 
 Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) { usable_ = call("nvmlInit_v2"); }
@@ -76,6 +93,7 @@ void NvmlDevice::describe(nlohmann::ordered_json& details) const {
   add("sm_clock_max_hz", max_sm_clock_hz());
   add("memory_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kMemoryClock), 1e6));
   describe_pcie(details);
+  describe_c2c(details);
   describe_nvlink(details);
   describe_fabric(details);
   add("power_limit_watts", scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3));
@@ -95,20 +113,48 @@ void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
   }
   // An idle link falls to a lower generation by itself and rises under load; lanes that are missing stay so.
   if (!details.contains("pcie_generation_max") || !details.contains("pcie_width")) return;
-  struct Generation {
-    double transfers_per_second;  ///< a lane; a bit each
-    double carried;               ///< the share of data
-    const char* encoding;
-  };
-  constexpr Generation kGenerations[] = {{2.5e9, 8.0 / 10, "8b/10b"},      {5e9, 8.0 / 10, "8b/10b"},
-                                         {8e9, 128.0 / 130, "128b/130b"},  {16e9, 128.0 / 130, "128b/130b"},
-                                         {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 of 256 bytes per flit"}};
   const unsigned generation = details.at("pcie_generation_max"), width = details.at("pcie_width");
-  if (generation == 0 || generation > std::size(kGenerations)) return;
-  const Generation& link = kGenerations[generation - 1];
-  details["pcie_bytes_per_second"] = link.transfers_per_second * width / 8 * link.carried;
+  const PcieGeneration* const link = pcie_generation(generation);
+  if (!link) return;
+  details["pcie_bytes_per_second"] = link->bytes_per_second(width);
   details["pcie_source"] = fmt::format("PCIe {}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", generation, width,
-                                       link.transfers_per_second / 1e9, link.encoding);
+                                       link->transfers_per_second / 1e9, link->encoding);
+}
+
+std::optional<double> NvmlDevice::pcie_bytes_per_second(const char* generation, const char* width) const {
+  const auto trained = number(generation), lanes = number(width);
+  const PcieGeneration* const link = trained ? pcie_generation(*trained) : nullptr;
+  return link && lanes && *lanes > 0 ? std::optional(link->bytes_per_second(*lanes)) : std::nullopt;
+}
+
+std::optional<double> NvmlDevice::pcie_bytes_per_second_now() const {
+  return pcie_bytes_per_second("nvmlDeviceGetCurrPcieLinkGeneration", "nvmlDeviceGetCurrPcieLinkWidth");
+}
+
+std::optional<double> NvmlDevice::pcie_bytes_per_second_at_most() const {
+  return pcie_bytes_per_second("nvmlDeviceGetMaxPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth");
+}
+
+void NvmlDevice::describe_c2c(nlohmann::ordered_json& details) const {
+  constexpr double kMegabytes = 1e6;
+  const auto answer = [&](unsigned id, unsigned link) -> std::optional<unsigned> {
+    FieldValue value;
+    value.field = id;
+    value.scope = link;
+    return call("nvmlDeviceGetFieldValues", 1, &value) && value.status == 0 ? std::optional(value.value.uint32) : std::nullopt;
+  };
+  const unsigned links = answer(field::kC2cLinks, 0).value_or(0);
+  double sum = 0;
+  unsigned up = 0;
+  for (unsigned link = 0; link < links; ++link) {
+    const auto rate = answer(field::kC2cStatus, link) == 1u ? answer(field::kC2cRate, link) : std::nullopt;
+    if (!rate) continue;
+    ++up;
+    sum += *rate * kMegabytes;
+  }
+  if (up == 0) return;
+  details["c2c_bytes_per_second"] = sum;
+  details["c2c_source"] = fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9);
 }
 
 std::optional<unsigned> NvmlDevice::nvlinks_up() const {

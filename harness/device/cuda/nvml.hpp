@@ -55,8 +55,9 @@ class NvmlDevice {
   std::optional<double> max_sm_clock_hz() const;
   /// Adds driver_version, serial, vbios, sm_clock_max_hz, memory_clock_max_hz, pcie_generation, pcie_width, their _max,
   /// power_limit_watts, power_limit_default_watts, persistence_mode and mig_mode, each where it can be read; of the links, in
-  /// one direction, pcie_bytes_per_second, nvlink_links (that are up) and nvlink_bytes_per_second, each with its _source; of a
-  /// GPU that shares an NVLink domain with other hosts, nvlink_domain: "CLUSTER_UUID/CLIQUE".
+  /// one direction, pcie_bytes_per_second, c2c_bytes_per_second (to the CPU), nvlink_links (that are up) and
+  /// nvlink_bytes_per_second, each with its _source; of a GPU that shares an NVLink domain with other hosts, nvlink_domain:
+  /// "CLUSTER_UUID/CLIQUE".
   void describe(Json& details) const;
   /// The compute processes on the device but this one, as [{pid, name, memory_bytes}]; absent when NVML cannot say. In a
   /// container this process may be listed under a number it does not know: ask before it uses the device.
@@ -72,12 +73,17 @@ class NvmlDevice {
   std::optional<unsigned> clock(const char* symbol, int domain) const;
   /// Absent where no link answers.
   std::optional<unsigned> nvlinks_up() const;
+  /// What the PCIe link carries in one direction, as it is trained now and at the most; absent where NVML does not say.
+  std::optional<double> pcie_bytes_per_second_now() const;
+  std::optional<double> pcie_bytes_per_second_at_most() const;
   const Nvml& nvml() const { return *nvml_; }
   const std::string& pci_bus_id() const { return pci_bus_id_; }
 
  private:
   std::optional<std::string> text(const char* symbol) const;
+  std::optional<double> pcie_bytes_per_second(const char* generation, const char* width) const;
   void describe_pcie(Json& details) const;
+  void describe_c2c(Json& details) const;
   void describe_nvlink(Json& details) const;
   void describe_fabric(Json& details) const;
 

@@ -130,6 +130,8 @@ Telemetry NvmlTelemetry::read() {
   now.memory_temperature_celsius = values[0];
   now.pcie_in_bytes = values[1];
   now.pcie_out_bytes = values[2];
+  now.pcie_bytes_per_second = device_.pcie_bytes_per_second_now();
+  now.pcie_bytes_per_second_at_most = device_.pcie_bytes_per_second_at_most();
   now.power_watts = from.instantaneous ? scaled(values[3], 1e-3) : scaled(device_.number("nvmlDeviceGetPowerUsage"), 1e-3);
   now.throttled_seconds = throttled_seconds({values.begin() + static_cast<std::ptrdiff_t>(own), values.end()});
   const auto links = fields({field::kNvlinkIn, field::kNvlinkOut}, field::kAllLinks);

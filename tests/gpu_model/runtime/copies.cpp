@@ -57,8 +57,11 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   const Place target = place_of(to, bytes), source = place_of(from, bytes);
   if (target == Place::broken || source == Place::broken)
     return fail(cudaErrorInvalidValue, "a copy extends beyond its allocation");
-  const bool to_device = target == Place::device, from_device = source == Place::device;
-  GPUMODEL_CHECK(check_direction(kind, to_device, from_device));
+  // Managed memory is on the side that the other end is not on.
+  const bool to_device = target == Place::device || (target == Place::managed && source != Place::device);
+  const bool from_device = source == Place::device || (source == Place::managed && target != Place::device);
+  const bool managed = target == Place::managed || source == Place::managed;
+  GPUMODEL_CHECK(check_direction(managed ? cudaMemcpyDefault : kind, to_device, from_device));
   if (static_cast<const char*>(from) < static_cast<char*>(to) + bytes &&
       static_cast<char*>(to) < static_cast<const char*>(from) + bytes) {
     say("a copy of %zu bytes overlaps itself: undefined", bytes);
@@ -85,6 +88,19 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   }
   return cudaSuccess;
 }
+
+#if CUDART_VERSION >= 13000
+/// The attributes of a batch of copies, as documented.
+bool are_valid(std::size_t copies, const cudaMemcpyAttributes* attributes, const std::size_t* firsts, std::size_t count) {
+  if (!attributes || !firsts || count == 0 || count > copies || firsts[0] != 0) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto order = attributes[i].srcAccessOrder;
+    if (order < cudaMemcpySrcAccessOrderStream || order > cudaMemcpySrcAccessOrderAny) return false;
+    if (firsts[i] >= copies || (i > 0 && firsts[i] <= firsts[i - 1])) return false;
+  }
+  return true;
+}
+#endif
 
 cudaError_t fill(void* to, int value, std::size_t bytes, cudaStream_t stream, CompletionRef* done) {
   const Place place = place_of(to, bytes);
@@ -131,6 +147,19 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
   GPUMODEL_CHECK(fill(to, value, bytes, stream, &done));
   return wait_if_blocking(done);
 }
+#if CUDART_VERSION >= 13000  // older toolkits lack it, or have it with another list of arguments
+cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const size_t* bytes, size_t count,
+                                 cudaMemcpyAttributes* attributes, size_t* firsts, size_t attribute_count,
+                                 cudaStream_t stream) {
+  GPUMODEL_CHECK(enter());
+  if (!to || !from || !bytes || count == 0) return fail(cudaErrorInvalidValue);
+  if (!stream || stream == cudaStreamLegacy) return fail(cudaErrorInvalidValue, "a batch of copies in the legacy stream");
+  if (!are_valid(count, attributes, firsts, attribute_count))
+    return fail(cudaErrorInvalidValue, "attributes of a batch of copies");
+  for (std::size_t i = 0; i < count; ++i) GPUMODEL_CHECK(cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream));
+  return cudaSuccess;
+}
+#endif
 cudaError_t cudaMemset(void* to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, nullptr); }
 
 }  // extern "C"

@@ -4,7 +4,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 #include "../interpreter/interpreter.hpp"
 #include "graphs.hpp"
@@ -36,29 +38,18 @@ bool charge(Device& device, std::size_t bytes) {
   return true;
 }
 
-cudaError_t release(void* pointer, bool is_host, const char* function) {
-  if (!pointer) return cudaSuccess;
-  State& s = state();
-  Allocation found;
-  {
-    const std::lock_guard lock(s.mutex);
-    const auto at = s.allocations.find(static_cast<char*>(pointer));
-    if (at == s.allocations.end() || (at->second.device == host) != is_host) {
-      return fail(cudaErrorInvalidValue, std::string(function) + " of a pointer that its counterpart did not return");
-    }
-    GPUMODEL_CHECK(refuse_during_captures());
-    found = at->second;
+/// Whether this much more host memory can be pinned. Call it with the state's mutex held.
+bool can_pin(std::size_t bytes) {
+  std::size_t pinned = bytes;
+  for (const auto& [base, allocation] : state().allocations) {
+    if (allocation.kind == Kind::pinned || allocation.kind == Kind::registered) pinned += allocation.bytes;
   }
-  for (const auto& device : s.devices) {
-    if (is_host || device->ordinal() == found.device) synchronize(*device);
-  }
-  give_back(found);
-  return cudaSuccess;
+  return !settings().pinned_bytes || pinned <= settings().pinned_bytes;
 }
 
 }  // namespace
 
-cudaError_t allocate(void** to, std::size_t bytes, int device) {
+cudaError_t allocate(void** to, std::size_t bytes, int device, Kind kind) {
   if (!to) return fail(cudaErrorInvalidValue);
   *to = nullptr;
   if (bytes == 0) return cudaSuccess;
@@ -67,6 +58,7 @@ cudaError_t allocate(void** to, std::size_t bytes, int device) {
     const std::lock_guard lock(s.mutex);
     GPUMODEL_CHECK(refuse_during_captures());
     if (device != host && !charge(device_at(device), bytes)) return fail(cudaErrorMemoryAllocation);
+    if (kind == Kind::pinned && !can_pin(bytes)) return fail(cudaErrorMemoryAllocation);
   }
   // Device memory is aligned to 256 bytes, as documented, and no better. The inaccessible page after it catches overruns.
   const std::size_t shift = device == host ? 0 : 256;
@@ -78,7 +70,7 @@ cudaError_t allocate(void** to, std::size_t bytes, int device) {
   char* const base = static_cast<char*>(map) + shift;
   {
     const std::lock_guard lock(s.mutex);
-    s.allocations[base] = {base, bytes, device, map, map_bytes};
+    s.allocations[base] = {base, bytes, device, map, map_bytes, kind};
   }
   allow_range(base, bytes);
   *to = base;
@@ -92,8 +84,38 @@ void give_back(const Allocation& allocation) {
     if (allocation.device != host) device_at(allocation.device).used_bytes -= charged_bytes(allocation.bytes);
     state().allocations.erase(allocation.base);
   }
-  munmap(allocation.map, allocation.map_bytes);
+  if (allocation.map) munmap(allocation.map, allocation.map_bytes);
 }
+
+namespace {
+
+/// Of memory that `function` frees.
+cudaError_t release(void* pointer, std::initializer_list<Kind> kinds, const char* function) {
+  if (!pointer) return cudaSuccess;
+  State& s = state();
+  Allocation found;
+  {
+    const std::lock_guard lock(s.mutex);
+    const auto at = s.allocations.find(static_cast<char*>(pointer));
+    if (at == s.allocations.end() || std::find(kinds.begin(), kinds.end(), at->second.kind) == kinds.end()) {
+      return fail(cudaErrorInvalidValue, std::string(function) + " of a pointer that its counterpart did not return");
+    }
+    GPUMODEL_CHECK(refuse_during_captures());
+    found = at->second;
+  }
+  for (const auto& device : s.devices) {
+    if (found.device == host || device->ordinal() == found.device) synchronize(*device);
+  }
+  give_back(found);
+  return cudaSuccess;
+}
+
+bool is_registered(const void* pointer) {
+  const auto found = find_allocation(pointer);
+  return found && found->base == pointer && found->kind == Kind::registered;
+}
+
+}  // namespace
 
 std::optional<Allocation> find_allocation(const void* address) {
   const auto* at = static_cast<const char*>(address);
@@ -111,6 +133,7 @@ Place place_of(const void* address, std::size_t bytes, int* device) {
   if (!found) return Place::pageable;
   if (static_cast<const char*>(address) + bytes > found->base + found->bytes) return Place::broken;
   if (device) *device = found->device;
+  if (found->kind == Kind::managed) return Place::managed;
   return found->device == host ? Place::pinned : Place::device;
 }
 
@@ -122,22 +145,50 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   GPUMODEL_CHECK(enter());
-  return allocate(pointer, bytes, current_device().ordinal());
+  return allocate(pointer, bytes, current_device().ordinal(), Kind::device);
 }
 cudaError_t cudaFree(void* pointer) {
   GPUMODEL_CHECK(enter());
-  GPUMODEL_CHECK(release(pointer, false, "cudaFree"));
+  GPUMODEL_CHECK(release(pointer, {Kind::device, Kind::managed}, "cudaFree"));
   return enter();
 }
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   GPUMODEL_CHECK(enter());
   if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) return fail(cudaErrorInvalidValue);
-  return allocate(pointer, bytes, host);
+  return allocate(pointer, bytes, host, Kind::pinned);
 }
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return cudaHostAlloc(pointer, bytes, 0); }
 cudaError_t cudaFreeHost(void* pointer) {
   GPUMODEL_CHECK(enter());
-  return release(pointer, true, "cudaFreeHost");
+  return release(pointer, {Kind::pinned}, "cudaFreeHost");
+}
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
+  GPUMODEL_CHECK(enter());
+  if (!pointer || bytes == 0) return fail(cudaErrorInvalidValue);
+  if (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped)) return fail(cudaErrorNotSupported);
+  auto* const base = static_cast<char*>(pointer);
+  State& s = state();
+  {
+    const std::lock_guard lock(s.mutex);
+    for (const auto& [other, allocation] : s.allocations) {
+      if (other < base + bytes && base < other + allocation.bytes) return fail(cudaErrorHostMemoryAlreadyRegistered);
+    }
+    if (!can_pin(bytes)) return fail(cudaErrorMemoryAllocation);
+    s.allocations[base] = {base, bytes, host, nullptr, 0, Kind::registered};
+  }
+  gpu_model::allow_range(base, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* pointer) {
+  GPUMODEL_CHECK(enter());
+  if (!pointer) return fail(cudaErrorInvalidValue);
+  if (!is_registered(pointer)) return fail(cudaErrorHostMemoryNotRegistered);
+  return release(pointer, {Kind::registered}, "cudaHostUnregister");
+}
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
+  GPUMODEL_CHECK(enter());
+  if (bytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return fail(cudaErrorInvalidValue);
+  return allocate(pointer, bytes, host, Kind::managed);
 }
 cudaError_t cudaHostGetDevicePointer(void** device, void* pointer, unsigned flags) {
   GPUMODEL_CHECK(enter());

@@ -16,7 +16,7 @@ namespace {
 cudaError_t allocate_in(int device, void** pointer, std::size_t bytes, cudaStream_t given) {
   CUstream_st* stream = nullptr;
   GPUMODEL_CHECK(find_stream(given, &stream));
-  return allocate(pointer, bytes, device);
+  return allocate(pointer, bytes, device, Kind::device);
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   GPUMODEL_CHECK(enter());
   const auto found = find_allocation(pointer);
-  if (!found || found->base != pointer || found->device < 0) {
+  if (!found || found->base != pointer || found->kind != Kind::device) {
     return fail(cudaErrorInvalidValue, "cudaFreeAsync of a pointer that no allocation of a device returned");
   }
   return submit(stream, "cudaFreeAsync", [allocation = *found](Device&, double start, double) {

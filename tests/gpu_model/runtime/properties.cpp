@@ -65,7 +65,12 @@ bool find_attribute(cudaDeviceAttr which, int device, int& value) {
     case cudaDevAttrMemoryPoolsSupported:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrStreamPrioritiesSupported:
+    case cudaDevAttrHostRegisterSupported:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
       return value = 1, true;
+    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+      return value = 0, true;
     case cudaDevAttrPciBusId:
       return value = pci_bus(device), true;
     case cudaDevAttrPciDeviceId:

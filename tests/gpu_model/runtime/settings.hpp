@@ -30,6 +30,7 @@
 // | GPUMODEL_STICKY         | part:n[@device]      | the launch ends with an illegal address                                  |
 // | GPUMODEL_HANG           | part:n[@device]      | the launch never ends                                                    |
 // | GPUMODEL_OOM_AFTER      | bytes                | cudaMalloc fails beyond this, though cudaMemGetInfo tells of more        |
+// | GPUMODEL_PINNED         | bytes                | no more host memory can be pinned or registered                          |
 //
 // What takes too long to interpret can be left out. Its results are then garbage.
 //
@@ -71,6 +72,7 @@ struct Settings {
   int multiprocessors = 0;
   std::size_t l2_bytes = 0, memory_bytes = 0, total_memory_bytes = 0;
   std::size_t out_of_memory_after = 0;                  ///< bytes; 0: never before memory_bytes
+  std::size_t pinned_bytes = 0;                         ///< 0: all that the host has
   double clock_mhz = 0;                                 ///< 0: the model's own
   double throttle_after_seconds = 0, throttle_mhz = 0;  ///< throttle_mhz 0: never
   int throttled_device = any_device;

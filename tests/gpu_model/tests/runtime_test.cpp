@@ -158,6 +158,62 @@ TEST_F(Runtime, AStreamCallsTheHostInItsOrder) {
   EXPECT_EQ(called, (std::vector<int>{0, 1, 2}));
 }
 
+TEST_F(Runtime, PageableMemoryIsPinnedByRegisteringIt) {
+  void* device = nullptr;
+  ASSERT_EQ(cudaHostRegister(host_.data(), half, cudaHostRegisterPortable | cudaHostRegisterMapped), cudaSuccess);
+  EXPECT_EQ(cudaHostGetDevicePointer(&device, host_.data(), 0), cudaSuccess);
+  EXPECT_EQ(device, host_.data());
+  EXPECT_EQ(cudaHostRegister(host_.data() + half - 1, 2, 0), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(cudaHostRegister(host_.data() + half, 0, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostRegister(nullptr, half, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostRegister(host_.data() + half, half, cudaHostRegisterIoMemory), cudaErrorNotSupported);
+  EXPECT_EQ(cudaFreeHost(host_.data()), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostUnregister(host_.data()), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(host_.data()), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostGetDevicePointer(&device, host_.data(), 0), cudaErrorInvalidValue);
+}
+
+TEST_F(Runtime, ManagedMemoryIsOfTheHostAndOfTheDevice) {
+  char* managed = nullptr;
+  EXPECT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&managed), 0, cudaMemAttachGlobal), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&managed), half, 8), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&managed), half, cudaMemAttachGlobal), cudaSuccess);
+  managed[half - 1] = 5;
+  EXPECT_EQ(cudaMemcpy(memory_, managed, half, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemset(managed, 9, half), cudaSuccess);
+  EXPECT_EQ(managed[half - 1], 9);
+  EXPECT_EQ(cudaMemcpy(managed, memory_, half, cudaMemcpyDefault), cudaSuccess);
+  EXPECT_EQ(managed[half - 1], 5);
+  EXPECT_EQ(cudaFreeHost(managed), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(managed), cudaSuccess);
+}
+
+#if CUDART_VERSION >= 13000
+TEST_F(Runtime, ABatchOfCopiesNamesTheAttributesOfEach) {
+  cudaMemcpyAttributes attributes[2] = {};
+  attributes[0].srcAccessOrder = attributes[1].srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  void* const to[] = {memory_, memory_ + half};
+  const void* const from[] = {host_.data(), host_.data() + half};
+  const std::size_t sizes[] = {half, half};
+  std::size_t firsts[] = {0, 1};
+  const auto copy = [&](std::size_t count, std::size_t attribute_count, cudaStream_t stream) {
+    return cudaMemcpyBatchAsync(to, from, sizes, count, attributes, firsts, attribute_count, stream);
+  };
+  EXPECT_EQ(copy(2, 2, nullptr), cudaErrorInvalidValue) << "the legacy stream";
+  EXPECT_EQ(copy(0, 1, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(copy(2, 3, stream_), cudaErrorInvalidValue);
+  ASSERT_EQ(copy(2, 2, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(back_.data(), memory_, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(back_, host_);
+  firsts[0] = 1;
+  EXPECT_EQ(copy(2, 1, stream_), cudaErrorInvalidValue) << "the first copy has no attributes";
+  firsts[0] = 0;
+  attributes[0].srcAccessOrder = static_cast<cudaMemcpySrcAccessOrder>(0);
+  EXPECT_EQ(copy(2, 1, stream_), cudaErrorInvalidValue) << "no order";
+}
+#endif
+
 TEST_F(Runtime, EventsMeasureModelTime) {
   float milliseconds = 0;
   EXPECT_EQ(cudaEventElapsedTime(&milliseconds, begin_, end_), cudaErrorInvalidResourceHandle) << "never recorded";

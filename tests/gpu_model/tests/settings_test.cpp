@@ -217,6 +217,17 @@ TEST(PlantedFaults, MemoryThatEndsEarly) {
   });
 }
 
+TEST(PlantedFaults, HostMemoryThatCannotBePinned) {
+  in_new_process({{"GPUMODEL_PINNED", "4M"}}, [] {
+    void* memory = nullptr;
+    EXPECT_EQ(cudaHostAlloc(&memory, 5 * megabyte, 0), cudaErrorMemoryAllocation);
+    std::vector<char> pageable(3 * megabyte);
+    EXPECT_EQ(cudaHostRegister(pageable.data(), pageable.size(), 0), cudaSuccess);
+    EXPECT_EQ(cudaHostAlloc(&memory, 2 * megabyte, 0), cudaErrorMemoryAllocation);
+    EXPECT_EQ(cudaHostAlloc(&memory, 1 * megabyte, 0), cudaSuccess);
+  });
+}
+
 TEST(Settings, SkippedKernelsDoNotRun) {
   in_new_process(
       {{"GPUMODEL_SKIP", "nothing,add_one"}},

@@ -82,6 +82,21 @@ TEST_F(CpuDeviceTest, MoreThanThereIsIsOutOfMemory) {
   }
 }
 
+TEST_F(CpuDeviceTest, HostMemoryIsItsOwn) {
+  constexpr std::size_t kBytes = (std::size_t{4} << 20) + 7;
+  const std::size_t before = device->allocated_bytes();
+  for (const bool huge_pages : {false, true}) {
+    const Memory memory = device->allocate_host(kBytes, {HostMemoryKind::pageable, {}, huge_pages});
+    EXPECT_EQ(device->allocated_bytes() - before, kBytes);
+    const auto* data = static_cast<const unsigned char*>(memory.get());
+    EXPECT_EQ(std::count(data, data + kBytes, 0), static_cast<std::ptrdiff_t>(kBytes));
+  }
+  EXPECT_EQ(device->allocated_bytes(), before);
+  EXPECT_THROW(device->allocate_host(kBytes, {HostMemoryKind::pinned, {}, false}), Unsupported);
+  EXPECT_THROW(device->allocate_host(kBytes, {HostMemoryKind::pageable, 1000, false}), Unsupported);
+  EXPECT_THROW(device->allocate_host(device->info().memory_bytes + 1, {}), OutOfMemory);
+}
+
 TEST_F(CpuDeviceTest, CopiesBothWays) {
   const Memory memory = device->allocate(3 * sizeof(int));
   const int given[] = {1, 2, 3};

@@ -243,5 +243,28 @@ TEST(Analysis, ExitStatus) {
   EXPECT_EQ(exit_status(records), 1);
 }
 
+Record transfer_at(double trained, double at_most) {
+  Record record = ok_record("any", "in", {{{{resource::host_to_device, 1e9}}}}, 2e-2);
+  record.measurement->blocks.front().before.pcie_bytes_per_second = trained;
+  record.measurement->blocks.front().before.pcie_bytes_per_second_at_most = at_most;
+  return record;
+}
+
+TEST(Analysis, ALinkThatIsTrainedSlowerThanItsEndsCanIsFoundOnce) {
+  std::vector<Record> slow = {transfer_at(15.75e9, 63e9), transfer_at(31.5e9, 63e9)};
+  const std::vector<Finding> findings = analyze({}, slow, {}).findings;
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings.front().kind, FindingKind::link_training);
+  EXPECT_EQ(
+      findings.front().text,
+      "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends can");
+  std::vector<Record> rising = {transfer_at(15.75e9, 63e9), transfer_at(63e9, 63e9)};
+  EXPECT_FALSE(has(analyze({}, rising, {}).findings, FindingKind::link_training)) << "it rests while it is idle";
+  Record product = transfer_at(15.75e9, 63e9);
+  product.work = bytes(1e9);
+  std::vector<Record> idle = {product};
+  EXPECT_FALSE(has(analyze({}, idle, {}).findings, FindingKind::link_training)) << "nothing crosses it";
+}
+
 }  // namespace
 }  // namespace roofmark

@@ -429,5 +429,22 @@ TEST(Traps, Fp16OnGa102IsNoFasterThanFp32) {
   EXPECT_EQ(theoretical(a10, resource::fp16_fma), theoretical(a10, resource::fp32_fma));
 }
 
+TEST(Theory, TheHostIsBehindPcieOrC2c) {
+  DeviceInfo device = h200();
+  EXPECT_EQ(theoretical_roofline(device).find(resource::host_to_device), nullptr) << "no link was read";
+  Json& details = *device.details;
+  details["pcie_bytes_per_second"] = 63e9;
+  details["pcie_source"] = "PCIe 5: 16 lanes x 32 GT/s";
+  for (const Resource& direction : {resource::host_to_device, resource::device_to_host}) {
+    EXPECT_EQ(theoretical(device, direction), 63e9);
+    EXPECT_EQ(theoretical_roofline(device).find(direction)->theoretical_source, "PCIe 5: 16 lanes x 32 GT/s");
+  }
+  details["host_page_tables"] = true;
+  EXPECT_EQ(theoretical_roofline(device).find(resource::host_to_device), nullptr)
+      << "with page tables in common C2C is the way, of which nothing was read";
+  details["c2c_bytes_per_second"] = 447e9;
+  EXPECT_EQ(theoretical(device, resource::device_to_host), 447e9);
+}
+
 }  // namespace
 }  // namespace roofmark

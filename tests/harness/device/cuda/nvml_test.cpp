@@ -66,6 +66,10 @@ int width(void*, unsigned* value) {
   *value = lanes;
   return 0;
 }
+int width_max(void*, unsigned* value) {
+  *value = 16;
+  return 0;
+}
 /// 18 links, of which the last two are down; NVML refuses to speak of those that a GPU does not have.
 unsigned links_present = 18;
 int link_state(void*, unsigned link, int* enabled) {
@@ -194,6 +198,40 @@ TEST(NvmlDevice, PcieIsTheBestGenerationTimesTheLanesThatAreThere) {
   generation = 7;
   EXPECT_FALSE(details_of(nvml).contains("pcie_bytes_per_second"));
   generation = 5;
+}
+
+TEST(NvmlDevice, PcieAsItIsTrainedNowIsBelowWhatItsEndsCan) {
+  auto functions = functions_of_links();
+  functions["nvmlDeviceGetMaxPcieLinkWidth"] = address(width_max);
+  const Nvml nvml = with(functions), silent = with(driver_functions());
+  const NvmlDevice device(nvml, "GPU-1", "");
+  lanes = 8;
+  EXPECT_DOUBLE_EQ(device.pcie_bytes_per_second_now().value(), 2e9) << "generation 1, which an idle link rests at";
+  EXPECT_NEAR(device.pcie_bytes_per_second_at_most().value(), 63e9, 0.1e9);
+  lanes = 0;
+  EXPECT_FALSE(device.pcie_bytes_per_second_now());
+  lanes = 16;
+  EXPECT_FALSE(NvmlDevice(silent, "GPU-1", "").pcie_bytes_per_second_at_most());
+}
+
+/// Ten links to the CPU, of which the last is down.
+unsigned c2c_links = 10;
+int c2c_fields(void*, int count, FieldValue* values) {
+  for (FieldValue* value = values; value < values + count; ++value) {
+    value->status = 0;
+    value->value.uint32 = value->field == 170 ? c2c_links : value->field == 171 ? value->scope < 9 : 44712;
+  }
+  return 0;
+}
+
+TEST(NvmlDevice, C2cIsTheSumOfTheLinksThatAreUp) {
+  auto functions = functions_of_links();
+  functions["nvmlDeviceGetFieldValues"] = address(c2c_fields);
+  const Nvml nvml = with(functions);
+  EXPECT_DOUBLE_EQ(details_of(nvml).at("c2c_bytes_per_second"), 9 * 44712e6);
+  EXPECT_EQ(details_of(nvml).at("c2c_source"), "NVLink-C2C: 9 links up, 402.408 GB/s together in one direction (NVML)");
+  c2c_links = 0;
+  EXPECT_FALSE(details_of(nvml).contains("c2c_bytes_per_second"));
 }
 
 TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {

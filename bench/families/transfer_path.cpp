@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/transfer_path.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/device/hash.hpp"
+#include "harness/model/units.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+}  // namespace
+
+TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t bytes, std::size_t offset, const TransferEnd& from,
+                           const TransferEnd& to, std::uint64_t array)
+    : device_(setup.device),
+      what_(std::move(what)),
+      bytes_(bytes),
+      offset_(offset),
+      fill_{setup.data, setup.seed, array},
+      from_(make(from, setup.slots)),
+      to_(make(to, setup.slots)) {
+  const Memory generated = is_reached(from_) ? Memory() : expected();
+  for (int slot = 0; slot < setup.slots; ++slot) {
+    if (generated) {
+      device_.to_host(at(from_, slot), generated.get(), bytes_);
+    } else {
+      device_.fill(at(from_, slot), DataType::int8, bytes_, fill_);
+    }
+    if (is_reached(to_)) {
+      device_.poison(at(to_, slot), bytes_);
+    } else {
+      std::memset(at(to_, slot), 0xff, bytes_);
+    }
+  }
+}
+
+TransferPath::Side TransferPath::make(const TransferEnd& end, int slots) {
+  Side side{end, {}};
+  const std::size_t bytes = offset_ + bytes_;
+  for (int slot = 0; slot < slots; ++slot) {
+    side.arrays.push_back(end.on_device ? device_.allocate(bytes) : device_.allocate_host(bytes, end.memory));
+  }
+  if (end.on_device) return side;
+  side.placed = placement_of(side.arrays.front().get(), bytes);
+  const std::optional<int> lies = side.placed.only_node();
+  if (end.must_lie_there && lies && lies != end.memory.node) {
+    throw Unsupported(
+        fmt::format("{} memory wanted on NUMA node {} lies on node {}", name(end.memory.kind), *end.memory.node, *lies));
+  }
+  return side;
+}
+
+unsigned char* TransferPath::at(const Side& side, int slot) const {
+  return static_cast<unsigned char*>(side.arrays.at(static_cast<std::size_t>(slot)).get()) + offset_;
+}
+
+CopyRange TransferPath::range(int slot) const { return {at(to_, slot), at(from_, slot), bytes_}; }
+
+Output TransferPath::output(int slot) const { return {is_reached(to_) ? at(to_, slot) : nullptr, DataType::int8, bytes_}; }
+
+/// The generator's array in the device's memory: nothing of it has crossed the link.
+Memory TransferPath::expected() {
+  Memory made = device_.allocate(bytes_);
+  device_.fill(made.get(), DataType::int8, bytes_, fill_);
+  return made;
+}
+
+// By hashes, which each side takes of its own memory: read back over the link, a byte that went wrong on the way there could be
+// put right on the way back.
+Verification TransferPath::verify(int slot) {
+  const Memory wanted = expected();
+  const unsigned char* const got = at(to_, slot);
+  const std::uint64_t hash = is_reached(to_) ? device_.hash(got, bytes_) : hash_bytes(got, bytes_);
+  if (hash != device_.hash(wanted.get(), bytes_)) return name_difference(slot, wanted);
+  return Verification::within(0, 0, "bytes that differ from the generator's, by a hash of all of them");
+}
+
+Verification TransferPath::name_difference(int slot, const Memory& expected) {
+  constexpr std::size_t kPart = std::size_t{16} << 20;
+  std::vector<unsigned char> wanted(std::min(bytes_, kPart)), got(wanted.size());
+  std::size_t wrong = 0, first = 0;
+  for (std::size_t begin = 0; begin < bytes_; begin += kPart) {
+    const std::size_t count = std::min(kPart, bytes_ - begin);
+    device_.to_host(wanted.data(), static_cast<const unsigned char*>(expected.get()) + begin, count);
+    if (is_reached(to_)) {
+      device_.to_host(got.data(), at(to_, slot) + begin, count);
+    } else {
+      std::memcpy(got.data(), at(to_, slot) + begin, count);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (got[i] != wanted[i] && wrong++ == 0) first = begin + i;
+    }
+  }
+  Verification found = Verification::within(static_cast<double>(std::max<std::size_t>(wrong, 1)), 0, {});
+  found.wrong = wrong;
+  found.detail =
+      wrong == 0 ? fmt::format("{}: the hashes differ, but no byte does that is read back over the link", what_)
+                 : fmt::format("bytes that differ from the generator's; the first is byte {} of {}, {}", first, bytes_, what_);
+  return found;
+}
+
+void TransferPath::bring_back(int slot) {
+  for (const Side* side : {&from_, &to_}) {
+    if (!is_managed(*side)) continue;
+    auto* const data = static_cast<volatile unsigned char*>(at(*side, slot));
+    for (std::size_t i = 0; i < bytes_; i += kPage) data[i] = data[i];
+    data[bytes_ - 1] = data[bytes_ - 1];
+  }
+}
+
+void TransferPath::add_notes(std::vector<std::pair<std::string, std::string>>& notes) const {
+  const bool two = !from_.end.on_device && !to_.end.on_device;
+  for (const auto& [side, which] : {std::pair(&from_, "source "), std::pair(&to_, "copy ")}) {
+    if (side->end.on_device) continue;
+    const HostMemory& memory = side->end.memory;
+    const std::string of = fmt::format("{}{} memory", two ? which : "", name(memory.kind));
+    const std::size_t bytes = offset_ + bytes_;
+    const PagePlacement now = placement_of(side->arrays.front().get(), bytes);
+    const std::string lay = in_words(side->placed), lie = in_words(now);
+    notes.emplace_back(of, fmt::format("{}{}{}", lie, lie == lay ? "" : "; when allocated: " + lay,
+                                       memory.node ? fmt::format("; asked for node {}", *memory.node) : ""));
+    if (!memory.huge_pages) continue;
+    const auto huge = huge_page_bytes(side->arrays.front().get(), bytes, "/");
+    notes.emplace_back(of + " in huge pages", huge ? format_bytes(static_cast<double>(*huge)) : "unknown");
+  }
+}
+
+}  // namespace roofmark

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/device/device.hpp"
+#include "harness/machine/numa.hpp"
+#include "harness/model/case.hpp"
+#include "kernels/transfer.hpp"
+
+namespace roofmark {
+
+/// Where one end of a transfer lies.
+struct TransferEnd {
+  bool on_device = false;
+  HostMemory memory = {};       ///< of the host, otherwise
+  bool must_lie_there = false;  ///< on memory.node: a transfer of pages that lie elsewhere would be another one
+};
+
+/// One direction of a transfer: an array from the generator, and its copy, which starts poisoned; both once per slot.
+class TransferPath {
+ public:
+  /// `what` names it: "host_to_device by copy_engine". `array` tells the generator's arrays of one case apart.
+  TransferPath(const Setup& setup, std::string what, std::size_t bytes, std::size_t offset, const TransferEnd& from,
+               const TransferEnd& to, std::uint64_t array);
+
+  /// By the host's addresses.
+  CopyRange range(int slot) const;
+  /// Fails on one wrong byte anywhere, and says which.
+  Verification verify(int slot);
+  /// The copy; null data where the device's own functions do not reach it.
+  Output output(int slot) const;
+  bool moves_pages() const { return is_managed(from_) || is_managed(to_); }
+  /// Brings the pages of managed memory back to the host.
+  void bring_back(int slot);
+  /// Where the pages lie, and where they lay when they were allocated if that is elsewhere.
+  void add_notes(std::vector<std::pair<std::string, std::string>>& notes) const;
+
+ private:
+  struct Side {
+    TransferEnd end;
+    std::vector<Memory> arrays;  ///< by slot
+    PagePlacement placed = {};   ///< of slot 0 when it was allocated
+  };
+
+  static bool is_managed(const Side& side) { return !side.end.on_device && side.end.memory.kind == HostMemoryKind::managed; }
+  Side make(const TransferEnd& end, int slots);
+  bool is_reached(const Side& side) const { return side.end.on_device || device_.info().backend == Backend::cpu; }
+  unsigned char* at(const Side& side, int slot) const;
+  Memory expected();
+  Verification name_difference(int slot, const Memory& expected);
+
+  Device& device_;
+  std::string what_;
+  std::size_t bytes_, offset_;
+  Fill fill_;
+  Side from_, to_;
+};
+
+}  // namespace roofmark

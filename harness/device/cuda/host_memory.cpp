@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/host_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/device/host_pages.hpp"
+#include "harness/machine/numa.hpp"
+#include "kernels/base/cuda.hpp"
+
+namespace roofmark::cuda {
+namespace {
+
+/// False where there is too little memory.
+bool allocated(cudaError_t status) {
+  if (status != cudaErrorMemoryAllocation) check(status);
+  if (status == cudaSuccess) return true;
+  cudaGetLastError();
+  return false;
+}
+
+void require(int ordinal, cudaDeviceAttr attribute, HostMemoryKind kind) {
+  int has = 0;
+  check(cudaDeviceGetAttribute(&has, attribute, ordinal));
+  if (!has) throw Unsupported(fmt::format("the device has no {} memory", name(kind)));
+}
+
+/// Memory that the driver allocates. Its pages lie where the calling thread is, which touches them here: the driver may leave
+/// that for later.
+template <class Allocate>
+Memory from_driver(std::size_t bytes, const HostMemory& wanted, cudaError_t (*free)(void*), const Allocate& allocate) {
+  require_host_memory(bytes, wanted.kind);
+  const NodeScope on_node(wanted.node);
+  void* data = nullptr;
+  if (!allocated(allocate(&data, std::max<std::size_t>(bytes, 1)))) throw_out_of_host_memory(bytes, wanted.kind);
+  Memory memory(data, [free](void* given) { free(given); });
+  std::memset(data, 0, bytes);
+  return memory;
+}
+
+Memory registered(std::size_t bytes, const HostMemory& wanted) {
+  Memory pages = map_pages_on_node(bytes, wanted);
+  if (!allocated(cudaHostRegister(pages.get(), bytes, cudaHostRegisterPortable | cudaHostRegisterMapped))) {
+    throw_out_of_host_memory(bytes, wanted.kind);
+  }
+  void* const data = pages.get();
+  return Memory(data, [pages = std::make_shared<Memory>(std::move(pages))](void* given) {
+    cudaHostUnregister(given);
+    pages->reset();
+  });
+}
+
+}  // namespace
+
+Memory allocate_host(int ordinal, std::size_t bytes, const HostMemory& wanted) {
+  constexpr unsigned kEverywhere = cudaHostAllocPortable | cudaHostAllocMapped;
+  const auto pinned = [](unsigned flags) {
+    return [flags](void** data, std::size_t bytes) { return cudaHostAlloc(data, bytes, flags); };
+  };
+  switch (wanted.kind) {
+    case HostMemoryKind::pageable:
+      return map_pages_on_node(bytes, wanted);
+    case HostMemoryKind::pinned:
+      return from_driver(bytes, wanted, cudaFreeHost, pinned(kEverywhere));
+    case HostMemoryKind::write_combined:
+      return from_driver(bytes, wanted, cudaFreeHost, pinned(kEverywhere | cudaHostAllocWriteCombined));
+    case HostMemoryKind::registered:
+      require(ordinal, cudaDevAttrHostRegisterSupported, wanted.kind);
+      return registered(bytes, wanted);
+    case HostMemoryKind::managed:
+      break;
+  }
+  require(ordinal, cudaDevAttrManagedMemory, wanted.kind);
+  return from_driver(bytes, wanted, cudaFree,
+                     [](void** data, std::size_t bytes) { return cudaMallocManaged(data, bytes, cudaMemAttachGlobal); });
+}
+
+}  // namespace roofmark::cuda

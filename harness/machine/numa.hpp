@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace roofmark {
+
+// By system calls: libnuma need not be installed. A container may forbid them (Docker does, without --cap-add SYS_NICE).
+
+/// The NUMA nodes that have memory, ascending; empty where the kernel names none. `root` is "/", or a copy in tests.
+std::vector<int> nodes_with_memory(const std::filesystem::path& root);
+/// The CPUs of a node; none of a node of memory alone.
+std::vector<int> cpus_of_node(int node, const std::filesystem::path& root);
+/// The node that the calling thread runs on; absent where the kernel does not say.
+std::optional<int> node_of_this_thread();
+
+/// While it lives, the calling thread runs on the node's CPUs, if it may, and the pages that it touches first lie on the node:
+/// also those that a driver allocates on its behalf. Nothing without a node.
+class NodeScope {
+ public:
+  /// Throws Unsupported where neither the thread can move to the node nor its pages be bound to it.
+  explicit NodeScope(std::optional<int> node);
+  NodeScope(const NodeScope&) = delete;
+  NodeScope& operator=(const NodeScope&) = delete;
+  ~NodeScope();
+
+ private:
+  static constexpr std::size_t kMaskWords = 16;  ///< 1024 nodes, the kernel's maximum
+  std::optional<cpu_set_t> cpus_;                ///< to go back to
+  bool bound_ = false;
+  int policy_ = 0;
+  unsigned long nodes_[kMaskWords] = {};
+};
+
+/// Where the pages of a range lie, as the kernel says.
+struct PagePlacement {
+  std::map<int, std::size_t> pages;  ///< by node
+  std::size_t unknown = 0;           ///< never touched, or a driver's own
+  std::size_t asked = 0, total = 0;  ///< a long range is sampled evenly
+  std::string error;                 ///< why the kernel says nothing at all; empty where it does
+
+  /// The node that all pages lie on that the kernel tells of.
+  std::optional<int> only_node() const;
+  bool operator==(const PagePlacement&) const = default;
+};
+PagePlacement placement_of(const void* data, std::size_t bytes);
+/// "node 0"; "node 0 75.0 %, node 1 25.0 % of 4096 pages"; "unknown: ...".
+std::string in_words(const PagePlacement& placement);
+
+/// Bytes of a mapping that lie in transparent huge pages; absent where the range is not a whole mapping of its own.
+std::optional<std::size_t> huge_page_bytes(const void* data, std::size_t bytes, const std::filesystem::path& root);
+
+}  // namespace roofmark

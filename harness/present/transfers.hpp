@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "harness/judge/transfers.hpp"
+#include "harness/model/roofline.hpp"
+#include "harness/present/terminal.hpp"
+
+namespace roofmark {
+
+/// One line per series: the rate of its largest size, its share of the link's theoretical ceiling, and the fit; then what links
+/// lose that carry at the same time. Empty without transfers.
+std::string transfers_text(const Transfers& transfers, const Roofline& roofline, const TerminalStyle& style);
+
+}  // namespace roofmark

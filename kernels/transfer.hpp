@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "kernels/base/kernel.hpp"
+
+namespace roofmark {
+
+/// One copy: to[i] = from[i] for i < bytes. The two do not overlap, and may be aligned to nothing.
+struct CopyRange {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Copies that are enqueued by one call; in which order they are made is undefined.
+class CopyBatch {
+ public:
+  virtual ~CopyBatch() = default;
+  virtual void launch(Stream stream) = 0;
+};
+
+/// Copies between host and device memory, or from host to host memory. What a device lacks is null.
+struct TransferKernels {
+  /// By the copy engine of a GPU (cudaMemcpyAsync). Pageable memory is staged by the calling thread, which waits.
+  void (*by_copy_engine)(const CopyRange& range, Stream stream) = nullptr;
+  /// By loads and stores of the SMs, 16 bytes per thread where both sides are equally aligned. Both sides are addresses of the
+  /// device.
+  void (*by_sm)(const CopyRange& range, Stream stream) = nullptr;
+  /// By cudaMemcpyBatchAsync, of CUDA 13 on. Launching throws Unsupported where the driver lacks it.
+  std::unique_ptr<CopyBatch> (*batch)(const std::vector<CopyRange>& ranges) = nullptr;
+  /// The device's address of host memory that it reaches: pinned, registered, or write-combined.
+  void* (*device_address)(void* host) = nullptr;
+
+  /// By memcpy on these threads of the OpenMP team, each a share.
+  void (*by_threads)(const CopyRange& range, const std::vector<int>& threads) = nullptr;
+  /// The threads of the OpenMP team that run on these CPUs; all of them where none does.
+  std::vector<int> (*threads_on)(const std::vector<int>& cpus) = nullptr;
+};
+
+namespace cuda {
+ROOFMARK_KERNELS TransferKernels transfer;
+}
+namespace cpu {
+ROOFMARK_KERNELS TransferKernels transfer;
+}
+
+}  // namespace roofmark
