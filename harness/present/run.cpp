@@ -34,9 +34,9 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
        {health_text(run.header.health, style), ceilings_table(analysis.roofline, style),
         communication_tables(records, conclusions.communication, ranks, style), records_table(records, style),
         transfers_text(conclusions.transfers, analysis.roofline, style), calls_table(records, style),
-        sustained_table(records, style), comparisons_table(analysis.comparisons, style),
-        roofline_plot(analysis.roofline, records, style), findings_text(conclusions.all_findings(), style),
-        unmeasured_text(records, style)}) {
+        call_lines_table(conclusions.call_lines, style), sustained_table(records, style),
+        comparisons_table(analysis.comparisons, style), roofline_plot(analysis.roofline, records, style),
+        findings_text(conclusions.all_findings(), style), unmeasured_text(records, style)}) {
     if (!part.empty()) text += part + "\n";
   }
   text += verdict_text(conclusions.verdict, style);

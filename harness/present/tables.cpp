@@ -112,6 +112,16 @@ Row values_of(const Record& record) {
           clock_or_dash(measurement.clock_hz)};
 }
 
+/// "launch kernel:empty until:return", of the name of a case or of a series of cases.
+std::string name_of_call(const std::string& name) {
+  std::string call;
+  for (const auto& [key, value] : words_of(name)) {
+    if (key == "type" || key == "impl") continue;
+    call += (call.empty() ? "" : " ") + (key == "case" ? value : key + ":" + value);
+  }
+  return call;
+}
+
 }  // namespace
 
 std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style) {
@@ -175,14 +185,25 @@ std::string calls_table(const std::vector<Record>& records, const TerminalStyle&
              {.heading = "calls", .leaves = 1}}};
   for (const Record& record : records) {
     if (record.status != Status::ok || record.pass == 2 || !is_call(record)) continue;
-    std::string call;
-    for (const auto& [key, value] : words_of(record.name)) {
-      if (key == "type" || key == "impl") continue;
-      call += (call.empty() ? "" : " ") + (key == "case" ? value : key + ":" + value);
-    }
     const Summary& summary = record.measurement->summary;
-    grid.rows.push_back({call, format_seconds(summary.median), seconds(summary.p95), seconds(summary.p99),
+    grid.rows.push_back({name_of_call(record.name), format_seconds(summary.median), seconds(summary.p95), seconds(summary.p99),
                          format_seconds(summary.maximum), std::to_string(record.measurement->samples.size())});
+  }
+  return grid.rows.empty() ? "" : to_text(Tables{grid}, style);
+}
+
+std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalStyle& style) {
+  Grid grid{"single calls over a count: time = fixed + count x each",
+            {{.heading = "call"},
+             {.heading = "count", .is_text = true},
+             {.heading = "fixed"},
+             {.heading = "each"},
+             {.heading = "r2", .leaves = 2},
+             {.heading = "points", .leaves = 1}}};
+  for (const CallLine& line : lines) {
+    grid.rows.push_back({name_of_call(line.series), line.key, format_seconds(line.fixed_seconds),
+                         format_seconds(line.each_seconds), line.r2 ? fmt::format("{:.4f}", *line.r2) : "-",
+                         std::to_string(line.points)});
   }
   return grid.rows.empty() ? "" : to_text(Tables{grid}, style);
 }

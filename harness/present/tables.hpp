@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/judge/analysis.hpp"
+#include "harness/judge/call_lines.hpp"
 #include "harness/present/terminal.hpp"
 
 namespace roofmark {
@@ -20,6 +21,8 @@ std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style)
 std::string records_table(const std::vector<Record>& records, const TerminalStyle& style);
 /// What single calls take by the host's clock, a row per case.
 std::string calls_table(const std::vector<Record>& records, const TerminalStyle& style);
+/// What single calls take as their number of nodes, kernels or bytes grows.
+std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalStyle& style);
 /// What a load that lasts did to the rate of each case with a duration.
 std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style);
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, const TerminalStyle& style);

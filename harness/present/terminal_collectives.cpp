@@ -20,7 +20,7 @@ namespace roofmark {
 namespace {
 
 /// One call out of place and in place: one line of nccl-tests.
-struct CallLine {
+struct SizeLine {
   const Record* out = nullptr;  ///< also without a place
   const Record* in = nullptr;
 
@@ -68,19 +68,19 @@ std::vector<Column> key_columns() {
           {.heading = "ranks", .is_shared = true},
           {.heading = "", .is_shared = true}};
 }
-Row keys_of(const CallLine& line) {
+Row keys_of(const SizeLine& line) {
   const Message& message = *line.record().message;
   return {std::to_string(message.bytes), message.reduction, message.root < 0 ? "" : std::to_string(message.root),
           std::to_string(message.ranks), variant(line.record())};
 }
 
-std::vector<Column> bandwidth_columns(const std::vector<CallLine>& lines) {
+std::vector<Column> bandwidth_columns(const std::vector<SizeLine>& lines) {
   std::vector<Column> columns = key_columns();
   columns.push_back({.heading = "count", .leaves = 1, .unit = "(elements)"});
   for (const char* group : {"out-of-place", "in-place"}) {
     const bool is_out = columns.size() == kKeys + 1;
     // Which elements are wrong is not left out, and a place where all are wrong has its columns.
-    const bool right = std::none_of(lines.begin(), lines.end(), [&](const CallLine& line) {
+    const bool right = std::none_of(lines.begin(), lines.end(), [&](const SizeLine& line) {
       const Record* record = is_out ? line.out : line.in;
       return record && record->status == Status::wrong;
     });
@@ -93,7 +93,7 @@ std::vector<Column> bandwidth_columns(const std::vector<CallLine>& lines) {
 }
 
 /// nccl-tests' columns.
-Row bandwidth_row(const CallLine& line) {
+Row bandwidth_row(const SizeLine& line) {
   Row row = keys_of(line);
   row.push_back(std::to_string(line.record().message->count));
   add_place(row, line.out);
@@ -112,7 +112,7 @@ std::vector<Column> placement_columns() {
   return columns;
 }
 
-Row placement_row(const CallLine& line, const std::map<std::string, double>& ring_ratios) {
+Row placement_row(const SizeLine& line, const std::map<std::string, double>& ring_ratios) {
   const Record& record = line.record();
   const Placement placement = record.placement.value_or(Placement{});
   const auto ring = ring_ratios.find(record.name);
@@ -130,12 +130,12 @@ Row placement_row(const CallLine& line, const std::map<std::string, double>& rin
 }
 
 /// The title stands over a table of nccl-tests' columns; a second table places the same lines on the roofline.
-std::string collective_table(const std::string& title, const std::vector<CallLine>& lines,
+std::string collective_table(const std::string& title, const std::vector<SizeLine>& lines,
                              const std::map<std::string, double>& ring_ratios, const TerminalStyle& style,
                              std::set<std::string>& left_out) {
   Grid bandwidths{title, bandwidth_columns(lines), kKeys}, placements{"", placement_columns(), kKeys};
   bool placed = false;
-  for (const CallLine& line : lines) {
+  for (const SizeLine& line : lines) {
     const auto wrong = [](const Record* record) { return record && record->status == Status::wrong; };
     const Mark mark = wrong(line.out) || wrong(line.in) ? Mark::wrong : Mark::none;
     bandwidths.rows.push_back(bandwidth_row(line));
@@ -157,16 +157,16 @@ std::string collective_table(const std::string& title, const std::vector<CallLin
 }
 
 /// The teams in the order in which they were measured, the reductions and sizes of each together.
-void gather_teams(std::vector<CallLine>& lines) {
+void gather_teams(std::vector<SizeLine>& lines) {
   using Team = std::tuple<int, std::string, std::string>;
   std::map<Team, std::size_t> order;
-  const auto team = [&](const CallLine& line) {
+  const auto team = [&](const SizeLine& line) {
     const Message& message = *line.record().message;
     return Team(message.ranks, variant(line.record()), message.reduction);
   };
-  for (const CallLine& line : lines) order.emplace(team(line), order.size());
-  const auto place = [&](const CallLine& line) { return std::pair(order.at(team(line)), line.record().message->bytes); };
-  std::stable_sort(lines.begin(), lines.end(), [&](const CallLine& a, const CallLine& b) { return place(a) < place(b); });
+  for (const SizeLine& line : lines) order.emplace(team(line), order.size());
+  const auto place = [&](const SizeLine& line) { return std::pair(order.at(team(line)), line.record().message->bytes); };
+  std::stable_sort(lines.begin(), lines.end(), [&](const SizeLine& a, const SizeLine& b) { return place(a) < place(b); });
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ std::string collective_tables(const std::vector<Record>& records, const std::vec
   std::map<std::string, double> ring_ratios;
   for (const RingPrediction& ring : rings) ring_ratios[ring.case_name] = ring.ratio;
   std::vector<std::string> order;
-  std::map<std::string, std::vector<CallLine>> tables;
+  std::map<std::string, std::vector<SizeLine>> tables;
   std::map<std::string, std::size_t> places;  // of a call in its table, by the name without the place
   for (const Record& record : records) {
     if (!record.message || record.pass == 2) continue;
@@ -184,7 +184,7 @@ std::string collective_tables(const std::vector<Record>& records, const std::vec
     if (record.status != Status::wrong && (record.status != Status::ok || record.message->pattern == Pattern::pairs)) continue;
     const std::string title =
         case_name(record.family, record.operation, record.type, {{"impl", value_of(record.shape, "impl")}});
-    std::vector<CallLine>& lines = tables[title];
+    std::vector<SizeLine>& lines = tables[title];
     if (lines.empty()) order.push_back(title);
     Shape shape = record.shape;
     std::erase_if(shape, [](const auto& entry) { return entry.first == "place"; });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/judge/analysis.hpp"
+#include "harness/judge/call_lines.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/judge/transfers.hpp"
@@ -59,6 +60,7 @@ struct Run {
 struct Conclusions {
   Analysis analysis;
   Transfers transfers;
+  std::vector<CallLine> call_lines;
   Communication communication;    ///< of a team
   std::vector<Finding> findings;  ///< the header's, the footer's and the analysis'; communication has its own
   RunVerdict verdict;

@@ -80,6 +80,16 @@ Json benchmark_entry(const Record& record) {
   return entry;
 }
 
+Json to_json(const CallLine& line) {
+  Json json = {{"series", line.series},
+               {"key", line.key},
+               {"fixed_seconds", line.fixed_seconds},
+               {"each_seconds", line.each_seconds},
+               {"points", line.points}};
+  put(json, "r2", line.r2);
+  return json;
+}
+
 Json to_json(const Transfers& transfers) {
   Json json = {{"series", Json::array()}, {"contention", Json::array()}};
   for (const TransferSeries& series : transfers.series) {
@@ -223,6 +233,7 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   result["unmeasured"] = std::move(unmeasured);
   result["comparisons"] = std::move(comparisons);
   if (!conclusions.transfers.series.empty()) result["transfers"] = to_json(conclusions.transfers);
+  for (const CallLine& line : conclusions.call_lines) result["call_lines"].push_back(to_json(line));
   if (!run.header.ranks.empty()) result["communication"] = to_json(conclusions.communication);
   return result;
 }

@@ -109,6 +109,17 @@ def calls_table(family, entries):
         ("Error, of what rounding allows", "Whether the call has had its effect", True)], rows, empty=False)
 
 
+def call_lines_table(result):
+    """What calls take as a count in their names grows; None without any."""
+    rows = [[line["series"], line["key"], quantity(line["fixed_seconds"], units.seconds), quantity(line["each_seconds"], units.seconds),
+             quantity(line.get("r2"), units.digits, 4), str(line["points"])] for line in result.get("call_lines", [])]
+    return table("call-lines", [
+        ("Call", "The names of the cases without the count", False), ("Count", "What is counted", False),
+        ("Fixed", "Of every call", True), ("Each", "Of each one that is counted", True),
+        ("r2", "Of the fit of time = fixed + count x each, by relative errors", True), ("Points", "Counts that were measured", True)],
+        rows, empty=False) if rows else None
+
+
 def family_table(family, entries, titles):
     rows = []
     for entry in entries:

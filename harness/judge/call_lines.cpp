@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/call_lines.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "harness/judge/ranks/series.hpp"
+#include "harness/model/statistics.hpp"
+
+namespace roofmark {
+
+namespace {
+
+constexpr std::size_t kLeastPoints = 3;
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+struct Series {
+  std::string name, key;
+  std::map<double, double> seconds;  ///< by the key's value
+};
+
+}  // namespace
+
+std::vector<CallLine> call_lines(const std::vector<Record>& records) {
+  std::vector<Series> all;
+  for (const Record& record : records) {
+    if (record.status != Status::ok || record.measurement->timed == Timed::device) continue;
+    for (const auto& [key, value] : record.shape) {
+      if (!is_number(value)) continue;
+      const std::string name = name_without(record, {key});
+      const auto same = [&, &key = key](const Series& series) { return series.name == name && series.key == key; };
+      auto place = std::find_if(all.begin(), all.end(), same);
+      if (place == all.end()) place = all.insert(all.end(), {name, key, {}});
+      place->seconds[std::stod(value)] = record.measurement->summary.median;
+    }
+  }
+  std::vector<CallLine> lines;
+  for (const Series& series : all) {
+    if (series.seconds.size() < kLeastPoints) continue;
+    std::vector<double> x, y;
+    for (const auto& [count, seconds] : series.seconds) {
+      x.push_back(count);
+      y.push_back(seconds);
+    }
+    const auto line = fit_line_relative(x, y, 0);  // no call takes less than none
+    if (!line) continue;
+    lines.push_back({series.name, series.key, line->intercept, line->slope, line->r2, static_cast<int>(x.size())});
+  }
+  return lines;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+/// time = fixed + n x each, over the values n of one key of calls that the host timed, by fit_line_relative(). Needs three
+/// values.
+struct CallLine {
+  std::string series;        ///< the records' name without the key
+  std::string key;           ///< "nodes", "bytes"
+  double fixed_seconds = 0;  ///< 0 where the line starts at its lower bound
+  double each_seconds = 0;
+  std::optional<double> r2;  ///< of the same weighted fit; absent where all times are equal
+  int points = 0;            ///< values of the key
+};
+
+std::vector<CallLine> call_lines(const std::vector<Record>& records);
+
+}  // namespace roofmark

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/call_lines.hpp"
+
+#include <gmock/gmock.h>
+
+namespace roofmark {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Record call(int nodes, const char* width, double seconds, Timed timed = Timed::call) {
+  Record record;
+  record.family = "calls";
+  record.operation = "replay";
+  record.type = DataType::int32;
+  record.shape = {{"nodes", std::to_string(nodes)}, {"width", width}, {"until", "return"}};
+  record.name = case_name(record.family, record.operation, record.type, record.shape);
+  record.status = Status::ok;
+  record.measurement.emplace().summary.median = seconds;
+  record.measurement->timed = timed;
+  return record;
+}
+
+TEST(CallLines, HaveAFixedPartAndOnePerUnit) {
+  std::vector<Record> records;
+  for (const int nodes : {1, 10, 100, 1000}) records.push_back(call(nodes, "1", 2e-6 + 3e-8 * nodes));
+  records.push_back(call(100, "32", 9e-6));  // two widths make no line
+  const auto lines = call_lines(records);
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].series, "calls/replay/int32/width:1/until:return");
+  EXPECT_EQ(lines[0].key, "nodes");
+  EXPECT_NEAR(lines[0].fixed_seconds, 2e-6, 1e-12);
+  EXPECT_NEAR(lines[0].each_seconds, 3e-8, 1e-14);
+  EXPECT_NEAR(lines[0].r2.value(), 1, 1e-9);
+  EXPECT_EQ(lines[0].points, 4);
+}
+
+TEST(CallLines, AreOfOkCallsThatTheHostTimed) {
+  std::vector<Record> records;
+  for (const int nodes : {1, 10, 100}) records.push_back(call(nodes, "1", 1e-6 * nodes, Timed::device));
+  EXPECT_THAT(call_lines(records), IsEmpty());
+  records = {call(1, "1", 1e-6), call(10, "1", 1e-5), call(100, "1", 1e-4)};
+  records[1].status = Status::failed;
+  records[1].measurement.reset();
+  EXPECT_THAT(call_lines(records), IsEmpty());
+}
+
+}  // namespace
+}  // namespace roofmark
