@@ -16,7 +16,7 @@ struct Effort {
   double max_seconds = 1.0;              ///< timing budget per case, without warm-up and verification
   int blocks = 5;                        ///< apart in time; the median's interval comes from them
   double gap_seconds = 0.01;             ///< minimum pause between two blocks of a case
-  double sample_seconds = 1e-3;          ///< minimum device time of one sample: a hundred times what timing it adds
+  double sample_seconds = 1e-3;          ///< minimum device time per sample: timing adds some 10 us, 1 % of it
   int max_launches = 256;                ///< per sample behind the gate; more would fill the launch queue
   int max_graph_launches = 4096;         ///< per sample of a case that is issued as a graph
   double window_seconds = 0.1;           ///< length of a warm-up window
