@@ -97,8 +97,8 @@ def packed():
 
 
 def elements(figures, form="packed"):
-    """The elements that bring figures by id and plotly.js into a page: packed, which a browser unpacks after the page has loaded; or as they
-    are, with the part of plotly.js that is used ("plain") or all of it ("whole"), for whatever prints a page as soon as it has loaded."""
+    """The elements that bring figures by id and plotly.js into a page: packed, which page.js unpacks before the page has loaded; or as they
+    are, with the part of plotly.js that is used ("plain") or all of it ("whole"), for browsers that cannot unpack."""
     text = json.dumps(figures, allow_nan=False)
     if form == "packed":
         return "\n".join(f'<script type="text/plain" id="{name}">{content}</script>' for name, content in (

@@ -75,12 +75,21 @@ async function drawAll() {
     script.textContent = await unpack(library);
     document.head.append(script);
   }
-  for (const plot of plots) draw(plot, figures[plot.id]);
+  await Promise.all(plots.map((plot) => draw(plot, figures[plot.id])));
+}
+// What prints a page prints it when it has loaded, and it has not while a document within it is open.
+function openedDocument() {
+  const frame = document.createElement("iframe");
+  frame.hidden = true;
+  document.body.append(frame);
+  frame.contentDocument.open();
+  return {close() { frame.contentDocument.close(); setTimeout(() => frame.remove()); }};
 }
 if (plots.length && document.getElementById("library") && !window.DecompressionStream) {
   for (const plot of plots) plot.textContent = "This browser cannot unpack the plots: make the page anew with --whole-library.";
 } else if (plots.length) {
-  drawAll();
+  const held = openedDocument();
+  drawAll().finally(() => held.close());
 }
 // A click on a heading sorts by it, a second one the other way round.
 for (const table of document.querySelectorAll("table.sortable")) {

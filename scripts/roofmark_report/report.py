@@ -220,8 +220,7 @@ def main(arguments):
     parser.add_argument("result", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("-o", "--output", metavar="FILE", help="output file [report.html beside each result]")
     parser.add_argument("--whole-library", action="store_true",
-                        help="embed all of plotly.js, not packed (5 MB): for browsers from before 2023, and for what prints a page as "
-                        "soon as it has loaded")
+                        help="embed all of plotly.js, not packed (5 MB): for browsers from before 2023")
     options = parser.parse_args(arguments)
     files = files_of(options.result)
     if options.output and len(files) > 1:

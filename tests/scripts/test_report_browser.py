@@ -116,8 +116,8 @@ def test_hostile_texts_stay_texts(small, tmp_path, shown):
     assert shown.complaints() == []
 
 
-@pytest.mark.parametrize("form", ("plain", "whole"))
-def test_a_page_that_is_not_packed_is_drawn_when_it_has_loaded(small, form, tmp_path):
+@pytest.mark.parametrize("form", ("packed", "plain", "whole"))
+def test_a_page_is_drawn_when_it_has_loaded(small, form, tmp_path):
     page = tmp_path / "report.html"
     page.write_text(report.page(small, "0" * 64, form), encoding="utf-8")
     command = [PATH, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()]
