@@ -36,8 +36,9 @@ def printable(text):
 
 
 def roofmark_program():
-    """The path of `roofmark`: ROOFMARK, the build, the installation that these scripts are part of, or PATH."""
-    places = (os.environ.get("ROOFMARK"), ROOT / "build" / "release" / "roofmark", ROOT / ".." / ".." / "bin" / "roofmark", "roofmark")
+    """The path of `roofmark`: ROOFMARK, the builds, the installation that these scripts are part of, or PATH."""
+    builds = [ROOT / "build" / preset / "roofmark" for preset in ("release", "cpu-only")]
+    places = (os.environ.get("ROOFMARK"), *builds, ROOT / ".." / ".." / "bin" / "roofmark", "roofmark")
     found = next((path for path in map(shutil.which, filter(None, places)) if path), None)
     if not found:
         raise Problem(NOT_WRITTEN, "no program roofmark: build it, or name it by ROOFMARK")

@@ -18,7 +18,7 @@ import pytest
 from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
-from roofmark_report import acceptance, delivery, evidence, telemetry  # noqa: E402
+from roofmark_report import acceptance, delivery, evidence, program, telemetry  # noqa: E402
 from roofmark_report import verdict as verdicts  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "acceptance")]
@@ -26,6 +26,16 @@ ROOFMARK = os.environ.get("ROOFMARK")
 judged_by_roofmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
 REASON = f"What was ordered, {'long ' * 60}and to its end."
 PRODUCT = "gemm/bf16/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
+
+
+@pytest.mark.parametrize("preset", ["release", "cpu-only"])
+def test_the_program_is_found_where_baseline_builds_it(tmp_path, monkeypatch, preset):
+    built = tmp_path / "build" / preset / "roofmark"
+    built.parent.mkdir(parents=True)
+    built.touch(0o755)
+    monkeypatch.delenv("ROOFMARK", raising=False)
+    monkeypatch.setattr("roofmark_report.program.ROOT", tmp_path)
+    assert str(program.roofmark_program()) == str(built)
 
 
 def _base():
