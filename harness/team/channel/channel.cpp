@@ -94,7 +94,7 @@ void Channel::say_where(std::int64_t late_steps) {
   if (now.rests) return;
   const std::string what = now.doing.empty() ? "" : " in " + now.doing;
   const double seconds = now.waiting_seconds;
-  const std::string duration = seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+  const std::string duration = seconds < 0.05 ? "less than 0.1 s" : fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0);
   const std::string who = setup_.describe(setup_.rank);
   setup_.say(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: for {}{}", who, duration, what)
                                      : fmt::format("{} has waited for {}{}", who, duration, what));

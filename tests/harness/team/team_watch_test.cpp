@@ -110,6 +110,7 @@ TEST(TeamWatch, ARankThatIsKilledIsNamedAtOnce) {
   team.signal(2, SIGKILL);
   const auto first = team.end(0), second = team.end(1);
   EXPECT_THAT(first.said, HasSubstr(found("rank 2 (node2) ended unexpectedly", "never [] silent [] ended [2]")));
+  EXPECT_THAT(first.said, Not(HasSubstr("for 0.0 s")));
   EXPECT_EQ(count(first.said, "FOUND"), 1u);
   EXPECT_EQ(first.status, kLeft);
   EXPECT_EQ(second.status, kLeft);
