@@ -14,6 +14,7 @@
 #include "bench/program/commands.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/present/acceptance.hpp"
+#include "harness/present/cells.hpp"
 #include "harness/result/acceptance_file.hpp"
 #include "harness/result/journal.hpp"
 
@@ -108,12 +109,16 @@ int accept(const AcceptOptions& options) {
   check_fit(profile, evidence);
   const AcceptanceTerms terms{options.expected_gpus, options.max_age_seconds};
   const Judgement judgement = judge(profile, evidence, terms);
-  fmt::print("Profile {}: {}\n", profile.name, profile.title);
+  const TerminalStyle style = terminal_style(stdout);
+  const auto say = [&](const std::string& text) {
+    fmt::print("{}\n", wrapped(text, static_cast<std::size_t>(style.columns), 2));
+  };
+  say(fmt::format("Profile {}: {}", profile.name, profile.title));
   for (const ResultFile& file : files) {
-    fmt::print("{}  {}{}\n", file.sha256, file.path.string(),
-               file.not_held.empty() ? "" : fmt::format("  ({})", fmt::join(file.not_held, ", ")));
+    say(fmt::format("{}  {}{}", file.sha256, file.path.string(),
+                    file.not_held.empty() ? "" : fmt::format("  ({})", fmt::join(file.not_held, ", "))));
   }
-  fmt::print("\n{}", acceptance_text(judgement, terminal_style(stdout)));
+  fmt::print("\n{}", acceptance_text(judgement, style));
   if (!options.junit.empty()) write_file(options.junit, to_junit(judgement, profile));
   if (!options.json.empty()) {
     write_file(options.json,

@@ -13,6 +13,7 @@
 
 #include "bench/support/listing.hpp"
 #include "harness/judge/acceptance/profile.hpp"
+#include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"
 #include "kernels/base/check.hpp"
 
@@ -238,11 +239,8 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
 
 int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker,
                  const std::string& help) {
-  // A terminal that is gone takes no line, which is no reason to end otherwise.
   const auto fail = [&](const std::exception& error, int status, const std::string& more = "") {
-    if (const std::string who = speaker(error); !who.empty()) {
-      std::fputs(fmt::format("{}: {}{}\n", who, error.what(), more).c_str(), stderr);
-    }
+    if (const std::string who = speaker(error); !who.empty()) say(who, error.what() + more);
     return status;
   };
   const std::string see = fmt::format("; see `{}`", help);

@@ -14,6 +14,7 @@
 #include "bench/support/fabric.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/model/measurement.hpp"
+#include "harness/present/terminal.hpp"
 
 namespace roofmark {
 
@@ -79,12 +80,12 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
 /// What a suite needs beside its list of cases. Smoke: a limit of its own, and the ceilings that its cases demand, once.
 /// Sustained: the run's duration, divided among the cases.
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend);
-/// One line per case with its memory and work, or a JSON array.
-void print_plan(const Plan& cases, bool json);
+/// The scope, one line per case with its memory and work, and the command that measures them; or a JSON array.
+void print_plan(const Plan& cases, const RunOptions& options, std::string_view command, bool json, const TerminalStyle& style);
 
 // Each returns an exit status.
 int run(const RunOptions& options);
-int list(const Selection& selection, bool json);
+int list(const RunOptions& options, bool json);
 int info(const std::string& device, bool json);
 /// From a folder, or one of the files in it; to `out`, or beside the journal where that is empty. Throws ReadError if a damaged
 /// journal would replace the result file of a finished run.

@@ -74,7 +74,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     const std::filesystem::path folder = make_folder(options.out);
     place = folder.string();
     if (!options.out_file.empty()) check_writable(options.out_file);
-    if (!setup.note.empty()) fmt::print(stderr, "{}: {}\n", options.program, setup.note);
+    if (!setup.note.empty()) say(options.program, setup.note);
     return std::make_unique<Session>(setup.device.info(), options, folder, setup.plan, setup.origin, overhead);
   }));
   shared.set_folder(team.gather(place).front());

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include "bench/program/commands.hpp"
+#include "bench/program/session.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
 #include "harness/model/units.hpp"
+#include "harness/present/cells.hpp"
 #include "harness/present/grid.hpp"
 #include "harness/present/tables.hpp"
 #include "harness/result/device_json.hpp"
@@ -45,28 +47,15 @@ std::string plain(const Json& value) {
   return text.empty() ? "none" : text;
 }
 
-// Two left-aligned columns; the words of the second wrap.
 void print_pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs,
                  const TerminalStyle& style) {
-  if (pairs.empty()) return;
-  std::size_t width = 0;
-  for (const auto& [key, value] : pairs) width = std::max(width, key.size());
-  fmt::print("{}\n", title);
-  for (const auto& [key, value] : pairs) {
-    fmt::print("{}\n",
-               wrapped(fmt::format("  {:<{}}  {}", key, width, value), static_cast<std::size_t>(style.columns), width + 4));
-  }
-  fmt::print("\n");
+  if (!pairs.empty()) fmt::print("{}\n{}\n", title, pairs_text(pairs, style));
 }
 
 // If `note` is set, say it after all arguments have proved right.
 std::unique_ptr<Device> open_selected(const std::string& value, std::string& note) {
   if (value == "all") throw UsageError("--device all is for run; list and info take one device: auto, cpu or cuda:N");
   return open_device(resolve_devices(value, note).front());
-}
-
-void say(const std::string& note) {
-  if (!note.empty()) fmt::print(stderr, "roofmark: {}\n", note);
 }
 
 /// The libraries that a run on this device may use, loaded; those that cannot be have the reason in place of a version and a
@@ -115,17 +104,18 @@ std::vector<std::pair<std::string, std::string>> build_facts(const Json& build) 
 
 }  // namespace
 
-int list(const Selection& selection, bool json) {
+int list(const RunOptions& options, bool json) {
+  const Selection& selection = options.selection;
   std::string note;
   const auto device = open_selected(selection.device, note);
   const auto fabric = fabric_of(device->info(), selection);
   const Plan cases = plan(device->info(), selection, fabric.get());
-  say(note);
-  print_plan(cases, json);
+  if (!note.empty()) say("roofmark", note);
+  print_plan(cases, options, "run", json, terminal_style(stdout));
   return kOk;
 }
 
-void print_plan(const Plan& cases, bool json) {
+void print_plan(const Plan& cases, const RunOptions& options, std::string_view command, bool json, const TerminalStyle& style) {
   Json all = Json::array();
   Grid grid{"", {{.heading = "case"}, {.heading = "memory"}, {.heading = "work", .is_text = true}}};
   for (const auto* groups : {&cases.ceilings, &cases.suite}) {
@@ -143,13 +133,17 @@ void print_plan(const Plan& cases, bool json) {
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return;
   }
-  fmt::print("{}", to_text(grid, terminal_style(stdout)));
+  const std::string next =
+      fmt::format("work: what one launch demands of each resource; `{} {}` with the same flags measures these cases",
+                  options.program, command);
+  fmt::print("{}\n{}\n{}\n", paragraph(style, bold, scope_of(options, cases).text, ""), to_text(grid, style),
+             wrapped(next, static_cast<std::size_t>(style.columns), 2));
 }
 
 int info(const std::string& device, bool json) {
   std::string note;
   const auto opened = open_selected(device, note);
-  say(note);
+  if (!note.empty()) say("roofmark", note);
   const DeviceInfo& info = opened->info();
   std::string sku;
   const Roofline roofline = theoretical_roofline(info, &sku);

@@ -117,7 +117,7 @@ int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> w
   if (parse(app, words)) return kOk;
   take_labels(arguments.labels, options);
   check_duration(options.selection);
-  if (app.got_subcommand("list") || list_tests) return list(options.selection, arguments.json);
+  if (app.got_subcommand("list") || list_tests) return list(options, arguments.json);
   if (app.got_subcommand("info")) return info(options.selection.device, arguments.json);
   if (app.got_subcommand("recover")) return recover(arguments.result, arguments.recovered);
   if (app.got_subcommand("accept")) return accept(arguments.acceptance);

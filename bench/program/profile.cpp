@@ -12,6 +12,7 @@
 #include "harness/model/expression.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/acceptance.hpp"
+#include "harness/present/cells.hpp"
 
 namespace roofmark {
 
@@ -177,8 +178,11 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
   const DeviceInfo device = device_id.empty() ? device_of(profile) : open_device(device_id)->info();
   const std::map<std::string, Plan> plans = plans_of(profile, device);
   const Roofline roofline = theoretical_roofline(device);
-  fmt::print("{}", profile_text(profile));
-  fmt::print("Limits on {} ({}):\n\n", device.name, device_id.empty() ? "by its specification" : device_id);
+  const TerminalStyle style = terminal_style(stdout);
+  const auto columns = static_cast<std::size_t>(style.columns);
+  fmt::print("{}\n", profile_text(profile, style));
+  const std::string where = device_id.empty() ? "by its specification" : device_id;
+  fmt::print("{}\n\n", wrapped(fmt::format("Limits on {} ({}):", device.name, where), columns, 2));
   for (const Rule& rule : profile.rules) {
     const QuantityType& type = type_of(rule.quantity);
     const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plans.at(suite_of(rule, profile)));
@@ -187,20 +191,17 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
             ? ">= " + rule.least_version
             : fmt::format("{} {}", rule.least ? ">=" : "<=",
                           format_value(rule.least ? *rule.least : *rule.most, type.scale, unit_of(rule, found)));
-    fmt::print("{}{}\n  limit    {} {}, per {}\n", rule.id, rule.mandatory ? "" : " (not mandatory)", rule.quantity_id(), limit,
-               rule.per == Subject::gpu ? "GPU" : name(rule.per));
-    const auto line = [](const char* what, const std::string& text) {
-      if (!text.empty()) fmt::print("  {:<8} {}\n", what, text);
-    };
-    line("is", comes_to(rule, found, roofline));
-    if (type.basis != Basis::run)
-      line("cases", fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), suite_of(rule, profile)));
-    line("reason", rule.reason);
-    line("source", rule.source.empty()
-                       ? ""
-                       : fmt::format("{}{}", rule.source,
-                                     rule.measured ? "; measured by this project" : "; not measured by this project"));
-    line("from", rule.origin);
+    const std::string cases = fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), suite_of(rule, profile));
+    const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";
+    const std::string_view per = rule.per == Subject::gpu ? "GPU" : name(rule.per);
+    fmt::print("{}{}\n{}", rule.id, rule.mandatory ? "" : " (not mandatory)",
+               pairs_text({{"limit", fmt::format("{} {}, per {}", rule.quantity_id(), limit, per)},
+                           {"is", comes_to(rule, found, roofline)},
+                           {"cases", type.basis == Basis::run ? "" : cases},
+                           {"reason", rule.reason},
+                           {"source", rule.source.empty() ? "" : rule.source + measured},
+                           {"from", rule.origin}},
+                          style));
   }
   return kOk;
 }

@@ -20,10 +20,11 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   SoloWatch watch(options.timeout, [&](const Standstill& standstill) {
     int status = kNotMeasured;
     try {
-      fmt::print(stderr, "\nroofmark: {}\n", standstill.reason);
+      std::fputs("\n", stderr);
+      say("roofmark", standstill.reason);
       status = session.abandon(standstill.reason);
     } catch (const std::exception& error) {
-      fmt::print(stderr, "roofmark: {}\n", error.what());
+      say("roofmark", error.what());
     }
     std::_Exit(status);  // the measuring thread is stuck inside a driver and cannot be joined
   });

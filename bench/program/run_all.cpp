@@ -181,8 +181,7 @@ class AllDevices {
         throw WriteError(fmt::format("{}; each device's own result is in {}", unwritten, (folder_ / kTogether).string()));
       }
     } else {
-      fmt::print(stderr, "{}: no device recorded a result at once; what each left is in {}\n", options_.program,
-                 folder_.string());
+      roofmark::say(options_.program, "no device recorded a result at once; what each left is in " + folder_.string());
     }
   }
 

@@ -254,7 +254,7 @@ int Session::abandon(const std::string& reason) {
   if (run_.header.ranks.empty()) loads.push_back(end_share(own_load_));
   const int status = complete_files(false, spent_, run_.in_progress, reason, loads);
   const std::string said = write_error_.empty() ? "results so far: " + (folder_ / "result.json").string() : way_out();
-  std::fputs(fmt::format("{}: {}\n", program_, said).c_str(), stderr);
+  say(program_, said);
   return status;
 }
 
@@ -286,7 +286,7 @@ int Session::exit_status_of_files() const {
 
 void Session::note_error(const std::string& error) {
   if (error.empty() || !std::exchange(write_error_, error).empty()) return;
-  std::fputs(fmt::format("{}: {}: the run goes on, and tries again with every result\n", program_, error).c_str(), stderr);
+  say(program_, error + ": the run goes on, and tries again with every result");
 }
 
 std::string Session::way_out() const {
@@ -373,7 +373,7 @@ void Session::present(const RunOptions& options, const TerminalStyle& style) con
   roofmark::present(options, run_, conclusions_, result_written_ ? folder_ / "result.json" : fs::path(), style);
   if (write_error_.empty()) return;
   std::fflush(stdout);
-  std::fputs(fmt::format("{}: {}\n", program_, way_out()).c_str(), stderr);
+  say(program_, way_out());
 }
 
 Session* SharedSession::open(std::unique_ptr<Session> session) {

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "harness/model/units.hpp"
-#include "harness/present/cells.hpp"
+#include "harness/present/grid.hpp"
 
 namespace roofmark {
 
@@ -29,12 +29,7 @@ bool worse(const Check& a, const Check& b) {
 
 std::string margin_cell(const Check& check) { return format_change(check.margin); }
 
-std::string verdict_cell(const Check& check) {
-  const std::string verdict(name(check.verdict));
-  return check.mandatory || check.verdict == Verdict::pass ? verdict : verdict + " (not mandatory)";
-}
-
-std::string table_of(const std::vector<const Check*>& checks) {
+std::string table_of(const std::vector<const Check*>& checks, const TerminalStyle& style) {
   std::vector<std::string> order;
   std::map<std::string, std::pair<const Check*, int>> worst;
   for (const Check* check : checks) {
@@ -43,35 +38,38 @@ std::string table_of(const std::vector<const Check*>& checks) {
     if (worse(*check, *found->second.first)) found->second.first = check;
     ++found->second.second;
   }
-  std::vector<Row> rows = {{"rule", "checks", "limit", "worst", "margin", "verdict"}};
+  Grid grid{"",
+            {{.heading = "rule"},
+             {.heading = "verdict", .is_text = true},
+             {.heading = "mandatory", .leaves = 3, .is_text = true},
+             {.heading = "checks", .leaves = 1},
+             {.heading = "margin", .leaves = 2},
+             {.heading = "worst (limit)", .is_text = true}}};
   for (const std::string& rule : order) {
     const auto& [check, count] = worst.at(rule);
-    rows.push_back({rule, std::to_string(count), check->expected, check->found, margin_cell(*check), verdict_cell(*check)});
+    grid.rows.push_back({rule, std::string(name(check->verdict)), check->mandatory ? "yes" : "no", std::to_string(count),
+                         margin_cell(*check), fmt::format("{} ({})", check->found, check->expected)});
   }
-  return align(rows);
+  return to_text(grid, style);
 }
 
 /// A check in full.
 std::string told(const Check& check, const TerminalStyle& style) {
-  std::string text =
-      fmt::format("{} {}: {}\n", red(style, std::string(name(check.verdict))), bold(style, check.rule), check.subject());
-  const auto line = [&](const char* what, const std::string& value) {
-    if (!value.empty()) text += fmt::format("  {:<9}{}\n", what, value);
-  };
-  line("case", check.of);
   std::string measured = check.found;
   if (check.low && check.high && check.measured && *check.measured != 0) {
     measured += fmt::format("  (95 % interval {:+.2f} to {:+.2f} %)", (*check.low / *check.measured - 1) * 100,
                             (*check.high / *check.measured - 1) * 100);
   }
-  line("measured", measured);
-  line("limit", check.expected);
-  line("because", check.explanation);
-  line("reason", check.reason);
-  line("source", check.source);
-  line("rule", check.origin);
-  line("result", check.file);
-  return text;
+  return paragraph(style, red, std::string(name(check.verdict)), fmt::format(" {}: {}", check.rule, check.subject())) +
+         pairs_text({{"case", check.of},
+                     {"measured", measured},
+                     {"limit", check.expected},
+                     {"because", check.explanation},
+                     {"reason", check.reason},
+                     {"source", check.source},
+                     {"rule", check.origin},
+                     {"result", check.file}},
+                    style);
 }
 
 std::string counts(const std::vector<SubjectVerdict>& subjects, const char* what) {
@@ -91,31 +89,35 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
   for (const auto& [owner, checks] : owned) {
     const bool device = !owner.second.empty();
     if (device && judgement.devices.size() > kFewDevices && verdicts.at(owner.second) == Verdict::pass) continue;
-    text += bold(style, checks.front()->subject()) + "\n" + table_of(checks) + "\n";
+    text += paragraph(style, bold, checks.front()->subject(), "") + table_of(checks, style) + "\n";
   }
   for (const Check& check : judgement.checks) {
     if (check.verdict != Verdict::pass && check.mandatory) text += told(check, style) + "\n";
   }
   if (judgement.devices.size() > 1) text += counts(judgement.devices, "devices") + "\n";
   if (judgement.nodes.size() > 1) text += counts(judgement.nodes, "nodes") + "\n";
-  const std::string verdict = judgement.accepted() ? "ACCEPTED" : red(style, "NOT ACCEPTED");
   const auto passing = std::count_if(judgement.checks.begin(), judgement.checks.end(),
                                      [](const Check& check) { return check.verdict == Verdict::pass; });
   const SubjectVerdict& delivery = judgement.delivery;
-  text += fmt::format("{}: {} of {} checks pass", bold(style, verdict), passing, delivery.checks);
-  if (delivery.bad > 0) text += fmt::format("; {} mandatory ones do not", delivery.bad);
+  std::string counted = fmt::format(": {} of {} checks pass", passing, delivery.checks);
+  if (delivery.bad > 0) counted += fmt::format("; {} mandatory ones do not", delivery.bad);
   if (const auto others = delivery.checks - passing - delivery.bad; others > 0) {
-    text += fmt::format("; {} that are not mandatory do not", others);
+    counted += fmt::format("; {} that are not mandatory do not", others);
   }
-  text += "\n";
-  return text;
+  text += judgement.accepted() ? paragraph(style, green, "ACCEPTED", counted) : paragraph(style, red, "NOT ACCEPTED", counted);
+  const std::string next =
+      judgement.accepted()
+          ? "  `scripts/acceptance` with the same arguments writes the document to sign."
+          : "  The reasons stand above, check by check: mend what they name and measure again, or refuse the delivery.";
+  return text + wrapped(next, static_cast<std::size_t>(style.columns), 2) + "\n";
 }
 
-std::string profile_text(const Profile& profile) {
-  std::string text = fmt::format("{}: {}\n", profile.name, profile.title);
-  if (!profile.inherited.empty()) text += fmt::format("inherits  {}\n", fmt::join(profile.inherited, ", "));
-  text += fmt::format("devices   {}\nsuite     {}\n\n", profile.devices_in_words(), profile.suite);
-  return text;
+std::string profile_text(const Profile& profile, const TerminalStyle& style) {
+  return wrapped(fmt::format("{}: {}", profile.name, profile.title), static_cast<std::size_t>(style.columns), 2) + "\n" +
+         pairs_text({{"inherits", fmt::format("{}", fmt::join(profile.inherited, ", "))},
+                     {"devices", profile.devices_in_words()},
+                     {"suite", profile.suite}},
+                    style);
 }
 
 }  // namespace roofmark

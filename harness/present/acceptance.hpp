@@ -14,6 +14,6 @@ namespace roofmark {
 std::string acceptance_text(const Judgement& judgement, const TerminalStyle& style);
 
 /// What a profile is for, and what it inherits; without its rules.
-std::string profile_text(const Profile& profile);
+std::string profile_text(const Profile& profile, const TerminalStyle& style);
 
 }  // namespace roofmark

@@ -47,6 +47,7 @@ std::string align(const std::vector<Row>& rows) {
 
 std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent) {
   std::string all, line;
+  if (indent >= columns) indent = columns / 2;
   const std::string start(indent, ' ');
   const auto end_line = [&] {
     line.erase(line.find_last_not_of(' ') + 1);
@@ -83,6 +84,23 @@ std::string wrapped(const std::string& text, std::size_t columns, std::size_t in
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return all + line;
+}
+
+std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs, const TerminalStyle& style) {
+  std::size_t widest = 0;
+  for (const auto& [name, value] : pairs) widest = std::max(widest, value.empty() ? 0 : width(name));
+  std::string text;
+  for (const auto& [name, value] : pairs) {
+    if (value.empty()) continue;
+    const std::string line = fmt::format("  {:<{}}  {}", name, widest, value);
+    text += wrapped(line, static_cast<std::size_t>(style.columns), widest + 4) + "\n";
+  }
+  return text;
+}
+
+std::string paragraph(const TerminalStyle& style, Paint paint, const std::string& label, const std::string& text) {
+  const std::string all = wrapped(label + text, static_cast<std::size_t>(style.columns), 2);
+  return paint(style, all.substr(0, label.size())) + all.substr(label.size()) + "\n";
 }
 
 std::string bold(const TerminalStyle& style, const std::string& text) { return paint(style, "1", text); }

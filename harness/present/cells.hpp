@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/present/terminal.hpp"
@@ -23,8 +24,17 @@ std::size_t widest_line(const std::string& text);
 std::string align(const std::vector<Row>& rows);
 
 /// Breaks lines between words so that none is wider than `columns`; those after the first begin with `indent` blanks. A longer
-/// word is broken behind a slash or a comma, or anywhere.
+/// word is broken behind a slash or a comma, or anywhere. An indent that leaves no room becomes half of
+/// `columns`.
 std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent = 0);
+
+/// Names and values in two left-aligned columns behind two blanks; the words of a value wrap. What has no value is left out.
+std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs, const TerminalStyle& style);
+
+using Paint = std::string (*)(const TerminalStyle&, const std::string&);
+
+/// A paragraph that begins with a painted label; ends in a newline.
+std::string paragraph(const TerminalStyle& style, Paint paint, const std::string& label, const std::string& text);
 
 std::string bold(const TerminalStyle& style, const std::string& text);
 std::string red(const TerminalStyle& style, const std::string& text);

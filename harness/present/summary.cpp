@@ -16,14 +16,6 @@ namespace roofmark {
 
 namespace {
 
-using Paint = std::string (*)(const TerminalStyle&, const std::string&);
-
-/// A paragraph that begins with a coloured label.
-std::string paragraph(const TerminalStyle& style, Paint paint, const std::string& label, const std::string& text) {
-  const std::string all = wrapped(label + text, static_cast<std::size_t>(style.columns), 2);
-  return paint(style, all.substr(0, label.size())) + all.substr(label.size()) + "\n";
-}
-
 std::string indented(const TerminalStyle& style, std::string_view text) {
   return wrapped(fmt::format("  {}", text), static_cast<std::size_t>(style.columns), 2) + "\n";
 }

@@ -6,7 +6,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "harness/measure/settings.hpp"
@@ -16,18 +18,35 @@
 
 namespace roofmark {
 
+namespace {
+
+std::optional<int> known_columns(int file) {
+  winsize size{};
+  if (::isatty(file) && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  // What a launcher or a pager passes on has a terminal at its end, too.
+  if (const char* columns = std::getenv("COLUMNS"); columns && std::atoi(columns) > 0) return std::atoi(columns);
+  return std::nullopt;
+}
+
+std::string message(const std::string& program, const std::string& text) {
+  const std::string line = program + ": " + text;
+  const auto columns = known_columns(STDERR_FILENO);
+  return (columns ? wrapped(line, static_cast<std::size_t>(std::max(*columns, 20)), 2) : line) + "\n";
+}
+
+}  // namespace
+
 TerminalStyle terminal_style(std::FILE* stream) {
   TerminalStyle style;
   const int file = ::fileno(stream);
   style.interactive = ::isatty(file) != 0;
   const char* no_color = std::getenv("NO_COLOR");
   style.colour = style.interactive && !(no_color && *no_color);
-  // What a launcher or a pager passes on has a terminal at its end, too.
-  if (const char* columns = std::getenv("COLUMNS"); columns && std::atoi(columns) > 0) style.columns = std::atoi(columns);
-  winsize size{};
-  if (style.interactive && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) style.columns = size.ws_col;
+  style.columns = known_columns(file).value_or(style.columns);
   return style;
 }
+
+void say(const std::string& program, const std::string& text) { std::fputs(message(program, text).c_str(), stderr); }
 
 Progress::Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases)
     : program_(std::move(program)), style_(style), quiet_(quiet), cases_(cases), started_(steady_seconds()) {}
@@ -51,9 +70,10 @@ void Progress::done(const Record& record) {
   const bool repeated = record.status == Status::not_run && record.reason == std::exchange(last_reason_, record.reason);
   if (bad && !repeated) {
     clear();
-    const std::string word = std::string(name(record.status));
-    put(fmt::format("{}: {} {}: {}\n", program_, red(style_, word == "not_run" ? "not run" : word), record.name,
-                    record.reason));
+    const std::string word = record.status == Status::not_run ? "not run" : std::string(name(record.status));
+    std::string text = message(program_, fmt::format("{} {}: {}", word, record.name, record.reason));
+    if (const auto at = text.find(word); at != std::string::npos) text.replace(at, word.size(), red(style_, word));
+    put(text);
   }
   if (quiet_ || style_.interactive || bad) return;
   const std::string result =

@@ -20,6 +20,10 @@ struct TerminalStyle {
 /// A terminal's width, else COLUMNS, else 120.
 TerminalStyle terminal_style(std::FILE* stream);
 
+/// A message on stderr: "roofmark: text". Its words wrap where the width is known (a terminal's, or COLUMNS); in a log a
+/// message is one line. A terminal that is gone takes no message, which ends no run.
+void say(const std::string& program, const std::string& text);
+
 /// One line that says what is being measured, how far the run is and how long it will take; rewritten on a terminal, one line
 /// per case elsewhere, which begins with the program's name. Writes to stderr.
 class Progress {

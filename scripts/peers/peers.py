@@ -175,7 +175,7 @@ def run(command, accepted=(0,)):
     except OSError as error:
         raise CannotCompare(f"{command[0]}: {error.strerror}") from error
     if done.returncode not in accepted:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        said = (done.stderr.strip() or done.stdout.strip()).replace("\n  ", " ").splitlines()  # a wrapped message is one
         raise CannotCompare(f"{' '.join(command)} ended with status {done.returncode}" + (f": {said[-1]}" if said else ""))
     return done.stdout
 

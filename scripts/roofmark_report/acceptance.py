@@ -38,8 +38,8 @@ def judge(options, path):
         command += [flag, value] if value else []
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
     if done.returncode not in (0, 1):
-        said = done.stderr.strip().splitlines()
-        raise Problem(BAD_INPUT, f"roofmark accept: {said[-1].removeprefix('roofmark: ') if said else f'exit status {done.returncode}'}")
+        said = " ".join(done.stderr.split()).removeprefix("roofmark: ")
+        raise Problem(BAD_INPUT, f"roofmark accept: {said or f'exit status {done.returncode}'}")
 
 
 def find_results(arguments):
@@ -211,7 +211,7 @@ def main(arguments):
         prog="acceptance", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Writes the acceptance document of a delivery: the verdict of `roofmark accept`, every rule with its evidence, what was not\n"
         "measured, and a place to sign. One self-contained HTML file, which a browser prints to A4; the verdict as JSON lies beside it.",
-        epilog="ROOFMARK names the program where it is not in build/release, beside these scripts' installation, or in PATH.\n\n"
+        epilog="ROOFMARK names the program where it is not in build/release or build/cpu-only, beside these scripts' installation, or in PATH.\n\n"
         "Exit status: 0 accepted; 1 not accepted; 2 bad usage or input; 3 the document could not be written.")
     parser.add_argument("results", metavar="FOLDER", nargs="+", help="result files, or folders that are searched for result.json")
     parser.add_argument("--profile", metavar="P", help="profile of the program, or a TOML file: `roofmark accept` judges by it")

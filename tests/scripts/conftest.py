@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import copy
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,10 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import make_result  # noqa: E402
 import shell  # noqa: E402
+
+# Where the width of a terminal is exported, messages wrap; readline, which pytest imports, exports it past os.environ.
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 
 def need(*packages):

@@ -20,8 +20,8 @@ PROFILES = sorted(path.stem for path in (Path(__file__).parents[2] / "results" /
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
 
 
-def roofmark(*arguments):
-    return subprocess.run([ROOFMARK, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+def roofmark(*arguments, **options):
+    return subprocess.run([ROOFMARK, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
 
 
 def assert_one_line(done):
@@ -146,6 +146,23 @@ def test_an_old_result_fails(h200, save, own_profile):
     assert done.returncode == 1 and "age" in done.stdout
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_no_line_of_accept_and_profile_is_wider_than_the_terminal(h200, save, own_profile, columns):
+    result, environment = save(clean(h200)), os.environ | {"COLUMNS": str(columns)}
+    runs = [("accept", result, "--profile", own_profile(limit, f"{limit}.toml")) for limit in (0.5, 0.999)]
+    for words in runs + [("accept", result, "--profile", "nosuch")] + [("profile", "show", name) for name in PROFILES]:
+        done = roofmark(*words, env=environment)
+        # A SHA-256 is one word of 64 letters.
+        assert max(map(len, (done.stdout + done.stderr).splitlines())) <= max(columns, 66), done.stdout + done.stderr
+
+
+def test_accept_ends_with_the_verdict_and_the_next_step(h200, save, own_profile):
+    result = save(clean(h200))
+    for limit, verdict, step in ((0.5, "ACCEPTED: ", "`scripts/acceptance`"), (0.999, "NOT ACCEPTED: ", "measure again")):
+        said = roofmark("accept", result, "--profile", own_profile(limit)).stdout.splitlines()
+        assert said[0].startswith("Profile ") and said[-2].startswith(verdict) and step in said[-1]
+
+
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_shipped_profile_is_right_and_is_shown(name):
     done = roofmark("profile", "check", name)
@@ -153,7 +170,7 @@ def test_a_shipped_profile_is_right_and_is_shown(name):
     shown = roofmark("profile", "show", name)
     assert shown.returncode == 0, shown.stderr
     assert "reason" in shown.stdout and "limit" in shown.stdout
-    assert "common" in next(line for line in shown.stdout.splitlines() if line.startswith("inherits"))
+    assert "common" in next(line for line in shown.stdout.splitlines() if line.startswith("  inherits"))
 
 
 @pytest.mark.parametrize(

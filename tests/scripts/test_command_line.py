@@ -403,3 +403,26 @@ def test_no_line_of_list_and_info_is_wider_than_the_terminal(columns):
     for words in (["list", "--device", "cpu", "--suite", "full"], ["info", "--device", "cpu"]):
         done = roofmark(*words, env=os.environ | {"COLUMNS": str(columns)})
         assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= columns
+
+
+def test_a_message_wraps_where_the_width_is_known_and_is_one_line_in_a_log():
+    logged = roofmark("run", "--suite", "quikc")
+    assert_one_line(logged, 2)
+    assert len(logged.stderr) > 80
+    shown = roofmark("run", "--suite", "quikc", env=os.environ | {"COLUMNS": "80"})
+    assert max(map(len, shown.stderr.splitlines())) <= 80 and flat(shown.stderr) == flat(logged.stderr)
+
+
+def test_list_says_first_what_it_lists_and_last_what_measures_it():
+    listed = roofmark("list", "--device", "cpu", "--suite", "quick", "--filter", "^gemm/").stdout.splitlines()
+    assert re.match(r"A selection of the quick suite: \d+ of \d+ cases \(--filter '\^gemm/'\)$", listed[0])
+    assert "`roofmark run` with the same flags" in listed[-1]
+
+
+def test_recovering_what_is_not_there_names_what_was_typed(tmp_path):
+    (tmp_path / "out").mkdir()
+    for given, said in ((tmp_path / "out.json", f"there is no {tmp_path / 'out.json'}"), (tmp_path / "nothing", f"there is no {tmp_path / 'nothing'}"),
+                        (tmp_path / "out", f"there is no journal {tmp_path / 'out' / 'result.jsonl'}")):
+        done = roofmark("recover", given)
+        assert_one_line(done, 2)
+        assert done.stderr == f"roofmark: {said}\n"

@@ -161,6 +161,7 @@ def test_info_and_list(clean):
     done = ranks.run(2, "info", "--device", "cpu")
     assert done.returncode == 0 and done.stdout.startswith("2 ranks\ndevice cpu ") and "\nrank  host" in done.stdout
     done = ranks.run(4, "list", *SMALL[1:5], *SMALL[7:])
+    assert "\033" not in done.stdout, "mpirun gives its ranks a terminal"
     listed = [line.split()[0] for line in done.stdout.splitlines() if "/impl:mpi" in line or line.startswith("ceilings/")]
     assert done.returncode == 0
     assert listed == list(dict.fromkeys(entry["name"] for entry in clean[1]["benchmarks"]))

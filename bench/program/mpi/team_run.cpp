@@ -285,7 +285,7 @@ class Watched {
   }
 
  private:
-  void say(const std::string& line) const { std::fputs(fmt::format("{}: {}\n", program_, line).c_str(), stderr); }
+  void say(const std::string& text) const { roofmark::say(program_, text); }
 
   void complete(const std::string& reason) const {
     try {
@@ -362,7 +362,7 @@ int team_info(MpiTeam& team, const TeamOptions& options) {
   return watched.during([&](Watch&) {
     const Crew crew = assemble_crew(team, options);
     if (team.rank() != 0) return kOk;
-    if (!crew.note.empty()) fmt::print(stderr, "{}: {}\n", options.run.program, crew.note);
+    if (!crew.note.empty()) say(options.run.program, crew.note);
     const Roofline links = theoretical_links(crew.ranks);
     if (options.json) {
       Json ranks = Json::array();
@@ -390,7 +390,7 @@ int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
     const Crew crew = assemble_crew(team, options);
     const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
     const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);
-    if (team.rank() == 0) print_plan(cases, options.json);
+    if (team.rank() == 0) print_plan(cases, options.run, "collectives", options.json, team_style(options.run));
     return kOk;
   });
 }

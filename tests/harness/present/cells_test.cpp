@@ -29,6 +29,16 @@ TEST(Cells, TextBreaksBetweenWordsAndIsIndented) {
   EXPECT_EQ(wrapped("  a b", 3, 2), "  a\n  b");
 }
 
+TEST(Cells, AnIndentLeavesRoomForWords) {
+  EXPECT_EQ(wrapped("one two", 4, 10), "one\n  tw\n  o");
+  EXPECT_EQ(wrapped("a table's row too wide", 12, 18), "a table's\n      row\n      too\n      wide");
+}
+
+TEST(Cells, PairsAreTwoColumnsWithoutWhatHasNoValue) {
+  EXPECT_EQ(pairs_text({{"case", "a b"}, {"none at all", ""}, {"limit", "one two"}}, {.columns = 13}),
+            "  case   a b\n  limit  one\n         two\n");
+}
+
 TEST(Cells, ALongWordBreaksBehindASlash) {
   EXPECT_EQ(wrapped("see gemm/bf16/m:64 now", 12, 2), "see gemm/\n  bf16/m:64\n  now");
   EXPECT_EQ(wrapped("see all gemm/bf16/m:64", 12, 2), "see all\n  gemm/bf16/\n  m:64");
