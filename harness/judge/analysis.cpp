@@ -132,7 +132,7 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   if (rates.settled_of_burst < kDecay) {
     const std::string explained = rates.explained_by_clock ? fmt::format("the fall of the clock explains {} of that",
                                                                          format_share(*rates.explained_by_clock))
-                                                           : "the clock is not known";
+                                                           : "the clock was not read at either time";
     findings.push_back(
         {FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name, 1 - rates.settled_of_burst,
          fmt::format("a load that lasts gets {} of the first second's rate", format_share(rates.settled_of_burst))});

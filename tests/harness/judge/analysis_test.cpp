@@ -60,7 +60,7 @@ TEST(Analysis, ADecaySaysHowMuchTheClockExplains) {
       ElementsAre(
           "decay: after 13 s the rate is 80.0 % of the first second's; the fall of the clock explains 100.0 % of that"));
   EXPECT_THAT(decays(0.8, std::nullopt, std::nullopt),
-              ElementsAre("decay: after 13 s the rate is 80.0 % of the first second's; the clock is not known"));
+              ElementsAre("decay: after 13 s the rate is 80.0 % of the first second's; the clock was not read at either time"));
 }
 
 // As that of a CPU one of whose cores another program takes.
