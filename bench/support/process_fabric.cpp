@@ -57,9 +57,10 @@ std::unique_ptr<Fabric> process_fabric(const DeviceInfo& device) {
     RankInfo& member = fabric->members.emplace_back(describe_rank(describe_cuda_device(ordinal)));
     member.rank = member.local_rank = static_cast<int>(fabric->members.size()) - 1;
   }
+  // Loads NCCL, so that the result file names it. Where it cannot be loaded, the cases say why.
   try {
-    if (&cuda::nccl) cuda::nccl.version();  // loads the library, so that the result file names it
-  } catch (const Unsupported&) {            // the cases will say so
+    if (&cuda::nccl) cuda::nccl.version();
+  } catch (const Unsupported&) {
   }
   const auto gpus = std::make_shared<Gpus>(ordinals);
   fabric->local = LocalRanks{[gpus](int rank) -> Device& { return gpus->device(rank); },

@@ -37,32 +37,31 @@ void fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Strea
 
 std::size_t cache_read_sinks(ProbeTarget target) { return static_cast<std::size_t>(target.processors); }
 
-void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream) {
-  const std::size_t part = bytes / static_cast<std::size_t>(target.processors);
+/// Calls use(core, first, part) on every core at once, for its part of an array of `bytes`: from word `first` on, `part` bytes.
+template <class Use>
+void on_parts(std::size_t bytes, ProbeTarget target, Use use) {
+  const std::size_t part = bytes / static_cast<std::size_t>(target.processors), words = part / sizeof(std::uint64_t);
 #pragma omp parallel for num_threads(target.processors)
-  for (int core = 0; core < target.processors; ++core) {
-    const auto* from = static_cast<const unsigned char*>(data) + static_cast<std::size_t>(core) * part;
-    sink[core] = vector_loops().front().sum_words(from, part, repeats);
-  }
+  for (int core = 0; core < target.processors; ++core) use(core, static_cast<std::size_t>(core) * words, part);
+}
+
+void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream) {
+  on_parts(bytes, target, [&](int core, std::size_t first, std::size_t part) {
+    sink[core] = vector_loops().front().sum_words(static_cast<const std::uint64_t*>(data) + first, part, repeats);
+  });
 }
 
 void cache_write(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream) {
-  const std::size_t part = bytes / static_cast<std::size_t>(target.processors), words = part / sizeof(std::uint64_t);
-#pragma omp parallel for num_threads(target.processors)
-  for (int core = 0; core < target.processors; ++core) {
-    const std::size_t first = static_cast<std::size_t>(core) * words;
+  on_parts(bytes, target, [&](int, std::size_t first, std::size_t part) {
     vector_loops().front().write_words(to + first, part, repeats, first);
-  }
+  });
 }
 
 void cache_copy(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                 Stream) {
-  const std::size_t part = bytes / 2 / static_cast<std::size_t>(target.processors), words = part / sizeof(std::uint64_t);
-#pragma omp parallel for num_threads(target.processors)
-  for (int core = 0; core < target.processors; ++core) {
-    const std::size_t first = static_cast<std::size_t>(core) * words;
+  on_parts(bytes / 2, target, [&](int, std::size_t first, std::size_t part) {
     vector_loops().front().copy_words(to + first, from + first, part, repeats);
-  }
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -38,23 +39,63 @@ def _no_number(text):
     raise _OutOfRange(f"{text} is not JSON: unknown numbers are left out of a result file")
 
 
-def _fits(value, schema):
-    """True where a value fits a schema of only types and a minimum; False is inconclusive."""
-    kinds = {"number": (int, float), "integer": (int,), "boolean": (bool,), "string": (str,), "null": (type(None),)}
-    types = schema.get("type", [])
-    return (schema.keys() <= {"type", "minimum"}
-            and any(type(value) in kinds.get(name, ()) for name in ([types] if isinstance(types, str) else types))
-            and ("minimum" not in schema or value >= schema["minimum"]))
+def _object(schema):
+    named = {name: _quick(rule) for name, rule in schema.get("properties", {}).items()}
+    other = _quick(schema.get("additionalProperties", True))
+    return lambda value: type(value) is dict and all(named.get(name, other)(member) for name, member in value.items())
+
+
+def _list(schema):
+    fits = _quick(schema["items"])
+    return lambda value: type(value) is list and all(map(fits, value))
+
+
+def _reference(schema):
+    name = schema["$ref"].rpartition("/")[2]
+    return lambda value: _quick(SCHEMA["$defs"][name])(value)
+
+
+_TYPES = {"number": (int, float), "integer": (int,), "boolean": (bool,), "string": (str,), "null": (type(None),), "object": (dict,), "array": (list,)}
+_NUMBER = _TYPES["number"]
+# For each keyword of a schema, from the schema: a function that is true only of values that fit.
+_KEYWORDS = {
+    "$ref": _reference, "properties": _object, "items": _list,
+    "additionalProperties": lambda schema: _object(schema) if "properties" not in schema else lambda value: True,
+    "type": lambda schema: lambda value, types=[kind for name in ([schema["type"]] if isinstance(schema["type"], str) else schema["type"])
+                                                for kind in _TYPES[name]]: type(value) in types,
+    "const": lambda schema: lambda value: type(value) is type(schema["const"]) and value == schema["const"],
+    "enum": lambda schema: lambda value: any(type(value) is type(option) and value == option for option in schema["enum"]),
+    "pattern": lambda schema: lambda value: type(value) is str and re.search(schema["pattern"], value),
+    "minimum": lambda schema: lambda value: type(value) in _NUMBER and value >= schema["minimum"],
+    "exclusiveMinimum": lambda schema: lambda value: type(value) in _NUMBER and value > schema["exclusiveMinimum"],
+    "maximum": lambda schema: lambda value: type(value) in _NUMBER and value <= schema["maximum"],
+    "minItems": lambda schema: lambda value: type(value) is list and len(value) >= schema["minItems"],
+    "maxItems": lambda schema: lambda value: type(value) is list and len(value) <= schema["maxItems"],
+    "required": lambda schema: lambda value: type(value) is dict and value.keys() >= set(schema["required"]),
+    "dependentRequired": lambda schema: lambda value: type(value) is dict and all(
+        value.keys() >= set(others) for name, others in schema["dependentRequired"].items() if name in value),
+}
+_SAYS_NOTHING = {"$schema", "$defs", "title", "description"}
+_made = {}
+
+
+def _quick(schema):
+    """A function that is true only of values that fit the schema; where it is false, the general validation, which takes seconds for
+    a long result, decides and says what is wrong."""
+    if isinstance(schema, bool):
+        return lambda value: schema
+    if id(schema) not in _made:
+        made = [_KEYWORDS[keyword](schema) for keyword in schema.keys() - _SAYS_NOTHING if keyword in _KEYWORDS]
+        known = schema.keys() <= _KEYWORDS.keys() | _SAYS_NOTHING
+        _made[id(schema)] = schema, lambda value: known and all(fits(value) for fits in made)
+    return _made[id(schema)][1]
 
 
 def _items(validator, items, instance, schema):
-    """The keyword `items`: the general validation of long lists of samples takes seconds."""
-    simple = items
-    if isinstance(items, dict) and items.keys() == {"$ref"}:
-        simple = SCHEMA["$defs"][items["$ref"].rpartition("/")[2]]
-    if isinstance(instance, list) and isinstance(simple, dict) and all(_fits(value, simple) for value in instance):
-        return
-    yield from jsonschema.Draft202012Validator.VALIDATORS["items"](validator, items, instance, schema)
+    """The keyword `items`, without the general validation of those that fit."""
+    for index, item in enumerate(instance if isinstance(instance, list) else ()):
+        if not _quick(items)(item):
+            yield from validator.descend(item, items, path=index)
 
 
 SCHEMA = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))
@@ -88,7 +129,7 @@ def parse(data):
                          "release")
     if version != SCHEMA_VERSION or isinstance(version, bool):
         raise ValueError(f"has schema version {_cut(json.dumps(version), 40)}, this tool reads version {SCHEMA_VERSION}")
-    for error in _VALIDATOR.iter_errors(result):
+    for error in () if _quick(SCHEMA)(result) else _VALIDATOR.iter_errors(result):
         raise ValueError(f"does not fit results/schema.json at {_cut(error.json_path)}: {_cut(error.message)}")
     _check_records(result)
     return result

@@ -268,10 +268,14 @@ def test_an_interrupt_leaves_a_complete_file(tmp_path):
 
 def test_a_signal_that_comes_twice_within_a_second_is_one(tmp_path):
     process = started(["run", "--device", "cpu", "--suite", "quick", "--memory-fraction", "0.004"], tmp_path / "out")
+    first = time.monotonic()
     process.send_signal(signal.SIGTERM)
     time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
+    apart = time.monotonic() - first
     process.communicate(timeout=120)
+    if apart > 0.9:
+        pytest.skip(f"this machine was too busy: the signals were {apart:.1f} s apart")
     assert process.returncode == 130
     assert json.loads((tmp_path / "out" / "result.json").read_text())["interrupted"]
 

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/compare, and that Google Benchmark's own compare.py reads the same files."""
 
+import contextlib
 import copy
+import io
 import json
 import math
 import os
@@ -11,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 import make_result
 import pytest
@@ -18,7 +21,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "numpy", "scipy")
 import numpy as np  # noqa: E402
-from roofmark_report import compare  # noqa: E402
+from roofmark_report import compare, program  # noqa: E402
 from roofmark_report.program import Problem  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "compare")]
@@ -28,7 +31,13 @@ GOOGLE_COMPARE = next((path for path in map(Path, ("/usr/share/benchmark/compare
 
 
 def run(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+    """The program, but in this process: to import scipy takes it longer than most of these comparisons."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with (mock.patch.object(sys, "argv", ["compare", *map(str, arguments)]), mock.patch.object(program, "enter_environment"),
+          contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended):
+        program.run("compare")
+    out.flush(), err.flush()
+    return subprocess.CompletedProcess(arguments, ended.value.code or 0, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
 def equal_of(path):
@@ -91,7 +100,7 @@ def counts(found):
 
 def test_a_run_against_its_equal_repeats_exactly(result, save):
     path = save(result)
-    done = run(path, "--", equal_of(path))
+    done = subprocess.run([*COMMAND, path, "--", equal_of(path)], capture_output=True, text=True, timeout=300, check=False)
     number = len(result["benchmarks"])
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{number} cases measured in both, 0 listed in A alone, 0 in B alone" in done.stdout

@@ -231,6 +231,23 @@ def test_a_gpu_without_memory_is_named_and_smaller_cases_are_measured(tmp_path):
     assert status == "not_run" and reason.startswith(f"rank 1 ({HOST}): out of memory: 4194304 bytes wanted, "), reason
 
 
+def test_what_the_gpu_of_one_rank_cannot_do_is_unsupported_on_all(tmp_path):
+    out = tmp_path / "out"
+    words = ["run", "--device", "cuda", "--suite", "quick", "--max-seconds", "0.001", "--filter", "^stream/triad/fp64/bytes:65536/", "--out", out]
+    slow = {"GPUMODEL_SMS": "1", "GPUMODEL_BOOST_MHZ": "2", "GPUMODEL_CLOCK_MHZ": "2", "GPUMODEL_L2": "128K", "GPUMODEL_MEMORY": "2304K",
+            "GPUMODEL_TOTAL": "2304K"}
+    older = with_gpus(2, GPUMODEL_ARCH="80", **slow)
+    done = ranks.run(1, *words, ":", "-np", 1, *older, ranks.PROGRAM, *words, wrapper=with_gpus(2, **slow))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert result["complete"] and [member["device_name"] for member in result["team"]] == [MODEL, MODEL.replace("90", "80")]
+    reasons = {entry["name"]: entry["roofmark"]["reason"] for entry in result["unmeasured"]}
+    assert {entry["roofmark"]["status"] for entry in result["unmeasured"]} == {"unsupported"}
+    assert reasons["ceilings/wgmma/bf16/accumulate:fp32"] == f"rank 1 ({HOST}): compute capability 8.0 has no wgmma for bf16"
+    # Rank 0 cannot do it either: its own reason.
+    assert reasons["ceilings/mma/fp8/accumulate:fp32"] == "compute capability 9.0 has no mma for fp8"
+
+
 def test_two_ranks_on_one_gpu_are_refused_unless_nccl_takes_them_for_two_hosts(tmp_path):
     out = tmp_path / "out"
     done = ranks.run(2, *three_sizes(2, out), wrapper=with_gpus(1))

@@ -61,6 +61,35 @@ def test_the_quick_way_through_lists_finds_what_the_general_way_finds(small):
     reader.parse(encode(small))
 
 
+def places(value):
+    """Each key of the objects and the first index of the lists in a value, with what holds it."""
+    for key, member in list(value.items() if isinstance(value, dict) else enumerate(value[:1])):
+        yield value, key
+        if isinstance(member, (dict, list)):
+            yield from places(member)
+
+
+def test_what_passes_the_quick_way_fits(result):
+    assert reader._quick(reader.SCHEMA)(result), "else each file takes the general way"
+    record = {"$ref": "#/$defs/benchmark", "$defs": reader.SCHEMA["$defs"]}
+    general, quick = jsonschema.Draft202012Validator(record), reader._quick(record)
+    entry = max(result["benchmarks"], key=lambda entry: len(json.dumps(entry["roofmark"]["measurement"]["blocks"])))
+    refused = 0
+    for number, (holder, key) in enumerate(places(entry)):
+        before = holder[key]
+        for bad in [None, True, -1, "?", [], {}, 0.5][number % 2::2]:
+            holder[key] = bad
+            assert general.is_valid(entry) or not quick(entry), f"{key}: {bad}"
+            refused += not quick(entry)
+        del holder[key]
+        assert general.is_valid(entry) or not quick(entry), key
+        if isinstance(holder, dict):
+            holder[key] = before
+        else:
+            holder.insert(key, before)
+    assert refused > 100 and quick(entry) and general.is_valid(entry)
+
+
 def test_an_interval_of_few_wild_blocks_may_reach_below_zero(small):
     small["benchmarks"][0]["roofmark"]["measurement"]["interval"] = [-0.5, 2.5]
     reader.parse(encode(small))

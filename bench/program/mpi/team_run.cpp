@@ -205,11 +205,11 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
                                   team.describe(static_cast<int>(rank)), team.describe(0)));
     }
   }
-  // What one rank cannot do, for want of a library, none does.
+  // What one rank cannot do, none does; the reason is the first such rank's.
   const std::vector<std::vector<std::string>> reasons = team.gather(unsupported);
-  for (std::size_t rank = reasons.size(); rank-- > 0;) {
+  for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      if (reasons[rank][i].empty() || !unsupported[i].empty()) continue;
+      if (!cases[i]->unsupported.empty() || reasons[rank][i].empty()) continue;
       cases[i]->unsupported = fmt::format("{}: {}", team.describe(static_cast<int>(rank)), reasons[rank][i]);
     }
   }

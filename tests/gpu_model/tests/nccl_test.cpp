@@ -153,9 +153,9 @@ TEST_F(Nccl, MessagesLongerThanAPipeArriveInOrder) {
 TEST_F(Nccl, RanksThatCallDifferentCollectivesWaitUntilTheyAreAborted) {
   make(2);
   const Array<float> first(0, std::vector<float>(8)), second(1, std::vector<float>(8));
+  testing::internal::CaptureStderr();
   ASSERT_EQ(ncclAllReduce(first.get(), first.get(), 4, ncclFloat32, ncclSum, comms[0], streams[0]), ncclSuccess);
   ASSERT_EQ(ncclAllGather(second.get(), second.get(), 4, ncclFloat32, comms[1], streams[1]), ncclSuccess);
-  testing::internal::CaptureStderr();
   auto done = std::async(std::launch::async, [&] { cudaStreamSynchronize(streams[0]); });
   EXPECT_EQ(done.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
   EXPECT_EQ(cudaStreamQuery(streams[1]), cudaErrorNotReady);

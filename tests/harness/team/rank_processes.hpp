@@ -24,6 +24,8 @@ namespace roofmark {
 
 /// Far above what any of them takes: only a hang comes to it.
 inline constexpr int kHangMilliseconds = 60'000;
+/// For `answer_seconds` where every rank answers: a machine that is busy or stalls makes none silent, and nobody waits for it.
+inline constexpr double kPatience = 60;
 inline constexpr double kNever = 3600;
 inline constexpr int kLeft = 3;  ///< exit status after leave()
 

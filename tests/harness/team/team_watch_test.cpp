@@ -47,7 +47,7 @@ std::size_t count(const std::string& text, const std::string& word) {
 }
 
 TEST(TeamWatch, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
-  Processes team(3, 0.3, 2);
+  Processes team(3, 0.3, kPatience);
   team.start([](int rank) { return comes_to(rank == 2 ? 4 : 5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
   for (const int rank : {0, 1, 2}) team.go(rank);
@@ -65,7 +65,7 @@ TEST(TeamWatch, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
 }
 
 TEST(TeamWatch, TheFirstToWaitTooLongNeedNotBeRank0) {
-  Processes team(3, 0.3, 2);
+  Processes team(3, 0.3, kPatience);
   team.start([](int rank) -> Script {
     if (rank != 0) return comes_to(rank == 2 ? 4 : 5);
     return [](TeamWatch& arrivals, Turns turns) {
@@ -85,25 +85,25 @@ TEST(TeamWatch, TheFirstToWaitTooLongNeedNotBeRank0) {
   EXPECT_EQ(team.end(2).status, kLeft);
 }
 
+// Its answer is waited for, so there is no third rank: one that the machine does not run in that time would be silent too.
 TEST(TeamWatch, ARankThatIsStoppedIsSilent) {
-  Processes team(3, 0.3, 1);
+  Processes team(2, 0.3, 1);
   team.start([](int) { return comes_to(5); });
-  for (const int rank : {0, 1, 2}) team.await(rank);
-  team.signal(2, SIGSTOP);
-  for (const int rank : {0, 1}) team.go(rank);
+  for (const int rank : {0, 1}) team.await(rank);
+  team.signal(1, SIGSTOP);
+  team.go(0);
   const auto first = team.end(0);
-  EXPECT_THAT(first.said, HasSubstr(found("no progress for 0.3 s: rank 2 (node2) does not answer: stopped, or the host or the "
+  EXPECT_THAT(first.said, HasSubstr(found("no progress for 0.3 s: rank 1 (node1) does not answer: stopped, or the host or the "
                                           "network to it is gone",
-                                          "never [] silent [2] ended []")));
+                                          "never [] silent [1] ended []")));
   EXPECT_EQ(first.status, kLeft);
-  EXPECT_EQ(team.end(1).status, kLeft);
   // It finds that it was told to leave.
-  team.signal(2, SIGCONT);
-  EXPECT_EQ(team.end(2).status, kLeft);
+  team.signal(1, SIGCONT);
+  EXPECT_EQ(team.end(1).status, kLeft);
 }
 
 TEST(TeamWatch, ARankThatIsKilledIsNamedAtOnce) {
-  Processes team(3, kNever, 2);
+  Processes team(3, kNever, kPatience);
   team.start([](int) { return comes_to(5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
   for (const int rank : {0, 1}) team.go(rank);
@@ -118,7 +118,7 @@ TEST(TeamWatch, ARankThatIsKilledIsNamedAtOnce) {
 }
 
 TEST(TeamWatch, WhenRank0IsKilledEachSaysSoAndLeaves) {
-  Processes team(3, kNever, 2);
+  Processes team(3, kNever, kPatience);
   team.start([](int) { return comes_to(5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
   for (const int rank : {1, 2}) team.go(rank);
@@ -157,7 +157,7 @@ TEST(TeamWatch, WhenRank0DoesNotAnswerTheOthersLeaveAndItLearnsThat) {
 }
 
 TEST(TeamWatch, WhereAllArrivedTheNetworkIsToBlame) {
-  Processes team(3, 0.3, 2);
+  Processes team(3, 0.3, kPatience);
   team.start([](int) { return comes_to(5); });
   for (const int rank : {0, 1, 2}) team.await(rank);
   for (const int rank : {0, 1, 2}) team.go(rank);
@@ -169,18 +169,19 @@ TEST(TeamWatch, WhereAllArrivedTheNetworkIsToBlame) {
 }
 
 TEST(TeamWatch, ATeamOfOneDoesNotBlameTheNetwork) {
-  Processes team(1, 0.3, 2);
+  Processes team(1, 0.3, kPatience);
   team.start([](int) { return comes_to(1); });
   team.await(0);
   team.go(0);
   EXPECT_THAT(team.end(0).said, HasSubstr(found("no progress for 0.3 s", "never [] silent [] ended []")));
 }
 
+// Longer than the timeout, which no busy machine keeps a rank from its next step for.
 TEST(TeamWatch, SilentWhileAllIsWell) {
-  Processes team(3, 1, 1);
+  Processes team(3, 3, kPatience);
   team.start([](int) -> Script {
     return [](TeamWatch& arrivals, Turns) {
-      for (int i = 0; i < 100; ++i) {
+      for (int i = 0; i < 200; ++i) {
         arrivals.step();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
@@ -194,7 +195,7 @@ TEST(TeamWatch, SilentWhileAllIsWell) {
 }
 
 TEST(TeamWatch, ARankThatRestsIsNotLate) {
-  Processes team(3, 0.2, 1);
+  Processes team(3, 0.2, kPatience);
   team.start([](int rank) -> Script {
     return [rank](TeamWatch& arrivals, Turns turns) {
       make(arrivals, 4);
@@ -225,11 +226,12 @@ TEST(TeamWatch, ARankThatRestsIsNotLate) {
 }
 
 TEST(TeamWatch, OneThatEndsBeforeTheOthersIsNamedByThoseWhoWaitForIt) {
-  Processes team(3, 0.3, 2);
+  Processes team(3, 0.3, kPatience);
   team.start([](int rank) -> Script {
     if (rank != 2) return comes_to(5);
     return [](TeamWatch& arrivals, Turns turns) {
       make(arrivals, 4);
+      arrivals.rest();
       turns.reached();
     };
   });
@@ -243,7 +245,7 @@ TEST(TeamWatch, OneThatEndsBeforeTheOthersIsNamedByThoseWhoWaitForIt) {
 
 TEST(TeamWatch, OneThatFailsIsNamedAtOnce) {
   for (const int failing : {0, 2}) {
-    Processes team(3, kNever, 2);
+    Processes team(3, kNever, kPatience);
     team.start([failing](int rank) -> Script {
       if (rank != failing) return comes_to(5);
       return [](TeamWatch& arrivals, Turns turns) {
@@ -254,7 +256,8 @@ TEST(TeamWatch, OneThatFailsIsNamedAtOnce) {
       };
     });
     for (const int rank : {0, 1, 2}) team.await(rank);
-    for (const int rank : {0, 1, 2}) team.go(rank);
+    // The others may leave as soon as it fails.
+    for (const int rank : {2 - failing, 1, failing}) team.go(rank);
     EXPECT_EQ(team.end(failing).status, 0);
     if (failing == 0) {
       for (const int rank : {1, 2}) {
@@ -270,7 +273,7 @@ TEST(TeamWatch, OneThatFailsIsNamedAtOnce) {
 }
 
 TEST(TeamWatch, WithoutRank0EachWatchesItself) {
-  Processes team(2, 0.3, 2);
+  Processes team(2, 0.3, kPatience);
   team.start([](int rank) -> Script {
     if (rank == 1) return comes_to(5);
     return [](TeamWatch&, Turns turns) { turns.reached(); };
@@ -284,7 +287,7 @@ TEST(TeamWatch, WithoutRank0EachWatchesItself) {
 }
 
 TEST(TeamWatch, TimeInWhichItWasStoppedDoesNotCount) {
-  Processes team(2, 1, 1);
+  Processes team(2, 3, kPatience);
   team.start([](int rank) -> Script {
     return [rank](TeamWatch& arrivals, Turns turns) {
       arrivals.step();
@@ -298,7 +301,7 @@ TEST(TeamWatch, TimeInWhichItWasStoppedDoesNotCount) {
   });
   for (const int rank : {0, 1}) team.await(rank);
   team.signal(1, SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+  std::this_thread::sleep_for(std::chrono::milliseconds(4000));
   team.signal(1, SIGCONT);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   for (const int rank : {1, 0}) team.go(rank);

@@ -167,7 +167,7 @@ TEST_F(AttentionTiledWgmmaTest, MatchesFloat64AtAwkwardShapes) {
         expect_matches({2, 3, 3, 127, 127, dim, type, causal});
         expect_matches({2, 4, 2, 257, 385, dim, type, causal});
         expect_matches({1, 2, 1, 1, 300, dim, type, causal});
-        expect_matches({1, 1, 1, 1000, 1000, dim, type, causal});
+        expect_matches({1, 1, 1, 600, 700, dim, type, causal});
         if (HasFailure()) return;
       }
     }
@@ -175,9 +175,10 @@ TEST_F(AttentionTiledWgmmaTest, MatchesFloat64AtAwkwardShapes) {
 }
 
 TEST_F(AttentionTiledWgmmaTest, MoreTilesThanProcessors) {
-  // Every block of the grid has several tiles, dealt in both directions.
-  expect_matches({2, 96, 32, 260, 130, 64, DataType::bf16, true});
-  expect_matches({2, 96, 32, 260, 130, 64, DataType::bf16, false});
+  // Every block of the grid has several tiles, dealt in both directions; a head of a batch entry has two.
+  const int kv_heads = std::max(2, device_->info().multiprocessors / 4);
+  expect_matches({2, 3 * kv_heads, kv_heads, 260, 130, 64, DataType::bf16, true});
+  expect_matches({2, 3 * kv_heads, kv_heads, 260, 130, 64, DataType::bf16, false});
 }
 
 TEST_F(AttentionTiledWgmmaTest, RowsThatSeeNoKeyAreZero) {
@@ -190,7 +191,7 @@ TEST_F(AttentionTiledWgmmaTest, NaNReachesWhatSeesIt) {
   for (std::int64_t dim : kDims) {
     for (bool causal : {false, true}) {
       for (int place : {in_q, in_k, in_v}) {
-        const AttentionProblem p{1, 4, 2, 300, 310, dim, DataType::bf16, causal};
+        const AttentionProblem p{1, 4, 2, 200, 210, dim, DataType::bf16, causal};
         SCOPED_TRACE(describe(p) + ", NaN in " + "qkv"[place]);
         Arrays arrays(p);
         constexpr std::int64_t kQuery = 150, kHead = 3, kKey = 100, kKvHead = 1;

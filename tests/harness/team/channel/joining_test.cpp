@@ -220,7 +220,7 @@ TEST(Joining, AThousandRanks) {
   std::promise<void> left;
   TeamWatch::Setup setup = setup_of(0, kRanks);
   setup.timeout_seconds = 0.2;
-  setup.answer_seconds = 10;
+  setup.answer_seconds = kPatience;
   setup.on_standstill = [&](const Standstill& found) { ended.set_value(found); };
   setup.leave = [&] { left.set_value(); };
   TeamWatch first(setup, "");
