@@ -62,8 +62,8 @@ class Examination {
   }
 
   void host() {
-    const auto cpus = read<int>(details_, "logical_cpus").value_or(1);
     if (const auto load = read<double>(details_, "load_average")) {
+      const auto cpus = read<int>(details_, "load_average_cpus").value_or(1);
       add(kLoad, fmt::format("{:.2f} on {} CPU{}, one-minute average", *load, cpus, cpus == 1 ? "" : "s"),
           *load > 0.5 + 0.1 * cpus ? "other work takes its share of cores, caches and memory bandwidth" : "");
     }
@@ -77,7 +77,7 @@ class Examination {
     if (const auto nodes = read<int>(details_, "numa_nodes")) add("NUMA nodes of the host", std::to_string(*nodes));
     const auto quota = read<double>(details_, "cpu_quota_cores");
     add("CPU limit", quota ? fmt::format("{:g} cores (control group)", *quota) : "none",
-        quota && *quota < cpus ? "threads beyond it are throttled" : "");
+        quota && *quota < read<int>(details_, "logical_cpus").value_or(1) ? "threads beyond it are throttled" : "");
     const auto limit = read<double>(details_, "memory_limit_bytes");
     add("memory limit", limit ? format_bytes(*limit) + " (control group)" : "none");
     if (read<bool>(details_, "virtual_machine").value_or(false)) {

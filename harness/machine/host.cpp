@@ -78,7 +78,11 @@ Json describe_host() {
   if (pages > 0) host["memory_bytes"] = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   host["details"] = read_cpu_facts("/", allowed_cpus()).details;
   double load = 0;
-  if (::getloadavg(&load, 1) == 1) host["details"]["load_average"] = load;
+  if (::getloadavg(&load, 1) == 1) {
+    // The load is the machine's, whatever part of it this process may use.
+    host["details"]["load_average"] = load;
+    host["details"]["load_average_cpus"] = ::sysconf(_SC_NPROCESSORS_ONLN);
+  }
   return host;
 }
 

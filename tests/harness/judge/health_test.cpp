@@ -39,7 +39,7 @@ TEST(Health, AGpuThatIsAsItShouldBeNeedsNoAdvice) {
                                  {"pcie_generation_max", 5},
                                  {"pcie_width", 16},
                                  {"pcie_width_max", 16}}),
-                            {{"details", {{"governor", "performance"}, {"logical_cpus", 64}, {"load_average", 0.3}}}});
+                            {{"details", {{"governor", "performance"}, {"load_average_cpus", 64}, {"load_average", 0.3}}}});
   EXPECT_EQ(find(found, "ECC").state, "on");
   EXPECT_EQ(find(found, "other processes").state, "none");
   EXPECT_EQ(find(found, "PCIe link").state, "generation 1 of 5, 16 lanes of 16");
@@ -60,7 +60,8 @@ TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
                                  {"gate", "off: a profiler is attached"}}),
                             {{"details",
                               {{"governor", "powersave"},
-                               {"logical_cpus", 8},
+                               {"logical_cpus", 1},
+                               {"load_average_cpus", 8},
                                {"load_average", 6.0},
                                {"cpu_quota_cores", 2.5},
                                {"memory_limit_bytes", 4e9},
