@@ -76,7 +76,7 @@ class AttentionCudnnTest : public testing::Test {
     device_->poison(o.get(), host.q.size());
     const auto plan = make_plan(p);
     const Memory workspace = device_->allocate(plan->workspace_bytes() + 1);
-    const auto batch = device_->batch({issue, 3, 1}, [&](Stream stream, int) {
+    const auto batch = device_->batch({.path = issue, .launches = 3}, [&](Stream stream, int) {
       plan->launch({q.get(), k.get(), v.get(), o.get()}, workspace.get(), stream);
     });
     EXPECT_EQ(batch->path(), issue);

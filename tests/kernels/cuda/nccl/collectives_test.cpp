@@ -147,7 +147,7 @@ TEST_F(NcclCommunicatorTest, IsCapturedInAGraphAndBesideOtherWork) {
   fill(DataType::fp32, in.get());
   device_->poison(out.get(), bytes);
   device_->poison(other.get(), bytes);
-  const auto batch = device_->batch({Issue::graph, 3, 1}, [&](Stream stream, int) {
+  const auto batch = device_->batch({.path = Issue::graph, .launches = 3}, [&](Stream stream, int) {
     communicator_->enqueue_beside(
         call, stream, [&] { cuda::collective_data.fill(DataType::fp32, other.get(), kCount, kData, 0, 0, stream); });
   });
@@ -233,8 +233,9 @@ TEST_F(NcclRanksOfAProcess, ReduceTogether) {
 }
 
 TEST_F(NcclRanksOfAProcess, AreCapturedInAGraph) {
-  const auto batch = devices_.front()->batch(
-      {Issue::graph, 3, 1}, [&](Stream stream, int) { cuda::nccl.enqueue_all(calls(Collective::all_reduce), stream); });
+  const auto batch = devices_.front()->batch({.path = Issue::graph, .launches = 3}, [&](Stream stream, int) {
+    cuda::nccl.enqueue_all(calls(Collective::all_reduce), stream);
+  });
   batch->run();
   EXPECT_EQ(batch->path(), Issue::graph);
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) expect(rank);
