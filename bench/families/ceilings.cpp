@@ -273,7 +273,9 @@ class Lister {
     const std::size_t array = listing_.short_probes ? kMiB : std::max(4 * device_.last_level_cache_bytes(), least);
     const std::size_t wanted = array_count(op) * array;
     const auto allowed = static_cast<std::size_t>(0.9 * listing_.memory_fraction * device_.free_bytes);
-    Case c = stream_case(device_, op, DataType::fp32, std::min(wanted, allowed) / kMiB * kMiB, Cache::cold);
+    const std::size_t bytes = std::min(wanted, allowed) / kMiB * kMiB;
+    Case c = stream_case(device_, op, DataType::fp32, bytes, Cache::cold);
+    if (bytes == 0) c.unsupported = "less than 1 MiB of memory is free";
     c.family = "ceilings";
     c.operation = "dram_" + c.operation;
     c.raises = resource::dram;

@@ -42,7 +42,7 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
     const bool computes = ceiling.resource.unit == Unit::flop || ceiling.resource.unit == Unit::op;
     if (computes && ceiling.empirical()) roofs.push_back({*ceiling.empirical(), std::string(ceiling.resource.title)});
   }
-  if (points.empty() || roofs.empty() || !memory || !memory->empirical()) return {};
+  if (points.empty() || roofs.empty() || !memory || !(memory->empirical() > 0.0)) return {};
   const double bandwidth = *memory->empirical();
   std::sort(roofs.begin(), roofs.end(), [](const Roof& a, const Roof& b) { return a.rate > b.rate; });
 

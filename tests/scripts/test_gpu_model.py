@@ -122,7 +122,7 @@ def test_a_healthy_gpu(healthy):
 def test_what_is_unsupported_says_why(healthy):
     reasons = [e["roofmark"]["reason"] for e in healthy.entries if e["roofmark"]["status"] == "unsupported"]
     # Twice: before and after the suite.
-    assert Counter(reason.split()[0] for reason in reasons) == {"compute": 2, "needs": 12}
+    assert Counter(reason.split()[0] for reason in reasons) == {"compute": 2, "needs": 16}
     assert "compute capability 9.0 has no mma for fp8" in reasons
     assert all("2.36 MB" in reason for reason in reasons if reason.startswith("needs")), reasons
 
@@ -132,8 +132,8 @@ def test_every_ceiling_is_measured_twice_and_below_its_theory(healthy):
     assert {"fp64_fma", "fp32_fma", "fp16_fma", "bf16_fma", "fp64_tensor", "tf32_tensor", "fp16_tensor", "bf16_tensor",
             "fp8_tensor", "int8_tensor", "exp", "shared", "l2", "dram", "stream_launch", "graph_launch"} <= set(roofs)
     for name, roof in roofs.items():
-        if name == "l1":
-            continue  # no probe on a GPU
+        if name in ("l1", "host_to_device", "device_to_host"):
+            continue  # no probe on a GPU; probes of more than this memory
         assert roof["drift"] == pytest.approx(0, abs=0.02)
         assert roof["empirical"] <= 1.02 * roof.get("theoretical", float("inf"))
 

@@ -118,6 +118,18 @@ TEST_P(Ceilings, FitInTheMemory) {
   for (const Case& c : list(GetParam())) EXPECT_LT(c.slot_bytes + c.shared_bytes, GetParam().free_bytes) << c.name();
 }
 
+TEST_P(Ceilings, OfDramNeedFreeMemory) {
+  DeviceInfo device = GetParam();
+  device.free_bytes = 1000;
+  int seen = 0;
+  for (const Case& c : list(device)) {
+    if (c.raises != resource::dram) continue;
+    ++seen;
+    EXPECT_EQ(c.unsupported, "less than 1 MiB of memory is free") << c.name();
+  }
+  EXPECT_GT(seen, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Ceilings,
                          ::testing::Values(gpu(80, 108, 40 << 20), gpu(89, 58, 48 << 20), gpu(90, 132, 60 << 20),
                                            gpu(100, 148, 126 << 20), gpu(120, 170, 96 << 20), cpu(1), cpu(2), cpu(64)),

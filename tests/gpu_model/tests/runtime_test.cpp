@@ -181,6 +181,7 @@ TEST_F(Runtime, ManagedMemoryIsOfTheHostAndOfTheDevice) {
   managed[half - 1] = 5;
   EXPECT_EQ(cudaMemcpy(memory_, managed, half, cudaMemcpyHostToDevice), cudaSuccess);
   EXPECT_EQ(cudaMemset(managed, 9, half), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(managed[half - 1], 9);
   EXPECT_EQ(cudaMemcpy(managed, memory_, half, cudaMemcpyDefault), cudaSuccess);
   EXPECT_EQ(managed[half - 1], 5);

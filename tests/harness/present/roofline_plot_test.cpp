@@ -22,6 +22,14 @@ TEST(RooflinePlot, TheRooflineHoldsThePointsAndTheRoofs) {
   EXPECT_EQ(roofline_plot({}, {}, {}), "");
 }
 
+TEST(RooflinePlot, WithoutARateOfTheMemoryThereIsNone) {
+  auto records = placed_records();
+  Analysis analysis = analyze({}, records, {});
+  Ceiling& dram = analysis.roofline.at(resource::dram);
+  dram.first = dram.last = 0;
+  EXPECT_EQ(roofline_plot(analysis.roofline, records, {}), "");
+}
+
 TEST(RooflinePlot, NoTitleOfARoofIsCut) {
   auto records = placed_records();
   // Its ridge is far to the right of all results.
