@@ -237,6 +237,28 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
   return to_text(tables, style);
 }
 
+std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyle& style) {
+  Tables tables;
+  for (const Ladder& ladder : ladders) {
+    for (const LadderLevel& level : ladder.levels) {
+      const auto bytes = [](std::size_t size) { return format_bytes(static_cast<double>(size)); };
+      add_row(tables, "ladder of dependent accesses: " + ladder.series.substr(0, ladder.series.find('/')),
+              {{.heading = "level"},
+               {.heading = "capacity"},
+               {.heading = "cycles"},
+               {.heading = "latency"},
+               {.heading = "rate"},
+               {.heading = "sizes", .leaves = 1}},
+              ladder.series,
+              {level.step == 1 ? level.resource : fmt::format("{} ({})", level.resource, level.step),
+               level.beyond_bytes ? bytes(level.largest_bytes) + " to " + bytes(*level.beyond_bytes) : "-",
+               level.cycles ? fmt::format("{:.1f}", *level.cycles) : "-", format_seconds(level.seconds),
+               format_rate(1 / level.seconds, Unit::access), std::to_string(level.points)});
+    }
+  }
+  return to_text(tables, style);
+}
+
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, const TerminalStyle& style) {
   Tables tables;
   for (const ComparisonResult& result : comparisons) {
