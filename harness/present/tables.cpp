@@ -94,12 +94,15 @@ Row values_of(const Record& record) {
   const Summary& summary = measurement.summary;
   const Placement placement = record.placement.value_or(Placement{});
   const auto half = relative_half_width(summary);
-  // A probe of neither FLOPs nor bytes (exponentials, launches) shows its own unit in the column of the rate.
+  // What has neither FLOPs nor bytes (exponentials, launches, accesses) shows its own unit in the column of the rate.
   std::optional<double> operations = placement.flops_per_second;
   Unit unit = record.work.total(Unit::op) > 0 ? Unit::op : Unit::flop;
   if (!operations && !placement.bytes_per_second && record.raises) {
     operations = record.work.total(*record.raises) / summary.median;
     unit = record.raises->unit;
+  } else if (const double accesses = record.work.total(Unit::access); accesses > 0 && !operations) {
+    operations = accesses / summary.median;
+    unit = Unit::access;
   }
   return {format_share(placement.of_empirical),
           format_seconds(summary.median),

@@ -164,6 +164,11 @@ TEST(Tables, AComparisonSaysWhatItCompares) {
             "128         1.250               -\n");
 }
 
+TEST(Tables, DependentAccessesHaveTheirRate) {
+  std::vector<Record> records = {ok_record("latency", "chase", {{{{resource::l2_access, 7e3}}}}, 1e-3)};
+  EXPECT_THAT(records_table(records, {}), HasSubstr("7.00 M accesses/s"));
+}
+
 TEST(Tables, ALadderHasALinePerLevel) {
   const LadderLevel cache{"l2_access", 1, 524288, 16777216, 33554432, 141e-9, 280.04, 6};
   const LadderLevel far{"l2_access", 2, 33554432, 47453132, 67108864, 252e-9, 500, 2};
