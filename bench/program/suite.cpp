@@ -19,6 +19,7 @@ namespace roofmark {
   family(elementwise) \
   family(argmax) \
   family(transfer) \
+  family(latency) \
   family(cost) \
   family(sustained) \
   family(collectives)

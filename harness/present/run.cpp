@@ -33,8 +33,8 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
   for (const std::string& part :
        {health_text(run.header.health, style), ceilings_table(analysis.roofline, style),
         communication_tables(records, conclusions.communication, ranks, style), records_table(records, style),
-        transfers_text(conclusions.transfers, analysis.roofline, style), calls_table(records, style),
-        call_lines_table(conclusions.call_lines, style), sustained_table(records, style),
+        transfers_text(conclusions.transfers, analysis.roofline, style), ladders_table(conclusions.ladders, style),
+        calls_table(records, style), call_lines_table(conclusions.call_lines, style), sustained_table(records, style),
         comparisons_table(analysis.comparisons, style), roofline_plot(analysis.roofline, records, style),
         findings_text(conclusions.all_findings(), style), unmeasured_text(records, style)}) {
     if (!part.empty()) text += part + "\n";

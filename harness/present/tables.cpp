@@ -94,12 +94,15 @@ Row values_of(const Record& record) {
   const Summary& summary = measurement.summary;
   const Placement placement = record.placement.value_or(Placement{});
   const auto half = relative_half_width(summary);
-  // A probe of neither FLOPs nor bytes (exponentials, launches) shows its own unit in the column of the rate.
+  // What has neither FLOPs nor bytes (exponentials, launches, accesses) shows its own unit in the column of the rate.
   std::optional<double> operations = placement.flops_per_second;
   Unit unit = record.work.total(Unit::op) > 0 ? Unit::op : Unit::flop;
   if (!operations && !placement.bytes_per_second && record.raises) {
     operations = record.work.total(*record.raises) / summary.median;
     unit = record.raises->unit;
+  } else if (const double accesses = record.work.total(Unit::access); accesses > 0 && !operations) {
+    operations = accesses / summary.median;
+    unit = Unit::access;
   }
   return {format_share(placement.of_empirical),
           format_seconds(summary.median),
@@ -233,6 +236,28 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
              fmt::format("{:.0f} s", std::ceil(rates.settled_after_seconds)), format_share(rates.rate_per_clock_ratio),
              format_share(rates.explained_by_clock), clock_or_dash(rates.burst_clock_hz), clock_or_dash(rates.settled_clock_hz),
              power(rates.burst_power_watts), power(rates.settled_power_watts), format_share(rates.share_checked)});
+  }
+  return to_text(tables, style);
+}
+
+std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyle& style) {
+  Tables tables;
+  for (const Ladder& ladder : ladders) {
+    for (const LadderLevel& level : ladder.levels) {
+      const auto bytes = [](std::size_t size) { return format_bytes(static_cast<double>(size)); };
+      add_row(tables, "ladder of dependent accesses: " + ladder.series.substr(0, ladder.series.find('/')),
+              {{.heading = "level"},
+               {.heading = "capacity"},
+               {.heading = "cycles"},
+               {.heading = "latency"},
+               {.heading = "rate"},
+               {.heading = "sizes", .leaves = 1}},
+              ladder.series,
+              {level.step == 1 ? level.resource : fmt::format("{} ({})", level.resource, level.step),
+               level.beyond_bytes ? bytes(level.largest_bytes) + " to " + bytes(*level.beyond_bytes) : "-",
+               level.cycles ? fmt::format("{:.1f}", *level.cycles) : "-", format_seconds(level.seconds),
+               format_rate(1 / level.seconds, Unit::access), std::to_string(level.points)});
+    }
   }
   return to_text(tables, style);
 }

@@ -7,6 +7,7 @@
 
 #include "harness/judge/analysis.hpp"
 #include "harness/judge/call_lines.hpp"
+#include "harness/judge/ladder.hpp"
 #include "harness/present/terminal.hpp"
 
 namespace roofmark {
@@ -25,6 +26,8 @@ std::string calls_table(const std::vector<Record>& records, const TerminalStyle&
 std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalStyle& style);
 /// What a load that lasts did to the rate of each case with a duration.
 std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style);
+/// The levels of latency that the records show.
+std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyle& style);
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, const TerminalStyle& style);
 
 }  // namespace roofmark

@@ -9,6 +9,7 @@
 #include "harness/judge/analysis.hpp"
 #include "harness/judge/call_lines.hpp"
 #include "harness/judge/health.hpp"
+#include "harness/judge/ladder.hpp"
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/judge/transfers.hpp"
 #include "harness/judge/verdict.hpp"
@@ -61,6 +62,7 @@ struct Conclusions {
   Analysis analysis;
   Transfers transfers;
   std::vector<CallLine> call_lines;
+  std::vector<Ladder> ladders;
   Communication communication;    ///< of a team
   std::vector<Finding> findings;  ///< the header's, the footer's and the analysis'; communication has its own
   RunVerdict verdict;

@@ -24,6 +24,26 @@ Json to_json(const ComparisonResult& result) {
   return json;
 }
 
+Json to_json(const Ladder& ladder) {
+  Json json = {{"series", ladder.series}, {"points", Json::array()}, {"levels", Json::array()}};
+  for (const LadderPoint& point : ladder.points) {
+    json["points"].push_back({{"case", point.case_name}, {"bytes", point.bytes}, {"seconds", point.seconds}});
+    if (point.clock_hz) json["points"].back()["cycles"] = point.seconds * *point.clock_hz;
+  }
+  for (const LadderLevel& level : ladder.levels) {
+    Json& made = json["levels"].emplace_back();
+    made = {{"resource", level.resource},
+            {"step", level.step},
+            {"smallest_bytes", level.smallest_bytes},
+            {"largest_bytes", level.largest_bytes}};
+    if (level.beyond_bytes) made["beyond_bytes"] = *level.beyond_bytes;
+    made["seconds"] = level.seconds;
+    put(made, "cycles", level.cycles);
+    made["points"] = level.points;
+  }
+  return json;
+}
+
 Json to_json(const std::vector<Finding>& findings) {
   Json json = Json::array();
   for (const Finding& finding : findings) {
@@ -234,6 +254,7 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   result["comparisons"] = std::move(comparisons);
   if (!conclusions.transfers.series.empty()) result["transfers"] = to_json(conclusions.transfers);
   for (const CallLine& line : conclusions.call_lines) result["call_lines"].push_back(to_json(line));
+  for (const Ladder& ladder : conclusions.ladders) result["ladders"].push_back(to_json(ladder));
   if (!run.header.ranks.empty()) result["communication"] = to_json(conclusions.communication);
   return result;
 }

@@ -62,6 +62,9 @@ def hover(entry):
     rates = [units.rate(placement.get("flops_per_second"), "op" if record["type"] == "int8" else "FLOP"),
              units.rate(placement.get("bytes_per_second"), "B")]
     lines.append("median " + ", ".join(part for part in [units.seconds(measurement["median"]), *rates] if part))
+    if accesses := sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["unit"] == "access"):
+        cycles = f", {measurement['median'] / accesses * measurement['clock_hz']:.1f} cycles" if "clock_hz" in measurement else ""
+        lines.append(f"{units.seconds(measurement['median'] / accesses)} per access{cycles}")
     if (message := record.get("message")) and message["ranks"] > 1:
         algbw = message["bytes"] * message.get("trips", 1) / measurement["median"]
         lines.append(f"algbw {units.rate(algbw, 'B')}, busbw {units.rate(algbw * message['bus_factor'], 'B')}")

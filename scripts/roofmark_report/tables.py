@@ -120,6 +120,14 @@ def call_lines_table(result):
         rows, empty=False) if rows else None
 
 
+def rate_of(record):
+    """The cell of the rate: FLOP/s, or dependent accesses per second."""
+    accesses = sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["unit"] == "access")
+    if accesses:
+        return quantity(accesses / record["measurement"]["median"], units.rate, "access")
+    return quantity(record["placement"].get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP")
+
+
 def family_table(family, entries, titles):
     rows = []
     for entry in entries:
@@ -143,7 +151,7 @@ def family_table(family, entries, titles):
                      more=f"{units.plural(len(samples), 'sample')} of {units.plural(m['launches_per_sample'], 'launch', 'launches')}, by {m['path']}; "
                      f"bits compared after {m['samples_checked']}"),
             ("no interval" if width is None else f"± {100 * width:.2f} %" if width < 1 else f"± {units.digits(100 * width)} %", "" if width is None else width, ""),
-            quantity(p.get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP"),
+            rate_of(record),
             quantity(p.get("bytes_per_second"), units.rate, "B"),
             quantity(p.get("intensity"), units.intensity),
             (bound or "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
@@ -154,7 +162,7 @@ def family_table(family, entries, titles):
     return table(f"family-{family}", [
         ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
         ("Median", "Time per launch; the tooltip shows the number of samples, of launches per sample, and of samples whose bits were compared", True), ("95 % interval", "Of the median, from blocks apart in time", True),
-        ("Rate", "Model FLOPs / median", True),
+        ("Rate", "Model FLOPs / median; of dependent accesses, their number / median", True),
         ("Bandwidth", "Compulsory bytes / median", True),
         ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
         ("of roof", "Minimum time on the measured ceilings / median", True),

@@ -8,7 +8,7 @@ import json
 import sys
 
 from make_cluster import cluster
-from result_maker import GIB, KIB, MIB, SIZE_OF, UNITS, Maker, attention, gemm, stream
+from result_maker import GIB, KIB, MIB, SIZE_OF, UNITS, Maker, attention, chase, gemm, stream
 
 
 def h200(noise_seed=0):
@@ -181,6 +181,8 @@ def cpu(noise_seed=0):
         for size in (256, 512, 1024, 2048):
             gemm(maker, "blas", kind, (size, size, size), "default", {256: 0.5, 512: 0.7, 1024: 0.82, 2048: 0.88}[size],
                  f"{kind}_fma")
+    chase(maker, "impl:own", [4 * KIB * 2**i for i in range(16)],
+          [(48 * KIB, "l1_access", 5), (2 * MIB, "l2_access", 15), (32 * MIB, "l3_access", 70), (GIB, "dram_access", 320)], 3.2e9)
     probes(2)
     maker.miss("unsupported", "the BLAS supports only fp64 and fp32", "gemm", "", "bf16",
                {"m": 512, "n": 512, "k": 512, "impl": "blas", "layout": "tn", "algo": "default", "cache": "cold"}, [[("fp32_fma", 2 * 512**3)]])

@@ -17,6 +17,7 @@ UNITS = {
     "tf32_tensor": "FLOP", "fp16_tensor": "FLOP", "fp16_tensor_fp16": "FLOP", "bf16_tensor": "FLOP", "fp8_tensor": "FLOP",
     "int8_tensor": "op", "exp": "exp", "dram": "B", "shared": "B", "l1": "B", "l2": "B", "l3": "B", "stream_launch": "launch",
     "graph_launch": "launch", "fp64_fma_one_core": "FLOP", "fp32_fma_one_core": "FLOP", "nvlink": "B", "network": "B",
+    "l1_access": "access", "l2_access": "access", "l3_access": "access", "dram_access": "access",
 }
 TITLES = {
     "exp": "exp2, special-function unit", "dram": "DRAM", "shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache",
@@ -53,7 +54,7 @@ class Maker:
             if resource in datasheet:
                 ceiling["datasheet"], ceiling["datasheet_source"] = datasheet[resource]
             self.ceilings[resource] = ceiling
-        self.benchmarks, self.unmeasured, self.comparisons, self.findings = [], [], [], []
+        self.benchmarks, self.unmeasured, self.comparisons, self.findings, self.ladders = [], [], [], [], []
 
     def case(self, family, operation, kind, shape, phases, **extra):
         """A record without its outcome, and its name."""
@@ -259,7 +260,7 @@ class Maker:
                       "compiler": "GNU 12.2.0", "build_type": "Release"},
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
-            **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
+            **({"ladders": self.ladders} if self.ladders else {}), **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
             "timing_overhead_seconds": 1.6e-6,
             "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
                           "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
@@ -279,6 +280,26 @@ def stream(maker, op, kind, size, share, level, **extra):
         demands.append(("fp64_fma" if kind == "fp64" else "fp32_fma", flops * size / arrays / SIZE_OF[kind]))
     operation, impl = ("copy", "memcpy") if op == "memcpy" else (op, "own")
     return maker.measure("stream", operation, kind, {"bytes": size, "impl": impl, "cache": "warm"}, [demands], share=share, **extra)
+
+
+def chase(maker, series, sizes, levels, clock_hz):
+    """A pointer chase over sizes, and its ladder. `levels` has the bytes up to which a resource takes so many cycles."""
+    ladder = {"series": f"latency/chase/int8/{series}", "points": [], "levels": []}
+    for size in sizes:
+        resource, cycles = next((resource, cycles) for upto, resource, cycles in levels if size <= upto)
+        key, _, value = series.partition(":")
+        name = maker.measure("latency", "chase", "int8", {"bytes": size, "stride": 128, key: value}, [[(resource, 10**5)]],
+                             seconds=10**5 * cycles / clock_hz, clock_hz=clock_hz)
+        seconds = maker.benchmarks[-1]["roofmark"]["measurement"]["median"] / 10**5
+        ladder["points"].append({"case": name, "bytes": size, "seconds": seconds, "cycles": seconds * clock_hz})
+        found = ladder["levels"][-1] if ladder["levels"] else None
+        if not found or found["resource"] != resource:
+            if found:
+                found["beyond_bytes"] = size
+            found = {"resource": resource, "step": 1, "smallest_bytes": size, "points": 0}
+            ladder["levels"].append(found)
+        found |= {"largest_bytes": size, "seconds": seconds, "cycles": seconds * clock_hz, "points": found["points"] + 1}
+    maker.ladders.append(ladder)
 
 
 def gemm(maker, impl, kind, shape, algo, share, pipe, clock_hz=None, cache="cold", layout="tn", **extra):

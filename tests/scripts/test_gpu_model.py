@@ -200,6 +200,7 @@ def test_every_family_that_has_a_small_case(tmp_path):
         "decode_attention": "bf16/batch:1/heads:64/kv_heads:8/keys:1024/d:128",
         "transpose": r"\w+/rows:256/columns:256",
         "elementwise": "(add|relu)/bf16/elements:1048576",
+        "latency": "(chase|shared)/int8/bytes:(4096|8192|16384)/",
     }
     # 36 MiB have room for the library's workspace of 32 MiB.
     found = run_to(tmp_path / "out", "--memory-fraction", "0.95", suite="full",

@@ -156,6 +156,21 @@ def test_attention_is_drawn_by_rate_time_and_memory(h200):
     assert sum(len(t["x"]) for t in family_plots.of_family("attention", h200, entries)[2][0]["data"]) == len(entries) - 1
 
 
+def test_latency_is_drawn_over_the_range_with_its_levels():
+    result = make_result.cpu()
+    entries = [e for e in result["benchmarks"] if e["roofmark"]["family"] == "latency"]
+    [(figure, caption)] = family_plots.of_family("latency", result, entries)
+    points, *levels = figure["data"]
+    assert points["x"] == [4096 * 2**i for i in range(16)] and "per access" in points["text"][0] and "5.0 cycles" in points["text"][0]
+    assert [(line["x"], line["name"].partition(":")[0]) for line in levels] == [
+        ([4096, 32768], "l1_access"), ([65536, 2**21], "l2_access"), ([2**22, 2**25], "l3_access"), ([2**26, 2**27], "dram_access")]
+    knees = [shape["x0"] for shape in figure["layout"]["shapes"]]
+    assert all(low < knee < 2 * low for low, knee in zip((32768, 2**21, 2**25), knees, strict=True)) and "levels" in caption
+    # Some cases were taken out of the file: the family is drawn as any other.
+    [(figure, caption)] = family_plots.of_family("latency", result, entries[1:])
+    assert figure["data"][0]["type"] == "bar" and not caption
+
+
 @pytest.mark.usefixtures("no_plotly")
 def test_fused_operations_stand_beside_separate_ones(h200):
     cpu = make_result.cpu()

@@ -69,4 +69,25 @@ __device__ inline ulonglong2 ld_volatile_shared(std::uint32_t address) {
   return words;
 }
 
+/// Loads 8 bytes through L1 and L2 (.ca, the default), at every call. With .ca written out, ptxas makes it a strong load of the
+/// SM's scope, which other code does not use.
+__device__ inline std::uint64_t ld_global_u64(std::uint64_t from) {
+  std::uint64_t word;
+  asm volatile("ld.global.u64 %0, [%1];" : "=l"(word) : "l"(from));
+  return word;
+}
+/// Loads 8 bytes from L2 (not cached in L1), at every call.
+__device__ inline std::uint64_t ld_global_cg_u64(std::uint64_t from) {
+  std::uint64_t word;
+  asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(word) : "l"(from));
+  return word;
+}
+
+/// Loads 4 bytes of shared memory, at every call.
+__device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
+  std::uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
+  return word;
+}
+
 }  // namespace roofmark::cuda

@@ -164,5 +164,22 @@ TEST(Tables, AComparisonSaysWhatItCompares) {
             "128         1.250               -\n");
 }
 
+TEST(Tables, DependentAccessesHaveTheirRate) {
+  std::vector<Record> records = {ok_record("latency", "chase", {{{{resource::l2_access, 7e3}}}}, 1e-3)};
+  EXPECT_THAT(records_table(records, {}), HasSubstr("7.00 M accesses/s"));
+}
+
+TEST(Tables, ALadderHasALinePerLevel) {
+  const LadderLevel cache{"l2_access", 1, 524288, 16777216, 33554432, 141e-9, 280.04, 6};
+  const LadderLevel far{"l2_access", 2, 33554432, 47453132, 67108864, 252e-9, 500, 2};
+  const LadderLevel memory{"dram_access", 1, 67108864, 536870912, {}, 345e-9, {}, 7};
+  EXPECT_EQ(ladders_table({{"latency/chase/int8/load:ca/impl:own", {}, {cache, far, memory}}}, {}),
+            "ladder of dependent accesses: latency  chase  int8  load:ca  impl:own\n"
+            "level                    capacity  cycles  latency               rate  sizes\n"
+            "l2_access      16.8 MB to 33.6 MB   280.0   141 ns  7.09 M accesses/s      6\n"
+            "l2_access (2)  47.5 MB to 67.1 MB   500.0   252 ns  3.97 M accesses/s      2\n"
+            "dram_access                     -       -   345 ns  2.90 M accesses/s      7\n");
+}
+
 }  // namespace
 }  // namespace roofmark

@@ -283,5 +283,35 @@ TEST_F(ResultFolder, DamageIsReadOrRefusedNeverMore) {
   }
 }
 
+TEST(ResultText, HasTheLaddersOfDependentAccesses) {
+  roofmark::Run run;
+  EXPECT_FALSE(to_json(run, conclude(run)).contains("ladders"));
+  for (const auto& [bytes, seconds] : {std::pair{4096, 2e-9}, {8192, 2e-9}, {16384, 10e-9}, {32768, 10e-9}}) {
+    run.records.push_back(ok_record("latency", "chase", {{{{resource::l1_access, 1}}}}, seconds));
+    run.records.back().shape = {{"bytes", std::to_string(bytes)}, {"stride", "128"}};
+    run.records.back().name = "latency/chase/int8/bytes:" + std::to_string(bytes) + "/stride:128";
+    if (bytes < 10000) run.records.back().measurement->clock_hz = 2e9;
+  }
+  const Json ladder = to_json(run, conclude(run)).at("ladders").at(0);
+  EXPECT_EQ(ladder.at("series"), "latency/chase/fp32");
+  EXPECT_EQ(ladder.at("points").size(), 4U);
+  EXPECT_EQ(ladder.at("points").at(3),
+            Json({{"case", "latency/chase/int8/bytes:32768/stride:128"}, {"bytes", 32768}, {"seconds", 10e-9}}));
+  EXPECT_EQ(ladder.at("levels").at(0), Json({{"resource", "l1_access"},
+                                             {"step", 1},
+                                             {"smallest_bytes", 4096},
+                                             {"largest_bytes", 8192},
+                                             {"beyond_bytes", 16384},
+                                             {"seconds", 2e-9},
+                                             {"cycles", 4.0},
+                                             {"points", 2}}));
+  EXPECT_EQ(ladder.at("levels").at(1), Json({{"resource", "l1_access"},
+                                             {"step", 2},
+                                             {"smallest_bytes", 16384},
+                                             {"largest_bytes", 32768},
+                                             {"seconds", 10e-9},
+                                             {"points", 2}}));
+}
+
 }  // namespace
 }  // namespace roofmark

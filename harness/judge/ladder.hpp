@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/model/measurement.hpp"
+
+namespace roofmark {
+
+/// One size of a series.
+struct LadderPoint {
+  std::string case_name;
+  std::size_t bytes = 0;           ///< the range of the accesses
+  double seconds = 0;              ///< per access
+  std::optional<double> clock_hz;  ///< of the record
+  double relative_error = 0;       ///< standard error of the median / the median; 0: unknown
+  std::string resource;            ///< that the record demands
+};
+
+/// A plateau of the latency over the size.
+struct LadderLevel {
+  /// By the resource that most of its records demand, which is a guess from the sizes of the device's caches; the plateau
+  /// itself is found without them. `step` counts the levels of one resource: the parts of a cache, or DRAM beyond the reach of
+  /// the TLB.
+  std::string resource;
+  int step = 1;
+  std::size_t smallest_bytes = 0, largest_bytes = 0;  ///< sizes on the plateau
+  std::optional<std::size_t> beyond_bytes;            ///< the next size, which is above it; absent on the last level
+  double seconds = 0;                                 ///< per access: the median of its points
+  std::optional<double> cycles;                       ///< likewise, each at the clock of its record
+  int points = 0;
+};
+
+/// The latency of dependent accesses over the size of their range.
+struct Ladder {
+  std::string series;  ///< the records' name without its bytes and stride
+  std::vector<LadderPoint> points;
+  std::vector<LadderLevel> levels;
+};
+
+/// Of all series of ok records that demand nothing but accesses, and whose names differ in bytes and stride alone.
+std::vector<Ladder> ladders_of(const std::vector<Record>& records);
+
+/// The plateaus of points that are sorted by size: the partition of the points into levels, and points between levels, that
+/// costs the least. A level costs kLevel, and for each of its points the square of the distance of its logarithm from the
+/// level's median in standard errors, at most kBetween, which a point between levels costs. A level has two points or more, its
+/// ends and most of the others within that distance, and exceeds the level before by kLeastRise.
+std::vector<LadderLevel> levels_of(const std::vector<LadderPoint>& points);
+
+}  // namespace roofmark

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/huge_pages.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/harness/fake_root.hpp"
+
+namespace roofmark {
+namespace {
+
+const void* at(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
+
+TEST(HugePages, AreTheShareOfTheMappingThatHoldsTheAddress) {
+  const FakeRoot root;
+  root.put("proc/self/smaps",
+           "55a0e4c00000-55a0e4c21000 rw-p 00000000 00:00 0                          [heap]\n"
+           "Size:                132 kB\nRss:                 100 kB\nAnonHugePages:         0 kB\nVmFlags: rd wr mr\n"
+           "7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \n"
+           "Size:               8192 kB\nRss:                8192 kB\nAnonHugePages:      6144 kB\nVmFlags: rd wr mr\n"
+           "7f0000800000-7f0000801000 r--p 00000000 08:01 1234 /lib/a:b.so\n"
+           "Size:                  4 kB\nRss:                   0 kB\nAnonHugePages:         0 kB");
+  EXPECT_EQ(huge_page_share(root.root, at(0x7f0000000000)), 0.75);
+  EXPECT_EQ(huge_page_share(root.root, at(0x7f00007fffff)), 0.75);
+  EXPECT_EQ(huge_page_share(root.root, at(0x55a0e4c00010)), 0.0);
+  EXPECT_FALSE(huge_page_share(root.root, at(0x7f0000800000))) << "nothing is resident";
+  EXPECT_FALSE(huge_page_share(root.root, at(0x1000))) << "not mapped";
+}
+
+TEST(HugePages, AreUnknownWhereTheKernelDoesNotSay) {
+  const FakeRoot root;
+  EXPECT_FALSE(huge_page_share(root.root, at(0x7f0000000000)));
+  root.put("proc/self/smaps", "7f0000000000-7f0000800000 rw-p 00000000 00:00 0\nRss:  8192 kB");
+  EXPECT_FALSE(huge_page_share(root.root, at(0x7f0000000000)));
+}
+
+}  // namespace
+}  // namespace roofmark
