@@ -20,6 +20,11 @@ struct Arguments {
 __global__ void empty_kernel() {}
 __global__ void empty_kernel_of_arguments(Arguments) {}
 
+void launch_empty(cudaStream_t stream) {
+  empty_kernel<<<1, 1, 0, stream>>>();
+  check(cudaGetLastError());
+}
+
 /// What kernel is launched.
 enum class Kind { empty, full_grid, arguments, cluster, cooperative };
 
@@ -67,14 +72,14 @@ class LaunchAndWait final : public HostCall {
         stream_(stream),
         event_(make_event(cudaEventDisableTiming | (by == WaitBy::blocking_event ? cudaEventBlockingSync : 0U))) {}
   void call() override {
-    empty_kernel<<<1, 1, 0, stream_>>>();
+    launch_empty(stream_);
     if (by_ == WaitBy::stream) return check(cudaStreamSynchronize(stream_));
     check(cudaEventRecord(event_.get(), stream_));
     if (by_ != WaitBy::query) return check(cudaEventSynchronize(event_.get()));
-    while (true) {
-      const cudaError_t status = cudaEventQuery(event_.get());
-      if (status != cudaErrorNotReady) return check(status);
-    }
+    cudaError_t status = cudaErrorNotReady;
+    while (status == cudaErrorNotReady) status = cudaEventQuery(event_.get());
+    cudaGetLastError();  // "not ready" counts as an error, which the next launch would be blamed for
+    check(status);
   }
 
  private:
@@ -88,11 +93,11 @@ class TwoStreams final : public HostCall {
  public:
   explicit TwoStreams(cudaStream_t stream) : stream_(stream) {}
   void call() override {
-    empty_kernel<<<1, 1, 0, stream_>>>();
+    launch_empty(stream_);
     pass(stream_, other_.get(), there_.get());
-    empty_kernel<<<1, 1, 0, other_.get()>>>();
+    launch_empty(other_.get());
     pass(other_.get(), stream_, back_.get());
-    empty_kernel<<<1, 1, 0, stream_>>>();
+    launch_empty(stream_);
   }
 
  private:
@@ -193,6 +198,9 @@ class Allocator {
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
     check(cudaGetDevice(&properties.location.id));
+    int supported = 0;
+    check(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, properties.location.id));
+    if (!supported) throw Unsupported("the driver offers no memory pools on this device");
     cudaMemPool_t pool = nullptr;
     check(cudaMemPoolCreate(&pool, &properties));
     pool_ = OwnedPool(pool);
@@ -216,6 +224,11 @@ class Allocator {
                                                                 : cudaMalloc(&data_, bytes_);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
+      if (source_ == Source::pinned_host) {
+        throw DeviceError(
+            "the driver pins no " + std::to_string(bytes_) + " bytes more of the host's memory (ulimit -l, control group)",
+            false);
+      }
       std::size_t free = 0, total = 0;
       check(cudaMemGetInfo(&free, &total));
       throw OutOfMemory(bytes_, free);
@@ -282,7 +295,7 @@ class GraphMaker {
     check(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));
     check(cudaEventRecord(events_.front().get(), first));
     for (std::size_t i = 1; i < streams_.size(); ++i) check(cudaStreamWaitEvent(streams_[i].get(), events_.front().get(), 0));
-    for (int i = 0; i < nodes_; ++i) empty_kernel<<<1, 1, 0, streams_[i % streams_.size()].get()>>>();
+    for (int i = 0; i < nodes_; ++i) launch_empty(streams_[i % streams_.size()].get());
     for (std::size_t i = 1; i < streams_.size(); ++i) {
       check(cudaEventRecord(events_[i].get(), streams_[i].get()));
       check(cudaStreamWaitEvent(first, events_[i].get(), 0));
@@ -358,8 +371,7 @@ class LaunchMany final : public HostCall {
  public:
   LaunchMany(int kernels, cudaStream_t stream) : kernels_(kernels), stream_(stream) {}
   void call() override {
-    for (int i = 0; i < kernels_; ++i) empty_kernel<<<1, 1, 0, stream_>>>();
-    check(cudaGetLastError());
+    for (int i = 0; i < kernels_; ++i) launch_empty(stream_);
   }
 
  private:
@@ -427,8 +439,11 @@ class Plans {
         const bool host = source == Source::pinned_host;
         if (host && bytes > (std::size_t{2} << 20)) continue;  // takes a good part of a second
         const Keys keys = {{"bytes", std::to_string(bytes)}, {"from", name}};
-        add<Allocate>("allocate", keys, kWhenFinished, source, bytes).device_bytes = host ? 0 : bytes;
-        add<Free>("free", keys, kWhenFinished, source, bytes).device_bytes = host ? 0 : bytes;
+        // A pool obeys the stream: the call returns before, and memory may be given back when the stream is waited for.
+        const bool pool = source == Source::warm_pool || source == Source::cold_pool;
+        const Returns returns = pool ? kAtOnce : kWhenFinished;
+        add<Allocate>("allocate", keys, returns, source, bytes).device_bytes = host ? 0 : bytes;
+        add<Free>("free", keys, returns, source, bytes).device_bytes = host ? 0 : bytes;
       }
     }
   }

@@ -138,7 +138,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   GPUMODEL_CHECK(enter());
   CompletionRef record;
   GPUMODEL_CHECK(find_record(event, &record));
-  return !record || record->ready() ? cudaSuccess : cudaErrorNotReady;
+  return !record || record->ready() ? cudaSuccess : fail(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {

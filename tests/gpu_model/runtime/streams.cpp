@@ -72,7 +72,7 @@ cudaError_t cudaStreamQuery(cudaStream_t given) {
   GPUMODEL_CHECK(find_stream(given, &stream));
   GPUMODEL_CHECK(refuse_during_its_capture(*stream));
   const std::lock_guard lock(state().mutex);
-  return !stream->last || stream->last->ready() ? cudaSuccess : cudaErrorNotReady;
+  return !stream->last || stream->last->ready() ? cudaSuccess : fail(cudaErrorNotReady);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
