@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "bench/families/ceiling_probes.hpp"
@@ -287,8 +288,8 @@ class Lister {
   /// One large transfer of pinned memory near the device in each direction; on a CPU a copy within the first node's memory.
   void links() {
     const bool gpu = device_.backend == Backend::cuda;
-    const std::size_t beyond_caches = std::max(4 * device_.last_level_cache_bytes(), kLargeTransfer);
-    const std::size_t bytes = listing_.short_probes ? kMiB / 16 : gpu ? kLargeTransfer : beyond_caches;
+    const std::size_t large = gpu ? kLargeTransfer : large_host_copy(device_);
+    const std::size_t bytes = listing_.short_probes ? kMiB / 16 : std::min(large, std::bit_floor(device_.memory_bytes / 16));
     const auto add_link = [&](const TransferPoint& point, const Resource& resource) {
       Case c = transfer_case(device_, point);
       c.family = "ceilings";

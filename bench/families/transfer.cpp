@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -179,13 +180,13 @@ class PreparedTransfer final : public Prepared {
   std::vector<int> threads_;
 };
 
-/// Of a copy that is read and written in the host's caches or memory. Each byte that is copied counts once as the memory's.
+/// Within the caches a copy is read and written there; beyond them each byte that is copied counts once, as on a link.
 Phase host_copy_demands(const DeviceInfo& device, double bytes) {
-  Phase demands = memory_demands(device, 2 * bytes, 2 * bytes, Cache::warm);
-  for (Demand& demand : demands) {
-    if (demand.resource == resource::dram) demand = {resource::host_dram, demand.amount / 2, demand.avoidable / 2};
-  }
-  return demands;
+  const auto last_level = static_cast<double>(device.last_level_cache_bytes());
+  if (const CacheLevel* level = resident_level(device, 2 * bytes)) return {{find_resource(level->name), 2 * bytes}};
+  // Of what does not fit, the last level may still hold a part.
+  if (2 * bytes < 4 * last_level) return {{find_resource(device.caches.back().name), 2 * bytes}};
+  return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
 }
 
 Phase demands_of(const DeviceInfo& device, const TransferPoint& point) {
@@ -210,6 +211,10 @@ std::string why_unsupported(const TransferKernels* kernels, const TransferPoint&
 }
 
 }  // namespace
+
+std::size_t large_host_copy(const DeviceInfo& device) {
+  return std::max(std::bit_ceil(2 * device.last_level_cache_bytes()), kLargeTransfer);
+}
 
 Case transfer_case(const DeviceInfo& device, const TransferPoint& point) {
   const TransferKernels* kernels = select(device.backend, &cuda::transfer, &cpu::transfer);
@@ -237,7 +242,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point) {
   if (point.by == TransferBy::batched) c.protocol.issue = Issue::gate;
   const int arrays = point.op == TransferOp::both || point.op == TransferOp::host_copy ? 2 : 1;
   c.slot_bytes = arrays * aligned(point.bytes + point.offset);
-  c.shared_bytes = aligned(point.bytes);  // what the copy is compared with
+  c.shared_bytes = aligned(point.bytes);  // the generator's array, which the copy is compared with
   c.unsupported = why_unsupported(kernels, point);
   if (!c.unsupported.empty()) return c;
   c.prepare = [point, kernels](const Setup& setup) -> std::unique_ptr<Prepared> {
@@ -297,9 +302,26 @@ void list_near(CaseList& list, const std::vector<std::size_t>& sizes, const std:
   }
 }
 
+/// Said, not missing.
+void list_peers(CaseList& list) {
+  for (const Resource& way : {resource::peer_in, resource::peer_out}) {
+    Case c;
+    c.family = "transfer";
+    c.operation = way.id;
+    c.type = DataType::int8;
+    c.shape = {{"bytes", std::to_string(kLargeTransfer)}, {"impl", std::string(name(TransferBy::copy_engine))}};
+    c.work.phases = {{{way, static_cast<double>(kLargeTransfer)}}};
+    c.unsupported = list.listing().fabric
+                        ? "this version measures no transfers between GPUs: send_recv of the collectives crosses their links"
+                        : "takes two GPUs, and this process measures one";
+    list.add(std::move(c));
+  }
+}
+
 void list_gpu(CaseList& list) {
   const DeviceInfo& device = list.listing().device;
   const SuiteName suite = list.listing().suite;
+  list_peers(list);
   if (suite == SuiteName::quick) {
     for (const std::size_t bytes : kQuickSizes) add_both_ways(list, {.bytes = bytes});
     return;
@@ -326,13 +348,17 @@ void list_cpu(CaseList& list) {
   const SuiteName suite = list.listing().suite;
   std::vector<int> nodes = list.listing().device.host_nodes;
   if (nodes.empty()) nodes = {0};
-  std::vector<std::size_t> sizes = kQuickSizes;
-  if (suite != SuiteName::quick) sizes = all_sizes();
+  std::vector<std::size_t> sizes = all_sizes();
+  const std::size_t large = large_host_copy(list.listing().device);
+  if (suite == SuiteName::quick) {
+    sizes = kQuickSizes;
+    sizes.back() = large;
+  }
   for (const int from : nodes) {
     for (const int to : nodes) {
       for (const std::size_t bytes : sizes) {
         const bool first = from == nodes.front() && to == from;
-        if (first || suite == SuiteName::full || bytes >= kLargeTransfer) add_host_copy(list, bytes, from, to);
+        if (first || suite == SuiteName::full || bytes >= large) add_host_copy(list, bytes, from, to);
       }
     }
   }

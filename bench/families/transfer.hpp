@@ -30,5 +30,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point);
 
 /// The largest transfer of a suite that must not take long.
 inline constexpr std::size_t kLargeTransfer = std::size_t{256} << 20;
+/// The same of a CPU, where a copy of it is not served by the caches.
+std::size_t large_host_copy(const DeviceInfo& device);
 
 }  // namespace roofmark

@@ -27,10 +27,10 @@ TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t byt
       fill_{setup.data, setup.seed, array},
       from_(make(from, setup.slots)),
       to_(make(to, setup.slots)) {
-  const Memory generated = is_reached(from_) ? Memory() : expected();
+  const Memory made = is_reached(from_) ? Memory() : generated();
   for (int slot = 0; slot < setup.slots; ++slot) {
-    if (generated) {
-      device_.to_host(at(from_, slot), generated.get(), bytes_);
+    if (made) {
+      device_.to_host(at(from_, slot), made.get(), bytes_);
     } else {
       device_.fill(at(from_, slot), DataType::int8, bytes_, fill_);
     }
@@ -66,24 +66,27 @@ CopyRange TransferPath::range(int slot) const { return {at(to_, slot), at(from_,
 
 Output TransferPath::output(int slot) const { return {is_reached(to_) ? at(to_, slot) : nullptr, DataType::int8, bytes_}; }
 
-/// The generator's array in the device's memory: nothing of it has crossed the link.
-Memory TransferPath::expected() {
+/// The generator's array in the device's memory: nothing of it has crossed a link.
+Memory TransferPath::generated() {
   Memory made = device_.allocate(bytes_);
   device_.fill(made.get(), DataType::int8, bytes_, fill_);
   return made;
 }
 
-// By hashes, which each side takes of its own memory: read back over the link, a byte that went wrong on the way there could be
-// put right on the way back.
+std::uint64_t TransferPath::hash_of(const Side& side, int slot) {
+  return is_reached(side) ? device_.hash(at(side, slot), bytes_) : hash_bytes(at(side, slot), bytes_);
+}
+
+// Each side hashes its own memory: read back over the link, a byte that went wrong on the way there could be put right on the
+// way back.
 Verification TransferPath::verify(int slot) {
-  const Memory wanted = expected();
-  const unsigned char* const got = at(to_, slot);
-  const std::uint64_t hash = is_reached(to_) ? device_.hash(got, bytes_) : hash_bytes(got, bytes_);
-  if (hash != device_.hash(wanted.get(), bytes_)) return name_difference(slot, wanted);
+  if (!expected_) expected_ = device_.hash(generated().get(), bytes_);
+  if (hash_of(to_, slot) != *expected_) return name_difference(slot);
   return Verification::within(0, 0, "bytes that differ from the generator's, by a hash of all of them");
 }
 
-Verification TransferPath::name_difference(int slot, const Memory& expected) {
+Verification TransferPath::name_difference(int slot) {
+  const Memory expected = generated();
   constexpr std::size_t kPart = std::size_t{16} << 20;
   std::vector<unsigned char> wanted(std::min(bytes_, kPart)), got(wanted.size());
   std::size_t wrong = 0, first = 0;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,14 +53,16 @@ class TransferPath {
   Side make(const TransferEnd& end, int slots);
   bool is_reached(const Side& side) const { return side.end.on_device || device_.info().backend == Backend::cpu; }
   unsigned char* at(const Side& side, int slot) const;
-  Memory expected();
-  Verification name_difference(int slot, const Memory& expected);
+  std::uint64_t hash_of(const Side& side, int slot);
+  Memory generated();
+  Verification name_difference(int slot);
 
   Device& device_;
   std::string what_;
   std::size_t bytes_, offset_;
   Fill fill_;
   Side from_, to_;
+  std::optional<std::uint64_t> expected_;  ///< hash of the generator's array
 };
 
 }  // namespace roofmark

@@ -3,7 +3,6 @@
 #include "harness/judge/transfers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -12,16 +11,12 @@
 namespace roofmark {
 namespace {
 
-constexpr std::array kLinks = {resource::host_to_device, resource::device_to_host, resource::peer_in, resource::peer_out,
-                               resource::host_dram};
-
 /// The bytes over each link of a transfer; absent of any other work.
 std::optional<double> bytes_of(const Record& record) {
   if (record.status != Status::ok || record.message || record.raises || record.work.phases.size() != 1) return std::nullopt;
   const Phase& phase = record.work.phases.front();
   for (const Demand& demand : phase) {
-    const bool link = std::find(kLinks.begin(), kLinks.end(), demand.resource) != kLinks.end();
-    if (!link || demand.amount != phase.front().amount) return std::nullopt;
+    if (!carries_transfers(demand.resource) || demand.amount != phase.front().amount) return std::nullopt;
   }
   return phase.empty() || phase.front().amount <= 0 ? std::nullopt : std::optional(phase.front().amount);
 }

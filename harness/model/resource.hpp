@@ -111,6 +111,12 @@ inline constexpr Resource kResources[] = {resource::fp64_fma,
                                           resource::stream_launch,
                                           resource::graph_launch};
 
+/// A link that a transfer crosses, in one direction, or the host's memory that it goes through.
+inline bool carries_transfers(const Resource& resource) {
+  return resource == resource::host_to_device || resource == resource::device_to_host || resource == resource::peer_in ||
+         resource == resource::peer_out || resource == resource::host_dram;
+}
+
 /// The resource of an id read from a file; throws std::invalid_argument for an id this version does not know.
 const Resource& find_resource(std::string_view id);
 

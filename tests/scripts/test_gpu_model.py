@@ -201,6 +201,7 @@ def test_every_family_that_has_a_small_case(tmp_path):
         "transpose": r"\w+/rows:256/columns:256",
         "elementwise": "(add|relu)/bf16/elements:1048576",
         "latency": "(chase|shared)/int8/bytes:(4096|8192|16384)/",
+        "transfer": r"\w+/int8/bytes:(64|65536|1048576)/memory",
     }
     # 36 MiB have room for the library's workspace of 32 MiB.
     found = run_to(tmp_path / "out", "--memory-fraction", "0.95", suite="full",
@@ -215,12 +216,58 @@ def test_every_family_that_has_a_small_case(tmp_path):
         assert family in page
 
 
+def test_transfers_have_a_line_per_series(tmp_path):
+    found = run_to(tmp_path / "out", cases="^transfer/", GPUMODEL_NOISE="0")
+    assert found.status == 0, found.stderr
+    reasons = {e["roofmark"]["operation"]: e["roofmark"]["reason"] for e in found.result["unmeasured"] if e["name"].startswith("transfer/peer")}
+    assert reasons == dict.fromkeys(["peer_in", "peer_out"], "takes two GPUs, and this process measures one")
+    series = found.result["transfers"]["series"]
+    assert [one["links"] for one in series] == [["host_to_device"], ["device_to_host"], ["host_to_device", "device_to_host"]]
+    for one in series:
+        # 64 B, 16 KiB and 1 MiB fit the model's memory; it copies pinned memory at 55 GB/s, of the 63 of PCIe 5 with 16 lanes.
+        assert one["points"] == 3 and one["r2"] > 0.999 and one["how"] == ["pinned", "near", "copy_engine"]
+        assert one["bytes_per_second"] == pytest.approx(55e9, rel=0.01)
+        assert one["half_size_bytes"] == pytest.approx(one["latency_seconds"] * one["bytes_per_second"])
+        assert one["largest"]["bytes"] == 1 << 20
+        assert one["largest"]["of_theoretical"] == pytest.approx(one["largest"]["bytes_per_second"] / 63.0154e9, rel=1e-3)
+    factors = found.result["transfers"]["contention"]
+    assert len(factors) == 3 and all(factor["factor"] == pytest.approx(1, abs=0.05) for factor in factors)
+    assert " of PCIe 5 x16" in found.stdout and "host to device + device to host" in found.stdout
+    record = found.record("transfer/both/int8/bytes:64/memory:pinned/node:near/impl:copy_engine")
+    assert record["notes"]["bytes counted"].startswith("what crosses the link, once, each direction on its own")
+    assert record["notes"]["pinned memory"].startswith(("node ", "unknown: "))
+
+
+def test_memory_that_cannot_be_pinned_is_not_run_and_says_how_much(tmp_path):
+    found = run_to(tmp_path / "out", cases="^transfer/host_to_device/", GPUMODEL_PINNED="256K")
+    assert found.status == 3
+    refused = {e["name"]: e["roofmark"]["reason"] for e in found.entries if e["roofmark"]["status"] == "not_run"}
+    assert any("bytes:1048576" in name for name in refused) and not any("bytes:64/" in name for name in refused)
+    for reason in refused.values():
+        assert re.match(r"out of pinned host memory: 1048576 bytes wanted, \d+ free(; this process may lock \d+ bytes \(ulimit -l\))?$", reason), reason
+
+
+def test_a_wrong_byte_of_a_transfer_is_named(tmp_path):
+    name = "transfer/host_to_device/int8/bytes:65536/memory:pinned/node:near/impl:sm_read"
+    found = run_to(tmp_path / "out", cases=f"^{name}", suite="full", GPUMODEL_FLIP="copy_range_kernel:1:77")
+    assert found.status == 1
+    assert re.search(r"wrong result: error 1, allowed 0 \(bytes that differ from the generator's; the first is byte \d+ of 65536, "
+                     r"host_to_device by sm_read\)", found.record(name)["reason"]), found.record(name)["reason"]
+
+
+def test_lanes_that_are_lost_show_under_transfers(healthy, run):
+    found = run(GPUMODEL_COUNTER="pcie_width:8")
+    assert [finding["text"] for finding in found.findings("link_training")] == [
+        "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends can"]
+    assert not healthy.findings("link_training")
+
+
 def test_a_gpu_of_another_architecture(run):
     # Its results are judged and its times are not: the model may be faster than an A100 could be.
     found = run(GPUMODEL_ARCH="80")
     assert found.result["device"]["name"] == f"{MODEL} (sm_80)"
     verified = [e["roofmark"]["verification"] for e in found.entries if e["roofmark"]["status"] != "unsupported"]
-    assert len(verified) == 49
+    assert len(verified) == 53
     assert {one[when]["status"] for one in verified for when in ("before", "after")} == {"passed", "nothing_to_verify"}
     reasons = {e["roofmark"].get("operation"): e["roofmark"]["reason"] for e in found.result["unmeasured"]}
     assert reasons["wgmma"].startswith("compute capability 8.0 has no wgmma for ")

@@ -117,8 +117,8 @@ void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
   const PcieGeneration* const link = pcie_generation(generation);
   if (!link) return;
   details["pcie_bytes_per_second"] = link->bytes_per_second(width);
-  details["pcie_source"] = fmt::format("PCIe {}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", generation, width,
-                                       link->transfers_per_second / 1e9, link->encoding);
+  details["pcie_source"] = fmt::format("PCIe {} x{}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", generation,
+                                       width, width, link->transfers_per_second / 1e9, link->encoding);
 }
 
 std::optional<double> NvmlDevice::pcie_bytes_per_second(const char* generation, const char* width) const {

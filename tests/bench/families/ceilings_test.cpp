@@ -356,7 +356,7 @@ TEST_P(Checks, TakeRightResultsAndNoOthers) {
   int checked = 0;
   for (const Group& group : ceilings(Listing{info, SuiteName::quick, {}}, model::kernels)) {
     const Case& c = group.cases.front();
-    if (c.operation.starts_with("dram") || c.operation == "gemm") continue;
+    if (c.operation.starts_with("dram") || c.operation == "gemm" || carries_transfers(*c.raises)) continue;
     SCOPED_TRACE(c.name());
     const auto prepared = c.prepare({*device, 2, GetParam(), 7, {}});
     const auto passes = [&](int slot) { return prepared->verify(slot).status == Verification::Status::passed; };
@@ -404,7 +404,7 @@ TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
     const Case& c = group.cases.front();
     const Ceiling* const ceiling = c.raises ? roofline.find(*c.raises) : nullptr;
     if (!c.unsupported.empty() || !ceiling || !ceiling->theoretical) continue;
-    if (c.operation.starts_with("dram") || c.operation == "gemm") continue;
+    if (c.operation.starts_with("dram") || c.operation == "gemm" || carries_transfers(*c.raises)) continue;
     SCOPED_TRACE(c.name());
     const auto prepared = c.prepare({*device, 1, Distribution::normal, 7, {}});
     const auto batch = device->batch({.path = Issue::gate}, [&](Stream stream, int slot) { prepared->launch(stream, slot); });

@@ -250,6 +250,17 @@ Record transfer_at(double trained, double at_most) {
   return record;
 }
 
+TEST(Analysis, ACopyIsNoLaunch) {
+  Record copy = ok_record("any", "in", {{{{resource::host_to_device, 64}}}}, 2e-6);
+  Record launch = ok_record("ceilings", "launch", {{{{resource::stream_launch, 1}}}}, 4e-6);
+  launch.raises = resource::stream_launch;
+  Record link = ok_record("ceilings", "in", {{{{resource::host_to_device, 1e9}}}}, 2e-2);
+  link.raises = resource::host_to_device;
+  std::vector<Record> records = {launch, link, copy};
+  EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
+  EXPECT_EQ(records.back().placement->bound_by, "host_to_device");
+}
+
 TEST(Analysis, ALinkThatIsTrainedSlowerThanItsEndsCanIsFoundOnce) {
   std::vector<Record> slow = {transfer_at(15.75e9, 63e9), transfer_at(31.5e9, 63e9)};
   const std::vector<Finding> findings = analyze({}, slow, {}).findings;

@@ -434,10 +434,10 @@ TEST(Theory, TheHostIsBehindPcieOrC2c) {
   EXPECT_EQ(theoretical_roofline(device).find(resource::host_to_device), nullptr) << "no link was read";
   Json& details = *device.details;
   details["pcie_bytes_per_second"] = 63e9;
-  details["pcie_source"] = "PCIe 5: 16 lanes x 32 GT/s";
+  details["pcie_source"] = "PCIe 5 x16: 16 lanes x 32 GT/s";
   for (const Resource& direction : {resource::host_to_device, resource::device_to_host}) {
     EXPECT_EQ(theoretical(device, direction), 63e9);
-    EXPECT_EQ(theoretical_roofline(device).find(direction)->theoretical_source, "PCIe 5: 16 lanes x 32 GT/s");
+    EXPECT_EQ(theoretical_roofline(device).find(direction)->theoretical_source, "PCIe 5 x16: 16 lanes x 32 GT/s");
   }
   details["host_page_tables"] = true;
   EXPECT_EQ(theoretical_roofline(device).find(resource::host_to_device), nullptr)

@@ -194,7 +194,7 @@ TEST(NvmlDevice, PcieIsTheBestGenerationTimesTheLanesThatAreThere) {
   }
   generation = 5;
   lanes = 16;
-  EXPECT_EQ(details_of(nvml).at("pcie_source"), "PCIe 5: 16 lanes x 32 GT/s, 128b/130b (PCI Express Base Specification)");
+  EXPECT_EQ(details_of(nvml).at("pcie_source"), "PCIe 5 x16: 16 lanes x 32 GT/s, 128b/130b (PCI Express Base Specification)");
   generation = 7;
   EXPECT_FALSE(details_of(nvml).contains("pcie_bytes_per_second"));
   generation = 5;

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/peers/compare_nvbandwidth on canned outputs."""
+import json
+
+import pytest
+from peer_programs import executable, load, run_script
+
+compare = load("compare_nvbandwidth")
+
+# What the columns of newer versions are, and what stands behind the matrix.
+OUTPUT = """nvbandwidth Version: v0.8
+Device 0: NVIDIA H200 (00000000:3b:00)
+
+Running {test}.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     {first}     {second}
+
+SUM {test} 99.99
+"""
+
+
+def output(test, first="55.25", second="11.5"):
+    return OUTPUT.format(test=test, first=first, second=second)
+
+
+def test_the_rate_is_of_the_device_and_the_test():
+    assert compare.parse_nvbandwidth(output("a_test"), "a_test", 0) == 55.25e9
+    assert compare.parse_nvbandwidth(output("a_test"), "a_test", 1) == 11.5e9
+
+
+@pytest.mark.parametrize("text, ordinal, said", [
+    ("", 0, "did not run a_test"), (output("other_test"), 0, "did not run a_test"), (output("a_test"), 2, "no GPU 2"),
+    (output("a_test", first="N/A"), 0, "gives N/A"), ("Running a_test.\nERROR: out of memory\n", 0, "no matrix"),
+])
+def test_what_cannot_be_read_is_said(text, ordinal, said):
+    with pytest.raises(compare.CannotCompare, match=said):
+        compare.parse_nvbandwidth(text, "a_test", ordinal)
+
+
+def programs(folder, seconds):
+    """Both programs, which log their words in folder/calls."""
+    name = "transfer/{}/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine"
+    # A probe of the ceilings has the same keys; it is not to be taken.
+    entries = [{"name": "ceilings" + name.format("host_to_device").removeprefix("transfer"), "roofmark": {"measurement": {"median": 1.0}}}]
+    entries += [{"name": name.format(op), "roofmark": {"measurement": {"median": median}}} for op, median in seconds.items()]
+    (folder / "result").write_text(json.dumps({"benchmarks": entries, "unmeasured": []}), encoding="utf-8")
+    roofmark = executable(folder / "roofmark", f"""#!/bin/bash
+        echo "roofmark $*" >>{folder}/calls
+        while [[ $1 != --out ]]; do shift; done
+        cp {folder}/result "$2/result.json"
+        """)
+    nvbandwidth = executable(folder / "nvbandwidth", f"""#!/bin/bash
+        echo "nvbandwidth $*" >>{folder}/calls
+        printf 'Running %s.\\n           0\\n 0     50.00\\n' "${{@: -1}}"
+        """)
+    return nvbandwidth, roofmark
+
+
+def test_a_table_of_ratios_and_runs_that_alternate(tmp_path):
+    at = {op: (256 << 20) / rate for op, rate in {"host_to_device": 55e9, "device_to_host": 50e9, "both": 45e9}.items()}
+    nvbandwidth, roofmark = programs(tmp_path, at)
+    done = run_script("compare_nvbandwidth", "--rounds", "6", f"{nvbandwidth} --bufferSize 256", roofmark)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert rows == [["host_to_device", "50.00", "55.00", "1.100", "1.100", "..", "1.100"],
+                    ["device_to_host", "50.00", "50.00", "1.000", "1.000", "..", "1.000"],
+                    ["both", "50.00", "45.00", "0.900", "0.900", "..", "0.900"]]
+    calls = [line.split() for line in (tmp_path / "calls").read_text(encoding="utf-8").splitlines()]
+    assert [call[0] for call in calls] == 6 * ["roofmark", "nvbandwidth", "nvbandwidth", "nvbandwidth"]
+    assert calls[1][1:] == ["--bufferSize", "256", "-t", "host_to_device_memcpy_ce"]
+
+
+def test_what_was_not_measured_ends_with_3(tmp_path):
+    nvbandwidth, roofmark = programs(tmp_path, {"host_to_device": 0.005})
+    done = run_script("compare_nvbandwidth", "--rounds", "1", nvbandwidth, roofmark)
+    assert done.returncode == 3 and "roofmark did not measure transfer/device_to_host/" in done.stderr
+    assert run_script("compare_nvbandwidth", "--rounds", "0", nvbandwidth, roofmark).returncode == 2
