@@ -16,6 +16,9 @@ namespace {
 
 /// No plateau is flatter: the share of hits in the level below changes with the size.
 constexpr double kLeastError = 0.04;
+/// One late block makes an interval of the blocks' medians as wide as it likes, and the median of the samples stays where it
+/// is.
+constexpr double kMostError = 0.2;
 // Two points are a level where they differ by up to 2.2 errors (9 %); of three or more each may differ by more.
 constexpr double kLevel = 20, kBetween = 11.25;
 constexpr double kLeastRise = 1.1;
@@ -36,7 +39,8 @@ Plateau plateau_of(const std::vector<LadderPoint>& points, Range range) {
   Plateau made{kLevel, median(logs)};
   std::size_t outliers = 0;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    const double deviation = (logs[i] - made.centre) / std::max(kLeastError, points[range.first + i].relative_error);
+    const double deviation =
+        (logs[i] - made.centre) / std::clamp(points[range.first + i].relative_error, kLeastError, kMostError);
     const bool outlier = deviation * deviation >= kBetween;
     // A level that could end in outliers would have no end.
     if (outlier && (i == 0 || i + 1 == logs.size())) return {};

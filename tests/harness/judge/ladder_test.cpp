@@ -143,6 +143,18 @@ TEST(Ladder, UncertainPointsMakeNoLevel) {
   EXPECT_EQ(ladders_of(records).front().levels.size(), 1U);
 }
 
+TEST(Ladder, AWideIntervalHidesNoCache) {
+  std::vector<Record> records = records_of(kHopper, sizes(2, 130e9), 0.005, 1);
+  for (Record& record : records) {
+    Summary& summary = record.measurement->summary;
+    if (std::stoull(value_of(record.shape, "bytes")) < 300000) continue;
+    summary.interval_low = -2 * summary.median;
+    summary.interval_high = 4 * summary.median;
+    break;  // the first size beyond L1
+  }
+  expect_levels(kHopper, ladders_of(records).front(), 0.02);
+}
+
 TEST(Ladder, APointThatWasDisturbedDividesNoLevel) {
   std::vector<Record> records = records_of(kHopper, sizes(2, 130e9), 0.005, 1);
   for (const std::size_t i : {3, 18, 36}) records[i].measurement->summary.median *= 1.8;
