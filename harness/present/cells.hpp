@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,10 @@ std::string grey(const TerminalStyle& style, const std::string& text);
 inline std::string micros(double seconds) {
   const double us = seconds * 1e6;
   return std::isfinite(us) ? fmt::format("{:.{}f}", us, us < 100 ? 2 : us < 10000 ? 1 : 0) : "-";
+}
+/// Of a fit that is called a line from `least` on.
+inline std::string r2_text(std::optional<double> r2, double least = 0.99) {
+  return r2 ? fmt::format("{:.4f}{}", *r2, *r2 < least ? " (not linear)" : "") : "-";
 }
 inline std::string giga(double bytes_per_second) {
   return std::isfinite(bytes_per_second) ? fmt::format("{:.2f}", bytes_per_second / 1e9) : "-";

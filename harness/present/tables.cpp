@@ -205,8 +205,7 @@ std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalS
              {.heading = "points", .leaves = 1}}};
   for (const CallLine& line : lines) {
     grid.rows.push_back({name_of_call(line.series), line.key, format_seconds(line.fixed_seconds),
-                         format_seconds(line.each_seconds), r2_text(line.r2),
-                         std::to_string(line.points)});
+                         format_seconds(line.each_seconds), r2_text(line.r2), std::to_string(line.points)});
   }
   return grid.rows.empty() ? "" : to_text(Tables{grid}, style);
 }

@@ -35,8 +35,7 @@ std::string fits_table(const std::vector<LatencyFit>& fits, const TerminalStyle&
              {.heading = "sizes", .leaves = 1}}};
   for (const LatencyFit& fit : fits) {
     grid.rows.push_back({fit.series, fit.latency_seconds ? format_seconds(*fit.latency_seconds) : "-",
-                         rate_or_dash(fit.bytes_per_second), rate_or_dash(fit.bus_bytes_per_second),
-                         fit.r2 ? fmt::format("{:.4f}{}", *fit.r2, *fit.r2 < kLine ? " (not linear)" : "") : "-",
+                         rate_or_dash(fit.bytes_per_second), rate_or_dash(fit.bus_bytes_per_second), r2_text(fit.r2, kLine),
                          std::to_string(fit.points)});
   }
   return to_text(grid, style);

@@ -12,8 +12,6 @@
 namespace roofmark {
 namespace {
 
-constexpr double kStraight = 0.99;  ///< the smallest r2 of times that are called a line
-
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? std::string() : std::string(between)) + word;
@@ -66,8 +64,7 @@ std::string transfers_text(const Transfers& transfers, const Roofline& roofline,
                          format_share(series.of_empirical), contention_of(series, transfers),
                          fit.latency_seconds ? format_seconds(*fit.latency_seconds) : "-",
                          fit.bytes_per_second ? format_rate(*fit.bytes_per_second, Unit::byte) : "-",
-                         series.half_size_bytes ? format_bytes(*series.half_size_bytes) : "-",
-                         fit.r2 ? fmt::format("{:.4f}{}", *fit.r2, *fit.r2 < kStraight ? " (not linear)" : "") : "-",
+                         series.half_size_bytes ? format_bytes(*series.half_size_bytes) : "-", r2_text(fit.r2),
                          fit.points ? std::to_string(fit.points) : "-"});
   }
   return to_text(grid, style);
