@@ -17,6 +17,8 @@ struct CopyRange {
   std::size_t bytes = 0;
 };
 
+enum class CopyWay { host_to_device, device_to_host };
+
 /// Copies that are enqueued by one call; in which order they are made is undefined.
 class CopyBatch {
  public:
@@ -26,8 +28,9 @@ class CopyBatch {
 
 /// Copies between host and device memory, or from host to host memory. What a device lacks is null.
 struct TransferKernels {
-  /// By the copy engine of a GPU (cudaMemcpyAsync). Pageable memory is staged by the calling thread, which waits.
-  void (*by_copy_engine)(const CopyRange& range, Stream stream) = nullptr;
+  /// By the copy engine of a GPU (cudaMemcpyAsync). Pageable memory is staged by the calling thread, which waits. The way is
+  /// said, not left to the addresses: managed memory would then be taken for the device's.
+  void (*by_copy_engine)(const CopyRange& range, CopyWay way, Stream stream) = nullptr;
   /// By loads and stores of the SMs, 16 bytes per thread where both sides are equally aligned. Both sides are addresses of the
   /// device.
   void (*by_sm)(const CopyRange& range, Stream stream) = nullptr;

@@ -23,8 +23,13 @@ constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, 
 
 /// Lines of GPUs have 128 bytes. Those of most CPUs have 64, which prefetchers load in pairs.
 constexpr std::size_t kLine = 128;
-/// A larger set has no more lines but wider strides: a TLB sees the range, and a lap of more lines would take seconds.
-constexpr std::size_t kMostLines = std::size_t{1} << 22;
+/// A larger set has no more lines but wider strides: a TLB sees the range, and a lap of more lines would take seconds. On a CPU
+/// the lines, of 64 bytes, exceed the largest cache four times all the same.
+std::size_t most_lines(const DeviceInfo& device) {
+  constexpr std::size_t kMost = std::size_t{1} << 22, kLineOfCpu = 64;
+  if (device.backend == Backend::cuda) return kMost;
+  return std::max(kMost, std::bit_ceil(4 * device.last_level_cache_bytes() / kLineOfCpu));
+}
 constexpr std::size_t kStrideStep = 32;
 
 /// The lines that a chase follows.
@@ -34,8 +39,8 @@ struct Set {
   std::size_t bytes() const { return lines * stride; }
 };
 
-Set set_of(std::size_t bytes) {
-  const std::size_t lines = std::clamp(bytes / kLine, std::size_t{1}, kMostLines);
+Set set_of(const DeviceInfo& device, std::size_t bytes) {
+  const std::size_t lines = std::clamp(bytes / kLine, std::size_t{1}, most_lines(device));
   return {lines, std::max(bytes / lines / kStrideStep * kStrideStep, kLine)};
 }
 
@@ -279,6 +284,7 @@ Case blank_case(std::string operation, const Set& set, const Resource& level, st
   c.shape = {{"bytes", std::to_string(set.bytes())}, {"stride", std::to_string(set.stride)}, {"impl", "own"}};
   c.work = {{{{level, static_cast<double>(steps)}}}};
   c.protocol.cache = Cache::warm;
+  c.protocol.one_core = true;
   c.shared_bytes = aligned(set.lines * sizeof(std::uint32_t));
   c.touched_bytes = set.bytes();
   return c;
@@ -289,7 +295,7 @@ const LatencyKernels* kernels_for(Backend backend) { return select(backend, &cud
 void add_chase(CaseList& list, std::size_t bytes, ChaseLoad load = ChaseLoad::ca) {
   const Listing& listing = list.listing();
   const LatencyKernels* kernels = kernels_for(listing.device.backend);
-  const Set set = set_of(bytes);
+  const Set set = set_of(listing.device, bytes);
   const Resource& level = level_of(listing.device, load, set.bytes());
   const bool fits_l1 = list.on_gpu() && level == resource::l1_access;
   const Chase chase{set, fits_l1 ? set.lines : 0, steps_of(listing, level, set.lines), load};
@@ -306,7 +312,7 @@ void add_chase(CaseList& list, std::size_t bytes, ChaseLoad load = ChaseLoad::ca
 void add_shared(CaseList& list, std::size_t bytes) {
   const Listing& listing = list.listing();
   const LatencyKernels* kernels = kernels_for(listing.device.backend);
-  const Set set = set_of(bytes);
+  const Set set = set_of(listing.device, bytes);
   const Chase chase{set, 0, steps_of(listing, resource::shared_access, set.lines)};
   Case c = blank_case("shared", set, resource::shared_access, chase.steps);
   c.slot_bytes = aligned(sizeof(ChaseEnd));
@@ -318,12 +324,12 @@ void add_shared(CaseList& list, std::size_t bytes) {
 }
 
 /// From 4 KiB to `largest`, `per_octave` sizes to each factor of 2 (or one to several factors, where it is a fraction).
-std::vector<std::size_t> sizes(double per_octave, std::size_t largest) {
+std::vector<std::size_t> sizes(const DeviceInfo& device, double per_octave, std::size_t largest) {
   std::set<std::size_t> all;
   for (int i = 0;; ++i) {
     const auto bytes = static_cast<std::size_t>(std::llround(4.0 * kKiB * std::exp2(i / per_octave)));
     if (bytes > largest) break;
-    all.insert(set_of(bytes).bytes());
+    all.insert(set_of(device, bytes).bytes());
   }
   return {all.begin(), all.end()};
 }
@@ -334,7 +340,7 @@ std::size_t last_level(const DeviceInfo& device) {
 
 /// The successors need room too, while the set is made.
 std::size_t largest_set(const Listing& listing) {
-  const std::size_t most = nearly_all_memory(listing), beside = kMostLines * sizeof(std::uint32_t) + 2 * kMiB;
+  const std::size_t most = nearly_all_memory(listing), beside = most_lines(listing.device) * sizeof(std::uint32_t) + 2 * kMiB;
   return most > beside ? most - beside : std::bit_floor(listing.device.memory_bytes / 4);
 }
 
@@ -356,15 +362,16 @@ void list_large(CaseList& list) {
   const std::size_t fine = 8 * last_level(listing.device), largest = largest_set(listing);
   // All memory of a host takes minutes to touch.
   const std::size_t most = list.on_gpu() || full ? largest : std::min(largest, std::max(16 * kGiB, fine));
-  for (const std::size_t bytes : sizes(full ? 4 : 2, std::min(fine, most))) add_chase(list, bytes);
-  for (const std::size_t bytes : sizes(full ? 2 : 1, most)) {
+  for (const std::size_t bytes : sizes(list.listing().device, full ? 4 : 2, std::min(fine, most))) add_chase(list, bytes);
+  for (const std::size_t bytes : sizes(list.listing().device, full ? 2 : 1, most)) {
     if (bytes > fine) add_chase(list, bytes);
   }
   add_chase(list, most);
   if (!list.on_gpu()) return;
-  for (const std::size_t bytes : sizes(full ? 2 : 1, 2 * last_level(listing.device))) add_chase(list, bytes, ChaseLoad::cg);
+  for (const std::size_t bytes : sizes(list.listing().device, full ? 2 : 1, 2 * last_level(listing.device)))
+    add_chase(list, bytes, ChaseLoad::cg);
   const std::size_t shared = on_chip(listing.device.compute_capability).shared;
-  for (const std::size_t bytes : sizes(1, shared)) add_shared(list, bytes);
+  for (const std::size_t bytes : sizes(list.listing().device, 1, shared)) add_shared(list, bytes);
   if (shared > 0) add_shared(list, shared);
 }
 

@@ -155,10 +155,16 @@ class PreparedTransfer final : public Prepared {
     ranges_.push_back(range);
   }
 
+  /// The first path of both leads to the device.
+  CopyWay way_of(std::size_t path) const {
+    const bool to_host = point_.op == TransferOp::device_to_host || path == 1;
+    return to_host ? CopyWay::device_to_host : CopyWay::host_to_device;
+  }
+
   void copy(std::size_t i, Stream stream) {
     switch (point_.by) {
       case TransferBy::copy_engine:
-        return kernels_.by_copy_engine(ranges_[i], stream);
+        return kernels_.by_copy_engine(ranges_[i], way_of(i % paths_.size()), stream);
       case TransferBy::sm_read:
       case TransferBy::sm_write:
         return kernels_.by_sm(ranges_[i], stream);
@@ -239,8 +245,13 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point) {
   // sample, and in its first launch to the device.
   if (point.memory == HostMemoryKind::pageable || point.memory == HostMemoryKind::managed) c.protocol.issue = Issue::stream;
   if (point.memory == HostMemoryKind::managed) c.protocol.launches = 1;
-  if (point.by == TransferBy::batched) c.protocol.issue = Issue::gate;
   const int arrays = point.op == TransferOp::both || point.op == TransferOp::host_copy ? 2 : 1;
+  if (point.by == TransferBy::batched) {
+    // A launch is many copies, and a gate holds no more commands than a launch queue takes.
+    constexpr int kMostCommands = 256, kPiecesOfAll = static_cast<int>(kPieces);
+    c.protocol.issue = Issue::gate;
+    if (point.bytes < 16 * kMiB) c.protocol.launches = kMostCommands / (kPiecesOfAll * arrays);
+  }
   c.slot_bytes = arrays * aligned(point.bytes + point.offset);
   c.shared_bytes = aligned(point.bytes);  // the generator's array, which the copy is compared with
   c.unsupported = why_unsupported(kernels, point);
@@ -296,9 +307,10 @@ void list_near(CaseList& list, const std::vector<std::size_t>& sizes, const std:
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::registered});
     // The host reads it too slowly for a check.
     add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined}, TransferOp::host_to_device);
-    for (const TransferBy by : {TransferBy::copy_engine, TransferBy::sm_read}) {
-      add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = by});
-    }
+    add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed});
+    // Pages move to whoever touches them: stores of an SM would bring the target to the device.
+    add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm_read},
+                TransferOp::host_to_device);
   }
 }
 
@@ -377,7 +389,8 @@ void list_contract(CaseList& list) {
       for (const HostMemoryKind kind : {HostMemoryKind::pageable, HostMemoryKind::registered, HostMemoryKind::managed}) {
         add_each_way(list, {.bytes = bytes, .memory = kind, .offset = offset});
       }
-      add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm_read, .offset = offset});
+      add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm_read, .offset = offset},
+                  TransferOp::host_to_device);
       add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined, .offset = offset},
                   TransferOp::host_to_device);
     }

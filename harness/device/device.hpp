@@ -66,6 +66,7 @@ using Launch = std::function<void(Stream, int slot)>;
 struct BatchPlan {
   Issue path = Issue::stream;
   Timed timed = Timed::device;  ///< by the host: on the stream, whatever `path` says
+  bool one_core = false;        ///< on a CPU: no other thread is kept ready for work
   int launches = 1;
   /// Launch i, counted from the batch's first sample on, uses slot i modulo slots.
   int slots = 1;
@@ -148,8 +149,9 @@ class Device {
 
   // Measuring.
   virtual std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) = 0;
-  /// The SM (core) clock now, from a probe that runs on the device for less than a millisecond; absent if not available.
-  virtual std::optional<double> observed_clock_hz() = 0;
+  /// The SM (core) clock now, from a probe that runs on the device for less than a millisecond; absent if not available. On a
+  /// CPU that of all cores under load, or of the calling thread's core alone, which may be higher.
+  virtual std::optional<double> observed_clock_hz(bool of_one_core) = 0;
   /// One stamp or more per SM, taken behind the work enqueued before; mean_clock_hz() of two calls is the clock between. Empty
   /// where the device has no such counters.
   virtual std::vector<ClockStamp> clock_stamps() { return {}; }

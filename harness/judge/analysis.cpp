@@ -221,8 +221,9 @@ bool crosses_host_link(const Record& record) {
          (record.work.total(resource::host_to_device) > 0 || record.work.total(resource::device_to_host) > 0);
 }
 
-/// An idle link rests at a lower speed, so the best state under any transfer counts: before a block, transfers already run.
-void find_link_training(const std::vector<Record>& records, std::vector<Finding>& findings) {
+/// An idle link rests at a lower speed, so the best state under any transfer counts: before a block, transfers already run. A
+/// host link above what PCIe carries is another one (NVLink-C2C), beside which PCIe idles.
+void find_link_training(const std::vector<Record>& records, const Roofline& roofline, std::vector<Finding>& findings) {
   constexpr double kSame = 0.99;
   const Record* best = nullptr;
   double trained = 0, most = 0;
@@ -237,6 +238,8 @@ void find_link_training(const std::vector<Record>& records, std::vector<Finding>
     }
   }
   if (!best || trained >= kSame * most) return;
+  const Ceiling* const link = roofline.find(resource::host_to_device);
+  if (link && link->theoretical && *link->theoretical * kSame > most) return;
   findings.push_back(
       {FindingKind::link_training,
        fmt::format("under load the PCIe link is trained to {} in each direction, {} of the {} that both of its "
@@ -257,7 +260,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   analysis.comparisons = compare(records, comparisons);
   find_drift(analysis.roofline, analysis.findings);
   find_contradictions(analysis.roofline, analysis.findings);
-  find_link_training(records, analysis.findings);
+  find_link_training(records, analysis.roofline, analysis.findings);
   for (const Record& record : records) {
     find_in_record(record, analysis.roofline, timing_overhead_seconds, analysis.findings);
   }

@@ -91,9 +91,20 @@ Transfers transfers_of(const std::vector<Record>& records) {
     auto place = std::find_if(all.begin(), all.end(), [&](const auto& series) { return series.first == name; });
     if (place == all.end()) place = all.insert(all.end(), {name, {}});
     place->second.push_back(&record);
-    if (auto found = contention_of(records, record)) made.contention.push_back(std::move(*found));
   }
-  for (const auto& [name, series] : all) made.series.push_back(make_series(name, series));
+  for (const auto& [name, series] : all) {
+    made.series.push_back(make_series(name, series));
+    // Of the largest size: small ones show what a launch of both costs, and not the links.
+    std::optional<LinkContention> of_largest;
+    double most = 0;
+    for (const Record* record : series) {
+      auto found = contention_of(records, *record);
+      if (!found || *bytes_of(*record) <= most) continue;
+      most = *bytes_of(*record);
+      of_largest = std::move(found);
+    }
+    if (of_largest) made.contention.push_back(std::move(*of_largest));
+  }
   return made;
 }
 

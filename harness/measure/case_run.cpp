@@ -117,6 +117,7 @@ void CaseRun::prepare(std::size_t limit_bytes) {
     record_.memory_bytes = device.allocated_bytes() - before;
     plan_.slots = slots.slots;
     plan_.timed = case_.protocol.timed;
+    plan_.one_core = case_.protocol.one_core;
     Measurement& measurement = record_.measurement.emplace();
     measurement.timed = case_.protocol.timed;
     measurement.cache = case_.protocol.cache;

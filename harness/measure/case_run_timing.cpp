@@ -62,14 +62,14 @@ void CaseRun::time_block(int block) {
       around.lead_in_seconds = run_.settings.clock() - started;
     }
     run_.team.barrier();
-    around.first_clock_hz = device.observed_clock_hz();
+    around.first_clock_hz = device.observed_clock_hz(case_.protocol.one_core);
     const auto now = device.clock();
     const std::vector<ClockStamp> first = device.clock_stamps();
     around.span.first = now();
     const std::vector<Timing> timings = lasts() ? samples_of_block(block) : timed_samples();
     around.span.second = now();
     around.mean_clock_hz = mean_clock_hz(first, device.clock_stamps(), device.info().highest_clock_hz);
-    around.last_clock_hz = device.observed_clock_hz();
+    around.last_clock_hz = device.observed_clock_hz(case_.protocol.one_core);
     around.after = run_.sampler.read();
     around.throttled_share = throttled_share(run_.sampler.around(around.span), around.span);
     record_.measurement->blocks.push_back(std::move(around));

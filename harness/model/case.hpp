@@ -26,6 +26,8 @@ struct Protocol {
   /// By the host's clock a sample is a single launch, so that percentiles are of single events, and a roof of the device says
   /// nothing of it.
   Timed timed = Timed::device;
+  /// A single thread works: on a CPU the clock of its core counts.
+  bool one_core = false;
   /// Launches per sample; 0: as many as make a sample of Effort::sample_seconds.
   int launches = 0;
   /// The number of samples at the least, where the budget allows; 0: as the interval needs.

@@ -26,8 +26,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void by_copy_engine(const CopyRange& range, Stream stream) {
-  check(cudaMemcpyAsync(range.to, range.from, range.bytes, cudaMemcpyDefault, stream));
+void by_copy_engine(const CopyRange& range, CopyWay way, Stream stream) {
+  const cudaMemcpyKind kind = way == CopyWay::host_to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+  check(cudaMemcpyAsync(range.to, range.from, range.bytes, kind, stream));
 }
 
 void by_sm(const CopyRange& range, Stream stream) {

@@ -38,7 +38,10 @@ class Transfer : public KernelTest<TransferKernels> {
     };
     const Stream stream = device_->stream();
     if (kernels_->by_copy_engine)
-      check("copy engine", [&](const CopyRange& range) { kernels_->by_copy_engine(range, stream); });
+      check("copy engine", [&](CopyRange range) {
+        range.from = expected.data();
+        kernels_->by_copy_engine(range, CopyWay::host_to_device, stream);
+      });
     if (kernels_->by_sm) check("SM", [&](const CopyRange& range) { kernels_->by_sm(range, stream); });
     if (kernels_->batch) {
       check("batch", [&](const CopyRange& range) {

@@ -135,7 +135,7 @@ class CudaDevice final : public Device {
     return make_batch({ordinal_, stream_.get(), gate_.get(), opened_, [this] { flush_caches(); }}, plan, std::move(launch));
   }
 
-  std::optional<double> observed_clock_hz() override {
+  std::optional<double> observed_clock_hz(bool) override {
     std::vector<double> clocks;
     for (const ClockReading& reading : of_each_sm<ClockReading>(read_clocks)) {
       if (reading.nanoseconds)
@@ -169,7 +169,7 @@ class CudaDevice final : public Device {
     const auto first = of_each_sm<ClockStamp>(stamp_clocks);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const auto mean = mean_clock_hz(first, of_each_sm<ClockStamp>(stamp_clocks), info_.highest_clock_hz, 0);
-    const auto now = observed_clock_hz();
+    const auto now = observed_clock_hz(false);
     return mean && now && *mean > kLeastShare * *now;
   }
 

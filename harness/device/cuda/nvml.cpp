@@ -115,7 +115,7 @@ void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
   if (!details.contains("pcie_generation_max") || !details.contains("pcie_width")) return;
   const unsigned generation = details.at("pcie_generation_max"), width = details.at("pcie_width");
   const PcieGeneration* const link = pcie_generation(generation);
-  if (!link) return;
+  if (!link || width == 0) return;  // some virtual machines say 0 lanes
   details["pcie_bytes_per_second"] = link->bytes_per_second(width);
   details["pcie_source"] = fmt::format("PCIe {} x{}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", generation,
                                        width, width, link->transfers_per_second / 1e9, link->encoding);

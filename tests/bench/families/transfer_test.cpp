@@ -167,7 +167,7 @@ class TwoNodes final : public Device {
   std::unique_ptr<Batch> batch(const BatchPlan& plan, Launch launch) override {
     return device_->batch(plan, std::move(launch));
   }
-  std::optional<double> observed_clock_hz() override { return {}; }
+  std::optional<double> observed_clock_hz(bool) override { return {}; }
 
  private:
   Memory obtain(std::size_t bytes) override { return device_->allocate(bytes); }

@@ -271,6 +271,9 @@ TEST(Analysis, ALinkThatIsTrainedSlowerThanItsEndsCanIsFoundOnce) {
       "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends can");
   std::vector<Record> rising = {transfer_at(15.75e9, 63e9), transfer_at(63e9, 63e9)};
   EXPECT_FALSE(has(analyze({}, rising, {}).findings, FindingKind::link_training)) << "it rests while it is idle";
+  Roofline c2c;
+  c2c.at(resource::host_to_device).theoretical = 450e9;
+  EXPECT_FALSE(has(analyze(c2c, slow, {}).findings, FindingKind::link_training)) << "PCIe is not the way";
   Record product = transfer_at(15.75e9, 63e9);
   product.work = bytes(1e9);
   std::vector<Record> idle = {product};

@@ -83,6 +83,13 @@ TEST(Transfers, LinksThatShareNothingHaveAFactorOfOne) {
   EXPECT_THAT(found.contention.front().alone, ElementsAre(records[0].name, records[1].name));
 }
 
+TEST(Transfers, OfSeveralSizesTheLargestShowsWhatLinksShare) {
+  const Transfers found =
+      transfers_of({in(64, 1e-6), out(64, 1e-6), both(64, 3e-6), in(1e6, 1e-4), out(1e6, 1e-4), both(1e6, 1e-4)});
+  ASSERT_THAT(found.contention, SizeIs(1));
+  EXPECT_DOUBLE_EQ(found.contention.front().factor, 1);
+}
+
 TEST(Transfers, ASharedLinkIsSeen) {
   // Alone 10 and 5 GB/s; together 2 x 4 GB/s: 8 / 15.
   const Transfers found = transfers_of({in(1e6, 1e-4), out(1e6, 2e-4), both(1e6, 2.5e-4)});
