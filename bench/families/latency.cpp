@@ -25,7 +25,7 @@ constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, 
 constexpr std::size_t kLine = 128;
 /// A larger set has no more lines but wider strides: a TLB sees the range, and a lap of more lines would take seconds.
 constexpr std::size_t kMostLines = std::size_t{1} << 22;
-constexpr std::size_t kStrideStep = 32;
+constexpr std::size_t kStrideStep = sizeof(void*);
 
 /// The lines that a chase follows.
 struct Set {
@@ -357,7 +357,7 @@ void list_large(CaseList& list) {
   // All memory of a host takes minutes to touch.
   const std::size_t most = list.on_gpu() || full ? largest : std::min(largest, std::max(16 * kGiB, fine));
   for (const std::size_t bytes : sizes(full ? 4 : 2, std::min(fine, most))) add_chase(list, bytes);
-  for (const std::size_t bytes : sizes(full ? 2 : 1, most)) {
+  for (const std::size_t bytes : sizes(full || list.on_gpu() ? 2 : 1, most)) {
     if (bytes > fine) add_chase(list, bytes);
   }
   add_chase(list, most);
