@@ -30,7 +30,7 @@ std::size_t most_lines(const DeviceInfo& device) {
   if (device.backend == Backend::cuda) return kMost;
   return std::max(kMost, std::bit_ceil(4 * device.last_level_cache_bytes() / kLineOfCpu));
 }
-constexpr std::size_t kStrideStep = 32;
+constexpr std::size_t kStrideStep = sizeof(void*);
 
 /// The lines that a chase follows.
 struct Set {
@@ -363,7 +363,7 @@ void list_large(CaseList& list) {
   // All memory of a host takes minutes to touch.
   const std::size_t most = list.on_gpu() || full ? largest : std::min(largest, std::max(16 * kGiB, fine));
   for (const std::size_t bytes : sizes(list.listing().device, full ? 4 : 2, std::min(fine, most))) add_chase(list, bytes);
-  for (const std::size_t bytes : sizes(list.listing().device, full ? 2 : 1, most)) {
+  for (const std::size_t bytes : sizes(list.listing().device, full || list.on_gpu() ? 2 : 1, most)) {
     if (bytes > fine) add_chase(list, bytes);
   }
   add_chase(list, most);

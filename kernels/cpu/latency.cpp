@@ -11,20 +11,23 @@ void link(void* first, std::size_t stride, const std::uint32_t* next, std::size_
   for (std::size_t i = 0; i < lines; ++i) *reinterpret_cast<void**>(bytes + i * stride) = bytes + next[i] * stride;
 }
 
+std::uint64_t address_of(const void* line) { return reinterpret_cast<std::uintptr_t>(line); }
+
 void chase(ChaseLoad, ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t preload, std::size_t steps,
            Stream) {
-  const auto base = reinterpret_cast<std::uintptr_t>(first);
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < preload; ++i) sum += *reinterpret_cast<const std::uintptr_t*>(base + i * stride);
-  auto p = reinterpret_cast<std::uintptr_t>(*at);
+  for (std::size_t i = 0; i < preload; ++i) {
+    sum += address_of(*reinterpret_cast<void* const*>(static_cast<const char*>(first) + i * stride));
+  }
+  void* p = *at;
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < steps; ++i) {
-    const std::uintptr_t reached = *reinterpret_cast<const std::uintptr_t*>(p);
-    sum += p;
+    void* const reached = *static_cast<void**>(p);
+    sum += address_of(p);
     p = reached;
   }
-  *at = reinterpret_cast<void*>(p);
-  *out = {p - base, sum - (preload + steps) * (base - stride)};
+  *at = p;
+  *out = {address_of(p) - address_of(first), sum - (preload + steps) * (address_of(first) - stride)};
 }
 
 }  // namespace

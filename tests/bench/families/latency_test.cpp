@@ -57,7 +57,7 @@ TEST_F(LatencyCases, HaveNoMoreLinesBeyond512MiBButWiderStrides) {
     for (const auto& [bytes, c] : chases(device, SuiteName::full)) {
       const std::size_t stride = std::stoull(value_of(c.shape, "stride"));
       EXPECT_EQ(bytes % stride, 0U) << c.name();
-      EXPECT_EQ(stride % 32, 0U) << c.name();
+      EXPECT_EQ(stride % sizeof(void*), 0U) << c.name();
       EXPECT_EQ(stride == 128, bytes <= 512 * kMiB) << c.name();
       EXPECT_LE(bytes / stride, std::size_t{1} << 22) << c.name();
       EXPECT_GE(bytes / stride, std::min(bytes / 128, std::size_t{1} << 22)) << c.name();
@@ -88,7 +88,8 @@ TEST_F(LatencyCases, CoverTheRangeFrom4KiBToNearlyAllMemory) {
     for (const auto& [bytes, c] : all) {
       EXPECT_TRUE(c.unsupported.empty() || c.unsupported.find("this build") == 0) << c.name() << ": " << c.unsupported;
       const double factor = static_cast<double>(bytes) / static_cast<double>(before);
-      EXPECT_LE(factor, bytes <= 8 * device.last_level_cache_bytes() ? 1.45 : 2.1) << c.name();
+      EXPECT_LE(factor, device.backend == Backend::cuda || bytes <= 8 * device.last_level_cache_bytes() ? 1.5 : 2.1)
+          << c.name();
       before = bytes;
     }
   }
