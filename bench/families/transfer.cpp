@@ -37,10 +37,13 @@ std::string_view name(TransferBy by) {
 
 bool by_sm(TransferBy by) { return by == TransferBy::sm_read || by == TransferBy::sm_write; }
 
-/// What is asked of the host's memory: with a single node there is nothing to choose.
+/// What is asked of the host's memory: with a single node there is nothing to choose, and near is where the kernel places it if
+/// this process may use no memory of the near node.
 HostMemory host_memory(const DeviceInfo& device, HostMemoryKind kind, std::optional<int> node) {
+  const std::vector<int>& nodes = device.host_nodes;
   HostMemory memory{kind, node ? node : device.near_node, true};
-  if (device.host_nodes.size() < 2) memory.node.reset();
+  const bool near_is_usable = std::find(nodes.begin(), nodes.end(), device.near_node) != nodes.end();
+  if (nodes.size() < 2 || (!node && !near_is_usable)) memory.node.reset();
   if (kind != HostMemoryKind::pageable && kind != HostMemoryKind::registered) memory.huge_pages = false;
   return memory;
 }

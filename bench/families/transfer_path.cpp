@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "harness/device/hash.hpp"
-#include "harness/model/units.hpp"
+#include "harness/machine/huge_pages.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -17,6 +17,12 @@ namespace {
 constexpr std::size_t kPage = 4096;
 
 }  // namespace
+
+std::string staging_note(std::optional<int> thread, std::optional<int> memory) {
+  if (!thread || !memory || thread == memory) return {};
+  return fmt::format("crosses NUMA nodes: the calling thread is on node {} at the end, the memory on node {}", *thread,
+                     *memory);
+}
 
 TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t bytes, std::size_t offset, const TransferEnd& from,
                            const TransferEnd& to, std::uint64_t array)
@@ -42,18 +48,34 @@ TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t byt
   }
 }
 
+Memory TransferPath::array(Side& side) {
+  const std::size_t bytes = offset_ + bytes_;
+  if (side.end.on_device) return device_.allocate(bytes);
+  HostMemory& memory = side.end.memory;
+  try {
+    return device_.allocate_host(bytes, memory);
+  } catch (const Unsupported& error) {
+    if (side.end.must_lie_there || !memory.node) throw;
+    side.refusal = error.what();
+  }
+  memory.node.reset();
+  return device_.allocate_host(bytes, memory);
+}
+
 TransferPath::Side TransferPath::make(const TransferEnd& end, int slots) {
   Side side{end, {}};
-  const std::size_t bytes = offset_ + bytes_;
-  for (int slot = 0; slot < slots; ++slot) {
-    side.arrays.push_back(end.on_device ? device_.allocate(bytes) : device_.allocate_host(bytes, end.memory));
-  }
+  for (int slot = 0; slot < slots; ++slot) side.arrays.push_back(array(side));
   if (end.on_device) return side;
-  side.placed = placement_of(side.arrays.front().get(), bytes);
-  const std::optional<int> lies = side.placed.only_node();
-  if (end.must_lie_there && lies && lies != end.memory.node) {
-    throw Unsupported(
-        fmt::format("{} memory wanted on NUMA node {} lies on node {}", name(end.memory.kind), *end.memory.node, *lies));
+  side.placed = placement_of(side.arrays.front().get(), offset_ + bytes_);
+  if (end.must_lie_there && side.placed.has_others_than(*end.memory.node)) {
+    throw Unsupported(fmt::format("{} memory wanted on NUMA node {} lies on {}", name(end.memory.kind), *end.memory.node,
+                                  in_words(side.placed)));
+  }
+  const DeviceInfo& info = device_.info();
+  const auto& nodes = info.host_nodes;
+  if (!end.must_lie_there && info.near_node && !nodes.empty() &&
+      std::find(nodes.begin(), nodes.end(), info.near_node) == nodes.end()) {
+    side.refusal = fmt::format("this process may use no memory of NUMA node {}", *info.near_node);
   }
   return side;
 }
@@ -130,9 +152,18 @@ void TransferPath::add_notes(std::vector<std::pair<std::string, std::string>>& n
     const std::string lay = in_words(side->placed), lie = in_words(now);
     notes.emplace_back(of, fmt::format("{}{}{}", lie, lie == lay ? "" : "; when allocated: " + lay,
                                        memory.node ? fmt::format("; asked for node {}", *memory.node) : ""));
+    if (side->end.must_lie_there && !is_managed(*side) && now.has_others_than(*memory.node)) {
+      notes.emplace_back("pages moved",
+                         fmt::format("off node {} since they were allocated: not what the name says", *memory.node));
+    }
+    if (!side->refusal.empty()) notes.emplace_back("near", fmt::format("{}; it lies on {}", side->refusal, lie));
+    if (memory.kind == HostMemoryKind::pageable && !two) {
+      const std::string staged = staging_note(node_of_this_thread(), now.only_node());
+      if (!staged.empty()) notes.emplace_back("staging copy", staged);
+    }
     if (!memory.huge_pages) continue;
-    const auto huge = huge_page_bytes(side->arrays.front().get(), bytes, "/");
-    notes.emplace_back(of + " in huge pages", huge ? format_bytes(static_cast<double>(*huge)) : "unknown");
+    const auto huge = huge_page_share("/", side->arrays.front().get());
+    notes.emplace_back(of + " in huge pages", huge ? fmt::format("{:.0f} %", 100 * *huge) : "unknown");
   }
 }
 

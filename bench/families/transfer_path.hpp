@@ -19,9 +19,14 @@ namespace roofmark {
 /// Where one end of a transfer lies.
 struct TransferEnd {
   bool on_device = false;
-  HostMemory memory = {};       ///< of the host, otherwise
-  bool must_lie_there = false;  ///< on memory.node: a transfer of pages that lie elsewhere would be another one
+  HostMemory memory = {};  ///< of the host, otherwise
+  /// On memory.node: a transfer of pages that lie elsewhere would be another one. Otherwise they lie there if possible.
+  bool must_lie_there = false;
 };
+
+/// What the driver's staging of pageable memory crosses, by the nodes of the thread that copies and of the memory; empty if
+/// nothing is known to be crossed.
+std::string staging_note(std::optional<int> thread, std::optional<int> memory);
 
 /// One direction of a transfer: an array from the generator, and its copy, which starts poisoned; both once per slot.
 class TransferPath {
@@ -47,9 +52,11 @@ class TransferPath {
     TransferEnd end;
     std::vector<Memory> arrays;  ///< by slot
     PagePlacement placed = {};   ///< of slot 0 when it was allocated
+    std::string refusal = {};    ///< why it does not lie on the near node
   };
 
   static bool is_managed(const Side& side) { return !side.end.on_device && side.end.memory.kind == HostMemoryKind::managed; }
+  Memory array(Side& side);
   Side make(const TransferEnd& end, int slots);
   bool is_reached(const Side& side) const { return side.end.on_device || device_.info().backend == Backend::cpu; }
   unsigned char* at(const Side& side, int slot) const;

@@ -37,8 +37,8 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened
   std::vector<CacheLevel> caches;
-  std::vector<int> host_nodes = {};   ///< NUMA nodes of the host that have memory, ascending; empty where the kernel names none
-  std::optional<int> near_node = {};  ///< the one that the device is attached to
+  std::vector<int> host_nodes = {};   ///< NUMA nodes of the host whose memory this process may use; see nodes_with_memory()
+  std::optional<int> near_node = {};  ///< the one that the device is attached to; it may be none of these
   Details details;
 
   /// Total bytes of last-level cache; 0 if unknown.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/machine/facts.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -20,21 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first value after "key   :" or "key:" in a file of such lines.
-std::optional<std::string> value_of(const fs::path& file, const std::string& key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(key)) continue;
-    const auto after = line.find_first_not_of(" \t", key.size());
-    if (after == std::string::npos || line[after] != ':') continue;
-    const auto value = line.find_first_not_of(" \t", after + 1);
-    return value == std::string::npos ? std::string() : line.substr(value);
-  }
-  return std::nullopt;
-}
-
 std::optional<double> meminfo_bytes(const fs::path& root, const std::string& key) {
-  const auto kibibytes = number(value_of(root / "proc/meminfo", key));
+  const auto kibibytes = number(value_in(root / "proc/meminfo", key));
   if (!kibibytes) return std::nullopt;
   return *kibibytes * 1024;
 }
@@ -145,7 +133,7 @@ std::vector<std::string> vector_extensions(const fs::path& root) {
   constexpr std::array kKnown = {"sse2",        "avx",         "fma",      "avx2",     "avx512f", "avx512vl", "avx512_bf16",
                                  "avx512_fp16", "avx512_vnni", "amx_tile", "amx_bf16", "asimd",   "sve",      "sve2"};
   std::istringstream flags(
-      value_of(root / "proc/cpuinfo", "flags").value_or(value_of(root / "proc/cpuinfo", "Features").value_or("")));
+      value_in(root / "proc/cpuinfo", "flags").value_or(value_in(root / "proc/cpuinfo", "Features").value_or("")));
   const std::set<std::string> all{std::istream_iterator<std::string>(flags), {}};
   std::vector<std::string> found;
   std::copy_if(kKnown.begin(), kKnown.end(), std::back_inserter(found), [&](const char* flag) { return all.contains(flag); });
@@ -209,7 +197,7 @@ std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& r
 CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   CpuFacts facts;
   const fs::path cpuinfo = root / "proc/cpuinfo";
-  facts.model = value_of(cpuinfo, "model name").value_or("CPU");
+  facts.model = value_in(cpuinfo, "model name").value_or("CPU");
 
   std::set<std::string> seen, packages;
   for (int cpu : usable) {
@@ -222,7 +210,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
 
   nlohmann::ordered_json& details = facts.details;
   for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "microcode", "cpu MHz"}) {
-    if (const auto value = value_of(cpuinfo, key)) details["cpuinfo"][key] = *value;
+    if (const auto value = value_in(cpuinfo, key)) details["cpuinfo"][key] = *value;
   }
   details["cores"] = facts.cores.size();
   details["logical_cpus"] = usable.size();
@@ -234,7 +222,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   facts.cpu_quota = cpu_quota(root);
   if (facts.cpu_quota) details["cpu_quota_cores"] = *facts.cpu_quota;
   details["isa"] = vector_extensions(root);
-  details["virtual_machine"] = value_of(cpuinfo, "flags").value_or("").find(" hypervisor") != std::string::npos;
+  details["virtual_machine"] = value_in(cpuinfo, "flags").value_or("").find(" hypervisor") != std::string::npos;
 
   for (int cpu : facts.cores) {
     const auto kilohertz = number_in(cpu_folder(root, cpu) / "cpufreq/cpuinfo_max_freq");
@@ -266,6 +254,20 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
 std::size_t available_memory(const fs::path& root) {
   const double available = meminfo_bytes(root, "MemAvailable").value_or(0);
   return static_cast<std::size_t>(std::min(available, memory_limit(root).left.value_or(available)));
+}
+
+std::optional<std::size_t> available_memory_of_node(int node, const fs::path& root) {
+  const auto bytes = [&](const char* key) -> std::optional<double> {
+    const auto kibibytes = number(
+        value_in(root / fmt::format("sys/devices/system/node/node{}/meminfo", node), fmt::format("Node {} {}", node, key)));
+    return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
+  };
+  const auto free = bytes("MemFree");
+  if (!free) return std::nullopt;
+  // Half of the cached files may be in use; the kernel assumes as much for MemAvailable. It keeps the reserve for itself.
+  const double files = bytes("Active(file)").value_or(0) + bytes("Inactive(file)").value_or(0);
+  const double reserve = 1024 * number_in(root / "proc/sys/vm/min_free_kbytes").value_or(0);
+  return static_cast<std::size_t>(std::max(0.0, *free + files / 2 - reserve));
 }
 
 std::optional<double> current_clock_hz(const fs::path& root, const std::vector<int>& cpus) {

@@ -30,6 +30,9 @@ CpuFacts read_cpu_facts(const std::filesystem::path& root, const std::vector<int
 
 /// Bytes that can be allocated without swapping, within the control groups' limit.
 std::size_t available_memory(const std::filesystem::path& root);
+/// Those that a NUMA node has at least: beyond them a process that is bound to the node is killed, however much other nodes
+/// have. Absent where the kernel does not say.
+std::optional<std::size_t> available_memory_of_node(int node, const std::filesystem::path& root);
 
 /// Mean of the current cpufreq clocks of `cpus`.
 std::optional<double> current_clock_hz(const std::filesystem::path& root, const std::vector<int>& cpus);

@@ -18,6 +18,18 @@ std::optional<std::string> first_line(const fs::path& file) {
   return line;
 }
 
+std::optional<std::string> value_in(const fs::path& file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    const auto after = line.find_first_not_of(" \t", key.size());
+    if (after == std::string::npos || line[after] != ':') continue;
+    const auto value = line.find_first_not_of(" \t", after + 1);
+    return value == std::string::npos ? std::string() : line.substr(value);
+  }
+  return std::nullopt;
+}
+
 std::optional<double> number(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   std::istringstream in(*text);

@@ -14,6 +14,9 @@ namespace roofmark {
 /// Absent if the first line is empty.
 std::optional<std::string> first_line(const std::filesystem::path& file);
 
+/// The first value after "key   :" or "key:" in a file of such lines.
+std::optional<std::string> value_in(const std::filesystem::path& file, const std::string& key);
+
 /// The number at the start of a text; absent if there is none, as in "max".
 std::optional<double> number(const std::optional<std::string>& text);
 std::optional<double> number_in(const std::filesystem::path& file);

@@ -11,6 +11,11 @@
 
 namespace roofmark {
 
+std::size_t huge_page_bytes(const std::filesystem::path& root) {
+  const auto bytes = number_in(root / "sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+  return bytes ? static_cast<std::size_t>(*bytes) : std::size_t{2} << 20;
+}
+
 std::optional<double> huge_page_share(const std::filesystem::path& root, const void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   std::optional<double> resident, huge;

@@ -11,8 +11,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/files.hpp"
@@ -23,7 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWordBits = 8 * sizeof(unsigned long);
+constexpr std::size_t kMaskBits = 8 * sizeof(NodeMask);
+
+/// Absent for a number that no node has.
+std::optional<NodeMask> mask_of(int node) {
+  if (node < 0 || static_cast<std::size_t>(node) >= kMaskBits) return std::nullopt;
+  constexpr int kWordBits = 8 * sizeof(unsigned long);
+  NodeMask mask = {};
+  mask[node / kWordBits] = 1UL << (node % kWordBits);
+  return mask;
+}
 
 /// The CPUs of a node that this thread may run on; absent where there is none.
 std::optional<cpu_set_t> allowed_cpus_of(int node, const cpu_set_t& allowed) {
@@ -37,12 +44,23 @@ std::optional<cpu_set_t> allowed_cpus_of(int node, const cpu_set_t& allowed) {
 
 }  // namespace
 
-std::vector<int> nodes_with_memory(const fs::path& root) {
+std::vector<int> nodes_with_memory(const fs::path& root, std::vector<int> of_gpus) {
   const fs::path folder = root / "sys/devices/system/node";
-  for (const char* list : {"has_memory", "online"}) {
-    if (const auto text = first_line(folder / list)) return parse_cpu_list(*text);
+  auto text = first_line(folder / "has_memory");
+  if (!text) text = first_line(folder / "online");
+  if (!text) return {};
+  std::vector<int> nodes = parse_cpu_list(*text);
+  for (const fs::path& gpu : entries(root / "proc/driver/nvidia/gpus")) {
+    if (const auto node = number(value_in(gpu / "numa_status", "Node"))) of_gpus.push_back(static_cast<int>(*node));
   }
-  return {};
+  const auto has = [](const std::vector<int>& list, int node) {
+    return std::find(list.begin(), list.end(), node) != list.end();
+  };
+  std::erase_if(nodes, [&](int node) { return has(of_gpus, node) && cpus_of_node(node, root).empty(); });
+  if (const auto allowed = value_in(root / "proc/self/status", "Mems_allowed_list")) {
+    std::erase_if(nodes, [&, list = parse_cpu_list(*allowed)](int node) { return !has(list, node); });
+  }
+  return nodes;
 }
 
 std::vector<int> cpus_of_node(int node, const fs::path& root) {
@@ -57,13 +75,10 @@ std::optional<int> node_of_this_thread() {
 
 NodeScope::NodeScope(std::optional<int> node) {
   if (!node) return;
-  constexpr unsigned long kMaskBits = kMaskWords * kWordBits;
-  unsigned long wanted[kMaskWords] = {};
   std::string refusal = "no such node";
-  if (*node >= 0 && static_cast<unsigned long>(*node) < kMaskBits) {
-    wanted[*node / kWordBits] = 1UL << (*node % kWordBits);
-    bound_ = syscall(SYS_get_mempolicy, &policy_, nodes_, kMaskBits, nullptr, 0) == 0 &&
-             syscall(SYS_set_mempolicy, MPOL_BIND, wanted, kMaskBits) == 0;
+  if (const auto wanted = mask_of(*node)) {
+    bound_ = syscall(SYS_get_mempolicy, &policy_, nodes_.data(), kMaskBits, nullptr, 0) == 0 &&
+             syscall(SYS_set_mempolicy, MPOL_BIND, wanted->data(), kMaskBits) == 0;
     if (!bound_) refusal = std::strerror(errno);
   }
   cpu_set_t before;
@@ -78,13 +93,20 @@ NodeScope::NodeScope(std::optional<int> node) {
 }
 
 NodeScope::~NodeScope() {
-  if (bound_) syscall(SYS_set_mempolicy, policy_, nodes_, kMaskWords * kWordBits);
+  if (bound_) syscall(SYS_set_mempolicy, policy_, nodes_.data(), kMaskBits);
   if (cpus_) sched_setaffinity(0, sizeof(*cpus_), &*cpus_);
+}
+
+bool bind_pages(void* data, std::size_t bytes, int node) {
+  const auto mask = mask_of(node);
+  return mask && syscall(SYS_mbind, data, bytes, MPOL_BIND, mask->data(), kMaskBits, 0) == 0;
 }
 
 std::optional<int> PagePlacement::only_node() const {
   return pages.size() == 1 ? std::optional(pages.begin()->first) : std::nullopt;
 }
+
+bool PagePlacement::has_others_than(int node) const { return pages.size() > (pages.contains(node) ? 1U : 0U); }
 
 PagePlacement placement_of(const void* data, std::size_t bytes) {
   constexpr std::size_t kMostAsked = 4096;
@@ -129,25 +151,6 @@ std::string in_words(const PagePlacement& placement) {
   for (const auto& [node, count] : placement.pages) add(fmt::format("node {}", node), count);
   if (placement.unknown) add("unknown", placement.unknown);
   return text + " of " + whole;
-}
-
-std::optional<std::size_t> huge_page_bytes(const void* data, std::size_t bytes, const fs::path& root) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(data), end = begin + bytes;
-  std::ifstream in(root / "proc/self/smaps");
-  bool inside = false;
-  for (std::string line; std::getline(in, line);) {
-    std::uintptr_t from = 0, to = 0;
-    char dash = ' ';
-    if (std::istringstream words(line); line.find(':') > line.find('-') && words >> std::hex >> from >> dash >> to) {
-      // A mapping that begins before the range, or ends far behind it, holds other arrays, too.
-      constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
-      inside = from == begin && to >= end && to - end < kHugePage;
-    } else if (inside && line.starts_with("AnonHugePages:")) {
-      const auto kibibytes = number(line.substr(line.find_first_of("0123456789")));
-      return kibibytes ? std::optional(std::min(bytes, static_cast<std::size_t>(*kibibytes) * 1024)) : std::nullopt;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace roofmark

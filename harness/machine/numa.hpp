@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -15,12 +16,16 @@ namespace roofmark {
 
 // By system calls: libnuma need not be installed. A container may forbid them (Docker does, without --cap-add SYS_NICE).
 
-/// The NUMA nodes that have memory, ascending; empty where the kernel names none. `root` is "/", or a copy in tests.
-std::vector<int> nodes_with_memory(const std::filesystem::path& root);
+/// The NUMA nodes of the host whose memory this process may use (cpuset), ascending; empty where the kernel names none. A GPU's
+/// memory can be a node without CPUs, too (GH200), but not the host's: NVIDIA's driver lists such nodes under /proc, and CUDA
+/// names those of the GPUs that it sees (`of_gpus`). `root` is "/", or a copy in tests.
+std::vector<int> nodes_with_memory(const std::filesystem::path& root, std::vector<int> of_gpus = {});
 /// The CPUs of a node; none of a node of memory alone.
 std::vector<int> cpus_of_node(int node, const std::filesystem::path& root);
 /// The node that the calling thread runs on; absent where the kernel does not say.
 std::optional<int> node_of_this_thread();
+
+using NodeMask = std::array<unsigned long, 1024 / (8 * sizeof(unsigned long))>;  ///< 1024 nodes, the kernel's maximum
 
 /// While it lives, the calling thread runs on the node's CPUs, if it may, and the pages that it touches first lie on the node:
 /// also those that a driver allocates on its behalf. Nothing without a node.
@@ -33,12 +38,16 @@ class NodeScope {
   ~NodeScope();
 
  private:
-  static constexpr std::size_t kMaskWords = 16;  ///< 1024 nodes, the kernel's maximum
-  std::optional<cpu_set_t> cpus_;                ///< to go back to
+  std::optional<cpu_set_t> cpus_;  ///< to go back to
   bool bound_ = false;
   int policy_ = 0;
-  unsigned long nodes_[kMaskWords] = {};
+  NodeMask nodes_ = {};
 };
+
+/// Binds pages that nobody has touched yet to the node, for as long as they are mapped: automatic balancing
+/// (kernel.numa_balancing) moves only pages that follow their thread's policy. `data` is the start of a page. False where the
+/// kernel refuses.
+bool bind_pages(void* data, std::size_t bytes, int node);
 
 /// Where the pages of a range lie, as the kernel says.
 struct PagePlacement {
@@ -49,13 +58,11 @@ struct PagePlacement {
 
   /// The node that all pages lie on that the kernel tells of.
   std::optional<int> only_node() const;
+  bool has_others_than(int node) const;  ///< pages on another node
   bool operator==(const PagePlacement&) const = default;
 };
 PagePlacement placement_of(const void* data, std::size_t bytes);
 /// "node 0"; "node 0 75.0 %, node 1 25.0 % of 4096 pages"; "unknown: ...".
 std::string in_words(const PagePlacement& placement);
-
-/// Bytes of a mapping that lie in transparent huge pages; absent where the range is not a whole mapping of its own.
-std::optional<std::size_t> huge_page_bytes(const void* data, std::size_t bytes, const std::filesystem::path& root);
 
 }  // namespace roofmark

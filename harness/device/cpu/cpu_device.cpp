@@ -103,9 +103,9 @@ class CpuDevice : public Device {
   std::size_t free_bytes() override { return available_memory(kRoot); }
 
   Memory obtain(std::size_t bytes) override {
-    require_host_memory(bytes, HostMemoryKind::pageable);
+    require_host_memory(bytes, {});
     // An array of some size stands in huge pages, whole ones: small pages would measure the TLB too.
-    Memory memory = map_pages(bytes, bytes >= kHugePageBytes / 2);
+    Memory memory = map_pages(bytes, true);
     zero(memory.get(), bytes);
     return memory;
   }

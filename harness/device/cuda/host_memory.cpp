@@ -32,10 +32,10 @@ void require(int ordinal, cudaDeviceAttr attribute, HostMemoryKind kind) {
 /// that for later.
 template <class Allocate>
 Memory from_driver(std::size_t bytes, const HostMemory& wanted, cudaError_t (*free)(void*), const Allocate& allocate) {
-  require_host_memory(bytes, wanted.kind);
+  require_host_memory(bytes, wanted);
   const NodeScope on_node(wanted.node);
   void* data = nullptr;
-  if (!allocated(allocate(&data, std::max<std::size_t>(bytes, 1)))) throw_out_of_host_memory(bytes, wanted.kind);
+  if (!allocated(allocate(&data, std::max<std::size_t>(bytes, 1)))) throw_out_of_host_memory(bytes, wanted);
   Memory memory(data, [free](void* given) { free(given); });
   std::memset(data, 0, bytes);
   return memory;
@@ -44,7 +44,7 @@ Memory from_driver(std::size_t bytes, const HostMemory& wanted, cudaError_t (*fr
 Memory registered(std::size_t bytes, const HostMemory& wanted) {
   Memory pages = map_pages_on_node(bytes, wanted);
   if (!allocated(cudaHostRegister(pages.get(), bytes, cudaHostRegisterPortable | cudaHostRegisterMapped))) {
-    throw_out_of_host_memory(bytes, wanted.kind);
+    throw_out_of_host_memory(bytes, wanted);
   }
   void* const data = pages.get();
   return Memory(data, [pages = std::make_shared<Memory>(std::move(pages))](void* given) {

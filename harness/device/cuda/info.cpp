@@ -111,6 +111,18 @@ std::string describe(const Absence& absence) {
   }
 }
 
+/// The NUMA nodes that are memory of the GPUs that this process sees.
+std::vector<int> nodes_of_gpus() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  std::vector<int> nodes;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    if (attribute(ordinal, cudaDevAttrNumaConfig) != cudaDeviceNumaConfigNumaNode) continue;
+    if (const auto node = attribute(ordinal, cudaDevAttrNumaId)) nodes.push_back(*node);
+  }
+  return nodes;
+}
+
 DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, ordinal));
@@ -158,7 +170,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
                               : *mode == cudaComputeModeExclusiveProcess ? "exclusive process"
                                                                          : "exclusive";
   }
-  info.host_nodes = nodes_with_memory("/");
+  info.host_nodes = nodes_with_memory("/", nodes_of_gpus());
   info.near_node = numa_node(pci_folder(bus_id));
   add("numa_node", info.near_node);
   if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) details["host_page_tables"] = *tables != 0;

@@ -124,14 +124,18 @@ TEST(Transfer, WhatWaitsForTheStreamIsNeverGated) {
 /// Two nodes in name, of which the second is the first.
 class TwoNodes final : public Device {
  public:
-  explicit TwoNodes(std::unique_ptr<Device> device) : device_(std::move(device)), info_(device_->info()) {
-    info_.host_nodes = {0, 1};
+  explicit TwoNodes(std::unique_ptr<Device> device, std::optional<int> near = {}, std::vector<int> nodes = {0, 1})
+      : device_(std::move(device)), info_(device_->info()) {
+    info_.host_nodes = std::move(nodes);
+    info_.near_node = near;
   }
   std::vector<int> asked;
+  std::optional<int> refused;
 
   const DeviceInfo& info() const override { return info_; }
   Memory allocate_host(std::size_t bytes, const HostMemory& wanted) override {
     asked.push_back(wanted.node.value_or(-1));
+    if (refused && wanted.node == refused) throw Unsupported("the kernel refuses it");
     return device_->allocate_host(bytes, {wanted.kind, {}, wanted.huge_pages});
   }
   Stream stream() override { return device_->stream(); }
@@ -210,6 +214,45 @@ TEST(Transfer, HostCopyBetweenTwoNodes) {
   EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed);
   EXPECT_THAT(note(*prepared, "source pageable memory"), HasSubstr("asked for node 0"));
   EXPECT_THAT(note(*prepared, "bytes counted"), HasSubstr("once"));
+}
+
+TransferPoint copy_of(std::optional<int> from, std::optional<int> to) {
+  return {.op = TransferOp::host_copy,
+          .bytes = 1009,
+          .memory = HostMemoryKind::pageable,
+          .node = from,
+          .to_node = to,
+          .by = TransferBy::memcpy};
+}
+
+// As when a job got the CPUs and the memory of the other socket.
+TEST(Transfer, NearIsWhereMemoryMayBeUsed) {
+  for (const std::vector<int>& nodes : {std::vector{0}, {0, 2}}) {
+    TwoNodes device(open_device("cpu"), 1, nodes);
+    const auto prepared = transfer_case(device.info(), copy_of({}, {})).prepare(setup_of(device));
+    EXPECT_THAT(device.asked, Each(-1));
+    EXPECT_THAT(note(*prepared, "near"), HasSubstr("this process may use no memory of NUMA node 1; it lies on "));
+    prepared->launch(device.stream(), 0);
+    EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed);
+  }
+}
+
+TEST(Transfer, NearIsBestEffortAndAnotherNodeIsNot) {
+  TwoNodes device(open_device("cpu"), 1);
+  device.refused = 1;
+  const auto prepared = transfer_case(device.info(), copy_of({}, {})).prepare(setup_of(device));
+  EXPECT_EQ(device.asked, (std::vector{1, -1, 1, -1})) << "both ends";
+  EXPECT_THAT(note(*prepared, "near"), HasSubstr("the kernel refuses it; it lies on "));
+  EXPECT_THROW(transfer_case(device.info(), copy_of(1, 1)).prepare(setup_of(device)), Unsupported);
+  TwoNodes willing(open_device("cpu"), 1);
+  EXPECT_EQ(note(*transfer_case(willing.info(), copy_of({}, {})).prepare(setup_of(willing)), "near"), "none");
+}
+
+TEST(Transfer, AStagingCopyThatCrossesNodesIsSaid) {
+  EXPECT_EQ(staging_note(1, 0), "crosses NUMA nodes: the calling thread is on node 1 at the end, the memory on node 0");
+  EXPECT_THAT(staging_note(1, 1), IsEmpty());
+  EXPECT_THAT(staging_note({}, 0), IsEmpty());
+  EXPECT_THAT(staging_note(1, {}), IsEmpty());
 }
 
 class WrongByte : public testing::TestWithParam<const char*> {

@@ -71,6 +71,8 @@ bool find_attribute(cudaDeviceAttr which, int device, int& value) {
       return value = 1, true;
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
       return value = 0, true;
+    case cudaDevAttrNumaConfig:
+      return value = cudaDeviceNumaConfigNone, true;
     case cudaDevAttrPciBusId:
       return value = pci_bus(device), true;
     case cudaDevAttrPciDeviceId:

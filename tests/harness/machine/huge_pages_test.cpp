@@ -27,6 +27,13 @@ TEST(HugePages, AreTheShareOfTheMappingThatHoldsTheAddress) {
   EXPECT_FALSE(huge_page_share(root.root, at(0x1000))) << "not mapped";
 }
 
+TEST(HugePages, AreOfTheKernelsSize) {
+  const FakeRoot root;
+  EXPECT_EQ(huge_page_bytes(root.root), std::size_t{2} << 20);
+  root.put("sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "536870912");
+  EXPECT_EQ(huge_page_bytes(root.root), std::size_t{512} << 20) << "ARM with pages of 64 KiB";
+}
+
 TEST(HugePages, AreUnknownWhereTheKernelDoesNotSay) {
   const FakeRoot root;
   EXPECT_FALSE(huge_page_share(root.root, at(0x7f0000000000)));

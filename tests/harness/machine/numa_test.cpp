@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/machine/numa.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "harness/machine/facts.hpp"
 #include "kernels/base/check.hpp"
@@ -15,10 +19,14 @@
 namespace roofmark {
 namespace {
 
+using testing::AnyOfArray;
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 
-constexpr std::size_t kPage = 4096, kPages = 64;
+constexpr std::size_t kPages = 64;
+const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
 /// Pages that nobody has touched.
 class Pages : public testing::Test {
@@ -41,6 +49,31 @@ TEST(Numa, NodesOfMemoryAlone) {
   EXPECT_THAT(cpus_of_node(7, fake.root), IsEmpty());
 }
 
+TEST(Numa, NodesThatThisProcessMayUse) {
+  const FakeRoot fake;
+  fake.put("sys/devices/system/node/has_memory", "0-3");
+  EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(0, 1, 2, 3)) << "a kernel without cpusets says nothing of them";
+  fake.put("proc/self/status", "Name:\tprogram\nMems_allowed:\t0000000c\nMems_allowed_list:\t1-2");
+  EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(1, 2));
+  fake.put("proc/self/status", "Mems_allowed_list:\t3");
+  EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(3));
+}
+
+TEST(Numa, MemoryOfAGpuIsNoNodeOfTheHost) {
+  const FakeRoot fake;
+  fake.put("sys/devices/system/node/has_memory", "0-2,4,12");
+  fake.put("sys/devices/system/node/node0/cpulist", "0-71");
+  fake.put("sys/devices/system/node/node1/cpulist", "72-143");
+  for (const char* node : {"2", "4", "12"}) fake.put(std::string("sys/devices/system/node/node") + node + "/cpulist", "");
+  EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(0, 1, 2, 4, 12)) << "memory alone may be the host's, by CXL";
+  fake.put("proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node:      4\nStatus:    online\nAddress:   0\nSize:      0");
+  EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(0, 1, 2, 12));
+  EXPECT_THAT(nodes_with_memory(fake.root, {12}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(nodes_with_memory(fake.root, {0}), ElementsAre(0, 1, 2, 12)) << "no GPU has CPUs";
+  fake.put("proc/driver/nvidia/gpus/0019:01:00.0/numa_status", "Node:      -1\nStatus:    disabled");
+  EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(0, 1, 2, 12));
+}
+
 TEST_F(Pages, LieNowhereUntilTheyAreTouched) {
   if (const std::string refused = placement_of(data_, 1).error; !refused.empty()) GTEST_SKIP() << "move_pages: " << refused;
   EXPECT_EQ(placement_of(data_, kPages * kPage).unknown, kPages);
@@ -61,9 +94,12 @@ TEST_F(Pages, AreTouchedOnANode) {
   const std::vector<int> before = allowed_cpus();
   for (const int node : nodes) {
     madvise(data_, kPages * kPage, MADV_DONTNEED);
-    {
+    try {
       const NodeScope scope(node);
       std::memset(data_, 1, kPages * kPage);
+    } catch (const Unsupported&) {
+      EXPECT_THAT(cpus_of_node(node, "/"), Each(Not(AnyOfArray(before)))) << "some way there is";
+      continue;
     }
     const PagePlacement placed = placement_of(data_, kPages * kPage);
     if (placed.error.empty()) {
@@ -71,6 +107,26 @@ TEST_F(Pages, AreTouchedOnANode) {
     }
     EXPECT_EQ(allowed_cpus(), before) << "the thread goes back to its CPUs";
   }
+}
+
+TEST_F(Pages, AreBoundToANodeForGood) {
+  for (const int node : nodes_with_memory("/")) {
+    madvise(data_, kPages * kPage, MADV_DONTNEED);
+    if (!bind_pages(data_, kPages * kPage, node)) GTEST_SKIP() << "mbind: " << std::strerror(errno);
+    std::memset(data_, 1, kPages * kPage);
+    if (const PagePlacement placed = placement_of(data_, kPages * kPage); placed.error.empty()) {
+      EXPECT_EQ(placed.only_node(), node);
+    }
+    std::ifstream maps("/proc/self/numa_maps");
+    const std::string start = fmt::format("{:x} ", reinterpret_cast<std::uintptr_t>(data_));
+    for (std::string line; std::getline(maps, line);) {
+      if (line.starts_with(start)) {
+        EXPECT_TRUE(line.starts_with(start + fmt::format("bind:{}", node))) << line;
+      }
+    }
+  }
+  EXPECT_FALSE(bind_pages(data_, kPages * kPage, 1000));
+  EXPECT_FALSE(bind_pages(data_, kPages * kPage, 100000));
 }
 
 TEST(Numa, ANodeThatIsNotThereIsRefused) {
@@ -86,16 +142,11 @@ TEST(Numa, WordsForPagesOfSeveralNodes) {
   EXPECT_EQ((PagePlacement{{{0, 3}, {1, 1}}, 0, 4, 4, ""}).only_node(), std::nullopt);
 }
 
-TEST(Numa, HugePagesOfAWholeMapping) {
-  const FakeRoot fake;
-  fake.put("proc/self/smaps",
-           "100000-300000 rw-p 00000000 00:00 0 \nSize: 2048 kB\nAnonHugePages:      2048 kB\n"
-           "400000-c00000 rw-p 00000000 00:00 0 \nSize: 8192 kB\nAnonHugePages:      4096 kB\n");
-  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
-  EXPECT_EQ(huge_page_bytes(at(0x100000), 0x1fffff, fake.root), 0x1fffffU);
-  EXPECT_EQ(huge_page_bytes(at(0x400000), 0x800000, fake.root), 0x400000U);
-  EXPECT_EQ(huge_page_bytes(at(0x400000), 0x200000, fake.root), std::nullopt) << "the mapping holds more";
-  EXPECT_EQ(huge_page_bytes(at(0x500000), 0x100000, fake.root), std::nullopt) << "the mapping begins before";
+TEST(Numa, PagesElsewhere) {
+  EXPECT_FALSE((PagePlacement{{{0, 3}}, 1, 4, 4, ""}).has_others_than(0)) << "what is unknown may be there";
+  EXPECT_TRUE((PagePlacement{{{0, 3}}, 1, 4, 4, ""}).has_others_than(1));
+  EXPECT_TRUE((PagePlacement{{{0, 3}, {1, 1}}, 0, 4, 4, ""}).has_others_than(0));
+  EXPECT_FALSE((PagePlacement{{}, 4, 4, 4, "Operation not permitted"}).has_others_than(0));
 }
 
 }  // namespace
