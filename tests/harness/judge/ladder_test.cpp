@@ -57,11 +57,11 @@ Record record_of(std::size_t bytes, const Resource& resource, double seconds, st
 std::vector<Record> records_of(const std::vector<Step>& steps, const std::vector<std::size_t>& sizes, double noise,
                                unsigned seed) {
   std::mt19937 random(seed);
-  std::normal_distribution<double> error(0, noise);
+  std::normal_distribution<double> error;
   std::vector<Record> records;
   for (const std::size_t bytes : sizes) {
     const Step& step = step_at(steps, static_cast<double>(bytes));
-    records.push_back(record_of(bytes, step.resource, step.cycles / kClock * (1 + error(random))));
+    records.push_back(record_of(bytes, step.resource, step.cycles / kClock * (1 + noise * error(random))));
   }
   return records;
 }
