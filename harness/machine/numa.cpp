@@ -116,8 +116,9 @@ PagePlacement placement_of(const void* data, std::size_t bytes) {
   placement.total = bytes == 0 ? 0 : (reinterpret_cast<std::uintptr_t>(data) + bytes - 1) / page - first + 1;
   placement.asked = std::min(placement.total, kMostAsked);
   std::vector<void*> pages(placement.asked);
+  auto* const start = static_cast<char*>(const_cast<void*>(data)) - reinterpret_cast<std::uintptr_t>(data) % page;
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    pages[i] = reinterpret_cast<void*>((first + i * placement.total / placement.asked) * page);
+    pages[i] = start + i * placement.total / placement.asked * page;
   }
   std::vector<int> nodes(pages.size(), -ENOENT);
   // Without target nodes the call moves nothing.

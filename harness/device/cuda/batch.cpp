@@ -57,7 +57,7 @@ class CudaBatch final : public Batch {
   bool can_be_gated() const { return site_.gate && plan_.launches <= Gate::kMaxLaunches; }
   int slot_of(std::int64_t launch) const { return static_cast<int>(launch % plan_.slots); }
 
-  void restore() {
+  void restore() const {
     if (!plan_.restore) return;
     for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
     check(cudaSetDevice(site_.ordinal));  // a case of several devices may have left another one

@@ -279,9 +279,9 @@ TEST_P(WrongByte, IsNamed) {
     std::vector<unsigned char> bytes(kBytes);
     from.on_device ? device_->to_host(bytes.data(), range.from, kBytes)
                    : static_cast<void>(std::memcpy(bytes.data(), range.from, kBytes));
-    const auto put = [&] {
-      to.on_device ? device_->to_device(range.to, bytes.data(), kBytes)
-                   : static_cast<void>(std::memcpy(range.to, bytes.data(), kBytes));
+    const auto put = [&, on_device = to.on_device] {
+      on_device ? device_->to_device(range.to, bytes.data(), kBytes)
+                : static_cast<void>(std::memcpy(range.to, bytes.data(), kBytes));
     };
     put();
     EXPECT_EQ(path.verify(1).status, Verification::Status::passed);

@@ -132,7 +132,7 @@ TEST_F(Pages, AreBoundToANodeForGood) {
 TEST(Numa, ANodeThatIsNotThereIsRefused) {
   EXPECT_THROW(NodeScope(std::optional(1000)), Unsupported);
   EXPECT_THROW(NodeScope(std::optional(100000)), Unsupported);
-  EXPECT_NO_THROW(NodeScope(std::nullopt));
+  EXPECT_NO_THROW(NodeScope{std::optional<int>()});
 }
 
 TEST(Numa, WordsForPagesOfSeveralNodes) {
