@@ -19,6 +19,15 @@ def cells(result):
     return [dict(zip(titles, (cell[0] for cell in row))) for row in found["rows"]]
 
 
+def test_what_no_roof_allows_a_microsecond_for_is_not_the_worst_case(h200):
+    worst = summary.worst(h200)
+    for t_min, is_worst in ((1e-9, False), (2e-6, True)):
+        placement = worst["roofmark"]["placement"] | {"t_min_seconds": t_min, "of_empirical": 0.001}
+        small = worst | {"name": "a small transfer", "roofmark": worst["roofmark"] | {"placement": placement}}
+        found = summary.worst(h200 | {"benchmarks": [*h200["benchmarks"], small]})
+        assert (found["name"] == "a small transfer") == is_worst
+
+
 def test_the_run_in_short_is_measured_against_expected(h200, cluster):
     rows = cells(h200)
     assert 3 <= len(rows) <= 8
