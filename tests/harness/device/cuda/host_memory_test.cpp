@@ -12,6 +12,7 @@
 
 namespace roofmark {
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest looks for
 void PrintTo(HostMemoryKind kind, std::ostream* out) { *out << name(kind); }
 
 namespace {
