@@ -3,6 +3,7 @@
 #include "harness/present/transfers.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string_view>
 
@@ -12,16 +13,10 @@
 namespace roofmark {
 namespace {
 
-std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? std::string() : std::string(between)) + word;
-  return text;
-}
-
 std::string links_of(const TransferSeries& series) {
-  std::vector<std::string> titles;
-  for (const Resource& link : series.links) titles.emplace_back(link.title);
-  return joined(titles, " + ");
+  std::vector<std::string_view> titles;
+  for (const Resource& link : series.links) titles.push_back(link.title);
+  return fmt::format("{}", fmt::join(titles, " + "));
 }
 
 /// "87.4 % of PCIe 5 x16".
@@ -59,7 +54,7 @@ std::string transfers_text(const Transfers& transfers, const Roofline& roofline,
             2};
   for (const TransferSeries& series : transfers.series) {
     const LatencyFit fit = series.fit.value_or(LatencyFit{});
-    grid.rows.push_back({links_of(series), joined(series.how, ", "), format_bytes(series.bytes),
+    grid.rows.push_back({links_of(series), fmt::format("{}", fmt::join(series.how, ", ")), format_bytes(series.bytes),
                          format_rate(series.bytes_per_second, Unit::byte), share_of(series, roofline),
                          format_share(series.of_empirical), contention_of(series, transfers),
                          fit.latency_seconds ? format_seconds(*fit.latency_seconds) : "-",
