@@ -83,7 +83,7 @@ CLI::Validator not_empty(const char* what) {
 constexpr const char* kSuiteTimes =
     "Suites:\n"
     "  smoke      at most 20 s (10 s on a CPU): a scheduler's prolog or epilog\n"
-    "  quick      one to three minutes\n"
+    "  quick      one to four minutes\n"
     "  baseline   longer: the cases of quick and more, or larger ones\n"
     "  full       longer still: the cases of baseline and more, or larger ones\n"
     "  sustained  as long as --seconds says: does the rate of the first second hold?\n";

@@ -34,7 +34,9 @@ TransferSeries make_series(const std::string& name, const std::vector<const Reco
   made.name = name;
   made.links = links_of(*records.front());
   for (const auto& [key, value] : records.front()->shape) {
-    if (key != "bytes") made.how.push_back(value);
+    if (key == "bytes") continue;
+    const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
+    made.how.push_back(is_number ? key + " " + value : value);
   }
   std::map<std::size_t, double> seconds;
   for (const Record* record : records) {

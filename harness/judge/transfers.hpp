@@ -15,7 +15,7 @@ namespace roofmark {
 struct TransferSeries {
   std::string name;               ///< the records', without their bytes
   std::vector<Resource> links;    ///< that each transfer crosses, at the same time
-  std::vector<std::string> how;   ///< the values of the other keys of the names: "pinned", "near", "copy_engine"
+  std::vector<std::string> how;   ///< by the other keys of the names: "pinned", "node 1", "copy_engine"
   std::optional<LatencyFit> fit;  ///< over the bytes that cross one link; absent for one size
   /// latency x rate, the size at which half of the rate is reached; absent where the line has no latency or no rate.
   std::optional<double> half_size_bytes;

@@ -60,6 +60,12 @@ TEST(Transfers, OneSizeHasARateAndNoLine) {
   EXPECT_DOUBLE_EQ(found.series.front().bytes_per_second, 1e10);
 }
 
+TEST(Transfers, ANumberInItsNameIsSaidWithItsKey) {
+  Record record = in(1e6, 1e-4);
+  record.shape = {{"bytes", "1000000"}, {"from", "0"}, {"to", "1"}, {"impl", "memcpy"}};
+  EXPECT_THAT(transfers_of({record}).series.front().how, ElementsAre("from 0", "to 1", "memcpy"));
+}
+
 TEST(Transfers, OtherWorkIsNone) {
   Record mixed = in(1e6, 1e-4);
   mixed.work.phases.front().push_back({resource::dram, 1e6});
