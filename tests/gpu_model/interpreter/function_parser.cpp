@@ -157,6 +157,7 @@ void FunctionParser::read_instruction() {
     const Operand guard = read_name();
     if (guard.k != Operand::reg || guard.type != Type::pred) scanner_.fail("the guard is no predicate");
     ins.pred = guard.row;
+    note_use(guard, false);
   } else if (std::string label; scanner_.take_label(label)) {
     labels_.define(label, body_.code.size());
     return;
@@ -167,6 +168,7 @@ void FunctionParser::read_instruction() {
   const Mnemonic op(scanner_.dotted_word());
   if (op.text.empty()) scanner_.fail("expected a statement at " + scanner_.following());
   const Instruction undecoded = ins;
+  const std::size_t first_use = uses_.size();
   const Scanner::Place operands_start = scanner_.place();
   try {
     std::vector<Operand> operands = read_operands();
@@ -179,6 +181,9 @@ void FunctionParser::read_instruction() {
     ins.imm = static_cast<s64>(module_.unknown.size());
     module_.unknown.push_back(std::string(op.text) + " (" + error.what() + "), line " + std::to_string(ins.line));
   }
+  // An accumulator is read, and is written later.
+  if (ins.is_wgmma)
+    for (std::size_t k = first_use; k < uses_.size(); ++k) uses_[k].writes = false;
   body_.code.push_back(ins);
 }
 
@@ -188,6 +193,7 @@ void FunctionParser::finish() {
   end.line = scanner_.line();
   body_.code.push_back(end);
   body_.reg_bytes = registers_.bytes();
+  body_.unwritten = read_before_written(body_.code, uses_);
   for (Instruction& i : body_.code)
     for (u32* row : {&i.d, &i.a, &i.b, &i.c, &i.e, &i.pred}) *row = final_row(*row);
   for (u32& row : body_.lists) row = final_row(row);

@@ -11,6 +11,7 @@
 #include "decoder.hpp"
 #include "registers.hpp"
 #include "scanner.hpp"
+#include "unwritten.hpp"
 
 namespace gpu_model {
 
@@ -47,6 +48,7 @@ class FunctionParser final : public Builder {
   static constexpr u32 in_image = 0x80000000u;
   u32 final_row(u32 row) const { return row & in_image ? body_.reg_bytes + (row & ~in_image) : row; }
   u32 new_image_row(std::size_t bytes);
+  void note_use(const Operand& reg, bool writes);
   u32 special_register(Special);
   u32 symbol_address(const std::string& name, s64 offset, int size);
 
@@ -56,6 +58,7 @@ class FunctionParser final : public Builder {
   Body& body_;
   Registers registers_;
   Labels labels_;
+  std::vector<RowUse> uses_;                      // of all registers so far
   std::map<std::pair<u64, int>, u32> constants_;  // by bits and size
   std::map<Special, u32> special_rows_;
   std::unordered_map<std::string, Symbol> symbols_;  // of this function

@@ -132,7 +132,11 @@ struct Body {
   std::vector<u32> lists;
   std::vector<Loc> locs;  // the first one stands for "unknown"
   u32 reg_bytes = 0;      // of the registers' rows
-  std::vector<u8> image;  // constants, copied behind the registers of every warp
+  struct Rows {
+    u32 first, bytes;
+  };
+  std::vector<Rows> unwritten;  // registers that a path reads before it has written them
+  std::vector<u8> image;        // constants, copied behind the registers of every warp
   struct SpecialRow {
     u32 row;  // in the image
     Special what;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr u64 most_shared_bytes = 227 * 1024;  // per block, on sm_90
 constexpr u64 default_spin_limit = 2'000'000'000;
-constexpr u8 poison = 0xff;  // what registers, shared and local memory hold before the kernel writes them
+// What shared and local memory hold before the kernel writes them; so do the registers that it may read before.
+constexpr u8 poison = 0xff;
 
 u64 volume(const Dim3& d) { return u64{d.x} * d.y * d.z; }
 
@@ -87,6 +88,13 @@ std::vector<u8> constants_of(const Launch& launch) {
   return image;
 }
 
+/// At least so many bytes, for one launch at a time; they keep what the last one left there.
+u8* storage_of_registers(u64 bytes) {
+  thread_local std::vector<u8> kept;
+  if (kept.size() < bytes) kept.assign(bytes, 0);
+  return kept.data();
+}
+
 /// The blocks and warps of one cluster, with their memories, which the clusters of the grid use in turn.
 class Machine {
  public:
@@ -96,8 +104,8 @@ class Machine {
     warps_per_block_ = static_cast<u32>((volume(launch.block) + 31) / 32);
     constexpr u64 row_alignment = 64;
     const u64 per_warp = align_up(body_.reg_bytes + constants.size() + row_alignment, row_alignment);
-    registers_.resize(per_warp * warps_per_block_ * blocks + row_alignment);
-    u8* registers = host_pointer(align_up(reinterpret_cast<u64>(registers_.data()), row_alignment));
+    u8* registers = storage_of_registers(per_warp * warps_per_block_ * blocks + row_alignment);
+    registers = host_pointer(align_up(reinterpret_cast<u64>(registers), row_alignment));
     cluster_.launch = &launch;
     for (u32 rank = 0; rank < blocks; ++rank) {
       add_block(rank);
@@ -160,7 +168,7 @@ class Machine {
 
   void start_warp(Warp& w) {
     const u32 threads = static_cast<u32>(std::min<u64>(32, volume(launch_.block) - u64{w.id} * 32));
-    std::memset(w.registers, poison, body_.reg_bytes);
+    for (const Body::Rows& rows : body_.unwritten) std::memset(w.registers + rows.first, poison, rows.bytes);
     set_block_registers(w);
     w.live = ~0u >> (32 - threads);
     w.groups.assign(1, LaneGroup{.mask = w.live});
@@ -182,7 +190,6 @@ class Machine {
   Launch& launch_;
   const Body& body_;
   u32 warps_per_block_ = 0;
-  std::vector<u8> registers_;  // of all warps
   Cluster cluster_;
 };
 

@@ -142,11 +142,12 @@ void mbarrier_wait(Warp& w, const Instruction& i, u32 mask) {
   };
   // Lanes that ask the same are answered at once: a whole warp often polls one mbarrier.
   const int first = first_lane(mask);
-  bool alike = true;
-  for (const u32 lane : Lanes(mask))
-    alike = alike && addresses[lane] == addresses[first] && w.scalar(i.b, i.bs, lane) == w.scalar(i.b, i.bs, first);
+  u64 asked[32], different = 0;
+  gather(w, i.b, i.bs, 0, asked);
+  for (u32 lane = 0; lane < 32; ++lane)
+    different |= ((addresses[lane] ^ addresses[first]) | (asked[lane] ^ asked[first])) * (mask >> lane & 1);
   u32 done = 0;
-  if (alike) {
+  if (different == 0) {
     done = completed(first) ? mask : 0;
   } else {
     for (const u32 lane : Lanes(mask))

@@ -207,6 +207,7 @@ u32 FunctionParser::source(const Operand& a, Type as, u8* size) {
       if ((as == Type::pred) != (a.type == Type::pred)) throw DecodeError("a predicate where a number belongs, or the reverse");
       if (as != Type::pred && size_of(a.type) < bytes) throw DecodeError("a register narrower than the type");
       if (size) *size = static_cast<u8>(size_of(a.type));
+      note_use(a, false);
       return a.row;
     case Operand::sink:
       return 0;
@@ -232,6 +233,7 @@ u32 FunctionParser::dest(const Operand& a, u8* size) {
   if (a.k != Operand::reg || a.special != Special::none || a.clock != Clock::none)
     throw DecodeError("the destination is no register");
   if (size) *size = static_cast<u8>(size_of(a.type));
+  note_use(a, true);
   return a.row;
 }
 
@@ -242,6 +244,7 @@ void FunctionParser::address(const Operand& a, Instruction& ins) {
   switch (base.k) {
     case Operand::reg:
       ins.a = base.row;
+      note_use(base, false);
       ins.as = static_cast<u8>(size_of(base.type));
       break;
     case Operand::symbol:
@@ -256,6 +259,11 @@ void FunctionParser::address(const Operand& a, Instruction& ins) {
 void FunctionParser::branch(const Operand& label) {
   if (label.k != Operand::label) throw DecodeError("the target is no label");
   labels_.branch(label.name, body_.code.size());
+}
+
+void FunctionParser::note_use(const Operand& reg, bool writes) {
+  const u32 bytes = reg.type == Type::pred ? 4 : static_cast<u32>(size_of(reg.type)) * 32;
+  uses_.push_back({body_.code.size(), reg.row, bytes, writes});
 }
 
 u32 FunctionParser::new_image_row(std::size_t bytes) {

@@ -53,6 +53,26 @@ TEST(Module, ListsItsKernels) {
   EXPECT_EQ(result_of(module), 16);
 }
 
+TEST(Module, ARegisterThatAPathLeavesUnwrittenIsPoisoned) {
+  constexpr int poison = -1;
+  const auto stored = [](const std::string& lines) {
+    const std::string start = ".reg .pred %p<3>;\n.reg .b32 %q<3>;\nsetp.eq.s32 %p1, %r1, 5;\n";
+    result_of(Module(kernel_with(".reg .b32 %q;\nmov.b32 %q, 7;\nmov.b32 %r3, %q;")));  // registers keep what a launch leaves
+    return result_of(Module(kernel_with(start + lines)));
+  };
+  EXPECT_EQ(stored("mov.b32 %r3, %q1;"), poison);
+  EXPECT_EQ(stored("@!%p1 mov.b32 %q1, 3;\nmov.b32 %r3, %q1;"), poison);
+  EXPECT_EQ(stored("@%p1 bra $L_end;\nmov.b32 %q1, 3;\n$L_end:\nmov.b32 %r3, %q1;"), poison);
+  EXPECT_EQ(stored("@!%p1 bra $L_end;\nmov.b32 %q1, 3;\n$L_end:\nmov.b32 %r3, %q1;"), 3);
+  EXPECT_EQ(stored("bra $L_first;\n$L_second:\nmov.b32 %r3, %q1;\nbra $L_end;\n"
+                   "$L_first:\nmov.b32 %q2, 3;\nbra $L_second;\n$L_end:"),
+            poison);
+  // In a loop's first round.
+  EXPECT_EQ(stored("mov.b32 %q2, 0;\n$L_again:\nsetp.eq.s32 %p1, %q2, 0;\n@%p1 mov.b32 %r3, %q1;\nmov.b32 %q1, 3;\n"
+                   "add.s32 %q2, %q2, 1;\nsetp.lt.s32 %p2, %q2, 2;\n@%p2 bra $L_again;"),
+            poison);
+}
+
 TEST(Module, AnUnknownInstructionIsListedAndFaultsOnlyWhereItRuns) {
   const Module unknown(kernel_with("frobnicate.b32 %r3, %r2;"));
   EXPECT_THAT(unknown.unknown(), ElementsAre(AllOf(HasSubstr("frobnicate.b32"), HasSubstr("16"))));
