@@ -6,7 +6,6 @@ import math
 
 from . import plots, units
 
-LINKS = ("nvlink", "pcie", "interprocess", "network")
 # Keys that have a column of their own; the others make the variant.
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
@@ -74,21 +73,6 @@ def team_of(record):
     return ", ".join(words)
 
 
-def link_lines(result, span, resources):
-    """The measured and the theoretical ceilings of the links that the records use."""
-    traces = []
-    for ceiling in result["ceilings"]:
-        if ceiling["resource"] not in resources or ceiling["resource"] not in LINKS:
-            continue
-        for key, word, style in (("empirical", "measured", {"color": plots.CEILING, "width": 1.5}),
-                                 ("theoretical", "theoretical", {"color": "#B2182B", "width": 1.2, "dash": "dot"})):
-            if key in ceiling:
-                label = f"{ceiling['title']}: {word} {units.rate(ceiling[key], 'B')}"
-                traces.append(plots.line(label, span, [ceiling[key]] * 2, label, showlegend=True, line=style | (
-                    {"dash": "dash"} if ceiling["resource"] == "network" and key == "empirical" else {})))
-    return traces
-
-
 def busbw(result):
     """Bus bandwidth over size, one colour per collective; a menu chooses type, ranks and variant."""
     drawn = [e for e in result["benchmarks"] if is_collective(e) and e["roofmark"]["message"]["bytes"] > 0 and
@@ -108,7 +92,7 @@ def busbw(result):
     for team in order:
         demanded = {d["resource"] for entries in teams[team].values() for e in entries
                     for phase in e["roofmark"]["work"]["phases"] for d in phase}
-        made = link_lines(result, [10**x_range[0], 10**x_range[1]], demanded)
+        made = plots.link_lines(result, [10**x_range[0], 10**x_range[1]], demanded)
         reductions = {reduction for _, reduction, _ in teams[team] if reduction}
         for (op, reduction, place), entries in teams[team].items():
             colour = plots.colour_of(op, ops)
@@ -121,13 +105,9 @@ def busbw(result):
             traces.append(trace | {"visible": team == order[0]})
             owners.append(team)
     ys = [y for trace in traces for y in trace["y"]]
-    menu = {"type": "dropdown", "x": 0, "xanchor": "left", "y": 1.03, "yanchor": "bottom", "pad": {"b": 10}, "font": {"size": 12},
-            "buttons": [{"label": plots.text(team), "method": "update", "args": [{"visible": [owner == team for owner in owners]}]}
-                        for team in order]}
     return {"data": traces, "layout": plots.layout(
         plots.axis("size, B", sizes, range=x_range, dtick=1), plots.axis("bus bandwidth, B/s", ys, range=plots.decades(ys), dtick=1), 560,
-        showlegend=True, margin={"l": 84, "r": 24, "t": 64, "b": 56}, updatemenus=[menu] if len(order) > 1 else [],
-        title={"text": "" if len(order) > 1 else plots.text(order[0]), "font": {"size": 13}, "x": 0.06})}
+        showlegend=True, margin={"l": 84, "r": 24, "t": 64, "b": 56}, **plots.menu(order, [[owner == team for owner in owners] for team in order]))}
 
 
 def matrix(result, size, title, value, form, more_is_better):

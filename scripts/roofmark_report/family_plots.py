@@ -4,7 +4,7 @@
 
 import math
 
-from . import plots, units
+from . import plots, transfers, units
 
 MEMORY = ("dram", "l3", "l2", "l1", "shared")
 SIZE_OF = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
@@ -351,7 +351,9 @@ def of_family(family, result, entries):
                  "measured ceiling.")]
     else:
         made = [(ladders(result, entries), "Time of one access that waits for the one before, over the range of the accesses. Thick: the levels "
-                 "found in the times; dashed: between the two sizes where a level ends.")]
-        if not made[0][0]:
+                 "found in the times; dashed: between the two sizes where a level ends."),
+                (transfers.plot(result, entries), "Rate over each link. Dotted: time = latency + bytes / rate, fitted over the sizes. Lines "
+                 "across: the ceilings of the links (grey: measured, red: theoretical).")]
+        if not any(figure for figure, _ in made):
             made = [(generic(result, entries), "")]
     return [(figure, caption) for figure, caption in made if figure]

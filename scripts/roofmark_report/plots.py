@@ -14,6 +14,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#2E93CC", "#8
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"]
 TYPES = ["bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64", "int32"]
 CEILING = "#555555"
+LINKS = ("nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out")
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif", "size": 13, "color": "#1b1f24"}
 
 
@@ -115,6 +116,31 @@ def line(name, xs, ys, label, **extra):
     """A line that marks a limit; its tooltip is at its ends."""
     return {"type": "scatter", "mode": "lines", "name": text(name), "x": xs, "y": ys, "hovertemplate": f"{text(label)}<extra></extra>",
             "showlegend": False, "line": {"color": CEILING, "width": 1.3}} | extra
+
+
+def link_lines(result, span, resources):
+    """The measured and the theoretical ceilings of those links among the resources."""
+    traces = []
+    for ceiling in result["ceilings"]:
+        if ceiling["resource"] not in resources or ceiling["resource"] not in LINKS:
+            continue
+        for key, word, style in (("empirical", "measured", {"color": CEILING, "width": 1.5}),
+                                 ("theoretical", "theoretical", {"color": "#B2182B", "width": 1.2, "dash": "dot"})):
+            if key in ceiling:
+                label = f"{ceiling['title']}: {word} {units.rate(ceiling[key], 'B')}"
+                traces.append(line(label, span, [ceiling[key]] * 2, label, showlegend=True, line=style | (
+                    {"dash": "dash"} if ceiling["resource"] == "network" and key == "empirical" else {})))
+    return traces
+
+
+def menu(names, visible):
+    """The part of a layout that chooses among groups of traces, of which `visible` says for each whether a trace belongs to it: a
+    menu, or a title where there is one group."""
+    if len(names) == 1:
+        return {"title": {"text": text(names[0]), "font": {"size": 13}, "x": 0.06}}
+    buttons = [{"label": text(name), "method": "update", "args": [{"visible": shown}]} for name, shown in zip(names, visible, strict=True)]
+    return {"updatemenus": [{"type": "dropdown", "x": 0, "xanchor": "left", "y": 1.03, "yanchor": "bottom", "pad": {"b": 10},
+                             "font": {"size": 12}, "buttons": buttons}]}
 
 
 def decades(values, below=1.5, above=1.5):

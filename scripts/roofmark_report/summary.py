@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run in three to eight lines: what was measured, what is expected of the device, and the share."""
 
-from . import units
+from . import plots, transfers, units
 from .communication import bandwidth, is_collective
 from .family_plots import rate_of
 from .tables import quantity, table
@@ -12,7 +12,6 @@ DRIFT = 0.02  # above it, a drift is a finding
 TYPES = ("bf16", "fp8", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
 # Kinds of findings about the whole run that put roofs or rates in doubt. A drift, which has no case either, is one ceiling's alone.
 DOUBTS = frozenset(("contradiction", "foreign_process", "link_errors", "shared_cores"))
-LINKS = ("nvlink", "pcie", "interprocess", "network")
 
 
 def expected_of(record):
@@ -72,14 +71,16 @@ def beaten(result):
 
 
 def worst(result):
-    """The case furthest below the measured roof, among those that are nobody's slower way; small messages and transfers are below it
-    by nature."""
+    """The case furthest below the measured roof, among those that are nobody's slower way. Small messages are below it by nature, and
+    so are most transfers, whose links have lines of their own."""
     slower = beaten(result)
+    moved = {series["series"] for series in result.get("transfers", {}).get("series", ())}
     shortest = 1e-6  # of the time that a roof allows; a launch takes longer
 
     def counts(entry):
         placement = entry["roofmark"]["placement"]
-        return placement.get("of_empirical") and placement["t_min_seconds"] >= shortest and entry["name"] not in slower
+        return placement.get("of_empirical") and placement["t_min_seconds"] >= shortest and entry["name"] not in slower \
+            and transfers.series_name(entry) not in moved
 
     found = [e for e in result["benchmarks"] if not e["roofmark"].keys() & {"raises", "message", "overlap"} and counts(e)]
     return min(found, key=lambda e: e["roofmark"]["placement"]["of_empirical"], default=None)
@@ -96,7 +97,7 @@ def summary_table(result):
     for entry in result["benchmarks"]:
         families.setdefault(entry["roofmark"]["family"], []).append(entry)
     memory = [ceiling_row(ceilings[name], by_name, result["findings"]) for name in ("dram",) if name in ceilings]
-    links = [ceiling_row(ceilings[name], by_name, result["findings"]) for name in LINKS if name in ceilings]
+    links = [ceiling_row(ceilings[name], by_name, result["findings"]) for name in plots.LINKS if name in ceilings]
     products = [(kind, best(e for e in families.get("gemm", ()) if e["roofmark"]["type"] == kind)) for kind in TYPES]
     products = [case_row(f"best product, {kind}", entry, result["findings"]) for kind, entry in products if entry]
     collectives = {}

@@ -14,7 +14,7 @@ def table(name, columns, rows, empty=True):
 
 
 def quantity(value, form, *args, more=""):
-    return (form(value, *args), "" if value is None else value, more)
+    return ("", "", more) if value is None else (form(value, *args), value, more)
 
 
 def slope_of(line):

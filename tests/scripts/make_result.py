@@ -8,7 +8,7 @@ import json
 import sys
 
 from make_cluster import cluster
-from result_maker import GIB, KIB, MIB, SIZE_OF, UNITS, Maker, attention, chase, gemm, stream
+from result_maker import GIB, KIB, MIB, SIZE_OF, UNITS, Maker, attention, chase, gemm, stream, transfer
 
 
 def h200(noise_seed=0):
@@ -28,6 +28,8 @@ def h200(noise_seed=0):
     theoretical = {name: (sms * clock * rate, f"{sms} SMs x {clock / 1e6:.0f} MHz x {rate} {UNITS[name]} per clock per SM at compute "
                           "capability 9.0 (CUDA Programming Guide)") for name, rate in per_clock.items()}
     theoretical["dram"] = (6144 * 3.201e9 * 2 / 8, "6144 bit x 3201 MHz x 2 / 8")
+    for link in ("host_to_device", "device_to_host"):
+        theoretical[link] = (63.0154e9, "PCIe 5 x16: 16 lanes x 32 Gbit/s x 128/130 / 8")
     tera = {"fp64_fma": 33.5, "fp32_fma": 67, "fp64_tensor": 67, "tf32_tensor": 494.7, "fp16_tensor": 989.4, "bf16_tensor": 989.4,
             "fp8_tensor": 1978.9, "int8_tensor": 1978.9, "dram": 4.8}
     datasheet = {name: (value * 1e12, "H200 SXM: dense, at 1830 MHz (datasheet)") for name, value in tera.items()}
@@ -35,7 +37,7 @@ def h200(noise_seed=0):
              "fp16_tensor": 0.75, "fp16_tensor_fp16": 0.76, "bf16_tensor": 0.755, "fp8_tensor": 0.70, "int8_tensor": 0.71,
              "exp": 0.98, "shared": 0.99, "dram": 0.93}
     reached = {name: share[name] * theoretical[name][0] for name in share} | {"l2": 7.4e12, "stream_launch": 4.5e5,
-                                                                              "graph_launch": 8e5}
+                                                                              "graph_launch": 8e5, "host_to_device": 55e9, "device_to_host": 54e9}
     maker = Maker(device, theoretical, reached, datasheet, noise_seed)
     hot = 1.62e9
 
@@ -56,6 +58,8 @@ def h200(noise_seed=0):
                         clock_hz=clock)
         for op, part in (("read", 1.0), ("write", 0.99), ("copy", 0.9), ("triad", 0.93)):
             maker.probe([number], f"dram_{op}", "fp32", {"bytes": GIB, "impl": "own", "cache": "cold"}, "dram", part, clock_hz=clock)
+        for link in ("host_to_device", "device_to_host"):
+            maker.probe([number], link, "int8", {"bytes": 256 * MIB, "memory": "pinned", "node": "near", "impl": "copy_engine"}, link, 1.0)
         maker.probe([number], "launch", "fp32", {"issue": "stream"}, "stream_launch", 1.0, path="gate")
         maker.probe([number], "launch", "fp32", {"issue": "graph"}, "graph_launch", 1.0, path="graph")
 
@@ -71,6 +75,11 @@ def h200(noise_seed=0):
         for kind in ("fp64",) if op == "memcpy" else ("fp64", "fp32", "fp16", "bf16"):
             stream(maker, op, kind, 12 * GIB, op_share[op], "dram", clock_hz=clock)
     stream(maker, "triad", "fp64", 124 * GIB, 0.915, "dram", clock_hz=clock)
+    steps = [64 * 4**i for i in range(14)]
+    transfer(maker, "host_to_device", ("host_to_device",), "pinned", steps, 2.1e-6, 54.9e9)
+    transfer(maker, "device_to_host", ("device_to_host",), "pinned", steps, 2.2e-6, 53.9e9)
+    transfer(maker, "both", ("host_to_device", "device_to_host"), "pinned", steps, 2.4e-6, 50.6e9, ("host_to_device", "device_to_host"))
+    transfer(maker, "host_to_device", ("host_to_device",), "pageable", steps, 4.0e-6, 11.0e9)
     maker.compare(*(f"stream/copy/fp64/bytes:{12 * GIB}/impl:{impl}/cache:warm" for impl in ("own", "memcpy")))
 
     def both(kind, shape, best, pipe, layout="tn", with_default=True):

@@ -17,16 +17,17 @@ UNITS = {
     "tf32_tensor": "FLOP", "fp16_tensor": "FLOP", "fp16_tensor_fp16": "FLOP", "bf16_tensor": "FLOP", "fp8_tensor": "FLOP",
     "int8_tensor": "op", "exp": "exp", "dram": "B", "shared": "B", "l1": "B", "l2": "B", "l3": "B", "stream_launch": "launch",
     "graph_launch": "launch", "fp64_fma_one_core": "FLOP", "fp32_fma_one_core": "FLOP", "nvlink": "B", "network": "B",
-    "l1_access": "access", "l2_access": "access", "l3_access": "access", "dram_access": "access",
+    "host_to_device": "B", "device_to_host": "B", "l1_access": "access", "l2_access": "access", "l3_access": "access", "dram_access": "access",
 }
 TITLES = {
     "exp": "exp2, special-function unit", "dram": "DRAM", "shared": "shared memory", "l1": "L1 cache", "l2": "L2 cache",
     "l3": "L3 cache", "stream_launch": "stream launches", "graph_launch": "graph-node launches",
     "fp16_tensor": "fp16 tensor, fp32 accumulate", "fp16_tensor_fp16": "fp16 tensor, fp16 accumulate",
     "fp64_fma_one_core": "fp64 FMA, one core", "fp32_fma_one_core": "fp32 FMA, one core",
-    "nvlink": "NVLink, one direction, per GPU", "network": "network, one direction, per host",
+    "host_to_device": "host to device", "device_to_host": "device to host", "nvlink": "NVLink, one direction, per GPU", "network": "network, one direction, per host",
 }
-FOLLOW_CLOCK = {name for name in UNITS if name not in ("dram", "nvlink", "network", "stream_launch", "graph_launch")}
+FOLLOW_CLOCK = {name for name in UNITS if name not in (
+    "dram", "nvlink", "network", "host_to_device", "device_to_host", "stream_launch", "graph_launch")}
 
 
 def title(resource):
@@ -55,6 +56,7 @@ class Maker:
                 ceiling["datasheet"], ceiling["datasheet_source"] = datasheet[resource]
             self.ceilings[resource] = ceiling
         self.benchmarks, self.unmeasured, self.comparisons, self.findings, self.ladders = [], [], [], [], []
+        self.transfers = {"series": [], "contention": []}
 
     def case(self, family, operation, kind, shape, phases, **extra):
         """A record without its outcome, and its name."""
@@ -189,7 +191,7 @@ class Maker:
                 made["of_theoretical_clock"] = least(theoretical, scale=True)[0] / median
         demands = [d for phase in record["work"]["phases"] for d in phase]
         flops = sum(d["amount"] for d in demands if d["unit"] in ("FLOP", "op"))
-        level = next((r for r in ("dram", "l3", "l2", "l1", "shared") if any(d["resource"] == r for d in demands)), None)
+        level = next((r for r in ("dram", "l3", "l2", "l1", "shared", "host_to_device", "device_to_host") if any(d["resource"] == r for d in demands)), None)
         moved = sum(d["amount"] for d in demands if d["resource"] == level)
         if flops:
             made["flops_per_second"] = flops / median
@@ -260,7 +262,8 @@ class Maker:
                       "compiler": "GNU 12.2.0", "build_type": "Release"},
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
-            **({"ladders": self.ladders} if self.ladders else {}), **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
+            **({"ladders": self.ladders} if self.ladders else {}),
+            **({"transfers": self.transfers} if self.transfers["series"] else {}), **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
             "timing_overhead_seconds": 1.6e-6,
             "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
                           "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
@@ -300,6 +303,23 @@ def chase(maker, series, sizes, levels, clock_hz):
             ladder["levels"].append(found)
         found |= {"largest_bytes": size, "seconds": seconds, "cycles": seconds * clock_hz, "points": found["points"] + 1}
     maker.ladders.append(ladder)
+
+
+def transfer(maker, operation, links, memory, sizes, latency, rate, alone=()):
+    """Transfers over sizes, and the line of their series. `alone` has the operations that cross each link alone."""
+    shape = {"memory": memory, "node": "near", "impl": "copy_engine"}
+    for size in sizes:
+        name = maker.measure("transfer", operation, "int8", {"bytes": size} | shape, [[(link, size) for link in links]],
+                             seconds=latency + size / rate)
+    entry = maker.benchmarks[-1]
+    largest = {"case": name, "bytes": float(sizes[-1]), "bytes_per_second": sizes[-1] / entry["roofmark"]["measurement"]["median"]}
+    maker.transfers["series"].append({
+        "series": name.replace(f"/bytes:{sizes[-1]}", ""), "links": list(links), "how": list(shape.values()), "latency_seconds": latency,
+        "bytes_per_second": rate, "half_size_bytes": latency * rate, "r2": 0.9998, "points": len(sizes),
+        "largest": largest | {key: entry["roofmark"]["placement"][key] for key in ("of_theoretical", "of_empirical")}})
+    if alone:
+        maker.transfers["contention"].append({"together": name, "factor": 0.93, "alone": [
+            name.replace(f"/{operation}/", f"/{other}/") for other in alone]})
 
 
 def gemm(maker, impl, kind, shape, algo, share, pipe, clock_hz=None, cache="cold", layout="tn", **extra):

@@ -10,7 +10,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
-from roofmark_report import communication, family_plots, plots, report, summary, units  # noqa: E402
+from roofmark_report import communication, family_plots, plots, report, summary, transfers, units  # noqa: E402
 
 
 def cells(result):
@@ -178,6 +178,36 @@ def test_latency_is_drawn_over_the_range_with_its_levels():
     # Some cases were taken out of the file: the family is drawn as any other.
     [(figure, caption)] = family_plots.of_family("latency", result, entries[1:])
     assert figure["data"][0]["type"] == "bar" and not caption
+
+
+def test_transfers_are_drawn_with_their_lines_under_the_ceilings_of_their_links(h200):
+    entries = [e for e in h200["benchmarks"] if e["roofmark"]["family"] == "transfer"]
+    [(figure, caption)] = family_plots.of_family("transfer", h200, entries)
+    [menu] = figure["layout"]["updatemenus"]
+    assert [button["label"] for button in menu["buttons"]] == ["host to device", "device to host", "host to device + device to host"]
+    shown = [[t["name"] for t, drawn in zip(figure["data"], button["args"][0]["visible"], strict=True) if drawn] for button in menu["buttons"]]
+    assert shown[0][:2] == ["host to device: measured 55.0 GB/s", "host to device: theoretical 63.0 GB/s"] and len(shown[2]) == 4 + 2
+    assert [t["visible"] for t in figure["data"]] == menu["buttons"][0]["args"][0]["visible"]
+    points, line = figure["data"][2:4]
+    assert points["name"] == "pinned, near, copy_engine" and points["x"] == [64 * 4**i for i in range(14)]
+    assert line["name"] == "pinned, near, copy_engine: 2.10 us + bytes / 54.9 GB/s" and "latency + bytes / rate" in caption
+    assert all(near == pytest.approx(of, rel=0.03) for near, of in zip((line["y"][0], line["y"][-1]), (points["y"][0], points["y"][-1])))
+    found = transfers.table(h200)
+    titles = [title for title, _, _ in found["columns"]]
+    rows = [dict(zip(titles, (cell[0] for cell in row))) for row in found["rows"]]
+    assert [row["Together / alone"] for row in rows] == ["", "", "0.930", ""] and rows[3]["How"] == "pageable, near, copy_engine"
+    assert rows[0]["Half at"] == "115 kB" and rows[0]["of theor."].startswith("87.") and rows[0]["Sizes"] == "14"
+    assert 'id="transfers"' in report.page(h200, "0" * 64)
+
+
+def test_a_transfer_of_one_size_has_no_line(h200):
+    one = h200["transfers"]["series"][0]
+    kept = {key: value for key, value in one.items() if key not in ("latency_seconds", "half_size_bytes", "r2", "points")}
+    result = h200 | {"transfers": {"series": [kept], "contention": []}}
+    entries = [e for e in h200["benchmarks"] if e["name"] == one["largest"]["case"]]
+    [(figure, _)] = family_plots.of_family("transfer", result, entries)
+    assert [trace.get("meta") for trace in figure["data"]] == [None, None, "records"] and "updatemenus" not in figure["layout"]
+    assert transfers.table(result)["rows"] and transfers.table(h200 | {"transfers": {"series": [], "contention": []}}) is None
 
 
 @pytest.mark.usefixtures("no_plotly")

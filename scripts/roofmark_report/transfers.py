@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Transfers between host and device, peers, or the host's nodes: their series over size, and what links carry together."""
+
+from . import plots, tables, units
+
+
+def series_name(entry):
+    """The name of a case without its bytes, which its series has."""
+    return entry["name"].replace(f"/bytes:{entry['roofmark']['shape'].get('bytes')}", "", 1)
+
+
+def ways(result, series):
+    """The links of a series in words."""
+    titles = {c["resource"]: c["title"] for c in result["ceilings"]}
+    return " + ".join(titles.get(link, link.replace("_", " ")) for link in series["links"])
+
+
+def plot(result, entries):
+    """Rate over size, one colour per way to transfer, with the line that each series was fitted to; a menu chooses the links. None
+    where no entry belongs to a series."""
+    members = {}
+    for entry in entries:
+        members.setdefault(series_name(entry), []).append(entry)
+    drawn = [series for series in result.get("transfers", {}).get("series", ()) if series["series"] in members]
+    if not drawn:
+        return None
+    manners = list(dict.fromkeys(", ".join(series["how"]) for series in drawn))
+    groups = {}
+    for series in drawn:
+        groups.setdefault((ways(result, series), tuple(series["links"])), []).append(series)
+    sizes = [float(entry["roofmark"]["shape"]["bytes"]) for series in drawn for entry in members[series["series"]]]
+    x_range = plots.decades(sizes)
+    span = [10**x_range[0], 10**x_range[1]]
+    traces, owners = [], []
+    for (title, links), of_links in groups.items():
+        made = plots.link_lines(result, span, links)
+        for series in of_links:
+            points = sorted(members[series["series"]], key=lambda entry: float(entry["roofmark"]["shape"]["bytes"]))
+            xs = [float(entry["roofmark"]["shape"]["bytes"]) for entry in points]
+            name = ", ".join(series["how"])
+            colour = plots.colour_of(name, manners)
+            made.append(plots.records_trace(
+                name, points, xs, [x / entry["roofmark"]["measurement"]["median"] for x, entry in zip(xs, points)],
+                marker={"color": colour, "size": 6}))
+            if "bytes_per_second" in series and len(xs) > 1:
+                latency, rate = series.get("latency_seconds", 0), series["bytes_per_second"]
+                said = f"{name}: {units.seconds(latency)} + bytes / {units.rate(rate, 'B')}"
+                steps = [xs[0] * (xs[-1] / xs[0]) ** (i / 60) for i in range(61)]
+                made.append(plots.line(said, steps, [x / (latency + x / rate) for x in steps], said,
+                                       line={"color": colour, "width": 1.3, "dash": "dot"}))
+        traces += [trace | {"visible": (title, links) == next(iter(groups))} for trace in made]
+        owners += [(title, links)] * len(made)
+    ys = [y for trace in traces for y in trace["y"]]
+    return {"data": traces, "layout": plots.layout(
+        plots.axis("size, B over each link", sizes, range=x_range, dtick=1), plots.axis("rate over each link, B/s", ys, range=plots.decades(ys), dtick=1),
+        540, showlegend=True, margin={"l": 84, "r": 24, "t": 64, "b": 56}, **plots.menu([title for title, _ in groups], [
+            [owner == group for owner in owners] for group in groups]))}
+
+
+def table(result):
+    """A row for each series; None without any."""
+    contention = {c["together"]: c for c in result.get("transfers", {}).get("contention", ())}
+    rows = []
+    for series in result.get("transfers", {}).get("series", ()):
+        largest = series["largest"]
+        together = contention.get(largest["case"])
+        rows.append([
+            ways(result, series), ", ".join(series["how"]), tables.quantity(largest["bytes"], units.size),
+            tables.quantity(largest["bytes_per_second"], units.rate, "B", more=largest["case"]),
+            tables.quantity(largest.get("of_theoretical"), units.share), tables.quantity(largest.get("of_empirical"), units.share),
+            tables.quantity(together["factor"], units.digits, 3, more="alone: " + ", ".join(together["alone"])) if together else ("", "", ""),
+            tables.quantity(series.get("latency_seconds"), units.seconds),
+            tables.quantity(series.get("bytes_per_second") if "points" in series else None, units.rate, "B"),
+            tables.quantity(series.get("half_size_bytes"), units.size), tables.quantity(series.get("r2"), units.digits, 4),
+            tables.quantity(series.get("points"), str)])
+    return tables.table("transfers", [
+        ("Links", "That each transfer crosses, at the same time", False), ("How", "The other keys of the names", False),
+        ("Largest", "Bytes over each link", True), ("Rate", "Of the largest, over each link", True),
+        ("of theor.", "Of the theoretical ceiling of the links", True), ("of roof", "Of what the ceilings' probes measured", True),
+        ("Together / alone", "What the links carry together / the sum of what each carries alone: 1 where they share nothing", True),
+        ("Latency", "Of the fit: time = latency + bytes / rate", True), ("Rate of the fit", "Of an endless transfer", True),
+        ("Half at", "The size at which half of that rate is reached: latency x rate", True),
+        ("r2", "Of the fit, by relative errors", True), ("Sizes", "That were measured", True)], rows, empty=False) if rows else None
