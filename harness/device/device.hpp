@@ -38,6 +38,7 @@ struct DeviceInfo {
   std::size_t free_bytes = 0;  ///< when it was opened
   std::vector<CacheLevel> caches;
   std::vector<int> host_nodes = {};   ///< NUMA nodes of the host whose memory this process may use; see nodes_with_memory()
+  std::vector<int> cpu_nodes = {};    ///< NUMA nodes on whose CPUs this process may run
   std::optional<int> near_node = {};  ///< the one that the device is attached to; it may be none of these
   Details details;
 

@@ -3,8 +3,10 @@
 #include "harness/judge/health.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "harness/machine/json.hpp"
 #include "harness/model/units.hpp"
@@ -56,9 +58,29 @@ class Examination {
     } else {
       add("PCIe link", "unknown");
     }
-    if (const auto node = read<int>(details_, "numa_node")) add("NUMA node of the GPU", std::to_string(*node));
     if (const auto gate = read<std::string>(details_, "gate"))
       add("launch gate", *gate, "times of short launches include the host's time to enqueue them");
+  }
+
+  /// Whether the process is on the GPU's socket, where there are several.
+  void node_of(const DeviceInfo& gpu) {
+    constexpr const char* kWhat = "NUMA node of the GPU";
+    if (gpu.host_nodes.size() < 2) return;
+    if (!gpu.near_node) return add(kWhat, "unknown");
+    const auto lacks = [near = *gpu.near_node](const std::vector<int>& nodes) {
+      return std::find(nodes.begin(), nodes.end(), near) == nodes.end();
+    };
+    std::vector<std::string_view> missing;
+    if (!gpu.cpu_nodes.empty() && lacks(gpu.cpu_nodes)) missing.emplace_back("CPUs");
+    if (lacks(gpu.host_nodes)) missing.emplace_back("memory");
+    add(kWhat,
+        fmt::format("{}; this process: CPUs of {}, memory of {}", *gpu.near_node, fmt::join(gpu.cpu_nodes, ", "),
+                    fmt::join(gpu.host_nodes, ", ")),
+        missing.empty()
+            ? ""
+            : fmt::format("launches and transfers cross to another socket, because this process may not use {} of "
+                          "node {}: start it there (numactl --cpunodebind={} --membind={}) or change its control group",
+                          fmt::join(missing, " and "), *gpu.near_node, *gpu.near_node, *gpu.near_node));
   }
 
   void host() {
@@ -114,7 +136,11 @@ std::string name_processes(const Json& processes) {
 
 std::vector<Circumstance> health(const DeviceInfo& device, const Json& host) {
   std::vector<Circumstance> found;
-  if (device.backend == Backend::cuda) Examination(*device.details, found).gpu();
+  if (device.backend == Backend::cuda) {
+    Examination gpu(*device.details, found);
+    gpu.gpu();
+    gpu.node_of(device);
+  }
   Examination(host.value("details", Json::object()), found).host();
   return found;
 }

@@ -68,6 +68,16 @@ std::vector<int> cpus_of_node(int node, const fs::path& root) {
   return list ? parse_cpu_list(*list) : std::vector<int>();
 }
 
+std::vector<int> nodes_of_cpus(const std::vector<int>& cpus, const fs::path& root) {
+  std::vector<int> nodes;
+  const auto online = first_line(root / "sys/devices/system/node/online");
+  for (const int node : parse_cpu_list(online.value_or(""))) {
+    const std::vector<int> of_node = cpus_of_node(node, root);
+    if (std::find_first_of(of_node.begin(), of_node.end(), cpus.begin(), cpus.end()) != of_node.end()) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 std::optional<int> node_of_this_thread() {
   unsigned cpu = 0, node = 0;
   return syscall(SYS_getcpu, &cpu, &node, nullptr) == 0 ? std::optional(static_cast<int>(node)) : std::nullopt;

@@ -22,6 +22,8 @@ namespace roofmark {
 std::vector<int> nodes_with_memory(const std::filesystem::path& root, std::vector<int> of_gpus = {});
 /// The CPUs of a node; none of a node of memory alone.
 std::vector<int> cpus_of_node(int node, const std::filesystem::path& root);
+/// The nodes of these CPUs, ascending.
+std::vector<int> nodes_of_cpus(const std::vector<int>& cpus, const std::filesystem::path& root);
 /// The node that the calling thread runs on; absent where the kernel does not say.
 std::optional<int> node_of_this_thread();
 

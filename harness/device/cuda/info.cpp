@@ -171,6 +171,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
                                                                          : "exclusive";
   }
   info.host_nodes = nodes_with_memory("/", nodes_of_gpus());
+  info.cpu_nodes = nodes_of_cpus(allowed_cpus(), "/");
   info.near_node = numa_node(pci_folder(bus_id));
   add("numa_node", info.near_node);
   if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) details["host_page_tables"] = *tables != 0;

@@ -85,6 +85,25 @@ TEST(Health, WhatCouldNotBeReadIsUnknownAndNeverWell) {
   EXPECT_EQ(find(health(cpu, Json::object()), "ECC").state, "");
 }
 
+TEST(Health, AProcessThatMayNotUseTheSocketOfItsGpuIsTold) {
+  DeviceInfo device = gpu({});
+  const auto node = [&] { return find(health(device, Json::object()), "NUMA node of the GPU"); };
+  device.near_node = 1;
+  device.host_nodes = device.cpu_nodes = {0};
+  EXPECT_EQ(node().what, "") << "of a single node there is no other socket";
+  device.host_nodes = device.cpu_nodes = {0, 1};
+  EXPECT_EQ(node().state, "1; this process: CPUs of 0, 1, memory of 0, 1");
+  EXPECT_EQ(node().advice, "");
+  device.cpu_nodes = {0};
+  EXPECT_THAT(node().advice, HasSubstr("may not use CPUs of node 1: start it there (numactl --cpunodebind=1 --membind=1)"));
+  device.host_nodes = {0, 2};
+  EXPECT_THAT(node().advice, HasSubstr("may not use CPUs and memory of node 1"));
+  device.cpu_nodes = {};
+  EXPECT_THAT(node().advice, HasSubstr("may not use memory of node 1"));
+  device.near_node.reset();
+  EXPECT_EQ(node().state, "unknown");
+}
+
 TEST(Health, OfATeamEveryRankThatDiffersIsNamed) {
   const std::vector<Circumstance> first = {{"load", "0.10 on 8 CPUs", ""}, {"CPU governor", "performance", ""}};
   const std::vector<Circumstance> alike = {{"load", "0.30 on 8 CPUs", ""}, {"CPU governor", "performance", ""}};

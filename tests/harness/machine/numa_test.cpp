@@ -47,6 +47,10 @@ TEST(Numa, NodesOfMemoryAlone) {
   EXPECT_THAT(cpus_of_node(0, fake.root), ElementsAre(0, 1, 4));
   EXPECT_THAT(cpus_of_node(2, fake.root), IsEmpty());
   EXPECT_THAT(cpus_of_node(7, fake.root), IsEmpty());
+  EXPECT_THAT(nodes_of_cpus({4, 7}, fake.root), ElementsAre(0));
+  fake.put("sys/devices/system/node/node3/cpulist", "6-7");
+  EXPECT_THAT(nodes_of_cpus({4, 7}, fake.root), ElementsAre(0, 3));
+  EXPECT_THAT(nodes_of_cpus({5}, fake.root), IsEmpty());
 }
 
 TEST(Numa, NodesThatThisProcessMayUse) {
