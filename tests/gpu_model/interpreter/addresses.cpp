@@ -16,7 +16,11 @@ namespace gpu_model {
 namespace {
 
 std::mutex allowed_mutex;
-std::map<u64, Range> allowed;  // by base
+struct Allowed {
+  Range range;
+  int owner = everyone;
+};
+std::map<u64, Allowed> allowed;  // by base
 std::atomic<u64> allowed_version{1};
 
 /// True where a range holds [first, past). The recent ones answer most accesses without a search.
@@ -98,10 +102,10 @@ void resolve_each(u32 mask, u64* addresses, PointerOf pointer_of) {
 
 }  // namespace
 
-void allow_range(const void* base, std::size_t bytes) {
+void allow_range(const void* base, std::size_t bytes, int owner) {
   const std::lock_guard lock(allowed_mutex);
   const u64 first = reinterpret_cast<u64>(base);
-  allowed[first] = {first, first + bytes};
+  allowed[first] = {{first, first + bytes}, owner};
   ++allowed_version;
 }
 
@@ -111,11 +115,13 @@ void forbid_range(const void* base) {
   ++allowed_version;
 }
 
-std::vector<Range> allowed_ranges(u64& version) {
+std::vector<Range> allowed_ranges(u64 owners, u64& version) {
   const std::lock_guard lock(allowed_mutex);
   std::vector<Range> ranges;
   ranges.reserve(allowed.size());
-  for (const auto& [base, range] : allowed) ranges.push_back(range);
+  for (const auto& [base, one] : allowed) {
+    if (one.owner == everyone || (owners >> one.owner & 1)) ranges.push_back(one.range);
+  }
   version = allowed_version;
   return ranges;
 }
@@ -186,7 +192,7 @@ void check_global(Warp& w, const Instruction& i, int lane, u64 address, u64 byte
   const u64 past = address + bytes;
   if (launch.last_range.contains(address, past) || find_range(launch, address, past)) return;
   if (allowed_version.load(std::memory_order_relaxed) != launch.ranges_seen) {
-    launch.ranges = allowed_ranges(launch.ranges_seen);
+    launch.ranges = allowed_ranges(launch.owners, launch.ranges_seen);
     if (find_range(launch, address, past)) return;
   }
   const u64 params = reinterpret_cast<u64>(launch.params);

@@ -19,8 +19,8 @@ constexpr u64 local_window = 0x7ff0000000000000ull;   // + offset in the thread'
 constexpr u32 rank_shift = 24;
 constexpr u32 offset_mask = (1u << rank_shift) - 1;
 
-/// The global memory that kernels may access at present; `version` identifies this state.
-std::vector<Range> allowed_ranges(u64& version);
+/// The global memory of these owners that kernels may access at present; `version` identifies this state.
+std::vector<Range> allowed_ranges(u64 owners, u64& version);
 
 /// One operand of all lanes, from a row of registers of `size` bytes, plus `offset`; zero-extended.
 void gather(const Warp&, u32 row, u8 size, s64 offset, u64* out);

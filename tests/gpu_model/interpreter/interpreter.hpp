@@ -35,9 +35,11 @@ struct Fault : std::runtime_error {
   Fault(Kind k, const std::string& text) : std::runtime_error(text), kind(k) {}
 };
 
-/// Lets kernels access a range of host memory. Every access to global memory is checked against the ranges. A device pointer is
-/// the host pointer. Thread-safe.
-void allow_range(const void* base, std::size_t bytes);
+/// The owner of memory that every kernel reaches.
+inline constexpr int everyone = -1;
+/// Lets kernels access a range of host memory, if they reach its owner's. Every access to global memory is checked against the
+/// ranges. A device pointer is the host pointer. Thread-safe.
+void allow_range(const void* base, std::size_t bytes, int owner = everyone);
 void forbid_range(const void* base);
 
 /// What cudaFuncGetAttributes needs. Sizes are in bytes.
@@ -97,9 +99,10 @@ struct Time {
 };
 
 /// Runs a whole grid on the calling thread. params[i] points at the i-th parameter's bytes, as cudaLaunchKernel has them.
-/// Clusters run one after another; the warps of a cluster take turns. Throws a Fault.
+/// Clusters run one after another; the warps of a cluster take turns. The memory of owner n is reached where bit n of `owners`
+/// is set. Throws a Fault.
 void run(const Function*, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dynamic_shared, void* const* params, Time&,
-         Counters&, int sm_count = 132);
+         Counters&, int sm_count = 132, std::uint64_t owners = ~std::uint64_t{0});
 
 /// A TMA descriptor: the arguments of cuTensorMapEncodeTiled, stored in the 128 bytes of a CUtensorMap.
 struct TensorMap {

@@ -213,7 +213,7 @@ void run_clusters(Launch& launch, u64 spin_limit) {
 }  // namespace
 
 void run(const Function* f, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dynamic_shared, void* const* params, Time& time,
-         Counters& counters, int sm_count) {
+         Counters& counters, int sm_count, std::uint64_t owners) {
   const Body& body = f->body;
   Launch launch;
   launch.body = &body;
@@ -224,13 +224,14 @@ void run(const Function* f, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dyn
   launch.time = &time;
   launch.counters = &counters;
   launch.sm_count = sm_count;
+  launch.owners = owners;
   check_shape(launch);
   read_environment(launch);
   const u64 alignment = std::max<u64>(16, body.dynamic_align);
   launch.dynamic_offset = align_up(launch.shared_base + body.static_shared, alignment) - launch.shared_base;
   launch.shared_bytes = launch.dynamic_offset + dynamic_shared;
   copy_parameters(launch, params);
-  launch.ranges = allowed_ranges(launch.ranges_seen);
+  launch.ranges = allowed_ranges(launch.owners, launch.ranges_seen);
 
   // A launch that faults has used time and has counters, too.
   const auto finish = [&] {

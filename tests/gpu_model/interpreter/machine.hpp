@@ -185,6 +185,7 @@ struct Launch {
   Time* time = nullptr;
   Counters* counters = nullptr;
   int sm_count = 132;
+  u64 owners = ~u64{0};  // of global memory that it reaches, as bits
   // Allowed ranges of global memory as of ranges_seen, and those that accesses have hit last.
   std::vector<Range> ranges;
   u64 ranges_seen = 0;

@@ -253,6 +253,31 @@ int nvmlDeviceGetNvLinkState(void* handle, unsigned link, int* to) {
   return answer(handle, to, link < left(handle, "nvlink_links", model().nvlinks));
 }
 
+/// All links lead to switches.
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* handle, unsigned link, void* to) {
+  if (const Result result = check(handle, to)) return result;
+  return link >= static_cast<unsigned>(model().nvlinks) ? invalid_argument : not_supported;
+}
+
+/// Two GPUs share a PCIe switch, and four a host bridge.
+int nvmlDeviceGetTopologyCommonAncestor(void* one, void* other, int* to) {
+  if (const Result result = check(one, to)) return result;
+  if (const Result result = check(other, to)) return result;
+  constexpr int single_switch = 10, host_bridge = 30, system = 50;  // nvmlGpuTopologyLevel_t
+  const int a = index_of(one), b = index_of(other);
+  *to = a / 2 == b / 2 ? single_switch : a / 4 == b / 4 ? host_bridge : system;
+  return success;
+}
+int nvmlDeviceGetP2PStatus(void* one, void* other, int index, int* to) {
+  if (const Result result = check(one, to)) return result;
+  if (const Result result = check(other, to)) return result;
+  constexpr int nvlink = 2, last = 4;                                       // nvmlGpuP2PCapsIndex_t
+  constexpr int ok = 0, chipset_not_supported = 1, not_supported_here = 5;  // nvmlGpuP2PStatus_t
+  if (one == other || index < 0 || index > last) return invalid_argument;
+  *to = !gpumodel_peer_access() ? chipset_not_supported : index == nvlink && model().nvlinks == 0 ? not_supported_here : ok;
+  return success;
+}
+
 int nvmlDeviceGetGpuFabricInfoV(void* handle, FabricInfo* to) {
   if (const Result result = check(handle, to)) return result;
   if (to->version != (sizeof(FabricInfo) | 2u << 24)) return argument_version_mismatch;

@@ -10,12 +10,20 @@ namespace gpu_model::runtime {
 namespace {
 
 constexpr double pageable_bytes_per_ns = 12, pinned_bytes_per_ns = 55;
-constexpr double beyond_l2_bytes = 40e6;         // traffic that goes to DRAM
+constexpr double peer_bytes_per_ns = 390, staged_bytes_per_ns = 20;  // from a GPU to another, with and without access
+constexpr double beyond_l2_bytes = 40e6;                             // traffic that goes to DRAM
 constexpr std::size_t staged_bytes = 64 * 1024;  // the largest pageable copy that does not wait for its stream
 
 double memory_bytes_per_ns(double traffic_bytes) {
   const DeviceModel& model = *settings().model;
   return traffic_bytes > beyond_l2_bytes ? model.dram_bytes_per_ns : model.l2_bytes_per_ns;
+}
+
+/// Of the memory of two devices.
+double peer_copy_ns(int to, int from, double bytes) {
+  const std::lock_guard lock(state().mutex);
+  const auto& access = state().peer_access;
+  return bytes / (access.contains({to, from}) || access.contains({from, to}) ? peer_bytes_per_ns : staged_bytes_per_ns);
 }
 
 double copy_ns(Place to, Place from, double bytes) {
@@ -54,7 +62,8 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (!to || !from) return fail(cudaErrorInvalidValue, "a copy from or to null");
   CUstream_st* stream = nullptr;
   GPUMODEL_CHECK(find_stream(given, &stream));
-  const Place target = place_of(to, bytes), source = place_of(from, bytes);
+  int to_ordinal = -1, from_ordinal = -1;
+  const Place target = place_of(to, bytes, &to_ordinal), source = place_of(from, bytes, &from_ordinal);
   if (target == Place::broken || source == Place::broken)
     return fail(cudaErrorInvalidValue, "a copy extends beyond its allocation");
   // Managed memory is on the side that the other end is not on.
@@ -72,9 +81,11 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
     if (bytes > staged_bytes) synchronize(*stream);
     staged = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
   }
-  const double ns = copy_ns(target, source, static_cast<double>(bytes));
+  const bool between = target == Place::device && source == Place::device && to_ordinal != from_ordinal;
+  const double ns = between ? peer_copy_ns(to_ordinal, from_ordinal, static_cast<double>(bytes))
+                            : copy_ns(target, source, static_cast<double>(bytes));
   GPUMODEL_CHECK(submit(
-      given, "copy",
+      given, between ? "copy between devices" : "copy",
       [=](Device& device, double start, double overhead) {
         std::memmove(to, staged ? staged->data() : from, bytes);
         const double end = start + (overhead + ns) * device.noise();
@@ -139,6 +150,18 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   GPUMODEL_CHECK(copy(to, from, bytes, kind, nullptr, &done));
   done->wait();  // the legacy stream is never captured
   return enter();
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
+  GPUMODEL_CHECK(enter());
+  if (!exists(to_device) || !exists(from_device)) return fail(cudaErrorInvalidDevice);
+  if (bytes == 0) return cudaSuccess;
+  int to_owner = -1, from_owner = -1;
+  place_of(to, bytes, &to_owner);
+  place_of(from, bytes, &from_owner);
+  if (to_owner != to_device || from_owner != from_device) {
+    return fail(cudaErrorInvalidValue, "cudaMemcpyPeerAsync of memory that is not the named device's");
+  }
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   GPUMODEL_CHECK(enter());

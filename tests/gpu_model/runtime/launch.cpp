@@ -70,13 +70,23 @@ std::string configuration_text(const Launch& launch) {
          ">>>";
 }
 
+/// The devices whose memory a kernel of this one reaches, as bits.
+std::uint64_t reached_from(const Device& device) {
+  const std::lock_guard lock(state().mutex);
+  std::uint64_t reached = std::uint64_t{1} << device.ordinal();
+  for (const auto& [from, to] : state().peer_access) {
+    if (from == device.ordinal()) reached |= std::uint64_t{1} << to;
+  }
+  return reached;
+}
+
 /// Interprets the kernel. Returns false after a fault, which becomes the device's sticky error.
 bool interpret(Launch& launch, Device& device, Time& time, Counters& counters) {
   std::vector<void*> parameters;
   for (const std::size_t offset : launch.offsets) parameters.push_back(launch.parameters.data() + offset);
   try {
     run(launch.kernel->function, launch.shape.grid, launch.shape.block, launch.cluster, launch.dynamic_shared,
-        parameters.data(), time, counters, settings().multiprocessors);
+        parameters.data(), time, counters, settings().multiprocessors, reached_from(device));
     return true;
   } catch (const Fault& fault) {
     say("FAULT (%s) %s: %s", name_of(fault.kind), configuration_text(launch).c_str(), fault.what());

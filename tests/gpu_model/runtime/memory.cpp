@@ -72,7 +72,7 @@ cudaError_t allocate(void** to, std::size_t bytes, int device, Kind kind) {
     const std::lock_guard lock(s.mutex);
     s.allocations[base] = {base, bytes, device, map, map_bytes, kind};
   }
-  allow_range(base, bytes);
+  allow_range(base, bytes, device == host ? everyone : device);
   *to = base;
   return cudaSuccess;
 }

@@ -14,8 +14,6 @@ namespace {
 constexpr int driver_version = 13000;
 constexpr int pci_bus_of_first_device = 0x18;
 
-bool exists(int device) { return device >= 0 && device < static_cast<int>(state().devices.size()); }
-
 int pci_bus(int device) { return pci_bus_of_first_device + device_at(device).physical(); }
 
 /// Returns false if the attribute is not modelled.
@@ -170,6 +168,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 int gpumodel_devices() { return settings().installed_devices; }
 int gpumodel_compute_capability() { return settings().model->compute_capability; }
 const DeviceModel* gpumodel_device_model() { return settings().model; }
+bool gpumodel_peer_access() { return settings().peer_access; }
 bool gpumodel_telemetry(int physical, GpuModelState* to) {
   for (const auto& device : state().devices) {
     if (device->physical() != physical) continue;

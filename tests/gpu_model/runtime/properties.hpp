@@ -18,6 +18,8 @@ struct GpuModelState {
 };
 /// Returns false, and writes nothing, if the device is not visible to the process.
 bool gpumodel_telemetry(int physical, GpuModelState* state);
+/// Whether a GPU can access another's memory.
+bool gpumodel_peer_access();
 /// What GPUMODEL_COUNTER adds now; 0 if the device is not visible to the process.
 double gpumodel_counter_step(int physical, const char* id);
 }

@@ -167,6 +167,7 @@ Settings read_settings() {
   s.noise = number("GPUMODEL_NOISE", 0.003);
   s.seed = static_cast<std::uint64_t>(number("GPUMODEL_SEED", 1));
   s.ecc = is_on("GPUMODEL_ECC", true);
+  s.peer_access = is_on("GPUMODEL_PEER_ACCESS", true);
   s.trace = is_on("GPUMODEL_TRACE", false);
   s.deadlock_hangs = is_on("GPUMODEL_DEADLOCK_HANGS", false);
   read_throttle(s);

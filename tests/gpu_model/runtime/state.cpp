@@ -34,6 +34,7 @@ State& state() {
 }
 
 Device& device_at(int ordinal) { return *state().devices[static_cast<std::size_t>(ordinal)]; }
+bool exists(int ordinal) { return ordinal >= 0 && ordinal < static_cast<int>(state().devices.size()); }
 Device& current_device() { return device_at(t_device); }
 
 cudaError_t fail(cudaError_t status) {

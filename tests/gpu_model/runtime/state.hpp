@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "device.hpp"
@@ -28,12 +29,14 @@ struct State {
   std::set<const void*> streams, events, graphs, graph_execs;  ///< handles that are alive
   std::map<const void*, Kernel*> kernels;                      ///< by host function and by cudaKernel_t
   std::vector<std::shared_ptr<Capture>> captures;              ///< that have not ended
+  std::set<std::pair<int, int>> peer_access;                   ///< of the first device to the second one's memory
   int process = 0;                                             ///< that called CUDA first
 };
 State& state();
 
 Device& current_device();
 Device& device_at(int ordinal);
+bool exists(int ordinal);
 
 /// What every entry point checks first. Errors: a call in a forked child; and, if it needs a device, no device or a sticky
 /// error.

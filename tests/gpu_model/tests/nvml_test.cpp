@@ -291,5 +291,29 @@ TEST_F(Nvml, NumbersTheGpusOfTheMachine) {
   });
 }
 
+TEST_F(Nvml, PathsBetweenGpus) {
+  const auto status = [](int index) {
+    int found = -1;
+    EXPECT_EQ(call("nvmlDeviceGetP2PStatus", device_on_bus(0), device_on_bus(1), index, &found), success);
+    return found;
+  };
+  in_new_process({{"GPUMODEL_DEVICES", "5"}}, [&] {
+    for (const int index : {0, 1, 2, 3, 4}) EXPECT_EQ(status(index), 0) << index;
+    int level = -1;
+    for (const auto& [other, expected] : {std::pair(1, 10), {2, 30}, {4, 50}}) {
+      EXPECT_EQ(call("nvmlDeviceGetTopologyCommonAncestor", device_on_bus(0), device_on_bus(other), &level), success);
+      EXPECT_EQ(level, expected);
+    }
+    EXPECT_EQ(call("nvmlDeviceGetP2PStatus", device_on_bus(0), device_on_bus(0), 0, &level), invalid_argument);
+    char info[128];
+    EXPECT_EQ(call("nvmlDeviceGetNvLinkRemotePciInfo_v2", device_on_bus(0), 0u, static_cast<void*>(info)), not_supported);
+  });
+  in_new_process({{"GPUMODEL_DEVICES", "2"}, {"GPUMODEL_ARCH", "86"}}, [&] {
+    EXPECT_EQ(status(0), 0);
+    EXPECT_EQ(status(2), 5) << "no NVLink";
+  });
+  in_new_process({{"GPUMODEL_DEVICES", "2"}, {"GPUMODEL_PEER_ACCESS", "0"}}, [&] { EXPECT_EQ(status(0), 1); });
+}
+
 }  // namespace
 }  // namespace gpu_model
