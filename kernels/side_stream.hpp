@@ -8,7 +8,7 @@
 
 namespace roofmark {
 
-/// A second stream of the device, for work beside that of the stream that a launch is enqueued on.
+/// A second stream, of the device or of another, for work beside that of the stream that a launch is enqueued on.
 class SideStream {
  public:
   virtual ~SideStream() = default;
@@ -21,6 +21,8 @@ class SideStream {
 struct SideStreamKernels {
   /// On the current device.
   std::unique_ptr<SideStream> (*make)();
+  /// On the device of this ordinal, for work beside a stream of the current device.
+  std::unique_ptr<SideStream> (*make_on)(int device);
 };
 
 namespace cuda {

@@ -26,13 +26,17 @@ class CopyBatch {
   virtual void launch(Stream stream) = 0;
 };
 
-/// Copies between host and device memory, or from host to host memory. What a device lacks is null.
+/// Copies between host and device memory, between the memory of two devices, or from host to host memory. What a device lacks
+/// is null.
 struct TransferKernels {
   /// By the copy engine of a GPU (cudaMemcpyAsync). Pageable memory is staged by the calling thread, which waits. The way is
   /// said, not left to the addresses: managed memory would then be taken for the device's.
   void (*by_copy_engine)(const CopyRange& range, CopyWay way, Stream stream) = nullptr;
-  /// By loads and stores of the SMs, 16 bytes per thread where both sides are equally aligned. Both sides are addresses of the
-  /// device.
+  /// From the memory of one GPU to another's (cudaMemcpyPeerAsync), by the copy engine of the stream's GPU. Where neither has
+  /// access to the other's memory, the driver stages the bytes in the host's. GPUs are ordinals.
+  void (*between_gpus)(const CopyRange& range, int to, int from, Stream stream) = nullptr;
+  /// By loads and stores of the SMs of the current device, 16 bytes per thread where both sides are equally aligned. Both sides
+  /// are addresses that the device reaches.
   void (*by_sm)(const CopyRange& range, Stream stream) = nullptr;
   /// By cudaMemcpyBatchAsync, of CUDA 13 on. Launching throws Unsupported where the driver lacks it.
   std::unique_ptr<CopyBatch> (*batch)(const std::vector<CopyRange>& ranges) = nullptr;

@@ -3,6 +3,7 @@
 #include "kernels/side_stream.hpp"
 
 #include "kernels/base/cuda.hpp"
+#include "kernels/cuda/on_device.hpp"
 
 namespace roofmark::cuda {
 
@@ -10,6 +11,12 @@ namespace {
 
 class CudaSideStream final : public SideStream {
  public:
+  explicit CudaSideStream(int device) {
+    const OnDevice here(device);
+    side_ = make_stream();
+    join_ = make_event(cudaEventDisableTiming);
+  }
+
   Stream fork(Stream stream) override {
     check(cudaEventRecord(fork_.get(), stream));
     check(cudaStreamWaitEvent(side_.get(), fork_.get(), 0));
@@ -21,14 +28,21 @@ class CudaSideStream final : public SideStream {
   }
 
  private:
-  OwnedStream side_ = make_stream();
-  OwnedEvent fork_ = make_event(cudaEventDisableTiming), join_ = make_event(cudaEventDisableTiming);
+  OwnedEvent fork_ = make_event(cudaEventDisableTiming);  // an event is of the device of the stream that records it
+  OwnedStream side_;
+  OwnedEvent join_;
 };
 
-std::unique_ptr<SideStream> make_side_stream() { return std::make_unique<CudaSideStream>(); }
+std::unique_ptr<SideStream> make_on(int device) { return std::make_unique<CudaSideStream>(device); }
+
+std::unique_ptr<SideStream> make_on_current() {
+  int device = 0;
+  check(cudaGetDevice(&device));
+  return make_on(device);
+}
 
 }  // namespace
 
-const SideStreamKernels side_stream = {make_side_stream};
+const SideStreamKernels side_stream = {make_on_current, make_on};
 
 }  // namespace roofmark::cuda

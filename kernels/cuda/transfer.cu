@@ -31,6 +31,10 @@ void by_copy_engine(const CopyRange& range, CopyWay way, Stream stream) {
   check(cudaMemcpyAsync(range.to, range.from, range.bytes, kind, stream));
 }
 
+void between_gpus(const CopyRange& range, int to, int from, Stream stream) {
+  check(cudaMemcpyPeerAsync(range.to, to, range.from, from, range.bytes, stream));
+}
+
 void by_sm(const CopyRange& range, Stream stream) {
   if (range.bytes == 0) return;
   const auto to = reinterpret_cast<std::uintptr_t>(range.to), from = reinterpret_cast<std::uintptr_t>(range.from);
@@ -90,7 +94,10 @@ constexpr std::unique_ptr<CopyBatch> (*make_batch)(const std::vector<CopyRange>&
 
 }  // namespace
 
-const TransferKernels transfer = {
-    .by_copy_engine = by_copy_engine, .by_sm = by_sm, .batch = make_batch, .device_address = device_address};
+const TransferKernels transfer = {.by_copy_engine = by_copy_engine,
+                                  .between_gpus = between_gpus,
+                                  .by_sm = by_sm,
+                                  .batch = make_batch,
+                                  .device_address = device_address};
 
 }  // namespace roofmark::cuda

@@ -37,6 +37,9 @@ class Transfer : public KernelTest<TransferKernels> {
       EXPECT_TRUE(to.untouched_around());
     };
     const Stream stream = device_->stream();
+    if (kernels_->between_gpus) {
+      check("between GPUs", [&](const CopyRange& range) { kernels_->between_gpus(range, 0, 0, stream); });
+    }
     if (kernels_->by_copy_engine)
       check("copy engine", [&](CopyRange range) {
         range.from = expected.data();

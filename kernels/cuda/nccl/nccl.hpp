@@ -16,6 +16,7 @@
 #include "kernels/base/cuda.hpp"
 #include "kernels/collectives.hpp"
 #include "kernels/cuda/nccl/log.hpp"
+#include "kernels/cuda/on_device.hpp"
 
 // At global scope, where argument-dependent look-up finds it.
 roofmark::StatusText describe_status(ncclResult_t status);
@@ -75,22 +76,6 @@ class NcclTrace {
   NcclTrace& operator=(const NcclTrace&) = delete;
   ~NcclTrace();
   std::string text() const;
-};
-
-/// Makes another device the calling thread's current one for its lifetime.
-class OnDevice {
- public:
-  explicit OnDevice(int device) : device_(device), before_(device) {
-    if (cudaGetDevice(&before_) == cudaSuccess && before_ != device_) cudaSetDevice(device_);
-  }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  ~OnDevice() {
-    if (before_ != device_) cudaSetDevice(before_);
-  }
-
- private:
-  int device_, before_;
 };
 
 /// Calls that NCCL starts together; end() throws their errors.
