@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/device/device.hpp"
+#include "harness/device/peer_path.hpp"
 
 // Weak: a build without the CUDA toolkit leaves the implementation out, and these addresses are null.
 namespace roofmark {
@@ -27,6 +28,9 @@ std::vector<std::string> resolve_devices(const std::string& value, const CudaDev
 
 /// All but the free memory, of a device that need not be opened.
 __attribute__((weak)) DeviceInfo describe_cuda_device(int ordinal);
+
+/// What connects two devices that need not be opened, and whether the driver lets them access each other's memory.
+__attribute__((weak)) PeerPath cuda_peer_path(int one, int other);
 
 /// Throws DeviceError if the device cannot be opened. Sets the calling thread's current device.
 __attribute__((weak)) std::unique_ptr<Device> open_cuda_device(int ordinal);

@@ -206,6 +206,23 @@ class CudaDevice final : public Device {
 
 DeviceInfo describe_cuda_device(int ordinal) { return cuda::read_device_info(ordinal, cuda::find_in_nvml(ordinal)); }
 
+PeerPath cuda_peer_path(int one, int other) {
+  const cuda::NvmlDevice first = cuda::find_in_nvml(one), second = cuda::find_in_nvml(other);
+  PeerPath path = first.path_to(second);
+  if (!first.fabric_is_ready() || !second.fabric_is_ready()) {
+    path.refusal = "the fabric of their NVLinks is not ready: start nvidia-fabricmanager, and see its log";
+    return path;
+  }
+  int there = 0, back = 0;
+  check(cudaDeviceCanAccessPeer(&there, one, other));
+  check(cudaDeviceCanAccessPeer(&back, other, one));
+  if (there && back)
+    path.refusal.clear();
+  else if (path.refusal.empty())
+    path.refusal = "the driver gives no reason";
+  return path;
+}
+
 std::unique_ptr<Device> open_cuda_device(int ordinal) { return std::make_unique<cuda::CudaDevice>(ordinal); }
 
 }  // namespace roofmark

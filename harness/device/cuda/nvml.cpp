@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <iterator>
 #include <utility>
 
@@ -204,6 +205,63 @@ void NvmlDevice::describe_fabric(nlohmann::ordered_json& details) const {
     text += fmt::format("{:02x}", uuid[i]);
   }
   details["nvlink_domain"] = fmt::format("{}/{}", text, info.clique);
+}
+
+std::optional<int> NvmlDevice::p2p_status(const NvmlDevice& peer, int capability) const {
+  int status = 0;
+  if (!peer.handle_ || !call("nvmlDeviceGetP2PStatus", peer.handle_, capability, &status)) return std::nullopt;
+  return status;
+}
+
+bool NvmlDevice::fabric_is_ready() const {
+  FabricInfo info;
+  if (!call("nvmlDeviceGetGpuFabricInfoV", &info) || info.state == kFabricUnknown) return true;
+  return info.state == kFabricCompleted && info.status == 0;
+}
+
+unsigned NvmlDevice::direct_nvlinks_to(const NvmlDevice& peer) const {
+  unsigned domain = 0, bus = 0, device = 0, links = 0;
+  if (std::sscanf(peer.pci_bus_id_.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3) return 0;
+  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
+    int enabled = 0;
+    PciInfo remote;
+    if (!call("nvmlDeviceGetNvLinkState", link, &enabled) || enabled != 1) continue;
+    if (!call("nvmlDeviceGetNvLinkRemotePciInfo_v2", link, &remote)) continue;
+    links += remote.domain == domain && remote.bus == bus && remote.device == device;
+  }
+  return links;
+}
+
+PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
+  // nvmlGpuTopologyLevel_t
+  constexpr std::pair<int, PathKind> kLevels[] = {{0, PathKind::board},          {10, PathKind::pcie_switch},
+                                                  {20, PathKind::pcie_switches}, {30, PathKind::host_bridge},
+                                                  {40, PathKind::numa_node},     {50, PathKind::system}};
+  // nvmlGpuP2PStatus_t
+  constexpr const char* kRefusals[] = {"",
+                                       "the chipset does not support it",
+                                       "the GPU does not support it",
+                                       "the PCIe topology does not support it",
+                                       "a setting of the driver disables it",
+                                       "not supported",
+                                       "the driver gives no reason"};
+  PeerPath path;
+  int level = -1;
+  if (peer.handle_ && call("nvmlDeviceGetTopologyCommonAncestor", peer.handle_, &level)) {
+    for (const auto& [number, kind] : kLevels) {
+      if (number == level) path.kind = kind;
+    }
+  }
+  if (p2p_status(peer, kP2pNvlink) == 0) {
+    path.kind = PathKind::nvlink;
+    const unsigned direct = direct_nvlinks_to(peer);
+    // Through switches each link of either GPU leads to the other.
+    const unsigned switched = std::min(nvlinks_up().value_or(0), peer.nvlinks_up().value_or(0));
+    path.nvlinks = static_cast<int>(direct > 0 ? direct : switched);
+  }
+  const int status = p2p_status(peer, kP2pRead).value_or(0);
+  path.refusal = kRefusals[std::clamp(status, 0, static_cast<int>(std::size(kRefusals)) - 1)];
+  return path;
 }
 
 std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {

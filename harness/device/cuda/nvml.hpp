@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/device/cuda/nvml_types.hpp"
+#include "harness/device/peer_path.hpp"
 #include "harness/machine/json_fwd.hpp"
 
 namespace roofmark::cuda {
@@ -73,6 +74,10 @@ class NvmlDevice {
   std::optional<unsigned> clock(const char* symbol, int domain) const;
   /// Absent where no link answers.
   std::optional<unsigned> nvlinks_up() const;
+  /// False while the fabric of its NVLinks is being set up, or where that failed.
+  bool fabric_is_ready() const;
+  /// What connects it with another GPU; `refusal` by nvmlDeviceGetP2PStatus.
+  PeerPath path_to(const NvmlDevice& peer) const;
   /// What the PCIe link carries in one direction, as it is trained now and at the most; absent where NVML does not say.
   std::optional<double> pcie_bytes_per_second_now() const;
   std::optional<double> pcie_bytes_per_second_at_most() const;
@@ -81,6 +86,8 @@ class NvmlDevice {
 
  private:
   std::optional<std::string> text(const char* symbol) const;
+  std::optional<int> p2p_status(const NvmlDevice& peer, int capability) const;
+  unsigned direct_nvlinks_to(const NvmlDevice& peer) const;
   std::optional<double> pcie_bytes_per_second(const char* generation, const char* width) const;
   void describe_pcie(Json& details) const;
   void describe_c2c(Json& details) const;

@@ -20,6 +20,8 @@ inline constexpr int kTemperatureSlowdown = 1;      // nvmlTemperatureThresholds
 inline constexpr int kTemperatureGpuMax = 3;        // nvmlTemperatureThresholds_t
 inline constexpr unsigned kNvlinkMaxLinks = 36;     // NVML_NVLINK_MAX_LINKS
 inline constexpr unsigned char kFabricUnknown = 0;  // nvmlGpuFabricState_t: not supported
+inline constexpr int kP2pRead = 0;                  // nvmlGpuP2PCapsIndex_t
+inline constexpr int kP2pNvlink = 2;                // nvmlGpuP2PCapsIndex_t
 inline constexpr unsigned char kFabricCompleted = 3;
 inline constexpr unsigned long long kXidEvent = 8;  // nvmlEventTypeXidCriticalError
 
@@ -94,6 +96,13 @@ struct ProcessInfo {
   unsigned pid;
   unsigned long long memory_bytes;
   unsigned gpu_instance, compute_instance;
+};
+
+/// nvmlPciInfo_t
+struct PciInfo {
+  std::array<char, 16> bus_id_legacy{};
+  unsigned domain = 0, bus = 0, device = 0, device_id = 0, subsystem_id = 0;
+  std::array<char, 32> bus_id{};
 };
 
 /// nvmlGpuFabricInfo_v2_t

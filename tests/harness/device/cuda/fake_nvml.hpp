@@ -35,8 +35,10 @@ struct Driver {
   unsigned replays = 0, lanes = 16, links = 18, links_up = 18, processes = 1;
   unsigned long long link_errors[5] = {0, 0, 0, 0, 0};  ///< of the first link
   unsigned char fabric = 3;
-  std::vector<unsigned long long> xids;  ///< to be delivered
-  int sets = 0;                          ///< of events, that are not freed
+  int p2p_read = 0, p2p_nvlink = 0, ancestor = 10;  ///< of any two GPUs
+  unsigned direct_links = 0;                        ///< that lead to bus 0x3B
+  std::vector<unsigned long long> xids;             ///< to be delivered
+  int sets = 0;                                     ///< of events, that are not freed
   int field_calls = 0;
   Latch* hangs_at_energy = nullptr;
 };
@@ -142,6 +144,19 @@ inline int fabric(void*, FabricInfo* info) {
   info->state = driver.fabric;
   return 0;
 }
+inline int p2p_status(void*, void*, int capability, int* status) {
+  *status = capability == 0 ? driver.p2p_read : capability == 2 ? driver.p2p_nvlink : 6;
+  return 0;
+}
+inline int ancestor(void*, void*, int* level) {
+  *level = driver.ancestor;
+  return 0;
+}
+inline int remote(void*, unsigned link, PciInfo* info) {
+  if (link >= driver.links) return 2;
+  info->bus = link < driver.direct_links ? 0x3B : 0x99;
+  return 0;
+}
 inline int processes(void*, unsigned* count, ProcessInfo* found) {
   *count = driver.processes;
   for (unsigned i = 0; i < driver.processes; ++i)
@@ -197,6 +212,9 @@ inline const Nvml& library() {
                                                          {"nvmlDeviceGetNvLinkState", address(link_state)},
                                                          {"nvmlDeviceGetNvLinkErrorCounter", address(link_error)},
                                                          {"nvmlDeviceGetGpuFabricInfoV", address(fabric)},
+                                                         {"nvmlDeviceGetP2PStatus", address(p2p_status)},
+                                                         {"nvmlDeviceGetTopologyCommonAncestor", address(ancestor)},
+                                                         {"nvmlDeviceGetNvLinkRemotePciInfo_v2", address(remote)},
                                                          {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
                                                          {"nvmlEventSetCreate", address(create_set)},
                                                          {"nvmlEventSetFree", address(free_set)},

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/device/peer_path.hpp"
+
+#include <gtest/gtest.h>
+
+#include "harness/device/cuda/nvml.hpp"
+#include "tests/harness/device/cuda/fake_nvml.hpp"
+
+namespace roofmark::cuda {
+namespace {
+
+class PeerPathOf : public testing::Test {
+ protected:
+  void SetUp() override { fake_nvml::driver = {}; }
+  void TearDown() override { fake_nvml::driver = {}; }
+
+  static PeerPath path() {
+    const NvmlDevice one(fake_nvml::library(), "GPU-1", "0000:1A:00.0"), other(fake_nvml::library(), "GPU-2", "0000:3B:00.0");
+    return one.path_to(other);
+  }
+};
+
+TEST_F(PeerPathOf, SwitchesJoinAllLinks) {
+  const PeerPath found = path();
+  EXPECT_EQ(found.kind, PathKind::nvlink);
+  EXPECT_EQ(found.nvlinks, 18);
+  EXPECT_EQ(found.refusal, "");
+  fake_nvml::driver.links_up = 17;
+  EXPECT_EQ(path().nvlinks, 17);
+}
+
+TEST_F(PeerPathOf, DirectLinksAreCounted) {
+  fake_nvml::driver.direct_links = 4;
+  EXPECT_EQ(path().nvlinks, 4);
+}
+
+TEST_F(PeerPathOf, PcieIsKnownByItsAncestor) {
+  fake_nvml::driver.p2p_nvlink = 5;
+  const std::pair<int, PathKind> levels[] = {{0, PathKind::board},          {10, PathKind::pcie_switch},
+                                             {20, PathKind::pcie_switches}, {30, PathKind::host_bridge},
+                                             {40, PathKind::numa_node},     {50, PathKind::system}};
+  for (const auto& [level, kind] : levels) {
+    fake_nvml::driver.ancestor = level;
+    EXPECT_EQ(path().kind, kind) << level;
+    EXPECT_EQ(path().nvlinks, 0);
+  }
+  fake_nvml::driver.ancestor = 7;
+  EXPECT_FALSE(path().kind) << "a level that is not known";
+}
+
+TEST_F(PeerPathOf, ARefusalHasItsReason) {
+  fake_nvml::driver.p2p_read = 1;
+  EXPECT_EQ(path().refusal, "the chipset does not support it");
+  fake_nvml::driver.p2p_read = 4;
+  EXPECT_EQ(path().refusal, "a setting of the driver disables it");
+  fake_nvml::driver.p2p_read = 99;
+  EXPECT_EQ(path().refusal, "the driver gives no reason");
+}
+
+TEST_F(PeerPathOf, NothingIsSaidByADriverWithoutTheQuestions) {
+  fake_nvml::driver.missing = {"nvmlDeviceGetP2PStatus", "nvmlDeviceGetTopologyCommonAncestor"};
+  const PeerPath found = path();
+  EXPECT_FALSE(found.kind);
+  EXPECT_EQ(found.refusal, "");
+}
+
+TEST_F(PeerPathOf, AFabricIsReadyWhenItIsCompletedOrThereIsNone) {
+  const auto ready = [] { return NvmlDevice(fake_nvml::library(), "GPU-1", "0000:1A:00.0").fabric_is_ready(); };
+  for (const auto& [state, expected] : {std::pair(0, true), {1, false}, {2, false}, {3, true}}) {
+    fake_nvml::driver.fabric = static_cast<unsigned char>(state);
+    EXPECT_EQ(ready(), expected) << state;
+  }
+  fake_nvml::driver.missing = {"nvmlDeviceGetGpuFabricInfoV"};
+  EXPECT_TRUE(ready());
+}
+
+}  // namespace
+}  // namespace roofmark::cuda
