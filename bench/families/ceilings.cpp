@@ -14,6 +14,7 @@
 #include "bench/families/transfer.hpp"
 #include "bench/support/case_list.hpp"
 #include "bench/support/slots.hpp"
+#include "harness/machine/json.hpp"
 
 namespace roofmark {
 namespace {
@@ -292,15 +293,12 @@ class Lister {
     const std::size_t large = gpu ? kLargeTransfer : large_host_copy(device_);
     const std::size_t bytes = listing_.short_probes ? kMiB / 16 : std::min(large, std::bit_floor(device_.memory_bytes / 16));
     const auto add_link = [&](const TransferPoint& point, const Resource& resource) {
-      Case c = transfer_case(device_, point);
-      c.family = "ceilings";
-      c.raises = resource;
-      c.work.phases = {{{resource, static_cast<double>(bytes)}}};
-      add(std::move(c));
+      add(link_case(point, resource, static_cast<double>(bytes)));
     };
     if (gpu) {
       add_link({.op = TransferOp::host_to_device, .bytes = bytes}, resource::host_to_device);
       add_link({.op = TransferOp::device_to_host, .bytes = bytes}, resource::device_to_host);
+      peer_links(bytes);
     } else if (listing_.suite != SuiteName::smoke) {
       const int node = device_.host_nodes.empty() ? 0 : device_.host_nodes.front();
       add_link({.op = TransferOp::host_copy,
@@ -311,6 +309,37 @@ class Lister {
                 .by = TransferBy::memcpy},
                resource::host_dram);
     }
+  }
+
+  Case link_case(const TransferPoint& point, const Resource& resource, double bytes) const {
+    Case c = transfer_case(device_, point, listing_.fabric);
+    c.family = "ceilings";
+    c.raises = resource;
+    c.work.phases = {{{resource, bytes}}};
+    return c;
+  }
+
+  /// From and to the GPU that the most links lead to. Where these are not all of the device's links, which then lead to several
+  /// GPUs, from and to all of them at once.
+  void peer_links(std::size_t bytes) {
+    const int gpus = gpus_within_reach(listing_.fabric);
+    std::optional<int> best;
+    int links = 0;
+    for (int gpu = 1; gpu < gpus; ++gpu) {
+      const PeerPath path = listing_.fabric->local->path(0, gpu);
+      if (!path.refusal.empty() || (best && path.nvlinks <= links)) continue;
+      best = gpu;
+      links = path.nvlinks;
+    }
+    if (!best) return;
+    const bool partly = links > 0 && links < device_.details->value("nvlink_links", 0);
+    const double amount = static_cast<double>(bytes) * (partly ? gpus - 1 : 1);
+    TransferPoint in{.op = partly ? TransferOp::all_to_one : TransferOp::peer, .bytes = bytes, .from = *best, .to = 0};
+    in.by = TransferBy::copy_engine_read;
+    TransferPoint out{.op = partly ? TransferOp::one_to_all : TransferOp::peer, .bytes = bytes, .from = 0, .to = *best};
+    out.by = TransferBy::copy_engine_write;
+    add(link_case(in, resource::peer_in, amount));
+    add(link_case(out, resource::peer_out, amount));
   }
 
   Case launch_case(Shape shape, Issue issue, const Resource& resource) {

@@ -39,22 +39,6 @@ std::vector<Grouping> parts(const Fabric& fabric) {
   return {node, cross, rail};
 }
 
-/// Every rank with every other once, in rounds of disjoint pairs: the circle method of a tournament.
-std::vector<std::vector<int>> rounds(int ranks) {
-  const int seats = ranks + ranks % 2, circle = seats - 1;
-  std::vector<std::vector<int>> all;
-  for (int round = 0; round < circle; ++round) {
-    std::vector<int> colours(static_cast<std::size_t>(ranks), -1);
-    for (int i = 0; i < seats / 2; ++i) {
-      const int a = (round + i) % circle, b = i == 0 ? circle : (round - i + circle) % circle;
-      if (a >= ranks || b >= ranks) continue;
-      colours[static_cast<std::size_t>(a)] = colours[static_cast<std::size_t>(b)] = i;
-    }
-    all.push_back(std::move(colours));
-  }
-  return all;
-}
-
 std::vector<Group> contract(const Listing& listing) {
   CollectiveList list(listing);
   const std::vector<int> world = everyone(*listing.fabric);
@@ -70,7 +54,7 @@ std::vector<Group> contract(const Listing& listing) {
     }
   }
   int round = 0;
-  for (const std::vector<int>& pairs : rounds(static_cast<int>(world.size()))) {
+  for (const std::vector<int>& pairs : rounds_of_pairs(static_cast<int>(world.size()))) {
     for (const std::size_t elements : {1, 4097}) {
       list.add({Collective::ping_pong, DataType::fp32, {}, elements * 4, false, pairs, {}, {}, {}, round});
     }
@@ -190,7 +174,7 @@ std::vector<Group> collectives(const Listing& listing) {
   }
 
   int round = 0;
-  for (const std::vector<int>& pairs : ranks > 1 ? rounds(ranks) : std::vector<std::vector<int>>()) {
+  for (const std::vector<int>& pairs : ranks > 1 ? rounds_of_pairs(ranks) : std::vector<std::vector<int>>()) {
     for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMi : 16 * kMi, 4)
                                         : std::vector<std::size_t>{8, 64 * kKi, kMi, gpu ? 64 * kMi : 4 * kMi}) {
       Point made = point(Collective::ping_pong, DataType::int8, bytes);

@@ -4,29 +4,62 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
-#include "bench/support/listing.hpp"
+#include "bench/support/case_list.hpp"
+#include "bench/support/fabric.hpp"
+#include "harness/model/transfer.hpp"
 
 namespace roofmark {
 
-/// Which way bytes go. both: each way at once, on two streams. host_copy: from host memory to host memory.
-enum class TransferOp { host_to_device, device_to_host, both, host_copy };
+/// Which way bytes go.
+enum class TransferOp {
+  host_to_device,
+  device_to_host,
+  both,       ///< each of these ways at once
+  host_copy,  ///< from host memory to host memory
+  // Between GPUs.
+  peer,        ///< from one to another
+  peer_both,   ///< each way at once
+  peer_round,  ///< each way between all pairs of a round of disjoint pairs
+  one_to_all,
+  all_to_one
+};
+std::string_view name(TransferOp op);
+bool is_between_gpus(TransferOp op);
 
-/// Who moves them: a GPU's copy engine, its SMs by reads or by writes of host memory, its copy engine by one call for many
-/// pieces, or the host's threads.
-enum class TransferBy { copy_engine, sm_read, sm_write, batched, memcpy };
+/// Who moves them: a GPU's copy engine, its SMs by reads or by writes of memory that is not its own, its copy engine by one
+/// call for many pieces, or the host's threads. Between GPUs the one that receives reads, and the one that sends writes.
+enum class TransferBy { copy_engine, copy_engine_read, copy_engine_write, sm_read, sm_write, batched, memcpy };
+std::string_view name(TransferBy by);
+inline bool by_sm(TransferBy by) { return by == TransferBy::sm_read || by == TransferBy::sm_write; }
 
 struct TransferPoint {
   TransferOp op = TransferOp::host_to_device;
-  std::size_t bytes = 0;  ///< in each direction
+  std::size_t bytes = 0;  ///< of each flow
   HostMemoryKind memory = HostMemoryKind::pinned;
   /// NUMA node of the host memory, and of host_copy the node it is copied to; absent: the one near the device.
   std::optional<int> node = {}, to_node = {};
   TransferBy by = TransferBy::copy_engine;
   std::size_t offset = 0;  ///< of both ends, in bytes from an aligned address
+  /// Of a transfer with the host: another GPU than the device under measurement, or all of them at the same time.
+  std::optional<int> gpu = {};
+  bool all_gpus = false;
+  int from = 0, to = 0;  ///< GPUs, where the operation has them
+  int round = 0;
+  /// Between GPUs: whether they have access to each other's memory. Without it the driver stages the bytes in the host's.
+  bool access = true;
 };
 
-Case transfer_case(const DeviceInfo& device, const TransferPoint& point);
+/// Without a fabric, or with one of several processes, no GPU but the device is within reach.
+Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric = nullptr);
+
+/// The GPUs of this process that transfers reach; 1 where no other is within reach.
+int gpus_within_reach(const Fabric* fabric);
+
+/// The transfers of a suite between GPUs, and of all GPUs with the host. Where one GPU alone is within reach, they say so.
+void list_peers(CaseList& list);
+void list_peer_contract(CaseList& list);
 
 /// The largest transfer of a suite that must not take long.
 inline constexpr std::size_t kLargeTransfer = std::size_t{256} << 20;

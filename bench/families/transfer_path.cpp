@@ -26,22 +26,21 @@ std::string staging_note(std::optional<int> thread, std::optional<int> memory) {
 
 TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t bytes, std::size_t offset, const TransferEnd& from,
                            const TransferEnd& to, std::uint64_t array)
-    : device_(setup.device),
-      what_(std::move(what)),
+    : what_(std::move(what)),
       bytes_(bytes),
       offset_(offset),
       fill_{setup.data, setup.seed, array},
-      from_(make(from, setup.slots)),
-      to_(make(to, setup.slots)) {
+      from_(make(setup, from)),
+      to_(make(setup, to)) {
   const Memory made = is_reached(from_) ? Memory() : generated();
   for (int slot = 0; slot < setup.slots; ++slot) {
     if (made) {
-      device_.to_host(at(from_, slot), made.get(), bytes_);
+      checker().to_host(at(from_, slot), made.get(), bytes_);
     } else {
-      device_.fill(at(from_, slot), DataType::int8, bytes_, fill_);
+      from_.device.fill(at(from_, slot), DataType::int8, bytes_, fill_);
     }
     if (is_reached(to_)) {
-      device_.poison(at(to_, slot), bytes_);
+      to_.device.poison(at(to_, slot), bytes_);
     } else {
       std::memset(at(to_, slot), 0xff, bytes_);
     }
@@ -50,28 +49,28 @@ TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t byt
 
 Memory TransferPath::array(Side& side) {
   const std::size_t bytes = offset_ + bytes_;
-  if (side.end.on_device) return device_.allocate(bytes);
+  if (side.end.on_device) return side.device.allocate(bytes);
   HostMemory& memory = side.end.memory;
   try {
-    return device_.allocate_host(bytes, memory);
+    return side.device.allocate_host(bytes, memory);
   } catch (const Unsupported& error) {
     if (side.end.must_lie_there || !memory.node) throw;
     side.refusal = error.what();
   }
   memory.node.reset();
-  return device_.allocate_host(bytes, memory);
+  return side.device.allocate_host(bytes, memory);
 }
 
-TransferPath::Side TransferPath::make(const TransferEnd& end, int slots) {
-  Side side{end, {}};
-  for (int slot = 0; slot < slots; ++slot) side.arrays.push_back(array(side));
+TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end) {
+  Side side{end, end.owner ? *end.owner : setup.device, {}};
+  for (int slot = 0; slot < setup.slots; ++slot) side.arrays.push_back(array(side));
   if (end.on_device) return side;
   side.placed = placement_of(side.arrays.front().get(), offset_ + bytes_);
   if (end.must_lie_there && side.placed.has_others_than(*end.memory.node)) {
     throw Unsupported(fmt::format("{} memory wanted on NUMA node {} lies on {}", name(end.memory.kind), *end.memory.node,
                                   in_words(side.placed)));
   }
-  const DeviceInfo& info = device_.info();
+  const DeviceInfo& info = side.device.info();
   const auto& nodes = info.host_nodes;
   if (!end.must_lie_there && info.near_node && !nodes.empty() &&
       std::find(nodes.begin(), nodes.end(), info.near_node) == nodes.end()) {
@@ -86,23 +85,25 @@ unsigned char* TransferPath::at(const Side& side, int slot) const {
 
 CopyRange TransferPath::range(int slot) const { return {at(to_, slot), at(from_, slot), bytes_}; }
 
-Output TransferPath::output(int slot) const { return {is_reached(to_) ? at(to_, slot) : nullptr, DataType::int8, bytes_}; }
+Output TransferPath::output(const Device& device, int slot) const {
+  return {is_reached(to_) && &to_.device == &device ? at(to_, slot) : nullptr, DataType::int8, bytes_};
+}
 
-/// The generator's array in the device's memory: nothing of it has crossed a link.
+/// The generator's array in the checker's memory: nothing of it has crossed a link.
 Memory TransferPath::generated() {
-  Memory made = device_.allocate(bytes_);
-  device_.fill(made.get(), DataType::int8, bytes_, fill_);
+  Memory made = checker().allocate(bytes_);
+  checker().fill(made.get(), DataType::int8, bytes_, fill_);
   return made;
 }
 
 std::uint64_t TransferPath::hash_of(const Side& side, int slot) {
-  return is_reached(side) ? device_.hash(at(side, slot), bytes_) : hash_bytes(at(side, slot), bytes_);
+  return is_reached(side) ? side.device.hash(at(side, slot), bytes_) : hash_bytes(at(side, slot), bytes_);
 }
 
 // Each side hashes its own memory: read back over the link, a byte that went wrong on the way there could be put right on the
 // way back.
 Verification TransferPath::verify(int slot) {
-  if (!expected_) expected_ = device_.hash(generated().get(), bytes_);
+  if (!expected_) expected_ = checker().hash(generated().get(), bytes_);
   if (hash_of(to_, slot) != *expected_) return name_difference(slot);
   return Verification::within(0, 0, "bytes that differ from the generator's, by a hash of all of them");
 }
@@ -114,9 +115,9 @@ Verification TransferPath::name_difference(int slot) {
   std::size_t wrong = 0, first = 0;
   for (std::size_t begin = 0; begin < bytes_; begin += kPart) {
     const std::size_t count = std::min(kPart, bytes_ - begin);
-    device_.to_host(wanted.data(), static_cast<const unsigned char*>(expected.get()) + begin, count);
+    checker().to_host(wanted.data(), static_cast<const unsigned char*>(expected.get()) + begin, count);
     if (is_reached(to_)) {
-      device_.to_host(got.data(), at(to_, slot) + begin, count);
+      to_.device.to_host(got.data(), at(to_, slot) + begin, count);
     } else {
       std::memcpy(got.data(), at(to_, slot) + begin, count);
     }

@@ -20,6 +20,8 @@ namespace roofmark {
 struct TransferEnd {
   bool on_device = false;
   HostMemory memory = {};  ///< of the host, otherwise
+  /// Whose memory it is, or who allocates it in the host's; null: the device under measurement.
+  Device* owner = nullptr;
   /// On memory.node: a transfer of pages that lie elsewhere would be another one. Otherwise they lie there if possible.
   bool must_lie_there = false;
 };
@@ -39,8 +41,8 @@ class TransferPath {
   CopyRange range(int slot) const;
   /// Fails on one wrong byte anywhere, and says which.
   Verification verify(int slot);
-  /// The copy; null data where the device's own functions do not reach it.
-  Output output(int slot) const;
+  /// The copy; null data where the functions of `device` do not reach it.
+  Output output(const Device& device, int slot) const;
   bool moves_pages() const { return is_managed(from_) || is_managed(to_); }
   /// Brings the pages of managed memory back to the host.
   void bring_back(int slot);
@@ -50,21 +52,23 @@ class TransferPath {
  private:
   struct Side {
     TransferEnd end;
+    Device& device;              ///< its owner
     std::vector<Memory> arrays;  ///< by slot
     PagePlacement placed = {};   ///< of slot 0 when it was allocated
     std::string refusal = {};    ///< why it does not lie on the near node
   };
 
   static bool is_managed(const Side& side) { return !side.end.on_device && side.end.memory.kind == HostMemoryKind::managed; }
+  /// The device that generates and checks: a GPU that holds one end.
+  Device& checker() const { return to_.end.on_device ? to_.device : from_.device; }
   Memory array(Side& side);
-  Side make(const TransferEnd& end, int slots);
-  bool is_reached(const Side& side) const { return side.end.on_device || device_.info().backend == Backend::cpu; }
+  Side make(const Setup& setup, const TransferEnd& end);
+  static bool is_reached(const Side& side) { return side.end.on_device || side.device.info().backend == Backend::cpu; }
   unsigned char* at(const Side& side, int slot) const;
   std::uint64_t hash_of(const Side& side, int slot);
   Memory generated();
   Verification name_difference(int slot);
 
-  Device& device_;
   std::string what_;
   std::size_t bytes_, offset_;
   Fill fill_;

@@ -163,6 +163,10 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
   if (fabric) {
     const Roofline links = theoretical_links(fabric->members);
     for (const Ceiling& link : links.ceilings()) origin.theoretical.at(link.resource) = link;
+    if (fabric->local) {
+      const Roofline peers = theoretical_peer_links(device);
+      for (const Ceiling& link : peers.ceilings()) origin.theoretical.at(link.resource) = link;
+    }
   }
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {

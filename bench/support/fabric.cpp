@@ -19,6 +19,21 @@ std::vector<std::vector<int>> groups_of(const std::vector<int>& colours) {
   return groups;
 }
 
+std::vector<std::vector<int>> rounds_of_pairs(int ranks) {
+  const int seats = ranks + ranks % 2, circle = seats - 1;
+  std::vector<std::vector<int>> all;
+  for (int round = 0; round < circle; ++round) {
+    std::vector<int> colours(static_cast<std::size_t>(ranks), -1);
+    for (int i = 0; i < seats / 2; ++i) {
+      const int a = (round + i) % circle, b = i == 0 ? circle : (round - i + circle) % circle;
+      if (a >= ranks || b >= ranks) continue;
+      colours[static_cast<std::size_t>(a)] = colours[static_cast<std::size_t>(b)] = i;
+    }
+    all.push_back(std::move(colours));
+  }
+  return all;
+}
+
 std::vector<DataType> nccl_types(int compute_capability) {
   std::vector<DataType> types = {DataType::fp32, DataType::fp16, DataType::bf16};
   if (compute_capability >= 90) types.push_back(DataType::fp8);

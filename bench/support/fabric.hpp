@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/peer_path.hpp"
 #include "harness/team/rank_info.hpp"
 #include "kernels/collectives.hpp"
 
@@ -17,6 +18,8 @@ namespace roofmark {
 struct LocalRanks {
   /// The device of a rank but the first, whose device is the one under measurement.
   std::function<Device&(int rank)> device;
+  /// What connects the devices of two ranks; needs no device opened.
+  std::function<PeerPath(int one, int other)> path;
   /// The ranks' communicators for these colours, by rank; null for a negative colour. The same colours give the same
   /// communicators again.
   std::function<std::vector<std::shared_ptr<Communicator>>(const std::vector<int>& colours)> split;
@@ -45,6 +48,8 @@ struct Fabric {
 std::vector<int> everyone(const Fabric& fabric);
 /// The ranks of each communicator.
 std::vector<std::vector<int>> groups_of(const std::vector<int>& colours);
+/// Every rank with every other once, in rounds of disjoint pairs, as colours: the circle method of a tournament.
+std::vector<std::vector<int>> rounds_of_pairs(int ranks);
 /// Of those that are measured, the types that NCCL reduces on GPUs of this compute capability.
 std::vector<DataType> nccl_types(int compute_capability);
 

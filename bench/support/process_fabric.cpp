@@ -14,7 +14,8 @@ namespace {
 
 std::string cuda_id(int ordinal) { return "cuda:" + std::to_string(ordinal); }
 
-/// Opens devices and connects them at their first use, and keeps both: connecting takes longer than measuring.
+/// Opens devices, asks for their paths and connects them by NCCL at their first use, and keeps all three: connecting takes
+/// longer than measuring.
 class Gpus {
  public:
   explicit Gpus(std::vector<int> ordinals) : ordinals_(std::move(ordinals)), opened_(ordinals_.size()) {}
@@ -23,6 +24,13 @@ class Gpus {
     std::unique_ptr<Device>& device = opened_.at(static_cast<std::size_t>(rank));
     if (!device) device = open_device(cuda_id(ordinals_[static_cast<std::size_t>(rank)]));
     return *device;
+  }
+
+  const PeerPath& path(int one, int other) {
+    const auto ordinal = [&](int rank) { return ordinals_.at(static_cast<std::size_t>(rank)); };
+    const auto known = paths_.find({one, other});
+    if (known != paths_.end()) return known->second;
+    return paths_.emplace(std::pair(one, other), cuda_peer_path(ordinal(one), ordinal(other))).first->second;
   }
 
   const std::vector<std::shared_ptr<Communicator>>& split(const std::vector<int>& colours) {
@@ -41,6 +49,7 @@ class Gpus {
  private:
   std::vector<int> ordinals_;
   std::vector<std::unique_ptr<Device>> opened_;
+  std::map<std::pair<int, int>, PeerPath> paths_;
   std::map<std::vector<int>, std::vector<std::shared_ptr<Communicator>>> connected_;
 };
 
@@ -64,6 +73,7 @@ std::unique_ptr<Fabric> process_fabric(const DeviceInfo& device) {
   }
   const auto gpus = std::make_shared<Gpus>(ordinals);
   fabric->local = LocalRanks{[gpus](int rank) -> Device& { return gpus->device(rank); },
+                             [gpus](int one, int other) { return gpus->path(one, other); },
                              [gpus](const std::vector<int>& colours) { return gpus->split(colours); },
                              [](const std::vector<RankCall>& calls, Stream stream) { cuda::nccl.enqueue_all(calls, stream); }};
   return fabric;

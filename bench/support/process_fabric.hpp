@@ -8,7 +8,8 @@
 
 namespace roofmark {
 
-/// NCCL over all GPUs that this process sees, where they are several and `device` is the first of them; else null.
+/// All GPUs that this process sees, where they are several and `device` is the first of them; else null. NCCL connects them: in
+/// a build without it, splitting them throws Unsupported.
 std::unique_ptr<Fabric> process_fabric(const DeviceInfo& device);
 
 }  // namespace roofmark

@@ -23,14 +23,6 @@ constexpr double kClockLimit = 0.05;
 /// How far a rate may exceed the measured ceiling: probe and case both have noise.
 constexpr double kCeilingTolerance = 1.02;
 
-/// A copy is no kernel: the roof of their launches says nothing of it.
-bool is_transfer(const Record& record) {
-  const std::vector<Phase>& phases = record.work.phases;
-  return std::any_of(phases.begin(), phases.end(), [](const Phase& phase) {
-    return std::any_of(phase.begin(), phase.end(), [](const Demand& demand) { return carries_transfers(demand.resource); });
-  });
-}
-
 /// Places every ok record. A rate above a theoretical ceiling is a finding and makes the ceiling doubtful: the result was
 /// verified, so it is the count, the clock or the table that is wrong.
 void place_records(std::vector<Record>& records, Roofline& roofline, std::vector<Finding>& findings) {
@@ -38,7 +30,8 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
     const double seconds = measurement.summary.median;
-    const bool launches = measurement.timed == Timed::device && !is_transfer(record);
+    // A copy is no kernel: the roof of their launches says nothing of it.
+    const bool launches = measurement.timed == Timed::device && !record.transfer;
     const auto path = launches ? std::optional(measurement.path) : std::nullopt;
     record.placement = place(record.work, roofline, seconds, path, measurement.clock_hz);
     for (const Excess& excess : above_theoretical(record.work, roofline, seconds, measurement.clock_hz)) {

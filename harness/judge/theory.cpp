@@ -70,19 +70,25 @@ void add_memory(const DeviceInfo& device, Roofline& roofline) {
       fmt::format("{} bit x {:.0f} MHz x 2 / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6);
 }
 
+/// What `link` ("pcie", "c2c", "nvlink") carries by the device's details, for both directions; false where that is unknown.
+bool add_link(const Json& details, const std::string& link, const Resource& in, const Resource& out, Roofline& roofline) {
+  const auto rate = details.find(link + "_bytes_per_second");
+  if (rate == details.end()) return false;
+  for (const Resource& direction : {in, out}) {
+    Ceiling& ceiling = roofline.at(direction);
+    ceiling.theoretical = rate->get<double>();
+    ceiling.theoretical_source = details.value(link + "_source", "");
+  }
+  return true;
+}
+
 /// Between the GPU and its host. Where a CPU shares its page tables with the GPU, NVLink-C2C connects them, and what PCIe link
 /// the GPU has is not the way.
 void add_host_link(const DeviceInfo& device, Roofline& roofline) {
   const Json& details = *device.details;
   if (!details.is_object()) return;
   const std::string link = details.value("host_page_tables", false) ? "c2c" : "pcie";
-  const auto rate = details.find(link + "_bytes_per_second");
-  if (rate == details.end()) return;
-  for (const Resource& direction : {resource::host_to_device, resource::device_to_host}) {
-    Ceiling& ceiling = roofline.at(direction);
-    ceiling.theoretical = rate->get<double>();
-    ceiling.theoretical_source = details.value(link + "_source", "");
-  }
+  add_link(details, link, resource::host_to_device, resource::device_to_host, roofline);
 }
 
 void add_datasheet(const Json& sku, Roofline& roofline) {
@@ -153,6 +159,16 @@ Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku) {
   if (known) {
     add_datasheet(*known, roofline);
     if (sku) *sku = known->at("sku");
+  }
+  return roofline;
+}
+
+Roofline theoretical_peer_links(const DeviceInfo& device) {
+  Roofline roofline;
+  const Json& details = *device.details;
+  if (!details.is_object()) return roofline;
+  for (const char* link : {"nvlink", "pcie"}) {
+    if (add_link(details, link, resource::peer_in, resource::peer_out, roofline)) break;
   }
   return roofline;
 }

@@ -35,4 +35,7 @@ const Json& published_clock(const Json& sku, std::string_view resource_id);
 /// capability only DRAM has a ceiling. The CPU has none.
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku = nullptr);
 
+/// Of the links of a GPU that has peers, from and to them: all its NVLinks, or PCIe where it has none; as read.
+Roofline theoretical_peer_links(const DeviceInfo& device);
+
 }  // namespace roofmark

@@ -4,27 +4,28 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "harness/judge/ranks/series.hpp"
+#include "harness/judge/transfer_matrices.hpp"
 
 namespace roofmark {
 namespace {
 
-/// The bytes over each link of a transfer; absent of any other work.
-std::optional<double> bytes_of(const Record& record) {
-  if (record.status != Status::ok || record.message || record.raises || record.work.phases.size() != 1) return std::nullopt;
-  const Phase& phase = record.work.phases.front();
-  for (const Demand& demand : phase) {
-    if (!carries_transfers(demand.resource) || demand.amount != phase.front().amount) return std::nullopt;
-  }
-  return phase.empty() || phase.front().amount <= 0 ? std::nullopt : std::optional(phase.front().amount);
+bool is_transfer(const Record& record) {
+  if (record.status != Status::ok || record.raises || !record.transfer || record.transfer->flows.empty()) return false;
+  const std::vector<Phase>& phases = record.work.phases;
+  return std::all_of(phases.begin(), phases.end(), [](const Phase& phase) {
+    return std::all_of(phase.begin(), phase.end(), [](const Demand& demand) { return carries_transfers(demand.resource); });
+  });
 }
 
-std::vector<Resource> links_of(const Record& record) {
-  std::vector<Resource> links;
-  for (const Demand& demand : record.work.phases.front()) links.push_back(demand.resource);
-  return links;
+/// Over the busiest link.
+double bytes_of(const Record& record) {
+  double most = 0;
+  for (const Demand& demand : link_demands(*record.transfer)) most = std::max(most, demand.amount);
+  return most;
 }
 
 double seconds_of(const Record& record) { return record.measurement->summary.median; }
@@ -32,20 +33,20 @@ double seconds_of(const Record& record) { return record.measurement->summary.med
 TransferSeries make_series(const std::string& name, const std::vector<const Record*>& records) {
   TransferSeries made;
   made.name = name;
-  made.links = links_of(*records.front());
-  for (const auto& [key, value] : records.front()->shape) {
-    if (key == "bytes") continue;
-    const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
-    made.how.push_back(is_number ? key + " " + value : value);
-  }
+  const Transfer& transfer = *records.front()->transfer;
+  for (const Demand& demand : link_demands(transfer)) made.links.push_back(demand.resource);
+  made.how = how_of(*records.front(), true);
+  made.flows = transfer.flows.size();
   std::map<std::size_t, double> seconds;
   for (const Record* record : records) {
-    const double bytes = *bytes_of(*record);
+    const double bytes = bytes_of(*record);
     seconds[static_cast<std::size_t>(bytes)] = seconds_of(*record);
     if (bytes > made.bytes) {
       made.bytes = bytes;
       made.largest = record->name;
       made.bytes_per_second = bytes / seconds_of(*record);
+      made.sum_bytes_per_second =
+          static_cast<double>(record->transfer->bytes * record->transfer->flows.size()) / seconds_of(*record);
       const Placement placement = record->placement.value_or(Placement{});
       made.of_theoretical = placement.of_theoretical;
       made.of_empirical = placement.of_empirical;
@@ -58,27 +59,28 @@ TransferSeries make_series(const std::string& name, const std::vector<const Reco
   return made;
 }
 
-/// The record of the same shape that moves as many bytes over this link alone, or null.
-const Record* alone(const std::vector<Record>& records, const Record& together, const Resource& link) {
-  const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return bytes_of(record) == bytes_of(together) && links_of(record) == std::vector{link} &&
-           record.family == together.family && record.type == together.type && record.shape == together.shape;
+/// The record of this flow alone, of the same size and made in the same way, or null.
+const Record* alone(const std::vector<const Record*>& transfers, const Record& together, const Flow& flow) {
+  const auto found = std::find_if(transfers.begin(), transfers.end(), [&](const Record* record) {
+    return record->transfer->flows.size() == 1 && record->transfer->flows.front() == flow &&
+           record->transfer->bytes == together.transfer->bytes && record->family == together.family &&
+           record->type == together.type && how_of(*record, false) == how_of(together, false);
   });
-  return found == records.end() ? nullptr : &*found;
+  return found == transfers.end() ? nullptr : *found;
 }
 
-std::optional<LinkContention> contention_of(const std::vector<Record>& records, const Record& together) {
-  const std::vector<Resource> links = links_of(together);
-  if (links.size() < 2) return std::nullopt;
+std::optional<LinkContention> contention_of(const std::vector<const Record*>& transfers, const Record& together) {
+  const std::vector<Flow>& flows = together.transfer->flows;
+  if (flows.size() < 2) return std::nullopt;
   LinkContention made{together.name, {}, 0};
   double sum = 0;
-  for (const Resource& link : links) {
-    const Record* const one = alone(records, together, link);
+  for (const Flow& flow : flows) {
+    const Record* const one = alone(transfers, together, flow);
     if (!one) return std::nullopt;
     made.alone.push_back(one->name);
     sum += 1 / seconds_of(*one);
   }
-  made.factor = static_cast<double>(links.size()) / seconds_of(together) / sum;
+  made.factor = static_cast<double>(flows.size()) / seconds_of(together) / sum;
   return made;
 }
 
@@ -86,27 +88,38 @@ std::optional<LinkContention> contention_of(const std::vector<Record>& records, 
 
 Transfers transfers_of(const std::vector<Record>& records) {
   Transfers made;
+  std::vector<const Record*> transfers;
   std::vector<std::pair<std::string, std::vector<const Record*>>> all;
+  std::map<std::string, std::size_t> places;
   for (const Record& record : records) {
-    if (!bytes_of(record)) continue;
+    if (!is_transfer(record)) continue;
+    transfers.push_back(&record);
     const std::string name = name_without(record, {"bytes"});
-    auto place = std::find_if(all.begin(), all.end(), [&](const auto& series) { return series.first == name; });
-    if (place == all.end()) place = all.insert(all.end(), {name, {}});
-    place->second.push_back(&record);
+    const auto [place, fresh] = places.emplace(name, all.size());
+    if (fresh) all.push_back({name, {}});
+    all[place->second].second.push_back(&record);
   }
   for (const auto& [name, series] : all) {
     made.series.push_back(make_series(name, series));
-    // Of the largest size: small ones show what a launch of both costs, and not the links.
+    // Of the largest size: small ones show what a launch of several costs, and not the links.
     std::optional<LinkContention> of_largest;
     double most = 0;
     for (const Record* record : series) {
-      auto found = contention_of(records, *record);
-      if (!found || *bytes_of(*record) <= most) continue;
-      most = *bytes_of(*record);
+      auto found = contention_of(transfers, *record);
+      if (!found || bytes_of(*record) <= most) continue;
+      most = bytes_of(*record);
       of_largest = std::move(found);
     }
     if (of_largest) made.contention.push_back(std::move(*of_largest));
   }
+  made.matrices = matrices_of(transfers);
+  made.findings = slow_links(made.matrices);
+  for (Finding& finding : refused_access(records)) made.findings.push_back(std::move(finding));
+  constexpr std::size_t kNamed = 3;
+  for (std::size_t i = 0; i < std::min(made.findings.size(), kNamed); ++i) {
+    made.slow += (i == 0 ? "slow links: " : ", ") + made.findings[i].brief;
+  }
+  if (made.findings.size() > kNamed) made.slow += " (" + std::to_string(made.findings.size() - kNamed) + " more)";
   return made;
 }
 

@@ -37,6 +37,7 @@ Record blank_record(const Case& c, int pass) {
   record.work = c.work;
   record.message = c.message;
   record.overlap = c.overlap;
+  record.transfer = c.transfer;
   record.raises = c.raises;
   record.raised_by = c.raised_by;
   record.pass = pass;

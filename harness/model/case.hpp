@@ -14,6 +14,7 @@
 
 #include "harness/device/device.hpp"
 #include "harness/model/roofline.hpp"
+#include "harness/model/transfer.hpp"
 #include "kernels/base/kernel.hpp"
 
 namespace roofmark {
@@ -159,6 +160,7 @@ struct Case {
   RaisedBy raised_by = RaisedBy::rate;
   std::optional<Message> message;
   std::optional<OverlapPart> overlap;
+  std::optional<Transfer> transfer;
   /// Why this kind of device cannot do it; empty when it can.
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;

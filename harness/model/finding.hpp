@@ -38,6 +38,7 @@ enum class FindingKind {
   link_errors,
   link_lost,
   link_training,
+  peer_access,
   foreign_process,
   shared_cores,
   slow_host,
@@ -101,6 +102,9 @@ inline constexpr FindingType kFindingTypes[] = {
      "A link went down or trained narrower during the run: reseat or replace its connector, cable or riser, and reboot."},
     {FindingKind::link_training, "link_training", Severity::warning, Doubt::rates,
      "Check the slot, the riser and the link speed that the BIOS allows, and the wiring of the board."},
+    {FindingKind::peer_access, "peer_access", Severity::warning, Doubt::place,
+     "On PCIe, turn off ACS in the switches and the IOMMU, or pass it through (iommu=pt); on NVSwitches, start "
+     "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},
     {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs,
      "Rates and ceilings are too low: end the other programs and run again."},
     {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates,
@@ -110,7 +114,8 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::slow_rank, "slow_rank", Severity::warning, Doubt::place,
      "Check the clock, temperature and PCIe link of this rank's device, and the NUMA binding of the rank."},
     {FindingKind::slow_link, "slow_link", Severity::warning, Doubt::place,
-     "Each of the two is fast with other ranks: check the links and the route between them."},
+     "Where a pair is slow, each of the two is fast with others: check the links and the route between them. Where an end is, "
+     "check its slot, connectors and clocks."},
     {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates,
      "The results of the other ranks stand. Look for messages of the driver (Xid) and repeat the case on this device."},
     {FindingKind::gate, "gate", Severity::warning, Doubt::rates,

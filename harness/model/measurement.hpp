@@ -100,6 +100,7 @@ struct Record {
   Work work;
   std::optional<Message> message;
   std::optional<OverlapPart> overlap;
+  std::optional<Transfer> transfer;
   std::optional<Resource> raises;
   RaisedBy raised_by = RaisedBy::rate;
   int pass = 1;  ///< the ceilings family is measured twice: 1 before the suite, 2 after it

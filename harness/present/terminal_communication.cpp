@@ -13,14 +13,13 @@
 
 #include "harness/model/units.hpp"
 #include "harness/present/grid.hpp"
+#include "harness/present/matrix.hpp"
 #include "harness/present/terminal_collectives.hpp"
 
 namespace roofmark {
 
 namespace {
 
-constexpr int kLargestMatrix = 16;
-constexpr std::size_t kWorstPairs = 10;
 constexpr double kLine = 0.9;  // the least r2 of times that are called a line
 
 std::string rate_or_dash(std::optional<double> rate) { return rate ? format_rate(*rate, Unit::byte) : "-"; }
@@ -79,80 +78,53 @@ std::string scaling_table(const std::vector<ScalingRow>& scaling, const Terminal
 
 using Pairs = std::map<std::pair<int, int>, double>;
 
-/// Empty where it would not fit the terminal.
-std::string matrix(const std::string& title, const Pairs& pairs, const std::map<int, std::string>& hosts,
-                   const std::function<std::string(double)>& cell, const TerminalStyle& style) {
+/// The matrix, or the worst pairs where it is too large.
+std::string pairs_of_size(const std::string& title, const char* unit, const Pairs& pairs,
+                          const std::map<int, std::string>& hosts, const std::function<std::string(double)>& cell,
+                          const TerminalStyle& style) {
   std::set<int> ranks;
   for (const auto& [pair, seconds] : pairs) ranks.insert({pair.first, pair.second});
-  const auto host = [&](int rank) {
-    const auto found = hosts.find(rank);
-    return found == hosts.end() ? std::string() : found->second;
-  };
-  std::vector<Row> rows = {{title}};
-  const auto across = [&](Row& row, const std::function<std::string(int)>& text) {
-    std::optional<int> before;
-    for (const int rank : ranks) {
-      if (before && host(*before) != host(rank)) row.emplace_back("|");
-      row.push_back(text(rank));
-      before = rank;
-    }
-  };
-  across(rows.back(), [](int rank) { return std::to_string(rank); });
-  std::optional<int> above;
+  std::vector<MatrixEnd> ends;
   for (const int rank : ranks) {
-    if (above && host(*above) != host(rank)) rows.emplace_back();
-    above = rank;
-    rows.push_back({fmt::format("{} {}", rank, host(rank))});
-    across(rows.back(), [&](int other) -> std::string {
-      const auto found = pairs.find(std::minmax({rank, other}));
-      return found == pairs.end() ? (rank == other ? "." : "-") : cell(found->second);
-    });
+    const auto found = hosts.find(rank);
+    const std::string host = found == hosts.end() ? std::string() : found->second;
+    ends.push_back({std::to_string(rank), fmt::format("{} {}", rank, host), host});
   }
-  const std::string table = align(rows);
-  const auto line = table.find('\n');
-  if (widest_line(table) > static_cast<std::size_t>(style.columns)) return {};
-  return bold(style, table.substr(0, line)) + table.substr(line);
-}
-
-std::string worst_pairs(const std::string& title, const char* unit, const Pairs& pairs, const std::map<int, std::string>& hosts,
-                        const std::function<std::string(double)>& cell, const TerminalStyle& style) {
+  const std::vector<int> order(ranks.begin(), ranks.end());
+  const std::string all = matrix_text(
+      fmt::format("{}, {}", title, unit), ends, ends,
+      [&](std::size_t row, std::size_t column) -> std::string {
+        const auto found = pairs.find(std::minmax({order[row], order[column]}));
+        return found == pairs.end() ? (row == column ? "." : "-") : cell(found->second);
+      },
+      style);
+  if (!all.empty()) return all;
   std::vector<std::pair<std::pair<int, int>, double>> worst(pairs.begin(), pairs.end());
   std::stable_sort(worst.begin(), worst.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  Grid grid{"",
-            {{.heading = fmt::format("{}: the worst {} of {} pairs", title, std::min(worst.size(), kWorstPairs), worst.size())},
-             {.heading = unit}}};
   const auto who = [&](int rank) {
     const auto found = hosts.find(rank);
     return found == hosts.end() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, found->second);
   };
-  worst.resize(std::min(worst.size(), kWorstPairs));
-  for (const auto& [pair, seconds] : worst) grid.rows.push_back({who(pair.first) + " and " + who(pair.second), cell(seconds)});
-  return to_text(grid, style);
+  std::vector<std::pair<std::string, std::string>> cells;
+  for (const auto& [pair, seconds] : worst) cells.emplace_back(who(pair.first) + " and " + who(pair.second), cell(seconds));
+  return worst_cells_text(title, unit, cells, style);
 }
 
 /// Latency by the smallest size and bandwidth by the largest.
 std::string pairs_text(const std::vector<PairTime>& pairs, const std::vector<RankInfo>& members, const TerminalStyle& style) {
   std::map<std::size_t, Pairs> by_size;
-  std::set<int> ranks;
-  for (const PairTime& pair : pairs) {
-    by_size[pair.bytes][{pair.a, pair.b}] = pair.seconds;
-    ranks.insert({pair.a, pair.b});
-  }
+  for (const PairTime& pair : pairs) by_size[pair.bytes][{pair.a, pair.b}] = pair.seconds;
   if (by_size.empty()) return {};
   std::map<int, std::string> hosts;
   for (const RankInfo& member : members) hosts[member.rank] = member.host;
-  const auto show = [&](const std::string& title, const char* unit, const Pairs& shown,
-                        const std::function<std::string(double)>& cell) {
-    const std::string all =
-        ranks.size() <= kLargestMatrix ? matrix(fmt::format("{}, {}", title, unit), shown, hosts, cell, style) : "";
-    return all.empty() ? worst_pairs(title, unit, shown, hosts, cell, style) : all;
-  };
   const auto& [smallest, latencies] = *by_size.begin();
-  std::string text = show(fmt::format("one way, {}", format_bytes(static_cast<double>(smallest))), "us", latencies, micros);
+  std::string text = pairs_of_size(fmt::format("one way, {}", format_bytes(static_cast<double>(smallest))), "us", latencies,
+                                   hosts, micros, style);
   if (by_size.size() > 1) {
     const auto bytes = static_cast<double>(by_size.rbegin()->first);
-    text += "\n" + show(fmt::format("one way, {}", format_bytes(bytes)), "GB/s", by_size.rbegin()->second,
-                        [bytes](double seconds) { return giga(bytes / seconds); });
+    text += "\n" + pairs_of_size(
+                       fmt::format("one way, {}", format_bytes(bytes)), "GB/s", by_size.rbegin()->second, hosts,
+                       [bytes](double seconds) { return giga(bytes / seconds); }, style);
   }
   return text;
 }

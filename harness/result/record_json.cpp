@@ -249,6 +249,29 @@ Message message_from_json(const Json& json) {
   return message;
 }
 
+Transfer transfer_from_json(const Json& json) {
+  Transfer transfer;
+  transfer.bytes = json.at("bytes").get<std::size_t>();
+  for (const Json& flow : json.at("flows")) {
+    const auto end = [&](const char* key) { return parse_endpoint(flow.at(key).get_ref<const std::string&>()); };
+    transfer.flows.push_back({end("from"), end("to")});
+  }
+  if (json.contains("path")) {
+    PeerPath& path = transfer.path.emplace();
+    if (json.at("path").contains("kind")) path.kind = word_of<PathKind>(json.at("path").at("kind"));
+    path.nvlinks = json.at("path").value("nvlinks", 0);
+    path.refusal = json.at("path").value("refusal", "");
+  }
+  return transfer;
+}
+
+Json to_json(const Transfer& transfer) {
+  Json json = {{"bytes", transfer.bytes}, {"flows", Json::array()}};
+  for (const auto& [from, to] : transfer.flows) json["flows"].push_back({{"from", name(from)}, {"to", name(to)}});
+  if (transfer.path) json["path"] = to_json(*transfer.path);
+  return json;
+}
+
 Json to_json(const Placement& placement) {
   Json json = Json::object();
   put(json, "t_min_seconds", placement.t_min_seconds);
@@ -291,6 +314,14 @@ Json to_json(const Work& work) {
   return {{"phases", std::move(phases)}};
 }
 
+Json to_json(const PeerPath& path) {
+  Json json = Json::object();
+  if (path.kind) json["kind"] = name(*path.kind);
+  if (path.nvlinks > 0) json["nvlinks"] = path.nvlinks;
+  put(json, "refusal", path.refusal);
+  return json;
+}
+
 Json to_json(const Record& record) {
   Json json;
   json["family"] = record.family;
@@ -303,6 +334,7 @@ Json to_json(const Record& record) {
   json["pass"] = record.pass;
   if (record.message) json["message"] = to_json(*record.message);
   if (record.overlap) json["overlap"] = {{"role", name(record.overlap->role)}, {"series", record.overlap->series}};
+  if (record.transfer) json["transfer"] = to_json(*record.transfer);
   if (record.raises) json["raises"] = record.raises->id;
   if (record.raised_by != RaisedBy::rate) json["raised_by"] = name(record.raised_by);
   json["work"] = to_json(record.work);
@@ -351,6 +383,7 @@ Record record_from_json(const JsonText::View& view) {
     const Json& overlap = json.at("overlap");
     record.overlap = OverlapPart{word_of<OverlapPart::Role>(overlap.at("role")), overlap.at("series")};
   }
+  if (json.contains("transfer")) record.transfer = transfer_from_json(json.at("transfer"));
   if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
   if (json.contains("raised_by")) record.raised_by = word_of<RaisedBy>(json.at("raised_by"));
   record.work = work_from_json(json.at("work"));

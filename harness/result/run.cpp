@@ -38,10 +38,12 @@ Conclusions conclude(Run& run) {
   }
   add(made.analysis.findings);
   made.transfers = transfers_of(run.records);
+  add(made.transfers.findings);
   made.call_lines = call_lines(run.records);
   made.ladders = ladders_of(run.records);
   if (!run.header.ranks.empty()) made.communication = analyze_communication(run.records, run.header.ranks);
-  made.verdict = judge_run(run.header.scope, run.records, made.all_findings(), run.ended(), made.communication.slow);
+  const std::string& slow = made.communication.slow.empty() ? made.transfers.slow : made.communication.slow;
+  made.verdict = judge_run(run.header.scope, run.records, made.all_findings(), run.ended(), slow);
   return made;
 }
 

@@ -117,15 +117,27 @@ Json to_json(const Transfers& transfers) {
     if (series.fit) entry.update(roofmark::to_json(*series.fit));
     for (const Resource& link : series.links) entry["links"].push_back(link.id);
     entry["how"] = series.how;
+    entry["flows"] = series.flows;
     put(entry, "half_size_bytes", series.half_size_bytes);
-    Json& largest =
-        entry["largest"] = {{"case", series.largest}, {"bytes", series.bytes}, {"bytes_per_second", series.bytes_per_second}};
+    Json& largest = entry["largest"] = {{"case", series.largest},
+                                        {"bytes", series.bytes},
+                                        {"bytes_per_second", series.bytes_per_second},
+                                        {"sum_bytes_per_second", series.sum_bytes_per_second}};
     put(largest, "of_theoretical", series.of_theoretical);
     put(largest, "of_empirical", series.of_empirical);
     json["series"].push_back(std::move(entry));
   }
   for (const LinkContention& found : transfers.contention) {
     json["contention"].push_back({{"together", found.together}, {"alone", found.alone}, {"factor", found.factor}});
+  }
+  for (const TransferMatrix& matrix : transfers.matrices) {
+    Json entry = {{"series", matrix.name}, {"how", matrix.how}, {"bytes", matrix.bytes}, {"cells", Json::array()}};
+    for (const TransferMatrix::Cell& cell : matrix.cells) {
+      entry["cells"].push_back(
+          {{"from", name(cell.flow.from)}, {"to", name(cell.flow.to)}, {"bytes_per_second", cell.bytes_per_second}});
+      if (cell.path) entry["cells"].back()["path"] = to_json(*cell.path);
+    }
+    json["matrices"].push_back(std::move(entry));
   }
   return json;
 }

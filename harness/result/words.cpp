@@ -34,6 +34,9 @@ template <>
 constexpr auto kWords<OverlapPart::Role> = std::to_array<std::string_view>({"work", "communication", "together"});
 template <>
 constexpr auto kWords<Verification::Status> = std::to_array<std::string_view>({"passed", "failed", "nothing_to_verify"});
+template <>
+constexpr auto kWords<PathKind> = std::to_array<std::string_view>({"nvlink", "board", "pcie_switch", "pcie_switches",
+                                                                   "host_bridge", "numa_node", "system"});
 
 template <class Enum>
 std::string_view word(Enum value) {
@@ -52,6 +55,7 @@ std::string_view name(RaisedBy way) { return word(way); }
 std::string_view name(Pattern pattern) { return word(pattern); }
 std::string_view name(OverlapPart::Role role) { return word(role); }
 std::string_view name(Verification::Status status) { return word(status); }
+std::string_view name(PathKind kind) { return word(kind); }
 
 template <class Enum>
 Enum parse(std::string_view word) {
@@ -69,5 +73,6 @@ template RaisedBy parse(std::string_view);
 template Pattern parse(std::string_view);
 template OverlapPart::Role parse(std::string_view);
 template Verification::Status parse(std::string_view);
+template PathKind parse(std::string_view);
 
 }  // namespace roofmark

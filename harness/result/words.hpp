@@ -19,6 +19,7 @@ std::string_view name(RaisedBy way);
 std::string_view name(Pattern pattern);
 std::string_view name(OverlapPart::Role role);
 std::string_view name(Verification::Status status);
+std::string_view name(PathKind kind);
 
 /// The value that has this name. Throws std::invalid_argument.
 template <class Enum>

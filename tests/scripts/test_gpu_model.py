@@ -217,11 +217,11 @@ def test_every_family_that_has_a_small_case(tmp_path):
 
 
 def test_transfers_have_a_line_per_series(tmp_path):
-    found = run_to(tmp_path / "out", cases=r"^transfer/(peer|\w+/int8/bytes:(64|16384|1048576)/)", GPUMODEL_NOISE="0",
+    found = run_to(tmp_path / "out", cases=r"^transfer/(peer/|\w+/int8/bytes:(64|16384|1048576)/)", GPUMODEL_NOISE="0",
                    GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
     assert found.status == 0, found.stderr
-    reasons = {e["roofmark"]["operation"]: e["roofmark"]["reason"] for e in found.result["unmeasured"] if e["name"].startswith("transfer/peer")}
-    assert reasons == dict.fromkeys(["peer_in", "peer_out"], "takes two GPUs, and this process measures one")
+    reasons = {e["roofmark"]["shape"]["impl"]: e["roofmark"]["reason"] for e in found.result["unmeasured"] if e["name"].startswith("transfer/peer")}
+    assert reasons == dict.fromkeys(["copy_engine_read", "copy_engine_write"], "takes two GPUs, and this process measures one")
     series = found.result["transfers"]["series"]
     assert [one["links"] for one in series] == [["host_to_device"], ["device_to_host"], ["host_to_device", "device_to_host"]]
     for one in series:
@@ -237,6 +237,43 @@ def test_transfers_have_a_line_per_series(tmp_path):
     record = found.record("transfer/both/int8/bytes:64/memory:pinned/node:near/impl:copy_engine")
     assert record["notes"]["bytes counted"].startswith("what crosses the link, once, each direction on its own")
     assert record["notes"]["pinned memory"].startswith(("node ", "unknown: "))
+
+
+PEERS = {"GPUMODEL_NOISE": "0", "GPUMODEL_MEMORY": "16M", "GPUMODEL_TOTAL": "16M", "GPUMODEL_DEVICES": "3"}
+
+
+def test_three_gpus_have_a_matrix_of_their_links(tmp_path):
+    cases = r"^transfer/(peer/int8/bytes:1048576/|peer_round/int8/bytes:1048576/)"
+    found = run_to(tmp_path / "out", suite="baseline", cases=cases, **PEERS)
+    assert found.status == 0, found.stderr
+    roofs = found.roofs()
+    for link in ("peer_in", "peer_out"):
+        assert roofs[link]["theoretical"] == 450e9 and roofs[link]["empirical"] > 0
+    matrix, = found.result["transfers"]["matrices"]
+    assert matrix["how"] == ["access on", "copy_engine_read"] and matrix["bytes"] == 1 << 20
+    assert {(cell["from"], cell["to"]) for cell in matrix["cells"]} == {(f"gpu:{a}", f"gpu:{b}") for a in range(3) for b in range(3) if a != b}
+    for cell in matrix["cells"]:
+        assert cell["path"] == {"kind": "nvlink", "nvlinks": 18}
+        assert 100e9 < cell["bytes_per_second"] < 390e9, "the model's rate, and the events of fork and join"
+    record = found.record("transfer/peer/int8/bytes:1048576/from:2/to:1/access:on/impl:copy_engine_read")
+    assert record["transfer"]["flows"] == [{"from": "gpu:2", "to": "gpu:1"}]
+    assert record["notes"]["roof"] == "that of cuda:0, for the links of every GPU of its model"
+    assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
+    assert "all by 18 NVLinks" in flat(found.stdout) and "from gpu:2" in found.stdout
+    assert not found.findings("slow_link") and not found.findings("peer_access")
+    report_of(found, tmp_path)
+
+
+def test_refused_access_is_measured_through_the_host_and_said(tmp_path):
+    found = run_to(tmp_path / "out", suite="baseline", cases=r"^transfer/peer/int8/bytes:1048576/from:0/to:1/",
+                   GPUMODEL_PEER_ACCESS="0", **PEERS)
+    finding, = found.findings("peer_access")
+    assert finding["text"].startswith("GPU 0 and GPU 1 have no access to each other's memory (the chipset does not support it)")
+    refused = found.record("transfer/peer/int8/bytes:1048576/from:0/to:1/access:on/impl:copy_engine_read")
+    assert refused["status"] == "unsupported"
+    assert refused["reason"] == "cuda:0 and cuda:1 have no access to each other's memory: the chipset does not support it"
+    staged = found.record("transfer/peer/int8/bytes:1048576/from:0/to:1/access:off/impl:copy_engine_read")
+    assert staged["status"] == "ok" and staged["measurement"]["path"] == "stream"
 
 
 def test_memory_that_cannot_be_pinned_is_not_run_and_says_how_much(tmp_path):
@@ -724,3 +761,12 @@ def test_cases_over_several_gpus_are_listed_on_the_first_and_can_be_left_out():
     assert links <= families("cuda:0")
     for words in (["cuda:1"], ["cuda:0", "--only-device"]):
         assert not links & families(*words)
+
+
+def test_eight_gpus_list_every_ordered_pair_once():
+    done = roofmark("list", "--device", "cuda:0", "--suite", "baseline", "--json", "--filter", "^transfer/peer/int8/bytes:1048576/",
+                    GPUMODEL_DEVICES="8", GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
+    assert done.returncode == 0, done.stderr
+    pairs = [re.search("from:(.)/to:(.)/", case["name"]).groups() for case in json.loads(done.stdout) if case["name"].startswith("transfer/")]
+    assert len(pairs) == len(set(pairs)) == 56
+    assert all(start != end for start, end in pairs)

@@ -8,24 +8,14 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/judge/ranks/deviation.hpp"
+#include "harness/judge/ranks/slow_pairs.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
 
 namespace {
 
-// One slow size alone may be a neighbour's noise: a straggler is slow at a third of the sizes, and at two where there are two.
-constexpr int kSlowSizes = 2;
-constexpr double kSlow = 1.1;      ///< times the median
-constexpr double kSlowPair = 1.2;  ///< times what its ranks' scores explain
 constexpr double kSlowCases = 0.05;
-
-template <class Key>
-void keep_least(std::map<Key, double>& values, const Key& key, double value) {
-  const auto [place, fresh] = values.emplace(key, value);
-  if (!fresh) place->second = std::min(place->second, value);
-}
 
 std::string brief(const std::string& who, const Outlier& seen) {
   return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
@@ -53,41 +43,29 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
   std::map<std::string, Outlier> nodes;
   std::map<std::pair<int, int>, Outlier> links;
   int sizes = 0;
-  for (const auto& [bytes, pairs] : times) {
-    std::map<int, double> rank_scores;
+  for (const auto& [bytes, all_pairs] : times) {
+    std::map<std::pair<int, int>, double> pairs;
     std::map<std::string, double> node_scores;
-    for (const auto& [pair, seconds] : pairs) {
+    for (const auto& [pair, seconds] : all_pairs) {
       if (places.linked(pair) != linked) continue;
-      for (const int rank : {pair.first, pair.second}) {
-        keep_least(rank_scores, rank, seconds);
-        keep_least(node_scores, places.host(rank), seconds);
-      }
+      pairs[pair] = seconds;
+      for (const int rank : {pair.first, pair.second}) keep_least(node_scores, places.host(rank), seconds);
     }
-    if (rank_scores.empty()) continue;
+    if (pairs.empty()) continue;
     ++sizes;
+    const std::map<int, double> rank_scores = best_pairs(pairs);
     const std::string where = format_bytes(static_cast<double>(bytes));
     note_slow(rank_scores, kSlow, where, ranks);
     note_slow(node_scores, kSlow, where, nodes);
+    note_slow_pairs(pairs, rank_scores, where, links);
     judged = std::max(judged, rank_scores.size());
     rank_ratios.add(rank_scores);
     if (!linked) node_ratios.add(node_scores);
-    std::map<std::pair<int, int>, double> excesses;
-    for (const auto& [pair, seconds] : pairs) {
-      if (places.linked(pair) == linked) {
-        excesses[pair] = seconds / std::max(rank_scores.at(pair.first), rank_scores.at(pair.second));
-      }
-    }
-    const std::vector<double> all = values_of(excesses);
-    for (const auto& [pair, excess] : excesses) {
-      if (!(excess > kSlowPair)) continue;
-      // The finding says how far it is from what its ranks explain, in deviations of all pairs of its kind.
-      if (const auto deviation = stands_out(excess, all, 1)) links[pair].add({excess, deviation->mads}, where);
-    }
   }
   // Two ranks have one pair, which tells nothing of either.
   if (judged > 2)
     add_slowest(rank_ratios, node_ratios, places, fmt::format("by the best pair {}", places.kind(linked)), made.slowest);
-  const int often = judged < kMany ? (sizes + 1) / 2 : std::min(sizes, std::max(kSlowSizes, (sizes + 2) / 3));
+  const int often = least_slow_sizes(judged, sizes);
   const auto seldom = [&](const auto& seen) { return seen.second.times < often; };
   std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
   std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });

@@ -343,6 +343,7 @@ class CollectivesOfAProcess : public CollectiveSuites {
     fabric.split = nullptr;
     fabric.local =
         LocalRanks{[this](int rank) -> Device& { return *devices.at(static_cast<std::size_t>(rank)); },
+                   [](int, int) { return PeerPath(); },
                    [this](const std::vector<int>& colours) {
                      ++connections;
                      std::vector<std::shared_ptr<Communicator>> all;

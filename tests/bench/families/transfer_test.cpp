@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "bench/families/transfer_path.hpp"
@@ -21,6 +23,7 @@ namespace {
 using testing::AnyOf;
 using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -68,20 +71,149 @@ TEST(Transfer, FullHasEveryKindAndSize) {
   EXPECT_THAT(all, Each(Not(HasSubstr("node:0")))) << "the near one";
   EXPECT_THAT(transfer_names(on_two_nodes(h200(), {}), SuiteName::full), Contains(HasSubstr("node:0")))
       << "no node is known to be near";
-  EXPECT_THAT(transfer_names(h200(), SuiteName::full), Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer_"))));
+  EXPECT_THAT(transfer_names(h200(), SuiteName::full), Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer/"))));
 }
 
 TEST(Transfer, PairsOfGpusAreNotMissing) {
   for (const Case& c : transfers_of_suite(h200(), SuiteName::quick)) {
-    const bool pair = c.operation == "peer_in" || c.operation == "peer_out";
-    EXPECT_EQ(c.unsupported == "takes two GPUs, and this process measures one", pair) << c.name();
+    EXPECT_EQ(c.unsupported == "takes two GPUs, and this process measures one", c.operation == "peer") << c.name();
+  }
+  Fabric ranks;
+  ranks.members.resize(8);
+  for (const Group& group : transfer({.device = h200(), .suite = SuiteName::quick, .fabric = &ranks})) {
+    for (const Case& c : group.cases) {
+      EXPECT_EQ(c.unsupported == "takes several GPUs of one process, and here each process measures one", c.operation == "peer")
+          << c.name();
+    }
+  }
+}
+
+/// The GPUs of one process, none of which is there.
+Fabric made_up_gpus(int count, const std::string& refusal = {}) {
+  Fabric fabric;
+  for (int gpu = 0; gpu < count; ++gpu) {
+    RankInfo& member = fabric.members.emplace_back();
+    member.rank = gpu;
+    member.device_id = "cuda:" + std::to_string(gpu);
+    member.device_name = h200().name;
+  }
+  fabric.local.emplace();
+  fabric.local->path = [refusal](int, int) { return PeerPath{PathKind::nvlink, 18, refusal}; };
+  return fabric;
+}
+
+std::vector<Case> of_gpus(const Fabric& fabric, SuiteName suite) {
+  std::vector<Case> all;
+  for (const Group& group : transfer({.device = h200(), .suite = suite, .fabric = &fabric})) {
+    all.insert(all.end(), group.cases.begin(), group.cases.end());
+  }
+  return all;
+}
+
+TEST(PeerTransfer, EveryOrderedPairIsListedOnce) {
+  const Fabric fabric = made_up_gpus(8);
+  for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
+    std::map<std::string, std::multiset<std::pair<std::string, std::string>>> pairs;  // by the rest of the name
+    std::map<std::string, int> rounds;
+    for (const Case& c : of_gpus(fabric, suite)) {
+      if (c.operation == "peer_round") ++rounds[value_of(c.shape, "impl")];
+      if (c.operation != "peer") continue;
+      const auto key = [&](const char* name) { return value_of(c.shape, name); };
+      pairs[key("bytes") + key("access") + key("impl")].emplace(key("from"), key("to"));
+      EXPECT_EQ(c.transfer->flows,
+                (std::vector<Flow>{{gpu_endpoint(std::stoi(key("from"))), gpu_endpoint(std::stoi(key("to")))}}));
+      EXPECT_EQ(c.transfer->path->nvlinks, 18);
+    }
+    for (const auto& [name, listed] : pairs) {
+      EXPECT_THAT(listed, SizeIs(56)) << name;
+      EXPECT_EQ(std::set(listed.begin(), listed.end()).size(), 56U) << name;
+    }
+    EXPECT_THAT(pairs, SizeIs(suite == SuiteName::full ? 14 * 4 * 2 : 6));
+    EXPECT_THAT(rounds, SizeIs(suite == SuiteName::full ? 4 : 1));
+    EXPECT_EQ(rounds["copy_engine_read"], 7);
+  }
+}
+
+TEST(PeerTransfer, QuickIsTwoCases) {
+  const auto names = [](const Fabric& fabric) {
+    std::vector<std::string> all;
+    for (const Case& c : of_gpus(fabric, SuiteName::quick)) {
+      if (c.operation.starts_with("peer")) all.push_back(c.name());
+    }
+    return all;
+  };
+  const std::string tail = "/access:on/impl:copy_engine_read";
+  EXPECT_THAT(names(made_up_gpus(2)), ElementsAre("transfer/peer/int8/bytes:268435456/from:0/to:1" + tail,
+                                                  "transfer/peer/int8/bytes:268435456/from:1/to:0" + tail));
+  EXPECT_THAT(names(made_up_gpus(8)), ElementsAre("transfer/peer/int8/bytes:268435456/from:0/to:1" + tail,
+                                                  "transfer/peer_round/int8/bytes:268435456/round:0" + tail));
+}
+
+TEST(PeerTransfer, WithoutAccessTheWayThroughTheHostIsMeasured) {
+  const Fabric fabric = made_up_gpus(2, "the chipset does not support it");
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline}) {
+    int staged = 0;
+    for (const Case& c : of_gpus(fabric, suite)) {
+      if (!c.operation.starts_with("peer")) continue;
+      if (value_of(c.shape, "access") == "on") {
+        EXPECT_EQ(c.unsupported, "cuda:" + std::to_string(c.transfer->flows.front().from.number) +
+                                     " and cuda:" + std::to_string(c.transfer->flows.front().to.number) +
+                                     " have no access to each other's memory: the chipset does not support it");
+        continue;
+      }
+      ++staged;
+      EXPECT_THAT(c.unsupported, Not(HasSubstr("chipset"))) << c.name();
+      EXPECT_EQ(c.protocol.issue, Issue::stream) << "the driver may wait";
+    }
+    EXPECT_EQ(staged, suite == SuiteName::quick ? 2 : 4) << "each way of each size";
+  }
+}
+
+TEST(PeerTransfer, SmsNeedAccess) {
+  const Fabric fabric = made_up_gpus(2);
+  for (const Case& c : of_gpus(fabric, SuiteName::full)) {
+    if (value_of(c.shape, "access") != "off") continue;
+    EXPECT_EQ(c.unsupported == "SMs reach the memory of another GPU by access to it alone",
+              value_of(c.shape, "impl").starts_with("sm_"))
+        << c.name();
+  }
+}
+
+TEST(PeerTransfer, AllGpusAndTheHost) {
+  const Fabric fabric = made_up_gpus(8);
+  const std::vector<Case> all = of_gpus(fabric, SuiteName::baseline);
+  const auto find = [&](const std::string& name) {
+    return std::find_if(all.begin(), all.end(), [&](const Case& c) { return c.name() == name; });
+  };
+  for (const std::string op : {"host_to_device", "device_to_host", "both"}) {
+    const std::string name = "transfer/" + op + "/int8/bytes:268435456/memory:pinned/node:near";
+    EXPECT_NE(find(name + "/impl:copy_engine"), all.end()) << "of the device itself";
+    EXPECT_EQ(find(name + "/gpu:0/impl:copy_engine"), all.end()) << "listed once";
+    for (int gpu = 1; gpu < 8; ++gpu) EXPECT_NE(find(name + "/gpu:" + std::to_string(gpu) + "/impl:copy_engine"), all.end());
+    const auto together = find(name + "/gpu:all/impl:copy_engine");
+    ASSERT_NE(together, all.end());
+    EXPECT_THAT(together->transfer->flows, SizeIs(op == "both" ? 16 : 8));
+    EXPECT_EQ(together->work.total(op == "device_to_host" ? resource::device_to_host : resource::host_to_device), 268435456)
+        << "of the busiest link";
+  }
+}
+
+TEST(PeerTransfer, AnotherModelHasNoRoof) {
+  Fabric fabric = made_up_gpus(3);
+  fabric.members[2].device_name = "NVIDIA A10";
+  for (const Case& c : of_gpus(fabric, SuiteName::baseline)) {
+    const std::vector<Flow>& flows = c.transfer->flows;
+    const bool unlike = std::any_of(flows.begin(), flows.end(), [](const Flow& flow) {
+      return flow.from == gpu_endpoint(2) || flow.to == gpu_endpoint(2);
+    });
+    EXPECT_EQ(c.work.phases.empty(), unlike) << c.name();
   }
 }
 
 TEST(Transfer, EachDirectionIsAResourceOfItsOwn) {
   for (const Case& c : transfers_of_suite(h200(), SuiteName::quick)) {
     const std::int64_t bytes = std::stol(value_of(c.shape, "bytes"));
-    if (c.operation.starts_with("peer_")) continue;
+    if (c.operation.starts_with("peer")) continue;
     EXPECT_EQ(c.work.total(resource::host_to_device), c.operation == "device_to_host" ? 0 : bytes) << c.name();
     EXPECT_EQ(c.work.total(resource::device_to_host), c.operation == "host_to_device" ? 0 : bytes) << c.name();
     EXPECT_EQ(c.work.total(resource::dram), 0) << c.name();
@@ -255,51 +387,57 @@ TEST(Transfer, AStagingCopyThatCrossesNodesIsSaid) {
   EXPECT_THAT(staging_note(1, {}), IsEmpty());
 }
 
-class WrongByte : public testing::TestWithParam<const char*> {
+/// The devices of the two ends; "" is the host.
+struct WrongByteWay {
+  const char *name, *from, *to;
+};
+
+class WrongByte : public testing::TestWithParam<WrongByteWay> {
  protected:
   void SetUp() override {
     try {
-      device_ = open_device(GetParam());
+      for (const char* id : {GetParam().from, GetParam().to}) devices_.push_back(open_device(*id ? id : "cpu"));
     } catch (const DeviceError& error) {
       GTEST_SKIP() << error.what();
     }
   }
-  std::unique_ptr<Device> device_;
+  std::vector<std::unique_ptr<Device>> devices_;
 };
 
-// On every path, at the first byte, in the middle and at the last.
+// At the first byte, in the middle and at the last.
 TEST_P(WrongByte, IsNamed) {
   constexpr std::size_t kBytes = 100003, kOffset = 1;
-  const TransferEnd host{false, {HostMemoryKind::pageable, {}, false}}, device{true};
-  const bool gpu = device_->info().backend == Backend::cuda;
-  for (const auto& [from, to] : {std::pair(host, gpu ? device : host), std::pair(gpu ? device : host, host)}) {
-    TransferPath path(setup_of(*device_, 2), "one way by hand", kBytes, kOffset, from, to, 0);
-    EXPECT_EQ(path.verify(1).status, Verification::Status::failed) << "poisoned";
-    const CopyRange range = path.range(1);
-    std::vector<unsigned char> bytes(kBytes);
-    from.on_device ? device_->to_host(bytes.data(), range.from, kBytes)
-                   : static_cast<void>(std::memcpy(bytes.data(), range.from, kBytes));
-    const auto put = [&, on_device = to.on_device] {
-      on_device ? device_->to_device(range.to, bytes.data(), kBytes)
-                : static_cast<void>(std::memcpy(range.to, bytes.data(), kBytes));
-    };
-    put();
-    EXPECT_EQ(path.verify(1).status, Verification::Status::passed);
-    for (const std::size_t at : {std::size_t{0}, kBytes / 2, kBytes - 1}) {
-      bytes[at] ^= 1;
-      put();
-      const Verification found = path.verify(1);
-      EXPECT_EQ(found.status, Verification::Status::failed);
-      EXPECT_EQ(found.wrong, 1U);
-      EXPECT_EQ(found.detail, "bytes that differ from the generator's; the first is byte " + std::to_string(at) +
-                                  " of 100003, one way by hand");
-      bytes[at] ^= 1;
-    }
+  Device &from_device = *devices_.front(), &to_device = *devices_.back();
+  const bool from_host = !*GetParam().from, to_host = !*GetParam().to;
+  Device& owner = from_host ? to_device : from_device;  // of the host's end
+  const auto end = [&](bool host, Device& device) {
+    return TransferEnd{!host, {HostMemoryKind::pageable, {}, false}, host ? &owner : &device, false};
+  };
+  TransferPath path(setup_of(owner, 2), "one way by hand", kBytes, kOffset, end(from_host, from_device),
+                    end(to_host, to_device), 0);
+  EXPECT_EQ(path.verify(1).status, Verification::Status::failed) << "poisoned";
+  const CopyRange range = path.range(1);
+  std::vector<unsigned char> bytes(kBytes);
+  from_device.to_host(bytes.data(), range.from, kBytes);
+  to_device.to_device(range.to, bytes.data(), kBytes);
+  EXPECT_EQ(path.verify(1).status, Verification::Status::passed);
+  for (const std::size_t at : {std::size_t{0}, kBytes / 2, kBytes - 1}) {
+    bytes[at] ^= 1;
+    to_device.to_device(range.to, bytes.data(), kBytes);
+    const Verification found = path.verify(1);
+    EXPECT_EQ(found.status, Verification::Status::failed);
+    EXPECT_EQ(found.wrong, 1U);
+    EXPECT_EQ(found.detail, "bytes that differ from the generator's; the first is byte " + std::to_string(at) +
+                                " of 100003, one way by hand");
+    bytes[at] ^= 1;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, WrongByte, testing::Values("cpu", "cuda:0"),
-                         [](const testing::TestParamInfo<const char*>& info) { return std::string(info.param).substr(0, 3); });
+INSTANTIATE_TEST_SUITE_P(Devices, WrongByte,
+                         testing::Values(WrongByteWay{"cpu", "", ""}, WrongByteWay{"cuda_in", "", "cuda:0"},
+                                         WrongByteWay{"cuda_out", "cuda:0", ""}, WrongByteWay{"cuda_peer", "cuda:0", "cuda:1"},
+                                         WrongByteWay{"cuda_from_others", "cuda:2", "cuda:1"}),
+                         [](const testing::TestParamInfo<WrongByteWay>& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace roofmark

@@ -252,6 +252,7 @@ Record transfer_at(double trained, double at_most) {
 
 TEST(Analysis, ACopyIsNoLaunch) {
   Record copy = ok_record("any", "in", {{{{resource::host_to_device, 64}}}}, 2e-6);
+  copy.transfer = Transfer{64, {{host_endpoint(), gpu_endpoint(0)}}};
   Record launch = ok_record("ceilings", "launch", {{{{resource::stream_launch, 1}}}}, 4e-6);
   launch.raises = resource::stream_launch;
   Record link = ok_record("ceilings", "in", {{{{resource::host_to_device, 1e9}}}}, 2e-2);

@@ -4,31 +4,37 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/harness/records.hpp"
 
 namespace roofmark {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 
 constexpr double kLatency = 2e-6, kRate = 55e9;
 
-Record moved(const char* operation, std::vector<Resource> links, double bytes, double seconds) {
-  Phase phase;
-  for (const Resource& link : links) phase.push_back({link, bytes});
-  Record record = ok_record("any", operation, {{phase}}, seconds);
+constexpr Endpoint kHost = host_endpoint(), kGpu = gpu_endpoint(0);
+
+Record moved(const char* operation, std::vector<Flow> flows, double bytes, double seconds) {
+  Transfer transfer{static_cast<std::size_t>(bytes), std::move(flows)};
+  Record record = ok_record("any", operation, {{link_demands(transfer)}}, seconds);
+  record.transfer = std::move(transfer);
   record.shape = {{"bytes", std::to_string(static_cast<std::size_t>(bytes))}, {"memory", "pinned"}, {"impl", "engine"}};
   record.name = case_name(record.family, record.operation, record.type, record.shape);
   return record;
 }
 double line(double bytes) { return kLatency + bytes / kRate; }
-Record in(double bytes, double seconds) { return moved("in", {resource::host_to_device}, bytes, seconds); }
-Record out(double bytes, double seconds) { return moved("out", {resource::device_to_host}, bytes, seconds); }
-Record both(double bytes, double seconds) {
-  return moved("both", {resource::host_to_device, resource::device_to_host}, bytes, seconds);
-}
+Record in(double bytes, double seconds) { return moved("in", {{kHost, kGpu}}, bytes, seconds); }
+Record out(double bytes, double seconds) { return moved("out", {{kGpu, kHost}}, bytes, seconds); }
+Record both(double bytes, double seconds) { return moved("both", {{kHost, kGpu}, {kGpu, kHost}}, bytes, seconds); }
 
 TEST(Transfers, SizesOfOneSeriesGiveItsLine) {
   std::vector<Record> records;
@@ -69,15 +75,12 @@ TEST(Transfers, ANumberInItsNameIsSaidWithItsKey) {
 TEST(Transfers, OtherWorkIsNone) {
   Record mixed = in(1e6, 1e-4);
   mixed.work.phases.front().push_back({resource::dram, 1e6});
-  Record probe = in(1e6, 1e-4), failed = in(2e6, 1e-4), message = in(3e6, 1e-4), two_phases = in(4e6, 1e-4);
+  Record probe = in(1e6, 1e-4), failed = in(2e6, 1e-4), other = in(4e6, 1e-4);
   probe.raises = resource::host_to_device;
   failed.status = Status::wrong;
   failed.measurement.reset();
-  message.message.emplace();
-  two_phases.work.phases.push_back(two_phases.work.phases.front());
-  Record uneven = both(5e6, 1e-4);
-  uneven.work.phases.front().back().amount /= 2;
-  EXPECT_THAT(transfers_of({mixed, probe, failed, message, two_phases, uneven}).series, IsEmpty());
+  other.transfer.reset();
+  EXPECT_THAT(transfers_of({mixed, probe, failed, other}).series, IsEmpty());
 }
 
 TEST(Transfers, LinksThatShareNothingHaveAFactorOfOne) {
@@ -101,6 +104,190 @@ TEST(Transfers, ASharedLinkIsSeen) {
   const Transfers found = transfers_of({in(1e6, 1e-4), out(1e6, 2e-4), both(1e6, 2.5e-4)});
   ASSERT_THAT(found.contention, SizeIs(1));
   EXPECT_NEAR(found.contention.front().factor, 8.0 / 15, 1e-12);
+}
+
+TEST(Transfers, SeveralGpusAreHeldAgainstEachAlone) {
+  // 50 and 40 GB/s alone; both at once 30 GB/s each: 60 / 90.
+  const Endpoint second = gpu_endpoint(1);
+  Record one = in(1e9, 1e9 / 50e9), other = moved("in", {{kHost, second}}, 1e9, 1e9 / 40e9);
+  Record all = moved("in", {{kHost, kGpu}, {kHost, second}}, 1e9, 1e9 / 30e9);
+  other.shape.insert(other.shape.end() - 1, {"gpu", "1"});
+  all.shape.insert(all.shape.end() - 1, {"gpu", "all"});
+  for (Record* record : {&other, &all}) record->name = case_name("any", "in", record->type, record->shape);
+  const Transfers found = transfers_of({one, other, all});
+  ASSERT_THAT(found.contention, SizeIs(1));
+  EXPECT_NEAR(found.contention.front().factor, 60.0 / 90, 1e-12);
+  EXPECT_THAT(found.contention.front().alone, ElementsAre(one.name, other.name));
+  ASSERT_THAT(found.series, SizeIs(3));
+  EXPECT_THAT(found.series.back().how, ElementsAre("pinned", "gpu all", "engine"));
+  EXPECT_EQ(found.series.back().flows, 2U);
+  EXPECT_NEAR(found.series.back().bytes_per_second, 30e9, 1) << "of one link";
+  EXPECT_NEAR(found.series.back().sum_bytes_per_second, 60e9, 1);
+}
+
+// Matrices ---------------------------------------------------------------------------------------
+
+constexpr double kLarge = 268435456, kSmall = 65536;
+
+/// 1 %, never the same.
+double spread(int from, int to) { return 1 + 0.01 * std::sin(12.9898 * from + 78.233 * to); }
+
+/// Every ordered pair of these GPUs at two sizes; `times` is how many times as long each takes.
+template <class Times>
+std::vector<Record> pairs(int gpus, const Times& times, const char* impl = "engine") {
+  std::vector<Record> records;
+  for (const double bytes : {kSmall, kLarge}) {
+    for (int from = 0; from < gpus; ++from) {
+      for (int to = 0; to < gpus; ++to) {
+        if (from == to) continue;
+        const double seconds = line(bytes) * spread(from, to) * times(from, to);
+        Record record = moved("pair", {{gpu_endpoint(from), gpu_endpoint(to)}}, bytes, seconds);
+        record.shape = {{"bytes", std::to_string(static_cast<std::size_t>(bytes))},
+                        {"from", std::to_string(from)},
+                        {"to", std::to_string(to)},
+                        {"impl", impl}};
+        record.name = case_name(record.family, record.operation, record.type, record.shape);
+        record.transfer->path = PeerPath{PathKind::nvlink, 18, {}};
+        records.push_back(std::move(record));
+      }
+    }
+  }
+  return records;
+}
+
+std::vector<std::string> texts(const Transfers& found) {
+  std::vector<std::string> all;
+  for (const Finding& finding : found.findings) {
+    EXPECT_EQ(finding.kind, FindingKind::slow_link);
+    all.push_back(finding.text);
+  }
+  return all;
+}
+
+TEST(TransferMatrices, HaveEveryOrderedPairOfEachSize) {
+  const Transfers found = transfers_of(pairs(4, [](int, int) { return 1.0; }));
+  ASSERT_THAT(found.matrices, SizeIs(2));
+  const TransferMatrix& matrix = found.matrices.back();
+  EXPECT_EQ(matrix.name, "any/pair/fp32/impl:engine");
+  EXPECT_THAT(matrix.how, ElementsAre("engine"));
+  EXPECT_EQ(matrix.bytes, kLarge);
+  ASSERT_THAT(matrix.cells, SizeIs(12));
+  EXPECT_EQ(matrix.cells.front().flow, (Flow{gpu_endpoint(0), gpu_endpoint(1)}));
+  EXPECT_NEAR(matrix.cells.front().bytes_per_second, kLarge / line(kLarge) / spread(0, 1), 1);
+  EXPECT_EQ(matrix.cells.front().path->nvlinks, 18);
+  EXPECT_THAT(found.findings, IsEmpty());
+}
+
+TEST(TransferMatrices, NeedTwoPairs) {
+  EXPECT_THAT(transfers_of(pairs(2, [](int, int) { return 1.0; })).matrices, IsEmpty());
+  EXPECT_THAT(transfers_of({in(64, 1e-6), out(64, 1e-6), both(64, 2e-6)}).matrices, IsEmpty());
+}
+
+TEST(TransferMatrices, BothWaysAtOnceFillTwoCells) {
+  const Endpoint a = gpu_endpoint(0), b = gpu_endpoint(1), c = gpu_endpoint(2);
+  const Transfers found =
+      transfers_of({moved("twice", {{a, b}, {b, a}}, 1e9, 0.01), moved("twice", {{a, c}, {c, a}}, 1e9, 0.02),
+                    moved("ring", {{a, b}, {b, c}, {c, a}}, 1e9, 0.02)});
+  ASSERT_THAT(found.matrices, SizeIs(1)) << "a ring is no pair";
+  ASSERT_THAT(found.matrices.front().cells, SizeIs(4));
+  EXPECT_EQ(found.matrices.front().cells[1].flow, (Flow{b, a}));
+  EXPECT_DOUBLE_EQ(found.matrices.front().cells[1].bytes_per_second, 1e11);
+}
+
+TEST(TransferMatrices, OneSlowCellIsNamedAlone) {
+  const Transfers transfers = transfers_of(pairs(8, [](int from, int to) { return from == 2 && to == 5 ? 3 : 1; }));
+  EXPECT_THAT(transfers.slow, StartsWith("slow links: transfers from GPU 2 to GPU 5 (3.0"));
+  const auto found = texts(transfers);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found.front(), StartsWith("from GPU 2 to GPU 5: this transfer takes 3.0"));
+  EXPECT_THAT(found.front(), HasSubstr("slow at 2 of 2 sizes"));
+}
+
+TEST(TransferMatrices, OneSlowRowIsNamedAlone) {
+  const auto found = texts(transfers_of(pairs(8, [](int from, int) { return from == 3 ? 2 : 1; })));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found.front(), StartsWith("from GPU 3: its best transfer takes 2.0"));
+}
+
+TEST(TransferMatrices, OneSlowColumnIsNamedAlone) {
+  const auto found = texts(transfers_of(pairs(8, [](int, int to) { return to == 6 ? 2 : 1; })));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found.front(), StartsWith("to GPU 6: its best transfer takes 2.0"));
+}
+
+TEST(TransferMatrices, WhatIsSlowInSeveralSeriesIsNamedOnce) {
+  std::vector<Record> records = pairs(8, [](int from, int) { return from == 3 ? 2 : 1; });
+  for (Record& record : pairs(
+           8, [](int from, int) { return from == 3 ? 4 : 1; }, "threads"))
+    records.push_back(record);
+  const auto found = texts(transfers_of(records));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found.front(), AllOf(StartsWith("from GPU 3: its best transfer takes 4.0"), HasSubstr("(threads, "),
+                                   HasSubstr("slow in 2 series")));
+}
+
+// Two sockets: what is far takes longer, and is no slow link.
+TEST(TransferMatrices, OnlyPairsOfOnePathAreCompared) {
+  std::vector<Record> records = pairs(8, [](int from, int to) { return from / 4 == to / 4 ? 1 : 3; });
+  for (Record& record : records) {
+    const bool near = record.transfer->flows.front().from.number / 4 == record.transfer->flows.front().to.number / 4;
+    record.transfer->path = PeerPath{near ? PathKind::pcie_switch : PathKind::system, 0, {}};
+  }
+  EXPECT_THAT(texts(transfers_of(records)), IsEmpty());
+  for (Record& record : records) {
+    if (record.transfer->flows == std::vector<Flow>{{gpu_endpoint(0), gpu_endpoint(7)}}) {
+      record.measurement->summary.median *= 2;
+    }
+  }
+  const auto found = texts(transfers_of(records));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found.front(), StartsWith("from GPU 0 to GPU 7"));
+}
+
+TEST(TransferMatrices, AHostLinkThatStandsOut) {
+  std::vector<Record> records;
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    Record record = moved("in", {{kHost, gpu_endpoint(gpu)}}, kLarge, line(kLarge) * spread(0, gpu) * (gpu == 4 ? 2 : 1));
+    if (gpu > 0) record.shape.insert(record.shape.end() - 1, {"gpu", std::to_string(gpu)});
+    record.name = case_name(record.family, record.operation, record.type, record.shape);
+    records.push_back(std::move(record));
+  }
+  const auto found = texts(transfers_of(records));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found.front(), StartsWith("to GPU 4: its best transfer takes 1.98 times the median"));
+}
+
+TEST(TransferMatrices, NumaNodesAreNoGpus) {
+  std::vector<Record> records;
+  for (const int from : {0, 1}) {
+    for (const int to : {0, 1}) {
+      Record record = moved("copy", {{host_endpoint(from), host_endpoint(to)}}, kLarge, from == to ? 0.01 : 0.03);
+      record.shape = {{"bytes", "268435456"}, {"from", std::to_string(from)}, {"to", std::to_string(to)}};
+      record.name = case_name(record.family, record.operation, record.type, record.shape);
+      records.push_back(std::move(record));
+    }
+  }
+  const Transfers found = transfers_of(records);
+  ASSERT_THAT(found.matrices, SizeIs(1));
+  EXPECT_THAT(found.matrices.front().cells, SizeIs(4));
+  EXPECT_THAT(found.findings, IsEmpty()) << "of two nobody can say which one is slow";
+}
+
+TEST(TransferMatrices, RefusedAccessIsSaidWithItsReasonAndItsPrice) {
+  std::vector<Record> records = pairs(3, [](int, int) { return 1.0; });
+  for (Record& record : records) record.transfer->path->refusal = "the chipset does not support it";
+  Record refused = records.front();
+  refused.status = Status::unsupported;
+  refused.measurement.reset();
+  records.push_back(refused);
+  const Transfers found = transfers_of(records);
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings.front().kind, FindingKind::peer_access);
+  EXPECT_THAT(found.findings.front().text,
+              AllOf(StartsWith("GPU 0 and GPU 1, and 2 more pairs, have no access to each other's memory (the chipset does not "
+                               "support it): copies between them are staged through the host, at 5"),
+                    EndsWith(" GB/s")));
+  EXPECT_THAT(transfers_of({refused}).findings.front().text, EndsWith("are staged through the host"));
 }
 
 }  // namespace

@@ -38,5 +38,17 @@ TEST(RecordJson, APointOfALineSaysSo) {
   EXPECT_EQ(record_from_json(JsonText(json.dump()).root()).raised_by, RaisedBy::slope);
 }
 
+TEST(RecordJson, ATransferIsReadAsItWasWritten) {
+  Record record = ok_record("transfer", "any", {}, 1e-3);
+  record.transfer = Transfer{64, {{gpu_endpoint(0), gpu_endpoint(1)}, {host_endpoint(1), gpu_endpoint(0)}}, {}};
+  EXPECT_FALSE(to_json(record).at("transfer").contains("path"));
+  record.transfer->path = PeerPath{PathKind::nvlink, 18, "no"};
+  const Json json = to_json(record);
+  EXPECT_EQ(json.at("transfer"),
+            Json::parse(R"({"bytes": 64, "flows": [{"from": "gpu:0", "to": "gpu:1"}, {"from": "host:1", "to": "gpu:0"}],
+                            "path": {"kind": "nvlink", "nvlinks": 18, "refusal": "no"}})"));
+  EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
+}
+
 }  // namespace
 }  // namespace roofmark

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/families/prepared_transfer.hpp"
+#include "bench/families/transfer.hpp"
+#include "bench/support/slots.hpp"
+#include "harness/model/traffic.hpp"
+#include "kernels/peer_access.hpp"
+#include "kernels/side_stream.hpp"
+
+namespace roofmark {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr int kMostCommands = 256;  ///< of a sample behind a gate: the launch queue holds no more
+
+/// N of "cuda:N"; 0 of any other device.
+int ordinal_of(const DeviceInfo& device) {
+  const std::size_t colon = device.id.find(':');
+  int ordinal = 0;
+  if (colon != std::string::npos) std::from_chars(device.id.data() + colon + 1, device.id.data() + device.id.size(), ordinal);
+  return ordinal;
+}
+
+std::vector<Flow> flows_of(const TransferPoint& point, int own, int gpus) {
+  const Endpoint host = host_endpoint(point.node), from = gpu_endpoint(point.from), to = gpu_endpoint(point.to);
+  std::vector<Endpoint> all;
+  for (int gpu = 0; gpu < gpus; ++gpu) all.push_back(gpu_endpoint(gpu));
+  std::vector<Flow> flows;
+  switch (point.op) {
+    case TransferOp::host_to_device:
+    case TransferOp::device_to_host:
+    case TransferOp::both:
+      if (!point.all_gpus) all = {gpu_endpoint(point.gpu.value_or(own))};
+      for (const Endpoint& gpu : all) {
+        if (point.op != TransferOp::device_to_host) flows.push_back({host, gpu});
+        if (point.op != TransferOp::host_to_device) flows.push_back({gpu, host});
+      }
+      break;
+    case TransferOp::host_copy:
+      return {{host, host_endpoint(point.to_node)}};
+    case TransferOp::peer:
+      return {{from, to}};
+    case TransferOp::peer_both:
+      return {{from, to}, {to, from}};
+    case TransferOp::peer_round:
+      for (const std::vector<int>& pair : groups_of(rounds_of_pairs(gpus).at(static_cast<std::size_t>(point.round)))) {
+        flows.push_back({gpu_endpoint(pair[0]), gpu_endpoint(pair[1])});
+        flows.push_back({gpu_endpoint(pair[1]), gpu_endpoint(pair[0])});
+      }
+      break;
+    case TransferOp::one_to_all:
+      for (const Endpoint& gpu : all) {
+        if (gpu != from) flows.push_back({from, gpu});
+      }
+      break;
+    case TransferOp::all_to_one:
+      for (const Endpoint& gpu : all) {
+        if (gpu != to) flows.push_back({gpu, to});
+      }
+      break;
+  }
+  return flows;
+}
+
+Shape shape_of(const TransferPoint& point) {
+  const auto node = [](std::optional<int> number) { return number ? std::to_string(*number) : std::string("near"); };
+  Shape shape = {{"bytes", std::to_string(point.bytes)}};
+  const auto add = [&](const char* key, std::string value) { shape.emplace_back(key, std::move(value)); };
+  if (is_between_gpus(point.op)) {
+    const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
+    if (pair || point.op == TransferOp::one_to_all) add("from", std::to_string(point.from));
+    if (pair || point.op == TransferOp::all_to_one) add("to", std::to_string(point.to));
+    if (point.op == TransferOp::peer_round) add("round", std::to_string(point.round));
+    add("access", point.access ? "on" : "off");
+  } else if (point.op == TransferOp::host_copy) {
+    add("from", node(point.node));
+    add("to", node(point.to_node));
+  } else {
+    add("memory", std::string(name(point.memory)));
+    add("node", node(point.node));
+    if (point.all_gpus || point.gpu) add("gpu", point.all_gpus ? "all" : std::to_string(*point.gpu));
+  }
+  if (point.offset) add("offset", std::to_string(point.offset));
+  add("impl", std::string(name(point.by)));
+  return shape;
+}
+
+/// Within the caches a copy is read and written there; beyond them each byte that is copied counts once, as on a link.
+Phase host_copy_demands(const DeviceInfo& device, double bytes) {
+  const auto last_level = static_cast<double>(device.last_level_cache_bytes());
+  if (const CacheLevel* level = resident_level(device, 2 * bytes)) return {{find_resource(level->name), 2 * bytes}};
+  // Of what does not fit, the last level may still hold a part.
+  if (2 * bytes < 4 * last_level) return {{find_resource(device.caches.back().name), 2 * bytes}};
+  return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
+}
+
+/// The GPUs of a transfer, and how many arrays it has in the memory of each.
+std::map<int, int> arrays_by_gpu(const Transfer& transfer) {
+  std::map<int, int> arrays;
+  for (const Flow& flow : transfer.flows) {
+    for (const Endpoint& end : {flow.from, flow.to}) {
+      if (end.kind == Endpoint::Kind::gpu) ++arrays[end.number];
+    }
+  }
+  return arrays;
+}
+
+/// A GPU of the transfer that is another model than the device under measurement, whose roof says nothing of it; or null.
+const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric) {
+  if (!fabric) return nullptr;
+  for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
+    const RankInfo& member = fabric->members.at(static_cast<std::size_t>(gpu));
+    if (member.device_name != fabric->members.front().device_name) return &member;
+  }
+  return nullptr;
+}
+
+std::string why_unreached(const Fabric* fabric) {
+  return fabric ? "takes several GPUs of one process, and here each process measures one"
+                : "takes two GPUs, and this process measures one";
+}
+
+/// Why two GPUs of the transfer have no access to each other's memory; empty where all have.
+std::string why_no_access(const Transfer& transfer, const LocalRanks& gpus) {
+  for (const auto& [from, to] : transfer.flows) {
+    const PeerPath path = gpus.path(from.number, to.number);
+    if (!path.refusal.empty()) {
+      return fmt::format("cuda:{} and cuda:{} have no access to each other's memory: {}", from.number, to.number, path.refusal);
+    }
+  }
+  return {};
+}
+
+std::string why_unsupported(const TransferKernels* kernels, const TransferPoint& point, const Transfer& transfer,
+                            const Fabric* fabric) {
+  const bool between = is_between_gpus(point.op);
+  if ((between || point.gpu || point.all_gpus) && gpus_within_reach(fabric) < 2) return why_unreached(fabric);
+  if (between && point.access) {
+    if (std::string why = why_no_access(transfer, *fabric->local); !why.empty()) return why;
+  }
+  if (between && !point.access && by_sm(point.by)) return "SMs reach the memory of another GPU by access to it alone";
+  if (!kernels) return "this build has no transfers for the device";
+  if (point.by == TransferBy::batched && !kernels->batch) return "the CUDA toolkit of this build has no batched copies";
+  return {};
+}
+
+Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Transfer& transfer, const RankInfo* unlike) {
+  const std::size_t flows = transfer.flows.size();
+  Notes notes = {{"bytes counted", point.op == TransferOp::host_copy ? "each byte that is copied, once: it is read and written"
+                                   : point.op == TransferOp::both && flows == 2
+                                       ? "what crosses the link, once, each direction on its own; `bytes` of one"
+                                   : flows > 1 ? fmt::format("what crosses each link, once, each direction on its own; `bytes` "
+                                                             "of one of {} copies; the busiest link counts",
+                                                             flows)
+                                               : "what crosses the link, once"}};
+  if (point.by == TransferBy::batched) notes.emplace_back("copies per call", std::to_string(batch_count(point.bytes)));
+  const bool host = point.op != TransferOp::host_copy && !is_between_gpus(point.op);
+  if (host && !point.node && !device.near_node) {
+    notes.emplace_back("near", "the kernel names no node of this device: memory lies where it places it");
+  }
+  const std::map<int, int> gpus = arrays_by_gpu(transfer);
+  if (unlike) {
+    notes.emplace_back("roof", fmt::format("none: {} is a {}, and the ceilings are those of {}, a {}", unlike->device_id,
+                                           unlike->device_name, device.id, device.name));
+  } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != ordinal_of(device))) {
+    notes.emplace_back("roof", fmt::format("that of {}, for the links of every GPU of its model", device.id));
+  }
+  return notes;
+}
+
+Protocol protocol_of(const TransferPoint& point, const Transfer& transfer) {
+  Protocol protocol;
+  protocol.cache = Cache::warm;
+  // A copy of pageable memory waits for the stream, and one that is staged may: behind a gate it would wait for ever. Pages
+  // move to the host before each sample, and in its first launch to the device.
+  const bool waits = point.memory == HostMemoryKind::pageable || point.memory == HostMemoryKind::managed || !point.access;
+  if (waits) protocol.issue = Issue::stream;
+  if (point.memory == HostMemoryKind::managed) protocol.launches = 1;
+  const auto flows = static_cast<int>(transfer.flows.size());
+  const bool several_gpus = arrays_by_gpu(transfer).size() > 1 || point.gpu;
+  int commands = 0;  // of a launch
+  if (point.by == TransferBy::batched) commands = flows * static_cast<int>(batch_count(16 * kMiB));
+  if (several_gpus) commands = 3 * flows;  // a copy, and the events of its stream's fork and join
+  if (commands == 0) return protocol;
+  if (!waits) protocol.issue = Issue::gate;
+  if (point.bytes < 16 * kMiB) protocol.launches = std::max(1, kMostCommands / commands);
+  return protocol;
+}
+
+}  // namespace
+
+std::string_view name(TransferOp op) {
+  constexpr std::string_view names[] = {"host_to_device", "device_to_host", "both",       "host_copy", "peer",
+                                        "peer_both",      "peer_round",     "one_to_all", "all_to_one"};
+  return names[static_cast<int>(op)];
+}
+bool is_between_gpus(TransferOp op) { return op >= TransferOp::peer; }
+std::string_view name(TransferBy by) {
+  constexpr std::string_view names[] = {
+      "copy_engine", "copy_engine_read", "copy_engine_write", "sm_read", "sm_write", "batched", "memcpy"};
+  return names[static_cast<int>(by)];
+}
+
+int gpus_within_reach(const Fabric* fabric) { return fabric && fabric->local ? static_cast<int>(fabric->members.size()) : 1; }
+
+std::size_t large_host_copy(const DeviceInfo& device) {
+  return std::max(std::bit_ceil(2 * device.last_level_cache_bytes()), kLargeTransfer);
+}
+
+Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {
+  const TransferKernels* kernels = select(device.backend, &cuda::transfer, &cpu::transfer);
+  const int own = ordinal_of(device);
+  const Fabric* const reached = gpus_within_reach(fabric) > 1 ? fabric : nullptr;
+  Transfer transfer{point.bytes, flows_of(point, own, gpus_within_reach(fabric)), {}};
+  const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
+  if (reached && pair) transfer.path = reached->local->path(point.from, point.to);
+  const RankInfo* const unlike = unlike_gpu(transfer, reached);
+  Case c;
+  c.family = "transfer";
+  c.operation = name(point.op);
+  c.type = DataType::int8;
+  c.shape = shape_of(point);
+  if (point.op == TransferOp::host_copy) {
+    c.work.phases = {host_copy_demands(device, static_cast<double>(point.bytes))};
+  } else if (!unlike) {
+    c.work.phases = {link_demands(transfer)};
+  }
+  c.protocol = protocol_of(point, transfer);
+  // Of the GPU with the most arrays, which stands for all.
+  int arrays = point.op == TransferOp::host_copy ? 2 : 1;
+  for (const auto& [gpu, count] : arrays_by_gpu(transfer)) arrays = std::max(arrays, count);
+  c.slot_bytes = static_cast<std::size_t>(arrays) * aligned(point.bytes + point.offset);
+  c.shared_bytes = aligned(point.bytes);  // the generator's array, which the copy is compared with
+  c.unsupported = why_unsupported(kernels, point, transfer, fabric);
+  c.transfer = std::move(transfer);
+  if (!c.unsupported.empty()) return c;
+  Notes notes = notes_of(device, point, *c.transfer, unlike);
+  c.prepare = [point, kernels, reached, own, transfer = *c.transfer, notes = std::move(notes)](const Setup& setup) {
+    const auto gpu = [&](int ordinal) -> Device& { return ordinal == own ? setup.device : reached->local->device(ordinal); };
+    return prepare_transfer(setup, point, transfer, *kernels, gpu, notes);
+  };
+  return c;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/transfer_matrices.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "harness/judge/ranks/series.hpp"
+#include "harness/judge/ranks/slow_pairs.hpp"
+#include "harness/model/units.hpp"
+
+namespace roofmark {
+namespace {
+
+using Ends = std::pair<Endpoint, Endpoint>;
+
+/// The two ends of all flows, in order; absent of a transfer between more.
+std::optional<Ends> ends_of(const Transfer& transfer) {
+  std::optional<Ends> all;
+  for (const Flow& flow : transfer.flows) {
+    const Ends ends = std::minmax(flow.from, flow.to);
+    if (all && *all != ends) return std::nullopt;
+    all = ends;
+  }
+  return all;
+}
+
+/// An end as the one that sends or that receives.
+struct Side {
+  bool receives = false;
+  Endpoint end;
+
+  friend auto operator<=>(const Side&, const Side&) = default;
+};
+using SidePair = std::pair<Side, Side>;
+
+std::string in_words(const Side& side) {
+  return fmt::format("{} {}", side.receives ? "to" : "from", roofmark::in_words(side.end));
+}
+std::string in_words(const SidePair& pair) { return fmt::format("{} {}", in_words(pair.first), in_words(pair.second)); }
+
+/// What stood out in one series.
+struct Slow {
+  std::map<Side, Outlier> ends;
+  std::map<SidePair, Outlier> pairs;
+  int sizes = 0;
+};
+
+/// Where something was worst, and in how many series it stood out.
+struct Named {
+  Outlier worst;
+  std::string how;
+  int sizes = 0, series = 0;
+
+  void add(const Outlier& seen, const std::string& in, int of_sizes) {
+    ++series;
+    if (seen.worst.times <= worst.worst.times) return;
+    worst = seen;
+    how = in;
+    sizes = of_sizes;
+  }
+  /// "copy_engine_read, 268 MB, slow at 2 of 2 sizes; slow in 2 series"
+  std::string place() const {
+    return fmt::format("{}, {}{}{}", how, worst.where,
+                       sizes > 1 ? fmt::format(", slow at {} of {} sizes", worst.times, sizes) : "",
+                       series > 1 ? fmt::format("; slow in {} series", series) : "");
+  }
+};
+
+/// The kinds of path, each compared by itself. The host is reached in one way.
+using PathClass = std::pair<int, int>;
+PathClass class_of(const TransferMatrix::Cell& cell) {
+  if (!cell.path || !cell.path->kind) return {-1, 0};
+  return {static_cast<int>(*cell.path->kind), cell.path->nvlinks};
+}
+
+/// Of the sizes of one series.
+void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, Named>& ends, std::map<SidePair, Named>& pairs) {
+  std::set<PathClass> classes;
+  for (const TransferMatrix* matrix : sizes) {
+    for (const TransferMatrix::Cell& cell : matrix->cells) classes.insert(class_of(cell));
+  }
+  for (const PathClass& kind : classes) {
+    std::map<Side, Outlier> slow_ends;
+    std::map<SidePair, Outlier> slow_pairs;
+    std::size_t judged = 0;
+    int count = 0;
+    for (const TransferMatrix* matrix : sizes) {
+      std::map<SidePair, double> seconds;
+      for (const TransferMatrix::Cell& cell : matrix->cells) {
+        // Within a NUMA node a copy is another thing than between two.
+        if (class_of(cell) != kind || cell.flow.from == cell.flow.to) continue;
+        seconds[{Side{false, cell.flow.from}, Side{true, cell.flow.to}}] = matrix->bytes / cell.bytes_per_second;
+      }
+      if (seconds.empty()) continue;
+      ++count;
+      const std::map<Side, double> best = best_pairs(seconds);
+      const std::string where = format_bytes(matrix->bytes);
+      note_slow(best, kSlow, where, slow_ends);
+      note_slow_pairs(seconds, best, where, slow_pairs);
+      judged = std::max(judged, best.size());
+    }
+    const int often = least_slow_sizes(judged, count);
+    const std::string how = fmt::format("{}", fmt::join(sizes.front()->how, ", "));
+    for (const auto& [end, seen] : slow_ends) {
+      if (seen.times >= often) ends[end].add(seen, how, count);
+    }
+    for (const auto& [pair, seen] : slow_pairs) {
+      if (seen.times >= often) pairs[pair].add(seen, how, count);
+    }
+  }
+}
+
+template <class Who>
+std::vector<std::pair<Who, Named>> by_size(const std::map<Who, Named>& named) {
+  std::vector<std::pair<Who, Named>> all(named.begin(), named.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second.worst.worst.times > b.second.worst.worst.times; });
+  return all;
+}
+
+}  // namespace
+
+std::string in_words(const Endpoint& end) {
+  if (end.kind == Endpoint::Kind::gpu) return fmt::format("GPU {}", end.number);
+  return end.number < 0 ? std::string("the host") : fmt::format("NUMA node {}", end.number);
+}
+
+std::string in_words(const PeerPath& path) {
+  if (!path.kind) return {};
+  switch (*path.kind) {
+    case PathKind::nvlink:
+      return path.nvlinks > 0 ? fmt::format("{} NVLink{}", path.nvlinks, path.nvlinks == 1 ? "" : "s") : "NVLink";
+    case PathKind::board:
+      return "one board";
+    case PathKind::pcie_switch:
+      return "one PCIe switch";
+    case PathKind::pcie_switches:
+      return "several PCIe switches";
+    case PathKind::host_bridge:
+      return "a PCIe host bridge";
+    case PathKind::numa_node:
+      return "PCIe host bridges of one NUMA node";
+    case PathKind::system:
+      break;
+  }
+  return "PCIe across NUMA nodes";
+}
+
+bool is_end_key(const std::string& key) { return key == "from" || key == "to" || key == "gpu" || key == "round"; }
+
+std::vector<std::string> how_of(const Record& record, bool with_ends) {
+  std::vector<std::string> how;
+  for (const auto& [key, value] : record.shape) {
+    if (key == "bytes" || (!with_ends && is_end_key(key))) continue;
+    const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
+    const bool needs_key = is_number || value == "on" || value == "off" || value == "all";
+    how.push_back(needs_key ? key + " " + value : value);
+  }
+  return how;
+}
+
+std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transfers) {
+  struct Made {
+    TransferMatrix matrix;
+    std::set<Ends> pairs = {};
+  };
+  std::vector<Made> all;
+  for (const Record* record : transfers) {
+    const Transfer& transfer = *record->transfer;
+    const std::optional<Ends> ends = ends_of(transfer);
+    if (!ends) continue;
+    const std::string name = name_without(*record, {"bytes", "from", "to", "gpu"});
+    const auto bytes = static_cast<double>(transfer.bytes);
+    auto place = std::find_if(all.begin(), all.end(),
+                              [&](const Made& made) { return made.matrix.name == name && made.matrix.bytes == bytes; });
+    if (place == all.end()) place = all.insert(all.end(), {{name, how_of(*record, false), bytes}});
+    place->pairs.insert(*ends);
+    place->matrix.series.push_back(name_without(*record, {"bytes"}));
+    for (const Flow& flow : transfer.flows) {
+      place->matrix.cells.push_back({flow, bytes / record->measurement->summary.median, transfer.path});
+    }
+  }
+  std::vector<TransferMatrix> matrices;
+  for (Made& made : all) {
+    if (made.pairs.size() > 1) matrices.push_back(std::move(made.matrix));
+  }
+  return matrices;
+}
+
+std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
+  std::map<std::string, std::vector<const TransferMatrix*>> series;
+  for (const TransferMatrix& matrix : matrices) series[matrix.name].push_back(&matrix);
+  std::map<Side, Named> ends;
+  std::map<SidePair, Named> pairs;
+  for (const auto& [name, sizes] : series) find_slow(sizes, ends, pairs);
+  std::vector<Finding> findings;
+  const auto say = [&](std::string text, double times, std::string brief) {
+    findings.push_back({FindingKind::slow_link, std::move(text), {}, times, std::move(brief)});
+  };
+  for (const auto& [end, named] : by_size(ends)) {
+    const Deviation& worst = named.worst.worst;
+    say(fmt::format("{}: its best transfer takes {:.2f} times the median of all ends{} ({})", in_words(end), worst.times,
+                    words(worst), named.place()),
+        worst.times, fmt::format("transfers {} ({:.2f} times the median)", in_words(end), worst.times));
+  }
+  for (const auto& [pair, named] : by_size(pairs)) {
+    const Deviation& worst = named.worst.worst;
+    say(fmt::format("{}: this transfer takes {:.2f} times what the best ones of the two ends explain ({})", in_words(pair),
+                    worst.times, named.place()),
+        worst.times, fmt::format("transfers {} ({:.2f} times what they need with others)", in_words(pair), worst.times));
+  }
+  return findings;
+}
+
+std::vector<Finding> refused_access(const std::vector<Record>& records) {
+  struct Refused {
+    std::set<Ends> pairs;
+    std::map<std::size_t, std::vector<double>> staged;  // rates by size
+  };
+  std::map<std::string, Refused> by_reason;
+  for (const Record& record : records) {
+    if (!record.transfer || record.raises || !record.transfer->path || record.transfer->path->refusal.empty()) continue;
+    Refused& refused = by_reason[record.transfer->path->refusal];
+    refused.pairs.insert(*ends_of(*record.transfer));
+    if (record.status != Status::ok) continue;
+    const auto bytes = static_cast<double>(record.transfer->bytes);
+    refused.staged[record.transfer->bytes].push_back(bytes / record.measurement->summary.median);
+  }
+  std::vector<Finding> findings;
+  for (const auto& [reason, refused] : by_reason) {
+    const auto& [one, other] = *refused.pairs.begin();
+    const std::size_t more = refused.pairs.size() - 1;
+    const std::string staged = refused.staged.empty()
+                                   ? std::string()
+                                   : fmt::format(", at {}", format_rate(median(refused.staged.rbegin()->second), Unit::byte));
+    findings.push_back(
+        {FindingKind::peer_access,
+         fmt::format("{} and {}{} have no access to each other's memory ({}): copies between them are staged "
+                     "through the host{}",
+                     in_words(one), in_words(other),
+                     more > 0 ? fmt::format(", and {} more pair{},", more, more == 1 ? "" : "s") : "", reason, staged),
+         {},
+         static_cast<double>(refused.pairs.size()),
+         "GPUs have no access to each other's memory"});
+  }
+  return findings;
+}
+
+}  // namespace roofmark

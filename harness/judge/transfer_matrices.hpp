@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/judge/transfers.hpp"
+
+namespace roofmark {
+
+/// "GPU 3", "the host", "NUMA node 1".
+std::string in_words(const Endpoint& end);
+/// "18 NVLinks", "one PCIe switch"; empty where it is unknown.
+std::string in_words(const PeerPath& path);
+
+/// The keys of a name that say which ends a transfer has.
+bool is_end_key(const std::string& key);
+
+/// The values of a record's other keys than its bytes and, where `with_ends` is false, its ends.
+std::vector<std::string> how_of(const Record& record, bool with_ends);
+
+/// Of these records, each of which is a transfer.
+std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transfers);
+
+/// The ends and pairs that stand out, the worst first: slow_link.
+std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices);
+
+/// The pairs of GPUs without access to each other's memory, by reason: peer_access.
+std::vector<Finding> refused_access(const std::vector<Record>& records);
+
+}  // namespace roofmark

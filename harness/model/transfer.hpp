@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/device/peer_path.hpp"
+#include "harness/model/work.hpp"
+
+namespace roofmark {
+
+/// Where bytes come from or go to: the memory of a GPU of this process, by its ordinal, or the host's, of one NUMA node or (-1)
+/// near the GPU.
+struct Endpoint {
+  enum class Kind { host, gpu } kind = Kind::host;
+  int number = -1;
+
+  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+};
+constexpr Endpoint host_endpoint(std::optional<int> node = {}) { return {Endpoint::Kind::host, node.value_or(-1)}; }
+constexpr Endpoint gpu_endpoint(int ordinal) { return {Endpoint::Kind::gpu, ordinal}; }
+/// "host", "host:1", "gpu:0".
+std::string name(const Endpoint& end);
+/// Throws std::invalid_argument for any other text.
+Endpoint parse_endpoint(std::string_view text);
+
+/// Bytes that go one way.
+struct Flow {
+  Endpoint from, to;
+
+  friend bool operator==(const Flow&, const Flow&) = default;
+};
+
+/// Flows of as many bytes each, all at the same time.
+struct Transfer {
+  std::size_t bytes = 0;
+  std::vector<Flow> flows;
+  std::optional<PeerPath> path = {};  ///< where all flows are between the same two GPUs
+};
+
+/// What the busiest link of each direction carries. A flow between a GPU and the host takes host_to_device or device_to_host of
+/// that GPU; one between GPUs takes peer_out of the first and peer_in of the second; one between the host's nodes takes
+/// host_dram.
+Phase link_demands(const Transfer& transfer);
+
+}  // namespace roofmark
