@@ -10,8 +10,9 @@ namespace gpu_model::runtime {
 namespace {
 
 constexpr double pageable_bytes_per_ns = 12, pinned_bytes_per_ns = 55;
-constexpr double peer_bytes_per_ns = 390, staged_bytes_per_ns = 20;  // from a GPU to another, with and without access
-constexpr double beyond_l2_bytes = 40e6;                             // traffic that goes to DRAM
+// From a GPU to another, with access by NVLink and by PCIe, and without access.
+constexpr double nvlink_bytes_per_ns = 390, pcie_bytes_per_ns = 25, staged_bytes_per_ns = 20;
+constexpr double beyond_l2_bytes = 40e6;         // traffic that goes to DRAM
 constexpr std::size_t staged_bytes = 64 * 1024;  // the largest pageable copy that does not wait for its stream
 
 double memory_bytes_per_ns(double traffic_bytes) {
@@ -23,7 +24,8 @@ double memory_bytes_per_ns(double traffic_bytes) {
 double peer_copy_ns(int to, int from, double bytes) {
   const std::lock_guard lock(state().mutex);
   const auto& access = state().peer_access;
-  return bytes / (access.contains({to, from}) || access.contains({from, to}) ? peer_bytes_per_ns : staged_bytes_per_ns);
+  const double linked = settings().model->nvlinks > 0 ? nvlink_bytes_per_ns : pcie_bytes_per_ns;
+  return bytes / (access.contains({to, from}) || access.contains({from, to}) ? linked : staged_bytes_per_ns);
 }
 
 double copy_ns(Place to, Place from, double bytes) {

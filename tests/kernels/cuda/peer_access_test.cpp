@@ -107,8 +107,8 @@ TEST_F(PeerAccess, CopiesBetweenGpusWithAndWithoutIt) {
 TEST_F(PeerAccess, AStreamOfAnotherDeviceForksAndJoins) {
   constexpr int kTimes = 20;
   const Memory first = devices_[0]->allocate(kBytes), second = devices_[1]->allocate(kBytes);
-  const auto side = cuda::side_stream.make_on(1);
   const Stream stream = devices_[0]->stream();
+  const auto side = cuda::side_stream.make_on(1);
   for (int i = 0; i < kTimes; ++i) {
     check(cudaMemsetAsync(first.get(), i, kBytes, stream));
     const Stream other = side->fork(stream);
