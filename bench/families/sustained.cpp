@@ -2,50 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "bench/families/gemm.hpp"
 #include "bench/families/stream.hpp"
+#include "bench/support/beside.hpp"
 #include "bench/support/case_list.hpp"
 #include "harness/judge/theory.hpp"
-#include "kernels/side_stream.hpp"
 
 namespace roofmark {
 
 namespace {
-
-/// A product, and a triad on a second stream beside it.
-class PreparedBoth final : public Prepared {
- public:
-  PreparedBoth(const Setup& setup, std::unique_ptr<Prepared> product, std::unique_ptr<Prepared> triad)
-      : product_(std::move(product)), triad_(std::move(triad)) {
-    setup.device.stream();  // makes the device the current one
-    side_ = cuda::side_stream.make();
-  }
-
-  void launch(Stream stream, int slot) override {
-    triad_->launch(side_->fork(stream), slot);
-    product_->launch(stream, slot);
-    side_->join(stream);
-  }
-  Verification verify(int slot) override {
-    const Verification product = product_->verify(slot);
-    return product.status == Verification::Status::passed ? triad_->verify(slot) : product;
-  }
-  std::vector<Output> outputs(int slot) override {
-    std::vector<Output> all = product_->outputs(slot);
-    for (const Output& output : triad_->outputs(slot)) all.push_back(output);
-    return all;
-  }
-  std::string fingerprint_key() const override { return product_->fingerprint_key(); }
-  std::vector<std::pair<std::string, std::string>> notes() const override { return product_->notes(); }
-
- private:
-  std::unique_ptr<Prepared> product_, triad_;
-  std::unique_ptr<SideStream> side_;
-};
 
 /// A case of another family as one of this.
 Case lasting(Case c, std::string operation) {
@@ -66,20 +34,10 @@ Case triad(const Listing& listing, std::size_t bytes) {
   return stream_case(listing.device, StreamOp::triad, DataType::fp64, bytes, Cache::warm);
 }
 
+/// The product and, on a second stream, the triad.
 Case both(const Case& product, const Case& triad) {
-  Case c = product;
+  Case c = beside(product, triad);
   c.shape.insert(c.shape.begin() + 3, {"bytes", value_of(triad.shape, "bytes")});
-  Phase& demands = c.work.phases.front();
-  const Phase& more = triad.work.phases.front();
-  demands.insert(demands.end(), more.begin(), more.end());
-  c.slot_bytes += triad.slot_bytes;
-  c.touched_bytes += triad.touched_bytes;
-  c.shared_bytes += triad.shared_bytes;
-  if (c.unsupported.empty()) c.unsupported = triad.unsupported;
-  if (c.unsupported.empty() && !&cuda::side_stream) c.unsupported = "this build has no second stream for the device";
-  c.prepare = [first = product.prepare, second = triad.prepare](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedBoth>(setup, first(setup), second(setup));
-  };
   return c;
 }
 

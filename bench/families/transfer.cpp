@@ -71,6 +71,7 @@ void list_gpu(CaseList& list) {
     for (const std::size_t bytes : kQuickSizes) add_both_ways(list, {.bytes = bytes});
     return;
   }
+  list_copies_beside_product(list);
   const std::vector<std::size_t> few = suite == SuiteName::full ? all_sizes() : kFewSizes;
   list_near(list, all_sizes(), few);
   for (const int node : device.host_nodes) {
@@ -129,6 +130,7 @@ void list_contract(CaseList& list) {
     }
   }
   list_peer_contract(list);
+  if (list.on_gpu()) list_copies_beside_product(list);
 }
 
 }  // namespace

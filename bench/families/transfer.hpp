@@ -61,6 +61,9 @@ int gpus_within_reach(const Fabric* fabric);
 void list_peers(CaseList& list);
 void list_peer_contract(CaseList& list);
 
+/// A matrix product alone, and beside copies between the GPU and the host: whether these slow it down.
+void list_copies_beside_product(CaseList& list);
+
 /// The largest transfer of a suite that must not take long.
 inline constexpr std::size_t kLargeTransfer = std::size_t{256} << 20;
 /// The same of a CPU, where a copy of it is not served by the caches.

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "bench/families/transfer_path.hpp"
+#include "harness/machine/json.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/transfer.hpp"
 #include "tests/bench/devices.hpp"
@@ -71,7 +72,33 @@ TEST(Transfer, FullHasEveryKindAndSize) {
   EXPECT_THAT(all, Each(Not(HasSubstr("node:0")))) << "the near one";
   EXPECT_THAT(transfer_names(on_two_nodes(h200(), {}), SuiteName::full), Contains(HasSubstr("node:0")))
       << "no node is known to be near";
-  EXPECT_THAT(transfer_names(h200(), SuiteName::full), Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer/"))));
+  EXPECT_THAT(transfer_names(h200(), SuiteName::full),
+              Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer/"), HasSubstr("/beside_product/"))));
+}
+
+TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
+  DeviceInfo device = h200();
+  device.details = Json({{"pcie_bytes_per_second", 63e9}, {"pcie_source", "PCIe 5 x16: 16 lanes"}});
+  const std::vector<Group> groups = transfer({.device = device, .suite = SuiteName::baseline});
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [](const Group& group) { return group.cases.front().operation == "beside_product"; });
+  ASSERT_NE(found, groups.end());
+  ASSERT_THAT(found->cases, SizeIs(4));
+  ASSERT_THAT(found->comparisons, SizeIs(3));
+  for (const Comparison& comparison : found->comparisons) {
+    EXPECT_EQ(comparison.key, "copies");
+    EXPECT_EQ(comparison.numerator, found->cases.front().name());
+  }
+  EXPECT_EQ(found->comparisons.back().name, "none against both");
+  // 2 x 8192^3 FLOPs take 1.03 ms at the peak of 1070 TFLOP/s; the link carries 64.7 MB in that time.
+  EXPECT_EQ(value_of(found->cases.front().shape, "bytes"), std::to_string(std::size_t{46} << 20));
+  const Phase& both = found->cases.back().work.phases.front();
+  ASSERT_THAT(both, SizeIs(4));
+  EXPECT_EQ(both[0].resource, resource::bf16_tensor);
+  EXPECT_EQ(both[2].resource, resource::host_to_device);
+  EXPECT_EQ(both[3].resource, resource::device_to_host);
+  EXPECT_EQ(both[3].amount, static_cast<double>(std::size_t{46} << 20));
+  EXPECT_FALSE(found->cases.back().transfer) << "its time is that of a product";
 }
 
 TEST(Transfer, PairsOfGpusAreNotMissing) {
