@@ -20,6 +20,7 @@ namespace roofmark {
   family(argmax) \
   family(transfer) \
   family(latency) \
+  family(access) \
   family(cost) \
   family(sustained) \
   family(collectives)
