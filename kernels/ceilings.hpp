@@ -86,6 +86,9 @@ struct CeilingKernels {
   /// words.
   void (*cache_read)(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                      Stream stream);
+  /// The same through CUDA's L1 cache, for parts that fit it. Null on the CPU, where cache_read sweeps over any level.
+  void (*l1_read)(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
+                  Stream stream);
 
   /// The same part by part, for stores and for both at once: pass p of `repeats`, counted from 0, stores w + p to each 8-byte
   /// word w of `bytes` of `to`, and from[w] + p to each word of `bytes` / 2 of `to`, after a load of that word. `bytes` is that

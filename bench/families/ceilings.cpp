@@ -88,6 +88,7 @@ class Lister {
       library_products();
       exp2();
       shared_read();
+      l1();
       l2();
       stream_launch();
       for (const int nodes : kGraphNodes) graph_launch(nodes);
@@ -211,11 +212,11 @@ class Lister {
     const std::size_t repeats = count_for(bytes_per_clock / part), bytes = part * target_.processors;
     const Shape shape = {{"level", level}};
     if (op == StreamOp::read) {
-      return read(
-          "cache_read", shape, resource, bytes, kernels_.cache_read_sinks(target_), repeats,
-          [&kernels = kernels_, bytes, repeats, target = target_](std::uint64_t* sinks, const void* data, Stream stream) {
-            kernels.cache_read(sinks, data, bytes, repeats, target, stream);
-          });
+      const auto sweep = resource == resource::l1 && kernels_.l1_read ? kernels_.l1_read : kernels_.cache_read;
+      return read("cache_read", shape, resource, bytes, kernels_.cache_read_sinks(target_), repeats,
+                  [sweep, bytes, repeats, target = target_](std::uint64_t* sinks, const void* data, Stream stream) {
+                    sweep(sinks, data, bytes, repeats, target, stream);
+                  });
     }
     store(op, shape, resource, bytes, repeats);
   }
@@ -236,6 +237,12 @@ class Lister {
                          });
     };
     add(std::move(c));
+  }
+
+  /// A part that every GPU's L1 holds. Its stores go through to L2, whose probes show their rate.
+  void l1() {
+    constexpr double bytes_per_clock = 128;  // per SM
+    cache(StreamOp::read, "l1", resource::l1, 32 * 1024, bytes_per_clock);
   }
 
   /// Reads of several sizes; stores, which a cache has to keep as well, of the smallest.

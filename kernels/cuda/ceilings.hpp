@@ -40,6 +40,7 @@ void wgmma(DataType type, DataType accumulate, void* sink, const void* a, const 
 std::size_t cache_read_sinks(ProbeTarget target);
 void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                 Stream stream);
+void l1_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream);
 void cache_write(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream);
 void cache_copy(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                 Stream stream);

@@ -15,7 +15,8 @@ constexpr int kSharedThreads = 512;
 constexpr int kSharedLoads = 4;
 constexpr std::size_t kSharedBytes = sizeof(Chunk) * kSharedThreads * kSharedLoads;
 
-// 64 KiB in flight per SM: several times what covers the latency of 500 clocks to the far half of L2.
+// 64 KiB in flight per SM: several times what covers the latency of 500 clocks to the far half of L2. A warp takes some 30
+// instructions per 2 KiB, so that an SM, which issues four per clock, can read 270 bytes per clock: twice what its L1 delivers.
 constexpr int kCacheThreads = 1024;
 constexpr int kTileThreads = 256;
 constexpr int kTileLoads = 4;
@@ -52,7 +53,8 @@ __global__ void __launch_bounds__(kSharedThreads) shared_read_kernel(std::uint64
 }
 
 /// A block reads its part of the data again and again, as one sequence of tiles. Its teams of threads take the tiles in turn,
-/// so that no team waits at the end of a repeat.
+/// so that no team waits at the end of a repeat. Past L1, or through it.
+template <bool kThroughL1>
 __global__ void __launch_bounds__(kCacheThreads)
     cache_read_kernel(std::uint64_t* sink, const Chunk* data, unsigned tiles, unsigned repeats) {
   const Chunk* own = data + static_cast<std::size_t>(blockIdx.x) * tiles * kTileChunks + threadIdx.x % kTileThreads;
@@ -64,7 +66,12 @@ __global__ void __launch_bounds__(kCacheThreads)
 #pragma unroll 1
   for (unsigned read = team; read < reads; read += kTeams) {
     Chunk chunks[kTileLoads];
-    ld_global_cg_x4<kTileThreads * sizeof(Chunk)>(chunks, own + static_cast<std::size_t>(tile) * kTileChunks);
+    const Chunk* const from = own + static_cast<std::size_t>(tile) * kTileChunks;
+    if constexpr (kThroughL1) {
+      ld_global_x4<kTileThreads * sizeof(Chunk)>(chunks, from);
+    } else {
+      ld_global_cg_x4<kTileThreads * sizeof(Chunk)>(chunks, from);
+    }
     tile += stride;
     if (tile >= tiles) tile -= tiles;
 #pragma unroll
@@ -109,15 +116,29 @@ __global__ void __launch_bounds__(kCopyThreads)
 
 __global__ void empty_kernel() {}
 
+template <bool kThroughL1>
+void launch_cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
+                       Stream stream) {
+  const unsigned tiles = bytes / target.processors / (kTileChunks * sizeof(Chunk));
+  cache_read_kernel<kThroughL1>
+      <<<target.processors, kCacheThreads, 0, stream>>>(sink, static_cast<const Chunk*>(data), tiles, repeats);
+  check(cudaGetLastError());
+}
+
 }  // namespace
 
 std::size_t cache_read_sinks(ProbeTarget target) { return static_cast<std::size_t>(target.processors) * kCacheThreads; }
 
 void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                 Stream stream) {
-  const unsigned tiles = bytes / target.processors / (kTileChunks * sizeof(Chunk));
-  cache_read_kernel<<<target.processors, kCacheThreads, 0, stream>>>(sink, static_cast<const Chunk*>(data), tiles, repeats);
-  check(cudaGetLastError());
+  launch_cache_read<false>(sink, data, bytes, repeats, target, stream);
+}
+
+void l1_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream) {
+  // Shared memory, which this kernel has none of, is cut out of L1.
+  check(cudaFuncSetAttribute(cache_read_kernel<true>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             cudaSharedmemCarveoutMaxL1));
+  launch_cache_read<true>(sink, data, bytes, repeats, target, stream);
 }
 
 void cache_write(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream) {

@@ -50,6 +50,18 @@ __device__ void ld_global_cg_x4(ulonglong2 (&to)[4], const void* from) {
       : "l"(from), "n"(kStride), "n"(2 * kStride), "n"(3 * kStride));
 }
 
+/// The same through L1 and L2 (.ca, the default).
+template <int kStride>
+__device__ void ld_global_x4(ulonglong2 (&to)[4], const void* from) {
+  asm volatile(
+      "ld.global.v2.u64 {%0, %1}, [%8];\n"
+      "ld.global.v2.u64 {%2, %3}, [%8 + %9];\n"
+      "ld.global.v2.u64 {%4, %5}, [%8 + %10];\n"
+      "ld.global.v2.u64 {%6, %7}, [%8 + %11];"
+      : "=l"(to[0].x), "=l"(to[0].y), "=l"(to[1].x), "=l"(to[1].y), "=l"(to[2].x), "=l"(to[2].y), "=l"(to[3].x), "=l"(to[3].y)
+      : "l"(from), "n"(kStride), "n"(2 * kStride), "n"(3 * kStride));
+}
+
 /// Loads 16 bytes from L2 at every call (not cached in L1).
 __device__ inline ulonglong2 ld_global_cg(const void* from) {
   ulonglong2 words;

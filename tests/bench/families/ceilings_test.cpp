@@ -200,6 +200,13 @@ TEST_F(CudaCeilings, HaveProbesOfTheL2ThatReadWriteAndCopy) {
   EXPECT_EQ(std::fmod(copy.work.total(resource::l2), 15138816), 0);
 }
 
+// 32 KiB per SM, which every L1 holds.
+TEST_F(CudaCeilings, HaveAProbeOfTheL1ThatReads) {
+  for (const DeviceInfo& device : {gpu(80, 132, 40 << 20), gpu(90, 132, 60 << 20)}) {
+    EXPECT_THAT(raising(resource::l1, list(device)), ElementsAre("ceilings/cache_read/fp32/level:l1/bytes:4325376"));
+  }
+}
+
 // A quarter and a half of it round to the same granules.
 TEST_F(CudaCeilings, AreListedOnceWhereTheL2IsSmall) {
   EXPECT_THAT(raising(resource::l2, list(gpu(90, 132, 2 << 20))),
@@ -238,6 +245,7 @@ TEST_F(CudaCeilings, CountWhatTwoMillisecondsAtThePeakHold) {
   EXPECT_THAT(amount("ceilings/wgmma/fp8/accumulate:fp32"), near(8192));
   EXPECT_THAT(amount("ceilings/exp2/fp32"), near(16));
   EXPECT_THAT(amount("ceilings/shared_read/fp32/bytes:32768"), near(128));
+  EXPECT_THAT(amount("ceilings/cache_read/fp32/level:l1/bytes:4325376"), near(128));
 }
 
 // The FLOPs of a grid, counted by threads, registers and instructions.
@@ -339,6 +347,7 @@ constexpr CeilingKernels kernels = {.fma_layout = chains,
                                     .tensor = tensor,
                                     .cache_read_sinks = sinks,
                                     .cache_read = cache_read,
+                                    .l1_read = cache_read,
                                     .cache_write = cache_write,
                                     .cache_copy = cache_copy,
                                     .shared_read_bytes = shared_bytes,

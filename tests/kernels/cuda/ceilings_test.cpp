@@ -146,15 +146,18 @@ TEST_F(CudaCeilings, EveryBlockReadsItsPartOfTheCache) {
     const std::size_t part = tiles * kTile, sinks = cuda::ceilings.cache_read_sinks(target_);
     const Array data = array(DataType::fp32, processors * part / sizeof(float)), sink = array(DataType::fp64, sinks);
     data.fill(0);
-    cuda::ceilings.cache_read(sink.as<std::uint64_t>(), data.data(), processors * part, kRepeats, target_, device_->stream());
-    device_->synchronize();
-    for (std::size_t block = 0; block < processors; ++block) {
-      const std::size_t own_sinks = sinks / processors;
-      EXPECT_EQ(sum_of_words(sink.as<std::uint64_t>() + block * own_sinks, own_sinks * sizeof(std::uint64_t)),
-                kRepeats * sum_of_words(data.as<std::byte>() + block * part, part))
-          << "block " << block;
+    for (const auto read : {cuda::ceilings.cache_read, cuda::ceilings.l1_read}) {
+      read(sink.as<std::uint64_t>(), data.data(), processors * part, kRepeats, target_, device_->stream());
+      device_->synchronize();
+      for (std::size_t block = 0; block < processors; ++block) {
+        const std::size_t own_sinks = sinks / processors;
+        EXPECT_EQ(sum_of_words(sink.as<std::uint64_t>() + block * own_sinks, own_sinks * sizeof(std::uint64_t)),
+                  kRepeats * sum_of_words(data.as<std::byte>() + block * part, part))
+            << "block " << block;
+      }
+      EXPECT_TRUE(sink.untouched_around());
+      device_->poison(sink.data(), sinks * sizeof(std::uint64_t));
     }
-    EXPECT_TRUE(sink.untouched_around());
   }
 }
 
