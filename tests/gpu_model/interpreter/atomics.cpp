@@ -113,6 +113,7 @@ bool decode(Builder& b, const Mnemonic& op, const std::vector<Operand>& args, In
   const Type type = op.type();
   if (args.size() < first + 2 || args[first].k != Operand::address) return false;
   if (size_of(type) == 0 || args[first + 1].k == Operand::vec) return false;
+  ins.is_atomic = true;
   ins.space = space_of(op);
   b.address(args[first], ins);
   if (first) ins.d = b.dest(args[0], &ins.ds);

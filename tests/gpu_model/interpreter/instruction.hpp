@@ -52,6 +52,7 @@ struct Instruction {
   bool source_not = false;    // the predicate source is negated
   bool list_written = false;  // the list operands are destinations
   bool is_wgmma = false;
+  bool is_atomic = false;
   bool d_source = false;  // row d is read, not written (st)
   Kind kind = Kind::normal;
   Space space = Space::generic;

@@ -129,6 +129,7 @@ struct Block {
   // Race detector; empty where it is off.
   std::vector<LastWrite> last_writes;                    // per cell of `shared`
   std::vector<u32> last_reads;                           // per cell of `shared` and warp of the cluster: clock of its last read
+  std::vector<u32> last_atomics;                         // likewise of its last atomic; empty before the first one
   std::unordered_map<u32, PhaseClocks> mbarrier_clocks;  // by offset in `shared`
   u32 live_warps = 0;
   Barrier barriers[16];

@@ -41,6 +41,7 @@ void race_start(Cluster& cluster) {
   for (const auto& block : cluster.blocks) {
     block->last_writes.assign(cells, LastWrite{});
     block->last_reads.assign(cells * warps, 0);
+    block->last_atomics.clear();
     block->mbarrier_clocks.clear();
     for (Barrier& barrier : block->barriers) barrier.clocks.clear();
   }
@@ -54,7 +55,7 @@ void race_access(Warp& w, const Instruction& i, int lane, Block& block, u32 offs
   for (u32 cell = offset / cell_bytes; cell <= (offset + bytes - 1) / cell_bytes && cell < block.last_writes.size(); ++cell) {
     LastWrite& last = block.last_writes[cell];
     if (last.warp == LastWrite::none) {
-      if (!write && w.launch->counters->uninitialised_shared_reads++ == 0)
+      if ((!write || i.is_atomic) && w.launch->counters->uninitialised_shared_reads++ == 0)
         warn_once(
             w, i,
             "read of shared memory that nothing has written, at " + std::to_string(cell * cell_bytes + w.launch->shared_base));
@@ -62,16 +63,26 @@ void race_access(Warp& w, const Instruction& i, int lane, Block& block, u32 offs
       report(w, i, lane, block, offset, write, "write", last.warp);
       last.clock = 0;  // reported once
     }
+    const auto report_unordered = [&](u32* clocks, const char* before) {
+      for (std::size_t other = 0; other < warps; ++other)
+        if (other != self && clocks[other] > w.clocks[other]) {
+          report(w, i, lane, block, offset, write, before, other);
+          clocks[other] = 0;
+        }
+    };
+    // Atomics need no order among themselves.
+    if (!i.is_atomic && !block.last_atomics.empty()) report_unordered(&block.last_atomics[cell * warps], "atomic");
     u32* reads = &block.last_reads[cell * warps];
     if (!write) {
       reads[self] = w.clocks[self];
       continue;
     }
-    for (std::size_t other = 0; other < warps; ++other)
-      if (other != self && reads[other] > w.clocks[other]) {
-        report(w, i, lane, block, offset, write, "read", other);
-        reads[other] = 0;
-      }
+    report_unordered(reads, "read");
+    if (i.is_atomic) {
+      block.last_atomics.resize(block.last_reads.size());
+      block.last_atomics[cell * warps + self] = w.clocks[self];
+      continue;
+    }
     last.warp = static_cast<u16>(self);
     last.clock = w.clocks[self];
   }

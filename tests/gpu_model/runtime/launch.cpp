@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 // Launches of kernels: what CUDA refuses, what runs, and how long it takes.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels.hpp"
@@ -175,6 +176,15 @@ Refusal check_blocks(const Kernel& kernel, const FunctionInfo& about, dim3 grid,
   return {};
 }
 
+/// Blocks of a kernel that an SM holds at once, by its threads and its shared memory, of which each block takes 1 KiB more.
+int blocks_per_multiprocessor(const FunctionInfo& about, dim3 block, std::size_t dynamic_shared) {
+  const DeviceModel& model = *settings().model;
+  const std::size_t threads = std::size_t{block.x} * block.y * block.z, shared = about.static_shared + dynamic_shared + 1024;
+  return static_cast<int>(
+      std::min(static_cast<std::size_t>(model.threads_per_multiprocessor) / std::max<std::size_t>(threads, 1),
+               static_cast<std::size_t>(model.shared_per_multiprocessor) / shared));
+}
+
 /// `cluster`: of the launch, (0, 0, 0) without one; it becomes the cluster that runs.
 Refusal check_cluster(const Kernel& kernel, const FunctionInfo& about, dim3 grid, dim3& cluster) {
   const auto at_least_1 = [](int n) { return static_cast<unsigned>(std::max(1, n)); };
@@ -257,6 +267,43 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** a
   return wait_if_blocking(done);
 }
 
+/// What the attributes of a launch ask for.
+struct Attributes {
+  dim3 cluster = dim3(0, 0, 0);
+  bool cooperative = false;
+};
+
+cudaError_t read_attributes(const cudaLaunchConfig_t* config, Attributes& found) {
+  if (!config || (config->numAttrs && !config->attrs)) return fail(cudaErrorInvalidValue);
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == cudaLaunchAttributeClusterDimension) {
+      const auto& dim = attribute.val.clusterDim;
+      found.cluster = dim3(dim.x, dim.y, dim.z);
+      if (!dim.x || !dim.y || !dim.z) return fail(cudaErrorInvalidClusterSize, "an empty cluster");
+    } else if (attribute.id == cudaLaunchAttributeCooperative) {
+      found.cooperative = attribute.val.cooperative != 0;
+    } else if (attribute.id != cudaLaunchAttributeIgnore) {
+      say("launch attribute %d is not modelled", static_cast<int>(attribute.id));
+    }
+  }
+  return cudaSuccess;
+}
+
+/// As if all SMs of the GPU were one processing cluster: any of them may hold the blocks of a cluster.
+cudaError_t count_active_clusters(int& clusters, Kernel* kernel, const cudaLaunchConfig_t& config, dim3 cluster) {
+  GPUMODEL_CHECK(enter());
+  if (!kernel) return fail(cudaErrorInvalidDeviceFunction, "the function is not a kernel");
+  const FunctionInfo* about = load(*kernel);
+  if (!about) return fail(cudaErrorNoKernelImageForDevice);
+  Refusal refusal = check_blocks(*kernel, *about, config.gridDim, config.blockDim, config.dynamicSmemBytes);
+  if (refusal.status == cudaSuccess) refusal = check_cluster(*kernel, *about, config.gridDim, cluster);
+  if (refusal.status != cudaSuccess) return fail(refusal.status, refusal.why + " (kernel " + short_name(*kernel) + ")");
+  const int blocks = settings().multiprocessors * blocks_per_multiprocessor(*about, config.blockDim, config.dynamicSmemBytes);
+  clusters = blocks / static_cast<int>(cluster.x * cluster.y * cluster.z);
+  return cudaSuccess;
+}
+
 }  // namespace
 }  // namespace gpu_model::runtime
 
@@ -293,29 +340,23 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, 
   return cudaLaunchKernel(kernel, grid, block, arguments, dynamic_shared, stream ? stream : cudaStreamPerThread);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
-  if (!config || (config->numAttrs && !config->attrs)) return fail(cudaErrorInvalidValue);
-  dim3 cluster(0, 0, 0);
-  bool cooperative = false;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute& attribute = config->attrs[i];
-    if (attribute.id == cudaLaunchAttributeClusterDimension) {
-      cluster = dim3(attribute.val.clusterDim.x, attribute.val.clusterDim.y, attribute.val.clusterDim.z);
-      if (!cluster.x || !cluster.y || !cluster.z) return fail(cudaErrorInvalidClusterSize, "an empty cluster");
-    } else if (attribute.id == cudaLaunchAttributeCooperative) {
-      cooperative = attribute.val.cooperative != 0;
-    } else if (attribute.id != cudaLaunchAttributeIgnore) {
-      say("launch attribute %d is not modelled", static_cast<int>(attribute.id));
-    }
-  }
+  Attributes attributes;
+  GPUMODEL_CHECK(read_attributes(config, attributes));
   // The blocks of a cooperative launch run together: by their threads alone they must fit.
   const dim3 grid = config->gridDim, block = config->blockDim;
   const auto threads = std::uint64_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z;
   constexpr std::uint64_t threads_per_multiprocessor = 2048;
-  if (cooperative && threads > threads_per_multiprocessor * static_cast<std::uint64_t>(settings().multiprocessors)) {
+  if (attributes.cooperative && threads > threads_per_multiprocessor * static_cast<std::uint64_t>(settings().multiprocessors)) {
     return fail(cudaErrorCooperativeLaunchTooLarge);
   }
-  return launch(find_kernel(function), config->gridDim, config->blockDim, cluster, arguments, config->dynamicSmemBytes,
-                config->stream);
+  return launch(find_kernel(function), config->gridDim, config->blockDim, attributes.cluster, arguments,
+                config->dynamicSmemBytes, config->stream);
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
+  if (!clusters) return fail(cudaErrorInvalidValue);
+  Attributes attributes;
+  GPUMODEL_CHECK(read_attributes(config, attributes));
+  return count_active_clusters(*clusters, find_kernel(function), *config, attributes.cluster);
 }
 
 }  // extern "C"

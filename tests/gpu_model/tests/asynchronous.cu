@@ -74,6 +74,52 @@ __global__ void tma_load_4d(const __grid_constant__ CUtensorMap map, float* out,
   for (unsigned i = threadIdx.x; i < 96; i += blockDim.x) out[i] = tile[i];
 }
 
+/// Two bulk copies, of `first_bytes` and of the rest of `bytes`, on one mbarrier. `waits` 0: reads without waiting.
+__global__ void bulk_copies(const int* x, int* out, int first_bytes, int bytes, int waits) {
+  __shared__ __align__(16) int copied[64];
+  __shared__ __align__(8) uint64_t barrier;
+  const auto copy = [&](int begin, int end) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(copied + begin / 4)),
+                 "l"(x + begin / 4), "r"(end - begin), "r"(shared_address(&barrier))
+                 : "memory");
+  };
+  copied[threadIdx.x] = -1;
+  if (threadIdx.x == 0) {
+    mbarrier_init(shared_address(&barrier), 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    mbarrier_arrive_expect_tx(shared_address(&barrier), bytes);
+    copy(0, first_bytes);
+    copy(first_bytes, bytes);
+  }
+  if (waits) mbarrier_wait(shared_address(&barrier), 0);
+  out[threadIdx.x] = copied[threadIdx.x];
+  mbarrier_wait(shared_address(&barrier), 0);
+}
+
+/// Each thread reads what that of the next block of the cluster has stored in its shared memory.
+__global__ void next_of_cluster(const int* x, int* out) {
+  __shared__ int own[32];
+  uint32_t rank, size, address;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  own[threadIdx.x] = x[blockIdx.x * 32 + threadIdx.x];
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(address)
+               : "r"(shared_address(own + threadIdx.x)), "r"((rank + 1) % size));
+  int next;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(next) : "r"(address) : "memory");
+  out[blockIdx.x * 32 + threadIdx.x] = next;
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /// Every block's sum goes to all blocks of its cluster by st.async; each adds what arrived.
 __global__ void cluster_sum(const float* x, float* out) {
   __shared__ __align__(8) float sums[8];

@@ -111,5 +111,32 @@ TEST(Cluster, StoresToOtherBlocksCompleteTheirBarriers) {
   }
 }
 
+TEST(Bulk, CopiesArriveBeforeTheWaitEnds) {
+  DeviceArray<int> x(64), out(64);
+  std::iota(x.values().begin(), x.values().end(), 1);
+  for (const char* completion : {"late", "early", "random"}) {
+    const Setting setting("GPUMODEL_ASYNC", completion);
+    for (const int bytes : {64, 256}) {
+      launch("bulk_copies", {{1}, {64}}, x.data(), out.data(), 16, int{bytes}, 1);
+      for (int i = 0; i < 64; ++i) EXPECT_EQ(out[i], i < bytes / 4 ? i + 1 : -1) << completion << ", " << i;
+    }
+  }
+}
+
+TEST(Bulk, AMissingWaitShowsWhereCopiesAreLate) {
+  const Setting quiet("GPUMODEL_QUIET", "1");
+  DeviceArray<int> x(64), out(64);
+  launch("bulk_copies", {{1}, {64}}, x.data(), out.data(), 16, 256, 0);
+  EXPECT_EQ(out[0], -1);
+  EXPECT_EQ(out[63], -1);
+}
+
+TEST(Clusters, ABlockReadsTheSharedMemoryOfTheNext) {
+  DeviceArray<int> x(256), out(256);
+  std::iota(x.values().begin(), x.values().end(), 0);
+  launch("next_of_cluster", {{8}, {32}, 0, {4}}, x.data(), out.data());
+  for (int i = 0; i < 256; ++i) EXPECT_EQ(out[i], i / 128 * 128 + (i + 32) % 128) << i;
+}
+
 }  // namespace
 }  // namespace gpu_model

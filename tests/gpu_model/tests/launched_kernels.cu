@@ -48,8 +48,11 @@ cudaError_t use_shared_memory(int bytes, int granted, cudaStream_t stream) {
   shared_kernel<<<1, 32, bytes, stream>>>();
   return cudaGetLastError();
 }
-cudaError_t launch_cluster(int blocks, cudaStream_t stream) {
-  cudaLaunchAttribute cluster{};
+
+namespace {
+
+/// `cluster` is referred to.
+cudaLaunchConfig_t cluster_of(int blocks, cudaLaunchAttribute& cluster, cudaStream_t stream) {
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = static_cast<unsigned>(blocks);
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
@@ -59,7 +62,21 @@ cudaError_t launch_cluster(int blocks, cudaStream_t stream) {
   configuration.stream = stream;
   configuration.attrs = &cluster;
   configuration.numAttrs = 1;
+  return configuration;
+}
+
+}  // namespace
+
+cudaError_t launch_cluster(int blocks, cudaStream_t stream) {
+  cudaLaunchAttribute cluster{};
+  const cudaLaunchConfig_t configuration = cluster_of(blocks, cluster, stream);
   return cudaLaunchKernelEx(&configuration, shared_kernel);
+}
+cudaError_t active_clusters(int* clusters, int blocks, int shared_bytes) {
+  cudaLaunchAttribute cluster{};
+  cudaLaunchConfig_t configuration = cluster_of(blocks, cluster, nullptr);
+  configuration.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  return cudaOccupancyMaxActiveClusters(clusters, shared_kernel, &configuration);
 }
 
 }  // namespace gpu_model

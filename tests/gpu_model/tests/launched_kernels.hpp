@@ -22,5 +22,7 @@ cudaError_t launch_too_wide(cudaStream_t stream);
 cudaError_t use_shared_memory(int bytes, int granted, cudaStream_t stream);
 /// A cluster of that many blocks.
 cudaError_t launch_cluster(int blocks, cudaStream_t stream);
+/// How many such clusters are resident at once if each block takes that many bytes of dynamic shared memory.
+cudaError_t active_clusters(int* clusters, int blocks, int shared_bytes);
 
 }  // namespace gpu_model

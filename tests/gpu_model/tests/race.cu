@@ -12,6 +12,21 @@ __global__ void exchange(int* out, int synchronises) {
   out[threadIdx.x] = words[threadIdx.x ^ 32];
 }
 
+/// All threads count in one word; `synchronises` 0: one reads it without a barrier between. `plain`: one warp adds otherwise.
+__global__ void count_together(int* out, int synchronises, int plain) {
+  __shared__ int counter;
+  if (threadIdx.x == 0) counter = 0;
+  __syncthreads();
+  if (plain && threadIdx.x >= 32) {
+    auto* const word = static_cast<volatile int*>(&counter);
+    *word = *word + 1;
+  } else {
+    atomicAdd(&counter, 1);
+  }
+  if (synchronises) __syncthreads();
+  if (threadIdx.x == 0) *out = *static_cast<volatile int*>(&counter);
+}
+
 /// A producer warp hands one slot to two consumer warps, round after round. `early`: consumers give it back before they read.
 __global__ void producer_and_consumers(int* out, int rounds, int early) {
   __shared__ __align__(8) uint64_t full, empty;

@@ -22,6 +22,14 @@ TEST_F(RaceDetector, SeesAMissingBarrier) {
   EXPECT_GT(launch("exchange", {{1}, {64}}, out.data(), 0).races, 0u);
 }
 
+TEST_F(RaceDetector, TakesAtomicsForOrderedAmongThemselvesAlone) {
+  DeviceArray<int> out(1);
+  EXPECT_EQ(launch("count_together", {{1}, {64}}, out.data(), 1, 0).races, 0u);
+  EXPECT_EQ(out[0], 64);
+  EXPECT_GT(launch("count_together", {{1}, {64}}, out.data(), 0, 0).races, 0u);
+  EXPECT_GT(launch("count_together", {{1}, {64}}, out.data(), 1, 1).races, 0u);
+}
+
 TEST_F(RaceDetector, IsSilentUnlessAskedFor) {
   const Setting off("GPUMODEL_RACE", "0");
   DeviceArray<int> out(64);

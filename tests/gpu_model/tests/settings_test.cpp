@@ -295,6 +295,26 @@ TEST(Faults, LaunchesThatTheDeviceCannotRunAreRefused) {
   cudaGetLastError();
 }
 
+TEST(Settings, ClustersAreResidentAsFarAsThreadsAndSharedMemoryAllow) {
+  int clusters = -1;
+  ASSERT_EQ(use_shared_memory(0, 200 * 1024, nullptr), cudaSuccess);
+  cudaDeviceProp properties{};
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  const int processors = properties.multiProcessorCount;
+  // 2048 threads of an SM, in blocks of 32.
+  ASSERT_EQ(active_clusters(&clusters, 4, 0), cudaSuccess);
+  EXPECT_EQ(clusters, processors * 64 / 4);
+  // 228 KiB of an SM, and 1 KiB of each block.
+  ASSERT_EQ(active_clusters(&clusters, 1, 75 * 1024), cudaSuccess);
+  EXPECT_EQ(clusters, processors * 3);
+  ASSERT_EQ(active_clusters(&clusters, 2, 200 * 1024), cudaSuccess);
+  EXPECT_EQ(clusters, processors / 2);
+  EXPECT_EQ(active_clusters(&clusters, 9, 0), cudaErrorInvalidClusterSize);
+  EXPECT_EQ(active_clusters(&clusters, 2, 201 * 1024), cudaErrorInvalidValue);
+  cudaGetLastError();
+  ASSERT_EQ(use_shared_memory(0, 48 * 1024, nullptr), cudaSuccess);  // as for the other tests
+}
+
 TEST(Settings, AnEditChangesALaunchedKernel) {
   in_new_process(
       {{"GPUMODEL_EDIT", "0f3F800000=>0f40E00000"}, {"GPUMODEL_EDIT_KERNEL", "add_one"}},
