@@ -60,7 +60,7 @@ def hover(entry):
     words = entry["name"].split("/")
     path, keys = [word for word in words if ":" not in word], [word for word in words if ":" in word]
     lines = [f"<b>{text('/'.join(path))}</b>", text("/".join(keys))]
-    rates = [units.rate(placement.get("flops_per_second"), "op" if record["type"] == "int8" else "FLOP"),
+    rates = [units.rate(placement.get("flops_per_second"), units.operation(record)),
              units.rate(placement.get("bytes_per_second"), "B")]
     lines.append("median " + ", ".join(part for part in [units.seconds(measurement["median"]), *rates] if part))
     if accesses := sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["unit"] == "access"):

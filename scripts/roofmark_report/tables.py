@@ -125,7 +125,7 @@ def rate_of(record):
     accesses = sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["unit"] == "access")
     if accesses:
         return quantity(accesses / record["measurement"]["median"], units.rate, "access")
-    return quantity(record["placement"].get("flops_per_second"), units.rate, "op" if record["type"] == "int8" else "FLOP")
+    return quantity(record["placement"].get("flops_per_second"), units.rate, units.operation(record))
 
 
 def family_table(family, entries, titles):

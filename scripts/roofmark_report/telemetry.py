@@ -22,7 +22,7 @@ PANELS = (
 def _work(record):
     """A launch's work, by which its rate is told, and the unit."""
     placement, seconds = record.get("placement", {}), record["measurement"]["median"]
-    for key, unit in (("flops_per_second", "op" if record["type"] == "int8" else "FLOP"), ("bytes_per_second", "B")):
+    for key, unit in (("flops_per_second", units.operation(record)), ("bytes_per_second", "B")):
         if key in placement:
             return placement[key] * seconds, unit
     return 1, "launch"

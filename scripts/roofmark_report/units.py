@@ -46,6 +46,11 @@ def seconds(value):
     return f"{digits(value)} s"
 
 
+def operation(record):
+    """What the rate of a record counts: FLOPs, or operations that are none."""
+    return "op" if any(demand["unit"] == "op" for phase in record["work"]["phases"] for demand in phase) else "FLOP"
+
+
 def size(value):
     return "" if absent(value) else scaled(value, "B")
 
