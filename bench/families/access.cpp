@@ -2,162 +2,313 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/access.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/families/access_patterns.hpp"
 #include "bench/support/case_list.hpp"
-#include "bench/support/reference_check.hpp"
-#include "bench/support/slots.hpp"
 #include "harness/model/traffic.hpp"
+#include "kernels/base/check.hpp"
 
 namespace roofmark {
 
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::size_t kElement = sizeof(std::int32_t);
 
 const AccessKernels* kernels_for(Backend backend) { return select(backend, &cuda::access, &cpu::access); }
 
-/// A line of the caches, and the part of it that one access fetches: of a GPU a sector.
-struct Line {
-  std::size_t bytes, fetched;
-};
-constexpr Line line_of(Backend backend) { return backend == Backend::cuda ? Line{128, 32} : Line{64, 64}; }
-
-/// What a launch fetches exceeds four times the last-level cache, at any stride.
+/// What a launch fetches of it, at any stride, exceeds four times the last-level cache.
 std::size_t range_bytes(const DeviceInfo& device) {
   const Line line = line_of(device.backend);
   return std::bit_ceil(std::max(line.bytes / line.fetched * 4 * device.last_level_cache_bytes(), 256 * kMiB));
 }
 
-/// Sweeps over `count` elements that are `stride` elements apart. Where a stride is several lines, there are as many sweeps, so
-/// that a launch meets every line of the range once.
-struct Strided {
-  std::int64_t count, stride, sweeps, offset;
-
-  Strided(std::int64_t count, std::int64_t stride, Backend backend)
-      : count(count), stride(stride), offset(static_cast<std::int64_t>(line_of(backend).bytes / kElement)) {
-    sweeps = std::max<std::int64_t>(stride / offset, 1);
-  }
-
-  std::size_t range() const { return static_cast<std::size_t>(count * stride) * kElement; }
-  std::size_t elements() const { return static_cast<std::size_t>(count * sweeps); }
-  std::size_t fetched(Backend backend) const {
-    return elements() * std::min(static_cast<std::size_t>(stride) * kElement, line_of(backend).fetched);
-  }
-  SlotLayout layout() const {
-    return SlotLayout({SlotArray::input(DataType::int32, range() / kElement, 0),
-                       SlotArray::output(DataType::int32, static_cast<std::size_t>(sweeps * sum_groups(count)))});
-  }
-};
-
-constexpr std::size_t kX = 0, kOut = 1;
-
-/// The sums of the groups of elements in float64, where these integers are exact.
-RowReference group_sums(Device& device, const std::int32_t* x, const Strided& strided) {
-  return [&device, x, strided](std::int64_t first, std::int64_t count, double* expected, double* scale) {
-    const Memory ones = device.allocate(kSumGroup * sizeof(double));
-    const std::vector<double> host(kSumGroup, 1.0);
-    device.to_device(ones.get(), host.data(), kSumGroup * sizeof(double));
-    const std::int64_t groups = sum_groups(strided.count), whole = strided.count / kSumGroup;
-    const auto add_up = [&](std::int64_t row, std::int64_t rows, std::int64_t elements) {
-      const std::int32_t* const from = x + row / groups * strided.offset + row % groups * kSumGroup * strided.stride;
-      const MatrixView view = {from, DataType::int32, rows, elements, kSumGroup * strided.stride, strided.stride};
-      device.multiply_fp64(view, static_cast<const double*>(ones.get()), 1, expected + (row - first));
-    };
-    for (std::int64_t row = first, end = first + count; row < end;) {
-      const bool is_whole = row % groups < whole;
-      const std::int64_t rows = is_whole ? std::min(end - row, whole - row % groups) : 1;
-      add_up(row, rows, is_whole ? kSumGroup : strided.count % kSumGroup);
-      row += rows;
-    }
-    // Integers: any difference is an error.
-    device.fill(scale, DataType::fp64, static_cast<std::size_t>(count), {Distribution::zeros, 0, 0});
-  };
-}
-
-class PreparedStride final : public Prepared {
- public:
-  PreparedStride(const Setup& setup, const AccessKernels& kernels, const Strided& strided)
-      : device_(setup.device), kernels_(kernels), strided_(strided), slots_(setup, strided.layout()) {}
-
-  void launch(Stream stream, int slot) override {
-    kernels_.stride(slots_.at<std::int32_t>(slot, kOut), slots_.at<std::int32_t>(slot, kX), strided_.count, strided_.stride,
-                    strided_.sweeps, strided_.offset, stream);
-  }
-
-  Verification verify(int slot) override {
-    const RowReference reference = group_sums(device_, slots_.at<std::int32_t>(slot, kX), strided_);
-    return check_outputs(device_, {{"sums", slots_.output(slot, kOut), 1, 0, reference}});
-  }
-
-  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
-
-  std::vector<std::pair<std::string, std::string>> notes() const override {
-    const Backend backend = device_.info().backend;
-    return {{"elements", std::to_string(strided_.elements())},
-            {backend == Backend::cuda ? "bytes of the sectors fetched" : "bytes of the lines fetched",
-             std::to_string(strided_.fetched(backend))}};
-  }
-
- private:
-  Device& device_;
-  const AccessKernels& kernels_;
-  Strided strided_;
-  Slots slots_;
-};
-
-Case blank_case(const CaseList& list, std::string operation, Shape shape, Cache cache) {
+Case blank_case(const CaseList& list, std::string operation, DataType type, Shape shape) {
   Case c;
   c.family = "access";
   c.operation = std::move(operation);
-  c.type = DataType::int32;
+  c.type = type;
   c.shape = std::move(shape);
-  c.shape.push_back(shape_entry(cache));
-  c.protocol.cache = cache;
+  c.protocol.cache = Cache::warm;
   if (!kernels_for(list.listing().device.backend)) c.unsupported = "this build has no access patterns for the device";
   return c;
 }
 
-void add_stride(CaseList& list, std::int64_t count, std::int64_t stride) {
-  const DeviceInfo& device = list.listing().device;
-  const Strided strided(count, stride, device.backend);
-  const AccessKernels* kernels = kernels_for(device.backend);
-  const Cache cache = list.listing().cache.value_or(Cache::cold);
-  const SlotLayout layout = strided.layout();
-  Case c = blank_case(list, "stride",
-                      {{"bytes", std::to_string(strided.range())},
-                       {"stride", std::to_string(static_cast<std::size_t>(strided.stride) * kElement)},
-                       {"impl", "own"}},
-                      cache);
-  const std::size_t out = layout[kOut].bytes(), moved = strided.elements() * kElement + out;
+/// Of memory behind caches: a launch touches `touched` bytes and moves `moved` of them, or moves some several times.
+Case memory_case(const CaseList& list, std::string operation, Shape shape, const SlotLayout& layout, Cache cache,
+                 std::size_t touched, std::size_t moved) {
+  Case c = blank_case(list, std::move(operation), DataType::int32, std::move(shape));
+  c.shape.push_back(shape_entry(cache));
+  c.protocol.cache = cache;
   c.slot_bytes = layout.slot_bytes();
-  c.touched_bytes = strided.fetched(device.backend) + out;
-  c.work = {{memory_demands(device, static_cast<double>(c.touched_bytes), static_cast<double>(moved), cache)}};
-  c.prepare = [=](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedStride>(setup, *kernels, strided);
-  };
+  c.touched_bytes = touched;
+  c.work = {{memory_demands(list.listing().device, static_cast<double>(touched), static_cast<double>(moved), cache)}};
+  return c;
+}
+
+std::size_t out_bytes(const SlotLayout& layout) { return layout.arrays().back().bytes(); }
+
+void add_stride(CaseList& list, std::int64_t count, std::int64_t stride) {
+  const Backend backend = list.listing().device.backend;
+  const AccessKernels* kernels = kernels_for(backend);
+  const Strided strided(count, stride, backend);
+  const SlotLayout layout = strided.layout();
+  Case c = memory_case(list, "stride",
+                       {{"bytes", std::to_string(strided.range_bytes())},
+                        {"stride", std::to_string(static_cast<std::size_t>(stride) * kElementBytes)},
+                        {"impl", "own"}},
+                       layout, list.listing().cache.value_or(Cache::cold), strided.fetched_bytes(backend) + out_bytes(layout),
+                       strided.elements() * kElementBytes + out_bytes(layout));
+  c.prepare = [=](const Setup& setup) { return strided_sums(setup, *kernels, strided); };
   list.add(std::move(c));
+}
+
+void add_gather(CaseList& list, std::int64_t rows, std::int64_t width) {
+  const AccessKernels* kernels = kernels_for(list.listing().device.backend);
+  Group group;
+  for (const bool in_order : {true, false}) {
+    const Gathered gathered{rows, width, in_order};
+    const SlotLayout layout = gathered.layout();
+    const std::size_t bytes = layout.touched_bytes() + gathered.index_bytes();
+    Case c = memory_case(list, "gather",
+                         {{"rows", std::to_string(rows)},
+                          {"row_bytes", std::to_string(static_cast<std::size_t>(width) * kElementBytes)},
+                          {"order", in_order ? "sequential" : "random"},
+                          {"impl", "own"}},
+                         layout, list.listing().cache.value_or(Cache::cold), bytes, bytes);
+    c.shared_bytes = aligned(gathered.index_bytes());
+    c.prepare = [=](const Setup& setup) { return gathered_rows(setup, *kernels, gathered); };
+    group.cases.push_back(std::move(c));
+  }
+  group.comparisons.push_back(compare(group.cases[0], group.cases[1]));
+  list.add(std::move(group));
+}
+
+void add_read(CaseList& list, std::size_t bytes, std::int64_t passes, Cache cache) {
+  const DeviceInfo& device = list.listing().device;
+  const AccessKernels* kernels = kernels_for(device.backend);
+  Group group;
+  for (const ReadBy by : {ReadBy::cp_async_bulk, ReadBy::ld_global}) {
+    const ReadArray array{by, static_cast<std::int64_t>(bytes / kElementBytes), passes};
+    const SlotLayout layout = array.layout();
+    const bool bulk = by == ReadBy::cp_async_bulk;
+    Case c = memory_case(list, "read", {{"bytes", std::to_string(bytes)}, {"impl", bulk ? "cp_async_bulk" : "ld_global"}},
+                         layout, cache, layout.touched_bytes(), bytes * static_cast<std::size_t>(passes) + out_bytes(layout));
+    if (bulk && device.compute_capability < 90) c.unsupported = "bulk copies need compute capability 9.0";
+    c.prepare = [=](const Setup& setup) { return read_array(setup, *kernels, array); };
+    group.cases.push_back(std::move(c));
+  }
+  group.comparisons.push_back(compare(group.cases[0], group.cases[1]));
+  list.add(std::move(group));
+}
+
+/// Passes through what one SM reads at 128 bytes per clock in `seconds`.
+unsigned passes_of(const Listing& listing, double seconds, double bytes_per_pass) {
+  constexpr double bytes_per_clock = 128;
+  if (listing.short_probes) return 11;
+  return static_cast<unsigned>(seconds * listing.device.highest_clock_hz.value_or(1.5e9) * bytes_per_clock / bytes_per_pass);
+}
+
+void add_bank_conflicts(CaseList& list, const std::vector<unsigned>& all_ways) {
+  constexpr double bytes_per_pass = kBankThreads * kBankLoads * sizeof(std::uint32_t), seconds = 0.25e-3;
+  const Listing& listing = list.listing();
+  const AccessKernels* kernels = kernels_for(listing.device.backend);
+  const int processors = std::max(listing.device.multiprocessors, 1);
+  const unsigned passes = passes_of(listing, seconds, bytes_per_pass);
+  Group group;
+  for (const unsigned ways : all_ways) {
+    Case c = blank_case(list, "bank_conflicts", DataType::int32, {{"ways", std::to_string(ways)}, {"impl", "own"}});
+    const std::size_t count = static_cast<std::size_t>(processors) * kBankThreads;
+    c.work = {{{{resource::shared, bytes_per_pass * passes * processors}}}};
+    c.slot_bytes = aligned(count * sizeof(std::uint32_t));
+    c.prepare = [=](const Setup& setup) {
+      return known_output(setup, {.count = count,
+                                  .launch =
+                                      [=](void* out, Stream stream) {
+                                        kernels->bank_conflicts(static_cast<std::uint32_t*>(out), ways, passes, processors,
+                                                                stream);
+                                      },
+                                  .expected =
+                                      [=](std::size_t i) {
+                                        std::uint32_t sum = 0;
+                                        for (unsigned load = 0; load < kBankLoads; ++load) {
+                                          sum += bank_word(bank_word_of(static_cast<unsigned>(i % kBankThreads), load, ways));
+                                        }
+                                        return passes * sum;
+                                      },
+                                  .notes = {{"times read", std::to_string(passes)}}});
+    };
+    group.cases.push_back(std::move(c));
+  }
+  for (std::size_t i = 1; i < group.cases.size(); ++i) group.comparisons.push_back(compare(group.cases[0], group.cases[i]));
+  list.add(std::move(group));
+}
+
+constexpr std::string_view name(AddressPer per) {
+  constexpr std::string_view names[] = {"grid", "block", "warp", "thread"};
+  return names[static_cast<int>(per)];
+}
+
+/// Additions per thread. The more threads share a counter, the slower; and sums of fp32 are exact up to 2^24.
+unsigned additions(const Listing& listing, bool global, AddressPer per, int processors) {
+  if (listing.short_probes) return 11;
+  constexpr unsigned of_global[] = {0, 1024, 2048, 8192}, of_shared[] = {0, 128, 1024, 4096};
+  if (per == AddressPer::grid) return std::max((1U << 24) / static_cast<unsigned>(kAtomicThreads * processors), 1U);
+  return (global ? of_global : of_shared)[static_cast<int>(per)];
+}
+
+std::uint32_t bits_of(DataType type, std::int64_t number) {
+  std::uint32_t bits = 0;
+  store(type, &bits, 0, static_cast<double>(number));
+  return bits;
+}
+
+void add_atomic(CaseList& list, bool global, DataType type, AddressPer per) {
+  const Listing& listing = list.listing();
+  const AccessKernels* kernels = kernels_for(listing.device.backend);
+  const int processors = std::max(listing.device.multiprocessors, 1);
+  const unsigned repeats = additions(listing, global, per, processors);
+  const auto threads = static_cast<std::size_t>(kAtomicThreads) * static_cast<std::size_t>(processors);
+  const auto sharing = static_cast<std::size_t>(sharing_threads(per, processors)), counters = threads / sharing;
+  const std::size_t apart = per == AddressPer::thread ? 1 : kAtomicCounterStride;
+  Case c = blank_case(list, "atomic_add", type,
+                      {{"space", global ? "global" : "shared"}, {"per", std::string(name(per))}, {"impl", "own"}});
+  c.work = {{{{global ? resource::global_atomic : resource::shared_atomic, static_cast<double>(threads) * repeats}}}};
+  KnownOutput known;
+  known.type = type;
+  known.accumulates = global;
+  known.count = global ? counters * apart : threads;
+  const std::uint32_t total = bits_of(type, static_cast<std::int64_t>(sharing * repeats));
+  if (global) {
+    known.launch = [=](void* out, Stream stream) { kernels->atomic_add_global(type, out, per, repeats, processors, stream); };
+    known.expected = [=](std::size_t i) { return i % apart == 0 ? total : 0; };
+  } else {
+    known.launch = [=](void* out, Stream stream) { kernels->atomic_add_shared(type, out, per, repeats, processors, stream); };
+    known.expected = [=](std::size_t i) { return i % kAtomicBlock < kAtomicBlock / sharing ? total : 0; };
+  }
+  known.notes = {{"counters", std::to_string(counters)}, {"additions per thread", std::to_string(repeats)}};
+  c.slot_bytes = aligned(known.count * size_of(type));
+  c.prepare = [=](const Setup& setup) { return known_output(setup, known); };
+  list.add(std::move(c));
+}
+
+/// Element i of the sinks of the blocks, two elements to a word: `passes` over all blocks.
+std::uint32_t dsmem_sink(std::size_t i, int cluster, int blocks, unsigned passes) {
+  const std::size_t thread = i / 2 % kDsmemThreads, block = i / 2 / kDsmemThreads;
+  const std::size_t first = block / static_cast<std::size_t>(cluster) * static_cast<std::size_t>(cluster);
+  const std::uint64_t neighbour = first + (block + 1) % static_cast<std::size_t>(cluster);
+  const unsigned own = passes / static_cast<unsigned>(blocks) + (block < passes % static_cast<unsigned>(blocks) ? 1 : 0);
+  std::uint64_t sum = 0;
+  for (std::size_t load = 0; load < kDsmemLoads; ++load) {
+    const std::uint64_t word = 2 * (load * kDsmemThreads + thread);
+    sum += 2 * (neighbour << 32) + 2 * word + 1;
+  }
+  return static_cast<std::uint32_t>(own * sum >> 32 * (i % 2));
+}
+
+void add_dsmem(CaseList& list, const std::vector<int>& clusters) {
+  constexpr double seconds = 0.1e-3;  // at ten times the rate that is published
+  const Listing& listing = list.listing();
+  const AccessKernels* kernels = kernels_for(listing.device.backend);
+  const int processors = std::max(listing.device.multiprocessors, 1);
+  const unsigned passes = passes_of(listing, seconds, kDsmemSetBytes) * static_cast<unsigned>(processors) + 1;
+  Group group;
+  for (const int cluster : clusters) {
+    Case c = blank_case(list, "dsmem", DataType::int32, {{"cluster", std::to_string(cluster)}, {"impl", "own"}});
+    c.work = {{{{resource::shared, static_cast<double>(kDsmemSetBytes) * passes}}}};
+    c.slot_bytes = aligned(static_cast<std::size_t>(processors) * kDsmemThreads * sizeof(std::uint64_t));
+    if (listing.device.compute_capability < 90) c.unsupported = "clusters need compute capability 9.0";
+    c.prepare = [=](const Setup& setup) {
+      const int blocks = kernels->dsmem_blocks(cluster);
+      if (blocks == 0) throw Unsupported(fmt::format("no cluster of {} blocks is resident, one block per SM", cluster));
+      return known_output(setup, {.count = 2 * static_cast<std::size_t>(blocks) * kDsmemThreads,
+                                  .launch =
+                                      [=](void* out, Stream stream) {
+                                        kernels->dsmem(static_cast<std::uint64_t*>(out), cluster, blocks, passes, stream);
+                                      },
+                                  .expected = [=](std::size_t i) { return dsmem_sink(i, cluster, blocks, passes); },
+                                  .notes = {{"SMs that hold a block", std::to_string(blocks)}}});
+    };
+    group.cases.push_back(std::move(c));
+  }
+  for (std::size_t i = 1; i < group.cases.size(); ++i) group.comparisons.push_back(compare(group.cases[0], group.cases[i]));
+  list.add(std::move(group));
 }
 
 void list_contract(CaseList& list) {
   for (const std::int64_t stride : {1, 3, 64}) {
     for (const std::int64_t count : {1, 31, 1009, 1024, 20011}) add_stride(list, count, stride);
   }
+  for (const auto& [rows, width] : {std::pair{1, 4}, {3, 8}, {67, 4}, {1009, 12}, {37, 1024}}) add_gather(list, rows, width);
+  if (!list.on_gpu()) return;
+  for (const std::size_t bytes : {16, 4080, 4112, 16384, 100000}) {
+    for (const std::int64_t passes : {1, 3}) add_read(list, bytes, passes, Cache::warm);
+  }
+  add_bank_conflicts(list, {1, 4, 32});
+  for (const DataType type : {DataType::int32, DataType::fp32}) {
+    for (const AddressPer per : {AddressPer::grid, AddressPer::block, AddressPer::warp, AddressPer::thread}) {
+      add_atomic(list, true, type, per);
+      if (per != AddressPer::grid) add_atomic(list, false, type, per);
+    }
+  }
+  add_dsmem(list, {2, 4, 8});
+}
+
+bool is_full(const CaseList& list) { return list.listing().suite == SuiteName::full; }
+
+/// On any device.
+void list_memory(CaseList& list) {
+  const DeviceInfo& device = list.listing().device;
+  const std::size_t range = range_bytes(device);
+  for (std::size_t stride = kElementBytes; stride <= 4096; stride *= 2) {
+    if (!is_full(list) && stride != 4 && stride != 32 && stride != 128 && stride != 4096) continue;
+    add_stride(list, static_cast<std::int64_t>(range / stride), static_cast<std::int64_t>(stride / kElementBytes));
+  }
+  // A host makes a random order of some millions of rows in a second. Of a CPU, table and rows together are the range.
+  constexpr std::size_t kMostRows = std::size_t{1} << 23;
+  const std::size_t table = list.on_gpu() ? range : range / 2;
+  for (std::size_t row = 32; row <= 4096; row *= 2) {
+    if (!is_full(list) && row != 32 && row != 512) continue;
+    add_gather(list, static_cast<std::int64_t>(std::min(table / row, kMostRows)),
+               static_cast<std::int64_t>(row / kElementBytes));
+  }
+}
+
+/// From L2, as often as a launch of a fraction of a millisecond takes, though not so often that the sums take more than a
+/// quarter of the array's room.
+void add_read_of_l2(CaseList& list, std::size_t bytes) {
+  constexpr std::size_t kMoved = 2'000'000'000, kMostPasses = 256;
+  if (bytes > 0)
+    add_read(list, bytes, static_cast<std::int64_t>(std::clamp<std::size_t>(kMoved / bytes, 1, kMostPasses)), Cache::warm);
+}
+
+void list_gpu(CaseList& list) {
+  const DeviceInfo& device = list.listing().device;
+  const bool full = is_full(list);
+  list_memory(list);
+  add_read(list, range_bytes(device), 1, Cache::cold);
+  const std::size_t quarter_of_l2 = device.last_level_cache_bytes() / 4 / kMiB * kMiB;
+  add_read_of_l2(list, quarter_of_l2);
+  if (full) add_read_of_l2(list, quarter_of_l2 / 2);
+  add_bank_conflicts(list, full ? std::vector<unsigned>{1, 2, 4, 8, 16, 32} : std::vector<unsigned>{1, 2, 32});
+  for (const DataType type : {DataType::int32, DataType::fp32}) {
+    for (const AddressPer per : {AddressPer::grid, AddressPer::block, AddressPer::warp, AddressPer::thread}) {
+      if (!full && (per == AddressPer::block || per == AddressPer::warp)) continue;
+      add_atomic(list, true, type, per);
+      if (full && per != AddressPer::grid) add_atomic(list, false, type, per);
+    }
+  }
+  add_dsmem(list, full ? std::vector<int>{2, 4, 8} : std::vector<int>{2, 4});
 }
 
 void list_suite(CaseList& list) {
-  const SuiteName suite = list.listing().suite;
-  if (suite == SuiteName::quick) return;
-  const std::size_t range = range_bytes(list.listing().device);
-  for (std::size_t bytes = 4; bytes <= 4096; bytes *= 2) {
-    if (suite == SuiteName::baseline && bytes != 4 && bytes != 32 && bytes != 128 && bytes != 4096) continue;
-    add_stride(list, static_cast<std::int64_t>(range / bytes), static_cast<std::int64_t>(bytes / kElement));
-  }
+  if (list.listing().suite != SuiteName::quick) (list.on_gpu() ? list_gpu : list_memory)(list);
 }
 
 }  // namespace

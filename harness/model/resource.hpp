@@ -43,6 +43,9 @@ inline constexpr Resource bf16_tensor{"bf16_tensor", Unit::flop, "bf16 tensor", 
 inline constexpr Resource fp8_tensor{"fp8_tensor", Unit::flop, "fp8 tensor", true};
 inline constexpr Resource int8_tensor{"int8_tensor", Unit::op, "int8 tensor", true};
 inline constexpr Resource exp{"exp", Unit::exp, "exp2, special-function unit", true};
+// Atomic additions.
+inline constexpr Resource global_atomic{"global_atomic", Unit::op, "atomic additions to global memory", true};
+inline constexpr Resource shared_atomic{"shared_atomic", Unit::op, "atomic additions to shared memory", true};
 // Memory levels.
 inline constexpr Resource dram{"dram", Unit::byte, "DRAM", false};
 inline constexpr Resource shared{"shared", Unit::byte, "shared memory", true};
@@ -87,6 +90,8 @@ inline constexpr Resource kResources[] = {resource::fp64_fma,
                                           resource::fp8_tensor,
                                           resource::int8_tensor,
                                           resource::exp,
+                                          resource::global_atomic,
+                                          resource::shared_atomic,
                                           resource::dram,
                                           resource::shared,
                                           resource::l1,

@@ -21,8 +21,14 @@ void stride(std::int32_t* out, const std::int32_t* x, std::int64_t count, std::i
   }
 }
 
+void gather(std::int32_t* out, const std::int32_t* table, const std::uint32_t* index, std::int64_t rows, std::int64_t width,
+            Stream) {
+#pragma omp parallel for schedule(static)
+  for (std::int64_t row = 0; row < rows; ++row) std::copy_n(table + index[row] * width, width, out + row * width);
+}
+
 }  // namespace
 
-const AccessKernels access = {.stride = stride};
+const AccessKernels access = {.stride = stride, .gather = gather};
 
 }  // namespace roofmark::cpu

@@ -20,13 +20,6 @@ namespace roofmark::cuda::rows {
 inline constexpr unsigned kWarp = 32, kMaxThreads = 1024, kMaxCluster = 8;
 inline constexpr float kInfinity = INFINITY;
 
-/// Whether the code is compiled for devices that have thread-block clusters; on others none is launched.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-inline constexpr bool kClusters = false;
-#else
-inline constexpr bool kClusters = true;
-#endif
-
 __device__ inline float warp_sum(float x) {
 #pragma unroll
   for (int distance = kWarp / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(~0u, x, distance);

@@ -33,6 +33,7 @@ FAMILIES = {
     "elementwise": "Element-wise operations of a model, and the gain from fusing several steps into one kernel.",
     "reductions": "Row-wise operations: softmax, norms, losses. At best, each row is read once and written once.",
     "latency": "Accesses each of which waits for the one before: one thread follows pointers in random order.",
+    "access": "Rates of access patterns. Bytes are those that the operation uses: what the hardware moves besides lowers the share of the roof.",
     "argmax": "The index of the maximum of each row, as in greedy decoding.",
     "cost": "What single calls of a program cost it: to start work, to wait for it, to get memory.",
     "gemv": "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.",

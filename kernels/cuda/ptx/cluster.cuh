@@ -7,6 +7,13 @@
 // The shared memory of the other blocks of a thread-block cluster. sm_90. One function per PTX instruction.
 namespace roofmark::cuda {
 
+/// Whether the code is compiled for devices that have thread-block clusters; on others none is launched.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool kClusters = false;
+#else
+inline constexpr bool kClusters = true;
+#endif
+
 /// The address in block `rank` of the cluster that corresponds to `address` in this block.
 __device__ inline std::uint32_t mapa(std::uint32_t address, unsigned rank) {
   std::uint32_t mapped;
@@ -20,6 +27,13 @@ __device__ inline void st_async(std::uint32_t to, float value, std::uint32_t bar
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to),
                "r"(__float_as_uint(value)), "r"(barrier)
                : "memory");
+}
+
+/// Loads 16 bytes from an address of mapa().
+__device__ inline ulonglong2 ld_shared_cluster(std::uint32_t address) {
+  ulonglong2 words;
+  asm volatile("ld.shared::cluster.v2.u64 {%0, %1}, [%2];" : "=l"(words.x), "=l"(words.y) : "r"(address) : "memory");
+  return words;
 }
 
 }  // namespace roofmark::cuda

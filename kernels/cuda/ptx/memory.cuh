@@ -95,6 +95,13 @@ __device__ inline std::uint64_t ld_global_cg_u64(std::uint64_t from) {
   return word;
 }
 
+/// Loads 4 bytes of shared memory at every call, even if nothing has written them since the last.
+__device__ inline std::uint32_t ld_volatile_shared_u32(std::uint32_t address) {
+  std::uint32_t word;
+  asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
+  return word;
+}
+
 /// Loads 4 bytes of shared memory, at every call.
 __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   std::uint32_t word;

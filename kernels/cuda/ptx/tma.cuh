@@ -9,6 +9,14 @@
 // The tensor memory accelerator. sm_90. One function per PTX instruction.
 namespace roofmark::cuda {
 
+/// Copies `bytes` adjacent bytes of global memory to shared memory, and counts them on the mbarrier. Both addresses and the
+/// number are multiples of 16.
+__device__ inline void cp_async_bulk(std::uint32_t to, const void* from, unsigned bytes, std::uint32_t barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
+               "r"(bytes), "r"(barrier)
+               : "memory");
+}
+
 /// Copies the tensor map's box at coordinates (c0, c1, c2, c3), innermost first, to shared memory, with zeros beyond the
 /// tensor's bounds, and counts its bytes on the mbarrier.
 __device__ inline void tma_load_4d(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier, int c0, int c1, int c2,

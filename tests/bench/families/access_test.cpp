@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,71 @@ TEST(AccessCases, OfStridesUseAnElementOfEachLineAndFindNoneInTheCache) {
     }
     EXPECT_EQ(number(all.front(), "stride"), 4U);
     EXPECT_EQ(number(all.back(), "stride"), 4096U);
+  }
+}
+
+TEST(AccessCases, OfGathersReadEachRowOnceAndCompareOrders) {
+  for (const DeviceInfo& device : {h200(), two_cores()}) {
+    std::size_t comparisons = 0;
+    for (const Group& group : access({device, SuiteName::full})) {
+      for (const Comparison& comparison : group.comparisons) comparisons += comparison.key == "order" ? 1 : 0;
+    }
+    const std::vector<Case> all = cases(device, SuiteName::full, "gather");
+    ASSERT_EQ(all.size(), 16U);
+    EXPECT_EQ(comparisons, 8U);
+    for (const Case& c : all) {
+      const std::size_t rows = number(c, "rows"), row = number(c, "row_bytes");
+      EXPECT_EQ(c.work.total(resource::dram), static_cast<double>(rows * (2 * row + 4))) << c.name();
+      EXPECT_LE(rows, std::size_t{1} << 23) << c.name();
+      EXPECT_GE(c.touched_bytes, 4 * device.last_level_cache_bytes()) << c.name();
+    }
+  }
+}
+
+TEST(AccessCases, OfReadsHoldBulkCopiesAgainstLoads) {
+  for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
+    for (const Group& group : access({h200(), suite})) {
+      if (group.cases.front().operation != "read") continue;
+      ASSERT_EQ(group.comparisons.size(), 1U);
+      EXPECT_EQ(group.comparisons.front().name, "cp_async_bulk against ld_global");
+      const Case& c = group.cases.front();
+      const bool cold = c.protocol.cache == Cache::cold;
+      const double bytes = static_cast<double>(number(c, "bytes")), moved = c.work.total(cold ? resource::dram : resource::l2);
+      EXPECT_EQ(std::fmod(moved, bytes * (1 + 1.0 / 1024)), 0) << c.name();
+      EXPECT_EQ(c.work.total(cold ? resource::l2 : resource::dram), 0) << c.name();
+    }
+  }
+  DeviceInfo older = h200();
+  older.compute_capability = 80;
+  for (const Case& c : cases(older, SuiteName::full, "read")) {
+    EXPECT_EQ(c.unsupported.empty(), value_of(c.shape, "impl") == "ld_global") << c.name();
+  }
+  for (const Case& c : cases(older, SuiteName::full, "dsmem")) EXPECT_FALSE(c.unsupported.empty()) << c.name();
+}
+
+// So that the ratios of their times are those of their rates.
+TEST(AccessCases, OfBankConflictsMoveTheSameBytes) {
+  const std::vector<Case> all = cases(h200(), SuiteName::full, "bank_conflicts");
+  ASSERT_EQ(all.size(), 6U);
+  for (const Case& c : all) EXPECT_EQ(c.work.total(resource::shared), all.front().work.total(resource::shared)) << c.name();
+  // 0.25 ms of 128 bytes per clock per SM.
+  EXPECT_NEAR(all.front().work.total(resource::shared), 0.25e-3 * 1.98e9 * 128 * 132, 132 * 16384);
+}
+
+// Beyond 2^24 an addition of 1 to fp32 is lost.
+TEST(AccessCases, OfAtomicsAddNoMoreThanFp32Counts) {
+  for (const int processors : {1, 40, 132, 1000}) {
+    DeviceInfo device = h200();
+    device.multiprocessors = processors;
+    const std::vector<Case> all = cases(device, SuiteName::full, "atomic_add");
+    ASSERT_EQ(all.size(), 14U);
+    for (const Case& c : all) {
+      const double added = c.work.total(resource::global_atomic) + c.work.total(resource::shared_atomic);
+      const std::string per = value_of(c.shape, "per");
+      const double counters = per == "grid" ? 1 : processors * 1024.0 / (per == "block" ? 256 : per == "warp" ? 32 : 1);
+      EXPECT_LE(added / counters, 1 << 24) << c.name();
+      EXPECT_GE(added, processors * 1024.0) << c.name();
+    }
   }
 }
 
