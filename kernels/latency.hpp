@@ -9,14 +9,39 @@
 
 namespace roofmark {
 
-/// Where a load of CUDA may be cached, by its PTX name: ca in L1 and L2, cg in L2 alone. The CPU ignores it.
-enum class ChaseLoad { ca, cg };
+/// How CUDA loads, by its PTX name: ca may hit L1 and L2, cg L2 alone; atom is an atomic OR with 0, which is made where the
+/// line lives in L2, while a load may be served by a copy. The CPU has one way.
+enum class ChaseLoad { ca, cg, atom };
 
 /// What a chase leaves. `end`: bytes from the first line to the line reached. `sum`: over all lines loaded, their bytes from
 /// the first line plus one stride (so that the first counts too), modulo 2^64; a line loaded twice counts twice.
 struct ChaseEnd {
   std::uint64_t end = 0;
   std::uint64_t sum = 0;
+};
+
+/// How SMs read DRAM while another one chases. Each warp reads its chunks of `data` in turn: warp w those of number w, w +
+/// warps, w + 2 x warps, ..., `rounds` of them, and then from the first again.
+struct BackgroundReads {
+  static constexpr std::size_t kChunk = 1024;         ///< bytes
+  static constexpr std::size_t kWarpsPerReader = 32;  ///< of an SM
+
+  /// What a warp has read in all launches: chunks, and the sum of their 64-bit words modulo 2^64.
+  struct Read {
+    std::uint64_t chunks = 0, sum = 0;
+  };
+  /// Of an SM; 0 before the first launch.
+  struct alignas(128) Ended {
+    std::uint64_t chases = 0;
+  };
+
+  int readers = 0;  ///< SMs that read: fewer than the device has
+  std::size_t rounds = 1;
+  std::uint32_t interval_cycles = 0;     ///< of the SM's clock, from a warp's chunk to its next one; 0: as soon as it is there
+  const void* data = nullptr;            ///< [rounds, readers x kWarpsPerReader, kChunk]
+  Read* reads = nullptr;                 ///< by warp; {} before the first launch
+  Ended* ended = nullptr;                ///< by SM
+  std::uint64_t* nanoseconds = nullptr;  ///< that the chases of all launches took; 0 before the first launch
 };
 
 /// Pointer chase: one thread loads p = *p, so each load needs the result of the load before it, and seconds / steps is the
@@ -30,10 +55,29 @@ struct LatencyKernels {
   /// when a launch starts.
   void (*chase)(ChaseLoad load, ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t preload,
                 std::size_t steps, Stream stream);
+  /// chase() with nothing preloaded, on the SM of number `sm` (%smid): one block on each SM, of which the others end at once.
+  /// Where no SM has that number, nothing is written. `arrivals` is 0 before the first launch. Null on the CPU.
+  void (*chase_on_sm)(ChaseLoad load, ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t steps,
+                      unsigned sm, std::uint64_t* arrivals, Stream stream) = nullptr;
+  /// chase() with load cg and nothing preloaded, while other SMs read until it has ended. `arrivals` is 0 before the first
+  /// launch. Null on the CPU.
+  void (*chase_under_load)(ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t steps,
+                           const BackgroundReads& background, std::uint64_t* arrivals, Stream stream) = nullptr;
+  /// words[i] = i + 1: what BackgroundReads reads.
+  void (*count_words)(std::uint64_t* words, std::size_t count, Stream stream) = nullptr;
   /// The same in the shared memory of one block, from line 0, by 32-bit addresses that each launch writes there first; the
   /// stride is a multiple of 4 bytes, lines x stride at most the device's limit per block. Null on the CPU.
   void (*chase_shared)(ChaseEnd* out, const std::uint32_t* next, std::size_t lines, std::size_t stride, std::size_t steps,
                        Stream stream) = nullptr;
+  /// The same from a block to the shared memory of another one of its cluster, by addresses of 8 bytes, of which the stride is
+  /// a multiple. From compute capability 9.0 on.
+  void (*chase_neighbour)(ChaseEnd* out, const std::uint32_t* next, std::size_t lines, std::size_t stride, std::size_t steps,
+                          Stream stream) = nullptr;
+  /// The same in constant memory, to which each launch copies `set` first: lines x stride bytes of device memory, at most
+  /// kMostConstant; the first 4 bytes of line i are next[i] x stride.
+  void (*chase_constant)(ChaseEnd* out, const void* set, std::size_t lines, std::size_t stride, std::size_t steps,
+                         Stream stream) = nullptr;
+  static constexpr std::size_t kMostConstant = 64 * 1024;
 };
 
 namespace cuda {

@@ -2,18 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/latency.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "bench/families/prepared_chase.hpp"
 #include "bench/families/stream.hpp"
 #include "bench/support/case_list.hpp"
-#include "bench/support/random_cycle.hpp"
 #include "bench/support/slots.hpp"
-#include "harness/machine/huge_pages.hpp"
+#include "harness/judge/theory.hpp"
 
 namespace roofmark {
 
@@ -32,24 +35,10 @@ std::size_t most_lines(const DeviceInfo& device) {
 }
 constexpr std::size_t kStrideStep = sizeof(void*);
 
-/// The lines that a chase follows.
-struct Set {
-  std::size_t lines, stride;
-
-  std::size_t bytes() const { return lines * stride; }
-};
-
-Set set_of(const DeviceInfo& device, std::size_t bytes) {
+ChaseSet set_of(const DeviceInfo& device, std::size_t bytes) {
   const std::size_t lines = std::clamp(bytes / kLine, std::size_t{1}, most_lines(device));
   return {lines, std::max(bytes / lines / kStrideStep * kStrideStep, kLine)};
 }
-
-struct Chase {
-  Set set;
-  std::size_t preload = 0;  ///< lines that a launch loads first
-  std::size_t steps = 1;    ///< of a launch: whole laps, or a part of one, and the next launch goes on
-  ChaseLoad load = ChaseLoad::ca;
-};
 
 /// Sizes per compute capability in KiB: the unified L1 of an SM, and the most of it that one block gets as shared memory. CUDA
 /// C++ Programming Guide, "Technical Specifications per Compute Capability".
@@ -101,187 +90,30 @@ const Resource& level_of(const DeviceInfo& device, ChaseLoad load, std::size_t b
 double roughly_seconds(const Resource& level, Backend backend) {
   const bool gpu = backend == Backend::cuda;
   if (level == resource::l1_access || level == resource::shared_access) return gpu ? 17e-9 : 1.5e-9;
+  if (level == resource::constant_access) return 50e-9;
+  if (level == resource::dsmem_access) return 100e-9;
   if (level == resource::l2_access) return gpu ? 150e-9 : 5e-9;
+  if (level == resource::host_access || level == resource::peer_access) return 1.5e-6;
   return level == resource::l3_access ? 25e-9 : gpu ? 400e-9 : 100e-9;
 }
 
-/// Whole laps of about a millisecond; a lap that takes more than several of these is divided among launches.
-std::size_t steps_of(const Listing& listing, const Resource& level, std::size_t lines) {
-  constexpr std::size_t kMostMilliseconds = 4;
-  const double seconds = listing.short_probes ? 2e-6 : 1e-3;
+/// Whole laps of about `seconds`; a lap that takes more than several times as long is divided among launches.
+std::size_t steps_of(const Listing& listing, const Resource& level, std::size_t lines, double seconds = 1e-3) {
+  constexpr std::size_t kMostTimes = 4;
+  if (listing.short_probes) seconds = 2e-6;
   const auto steps =
       std::max(static_cast<std::size_t>(seconds / roughly_seconds(level, listing.device.backend)), std::size_t{1});
-  if (lines > kMostMilliseconds * steps) return steps;
+  if (lines > kMostTimes * steps) return steps;
   return std::max(steps / lines, std::size_t{1}) * lines;
 }
 
-/// Where `steps` steps from `from` lead, and the sum of the lines loaded, by the successors.
-struct Walk {
-  std::size_t end = 0;
-  ChaseEnd expected;
-};
-
-Walk walk(const std::vector<std::uint32_t>& next, std::size_t stride, std::size_t from, std::size_t steps) {
-  const std::size_t lines = next.size(), laps = steps / lines;
-  const std::uint64_t lap = lines % 2 == 0 ? lines / 2 * (lines + 1) : (lines + 1) / 2 * lines;
-  Walk made{from, {0, laps * lap}};
-  for (std::size_t i = 0; i < steps % lines; ++i) {
-    made.expected.sum += made.end + 1;
-    made.end = next[made.end];
-  }
-  made.expected.sum *= stride;
-  made.expected.end = made.end * stride;
-  return made;
-}
-
-bool equal(const ChaseEnd& a, const ChaseEnd& b) { return a.end == b.end && a.sum == b.sum; }
-
-/// The words of a ChaseEnd.
-constexpr DataType kWord = DataType::int32;
-constexpr std::size_t kEndWords = sizeof(ChaseEnd) / sizeof(std::int32_t);
-
-Memory on_device(Device& device, const std::vector<std::uint32_t>& next) {
-  Memory memory = device.allocate(next.size() * sizeof(std::uint32_t));
-  device.to_device(memory.get(), next.data(), next.size() * sizeof(std::uint32_t));
-  return memory;
-}
-
-Verification judge(bool right, std::string detail) { return Verification::within(right ? 0 : 1, 0, std::move(detail)); }
-
-// A CPU's memory stands in huge pages from this size on.
-constexpr std::size_t kHugeFrom = kMiB;
-constexpr std::size_t kLines = 0, kAt = 1, kOut = 2, kRest = 3;
-
-/// The set, the line where the next launch goes on, what a launch leaves, and what the rest of a lap leaves.
-SlotLayout layout_of(const Set& set) {
-  return SlotLayout({SlotArray::scratch(DataType::int8, std::max(set.bytes(), kHugeFrom)),
-                     SlotArray::scratch(DataType::int8, sizeof(void*)), SlotArray::output(kWord, kEndWords),
-                     SlotArray::scratch(kWord, kEndWords)});
-}
-
-class PreparedChase final : public Prepared {
- public:
-  PreparedChase(const Setup& setup, const LatencyKernels& kernels, const Chase& chase)
-      : device_(setup.device),
-        kernels_(kernels),
-        chase_(chase),
-        next_(random_cycle(chase.set.lines, setup.seed)),
-        launched_(walk(next_, chase.set.stride, 0, chase.steps)),
-        slots_(setup, layout_of(chase.set)) {
-    launched_.expected.sum += walk(next_, chase_.set.stride, 0, chase_.preload).expected.sum;
-    const Memory next = on_device(device_, next_);
-    for (int slot = 0; slot < setup.slots; ++slot) {
-      kernels_.link(slots_.at(slot, kLines), chase_.set.stride, static_cast<const std::uint32_t*>(next.get()), chase_.set.lines,
-                    device_.stream());
-      go_to(slot, 0);
-    }
-    device_.synchronize();
-  }
-
-  void reset(int slot) override { go_to(slot, 0); }
-
-  void launch(Stream stream, int slot) override { chase(stream, slot, kOut, chase_.preload, chase_.steps); }
-
-  bool accumulates() const override { return chase_.steps % chase_.set.lines != 0; }
-
-  /// After whole laps the chase is back at its first line, and the sum is that of all lines: no step was left out or led
-  /// elsewhere. A launch of less than a lap is compared with a walk on the host, and then the rest of the lap is made.
-  Verification verify(int slot) override {
-    const std::size_t made = chase_.steps % chase_.set.lines;
-    if (!equal(result(slot, kOut), launched_.expected)) {
-      return judge(false, "the line reached, and the sum of all lines loaded: 0 as expected, 1 different");
-    }
-    if (made == 0) return judge(true, "the line reached, and the sum of all lines loaded, exactly");
-    const std::size_t rest = chase_.set.lines - made;
-    go_to(slot, launched_.end);
-    chase(device_.stream(), slot, kRest, 0, rest);
-    device_.synchronize();
-    const ChaseEnd lap = walk(next_, chase_.set.stride, 0, chase_.set.lines).expected;
-    const ChaseEnd part = walk(next_, chase_.set.stride, 0, made).expected;
-    return judge(equal(result(slot, kRest), {0, lap.sum - part.sum}),
-                 "the line reached, and the sum of all lines loaded, of a launch and of the rest of a lap, exactly");
-  }
-
-  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
-
-  std::vector<std::pair<std::string, std::string>> notes() const override {
-    const double laps = static_cast<double>(chase_.steps) / static_cast<double>(chase_.set.lines);
-    std::vector<std::pair<std::string, std::string>> made = {{"lines", std::to_string(chase_.set.lines)},
-                                                             {"laps per launch", fmt::format("{:.6g}", laps)}};
-    if (device_.info().backend != Backend::cpu) return made;
-    const auto huge = huge_page_share("/", slots_.at(0, kLines));
-    made.emplace_back("memory in huge pages", huge ? fmt::format("{:.0f} %", 100 * *huge) : "unknown");
-    return made;
-  }
-
- private:
-  void chase(Stream stream, int slot, std::size_t out, std::size_t preload, std::size_t steps) {
-    kernels_.chase(chase_.load, slots_.at<ChaseEnd>(slot, out), slots_.at<void*>(slot, kAt), slots_.at(slot, kLines),
-                   chase_.set.stride, preload, steps, stream);
-  }
-  void go_to(int slot, std::size_t line) {
-    const void* const address = slots_.at<char>(slot, kLines) + line * chase_.set.stride;
-    device_.to_device(slots_.at(slot, kAt), &address, sizeof(address));
-  }
-  ChaseEnd result(int slot, std::size_t array) {
-    ChaseEnd end;
-    device_.to_host(&end, slots_.at(slot, array), sizeof(end));
-    return end;
-  }
-
-  Device& device_;
-  const LatencyKernels& kernels_;
-  Chase chase_;
-  std::vector<std::uint32_t> next_;
-  Walk launched_;
-  Slots slots_;
-};
-
-class PreparedSharedChase final : public Prepared {
- public:
-  PreparedSharedChase(const Setup& setup, const LatencyKernels& kernels, const Chase& chase)
-      : device_(setup.device),
-        kernels_(kernels),
-        chase_(chase),
-        slots_(setup, SlotLayout({SlotArray::output(kWord, kEndWords)})) {
-    const std::vector<std::uint32_t> next = random_cycle(chase.set.lines, setup.seed);
-    expected_ = walk(next, chase.set.stride, 0, chase.steps).expected;
-    next_ = on_device(device_, next);
-  }
-
-  void launch(Stream stream, int slot) override {
-    kernels_.chase_shared(slots_.at<ChaseEnd>(slot, 0), static_cast<const std::uint32_t*>(next_.get()), chase_.set.lines,
-                          chase_.set.stride, chase_.steps, stream);
-  }
-
-  Verification verify(int slot) override {
-    ChaseEnd end;
-    device_.to_host(&end, slots_.at(slot, 0), sizeof(end));
-    return judge(equal(end, expected_), "the line reached, and the sum of all lines loaded: 0 as expected, 1 different");
-  }
-
-  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, 0)}; }
-
-  std::vector<std::pair<std::string, std::string>> notes() const override {
-    return {{"lines", std::to_string(chase_.set.lines)}, {"laps per launch", std::to_string(chase_.steps / chase_.set.lines)}};
-  }
-
- private:
-  Device& device_;
-  const LatencyKernels& kernels_;
-  Chase chase_;
-  Slots slots_;
-  ChaseEnd expected_;
-  Memory next_;
-};
-
 /// Addresses have no type of a data type: int8 stands for bytes, as in transfers.
-Case blank_case(std::string operation, const Set& set, const Resource& level, std::size_t steps) {
+Case blank_case(std::string operation, const ChaseSet& set, const Resource& level, std::size_t steps) {
   Case c;
   c.family = "latency";
   c.operation = std::move(operation);
   c.type = DataType::int8;
-  c.shape = {{"bytes", std::to_string(set.bytes())}, {"stride", std::to_string(set.stride)}, {"impl", "own"}};
+  c.shape = {{"bytes", std::to_string(set.bytes())}, {"stride", std::to_string(set.stride)}};
   c.work = {{{{level, static_cast<double>(steps)}}}};
   c.protocol.cache = Cache::warm;
   c.protocol.one_core = true;
@@ -292,35 +124,140 @@ Case blank_case(std::string operation, const Set& set, const Resource& level, st
 
 const LatencyKernels* kernels_for(Backend backend) { return select(backend, &cuda::latency, &cpu::latency); }
 
+std::string_view name(ChaseLoad load) {
+  constexpr std::string_view names[] = {"ca", "cg", "atom"};
+  return names[static_cast<int>(load)];
+}
+
+/// `keys`: what tells the case from others of its operation, beside its set and load.
+Case chase_case(const CaseList& list, std::string operation, const Chase& chase, const Resource& level, Shape keys = {}) {
+  const DeviceInfo& device = list.listing().device;
+  const LatencyKernels* kernels = kernels_for(device.backend);
+  Case c = blank_case(std::move(operation), chase.set, level, chase.steps);
+  if (list.on_gpu()) c.shape.emplace_back("load", name(chase.load));
+  std::move(keys.begin(), keys.end(), std::back_inserter(c.shape));
+  c.shape.emplace_back("impl", "own");
+  c.slot_bytes = chase_slot_bytes(device, chase);
+  if (!kernels) c.unsupported = "this build has no pointer chase for the device";
+  c.prepare = [=](const Setup& setup) { return prepare_chase(setup, *kernels, chase); };
+  return c;
+}
+
 void add_chase(CaseList& list, std::size_t bytes, ChaseLoad load = ChaseLoad::ca) {
   const Listing& listing = list.listing();
-  const LatencyKernels* kernels = kernels_for(listing.device.backend);
-  const Set set = set_of(listing.device, bytes);
+  const ChaseSet set = set_of(listing.device, bytes);
   const Resource& level = level_of(listing.device, load, set.bytes());
   const bool fits_l1 = list.on_gpu() && level == resource::l1_access;
-  const Chase chase{set, fits_l1 ? set.lines : 0, steps_of(listing, level, set.lines), load};
-  Case c = blank_case("chase", set, level, chase.steps);
-  if (list.on_gpu()) c.shape.insert(c.shape.begin() + 2, {"load", load == ChaseLoad::ca ? "ca" : "cg"});
-  c.slot_bytes = layout_of(set).slot_bytes();
-  if (!kernels) c.unsupported = "this build has no pointer chase for the device";
-  c.prepare = [=](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedChase>(setup, *kernels, chase);
-  };
+  const std::size_t steps = steps_of(listing, level, set.lines);
+  list.add(chase_case(list, "chase", {.set = set, .preload = fits_l1 ? set.lines : 0, .steps = steps, .load = load}, level));
+}
+
+/// The same line from an SM. Chased lines lie in both parts of an L2 that has two, one line lies in one.
+void add_on_sm(CaseList& list, ChaseLoad load, int sm) {
+  const ChaseSet set = {1, kLine};
+  const std::size_t steps = steps_of(list.listing(), resource::l2_access, set.lines);
+  const Chase chase = {.set = set, .steps = steps, .load = load, .sm = static_cast<unsigned>(sm)};
+  list.add(chase_case(list, "chase", chase, resource::l2_access, {{"sm", std::to_string(sm)}}));
+}
+
+/// Of all SMs `wanted` that lie evenly among them.
+void add_sms(CaseList& list, int wanted) {
+  const int sms = list.listing().device.multiprocessors;
+  wanted = std::min(wanted, sms);
+  for (const ChaseLoad load : {ChaseLoad::cg, ChaseLoad::atom}) {
+    for (int i = 0; i < wanted; ++i) add_on_sm(list, load, static_cast<int>(std::int64_t{i} * sms / wanted));
+  }
+}
+
+/// Readers on all other SMs, paced for a share of the DRAM's theoretical rate, or not paced for all of it. Absent where the
+/// rate of DRAM or the clock is unknown.
+std::optional<ChaseBackground> background_of(const DeviceInfo& device, int percent, std::size_t bytes) {
+  if (percent == 0) return ChaseBackground{};
+  ChaseBackground made{std::max(device.multiprocessors - 1, 1)};
+  const std::size_t round = made.warps() * BackgroundReads::kChunk;
+  made.rounds = std::max((bytes + round - 1) / round, std::size_t{1});
+  if (percent == 100) return made;
+  const Roofline roofline = theoretical_roofline(device);
+  const Ceiling* const dram = roofline.find(resource::dram);
+  if (!dram || !dram->theoretical || !device.highest_clock_hz) return {};
+  const double seconds = static_cast<double>(round) / (percent / 100.0 * *dram->theoretical);
+  made.interval_cycles = static_cast<std::uint32_t>(std::llround(seconds * *device.highest_clock_hz));
+  return made;
+}
+
+void add_under_load(CaseList& list, std::size_t bytes, int percent, std::size_t background_bytes) {
+  constexpr double kSeconds = 4e-3;  // the readers notice the end within an interval, microseconds later
+  const DeviceInfo& device = list.listing().device;
+  const ChaseSet set = set_of(device, bytes);
+  const std::optional<ChaseBackground> background = background_of(device, percent, background_bytes);
+  Chase chase = {.set = set,
+                 .steps = steps_of(list.listing(), resource::dram_access, set.lines, kSeconds),
+                 .load = ChaseLoad::cg,
+                 .background = background.value_or(ChaseBackground{})};
+  Case c = chase_case(list, "chase", chase, resource::dram_access, {{"background", std::to_string(percent)}});
+  if (!background) c.unsupported = "the rate of DRAM or the clock, by which readers are paced, is unknown";
+  if (device.multiprocessors < 2) c.unsupported = "takes two SMs";
   list.add(std::move(c));
 }
 
-void add_shared(CaseList& list, std::size_t bytes) {
+void add_on_chip(CaseList& list, OnChipMemory memory, std::size_t bytes) {
+  constexpr std::string_view kNames[] = {"shared", "dsmem", "constant"};
+  const Resource& level = *std::array{&resource::shared_access, &resource::dsmem_access,
+                                      &resource::constant_access}[static_cast<std::size_t>(memory)];
   const Listing& listing = list.listing();
   const LatencyKernels* kernels = kernels_for(listing.device.backend);
-  const Set set = set_of(listing.device, bytes);
-  const Chase chase{set, 0, steps_of(listing, resource::shared_access, set.lines)};
-  Case c = blank_case("shared", set, resource::shared_access, chase.steps);
-  c.slot_bytes = aligned(sizeof(ChaseEnd));
-  if (!kernels || !kernels->chase_shared) c.unsupported = "the device has no shared memory, or this build has no chase in it";
-  c.prepare = [=](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedSharedChase>(setup, *kernels, chase);
-  };
+  ChaseSet set = set_of(listing.device, bytes);
+  std::size_t steps = steps_of(listing, level, set.lines);
+  if (memory == OnChipMemory::constant) {
+    // Lines of its caches have 64 bytes; they are empty when a launch starts, so that one lap in many is slower.
+    constexpr std::size_t kConstantLine = 64, kLaps = 64;
+    set = {std::max(bytes / kConstantLine, std::size_t{1}), kConstantLine};
+    steps = std::max(steps_of(listing, level, set.lines), listing.short_probes ? 0 : kLaps * set.lines);
+  }
+  Case c = blank_case(std::string(kNames[static_cast<int>(memory)]), set, level, steps);
+  c.shape.emplace_back("impl", "own");
+  c.slot_bytes = on_chip_chase_slot_bytes();
+  c.shared_bytes = aligned(std::max(set.lines * sizeof(std::uint32_t), set.bytes()));
+  if (!kernels) c.unsupported = "this build has no pointer chase for the device";
+  if (memory == OnChipMemory::neighbour && listing.device.compute_capability < 90) {
+    c.unsupported = "clusters of blocks need compute capability 9.0";
+  }
+  c.prepare = [=](const Setup& setup) { return prepare_on_chip_chase(setup, *kernels, memory, set, steps); };
   list.add(std::move(c));
+}
+
+/// Memory of the host: of a GPU pinned, on the near node where that may be used.
+void add_host(CaseList& list, std::size_t bytes) {
+  const DeviceInfo& device = list.listing().device;
+  const std::vector<int>& nodes = device.host_nodes;
+  HostMemory host{HostMemoryKind::pinned, device.near_node};
+  if (nodes.size() < 2 || std::find(nodes.begin(), nodes.end(), device.near_node) == nodes.end()) host.node.reset();
+  const ChaseSet set = set_of(device, bytes);
+  const std::size_t steps = steps_of(list.listing(), resource::host_access, set.lines);
+  list.add(chase_case(list, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access));
+}
+
+/// Of a CPU: in the memory of a node, from the core that the calling thread is on.
+void add_on_node(CaseList& list, std::size_t bytes, int node) {
+  const ChaseSet set = set_of(list.listing().device, bytes);
+  const Resource& level = level_of(list.listing().device, ChaseLoad::ca, set.bytes());
+  const Chase chase = {.set = set,
+                       .steps = steps_of(list.listing(), level, set.lines),
+                       .host = HostMemory{HostMemoryKind::pageable, node, true}};
+  list.add(chase_case(list, "chase", chase, level, {{"node", std::to_string(node)}}));
+}
+
+/// One range by several strides, at random and in order: what a prefetcher gains.
+void add_stride(CaseList& list, std::size_t bytes, std::size_t stride) {
+  const Resource& level = level_of(list.listing().device, ChaseLoad::ca, bytes);
+  const ChaseSet set = {bytes / stride, stride};
+  const std::size_t steps = steps_of(list.listing(), level, set.lines);
+  const auto make = [&](ChaseOrder order, const char* name) {
+    return chase_case(list, "stride", {.set = set, .steps = steps, .order = order}, level, {{"order", name}});
+  };
+  Group both = {{make(ChaseOrder::sequential, "sequential"), make(ChaseOrder::random, "random")}, {}};
+  both.comparisons = {compare(both.cases[0], both.cases[1])};
+  list.add(std::move(both));
 }
 
 /// From 4 KiB to `largest`, `per_octave` sizes to each factor of 2 (or one to several factors, where it is a fraction).
@@ -344,16 +281,57 @@ std::size_t largest_set(const Listing& listing) {
   return most > beside ? most - beside : std::bit_floor(listing.device.memory_bytes / 4);
 }
 
-// Sizes by 4, and two beyond the caches: at four times a cache that replaces at random, 2 % of the accesses still hit. A
-// virtual machine may state a cache of hundreds of MiB.
+/// A size beyond the caches: at four times a cache that replaces at random, 2 % of the accesses still hit. A virtual machine
+/// may state a cache of hundreds of MiB.
+std::size_t beyond_caches(const DeviceInfo& device, std::size_t most = kGiB) {
+  return std::min({4 * std::bit_ceil(last_level(device)), most, std::bit_floor(device.memory_bytes / 4)});
+}
+
+// Sizes by 4, and two beyond the caches.
 void list_quick(CaseList& list) {
   const DeviceInfo& device = list.listing().device;
-  const std::size_t beyond = std::min({4 * std::bit_ceil(last_level(device)), kGiB, std::bit_floor(device.memory_bytes / 4)});
+  const std::size_t beyond = beyond_caches(device);
   const std::size_t smallest = list.on_gpu() ? 16 * kKiB : 4 * kKiB;
-  if (list.on_gpu() && on_chip(device.compute_capability).shared > 0) add_shared(list, 32 * kKiB);
+  if (list.on_gpu() && on_chip(device.compute_capability).shared > 0) add_on_chip(list, OnChipMemory::shared, 32 * kKiB);
   for (std::size_t bytes = smallest; bytes < beyond / 2; bytes *= 4) add_chase(list, bytes);
   add_chase(list, beyond / 2);
   add_chase(list, beyond);
+}
+
+void list_chip(CaseList& list, bool full) {
+  const DeviceInfo& device = list.listing().device;
+  const std::size_t shared = on_chip(device.compute_capability).shared;
+  for (const OnChipMemory memory : {OnChipMemory::shared, OnChipMemory::neighbour}) {
+    for (const std::size_t bytes : sizes(device, 1, shared)) add_on_chip(list, memory, bytes);
+    if (shared > 0) add_on_chip(list, memory, shared);
+  }
+  for (std::size_t bytes = 512; bytes <= LatencyKernels::kMostConstant; bytes *= 2) {
+    add_on_chip(list, OnChipMemory::constant, bytes);
+    if (full && 2 * bytes <= LatencyKernels::kMostConstant) add_on_chip(list, OnChipMemory::constant, bytes / 2 * 3);
+  }
+}
+
+void list_beside_gpu(CaseList& list, bool full) {
+  constexpr int kFewSms = 16;
+  const DeviceInfo& device = list.listing().device;
+  add_sms(list, full ? device.multiprocessors : kFewSms);
+  const std::size_t beyond = beyond_caches(device);
+  for (const int percent : {0, 25, 50, 75, 100}) add_under_load(list, beyond, percent, beyond);
+  for (const std::size_t bytes : {64 * kKiB, 4 * kMiB, 256 * kMiB}) add_host(list, bytes);
+}
+
+void list_beside_cpu(CaseList& list, bool full) {
+  const DeviceInfo& device = list.listing().device;
+  constexpr std::size_t kMostOfStrides = 256 * kMiB;
+  for (const int node : device.host_nodes) {
+    if (device.host_nodes.size() < 2) break;
+    add_on_node(list, 4 * kKiB, node);
+    add_on_node(list, beyond_caches(device) / 2, node);
+    add_on_node(list, beyond_caches(device), node);
+  }
+  for (std::size_t stride = 64; stride <= 4 * kKiB; stride *= full ? 2 : 8) {
+    add_stride(list, beyond_caches(device, kMostOfStrides), stride);
+  }
 }
 
 void list_large(CaseList& list) {
@@ -367,23 +345,33 @@ void list_large(CaseList& list) {
     if (bytes > fine) add_chase(list, bytes);
   }
   add_chase(list, most);
-  if (!list.on_gpu()) return;
+  if (!list.on_gpu()) return list_beside_cpu(list, full);
   for (const std::size_t bytes : sizes(list.listing().device, full ? 2 : 1, 2 * last_level(listing.device)))
     add_chase(list, bytes, ChaseLoad::cg);
-  const std::size_t shared = on_chip(listing.device.compute_capability).shared;
-  for (const std::size_t bytes : sizes(list.listing().device, 1, shared)) add_shared(list, bytes);
-  if (shared > 0) add_shared(list, shared);
+  list_chip(list, full);
+  list_beside_gpu(list, full);
 }
 
 void list_suite(CaseList& list) { (list.listing().suite == SuiteName::quick ? list_quick : list_large)(list); }
 
 void list_contract(CaseList& list) {
-  for (const std::size_t lines : {1, 2, 3, 1009, 20011}) {
+  constexpr std::size_t kAwkward[] = {1, 2, 3, 1009, 20011};
+  for (const std::size_t lines : kAwkward) {
     add_chase(list, lines * kLine);
-    if (!list.on_gpu()) continue;
-    add_chase(list, lines * kLine, ChaseLoad::cg);
-    if (lines * kLine <= on_chip(list.listing().device.compute_capability).shared) add_shared(list, lines * kLine);
+    if (!list.on_gpu()) {
+      add_stride(list, lines * kLine, kLine);
+      add_on_node(list, lines * kLine, list.listing().device.host_nodes.empty() ? 0 : list.listing().device.host_nodes.back());
+      continue;
+    }
+    for (const ChaseLoad load : {ChaseLoad::cg, ChaseLoad::atom}) add_chase(list, lines * kLine, load);
+    add_host(list, lines * kLine);
+    if (lines * kLine <= LatencyKernels::kMostConstant) add_on_chip(list, OnChipMemory::constant, lines * kLine);
+    if (lines * kLine > on_chip(list.listing().device.compute_capability).shared) continue;
+    for (const OnChipMemory memory : {OnChipMemory::shared, OnChipMemory::neighbour}) add_on_chip(list, memory, lines * kLine);
   }
+  if (!list.on_gpu()) return;
+  add_sms(list, list.listing().device.multiprocessors);
+  for (const int percent : {0, 25, 100}) add_under_load(list, 1009 * kLine, percent, 3 * kMiB);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "harness/judge/ranks/series.hpp"
+#include "harness/judge/sm_latency.hpp"
 #include "harness/model/statistics.hpp"
 
 namespace roofmark {
@@ -97,7 +98,7 @@ LadderLevel level_of(const std::vector<LadderPoint>& points, Range range) {
   for (std::size_t i = range.first; i <= range.last; ++i) {
     const LadderPoint& point = points[i];
     seconds.push_back(point.seconds);
-    if (point.clock_hz) cycles.push_back(point.seconds * *point.clock_hz);
+    if (point.clock_hz) cycles.push_back(*point.cycles());
     if (++demanded[point.resource] > demanded[level.resource]) level.resource = point.resource;
   }
   level.smallest_bytes = points[range.first].bytes;
@@ -109,20 +110,12 @@ LadderLevel level_of(const std::vector<LadderPoint>& points, Range range) {
   return level;
 }
 
-/// Absent where the record says nothing of accesses, or demands more than these.
 std::optional<LadderPoint> point_of(const Record& record) {
-  if (record.status != Status::ok || record.work.phases.size() != 1 || record.work.phases.front().size() != 1) return {};
-  const Demand& demand = record.work.phases.front().front();
+  const std::optional<AccessLatency> latency = access_latency(record);
   const std::string bytes = value_of(record.shape, "bytes");
-  if (demand.resource.unit != Unit::access || !(demand.amount > 0) || bytes.empty()) return {};
-  const Measurement& measurement = *record.measurement;
-  const Summary& summary = measurement.summary;
-  LadderPoint point{record.name,
-                    std::stoull(bytes),
-                    summary.median / demand.amount,
-                    measurement.clock_hz,
-                    0,
-                    std::string(demand.resource.id)};
+  if (!latency || bytes.empty() || !value_of(record.shape, kSmKey).empty() || record.measurement->background) return {};
+  const Summary& summary = record.measurement->summary;
+  LadderPoint point{*latency, std::stoull(bytes), 0};
   if (summary.interval_low && summary.interval_high) {
     point.relative_error = (*summary.interval_high - *summary.interval_low) / 4 / summary.median;
   }
@@ -155,6 +148,13 @@ std::vector<Ladder> ladders_of(const std::vector<Record>& records) {
   for (Ladder& ladder : ladders) {
     std::stable_sort(ladder.points.begin(), ladder.points.end(),
                      [](const LadderPoint& a, const LadderPoint& b) { return a.bytes < b.bytes; });
+  }
+  // Strides of one size are no ladder.
+  std::erase_if(ladders, [](const Ladder& ladder) {
+    const auto same = [](const LadderPoint& a, const LadderPoint& b) { return a.bytes == b.bytes; };
+    return std::adjacent_find(ladder.points.begin(), ladder.points.end(), same) != ladder.points.end();
+  });
+  for (Ladder& ladder : ladders) {
     ladder.levels = levels_of(ladder.points);
   }
   return ladders;

@@ -7,18 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "harness/model/measurement.hpp"
+#include "harness/judge/access_latency.hpp"
 
 namespace roofmark {
 
 /// One size of a series.
-struct LadderPoint {
-  std::string case_name;
-  std::size_t bytes = 0;           ///< the range of the accesses
-  double seconds = 0;              ///< per access
-  std::optional<double> clock_hz;  ///< of the record
-  double relative_error = 0;       ///< standard error of the median / the median; 0: unknown
-  std::string resource;            ///< that the record demands
+struct LadderPoint : AccessLatency {
+  std::size_t bytes = 0;      ///< the range of the accesses
+  double relative_error = 0;  ///< standard error of the median / the median; 0: unknown
 };
 
 /// A plateau of the latency over the size.
@@ -42,7 +38,8 @@ struct Ladder {
   std::vector<LadderLevel> levels;
 };
 
-/// Of all series of ok records that demand nothing but accesses, and whose names differ in bytes and stride alone.
+/// Of all series of ok records that demand nothing but accesses, and whose names differ in bytes and stride alone, each size
+/// once. Neither of those that tell SMs apart (SmLatencies) nor of those with a background (LoadedLatencies).
 std::vector<Ladder> ladders_of(const std::vector<Record>& records);
 
 /// The plateaus of points that are sorted by size: the partition of the points into levels, and points between levels, that

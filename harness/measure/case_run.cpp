@@ -290,6 +290,7 @@ void CaseRun::verify_again() {
       measurement.samples_checked = static_cast<int>(lasts() ? measurement.samples.size() : check_->checks());
       measurement.share_checked = check_->share_checked();
     }
+    measurement.background = prepared_->background();
     {
       const Stopwatch watch(run_.wall.verification, run_.settings.clock);
       const int slot = plan_.slots - 1;

@@ -60,6 +60,12 @@ struct Output {
   std::size_t count = 0;
 };
 
+/// What the device did beside the work of its launches, as the launches themselves counted it.
+struct Background {
+  Resource resource;
+  double per_second = 0;  ///< in units of the resource, while the work went on
+};
+
 /// A case allocated, filled and ready, with `slots` copies of its operands. Outputs start poisoned (0xFF bytes).
 class Prepared {
  public:
@@ -86,6 +92,8 @@ class Prepared {
   virtual std::string fingerprint_key() const { return {}; }
   /// What a reader of the result wants to know of how it was done (algorithm chosen, workspace); kept in the record.
   virtual std::vector<std::pair<std::string, std::string>> notes() const { return {}; }
+  /// Over all launches so far, where the case has one. The device is idle.
+  virtual std::optional<Background> background() const { return {}; }
 };
 
 /// What a case is prepared with.

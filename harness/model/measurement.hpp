@@ -77,6 +77,7 @@ struct Measurement {
   int void_samples = 0;            ///< left out because the gate opened by itself
   std::optional<double> clock_hz;  ///< the median of the blocks' clocks
   std::optional<TelemetrySummary> telemetry;
+  std::optional<Background> background;
   int samples_checked = 0;   ///< the bits that their last launch left were compared with the verified launch's, by hashes
   double share_checked = 0;  ///< bytes compared / bytes that these launches wrote
 };

@@ -66,6 +66,8 @@ inline constexpr Resource host_dram{"host_dram", Unit::byte, "DRAM of the host",
 // Accesses each of which needs the result of the one before: their rate is 1 / latency.
 inline constexpr Resource l1_access{"l1_access", Unit::access, "dependent L1 cache accesses", true};
 inline constexpr Resource shared_access{"shared_access", Unit::access, "dependent shared-memory accesses", true};
+inline constexpr Resource dsmem_access{"dsmem_access", Unit::access, "dependent accesses to a neighbour's shared memory", true};
+inline constexpr Resource constant_access{"constant_access", Unit::access, "dependent constant-memory accesses", true};
 inline constexpr Resource l2_access{"l2_access", Unit::access, "dependent L2 cache accesses", true};
 inline constexpr Resource l3_access{"l3_access", Unit::access, "dependent L3 cache accesses", true};
 inline constexpr Resource dram_access{"dram_access", Unit::access, "dependent DRAM accesses", false};
@@ -108,6 +110,8 @@ inline constexpr Resource kResources[] = {resource::fp64_fma,
                                           resource::host_dram,
                                           resource::l1_access,
                                           resource::shared_access,
+                                          resource::dsmem_access,
+                                          resource::constant_access,
                                           resource::l2_access,
                                           resource::l3_access,
                                           resource::dram_access,

@@ -34,6 +34,7 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
        {health_text(run.header.health, style), ceilings_table(analysis.roofline, style),
         communication_tables(records, conclusions.communication, ranks, style), records_table(records, style),
         transfers_text(conclusions.transfers, analysis.roofline, style), ladders_table(conclusions.ladders, style),
+        sm_latencies_table(conclusions.sm_latencies, style), loaded_latencies_table(conclusions.loaded_latencies, style),
         calls_table(records, style), call_lines_table(conclusions.call_lines, style), sustained_table(records, style),
         comparisons_table(analysis.comparisons, style), roofline_plot(analysis.roofline, records, style),
         findings_text(conclusions.all_findings(), style), unmeasured_text(records, style)}) {

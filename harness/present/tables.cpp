@@ -81,6 +81,8 @@ std::string to_text(const Tables& tables, const TerminalStyle& style) {
 
 std::string clock_or_dash(std::optional<double> hz) { return hz ? format_clock(*hz) : "-"; }
 
+std::string cycles_or_dash(std::optional<double> cycles) { return cycles ? fmt::format("{:.1f}", *cycles) : "-"; }
+
 std::optional<double> relative_half_width(const Summary& summary) {
   if (!summary.interval_low || !summary.interval_high) return std::nullopt;
   return (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
@@ -169,6 +171,7 @@ std::string records_table(const std::vector<Record>& records, const TerminalStyl
   Tables results, probes;
   for (const Record& record : records) {
     if (record.status != Status::ok || record.pass == 2 || record.message || is_call(record)) continue;
+    if (!value_of(record.shape, kSmKey).empty()) continue;
     const auto half = relative_half_width(record.measurement->summary);
     add_row(record.raises ? probes : results, record.family, columns, record.name, values_of(record),
             half && *half > kUncertain ? Mark::uncertain : Mark::none);
@@ -254,8 +257,47 @@ std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyl
               ladder.series,
               {level.step == 1 ? level.resource : fmt::format("{} ({})", level.resource, level.step),
                level.beyond_bytes ? bytes(level.largest_bytes) + " to " + bytes(*level.beyond_bytes) : "-",
-               level.cycles ? fmt::format("{:.1f}", *level.cycles) : "-", format_seconds(level.seconds),
-               format_rate(1 / level.seconds, Unit::access), std::to_string(level.points)});
+               cycles_or_dash(level.cycles), format_seconds(level.seconds), format_rate(1 / level.seconds, Unit::access),
+               std::to_string(level.points)});
+    }
+  }
+  return to_text(tables, style);
+}
+
+std::string sm_latencies_table(const std::vector<SmLatencies>& latencies, const TerminalStyle& style) {
+  Tables tables;
+  for (const SmLatencies& series : latencies) {
+    int number = 0;
+    auto first = series.points.begin();
+    for (const SmLevel& level : series.levels) {
+      const auto last = first + static_cast<std::ptrdiff_t>(level.sms.size()) - 1;
+      add_row(tables, "dependent accesses from each SM to the same line: " + series.series.substr(0, series.series.find('/')),
+              {{.heading = "level"},
+               {.heading = "SMs"},
+               {.heading = "cycles"},
+               {.heading = "latency"},
+               {.heading = "fastest", .leaves = 1},
+               {.heading = "slowest", .leaves = 1}},
+              series.series,
+              {std::to_string(++number), std::to_string(level.sms.size()), cycles_or_dash(level.cycles),
+               format_seconds(level.seconds), fmt::format("{} (SM {})", format_seconds(first->seconds), first->sm),
+               fmt::format("{} (SM {})", format_seconds(last->seconds), last->sm)});
+      first = last + 1;
+    }
+  }
+  return to_text(tables, style);
+}
+
+std::string loaded_latencies_table(const std::vector<LoadedLatencies>& latencies, const TerminalStyle& style) {
+  Tables tables;
+  for (const LoadedLatencies& series : latencies) {
+    for (const LoadedLatency& point : series.points) {
+      add_row(tables,
+              fmt::format("dependent accesses beside a load on {}: {}", series.background.title,
+                          series.series.substr(0, series.series.find('/'))),
+              {{.heading = "load"}, {.heading = "of roof"}, {.heading = "cycles"}, {.heading = "latency"}}, series.series,
+              {format_rate(point.background_per_second, series.background.unit), format_share(point.share_of_ceiling),
+               cycles_or_dash(point.cycles()), format_seconds(point.seconds)});
     }
   }
   return to_text(tables, style);

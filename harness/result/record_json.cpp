@@ -78,6 +78,9 @@ Json to_json(const Measurement& m) {
   json["share_checked"] = m.share_checked;
   put(json, "clock_hz", m.clock_hz);
   if (m.telemetry) json["telemetry"] = to_json(*m.telemetry);
+  if (m.background) {
+    json["background"] = {{"resource", m.background->resource.id}, {"per_second", m.background->per_second}};
+  }
   if (!m.ranks.empty()) {
     Json& ranks = json["ranks"] = Json::array();
     for (const std::optional<RankTimes>& times : m.ranks) {
@@ -171,6 +174,11 @@ Measurement measurement_from_json(const JsonText::View& view) {
   m.share_checked = json.at("share_checked").get<double>();
   get(json, "clock_hz", m.clock_hz);
   if (json.contains("telemetry")) m.telemetry = telemetry_summary_from_json(json.at("telemetry"));
+  if (json.contains("background")) {
+    const Json& background = json.at("background");
+    m.background =
+        Background{find_resource(background.at("resource").get<std::string>()), background.at("per_second").get<double>()};
+  }
   for (const Json& entry : json.value("ranks", Json::array())) {
     if (entry.is_null()) {
       m.ranks.emplace_back();

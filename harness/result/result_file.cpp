@@ -60,7 +60,8 @@ Run run_of(const Json& json, const std::vector<JsonText::View>& entries) {
   Run run;
   Json header = json, footer = json;
   for (const char* key : {"complete", "interrupted", "ended", "verdict", "finished_utc", "wall_time", "telemetry", "counters",
-                          "benchmarks", "unmeasured", "comparisons", "transfers", "call_lines", "ladders", "communication"}) {
+                          "benchmarks", "unmeasured", "comparisons", "transfers", "call_lines", "ladders", "sm_latencies",
+                          "loaded_latencies", "communication"}) {
     header.erase(key);
   }
   // Those that follow from the records are found again. Which part had the others makes no difference to a reader.

@@ -10,7 +10,9 @@
 #include "harness/judge/call_lines.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/ladder.hpp"
+#include "harness/judge/loaded_latency.hpp"
 #include "harness/judge/ranks/communication.hpp"
+#include "harness/judge/sm_latency.hpp"
 #include "harness/judge/transfers.hpp"
 #include "harness/judge/verdict.hpp"
 #include "harness/machine/json.hpp"
@@ -63,6 +65,8 @@ struct Conclusions {
   Transfers transfers;
   std::vector<CallLine> call_lines;
   std::vector<Ladder> ladders;
+  std::vector<SmLatencies> sm_latencies;
+  std::vector<LoadedLatencies> loaded_latencies;
   Communication communication;    ///< of a team
   std::vector<Finding> findings;  ///< the header's, the footer's and the analysis'; communication has its own
   RunVerdict verdict;

@@ -28,7 +28,7 @@ Json to_json(const Ladder& ladder) {
   Json json = {{"series", ladder.series}, {"points", Json::array()}, {"levels", Json::array()}};
   for (const LadderPoint& point : ladder.points) {
     json["points"].push_back({{"case", point.case_name}, {"bytes", point.bytes}, {"seconds", point.seconds}});
-    if (point.clock_hz) json["points"].back()["cycles"] = point.seconds * *point.clock_hz;
+    put(json["points"].back(), "cycles", point.cycles());
   }
   for (const LadderLevel& level : ladder.levels) {
     Json& made = json["levels"].emplace_back();
@@ -40,6 +40,30 @@ Json to_json(const Ladder& ladder) {
     made["seconds"] = level.seconds;
     put(made, "cycles", level.cycles);
     made["points"] = level.points;
+  }
+  return json;
+}
+
+Json to_json(const SmLatencies& latencies) {
+  Json json = {{"series", latencies.series}, {"points", Json::array()}, {"levels", Json::array()}};
+  for (const SmLatency& point : latencies.points) {
+    json["points"].push_back({{"case", point.case_name}, {"sm", point.sm}, {"seconds", point.seconds}});
+    put(json["points"].back(), "cycles", point.cycles());
+  }
+  for (const SmLevel& level : latencies.levels) {
+    json["levels"].push_back({{"sms", level.sms}, {"seconds", level.seconds}});
+    put(json["levels"].back(), "cycles", level.cycles);
+  }
+  return json;
+}
+
+Json to_json(const LoadedLatencies& latencies) {
+  Json json = {{"series", latencies.series}, {"background", latencies.background.id}, {"points", Json::array()}};
+  for (const LoadedLatency& point : latencies.points) {
+    json["points"].push_back(
+        {{"case", point.case_name}, {"background_per_second", point.background_per_second}, {"seconds", point.seconds}});
+    put(json["points"].back(), "share_of_ceiling", point.share_of_ceiling);
+    put(json["points"].back(), "cycles", point.cycles());
   }
   return json;
 }
@@ -267,6 +291,8 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   if (!conclusions.transfers.series.empty()) result["transfers"] = to_json(conclusions.transfers);
   for (const CallLine& line : conclusions.call_lines) result["call_lines"].push_back(to_json(line));
   for (const Ladder& ladder : conclusions.ladders) result["ladders"].push_back(to_json(ladder));
+  for (const SmLatencies& one : conclusions.sm_latencies) result["sm_latencies"].push_back(to_json(one));
+  for (const LoadedLatencies& one : conclusions.loaded_latencies) result["loaded_latencies"].push_back(to_json(one));
   if (!run.header.ranks.empty()) result["communication"] = to_json(conclusions.communication);
   return result;
 }

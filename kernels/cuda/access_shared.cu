@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kDsmemThreads)
       const unsigned chunk = i * kDsmemThreads + threadIdx.x;
       set[chunk] = {first_word + 2 * chunk, first_word + 2 * chunk + 1};
     }
-    barrier_cluster_arrive();
+    barrier_cluster_arrive_release();
     barrier_cluster_wait_acquire();
     std::uint32_t from = mapa(shared_address(set + threadIdx.x), (blockIdx.x + 1) % cluster);
     const unsigned own = passes / gridDim.x + (blockIdx.x < passes % gridDim.x ? 1 : 0);
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kDsmemThreads)
     }
     sink[block * kDsmemThreads + threadIdx.x] = sums[0] + sums[1];
     // The shared memory of a block that has ended is nobody's.
-    barrier_cluster_arrive();
+    barrier_cluster_arrive_release();
     barrier_cluster_wait_acquire();
   }
 }

@@ -21,6 +21,19 @@ __device__ inline std::uint32_t mapa(std::uint32_t address, unsigned rank) {
   return mapped;
 }
 
+/// The generic address of an address of mapa().
+__device__ inline std::uint64_t cvta_shared_cluster(std::uint32_t address) {
+  std::uint64_t generic;
+  asm volatile("cvta.shared::cluster.u64 %0, %1;" : "=l"(generic) : "l"(static_cast<std::uint64_t>(address)));
+  return generic;
+}
+/// Loads 8 bytes from a generic address, at every call.
+__device__ inline std::uint64_t ld_u64(std::uint64_t address) {
+  std::uint64_t word;
+  asm volatile("ld.u64 %0, [%1];" : "=l"(word) : "l"(address));
+  return word;
+}
+
 /// Stores asynchronously to an address of mapa(), then counts 4 bytes on the mbarrier at `barrier`, an address of mapa() in the
 /// same block.
 __device__ inline void st_async(std::uint32_t to, float value, std::uint32_t barrier) {

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
@@ -21,12 +25,38 @@ struct LatencyCases : testing::Test {
   static constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 };
 
+/// A chase from any SM and any node, beside nothing.
+bool plain(const Case& c) {
+  return value_of(c.shape, "sm").empty() && value_of(c.shape, "background").empty() && value_of(c.shape, "node").empty();
+}
+
+/// The cases of a suite that have a key.
+std::vector<Case> cases_with(const DeviceInfo& device, SuiteName suite, const std::string& key) {
+  std::vector<Case> found;
+  for (const Group& group : latency({device, suite})) {
+    std::copy_if(group.cases.begin(), group.cases.end(), std::back_inserter(found),
+                 [&](const Case& c) { return !value_of(c.shape, key).empty(); });
+  }
+  return found;
+}
+/// The cases of a suite of an operation, by size.
+std::map<std::size_t, Case> cases_of(const DeviceInfo& device, SuiteName suite, const std::string& operation) {
+  std::map<std::size_t, Case> found;
+  for (const Group& group : latency({device, suite})) {
+    for (const Case& c : group.cases) {
+      if (c.operation == operation) found.emplace(std::stoull(value_of(c.shape, "bytes")), c);
+    }
+  }
+  return found;
+}
+
 /// The chases of a suite, by size; of a GPU those that may hit L1.
 std::map<std::size_t, Case> chases(const DeviceInfo& device, SuiteName suite, const std::string& load = "ca") {
   std::map<std::size_t, Case> found;
   for (const Group& group : latency({device, suite})) {
     for (const Case& c : group.cases) {
-      if (c.operation != "chase" || (device.backend == Backend::cuda && value_of(c.shape, "load") != load)) continue;
+      if (c.operation != "chase" || !plain(c) || (device.backend == Backend::cuda && value_of(c.shape, "load") != load))
+        continue;
       found.emplace(std::stoull(value_of(c.shape, "bytes")), c);
     }
   }
@@ -125,16 +155,88 @@ TEST_F(LatencyCases, KeepWithinAnyMemoryAndAnyCache) {
 }
 
 TEST_F(LatencyCases, SharedMemoryHasWhatOneBlockCanHave) {
-  std::set<std::size_t> sizes;
-  for (const Group& group : latency({h200(), SuiteName::baseline})) {
-    for (const Case& c : group.cases) {
-      if (c.operation != "shared") continue;
-      EXPECT_EQ(demand(c).resource.id, "shared_access");
-      sizes.insert(std::stoull(value_of(c.shape, "bytes")));
+  for (const auto& [operation, resource] : {std::pair{"shared", "shared_access"}, {"dsmem", "dsmem_access"}}) {
+    const auto all = cases_of(h200(), SuiteName::baseline, operation);
+    for (const auto& [bytes, c] : all) EXPECT_EQ(demand(c).resource.id, resource);
+    EXPECT_EQ(all.begin()->first, 4 * kKiB);
+    EXPECT_EQ(all.rbegin()->first, 227 * kKiB);
+  }
+}
+
+TEST_F(LatencyCases, ANeighboursMemoryTakesClusters) {
+  DeviceInfo a100 = h200();
+  a100.compute_capability = 80;
+  const auto all = cases_of(a100, SuiteName::baseline, "dsmem");
+  ASSERT_FALSE(all.empty());
+  for (const auto& [bytes, c] : all) EXPECT_NE(c.unsupported, "");
+}
+
+TEST_F(LatencyCases, ConstantMemoryGoesTo64KiBInManyLaps) {
+  const auto all = cases_of(h200(), SuiteName::full, "constant");
+  EXPECT_EQ(all.begin()->first, 512U);
+  EXPECT_EQ(all.rbegin()->first, 64 * kKiB);
+  for (const auto& [bytes, c] : all) {
+    EXPECT_EQ(demand(c).resource.id, "constant_access");
+    EXPECT_GE(demand(c).amount, 64.0 * static_cast<double>(bytes) / 64) << c.name();
+  }
+}
+
+TEST_F(LatencyCases, FullHasEverySmAndBaselineSomeThatLieApart) {
+  for (const auto& [suite, count] : {std::pair{SuiteName::quick, 0}, {SuiteName::baseline, 16}, {SuiteName::full, 132}}) {
+    std::map<std::string, std::set<int>> sms;
+    for (const Case& c : cases_with(h200(), suite, "sm")) {
+      EXPECT_EQ(value_of(c.shape, "bytes"), "128");
+      EXPECT_EQ(demand(c).resource.id, "l2_access");
+      sms[value_of(c.shape, "load")].insert(std::stoi(value_of(c.shape, "sm")));
+    }
+    ASSERT_EQ(sms.size(), count == 0 ? 0U : 2U);
+    for (const auto& [load, numbers] : sms) {
+      EXPECT_EQ(static_cast<int>(numbers.size()), count) << load;
+      EXPECT_EQ(*numbers.begin(), 0);
+      EXPECT_GE(*numbers.rbegin(), 131 - 132 / count);
+      EXPECT_LE(*numbers.rbegin(), 131);
     }
   }
-  EXPECT_EQ(*sizes.begin(), 4 * kKiB);
-  EXPECT_EQ(*sizes.rbegin(), 227 * kKiB);
+}
+
+TEST_F(LatencyCases, ReadersArePacedByTheRateOfDram) {
+  DeviceInfo device = h200();
+  device.memory_clock_hz = 3201e6;
+  device.memory_bus_bits = 6144;
+  const std::vector<Case> all = cases_with(device, SuiteName::baseline, "background");
+  ASSERT_EQ(all.size(), 5U);
+  for (const Case& c : all) {
+    EXPECT_EQ(c.unsupported.find("this build"), c.unsupported.empty() ? std::string::npos : 0) << c.unsupported;
+    EXPECT_GE(std::stoull(value_of(c.shape, "bytes")), 4 * device.caches.back().instance_bytes);
+  }
+  device.memory_clock_hz.reset();
+  for (const Case& c : cases_with(device, SuiteName::baseline, "background")) {
+    const std::string percent = value_of(c.shape, "background");
+    EXPECT_EQ(c.unsupported.find("the rate of DRAM") != std::string::npos, percent != "0" && percent != "100") << percent;
+  }
+}
+
+TEST_F(LatencyCases, NodesAreToldApartWhereThereAreSeveral) {
+  EXPECT_TRUE(cases_with(two_cores(), SuiteName::baseline, "node").empty());
+  DeviceInfo two_nodes = two_cores();
+  two_nodes.host_nodes = {0, 1};
+  std::map<std::string, int> cases;
+  for (const Case& c : cases_with(two_nodes, SuiteName::baseline, "node")) ++cases[value_of(c.shape, "node")];
+  EXPECT_EQ(cases, (std::map<std::string, int>{{"0", 3}, {"1", 3}}));
+}
+
+TEST_F(LatencyCases, StridesAreComparedInOrderAndAtRandom) {
+  const auto strides_of = [](SuiteName suite) {
+    std::set<std::size_t> strides;
+    for (const Group& group : latency({two_cores(), suite})) {
+      if (group.cases.front().operation != "stride") continue;
+      EXPECT_EQ(group.comparisons.at(0).name, "sequential against random");
+      strides.insert(std::stoull(value_of(group.cases.front().shape, "stride")));
+    }
+    return strides;
+  };
+  EXPECT_EQ(strides_of(SuiteName::baseline), (std::set<std::size_t>{64, 512, 4096}));
+  EXPECT_EQ(strides_of(SuiteName::full), (std::set<std::size_t>{64, 128, 256, 512, 1024, 2048, 4096}));
 }
 
 }  // namespace

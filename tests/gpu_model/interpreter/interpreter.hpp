@@ -99,10 +99,10 @@ struct Time {
 };
 
 /// Runs a whole grid on the calling thread. params[i] points at the i-th parameter's bytes, as cudaLaunchKernel has them.
-/// Clusters run one after another; the warps of a cluster take turns. The memory of owner n is reached where bit n of `owners`
-/// is set. Throws a Fault.
+/// Clusters run one after another, those of a cooperative launch together; the warps that run take turns. The memory of owner n
+/// is reached where bit n of `owners` is set. Throws a Fault.
 void run(const Function*, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dynamic_shared, void* const* params, Time&,
-         Counters&, int sm_count = 132, std::uint64_t owners = ~std::uint64_t{0});
+         Counters&, int sm_count = 132, std::uint64_t owners = ~std::uint64_t{0}, bool cooperative = false);
 
 /// A TMA descriptor: the arguments of cuTensorMapEncodeTiled, stored in the 128 bytes of a CUtensorMap.
 struct TensorMap {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// Sets up a grid and runs its clusters one after another.
+// Sets up a grid and runs its clusters one after another or, of a cooperative launch, together.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -201,19 +201,35 @@ void add_counters(Launch& launch) {
   counters.special += launch.flops[flop_class::special];
 }
 
-void run_clusters(Launch& launch, u64 spin_limit) {
+/// Calls f(x, y, z) for each cluster of the grid.
+template <class F>
+void for_clusters(const Launch& launch, const F& f) {
   const Dim3 &grid = launch.grid, &extent = launch.cluster;
-  Machine machine(launch);
-  u64 index = 0;
   for (unsigned z = 0; z < grid.z / extent.z; ++z)
     for (unsigned y = 0; y < grid.y / extent.y; ++y)
-      for (unsigned x = 0; x < grid.x / extent.x; ++x) run_cluster(machine.start(x, y, z, index++), spin_limit);
+      for (unsigned x = 0; x < grid.x / extent.x; ++x) f(x, y, z);
+}
+
+void run_clusters(Launch& launch, bool cooperative, u64 spin_limit) {
+  u64 index = 0;
+  if (!cooperative) {
+    Machine machine(launch);
+    for_clusters(launch, [&](auto... at) { run_together({&machine.start(at..., index++)}, spin_limit); });
+    return;
+  }
+  std::vector<std::unique_ptr<Machine>> machines;
+  std::vector<Cluster*> clusters;
+  for_clusters(launch, [&](auto... at) {
+    machines.push_back(std::make_unique<Machine>(launch));
+    clusters.push_back(&machines.back()->start(at..., index++));
+  });
+  run_together(clusters, spin_limit);
 }
 
 }  // namespace
 
 void run(const Function* f, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dynamic_shared, void* const* params, Time& time,
-         Counters& counters, int sm_count, std::uint64_t owners) {
+         Counters& counters, int sm_count, std::uint64_t owners, bool cooperative) {
   const Body& body = f->body;
   Launch launch;
   launch.body = &body;
@@ -239,7 +255,7 @@ void run(const Function* f, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dyn
     add_counters(launch);
   };
   try {
-    run_clusters(launch, number_from("GPUMODEL_SPIN_LIMIT", default_spin_limit));
+    run_clusters(launch, cooperative, number_from("GPUMODEL_SPIN_LIMIT", default_spin_limit));
   } catch (...) {
     finish();
     throw;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// The state of a running grid: warps, blocks, one cluster at a time.
+// The state of a running grid: warps, blocks, clusters.
 #pragma once
 #include <array>
 #include <bit>

@@ -78,18 +78,25 @@ class ModuleParser {
   GlobalVariables global_variables_;
 };
 
-std::string first_entry(const std::string& ptx) {
+/// Edits each entry by its own name; what is before the first is edited with it.
+std::string edited_entries(const std::string& ptx) {
   constexpr std::string_view directive = ".entry ";
-  const std::size_t at = ptx.find(directive);
-  if (at == std::string::npos) return "";
-  const std::size_t name = at + directive.size();
-  return ptx.substr(name, ptx.find('(', name) - name);
+  std::string text;
+  for (std::size_t start = 0; start < ptx.size();) {
+    const std::size_t at = ptx.find(directive, start);
+    if (at == std::string::npos) return text + edited(ptx.substr(start), "");
+    const std::size_t name = at + directive.size(), next = ptx.find(directive, name);
+    const std::size_t end = next == std::string::npos ? ptx.size() : ptx.rfind('\n', next) + 1;
+    text += edited(ptx.substr(start, end - start), ptx.substr(name, ptx.find('(', name) - name));
+    start = end;
+  }
+  return text;
 }
 
 }  // namespace
 
 Module::Module(const std::string& ptx) : impl(std::make_unique<Impl>()) {
-  const std::string text = edited(ptx, first_entry(ptx));
+  const std::string text = edited_entries(ptx);
   ModuleParser(text, *impl).read();
 }
 Module::~Module() {

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "async_copies.hpp"
@@ -17,7 +18,8 @@ constexpr u64 turn_instructions = 4000;
 constexpr u64 rounds_per_copy = 64;    // late completion: one copy is performed as often, although warps still make progress
 constexpr int most_idle_rounds = 200;  // in which no warp has made progress and nothing was left to perform
 
-void swap_two(std::vector<Warp*>& order, u64& seed) {
+template <class T>
+void swap_two(std::vector<T>& order, u64& seed) {
   if (order.size() < 2) return;
   const std::size_t one = random_next(seed) % order.size(), other = random_next(seed) % order.size();
   std::swap(order[one], order[other]);
@@ -59,33 +61,71 @@ bool perform_due(Cluster& cluster, bool random, bool progress, u64 round) {
   return true;
 }
 
+/// A cluster, and the order in which its warps take turns.
+struct Running {
+  Cluster* cluster;
+  std::vector<Warp*> order;
+};
+
+std::vector<Running> running(const std::vector<Cluster*>& clusters) {
+  std::vector<Running> all;
+  for (Cluster* cluster : clusters) {
+    all.push_back({cluster, {}});
+    for (const auto& w : cluster->warps) all.back().order.push_back(w.get());
+  }
+  return all;
+}
+
+struct RoundResult {
+  bool progress = false, performed = false;
+};
+
+RoundResult run_round(std::vector<Running>& all, Launch& launch, bool random, u64 round) {
+  RoundResult made;
+  if (random) swap_two(all, launch.seed);
+  for (Running& one : all) {
+    if (one.cluster->live_warps == 0) continue;
+    if (random) swap_two(one.order, launch.seed);
+    const bool progress = run_round(launch, one.order, random);
+    made.performed |= perform_due(*one.cluster, random, progress, round);
+    made.progress |= progress;
+  }
+  return made;
+}
+
+void end_copies(Cluster& cluster) {
+  for (const AsyncCopy& copy : cluster.copies)
+    warn_once(*copy.warp, *copy.instruction, "blocks have exited before an asynchronous copy of theirs was complete");
+  cluster.copies.clear();
+}
+
+const Cluster* first_alive(const std::vector<Cluster*>& clusters) {
+  const auto found = std::find_if(clusters.begin(), clusters.end(), [](const Cluster* c) { return c->live_warps > 0; });
+  return found == clusters.end() ? nullptr : *found;
+}
+
 }  // namespace
 
-void run_cluster(Cluster& cluster, u64 spin_limit) {
-  Launch& launch = *cluster.launch;
+void run_together(const std::vector<Cluster*>& clusters, u64 spin_limit) {
+  Launch& launch = *clusters.front()->launch;
   const bool random = launch.async_mode == Completion::random;
-  std::vector<Warp*> order;
-  for (const auto& w : cluster.warps) order.push_back(w.get());
+  std::vector<Running> all = running(clusters);
   u64 effects = launch.effects, executed_at_effect = launch.executed;
   int idle_rounds = 0;
-  for (u64 round = 1; cluster.live_warps; ++round) {
-    if (random) swap_two(order, launch.seed);
-    const bool progress = run_round(launch, order, random);
+  for (u64 round = 1; const Cluster* alive = first_alive(clusters); ++round) {
+    const auto [progress, performed] = run_round(all, launch, random, round);
     advance_time(launch);
     if (launch.time->wall) sched_yield();
     if (launch.effects != effects) {
       effects = launch.effects;
       executed_at_effect = launch.executed;
     }
-    const bool performed = perform_due(cluster, random, progress, round);
     idle_rounds = progress || performed ? 0 : idle_rounds + 1;
     if (launch.time->wall) continue;
     const bool hangs = progress && launch.executed - executed_at_effect > spin_limit;
-    if (hangs || idle_rounds > most_idle_rounds) fault_deadlock(cluster);
+    if (hangs || idle_rounds > most_idle_rounds) fault_deadlock(*alive);
   }
-  for (const AsyncCopy& copy : cluster.copies)
-    warn_once(*copy.warp, *copy.instruction, "blocks have exited before an asynchronous copy of theirs was complete");
-  cluster.copies.clear();
+  for (Cluster* cluster : clusters) end_copies(*cluster);
 }
 
 void advance_time(Launch& launch) {

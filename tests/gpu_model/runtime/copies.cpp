@@ -3,6 +3,7 @@
 // Copies and fills.
 #include <cstring>
 
+#include "fat_binary.hpp"
 #include "operations.hpp"
 #include "state.hpp"
 
@@ -102,6 +103,25 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   return cudaSuccess;
 }
 
+/// A variable of the device, as its host variable names it.
+struct DeviceVariable {
+  char* address = nullptr;
+  std::size_t bytes = 0;
+};
+
+DeviceVariable find_variable(const void* symbol) {
+  std::pair<FatBinary*, std::string> found;
+  {
+    const std::lock_guard lock(state().mutex);
+    const auto at = state().variables.find(symbol);
+    if (at == state().variables.end()) return {};
+    found = at->second;
+  }
+  DeviceVariable variable;
+  variable.address = static_cast<char*>(found.first->variable(found.second, &variable.bytes));
+  return variable;
+}
+
 #if CUDART_VERSION >= 13000
 /// The attributes of a batch of copies, as documented.
 bool are_valid(std::size_t copies, const cudaMemcpyAttributes* attributes, const std::size_t* firsts, std::size_t count) {
@@ -143,6 +163,31 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if (bytes == 0) return cudaSuccess;
   CompletionRef done;
   GPUMODEL_CHECK(copy(to, from, bytes, kind, stream, &done));
+  return wait_if_blocking(done);
+}
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                    cudaStream_t stream) {
+  GPUMODEL_CHECK(enter());
+  const DeviceVariable to = find_variable(symbol);
+  if (!to.address) return fail(cudaErrorInvalidSymbol, "cudaMemcpyToSymbolAsync to what is no variable of the device");
+  if (offset > to.bytes || bytes > to.bytes - offset) {
+    return fail(cudaErrorInvalidValue, "cudaMemcpyToSymbolAsync beyond the end of the variable");
+  }
+  const Place source = place_of(from, bytes);
+  if (kind != cudaMemcpyDeviceToDevice || source != Place::device) {
+    return fail(cudaErrorInvalidValue, "cudaMemcpyToSymbolAsync: only copies from device memory are modelled");
+  }
+  const double ns = copy_ns(Place::device, source, static_cast<double>(bytes));
+  CompletionRef done;
+  GPUMODEL_CHECK(submit(
+      stream, "copy to a variable",
+      [=](Device& device, double start, double overhead) {
+        std::memmove(to.address + offset, from, bytes);
+        const double end = start + (overhead + ns) * device.noise();
+        device.was_busy(start, end, 0);
+        return end;
+      },
+      &done));
   return wait_if_blocking(done);
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {

@@ -140,7 +140,12 @@ std::shared_ptr<const Module> FatBinary::load(const std::string& kernel) {
   if (const std::string& folder = settings().dump_folder; !folder.empty()) {
     std::ofstream(folder + "/" + kernel.substr(0, 200) + ".ptx") << text;  // file names have at most 255 characters
   }
-  if (!has_variables_) return std::make_shared<const Module>(text);
+  return has_variables_ ? load_all() : std::make_shared<const Module>(text);
+}
+
+void* FatBinary::variable(const std::string& name, std::size_t* bytes) { return load_all()->global(name, bytes); }
+
+std::shared_ptr<const Module> FatBinary::load_all() {
   const std::lock_guard lock(mutex_);
   if (!shared_module_) {
     std::string all = parts().declarations;

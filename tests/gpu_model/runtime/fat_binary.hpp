@@ -33,8 +33,12 @@ class FatBinary {
   /// A module that has the kernel. Throws std::runtime_error if the PTX cannot be parsed.
   std::shared_ptr<const Module> load(const std::string& kernel);
 
+  /// The address and size of a variable; nullptr if there is none. Throws as load() does.
+  void* variable(const std::string& name, std::size_t* bytes);
+
  private:
   const PtxParts& parts();
+  std::shared_ptr<const Module> load_all();
 
   const void* image_;
   bool has_variables_ = false;

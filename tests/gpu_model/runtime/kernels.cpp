@@ -70,8 +70,12 @@ void __cudaRegisterFunction(void** binary, const char* host, char*, const char* 
   const std::lock_guard lock(s.mutex);
   s.kernels[host] = s.kernels[kernel] = kernel;
 }
-void __cudaRegisterVar(void** binary, char*, char*, const char*, int, size_t, int, int) {
-  reinterpret_cast<FatBinary*>(binary)->note_variable();
+void __cudaRegisterVar(void** binary, char* host, char*, const char* name, int, size_t, int, int) {
+  auto* const holder = reinterpret_cast<FatBinary*>(binary);
+  holder->note_variable();
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.variables[host] = {holder, name};
 }
 void __cudaRegisterManagedVar(void** binary, void**, char*, const char*, int, size_t, int, int) {
   reinterpret_cast<FatBinary*>(binary)->note_variable();

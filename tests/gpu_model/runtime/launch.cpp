@@ -16,6 +16,7 @@ struct Launch {
   Kernel* kernel = nullptr;
   KernelShape shape;
   Dim3 cluster;
+  bool cooperative = false;
   std::size_t dynamic_shared = 0;
   std::vector<char> parameters;
   std::vector<std::size_t> offsets;  // of each parameter
@@ -87,7 +88,7 @@ bool interpret(Launch& launch, Device& device, Time& time, Counters& counters) {
   for (const std::size_t offset : launch.offsets) parameters.push_back(launch.parameters.data() + offset);
   try {
     run(launch.kernel->function, launch.shape.grid, launch.shape.block, launch.cluster, launch.dynamic_shared,
-        parameters.data(), time, counters, settings().multiprocessors, reached_from(device));
+        parameters.data(), time, counters, settings().multiprocessors, reached_from(device), launch.cooperative);
     return true;
   } catch (const Fault& fault) {
     say("FAULT (%s) %s: %s", name_of(fault.kind), configuration_text(launch).c_str(), fault.what());
@@ -238,7 +239,7 @@ bool take_parameters(Launch& launch, const FunctionInfo& about, void** arguments
 }
 
 cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** arguments, std::size_t dynamic_shared,
-                   cudaStream_t given) {
+                   cudaStream_t given, bool cooperative = false) {
   GPUMODEL_CHECK(enter());
   if (!kernel) return fail(cudaErrorInvalidDeviceFunction, "the function is not a kernel");
   CUstream_st* stream = nullptr;
@@ -255,6 +256,7 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** a
   made->shape.grid = {grid.x, grid.y, grid.z};
   made->shape.block = {block.x, block.y, block.z};
   made->cluster = {cluster.x, cluster.y, cluster.z};
+  made->cooperative = cooperative;
   made->dynamic_shared = dynamic_shared;
   if (refusal.status == cudaSuccess && !take_parameters(*made, *about, arguments)) {
     refusal = {cudaErrorInvalidValue, "a parameter is missing"};
@@ -283,6 +285,9 @@ cudaError_t read_attributes(const cudaLaunchConfig_t* config, Attributes& found)
       if (!dim.x || !dim.y || !dim.z) return fail(cudaErrorInvalidClusterSize, "an empty cluster");
     } else if (attribute.id == cudaLaunchAttributeCooperative) {
       found.cooperative = attribute.val.cooperative != 0;
+    } else if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      // It may start before the kernel in front of it ends; here it does not.
+      if (!settings().model->clusters) return fail(cudaErrorNotSupported, "dependent launches need compute capability 9.0");
     } else if (attribute.id != cudaLaunchAttributeIgnore) {
       say("launch attribute %d is not modelled", static_cast<int>(attribute.id));
     }
@@ -350,7 +355,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     return fail(cudaErrorCooperativeLaunchTooLarge);
   }
   return launch(find_kernel(function), config->gridDim, config->blockDim, attributes.cluster, arguments,
-                config->dynamicSmemBytes, config->stream);
+                config->dynamicSmemBytes, config->stream, attributes.cooperative);
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
   if (!clusters) return fail(cudaErrorInvalidValue);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,17 +21,19 @@
 namespace gpu_model::runtime {
 
 struct Capture;
+class FatBinary;
 struct Kernel;
 
 struct State {
   std::mutex mutex;  ///< guards the following; `devices` does not change
   std::vector<std::unique_ptr<Device>> devices;
-  std::map<const char*, Allocation> allocations;               ///< by address
-  std::set<const void*> streams, events, graphs, graph_execs;  ///< handles that are alive
-  std::map<const void*, Kernel*> kernels;                      ///< by host function and by cudaKernel_t
-  std::vector<std::shared_ptr<Capture>> captures;              ///< that have not ended
-  std::set<std::pair<int, int>> peer_access;                   ///< of the first device to the second one's memory
-  int process = 0;                                             ///< that called CUDA first
+  std::map<const char*, Allocation> allocations;                        ///< by address
+  std::set<const void*> streams, events, graphs, graph_execs;           ///< handles that are alive
+  std::map<const void*, Kernel*> kernels;                               ///< by host function and by cudaKernel_t
+  std::map<const void*, std::pair<FatBinary*, std::string>> variables;  ///< by host variable: where it is, its mangled name
+  std::vector<std::shared_ptr<Capture>> captures;                       ///< that have not ended
+  std::set<std::pair<int, int>> peer_access;                            ///< of the first device to the second one's memory
+  int process = 0;                                                      ///< that called CUDA first
 };
 State& state();
 

@@ -17,8 +17,36 @@ __global__ void deadlock_kernel() { asm volatile("bar.sync 1, 64;"); }
 __global__ void misaligned_kernel(float* x) { *reinterpret_cast<float*>(reinterpret_cast<char*>(x) + 1) = 1; }
 __global__ __launch_bounds__(64) void narrow_kernel() {}
 __global__ void shared_kernel() {}
+__global__ void wait_for_all_blocks_kernel(volatile unsigned* count, unsigned* seen) {
+  atomicAdd(const_cast<unsigned*>(count), 1);
+  while (*count < gridDim.x) {
+  }
+  seen[blockIdx.x] = *count;
+}
+__constant__ char constant_bytes[64];
+__global__ void get_constant_kernel(char* to) { to[threadIdx.x] = constant_bytes[threadIdx.x]; }
 
 }  // namespace
+
+cudaError_t wait_for_all_blocks(unsigned* count, unsigned* seen, int blocks, bool cooperative, cudaStream_t stream) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = cooperative ? 1 : 0;
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = dim3(static_cast<unsigned>(blocks));
+  configuration.blockDim = dim3(1);
+  configuration.stream = stream;
+  configuration.attrs = &attribute;
+  configuration.numAttrs = 1;
+  return cudaLaunchKernelEx(&configuration, wait_for_all_blocks_kernel, static_cast<volatile unsigned*>(count), seen);
+}
+cudaError_t set_constant(const void* from, int bytes, int offset, cudaStream_t stream) {
+  return cudaMemcpyToSymbolAsync(constant_bytes, from, bytes, offset, cudaMemcpyDeviceToDevice, stream);
+}
+cudaError_t get_constant(char* to, cudaStream_t stream) {
+  get_constant_kernel<<<1, 64, 0, stream>>>(to);
+  return cudaGetLastError();
+}
 
 cudaError_t add_one(float* x, int n, cudaStream_t stream) {
   add_one_kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, n);

@@ -20,6 +20,12 @@ cudaError_t misalign(float* x, cudaStream_t stream);
 cudaError_t launch_too_wide(cudaStream_t stream);
 /// With that many bytes of dynamic shared memory, after asking for `granted` of them.
 cudaError_t use_shared_memory(int bytes, int granted, cudaStream_t stream);
+/// Each of that many blocks counts itself, waits until all have, and writes the count that it sees to seen[block].
+cudaError_t wait_for_all_blocks(unsigned* count, unsigned* seen, int blocks, bool cooperative, cudaStream_t stream);
+/// Copies `bytes` of device memory to a constant variable of 64 bytes, from `offset` on.
+cudaError_t set_constant(const void* from, int bytes, int offset, cudaStream_t stream);
+/// Copies the variable to memory.
+cudaError_t get_constant(char* to, cudaStream_t stream);
 /// A cluster of that many blocks.
 cudaError_t launch_cluster(int blocks, cudaStream_t stream);
 /// How many such clusters are resident at once if each block takes that many bytes of dynamic shared memory.

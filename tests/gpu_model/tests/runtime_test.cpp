@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/gpu_model/tests/launched_kernels.hpp"
+
 namespace gpu_model {
 namespace {
 
@@ -407,6 +409,36 @@ TEST_F(Capture, EndsOnlyInItsOwnThread) {
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST_F(Runtime, BlocksOfACooperativeLaunchRunTogether) {
+  constexpr int blocks = 7;
+  auto* const words = reinterpret_cast<unsigned*>(memory_);
+  ASSERT_EQ(cudaMemsetAsync(words, 0, 64, stream_), cudaSuccess);
+  ASSERT_EQ(wait_for_all_blocks(words, words + 1, blocks, true, stream_), cudaSuccess);
+  unsigned seen[1 + blocks] = {};
+  ASSERT_EQ(cudaMemcpyAsync(seen, words, sizeof seen, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  for (const unsigned count : seen) EXPECT_EQ(count, unsigned{blocks});
+}
+
+TEST_F(Runtime, ConstantVariablesAreWrittenInTheOrderOfTheStream) {
+  char bytes[64] = {};
+  for (int i = 0; i < 64; ++i) bytes[i] = static_cast<char>(i);
+  ASSERT_EQ(cudaMemcpyAsync(memory_, bytes, 64, cudaMemcpyHostToDevice, stream_), cudaSuccess);
+  ASSERT_EQ(set_constant(memory_, 64, 0, stream_), cudaSuccess);
+  ASSERT_EQ(get_constant(memory_ + 64, stream_), cudaSuccess);
+  ASSERT_EQ(set_constant(memory_ + 32, 8, 56, stream_), cudaSuccess);
+  ASSERT_EQ(get_constant(memory_ + 128, stream_), cudaSuccess);
+  char read[128] = {};
+  ASSERT_EQ(cudaMemcpyAsync(read, memory_ + 64, 128, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(read[i], i);
+    EXPECT_EQ(read[64 + i], i < 56 ? i : i - 24);
+  }
+  EXPECT_EQ(set_constant(memory_, 9, 56, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyToSymbolAsync(memory_, memory_, 4, 0, cudaMemcpyDeviceToDevice, stream_), cudaErrorInvalidSymbol);
 }
 
 }  // namespace

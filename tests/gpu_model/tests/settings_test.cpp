@@ -249,6 +249,21 @@ TEST(Settings, SkippedKernelsDoNotRun) {
       "skipped: .*add_two_kernel");
 }
 
+TEST(Settings, BlocksThatAreNotLaunchedTogetherWaitForOneAnotherForEver) {
+  in_new_process(
+      {{"GPUMODEL_SPIN_LIMIT", "100000"}},
+      [] {
+        unsigned* words = nullptr;
+        ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&words), 64), cudaSuccess);
+        ASSERT_EQ(cudaMemset(words, 0, 64), cudaSuccess);
+        EXPECT_EQ(wait_for_all_blocks(words, words + 1, 2, true, nullptr), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        EXPECT_EQ(wait_for_all_blocks(words, words + 1, 9, false, nullptr), cudaSuccess);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+      },
+      "FAULT .deadlock.*wait_for_all_blocks_kernel");
+}
+
 TEST(Settings, ADeadlockIsAnErrorOrHangs) {
   in_new_process(
       {},

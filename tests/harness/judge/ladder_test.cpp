@@ -223,5 +223,17 @@ TEST(Ladder, OfMeasuredCases) {
   expect_levels(kHopper, ladders.front(), 0.01);
 }
 
+TEST(Ladder, StridesOfOneSizeAreNone) {
+  std::vector<Record> records;
+  for (const char* stride : {"64", "128", "256"}) {
+    records.push_back(record_of(65536, resource::l1_access, 1e-9));
+    records.back().shape[1].second = stride;
+    records.back().name = case_name("latency", "chase", records.back().type, records.back().shape);
+  }
+  EXPECT_TRUE(ladders_of(records).empty());
+  records.resize(1);
+  EXPECT_EQ(ladders_of(records).size(), 1U);
+}
+
 }  // namespace
 }  // namespace roofmark

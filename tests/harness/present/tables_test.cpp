@@ -169,6 +169,28 @@ TEST(Tables, DependentAccessesHaveTheirRate) {
   EXPECT_THAT(records_table(records, {}), HasSubstr("7.00 M accesses/s"));
 }
 
+TEST(Tables, LatenciesOverSmsHaveALinePerLevel) {
+  const auto from_sm = [](int sm, double seconds) { return SmLatency{{"", seconds, {}, "l2_access"}, sm}; };
+  const SmLatencies near_and_far{"latency/chase/int8/load:cg/impl:own",
+                                 {from_sm(4, 130e-9), from_sm(0, 140e-9), from_sm(1, 250e-9)},
+                                 {{{0, 4}, 135e-9, 270}, {{1}, 250e-9, {}}}};
+  EXPECT_EQ(sm_latencies_table({near_and_far}, {}),
+            "dependent accesses from each SM to the same line: latency  chase  int8  load:cg  impl:own\n"
+            "level  SMs  cycles  latency        fastest        slowest\n"
+            "1        2   270.0   135 ns  130 ns (SM 4)  140 ns (SM 0)\n"
+            "2        1       -   250 ns  250 ns (SM 1)  250 ns (SM 1)\n");
+}
+
+TEST(Tables, LatenciesBesideALoadHaveALinePerLoad) {
+  const LoadedLatency idle{{"", 350e-9, 2e9, "dram_access"}, 0, 0.0};
+  const LoadedLatency full{{"", 900e-9, {}, "dram_access"}, 4.1e12, 0.95};
+  EXPECT_EQ(loaded_latencies_table({{"latency/chase/int8/bytes:268435456/impl:own", resource::dram, {idle, full}}}, {}),
+            "dependent accesses beside a load on DRAM: latency  chase  int8  bytes:268435456  impl:own\n"
+            "load       of roof  cycles  latency\n"
+            "0 B/s        0.0 %   700.0   350 ns\n"
+            "4.10 TB/s   95.0 %       -   900 ns\n");
+}
+
 TEST(Tables, ALadderHasALinePerLevel) {
   const LadderLevel cache{"l2_access", 1, 524288, 16777216, 33554432, 141e-9, 280.04, 6};
   const LadderLevel far{"l2_access", 2, 33554432, 47453132, 67108864, 252e-9, 500, 2};

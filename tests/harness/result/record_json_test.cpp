@@ -50,5 +50,16 @@ TEST(RecordJson, ATransferIsReadAsItWasWritten) {
   EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
 }
 
+TEST(RecordJson, ABackgroundIsReadAsItWasWritten) {
+  Record record = ok_record("latency", "chase", {{{{resource::dram_access, 1}}}}, 1e-6);
+  EXPECT_FALSE(to_json(record).at("measurement").contains("background"));
+  record.measurement->background = Background{resource::dram, 2.5e12};
+  const Json json = to_json(record);
+  EXPECT_EQ(json.at("measurement").at("background"), Json({{"resource", "dram"}, {"per_second", 2.5e12}}));
+  const Record read = record_from_json(JsonText(json.dump()).root());
+  EXPECT_EQ(read.measurement->background->resource, resource::dram);
+  EXPECT_EQ(to_json(read), json);
+}
+
 }  // namespace
 }  // namespace roofmark

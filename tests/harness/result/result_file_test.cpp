@@ -283,6 +283,29 @@ TEST_F(ResultFolder, DamageIsReadOrRefusedNeverMore) {
   }
 }
 
+TEST(ResultText, HasLatenciesOverSmsAndBesideALoad) {
+  roofmark::Run run;
+  Record record = ok_record("latency", "chase", {{{{resource::l2_access, 1}}}}, 2e-7);
+  record.measurement->clock_hz = 1e9;
+  record.shape = {{"sm", "3"}};
+  record.name = "latency/chase/int8/sm:3";
+  run.records.push_back(record);
+  record = ok_record("latency", "chase", {{{{resource::dram_access, 1}}}}, 4e-7);
+  record.shape = {{"background", "50"}};
+  record.name = "latency/chase/int8/background:50";
+  record.measurement->background = Background{resource::dram, 2e12};
+  run.records.push_back(record);
+  run.header.theoretical.at(resource::dram).theoretical = 4e12;
+  const Json json = to_json(run, conclude(run));
+  EXPECT_FALSE(json.contains("ladders"));
+  EXPECT_EQ(json.at("sm_latencies"), Json::parse(R"([{"series": "latency/chase/fp32",
+                             "points": [{"case": "latency/chase/int8/sm:3", "sm": 3, "seconds": 2e-7, "cycles": 200.0}],
+                             "levels": [{"sms": [3], "seconds": 2e-7, "cycles": 200.0}]}])"));
+  EXPECT_EQ(json.at("loaded_latencies"), Json::parse(R"([{"series": "latency/chase/fp32", "background": "dram",
+                             "points": [{"case": "latency/chase/int8/background:50", "background_per_second": 2e12,
+                                         "seconds": 4e-7, "share_of_ceiling": 0.5}]}])"));
+}
+
 TEST(ResultText, HasTheLaddersOfDependentAccesses) {
   roofmark::Run run;
   EXPECT_FALSE(to_json(run, conclude(run)).contains("ladders"));

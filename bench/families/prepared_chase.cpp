@@ -1,0 +1,370 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/prepared_chase.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/support/random_cycle.hpp"
+#include "bench/support/slots.hpp"
+#include "harness/device/host_pages.hpp"
+#include "harness/machine/huge_pages.hpp"
+#include "harness/machine/numa.hpp"
+#include "kernels/base/check.hpp"
+#include "kernels/transfer.hpp"
+
+namespace roofmark {
+
+namespace {
+
+/// Where `steps` steps from `from` lead, and the sum of the lines loaded, by the successors.
+struct Walk {
+  std::size_t end = 0;
+  ChaseEnd expected;
+};
+
+Walk walk(const std::vector<std::uint32_t>& next, std::size_t stride, std::size_t from, std::size_t steps) {
+  const std::size_t lines = next.size(), laps = steps / lines;
+  const std::uint64_t lap = lines % 2 == 0 ? lines / 2 * (lines + 1) : (lines + 1) / 2 * lines;
+  Walk made{from, {0, laps * lap}};
+  for (std::size_t i = 0; i < steps % lines; ++i) {
+    made.expected.sum += made.end + 1;
+    made.end = next[made.end];
+  }
+  made.expected.sum *= stride;
+  made.expected.end = made.end * stride;
+  return made;
+}
+
+bool equal(const ChaseEnd& a, const ChaseEnd& b) { return a.end == b.end && a.sum == b.sum; }
+
+std::vector<std::uint32_t> successors(const Chase& chase, std::uint64_t seed) {
+  if (chase.order == ChaseOrder::random) return random_cycle(chase.set.lines, seed);
+  std::vector<std::uint32_t> next(chase.set.lines);
+  std::iota(next.begin(), next.end(), 1);
+  next.back() = 0;
+  return next;
+}
+
+/// The words of a ChaseEnd.
+constexpr DataType kWord = DataType::int32;
+constexpr std::size_t kEndWords = sizeof(ChaseEnd) / sizeof(std::int32_t);
+
+template <class T>
+Memory on_device(Device& device, const std::vector<T>& values) {
+  Memory memory = device.allocate(values.size() * sizeof(T));
+  device.to_device(memory.get(), values.data(), values.size() * sizeof(T));
+  return memory;
+}
+
+Verification judge(bool right, std::string detail) { return Verification::within(right ? 0 : 1, 0, std::move(detail)); }
+
+constexpr const char* kReached = "the line reached, and the sum of all lines loaded: 0 as expected, 1 different";
+
+// A CPU's memory stands in huge pages from this size on.
+constexpr std::size_t kHugeFrom = std::size_t{1} << 20;
+constexpr std::size_t kLines = 0, kAt = 1, kOut = 2, kRest = 3, kArrivals = 4, kNanoseconds = 5, kEnded = 6, kReads = 7,
+                      kData = 8;
+
+SlotArray bytes_of(std::size_t bytes) { return SlotArray::scratch(DataType::int8, bytes); }
+
+bool in_device_memory(const Chase& chase) { return !chase.host && !chase.elsewhere; }
+
+/// The set, the line where the next launch goes on, what a launch leaves, what the rest of a lap leaves; and what
+/// BackgroundReads takes.
+SlotLayout layout_of(const Chase& chase) {
+  const ChaseBackground background = chase.background.value_or(ChaseBackground{});
+  return SlotLayout({bytes_of(in_device_memory(chase) ? std::max(chase.set.bytes(), kHugeFrom) : 0), bytes_of(sizeof(void*)),
+                     SlotArray::output(kWord, kEndWords), SlotArray::scratch(kWord, kEndWords), bytes_of(sizeof(std::uint64_t)),
+                     bytes_of(sizeof(std::uint64_t)),
+                     bytes_of(static_cast<std::size_t>(background.readers) * sizeof(BackgroundReads::Ended)),
+                     bytes_of(background.warps() * sizeof(BackgroundReads::Read)), bytes_of(background.bytes())});
+}
+
+/// On the wanted node, or Unsupported.
+Memory host_memory(Device& device, const HostMemory& wanted, std::size_t bytes) {
+  Memory memory = device.allocate_host(bytes, wanted);
+  if (!wanted.node) return memory;
+  const PagePlacement placed = placement_of(memory.get(), bytes);
+  if (placed.has_others_than(*wanted.node)) {
+    throw Unsupported(fmt::format("memory wanted on NUMA node {} lies on {}", *wanted.node, in_words(placed)));
+  }
+  return memory;
+}
+
+class PreparedChase : public Prepared {
+ public:
+  PreparedChase(const Setup& setup, const LatencyKernels& kernels, const Chase& chase)
+      : device_(setup.device),
+        kernels_(kernels),
+        chase_(chase),
+        next_(successors(chase, setup.seed)),
+        launched_(walk(next_, chase.set.stride, 0, chase.steps)),
+        slots_(setup, layout_of(chase)) {
+    launched_.expected.sum += walk(next_, chase_.set.stride, 0, chase_.preload).expected.sum;
+    const Memory next = on_device(device_, next_);
+    for (int slot = 0; slot < setup.slots; ++slot) {
+      lines_.push_back(place_lines(slot));
+      kernels_.link(lines_.back(), chase_.set.stride, static_cast<const std::uint32_t*>(next.get()), chase_.set.lines,
+                    device_.stream());
+      for (const std::size_t array : {kArrivals, kNanoseconds, kEnded, kReads}) {
+        if (const std::size_t bytes = slots_.layout()[array].bytes()) device_.zero(slots_.at(slot, array), bytes);
+      }
+      go_to(slot, 0);
+    }
+    device_.synchronize();
+  }
+
+  void reset(int slot) override { go_to(slot, 0); }
+
+  void launch(Stream stream, int slot) override { make_steps(stream, slot, kOut, chase_.preload, chase_.steps); }
+
+  bool accumulates() const override { return chase_.steps % chase_.set.lines != 0; }
+
+  /// After whole laps the chase is back at its first line, and the sum is that of all lines: no step was left out or led
+  /// elsewhere. A launch of less than a lap is compared with a walk on the host, and then the rest of the lap is made.
+  Verification verify(int slot) override {
+    const std::size_t made = chase_.steps % chase_.set.lines;
+    if (!equal(result(slot, kOut), launched_.expected)) return judge(false, kReached);
+    if (made == 0) return judge(true, "the line reached, and the sum of all lines loaded, exactly");
+    const std::size_t rest = chase_.set.lines - made;
+    go_to(slot, launched_.end);
+    make_steps(device_.stream(), slot, kRest, 0, rest);
+    device_.synchronize();
+    const ChaseEnd lap = walk(next_, chase_.set.stride, 0, chase_.set.lines).expected;
+    const ChaseEnd part = walk(next_, chase_.set.stride, 0, made).expected;
+    return judge(equal(result(slot, kRest), {0, lap.sum - part.sum}),
+                 "the line reached, and the sum of all lines loaded, of a launch and of the rest of a lap, exactly");
+  }
+
+  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
+
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    const double laps = static_cast<double>(chase_.steps) / static_cast<double>(chase_.set.lines);
+    std::vector<std::pair<std::string, std::string>> made = {{"lines", std::to_string(chase_.set.lines)},
+                                                             {"laps per launch", fmt::format("{:.6g}", laps)}};
+    if (chase_.host) made.emplace_back("memory lies on", in_words(placement_of(elsewhere_.front().get(), chase_.set.bytes())));
+    if (device_.info().backend != Backend::cpu) return made;
+    const auto huge = huge_page_share("/", lines_.front());
+    made.emplace_back("memory in huge pages", huge ? fmt::format("{:.0f} %", 100 * *huge) : "unknown");
+    if (const auto node = node_of_this_thread(); node && chase_.host) {
+      made.emplace_back("calling thread", fmt::format("on node {} at the end", *node));
+    }
+    return made;
+  }
+
+ protected:
+  virtual void make_steps(Stream stream, int slot, std::size_t out, std::size_t preload, std::size_t steps) {
+    kernels_.chase(chase_.load, end_at(slot, out), at(slot), lines(slot), chase_.set.stride, preload, steps, stream);
+  }
+
+  ChaseEnd* end_at(int slot, std::size_t out) const { return slots_.at<ChaseEnd>(slot, out); }
+  void** at(int slot) const { return slots_.at<void*>(slot, kAt); }
+  std::uint64_t* arrivals(int slot) const { return slots_.at<std::uint64_t>(slot, kArrivals); }
+  void* lines(int slot) const { return lines_[static_cast<std::size_t>(slot)]; }
+  template <class T>
+  std::vector<T> read(int slot, std::size_t array, std::size_t count) const {
+    std::vector<T> values(count);
+    device_.to_host(values.data(), slots_.at(slot, array), count * sizeof(T));
+    return values;
+  }
+
+  Device& device_;
+  const LatencyKernels& kernels_;
+  Chase chase_;
+
+ private:
+  void* place_lines(int slot) {
+    if (in_device_memory(chase_)) return slots_.at(slot, kLines);
+    const std::size_t bytes = chase_.set.bytes();
+    elsewhere_.push_back(chase_.host ? host_memory(device_, *chase_.host, bytes) : chase_.elsewhere(device_, bytes));
+    void* const memory = elsewhere_.back().get();
+    const bool mapped = chase_.host && device_.info().backend == Backend::cuda;
+    return mapped ? cuda::transfer.device_address(memory) : memory;
+  }
+  void go_to(int slot, std::size_t line) {
+    const void* const address = static_cast<char*>(lines(slot)) + line * chase_.set.stride;
+    device_.to_device(slots_.at(slot, kAt), &address, sizeof(address));
+  }
+  ChaseEnd result(int slot, std::size_t array) { return read<ChaseEnd>(slot, array, 1).front(); }
+
+  std::vector<std::uint32_t> next_;
+  Walk launched_;
+
+ protected:
+  Slots slots_;
+
+ private:
+  std::vector<Memory> elsewhere_;  ///< by slot
+  std::vector<void*> lines_;       ///< by slot: as the device addresses them
+};
+
+class PreparedChaseOnSm final : public PreparedChase {
+ public:
+  PreparedChaseOnSm(const Setup& setup, const LatencyKernels& kernels, const Chase& chase)
+      : PreparedChase(setup, kernels, chase) {
+    constexpr std::uint64_t kNothing = ~std::uint64_t{0};
+    launch(device_.stream(), 0);
+    device_.synchronize();
+    const ChaseEnd end = read<ChaseEnd>(0, kOut, 1).front();
+    if (end.end == kNothing && end.sum == kNothing)
+      throw Unsupported(fmt::format("the device has no SM of number {}", *chase.sm));
+    slots_.poison();
+  }
+
+ protected:
+  void make_steps(Stream stream, int slot, std::size_t out, std::size_t, std::size_t steps) override {
+    kernels_.chase_on_sm(chase_.load, end_at(slot, out), at(slot), lines(slot), chase_.set.stride, steps, *chase_.sm,
+                         arrivals(slot), stream);
+  }
+};
+
+class PreparedLoadedChase final : public PreparedChase {
+ public:
+  PreparedLoadedChase(const Setup& setup, const LatencyKernels& kernels, const Chase& chase)
+      : PreparedChase(setup, kernels, chase), background_(*chase.background) {
+    if (background_.readers == 0) return;
+    for (int slot = 0; slot < setup.slots; ++slot) {
+      kernels_.count_words(slots_.at<std::uint64_t>(slot, kData), background_.bytes() / sizeof(std::uint64_t),
+                           device_.stream());
+    }
+    device_.synchronize();
+  }
+
+  Verification verify(int slot) override {
+    const Verification chased = PreparedChase::verify(slot);
+    if (chased.status == Verification::Status::failed) return chased;
+    const std::vector<BackgroundReads::Read> reads = reads_of(slot);
+    for (std::size_t warp = 0; warp < reads.size(); ++warp) {
+      if (reads[warp].chunks == 0 || reads[warp].sum != expected_sum(warp, reads[warp].chunks)) {
+        return judge(false, fmt::format("what warp {} of the readers has read: 0 as expected, 1 different", warp));
+      }
+    }
+    return judge(true, chased.detail + "; and the sum of all words that the readers have read");
+  }
+
+  bool outputs_are_all() const override { return false; }
+
+  /// Of slot 0, which all timed launches use.
+  std::optional<Background> background() const override {
+    double bytes = 0;
+    for (const BackgroundReads::Read& warp : reads_of(0)) bytes += static_cast<double>(warp.chunks * BackgroundReads::kChunk);
+    const auto nanoseconds = static_cast<double>(read<std::uint64_t>(0, kNanoseconds, 1).front());
+    if (!(nanoseconds > 0)) return {};
+    return Background{resource::dram, bytes / (nanoseconds * 1e-9)};
+  }
+
+ protected:
+  void make_steps(Stream stream, int slot, std::size_t out, std::size_t, std::size_t steps) override {
+    const BackgroundReads reads = {.readers = background_.readers,
+                                   .rounds = background_.rounds,
+                                   .interval_cycles = background_.interval_cycles,
+                                   .data = slots_.at(slot, kData),
+                                   .reads = slots_.at<BackgroundReads::Read>(slot, kReads),
+                                   .ended = slots_.at<BackgroundReads::Ended>(slot, kEnded),
+                                   .nanoseconds = slots_.at<std::uint64_t>(slot, kNanoseconds)};
+    kernels_.chase_under_load(end_at(slot, out), at(slot), lines(slot), chase_.set.stride, steps, reads, arrivals(slot),
+                              stream);
+  }
+
+ private:
+  std::vector<BackgroundReads::Read> reads_of(int slot) const {
+    return read<BackgroundReads::Read>(slot, kReads, background_.warps());
+  }
+
+  /// Of the first `chunks` chunks of a warp, word i being i + 1.
+  std::uint64_t expected_sum(std::uint64_t warp, std::uint64_t chunks) const {
+    constexpr std::uint64_t kWords = BackgroundReads::kChunk / sizeof(std::uint64_t);
+    const std::uint64_t rounds = background_.rounds, laps = chunks / rounds, rest = chunks % rounds;
+    const auto sum_below = [](std::uint64_t n) { return n == 0 ? 0 : n * (n - 1) / 2; };
+    const std::uint64_t numbers =
+        background_.warps() * (laps * sum_below(rounds) + sum_below(rest)) + warp * chunks;  // of the chunks
+    return kWords * kWords * numbers + chunks * (kWords * (kWords + 1) / 2);
+  }
+
+  ChaseBackground background_;
+};
+
+class PreparedOnChipChase final : public Prepared {
+ public:
+  PreparedOnChipChase(const Setup& setup, const LatencyKernels& kernels, OnChipMemory memory, const ChaseSet& set,
+                      std::size_t steps)
+      : device_(setup.device),
+        kernels_(kernels),
+        memory_(memory),
+        set_(set),
+        steps_(steps),
+        slots_(setup, SlotLayout({SlotArray::output(kWord, kEndWords)})) {
+    const std::vector<std::uint32_t> next = random_cycle(set.lines, setup.seed);
+    expected_ = walk(next, set.stride, 0, steps).expected;
+    if (memory != OnChipMemory::constant) {
+      filled_from_ = on_device(device_, next);
+      return;
+    }
+    std::vector<char> lines(set.bytes());
+    for (std::size_t i = 0; i < set.lines; ++i) {
+      const auto offset = static_cast<std::uint32_t>(next[i] * set.stride);
+      std::memcpy(&lines[i * set.stride], &offset, sizeof(offset));
+    }
+    filled_from_ = on_device(device_, lines);
+  }
+
+  void launch(Stream stream, int slot) override {
+    const auto out = slots_.at<ChaseEnd>(slot, 0);
+    if (memory_ == OnChipMemory::constant) {
+      return kernels_.chase_constant(out, filled_from_.get(), set_.lines, set_.stride, steps_, stream);
+    }
+    const auto chase = memory_ == OnChipMemory::shared ? kernels_.chase_shared : kernels_.chase_neighbour;
+    chase(out, static_cast<const std::uint32_t*>(filled_from_.get()), set_.lines, set_.stride, steps_, stream);
+  }
+
+  Verification verify(int slot) override {
+    ChaseEnd end;
+    device_.to_host(&end, slots_.at(slot, 0), sizeof(end));
+    return judge(equal(end, expected_), kReached);
+  }
+
+  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, 0)}; }
+
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    return {{"lines", std::to_string(set_.lines)}, {"laps per launch", std::to_string(steps_ / set_.lines)}};
+  }
+
+ private:
+  Device& device_;
+  const LatencyKernels& kernels_;
+  OnChipMemory memory_;
+  ChaseSet set_;
+  std::size_t steps_;
+  Slots slots_;
+  ChaseEnd expected_;
+  Memory filled_from_;
+};
+
+}  // namespace
+
+std::size_t chase_slot_bytes(const DeviceInfo& device, const Chase& chase) {
+  const std::size_t elsewhere = in_device_memory(chase) || device.backend == Backend::cuda ? 0 : aligned(chase.set.bytes());
+  return layout_of(chase).slot_bytes() + elsewhere;
+}
+
+std::unique_ptr<Prepared> prepare_chase(const Setup& setup, const LatencyKernels& kernels, const Chase& chase) {
+  if (chase.sm) return std::make_unique<PreparedChaseOnSm>(setup, kernels, chase);
+  if (chase.background) return std::make_unique<PreparedLoadedChase>(setup, kernels, chase);
+  return std::make_unique<PreparedChase>(setup, kernels, chase);
+}
+
+std::size_t on_chip_chase_slot_bytes() { return aligned(sizeof(ChaseEnd)); }
+
+std::unique_ptr<Prepared> prepare_on_chip_chase(const Setup& setup, const LatencyKernels& kernels, OnChipMemory memory,
+                                                const ChaseSet& set, std::size_t steps) {
+  return std::make_unique<PreparedOnChipChase>(setup, kernels, memory, set, steps);
+}
+
+}  // namespace roofmark

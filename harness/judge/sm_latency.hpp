@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/access_latency.hpp"
+
+namespace roofmark {
+
+/// The key of a shape that says which SM a case runs on.
+inline constexpr const char* kSmKey = "sm";
+
+struct SmLatency : AccessLatency {
+  int sm = 0;
+};
+
+/// SMs that are as far from what they access.
+struct SmLevel {
+  std::vector<int> sms;
+  double seconds = 0;            ///< the median of its SMs
+  std::optional<double> cycles;  ///< likewise, each at the clock of its record
+};
+
+/// The latency of the same accesses from several SMs.
+struct SmLatencies {
+  std::string series;             ///< the records' name without the SM
+  std::vector<SmLatency> points;  ///< from the fastest to the slowest
+  /// A level ends where the next SM is slower by kSmStep or more.
+  std::vector<SmLevel> levels;
+};
+
+/// More than neighbouring SMs of one part of an L2 differ by, and less than the two parts of an H100's or A100's.
+inline constexpr double kSmStep = 1.1;
+
+/// Of all series of ok records that demand nothing but accesses, and whose names differ in the SM alone.
+std::vector<SmLatencies> sm_latencies(const std::vector<Record>& records);
+
+}  // namespace roofmark
