@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,9 +41,34 @@ struct HostCallPlan {
   std::function<std::unique_ptr<HostCall>(Stream stream)> make;
 };
 
+/// What barriers meet at, in device memory.
+struct BarrierMemory {
+  std::uint64_t* arrivals = nullptr;  ///< 0 before the first launch
+  std::uint32_t* passed = nullptr;    ///< by block: a launch writes how many barriers it has passed
+  /// By block, 0 before a launch: if given, only those barriers count behind which the block finds that all had come.
+  std::uint32_t* rounds = nullptr;
+};
+
+/// Work that the device does again and again in one launch, whose own time is asked for.
+struct DeviceCostPlan {
+  std::string operation;
+  std::vector<std::pair<std::string, std::string>> keys;  ///< in the order of the case's name
+  int kernels = 1;                                        ///< that a launch enqueues
+  int barriers = 0, blocks = 0;                           ///< of a launch; without barriers BarrierMemory is not used
+  bool is_compared = false;                               ///< with the next plan, which is expected to be slower
+  std::string unsupported;
+  std::function<void(const BarrierMemory& memory, Stream stream)> launch;
+};
+
+/// The device that plans are for.
+struct CostTarget {
+  int compute_capability = 0;  ///< 90 for 9.0
+  int multiprocessors = 1;
+};
+
 struct CostKernels {
-  /// The calls of this kind of device; `compute_capability` 90 for 9.0.
-  std::vector<HostCallPlan> (*calls)(int compute_capability);
+  std::vector<HostCallPlan> (*calls)(const CostTarget& target);
+  std::vector<DeviceCostPlan> (*device_costs)(const CostTarget& target) = nullptr;
 };
 
 namespace cuda {

@@ -74,13 +74,11 @@ constexpr std::size_t kLines = 0, kAt = 1, kOut = 2, kRest = 3, kArrivals = 4, k
 
 SlotArray bytes_of(std::size_t bytes) { return SlotArray::scratch(DataType::int8, bytes); }
 
-bool in_device_memory(const Chase& chase) { return !chase.host && !chase.elsewhere; }
-
 /// The set, the line where the next launch goes on, what a launch leaves, what the rest of a lap leaves; and what
 /// BackgroundReads takes.
 SlotLayout layout_of(const Chase& chase) {
   const ChaseBackground background = chase.background.value_or(ChaseBackground{});
-  return SlotLayout({bytes_of(in_device_memory(chase) ? std::max(chase.set.bytes(), kHugeFrom) : 0), bytes_of(sizeof(void*)),
+  return SlotLayout({bytes_of(chase.host ? 0 : std::max(chase.set.bytes(), kHugeFrom)), bytes_of(sizeof(void*)),
                      SlotArray::output(kWord, kEndWords), SlotArray::scratch(kWord, kEndWords), bytes_of(sizeof(std::uint64_t)),
                      bytes_of(sizeof(std::uint64_t)),
                      bytes_of(static_cast<std::size_t>(background.readers) * sizeof(BackgroundReads::Ended)),
@@ -149,7 +147,7 @@ class PreparedChase : public Prepared {
     const double laps = static_cast<double>(chase_.steps) / static_cast<double>(chase_.set.lines);
     std::vector<std::pair<std::string, std::string>> made = {{"lines", std::to_string(chase_.set.lines)},
                                                              {"laps per launch", fmt::format("{:.6g}", laps)}};
-    if (chase_.host) made.emplace_back("memory lies on", in_words(placement_of(elsewhere_.front().get(), chase_.set.bytes())));
+    if (chase_.host) made.emplace_back("memory lies on", in_words(placement_of(host_.front().get(), chase_.set.bytes())));
     if (device_.info().backend != Backend::cpu) return made;
     const auto huge = huge_page_share("/", lines_.front());
     made.emplace_back("memory in huge pages", huge ? fmt::format("{:.0f} %", 100 * *huge) : "unknown");
@@ -181,12 +179,10 @@ class PreparedChase : public Prepared {
 
  private:
   void* place_lines(int slot) {
-    if (in_device_memory(chase_)) return slots_.at(slot, kLines);
-    const std::size_t bytes = chase_.set.bytes();
-    elsewhere_.push_back(chase_.host ? host_memory(device_, *chase_.host, bytes) : chase_.elsewhere(device_, bytes));
-    void* const memory = elsewhere_.back().get();
-    const bool mapped = chase_.host && device_.info().backend == Backend::cuda;
-    return mapped ? cuda::transfer.device_address(memory) : memory;
+    if (!chase_.host) return slots_.at(slot, kLines);
+    host_.push_back(host_memory(device_, *chase_.host, chase_.set.bytes()));
+    void* const memory = host_.back().get();
+    return device_.info().backend == Backend::cuda ? cuda::transfer.device_address(memory) : memory;
   }
   void go_to(int slot, std::size_t line) {
     const void* const address = static_cast<char*>(lines(slot)) + line * chase_.set.stride;
@@ -201,8 +197,8 @@ class PreparedChase : public Prepared {
   Slots slots_;
 
  private:
-  std::vector<Memory> elsewhere_;  ///< by slot
-  std::vector<void*> lines_;       ///< by slot: as the device addresses them
+  std::vector<Memory> host_;  ///< by slot
+  std::vector<void*> lines_;  ///< by slot: as the device addresses them
 };
 
 class PreparedChaseOnSm final : public PreparedChase {
@@ -350,8 +346,9 @@ class PreparedOnChipChase final : public Prepared {
 }  // namespace
 
 std::size_t chase_slot_bytes(const DeviceInfo& device, const Chase& chase) {
-  const std::size_t elsewhere = in_device_memory(chase) || device.backend == Backend::cuda ? 0 : aligned(chase.set.bytes());
-  return layout_of(chase).slot_bytes() + elsewhere;
+  // The memory of the host is a CPU's own.
+  const bool counts = chase.host && device.backend == Backend::cpu;
+  return layout_of(chase).slot_bytes() + (counts ? aligned(chase.set.bytes()) : 0);
 }
 
 std::unique_ptr<Prepared> prepare_chase(const Setup& setup, const LatencyKernels& kernels, const Chase& chase) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -37,9 +36,7 @@ struct Chase {
   std::size_t steps = 1;    ///< of a launch: whole laps, or a part of one, and the next launch goes on
   ChaseLoad load = ChaseLoad::ca;
   ChaseOrder order = ChaseOrder::random;
-  /// Where the lines lie, if not in the device's memory: memory of the host, or what this allocates.
-  std::optional<HostMemory> host = {};
-  std::function<Memory(Device& device, std::size_t bytes)> elsewhere = {};
+  std::optional<HostMemory> host = {};             ///< where the lines lie, if not in the device's memory
   std::optional<unsigned> sm = {};                 ///< the one that chases
   std::optional<ChaseBackground> background = {};  ///< reads at the same time
 };

@@ -203,6 +203,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
   facts["labels"] = options.labels;
   facts["environment"] = rate_environment();
   facts["started_utc"] = utc_now();
+  facts["clock_overhead_seconds"] = clock_overhead_seconds();
   facts["build"] = describe_build();
   facts["libraries"] = loaded_libraries();
   facts["host"] = describe_host();

@@ -30,8 +30,9 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
     const double seconds = measurement.summary.median;
-    // A copy is no kernel: the roof of their launches says nothing of it.
-    const bool launches = measurement.timed == Timed::device && !record.transfer;
+    // A copy is no kernel: the roof of their launches says nothing of it. Nor of what is no work, which may be many launches.
+    const bool is_work = !record.work.phases.empty();
+    const bool launches = measurement.timed == Timed::device && is_work && !record.transfer;
     const auto path = launches ? std::optional(measurement.path) : std::nullopt;
     record.placement = place(record.work, roofline, seconds, path, measurement.clock_hz);
     for (const Excess& excess : above_theoretical(record.work, roofline, seconds, measurement.clock_hz)) {
@@ -166,10 +167,10 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
 }
 
 /// What timing adds against a sample; with a duration each launch is timed by itself. A slope over several cases has no part in
-/// it.
+/// it: that of a ceiling, and that of what is no work (call_lines).
 void find_overhead(const Record& record, double overhead_seconds, std::vector<Finding>& findings) {
   constexpr double kLimit = 0.01;
-  if (record.raised_by == RaisedBy::slope) return;
+  if (record.raised_by == RaisedBy::slope || record.work.phases.empty()) return;
   const Measurement& measurement = *record.measurement;
   const double sample = measurement.summary.median * (record.sustained ? 1 : measurement.launches_per_sample);
   const double share = overhead_seconds / sample;

@@ -31,7 +31,9 @@ struct Series {
 std::vector<CallLine> call_lines(const std::vector<Record>& records) {
   std::vector<Series> all;
   for (const Record& record : records) {
-    if (record.status != Status::ok || record.measurement->timed == Timed::device) continue;
+    if (record.status != Status::ok) continue;
+    // What the device does by itself has work, except where it only costs.
+    if (record.measurement->timed == Timed::device && !record.work.phases.empty()) continue;
     for (const auto& [key, value] : record.shape) {
       if (!is_number(value)) continue;
       const std::string name = name_without(record, {key});

@@ -10,8 +10,8 @@
 
 namespace roofmark {
 
-/// time = fixed + n x each, over the values n of one key of calls that the host timed, by fit_line_relative(). Needs three
-/// values.
+/// time = fixed + n x each, over the values n of one key, by fit_line_relative(): of calls that the host timed, and of
+/// what the device was timed at that is no work, as barriers are. Needs three values.
 struct CallLine {
   std::string series;        ///< the records' name without the key
   std::string key;           ///< "nodes", "bytes"

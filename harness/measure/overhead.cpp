@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/overhead.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -41,6 +42,18 @@ std::optional<double> timing_overhead_seconds(Device& device) {
   } catch (const DeviceError&) {
     return std::nullopt;
   }
+}
+
+double clock_overhead_seconds() {
+  constexpr int kPairs = 10'001;
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds;
+  seconds.reserve(kPairs);
+  for (int i = 0; i < kPairs; ++i) {
+    const Clock::time_point before = Clock::now();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+  }
+  return median(std::move(seconds));
 }
 
 }  // namespace roofmark

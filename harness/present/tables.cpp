@@ -199,7 +199,7 @@ std::string calls_table(const std::vector<Record>& records, const TerminalStyle&
 }
 
 std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalStyle& style) {
-  Grid grid{"single calls over a count: time = fixed + count x each",
+  Grid grid{"costs over a count: time = fixed + count x each",
             {{.heading = "call"},
              {.heading = "count", .is_text = true},
              {.heading = "fixed"},

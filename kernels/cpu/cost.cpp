@@ -5,11 +5,15 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -129,7 +133,46 @@ class FirstTouch final : public HostCall {
   volatile unsigned char* data_ = nullptr;
 };
 
-std::vector<HostCallPlan> calls(int) {
+/// malloc and free of a small block, which stay within the process.
+class MallocAndFree final : public HostCall {
+ public:
+  explicit MallocAndFree(std::size_t bytes) : bytes_(bytes) {}
+  void call() override {
+    auto* const block = static_cast<volatile unsigned char*>(std::malloc(bytes_));
+    if (!block) throw OutOfMemory(bytes_, 0);
+    block[0] = 1;  // which keeps the two calls
+    written_ = block[0];
+    std::free(const_cast<unsigned char*>(block));
+  }
+  Effect effect() const override { return written_ == 1 ? Effect::there : Effect::missing; }
+
+ private:
+  std::size_t bytes_;
+  int written_ = 0;
+};
+
+/// Starts a program that ends at once, and waits for its end.
+class StartProcess final : public HostCall {
+ public:
+  static constexpr const char* kProgram = "/bin/true";
+
+  void call() override {
+    char name[] = "true";
+    char* const words[] = {name, nullptr};
+    pid_t child = 0;
+    int status = -1;
+    if (::posix_spawn(&child, kProgram, nullptr, nullptr, words, environ) != 0) throw Unsupported("cannot start /bin/true");
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    ended_well_ = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  Effect effect() const override { return ended_well_ ? Effect::there : Effect::missing; }
+
+ private:
+  bool ended_well_ = false;
+};
+
+std::vector<HostCallPlan> calls(const CostTarget&) {
   std::vector<HostCallPlan> all;
   const auto add = [&](std::string operation, std::vector<std::pair<std::string, std::string>> keys, auto make) {
     all.push_back(
@@ -140,6 +183,10 @@ std::vector<HostCallPlan> calls(int) {
   add("wake", {{"wakes", "2"}}, [] { return std::make_unique<Wake>(); });
   const cpu_set_t cpus = cpus_of_the_team();
   if (CPU_COUNT(&cpus) < 2) all.back().unsupported = "takes two cores";
+  for (const std::size_t bytes : {64, 4096}) {
+    add("malloc_and_free", {{"bytes", std::to_string(bytes)}}, [bytes] { return std::make_unique<MallocAndFree>(bytes); });
+  }
+  add("start_process", {{"program", "true"}}, [] { return std::make_unique<StartProcess>(); });
   for (const std::size_t bytes : {std::size_t{4} << 10, std::size_t{2} << 20, std::size_t{64} << 20}) {
     add("first_touch", {{"bytes", std::to_string(bytes)}}, [bytes] { return std::make_unique<FirstTouch>(bytes); });
   }

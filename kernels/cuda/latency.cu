@@ -4,6 +4,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/grid_barrier.cuh"
+#include "kernels/cuda/ptx/atomic.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/cluster.cuh"
 #include "kernels/cuda/ptx/memory.cuh"
@@ -84,7 +85,7 @@ template <ChaseLoad kLoad>
 __global__ void chase_on_sm_kernel(ChaseEnd* out, std::uint64_t* at, std::uint64_t first, std::size_t stride, std::size_t steps,
                                    unsigned sm, std::uint64_t* arrivals) {
   // A block that ended earlier would leave its SM to another one.
-  grid_barrier(arrivals);
+  GridBarrier(arrivals).wait();
   if (smid() == sm) chase_from<kLoad>(out, at, first, stride, steps, 0);
 }
 
@@ -105,7 +106,7 @@ __device__ void chase_beside_readers(ChaseEnd* out, std::uint64_t* at, std::uint
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < background.readers; i += kReaderThreads) {
-    atom_add_acq_rel_gpu_u64(&background.ended[i].chases, 1);
+    red_add_release_gpu_u64(&background.ended[i].chases, 1);
   }
 }
 
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(kReaderThreads)
                             BackgroundReads background, std::uint64_t* arrivals) {
   // The chase waits for the barrier, so that it has not ended yet.
   const std::uint64_t chases = blockIdx.x == 0 ? 0 : background.ended[blockIdx.x - 1].chases;
-  grid_barrier(arrivals);
+  GridBarrier(arrivals).wait();
   if (blockIdx.x == 0) return chase_beside_readers(out, at, first, stride, steps, background);
   read_until(background, chases);
 }

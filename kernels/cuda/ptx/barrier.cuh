@@ -21,10 +21,6 @@ __device__ inline void bar_arrive(int barrier, int threads) {
 __device__ inline void barrier_cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
-/// The same, and what this thread wrote before is visible to those that wait with acquire. sm_90.
-__device__ inline void barrier_cluster_arrive_release() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
 /// Waits until every thread of the cluster has arrived. sm_90.
 __device__ inline void barrier_cluster_wait_acquire() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 

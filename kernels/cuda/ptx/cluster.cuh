@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// The shared memory of the other blocks of a thread-block cluster. sm_90. One function per PTX instruction.
+// The other blocks of a thread-block cluster: their shared memory, and meeting them. sm_90. One function per PTX instruction.
 namespace roofmark::cuda {
 
 /// Whether the code is compiled for devices that have thread-block clusters; on others none is launched.
@@ -32,6 +32,12 @@ __device__ inline std::uint64_t ld_u64(std::uint64_t address) {
   std::uint64_t word;
   asm volatile("ld.u64 %0, [%1];" : "=l"(word) : "l"(address));
   return word;
+}
+
+/// Arrives at the cluster's barrier; what this thread wrote before is visible to those that wait with acquire. All threads of a
+/// warp execute it together.
+__device__ inline void barrier_cluster_arrive_release() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
 /// Stores asynchronously to an address of mapa(), then counts 4 bytes on the mbarrier at `barrier`, an address of mapa() in the

@@ -102,26 +102,6 @@ __device__ inline std::uint32_t ld_volatile_shared_u32(std::uint32_t address) {
   return word;
 }
 
-/// ORs 8 bytes with `bits` where the line lives in L2, and returns what was there.
-__device__ inline std::uint64_t atom_or_u64(std::uint64_t at, std::uint64_t bits) {
-  std::uint64_t before;
-  asm volatile("atom.relaxed.gpu.global.or.b64 %0, [%1], %2;" : "=l"(before) : "l"(at), "l"(bits) : "memory");
-  return before;
-}
-
-/// Loads 8 bytes that other blocks write; what they wrote before is visible afterwards.
-__device__ inline std::uint64_t ld_acquire_gpu_u64(const void* from) {
-  std::uint64_t word;
-  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
-  return word;
-}
-/// Adds to 8 bytes that other blocks read, and returns what was there; orders the accesses before and after it.
-__device__ inline std::uint64_t atom_add_acq_rel_gpu_u64(void* at, std::uint64_t addend) {
-  std::uint64_t before;
-  asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(at), "l"(addend) : "memory");
-  return before;
-}
-
 /// Loads 4 bytes of shared memory, at every call.
 __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   std::uint32_t word;

@@ -106,6 +106,8 @@ enum class Special : u8 {
   nclusterid_y,
   nclusterid_z,
   is_explicit_cluster,
+  envreg1,
+  envreg2,
   dynamic_smem_size,
   total_smem_size,
   gridid

@@ -210,9 +210,9 @@ void for_clusters(const Launch& launch, const F& f) {
       for (unsigned x = 0; x < grid.x / extent.x; ++x) f(x, y, z);
 }
 
-void run_clusters(Launch& launch, bool cooperative, u64 spin_limit) {
+void run_clusters(Launch& launch, u64 spin_limit) {
   u64 index = 0;
-  if (!cooperative) {
+  if (!launch.cooperative) {
     Machine machine(launch);
     for_clusters(launch, [&](auto... at) { run_together({&machine.start(at..., index++)}, spin_limit); });
     return;
@@ -247,15 +247,18 @@ void run(const Function* f, Dim3 grid, Dim3 block, Dim3 cluster, std::size_t dyn
   launch.dynamic_offset = align_up(launch.shared_base + body.static_shared, alignment) - launch.shared_base;
   launch.shared_bytes = launch.dynamic_offset + dynamic_shared;
   copy_parameters(launch, params);
+  launch.cooperative = cooperative;
+  if (cooperative) allow_range(launch.grid_workspace, sizeof launch.grid_workspace);
   launch.ranges = allowed_ranges(launch.owners, launch.ranges_seen);
 
   // A launch that faults has used time and has counters, too.
   const auto finish = [&] {
+    if (cooperative) forbid_range(launch.grid_workspace);
     advance_time(launch);
     add_counters(launch);
   };
   try {
-    run_clusters(launch, cooperative, number_from("GPUMODEL_SPIN_LIMIT", default_spin_limit));
+    run_clusters(launch, number_from("GPUMODEL_SPIN_LIMIT", default_spin_limit));
   } catch (...) {
     finish();
     throw;

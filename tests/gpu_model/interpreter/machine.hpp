@@ -198,6 +198,8 @@ struct Launch {
   u64 effects = 0;              // grows with each store, arrival, exit: what another warp could wait for
   double nanoseconds_left = 0;  // fraction of a nanosecond that %globaltimer has not counted yet
   Completion async_mode = Completion::late, wgmma_mode = Completion::late;
+  bool cooperative = false;
+  u32 grid_workspace[2] = {sizeof(u32[2]), 0};  // of a cooperative launch: its size, and the counter of cooperative groups
   bool race = false;
   bool quiet = false;
   u64 seed = 1;
@@ -206,6 +208,8 @@ struct Launch {
   u64 timed = 0;                            // ... that the clocks have counted
   u64 thread_instructions = 0;
   std::vector<std::pair<u32, std::string>> warned;  // PTX line and text
+
+  u64 grid_workspace_address() const { return cooperative ? reinterpret_cast<u64>(grid_workspace) : 0; }
 };
 
 /// Throws a Fault that names the kernel, the block, the thread (the warp where `lane` is -1) and the PTX line.

@@ -49,6 +49,8 @@ constexpr std::pair<std::string_view, Special> special_names[] = {
     {"%nclusterid.y", Special::nclusterid_y},
     {"%nclusterid.z", Special::nclusterid_z},
     {"%is_explicit_cluster", Special::is_explicit_cluster},
+    {"%envreg1", Special::envreg1},
+    {"%envreg2", Special::envreg2},
     {"%dynamic_smem_size", Special::dynamic_smem_size},
     {"%total_smem_size", Special::total_smem_size},
     {"%gridid", Special::gridid},

@@ -116,11 +116,12 @@ void run_together(const std::vector<Cluster*>& clusters, u64 spin_limit) {
     const auto [progress, performed] = run_round(all, launch, random, round);
     advance_time(launch);
     if (launch.time->wall) sched_yield();
-    if (launch.effects != effects) {
+    const bool effective = launch.effects != effects;
+    if (effective) {
       effects = launch.effects;
       executed_at_effect = launch.executed;
     }
-    idle_rounds = progress || performed ? 0 : idle_rounds + 1;
+    idle_rounds = progress || performed || effective ? 0 : idle_rounds + 1;
     if (launch.time->wall) continue;
     const bool hangs = progress && launch.executed - executed_at_effect > spin_limit;
     if (hangs || idle_rounds > most_idle_rounds) fault_deadlock(*alive);

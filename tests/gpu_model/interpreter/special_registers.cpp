@@ -102,6 +102,10 @@ u32 value_of(const Warp& w, Special special, u32 lane) {
       return launch.grid.z / launch.cluster.z;
     case Special::is_explicit_cluster:
       return cluster_size > 1;
+    case Special::envreg1:  // of a cooperative launch, the address of its workspace: high and low word
+      return static_cast<u32>(launch.grid_workspace_address() >> 32);
+    case Special::envreg2:
+      return static_cast<u32>(launch.grid_workspace_address());
     case Special::dynamic_smem_size:
       return static_cast<u32>(launch.dynamic_shared);
     case Special::total_smem_size:

@@ -46,6 +46,7 @@ class Device {
   // Guarded by the mutex of the state.
   cudaError_t sticky = cudaSuccess;
   std::size_t used_bytes = 0;
+  unsigned flags = 0;  ///< cudaDevice*
   CUstream_st* legacy_stream = nullptr;
   std::set<CUstream_st*> streams;  ///< also the legacy stream, and destroyed ones until their queues are empty
 

@@ -93,6 +93,23 @@ cudaError_t cudaSetDevice(int device) {
   t_device = device;
   return enter();
 }
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  GPUMODEL_CHECK(enter());
+  const unsigned schedule = flags & cudaDeviceScheduleMask;
+  const bool one_schedule = schedule == 0 || schedule == cudaDeviceScheduleSpin || schedule == cudaDeviceScheduleYield ||
+                            schedule == cudaDeviceScheduleBlockingSync;
+  if ((flags & ~unsigned{cudaDeviceMask}) || !one_schedule) return fail(cudaErrorInvalidValue);
+  const std::lock_guard lock(state().mutex);
+  current_device().flags = flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  GPUMODEL_CHECK(enter());
+  if (!flags) return fail(cudaErrorInvalidValue);
+  const std::lock_guard lock(state().mutex);
+  *flags = current_device().flags | cudaDeviceMapHost;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDevice(int* device) {
   GPUMODEL_CHECK(enter(false));
   if (state().devices.empty()) return fail(cudaErrorNoDevice);

@@ -214,6 +214,12 @@ TEST_F(Throttled, AReasonThatReadingsSawLoweredNothingWhereItsTimeStoodStill) {
   EXPECT_THAT(record.measurement->blocks[0].after.throttle_reasons, ElementsAre("power cap")) << "what was read is kept";
 }
 
+TEST(ClockOverhead, IsATimeThatAClockCanTell) {
+  const double seconds = clock_overhead_seconds();
+  EXPECT_GE(seconds, 0);
+  EXPECT_TRUE(std::isfinite(seconds));
+}
+
 TEST_F(BlockOfSamples, TimingOverheadIsTheMedianOfSamplesWithoutALaunch) {
   device.seconds = [](int sample) { return sample % 10 == 0 ? 1e-3 : 2e-6; };
   EXPECT_EQ(timing_overhead_seconds(device), 2e-6);

@@ -145,7 +145,7 @@ TEST(Tables, CallsThatTheHostTimedHaveTheirPercentilesInOneTable) {
   EXPECT_THAT(records_table(records, {}), Not(HasSubstr("cost")));
   EXPECT_EQ(calls_table({records[1]}, {}), "");
   EXPECT_EQ(call_lines_table({{"cost/graph_launch/int32/width:1/until:return/impl:cuda", "nodes", 2e-6, 3e-8, 0.9987, 4}}, {}),
-            "single calls over a count: time = fixed + count x each\n"
+            "costs over a count: time = fixed + count x each\n"
             "call                               count    fixed     each      r2  points\n"
             "graph_launch width:1 until:return  nodes  2.00 us  30.0 ns  0.9987       4\n");
 }

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "kernels/base/cuda.hpp"
+#include "kernels/cuda/cost.hpp"
+
+namespace roofmark::cuda {
+
+namespace {
+
+/// Captures graphs of `nodes` empty kernels in `width` chains that begin and end together.
+class GraphMaker {
+ public:
+  GraphMaker(int nodes, int width) : nodes_(nodes) {
+    for (int i = 0; i < width; ++i) {
+      streams_.push_back(make_stream());
+      events_.push_back(make_event(cudaEventDisableTiming));
+    }
+  }
+  OwnedGraph graph() const {
+    const cudaStream_t first = streams_.front().get();
+    check(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));
+    check(cudaEventRecord(events_.front().get(), first));
+    for (std::size_t i = 1; i < streams_.size(); ++i) check(cudaStreamWaitEvent(streams_[i].get(), events_.front().get(), 0));
+    for (int i = 0; i < nodes_; ++i) launch_empty(streams_[i % streams_.size()].get());
+    for (std::size_t i = 1; i < streams_.size(); ++i) {
+      check(cudaEventRecord(events_[i].get(), streams_[i].get()));
+      check(cudaStreamWaitEvent(first, events_[i].get(), 0));
+    }
+    cudaGraph_t captured = nullptr;
+    check(cudaStreamEndCapture(first, &captured));
+    return OwnedGraph(captured);
+  }
+
+ private:
+  int nodes_;
+  std::vector<OwnedStream> streams_;
+  std::vector<OwnedEvent> events_;
+};
+
+OwnedGraphExec instantiate(cudaGraph_t graph) {
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph, 0));
+  return OwnedGraphExec(executable);
+}
+
+/// The steps of a graph's life.
+enum class GraphStep { capture, instantiate, upload, first_launch, launch, update };
+
+class GraphCall final : public HostCall {
+ public:
+  GraphCall(GraphStep step, int nodes, int width, cudaStream_t stream)
+      : step_(step), stream_(stream), maker_(nodes, width), graph_(maker_.graph()), other_(maker_.graph()) {
+    executable_ = cuda::instantiate(graph_.get());
+    if (needs_restore()) restore();
+  }
+  void call() override {
+    switch (step_) {
+      case GraphStep::capture:
+        captured_ = maker_.graph();
+        return;
+      case GraphStep::instantiate:
+        executable_ = cuda::instantiate(graph_.get());
+        return;
+      case GraphStep::upload:
+        return check(cudaGraphUpload(executable_.get(), stream_));
+      case GraphStep::first_launch:
+      case GraphStep::launch:
+        return check(cudaGraphLaunch(executable_.get(), stream_));
+      case GraphStep::update: {
+        cudaGraphExecUpdateResultInfo result = {};
+        return check(cudaGraphExecUpdate(executable_.get(), other_.get(), &result));
+      }
+    }
+  }
+  void restore() override {
+    check(cudaStreamSynchronize(stream_));
+    captured_.reset();
+    executable_.reset();
+    if (step_ == GraphStep::upload || step_ == GraphStep::first_launch) executable_ = cuda::instantiate(graph_.get());
+  }
+  bool needs_restore() const override { return step_ != GraphStep::launch && step_ != GraphStep::update; }
+  Effect effect() const override {
+    if (step_ == GraphStep::capture) return captured_ ? Effect::there : Effect::missing;
+    if (step_ == GraphStep::instantiate) return executable_ ? Effect::there : Effect::missing;
+    return Effect::invisible;
+  }
+
+ private:
+  GraphStep step_;
+  cudaStream_t stream_;
+  GraphMaker maker_;
+  OwnedGraph graph_, other_, captured_;
+  OwnedGraphExec executable_;
+};
+
+class LaunchMany final : public HostCall {
+ public:
+  LaunchMany(int kernels, cudaStream_t stream) : kernels_(kernels), stream_(stream) {}
+  void call() override {
+    for (int i = 0; i < kernels_; ++i) launch_empty(stream_);
+  }
+
+ private:
+  int kernels_;
+  cudaStream_t stream_;
+};
+
+}  // namespace
+
+void add_graphs(CallPlans& calls) {
+  for (const int nodes : {1, 10, 100, 1000}) {
+    for (const int width : {1, 32}) {
+      if (nodes < width) continue;
+      const CallPlans::Keys keys = {{"nodes", std::to_string(nodes)}, {"width", std::to_string(width)}};
+      calls.add<GraphCall>("graph_capture", keys, CallPlans::kWhenFinished, GraphStep::capture, nodes, width);
+      calls.add<GraphCall>("graph_instantiate", keys, CallPlans::kWhenFinished, GraphStep::instantiate, nodes, width);
+      calls.add<GraphCall>("graph_update", keys, CallPlans::kWhenFinished, GraphStep::update, nodes, width);
+      calls.add<GraphCall>("graph_upload", keys, CallPlans::kAtOnce, GraphStep::upload, nodes, width);
+      calls.add<GraphCall>("graph_first_launch", keys, CallPlans::kAtOnce, GraphStep::first_launch, nodes, width);
+      calls.add<GraphCall>("graph_launch", keys, CallPlans::kAtOnce, GraphStep::launch, nodes, width);
+    }
+  }
+  // From how many kernels on a graph pays.
+  for (const int kernels : {1, 2, 5, 10, 20, 100}) {
+    const std::pair<std::string, std::string> many = {"kernels", std::to_string(kernels)};
+    calls.add<GraphCall>("launch_all", {many, {"by", "graph"}}, CallPlans::kAtOnce, GraphStep::launch, kernels, 1);
+    calls.add<LaunchMany>("launch_all", {many, {"by", "stream"}}, CallPlans::kAtOnce, kernels);
+  }
+}
+
+}  // namespace roofmark::cuda
