@@ -10,7 +10,6 @@ from . import plots, units
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
 STRAGGLERS = ("slow_host", "slow_rank", "slow_link", "fingerprint", "missing_result")
-BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 
 
 def concerns(entry):
@@ -112,34 +111,16 @@ def busbw(result):
 
 def matrix(result, size, title, value, form, more_is_better):
     """The pairs at one size as a heat map; darker is worse, lines separate the hosts."""
-    pairs = [p for p in result["communication"]["pairs"] if p["bytes"] == size]
+    pairs = [p for p in result["communication"]["pairs"] if p["bytes"] == size and p["a"] != p["b"]]
     names = hosts(result)
-    ranks = sorted({rank for p in pairs for rank in (p["a"], p["b"])})
-    place = {rank: i for i, rank in enumerate(ranks)}
-    logs = [[None] * len(ranks) for _ in ranks]
-    shown = [[""] * len(ranks) for _ in ranks]
-    said = [[""] * len(ranks) for _ in ranks]
+    ranks = sorted({rank for p in result["communication"]["pairs"] if p["bytes"] == size for rank in (p["a"], p["b"])})
+    cells = {}
     for p in pairs:
-        if p["a"] == p["b"]:
-            continue
-        v = value(p)
-        for a, b in ((place[p["a"]], place[p["b"]]), (place[p["b"]], place[p["a"]])):
-            logs[a][b] = math.log10(v)
-            shown[a][b] = form(v)[0]
-            said[a][b] = f"{plots.text(who(p['a'], names))} and {plots.text(who(p['b'], names))}: {form(v)[1]}"
-    found = [v for row in logs for v in row if v is not None]
-    if not found:
+        said = f"{plots.text(who(p['a'], names))} and {plots.text(who(p['b'], names))}: {form(value(p))[1]}"
+        cells[p["a"], p["b"]] = cells[p["b"], p["a"]] = (value(p), said)
+    if not cells:
         return None
-    least, most = min(found), max(found)
-    if most - least < 0.05:  # noise alone must not span all colours
-        least, most = (least + most) / 2 - 0.025, (least + most) / 2 + 0.025
-    ticks = [least + (most - least) * part / 4 for part in range(5)]
-    trace = {"type": "heatmap", "z": logs, "x": list(range(len(ranks))), "y": list(range(len(ranks))), "text": shown, "customdata": said,
-             "hovertemplate": "%{customdata}<extra></extra>", "hoverongaps": False, "zmin": least, "zmax": most, "colorscale": BLUES,
-             "reversescale": more_is_better, "xgap": 1, "ygap": 1,
-             "colorbar": {"thickness": 12, "tickvals": ticks, "ticktext": [form(10**tick)[1] for tick in ticks], "tickfont": {"size": 11}}}
-    if len(ranks) <= 16:
-        trace |= {"texttemplate": "%{text}", "textfont": {"size": 10}}
+    trace = plots.heat_map(ranks, ranks, cells, form, more_is_better)
     borders = [i - 0.5 for i in range(1, len(ranks)) if names.get(ranks[i]) != names.get(ranks[i - 1])]
     ends = [-0.5, len(ranks) - 0.5]
     shapes = [{"type": "line", "line": {"color": "#D55E00", "width": 2}} | ends_of for at in borders for ends_of in (

@@ -4,7 +4,7 @@
 
 import math
 
-from . import plots, transfers, units
+from . import access_latency, plots, transfers, units
 
 MEMORY = ("dram", "l3", "l2", "l1", "shared")
 SIZE_OF = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
@@ -252,49 +252,6 @@ def bars(values, title, percent=False, axis=plots.axis):
                                              legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})}
 
 
-def ladder_points(ladder):
-    """The sizes, seconds per access and cases of a ladder."""
-    points = ladder["points"]
-    return [p["bytes"] for p in points], [p["seconds"] for p in points], [p["case"] for p in points]
-
-
-def level_name(level):
-    return f"{level['resource']} ({level['step']})" if level["step"] > 1 else level["resource"]
-
-
-def ladders(result, entries):
-    """Latency over the range of the accesses, with the levels that were found; None where no entry counts accesses over a range."""
-    by_name = {entry["name"]: entry for entry in entries}
-    drawn = [ladder for ladder in result.get("ladders", ()) if all(p["case"] in by_name for p in ladder["points"])]
-    if not drawn:
-        return None
-    names = [ladder["series"].partition("/")[2] for ladder in drawn]
-    traces, shapes, annotations = [], [], []
-    for ladder, name in zip(drawn, names):
-        xs, ys, cases = ladder_points(ladder)
-        colour = plots.colour_of(name, names)
-        traces.append(plots.records_trace(
-            name, [by_name[case] for case in cases], xs, ys, mode="lines+markers" if len(xs) > 1 else "markers",
-            line={"color": colour, "width": 1.2, "dash": "dot"}, marker={"color": colour, "size": 6}))
-        for level in ladder["levels"]:
-            said = f"{level_name(level)}: {units.seconds(level['seconds'])}" + (f", {level['cycles']:.1f} cycles" if "cycles" in level else "")
-            traces.append(plots.line(said, [level["smallest_bytes"], level["largest_bytes"]], [level["seconds"]] * 2, said,
-                                     line={"color": colour, "width": 3}))
-            if "beyond_bytes" not in level:
-                continue
-            knee = math.sqrt(level["largest_bytes"] * level["beyond_bytes"])
-            shapes.append({"type": "line", "xref": "x", "yref": "paper", "x0": knee, "x1": knee, "y0": 0, "y1": 1,
-                           "line": {"color": colour, "width": 1, "dash": "dash"}})
-            annotations.append({"x": math.log10(knee), "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False,
-                                "yshift": 13 * (len(annotations) % 2), "text": f"{units.size(level['largest_bytes'])} to "
-                                f"{units.size(level['beyond_bytes'])}", "font": {"size": 11, "color": plots.CEILING}})
-    xs = [p["bytes"] for ladder in drawn for p in ladder["points"]]
-    ys = [p["seconds"] for ladder in drawn for p in ladder["points"]]
-    return {"data": traces, "layout": plots.layout(
-        plots.axis("range of the accesses, B", range=plots.decades(xs)), plots.time_axis("time per access", ys, range=plots.decades(ys)), 540,
-        shapes=shapes, annotations=annotations, showlegend=len(drawn) > 1, margin={"l": 84, "r": 24, "t": 70, "b": 56})}
-
-
 def generic(_result, entries):
     """For a family without a plot of its own: rates over the first size that varies, or one bar per record."""
     rated = [(e, *rate_of(e["roofmark"])) for e in entries]
@@ -350,8 +307,11 @@ def of_family(family, result, entries):
         made = [(ceilings_family(result, entries), "Each probe's share of the theoretical ceiling. The best probe of a resource sets its "
                  "measured ceiling.")]
     else:
-        made = [(ladders(result, entries), "Time of one access that waits for the one before, over the range of the accesses. Thick: the levels "
+        made = [(access_latency.ladders(result, entries), "Time of one access that waits for the one before, over the range of the accesses. Thick: the levels "
                  "found in the times; dashed: between the two sizes where a level ends."),
+                (access_latency.over_sms(result, entries), "Time of one access to the same line from each SM. Thick: SMs that are as far away from it: "
+                 "those near the half of L2 that holds the line, and those near the other half."),
+                (access_latency.loaded(result, entries), "Time of one access while other SMs read: from an idle memory to a busy one."),
                 (transfers.plot(result, entries), "Rate over each link. Dotted: time = latency + bytes / rate, fitted over the sizes. Lines "
                  "across: the ceilings of the links (grey: measured, red: theoretical).")]
         if not any(figure for figure, _ in made):

@@ -14,6 +14,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#2E93CC", "#8
 SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"]
 TYPES = ["bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64", "int32"]
 CEILING = "#555555"
+BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 LINKS = ("nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out")
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif", "size": 13, "color": "#1b1f24"}
 
@@ -141,6 +142,25 @@ def menu(names, visible):
     buttons = [{"label": text(name), "method": "update", "args": [{"visible": shown}]} for name, shown in zip(names, visible, strict=True)]
     return {"updatemenus": [{"type": "dropdown", "x": 0, "xanchor": "left", "y": 1.03, "yanchor": "bottom", "pad": {"b": 10},
                              "font": {"size": 12}, "buttons": buttons}]}
+
+
+def heat_map(down, across, cells, form, more_is_better):
+    """A trace with a square for each of `cells`, (value, tooltip) by (down, across), on a logarithmic scale; darker is worse. `form` gives
+    the text of a square and that of the scale."""
+    logs, shown, said = ([[empty] * len(across) for _ in down] for empty in (None, "", ""))
+    for (a, b), (value, tooltip) in cells.items():
+        i, j = down.index(a), across.index(b)
+        logs[i][j], shown[i][j], said[i][j] = math.log10(value), form(value)[0], tooltip
+    found = [math.log10(value) for value, _ in cells.values()]
+    least, most = min(found), max(found)
+    if most - least < 0.05:  # noise alone must not span all colours
+        least, most = (least + most) / 2 - 0.025, (least + most) / 2 + 0.025
+    ticks = [least + (most - least) * part / 4 for part in range(5)]
+    trace = {"type": "heatmap", "z": logs, "x": list(range(len(across))), "y": list(range(len(down))), "text": shown, "customdata": said,
+             "hovertemplate": "%{customdata}<extra></extra>", "hoverongaps": False, "zmin": least, "zmax": most, "colorscale": BLUES,
+             "reversescale": more_is_better, "xgap": 1, "ygap": 1,
+             "colorbar": {"thickness": 12, "tickvals": ticks, "ticktext": [form(10**tick)[1] for tick in ticks], "tickfont": {"size": 11}}}
+    return trace | ({"texttemplate": "%{text}", "textfont": {"size": 10}} if max(len(down), len(across)) <= 16 else {})
 
 
 def decades(values, below=1.5, above=1.5):

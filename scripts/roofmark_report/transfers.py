@@ -82,3 +82,45 @@ def table(result):
         ("Latency", "Of the fit: time = latency + bytes / rate", True), ("Rate of the fit", "Of an endless transfer", True),
         ("Half at", "The size at which half of that rate is reached: latency x rate", True),
         ("r2", "Of the fit, by relative errors", True), ("Sizes", "That were measured", True)], rows, empty=False) if rows else None
+
+
+PATHS = {"board": "one board", "pcie_switch": "one PCIe switch", "pcie_switches": "several PCIe switches", "host_bridge": "the host bridge",
+         "numa_node": "the PCIe host bridges of a NUMA node", "system": "NUMA nodes"}
+
+
+def path_words(path):
+    """What connects two GPUs: "NVLink x 18", "through the host bridge"."""
+    if not path:
+        return ""
+    links = f" x {path['nvlinks']}" if "nvlinks" in path else ""
+    words = f"NVLink{links}" if path.get("kind") == "nvlink" else f"through {PATHS[path['kind']]}" if "kind" in path else ""
+    return words + (f"; no access to each other's memory: {path['refusal']}" if "refusal" in path else "")
+
+
+def matrices(result):
+    """Of each series of pairs the rates at its largest size, as a heat map with its caption."""
+    largest = {}
+    for matrix in result.get("transfers", {}).get("matrices", ()):
+        largest[matrix["series"]] = max(largest.get(matrix["series"], matrix), matrix, key=lambda one: one["bytes"])
+    return [heat(matrix) for matrix in largest.values()]
+
+
+def heat(matrix):
+    cells = {}
+    for cell in matrix["cells"]:
+        said = f"{cell['from']} to {cell['to']}: {units.rate(cell['bytes_per_second'], 'B')}"
+        words = path_words(cell.get("path"))
+        cells[cell["from"], cell["to"]] = (cell["bytes_per_second"], plots.text(said) + (f"<br>{plots.text(words)}" if words else ""))
+    ends = [sorted({key[side] for key in cells}, key=lambda end: (end.partition(":")[0], int(end.partition(":")[2] or -1))) for side in (0, 1)]
+    trace = plots.heat_map(*ends, cells, lambda rate: (units.digits(rate / 1e9), units.rate(rate, "B")), True)
+
+    def axis(title, names, **extra):
+        every = max(1, len(names) // 32)
+        return plots.axis(title, type="linear", dtick=None, tickvals=list(range(0, len(names), every)), ticktext=names[::every], tickformat="",
+                          showgrid=False, mirror=False, ticks="", showline=False, **extra)
+
+    down, across = ends
+    title = plots.text(f"{', '.join(matrix['how'])}, {units.size(matrix['bytes'])}: GB/s")
+    return {"data": [trace], "layout": plots.layout(
+        axis("to", across, range=[-0.5, len(across) - 0.5]), axis("from", down, range=[len(down) - 0.5, -0.5]), 150 + 50 * min(len(down), 16),
+        margin={"l": 80, "r": 10, "t": 50, "b": 50}, title={"text": title, "font": {"size": 13}, "x": 0.02})}

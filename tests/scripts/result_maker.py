@@ -57,6 +57,7 @@ class Maker:
             self.ceilings[resource] = ceiling
         self.benchmarks, self.unmeasured, self.comparisons, self.findings, self.ladders = [], [], [], [], []
         self.transfers = {"series": [], "contention": []}
+        self.sm_latencies, self.loaded_latencies = [], []
 
     def case(self, family, operation, kind, shape, phases, **extra):
         """A record without its outcome, and its name."""
@@ -263,7 +264,8 @@ class Maker:
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
             **({"ladders": self.ladders} if self.ladders else {}),
-            **({"transfers": self.transfers} if self.transfers["series"] else {}), **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
+            **({"transfers": self.transfers} if self.transfers["series"] else {}),
+            **({"sm_latencies": self.sm_latencies, "loaded_latencies": self.loaded_latencies} if self.sm_latencies else {}), **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
             "timing_overhead_seconds": 1.6e-6,
             "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
                           "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
@@ -305,6 +307,36 @@ def chase(maker, series, sizes, levels, clock_hz):
     maker.ladders.append(ladder)
 
 
+def from_each_sm(maker, sms, near, far, clock_hz):
+    """A line of L2 that half of the SMs are near, in cycles."""
+    points = []
+    for sm in range(sms):
+        aimed = near + sm % 5 if sm % 2 == 0 else far + sm % 5
+        name = maker.measure("latency", "chase", "int8", {"bytes": 128, "stride": 128, "load": "cg", "sm": sm, "impl": "own"},
+                             [[("l2_access", 10**4)]], seconds=10**4 * aimed / clock_hz, clock_hz=clock_hz)
+        seconds = maker.benchmarks[-1]["roofmark"]["measurement"]["median"] / 10**4
+        points.append({"case": name, "sm": sm, "seconds": seconds, "cycles": seconds * clock_hz})
+    points.sort(key=lambda point: point["seconds"])
+    halves = points[:(sms + 1) // 2], points[(sms + 1) // 2:]
+    levels = [{"sms": [p["sm"] for p in half], **{key: statistics.median(p[key] for p in half) for key in ("seconds", "cycles")}}
+              for half in halves]
+    maker.sm_latencies.append({"series": "latency/chase/int8/bytes:128/stride:128/load:cg/impl:own", "points": points, "levels": levels})
+
+
+def beside_readers(maker, idle, clock_hz):
+    """A chase in DRAM beside readers that take a share of its rate; `idle` in cycles."""
+    points = []
+    for percent in (0, 25, 50, 75, 100):
+        share = 0.92 * percent / 100
+        name = maker.measure("latency", "chase", "int8", {"bytes": GIB, "stride": 256, "readers": percent, "impl": "own"},
+                             [[("dram_access", 10**4)]], seconds=10**4 * idle * (1 + share**4) / clock_hz, clock_hz=clock_hz,
+                             background={"resource": "dram", "per_second": share * maker.reached["dram"]})
+        seconds = maker.benchmarks[-1]["roofmark"]["measurement"]["median"] / 10**4
+        points.append({"case": name, "background_per_second": share * maker.reached["dram"], "seconds": seconds, "share_of_ceiling": share,
+                       "cycles": seconds * clock_hz})
+    maker.loaded_latencies.append({"series": "latency/chase/int8/bytes:1073741824/stride:256/impl:own", "background": "dram", "points": points})
+
+
 def transfer(maker, operation, links, memory, sizes, latency, rate, alone=()):
     """Transfers over sizes, and the line of their series. `alone` has the operations that cross each link alone."""
     shape = {"memory": memory, "node": "near", "impl": "copy_engine"}
@@ -316,7 +348,7 @@ def transfer(maker, operation, links, memory, sizes, latency, rate, alone=()):
     maker.transfers["series"].append({
         "series": name.replace(f"/bytes:{sizes[-1]}", ""), "links": list(links), "how": list(shape.values()), "latency_seconds": latency,
         "bytes_per_second": rate, "half_size_bytes": latency * rate, "r2": 0.9998, "points": len(sizes),
-        "largest": largest | {key: entry["roofmark"]["placement"][key] for key in ("of_theoretical", "of_empirical")}})
+        "flows": len(links), "largest": largest | {"sum_bytes_per_second": len(links) * largest["bytes_per_second"]} | {key: entry["roofmark"]["placement"][key] for key in ("of_theoretical", "of_empirical")}})
     if alone:
         maker.transfers["contention"].append({"together": name, "factor": 0.93, "alone": [
             name.replace(f"/{operation}/", f"/{other}/") for other in alone]})

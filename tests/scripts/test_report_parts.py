@@ -200,6 +200,29 @@ def test_transfers_are_drawn_with_their_lines_under_the_ceilings_of_their_links(
     assert 'id="transfers"' in report.page(h200, "0" * 64)
 
 
+def test_pairs_of_gpus_are_a_heat_map_with_their_paths(h200):
+    [figure] = transfers.matrices(h200)
+    [trace] = figure["data"]
+    assert [len(row) for row in trace["z"]] == [4] * 4 and [trace["z"][i][i] for i in range(4)] == [None] * 4
+    assert trace["text"][0] == ["", "391", "391", "202"] and trace["customdata"][0][3] == "gpu:0 to gpu:3: 202 GB/s<br>NVLink x 18"
+    assert trace["reversescale"] and figure["layout"]["title"]["text"] == "access on, copy_engine_read, 268 MB: GB/s"
+    assert figure["layout"]["xaxis"]["ticktext"] == [f"gpu:{i}" for i in range(4)]
+    refused = {"kind": "system", "refusal": "the driver refuses it"}
+    assert transfers.path_words(refused) == "through NUMA nodes; no access to each other's memory: the driver refuses it"
+    assert transfers.path_words(None) == "" and transfers.matrices(make_result.cpu()) == []
+
+
+def test_latency_is_drawn_from_each_sm_and_beside_readers(h200):
+    entries = [e for e in h200["benchmarks"] if e["roofmark"]["family"] == "latency"]
+    (sms, of_sms), (load, of_load) = family_plots.of_family("latency", h200, entries)
+    points, near, far = sms["data"]
+    assert points["x"] == list(range(1, 17)) and points["y"] == sorted(points["y"]) and points["text"][0].startswith("SM 0: 13")
+    assert near["x"] == [0.6, 8.4] and far["x"] == [8.6, 16.4] and near["name"].startswith("8 SMs: 133 ns, 26") and "each SM" in of_sms
+    [curve] = load["data"]
+    assert len(curve["x"]) == 5 and curve["x"][0] == 0 and curve["y"] == sorted(curve["y"]) and "other SMs read" in of_load
+    assert "92.0 % of the ceiling" in curve["text"][-1] and load["layout"]["xaxis"]["title"]["text"] == "DRAM: other SMs read, B/s"
+
+
 def test_a_transfer_of_one_size_has_no_line(h200):
     one = h200["transfers"]["series"][0]
     kept = {key: value for key, value in one.items() if key not in ("latency_seconds", "half_size_bytes", "r2", "points")}
