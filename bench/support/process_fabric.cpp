@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/support/process_fabric.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -26,11 +27,13 @@ class Gpus {
     return *device;
   }
 
+  /// The same both ways.
   const PeerPath& path(int one, int other) {
-    const auto ordinal = [&](int rank) { return ordinals_.at(static_cast<std::size_t>(rank)); };
-    const auto known = paths_.find({one, other});
+    const std::pair<int, int> pair = std::minmax(one, other);
+    const auto known = paths_.find(pair);
     if (known != paths_.end()) return known->second;
-    return paths_.emplace(std::pair(one, other), cuda_peer_path(ordinal(one), ordinal(other))).first->second;
+    const auto ordinal = [&](int rank) { return ordinals_.at(static_cast<std::size_t>(rank)); };
+    return paths_.emplace(pair, cuda_peer_path(ordinal(pair.first), ordinal(pair.second))).first->second;
   }
 
   const std::vector<std::shared_ptr<Communicator>>& split(const std::vector<int>& colours) {

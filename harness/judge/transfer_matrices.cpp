@@ -35,7 +35,7 @@ struct Side {
   bool receives = false;
   Endpoint end;
 
-  friend auto operator<=>(const Side&, const Side&) = default;
+  friend bool operator<(const Side& a, const Side& b) { return a.receives != b.receives ? b.receives : a.end < b.end; }
 };
 using SidePair = std::pair<Side, Side>;
 
@@ -179,7 +179,7 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
     const auto bytes = static_cast<double>(transfer.bytes);
     auto place = std::find_if(all.begin(), all.end(),
                               [&](const Made& made) { return made.matrix.name == name && made.matrix.bytes == bytes; });
-    if (place == all.end()) place = all.insert(all.end(), {{name, how_of(*record, false), bytes}});
+    if (place == all.end()) place = all.insert(all.end(), Made{TransferMatrix{name, how_of(*record, false), bytes}});
     place->pairs.insert(*ends);
     place->matrix.series.push_back(name_without(*record, {"bytes"}));
     for (const Flow& flow : transfer.flows) {

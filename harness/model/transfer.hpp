@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -20,7 +19,11 @@ struct Endpoint {
   enum class Kind { host, gpu } kind = Kind::host;
   int number = -1;
 
-  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+  /// The host's come first, then by number.
+  friend bool operator<(const Endpoint& a, const Endpoint& b) {
+    return a.kind != b.kind ? a.kind < b.kind : a.number < b.number;
+  }
 };
 constexpr Endpoint host_endpoint(std::optional<int> node = {}) { return {Endpoint::Kind::host, node.value_or(-1)}; }
 constexpr Endpoint gpu_endpoint(int ordinal) { return {Endpoint::Kind::gpu, ordinal}; }

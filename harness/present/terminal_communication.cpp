@@ -91,7 +91,7 @@ std::string pairs_of_size(const std::string& title, const char* unit, const Pair
     ends.push_back({std::to_string(rank), fmt::format("{} {}", rank, host), host});
   }
   const std::vector<int> order(ranks.begin(), ranks.end());
-  const std::string all = matrix_text(
+  std::string all = matrix_text(
       fmt::format("{}, {}", title, unit), ends, ends,
       [&](std::size_t row, std::size_t column) -> std::string {
         const auto found = pairs.find(std::minmax({order[row], order[column]}));

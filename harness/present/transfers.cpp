@@ -90,7 +90,7 @@ std::string matrix_of(const TransferMatrix& matrix, const TerminalStyle& style) 
   const std::string by = paths.size() == 1 && !paths.begin()->empty() ? "; all by " + *paths.begin() : "";
   const std::string title = fmt::format("{}, {}{}", fmt::join(matrix.how, ", "), format_bytes(matrix.bytes), by);
   const std::vector<Endpoint> rows(from.begin(), from.end()), columns(to.begin(), to.end());
-  const std::string all = matrix_text(
+  std::string all = matrix_text(
       title + ", GB/s", ends(from), ends(to),
       [&](std::size_t row, std::size_t column) -> std::string {
         const auto found = cells.find({rows[row], columns[column]});

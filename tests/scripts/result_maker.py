@@ -344,9 +344,10 @@ def transfer(maker, operation, links, memory, sizes, latency, rate, alone=()):
         name = maker.measure("transfer", operation, "int8", {"bytes": size} | shape, [[(link, size) for link in links]],
                              seconds=latency + size / rate)
     entry = maker.benchmarks[-1]
-    largest = {"case": name, "bytes": float(sizes[-1]), "bytes_per_second": sizes[-1] / entry["roofmark"]["measurement"]["median"]}
+    reached = sizes[-1] / entry["roofmark"]["measurement"]["median"]
+    largest = {"case": name, "bytes": float(sizes[-1]), "bytes_per_second": reached, "sum_bytes_per_second": len(links) * reached}
     maker.transfers["series"].append({
-        "series": name.replace(f"/bytes:{sizes[-1]}", ""), "links": list(links), "how": list(shape.values()), "latency_seconds": latency,
+        "series": name.replace(f"/bytes:{sizes[-1]}", ""), "links": list(links), "how": list(shape.values()), "flows": len(links), "latency_seconds": latency,
         "bytes_per_second": rate, "half_size_bytes": latency * rate, "r2": 0.9998, "points": len(sizes),
         "flows": len(links), "largest": largest | {"sum_bytes_per_second": len(links) * largest["bytes_per_second"]} | {key: entry["roofmark"]["placement"][key] for key in ("of_theoretical", "of_empirical")}})
     if alone:
