@@ -239,7 +239,7 @@ def test_transfers_have_a_line_per_series(tmp_path):
     assert record["notes"]["pinned memory"].startswith(("node ", "unknown: "))
 
 
-PEERS = {"GPUMODEL_NOISE": "0", "GPUMODEL_MEMORY": "5M", "GPUMODEL_TOTAL": "5M", "GPUMODEL_DEVICES": "3"}
+PEERS = {"GPUMODEL_NOISE": "0", "GPUMODEL_MEMORY": "16M", "GPUMODEL_TOTAL": "16M", "GPUMODEL_DEVICES": "3"}
 
 
 def test_three_gpus_have_a_matrix_of_their_links(tmp_path):
