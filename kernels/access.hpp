@@ -66,8 +66,8 @@ struct AccessKernels {
 
   /// Every thread, of kAtomicThreads per SM, adds 1 to a counter `repeats` times. Types: int32, fp32. Counters of global memory
   /// are adjacent where each thread has its own, else kAtomicCounterStride apart. The threads add to what they hold. Counters
-  /// of shared memory belong to a block and are adjacent; out is [blocks, kAtomicBlock], where those of no thread are 0. Not
-  /// for AddressPer::grid.
+  /// of shared memory belong to a block and are adjacent; out is [blocks, kAtomicBlock], and counters that no thread adds to
+  /// are 0. Not for AddressPer::grid.
   void (*atomic_add_global)(DataType type, void* counters, AddressPer per, unsigned repeats, int processors,
                             Stream stream) = nullptr;
   void (*atomic_add_shared)(DataType type, void* out, AddressPer per, unsigned repeats, int processors,

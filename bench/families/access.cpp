@@ -23,7 +23,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 const AccessKernels* kernels_for(Backend backend) { return select(backend, &cuda::access, &cpu::access); }
 
-/// What a launch fetches of it, at any stride, exceeds four times the last-level cache.
+/// Of the strided range: even where a launch fetches the least of it, that is more than four times the last-level cache.
 std::size_t range_bytes(const DeviceInfo& device) {
   const Line line = line_of(device.backend);
   return std::bit_ceil(std::max(line.bytes / line.fetched * 4 * device.last_level_cache_bytes(), 256 * kMiB));
@@ -108,7 +108,7 @@ void add_read(CaseList& list, std::size_t bytes, std::int64_t passes, Cache cach
   list.add(std::move(group));
 }
 
-/// Passes through what one SM reads at 128 bytes per clock in `seconds`.
+/// How many passes over `bytes_per_pass` take `seconds` at 128 bytes per clock and SM.
 unsigned passes_of(const Listing& listing, double seconds, double bytes_per_pass) {
   constexpr double bytes_per_clock = 128;
   if (listing.short_probes) return 11;
@@ -213,7 +213,7 @@ std::uint32_t dsmem_sink(std::size_t i, int cluster, int blocks, unsigned passes
 }
 
 void add_dsmem(CaseList& list, const std::vector<int>& clusters) {
-  constexpr double seconds = 0.1e-3;  // at ten times the rate that is published
+  constexpr double seconds = 0.1e-3;  // at the rate of an SM's own shared memory: a neighbour's has a tenth of it
   const Listing& listing = list.listing();
   const AccessKernels* kernels = kernels_for(listing.device.backend);
   const int processors = std::max(listing.device.multiprocessors, 1);
@@ -270,7 +270,8 @@ void list_memory(CaseList& list) {
     if (!is_full(list) && stride != 4 && stride != 32 && stride != 128 && stride != 4096) continue;
     add_stride(list, static_cast<std::int64_t>(range / stride), static_cast<std::int64_t>(stride / kElementBytes));
   }
-  // A host makes a random order of some millions of rows in a second. Of a CPU, table and rows together are the range.
+  // A host makes a random order of some millions of rows in a second. On a CPU, the table and the rows written make up the
+  // range.
   constexpr std::size_t kMostRows = std::size_t{1} << 23;
   const std::size_t table = list.on_gpu() ? range : range / 2;
   for (std::size_t row = 32; row <= 4096; row *= 2) {

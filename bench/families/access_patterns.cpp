@@ -62,7 +62,7 @@ class PreparedStride final : public Prepared {
   std::vector<std::pair<std::string, std::string>> notes() const override {
     const Backend backend = device_.info().backend;
     return {{"elements", std::to_string(strided_.elements())},
-            {backend == Backend::cuda ? "bytes of the sectors fetched" : "bytes of the lines fetched",
+            {backend == Backend::cuda ? "bytes of the sectors needed" : "bytes of the lines fetched",
              std::to_string(strided_.fetched_bytes(backend))}};
   }
 

@@ -326,27 +326,31 @@ class Lister {
     return c;
   }
 
-  /// From and to the GPU that the most links lead to. Where these are not all of the device's links, which then lead to several
-  /// GPUs, from and to all of them at once.
+  /// From and to the GPU of the same model that the most links or, of PCIe, the fewest bridges lead to, by reads and by writes.
+  /// Where these are not all of the device's links, which then lead to several GPUs, from and to all of them at once.
   void peer_links(std::size_t bytes) {
     const int gpus = gpus_within_reach(listing_.fabric);
     std::optional<int> best;
-    int links = 0;
+    std::pair<int, int> best_path;
     for (int gpu = 1; gpu < gpus; ++gpu) {
+      if (listing_.fabric->members.at(static_cast<std::size_t>(gpu)).device_name != device_.name) continue;
       const PeerPath path = listing_.fabric->local->path(0, gpu);
-      if (!path.refusal.empty() || (best && path.nvlinks <= links)) continue;
+      const std::pair rank(path.nvlinks, -static_cast<int>(path.kind.value_or(PathKind::system)));
+      if (!path.refusal.empty() || (best && rank <= best_path)) continue;
       best = gpu;
-      links = path.nvlinks;
+      best_path = rank;
     }
     if (!best) return;
+    const int links = best_path.first;
     const bool partly = links > 0 && links < device_.details->value("nvlink_links", 0);
     const double amount = static_cast<double>(bytes) * (partly ? gpus - 1 : 1);
     TransferPoint in{.op = partly ? TransferOp::all_to_one : TransferOp::peer, .bytes = bytes, .from = *best, .to = 0};
-    in.by = TransferBy::copy_engine_read;
     TransferPoint out{.op = partly ? TransferOp::one_to_all : TransferOp::peer, .bytes = bytes, .from = 0, .to = *best};
-    out.by = TransferBy::copy_engine_write;
-    add(link_case(in, resource::peer_in, amount));
-    add(link_case(out, resource::peer_out, amount));
+    for (const TransferBy by : {TransferBy::copy_engine_read, TransferBy::copy_engine_write}) {
+      in.by = out.by = by;
+      add(link_case(in, resource::peer_in, amount));
+      add(link_case(out, resource::peer_out, amount));
+    }
   }
 
   Case launch_case(Shape shape, Issue issue, const Resource& resource) {

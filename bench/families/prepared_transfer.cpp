@@ -167,6 +167,10 @@ class PreparedTransfer final : public Prepared {
     leg.ranges.push_back(range);
   }
 
+  int moved_at_once(const Device& mover) const {
+    return static_cast<int>(std::count_if(legs_.begin(), legs_.end(), [&](const Leg& leg) { return &leg.mover == &mover; }));
+  }
+
   void copy(const Leg& leg, std::size_t slot) {
     const CopyRange& range = leg.ranges[slot];
     switch (point_.by) {
@@ -178,7 +182,7 @@ class PreparedTransfer final : public Prepared {
         return kernels_.between_gpus(range, leg.flow.to.number, leg.flow.from.number, leg.stream);
       case TransferBy::sm_read:
       case TransferBy::sm_write:
-        return kernels_.by_sm(range, leg.stream);
+        return kernels_.by_sm(range, moved_at_once(leg.mover), leg.stream);
       case TransferBy::batched:
         return leg.batches[slot]->launch(leg.stream);
       case TransferBy::memcpy:

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// Three quarters of what the link carries while the product runs at its peak: the copies end before it, so that a launch takes
+/// Half of what the link carries one way while the product runs at its peak: the copies end before it, so that a launch takes
 /// as long as the product does beside them.
 std::size_t bytes_beside(const Case& product, const DeviceInfo& device) {
-  constexpr double kShare = 0.75;
+  constexpr double kShare = 0.5;
   constexpr std::size_t kUnknown = 16 * kMiB;
   const Roofline roofline = theoretical_roofline(device);
   const Demand& flops = product.work.phases.front().front();

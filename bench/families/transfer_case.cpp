@@ -115,12 +115,20 @@ std::map<int, int> arrays_by_gpu(const Transfer& transfer) {
   return arrays;
 }
 
-/// A GPU of the transfer that is another model than the device under measurement, whose roof says nothing of it; or null.
-const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric) {
+bool is_other_model(const RankInfo& member, const Fabric& fabric) {
+  return member.device_name != fabric.members.front().device_name;
+}
+
+/// A GPU of the transfer whose links are not those of the device under measurement, so that its roof says nothing of them: of
+/// another model, or trained to another width or number; or null.
+const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool between_gpus) {
   if (!fabric) return nullptr;
+  const RankInfo& own = fabric->members.front();
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     const RankInfo& member = fabric->members.at(static_cast<std::size_t>(gpu));
-    if (member.device_name != fabric->members.front().device_name) return &member;
+    const bool has_other_links = between_gpus ? member.nvlink_bytes_per_second != own.nvlink_bytes_per_second
+                                              : member.pcie_bytes_per_second != own.pcie_bytes_per_second;
+    if (is_other_model(member, *fabric) || has_other_links) return &member;
   }
   return nullptr;
 }
@@ -170,8 +178,10 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   }
   const std::map<int, int> gpus = arrays_by_gpu(transfer);
   if (unlike) {
-    notes.emplace_back("roof", fmt::format("none: {} is a {}, and the ceilings are those of {}, a {}", unlike->device_id,
-                                           unlike->device_name, device.id, device.name));
+    notes.emplace_back("roof",
+                       fmt::format("none: the ceilings are those of {}, a {}, and {}, a {}, is another model or has links of "
+                                   "another rate",
+                                   device.id, device.name, unlike->device_id, unlike->device_name));
   } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != ordinal_of(device))) {
     notes.emplace_back("roof", fmt::format("that of {}, for the links of every GPU of its model", device.id));
   }
@@ -224,7 +234,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   Transfer transfer{point.bytes, flows_of(point, own, gpus_within_reach(fabric)), {}};
   const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
   if (reached && pair) transfer.path = reached->local->path(point.from, point.to);
-  const RankInfo* const unlike = unlike_gpu(transfer, reached);
+  const RankInfo* const unlike = unlike_gpu(transfer, reached, is_between_gpus(point.op));
   Case c;
   c.family = "transfer";
   c.operation = name(point.op);
@@ -242,10 +252,11 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   c.slot_bytes = static_cast<std::size_t>(arrays) * aligned(point.bytes + point.offset);
   c.shared_bytes = aligned(point.bytes);  // the generator's array, which the copy is compared with
   c.unsupported = why_unsupported(kernels, point, transfer, fabric);
-  c.transfer = std::move(transfer);
+  // GPUs of another model are not compared with the others.
+  if (!unlike || !is_other_model(*unlike, *reached)) c.transfer = transfer;
   if (!c.unsupported.empty()) return c;
-  Notes notes = notes_of(device, point, *c.transfer, unlike);
-  c.prepare = [point, kernels, reached, own, transfer = *c.transfer, notes = std::move(notes)](const Setup& setup) {
+  Notes notes = notes_of(device, point, transfer, unlike);
+  c.prepare = [point, kernels, reached, own, transfer = std::move(transfer), notes = std::move(notes)](const Setup& setup) {
     const auto gpu = [&](int ordinal) -> Device& { return ordinal == own ? setup.device : reached->local->device(ordinal); };
     return prepare_transfer(setup, point, transfer, *kernels, gpu, notes);
   };

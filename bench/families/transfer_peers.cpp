@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -111,13 +112,33 @@ class PeerList {
 
   /// Whether copies without access are listed: where it is refused, in the suite full, and of the largest size.
   bool is_staged_too(int a, int b, std::size_t bytes, TransferBy by) const {
-    return suite_ == SuiteName::full || (by == TransferBy::copy_engine_read && (bytes == kLargeTransfer || is_refused(a, b)));
+    return by == TransferBy::copy_engine_read && (suite_ == SuiteName::full || bytes == kLargeTransfer || is_refused(a, b));
+  }
+
+  /// With many GPUs, all pairs have the largest size, in full by every means. The other sizes, and in other suites the other
+  /// means, are of the first pair of each kind of path.
+  bool is_listed(int a, int b, std::size_t bytes, TransferBy by) const {
+    constexpr int kFewGpus = 4;
+    if (gpus_ <= kFewGpus) return true;
+    if (bytes == kLargeTransfer && (by == TransferBy::copy_engine_read || suite_ == SuiteName::full)) return true;
+    const auto kind_of = [&](int one, int other) {
+      const PeerPath path = fabric_->local->path(one, other);
+      return std::tuple(path.kind, path.nvlinks, path.refusal.empty());
+    };
+    for (int one = 0; one <= a; ++one) {
+      for (int other = one + 1; other < gpus_; ++other) {
+        if (one == a && other == b) return true;
+        if (kind_of(one, other) == kind_of(a, b)) return false;
+      }
+    }
+    return true;
   }
 
   /// Every ordered pair; of two ordered pairs and both ways at once the blocks alternate where they fit beside one another.
   void add_pairs(std::size_t bytes, TransferBy by) {
     for (int a = 0; a < gpus_; ++a) {
       for (int b = a + 1; b < gpus_; ++b) {
+        if (!is_listed(a, b, bytes, by)) continue;
         for (const bool access : {true, false}) {
           if (!access && !is_staged_too(a, b, bytes, by)) continue;
           Group group;

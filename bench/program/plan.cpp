@@ -85,6 +85,14 @@ void keep_demanded(std::vector<Group>& ceilings, const std::vector<Group>& suite
   });
 }
 
+/// What crosses to other GPUs is probed where a case of the run demands it: a run of the device alone must not depend on them.
+void drop_peers(std::vector<Group>& ceilings, const std::vector<Group>& suite) {
+  std::erase_if(ceilings, [&](const Group& group) {
+    const auto& raises = group.cases.front().raises;
+    return raises && (*raises == resource::peer_in || *raises == resource::peer_out) && !is_demanded(*raises, suite);
+  });
+}
+
 /// A case's protocol has its share of the duration.
 void divide_duration(std::vector<Group>& suite, double seconds) {
   double shares = 0;
@@ -105,6 +113,7 @@ Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
   const std::size_t suite_cases = count(ceilings) + count(suite);
   Plan plan = filtered(std::move(ceilings), std::move(suite), selection);
   plan.suite_cases = suite_cases;
+  if (!plan.suite.empty()) drop_peers(plan.ceilings, plan.suite);
   if (smoke) {
     plan.ceilings_again = false;
     plan.limit_seconds = backend == Backend::cuda ? kSmokeSecondsOfGpu : kSmokeSecondsOfCpu;

@@ -167,6 +167,8 @@ Roofline theoretical_peer_links(const DeviceInfo& device) {
   Roofline roofline;
   const Json& details = *device.details;
   if (!details.is_object()) return roofline;
+  // NVLinks whose rate no table has are not bound by PCIe.
+  if (details.value("nvlink_links", 0) > 0 && !details.contains("nvlink_bytes_per_second")) return roofline;
   for (const char* link : {"nvlink", "pcie"}) {
     if (add_link(details, link, resource::peer_in, resource::peer_out, roofline)) break;
   }

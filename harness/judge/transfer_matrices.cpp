@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -74,16 +75,53 @@ struct Named {
 
 /// The kinds of path, each compared by itself. The host is reached in one way.
 using PathClass = std::pair<int, int>;
-PathClass class_of(const TransferMatrix::Cell& cell) {
-  if (!cell.path || !cell.path->kind) return {-1, 0};
-  return {static_cast<int>(*cell.path->kind), cell.path->nvlinks};
-}
+
+/// GPUs that are wired one to one have pairs of several counts of NVLinks, and each count is a kind of its own. But a GPU all
+/// of whose pairs have fewer links than others' has lost some, and one that has none, where three others or more are linked
+/// each with each, has lost all: its pairs are compared with theirs.
+class PathClasses {
+ public:
+  explicit PathClasses(const TransferMatrix& matrix) {
+    for (const TransferMatrix::Cell& cell : matrix.cells) {
+      if (!cell.path || !cell.path->kind) continue;
+      for (const Endpoint& end : {cell.flow.from, cell.flow.to}) links_[end].insert(nvlinks_of(cell));
+    }
+    constexpr std::size_t kLeast = 4;
+    const auto has_none = [](const auto& end) { return *end.second.rbegin() == 0; };
+    if (links_.size() < kLeast || std::count_if(links_.begin(), links_.end(), has_none) != 1) return;
+    const Endpoint lost = std::find_if(links_.begin(), links_.end(), has_none)->first;
+    const bool others_are_linked = std::all_of(matrix.cells.begin(), matrix.cells.end(), [&](const TransferMatrix::Cell& cell) {
+      return cell.flow.from == lost || cell.flow.to == lost || !cell.path || !cell.path->kind || nvlinks_of(cell) > 0;
+    });
+    if (others_are_linked) has_lost_all_ = lost;
+  }
+
+  PathClass of(const TransferMatrix::Cell& cell) const {
+    if (!cell.path || !cell.path->kind) return {-1, 0};
+    const bool has_lost_all = has_lost_all_ == cell.flow.from || has_lost_all_ == cell.flow.to;
+    if (*cell.path->kind != PathKind::nvlink && !has_lost_all) return {static_cast<int>(*cell.path->kind), 0};
+    const bool has_lost_some = is_alike(cell.flow.from) || is_alike(cell.flow.to);
+    const int links = has_lost_some ? std::max(most_of(cell.flow.from), most_of(cell.flow.to)) : nvlinks_of(cell);
+    return {static_cast<int>(PathKind::nvlink), links};
+  }
+
+ private:
+  static int nvlinks_of(const TransferMatrix::Cell& cell) {
+    return *cell.path->kind == PathKind::nvlink ? cell.path->nvlinks : 0;
+  }
+  int most_of(const Endpoint& end) const { return *links_.at(end).rbegin(); }
+  bool is_alike(const Endpoint& end) const { return links_.at(end).size() == 1; }
+
+  std::map<Endpoint, std::set<int>> links_;  ///< of the pairs of an end
+  std::optional<Endpoint> has_lost_all_;
+};
 
 /// Of the sizes of one series.
 void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, Named>& ends, std::map<SidePair, Named>& pairs) {
   std::set<PathClass> classes;
   for (const TransferMatrix* matrix : sizes) {
-    for (const TransferMatrix::Cell& cell : matrix->cells) classes.insert(class_of(cell));
+    const PathClasses of_matrix(*matrix);
+    for (const TransferMatrix::Cell& cell : matrix->cells) classes.insert(of_matrix.of(cell));
   }
   for (const PathClass& kind : classes) {
     std::map<Side, Outlier> slow_ends;
@@ -91,10 +129,11 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
     std::size_t judged = 0;
     int count = 0;
     for (const TransferMatrix* matrix : sizes) {
+      const PathClasses of_matrix(*matrix);
       std::map<SidePair, double> seconds;
       for (const TransferMatrix::Cell& cell : matrix->cells) {
         // Within a NUMA node a copy is another thing than between two.
-        if (class_of(cell) != kind || cell.flow.from == cell.flow.to) continue;
+        if (of_matrix.of(cell) != kind || cell.flow.from == cell.flow.to) continue;
         seconds[{Side{false, cell.flow.from}, Side{true, cell.flow.to}}] = matrix->bytes / cell.bytes_per_second;
       }
       if (seconds.empty()) continue;

@@ -70,7 +70,8 @@ __global__ void __launch_bounds__(kDsmemThreads)
   }
 }
 
-/// `attribute` is referred to. A block takes all shared memory of an SM, so that its neighbours are on others.
+/// The configuration points to `attribute`, which must outlive it. A block takes all shared memory of an SM, so that its
+/// neighbours are on others.
 cudaLaunchConfig_t cluster_launch(cudaLaunchAttribute& attribute, int cluster, int blocks, Stream stream) {
   const int shared = device_limits().shared_bytes_per_block;
   check(cudaFuncSetAttribute(dsmem_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));

@@ -34,7 +34,7 @@ class HeldAccess {
   ~HeldAccess() {
     if (!changed_) return;
     const OnDevice here(device_);
-    set(!enabled_);
+    if (set(!enabled_) != cudaSuccess) cudaGetLastError();  // the next launch would be blamed for it
   }
   HeldAccess(const HeldAccess&) = delete;
   HeldAccess& operator=(const HeldAccess&) = delete;

@@ -35,7 +35,7 @@ void between_gpus(const CopyRange& range, int to, int from, Stream stream) {
   check(cudaMemcpyPeerAsync(range.to, to, range.from, from, range.bytes, stream));
 }
 
-void by_sm(const CopyRange& range, Stream stream) {
+void by_sm(const CopyRange& range, int at_once, Stream stream) {
   if (range.bytes == 0) return;
   const auto to = reinterpret_cast<std::uintptr_t>(range.to), from = reinterpret_cast<std::uintptr_t>(range.from);
   std::size_t head = range.bytes, vectors = 0;
@@ -44,7 +44,8 @@ void by_sm(const CopyRange& range, Stream stream) {
     vectors = (range.bytes - head) / kVector;
   }
   const DeviceLimits& limits = device_limits();
-  const std::size_t resident = static_cast<std::size_t>(limits.multiprocessors) * limits.threads_per_multiprocessor / kThreads;
+  const std::size_t all = static_cast<std::size_t>(limits.multiprocessors) * limits.threads_per_multiprocessor / kThreads;
+  const std::size_t resident = std::max(all / static_cast<std::size_t>(at_once), std::size_t{1});
   const std::size_t wanted = (std::max(vectors, range.bytes - vectors * kVector) + kThreads - 1) / kThreads;
   copy_range_kernel<<<static_cast<unsigned>(std::min(wanted, resident)), kThreads, 0, stream>>>(
       static_cast<unsigned char*>(range.to), static_cast<const unsigned char*>(range.from), head, vectors, range.bytes);

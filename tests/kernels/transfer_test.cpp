@@ -45,7 +45,7 @@ class Transfer : public KernelTest<TransferKernels> {
         range.from = expected.data();
         kernels_->by_copy_engine(range, CopyWay::host_to_device, stream);
       });
-    if (kernels_->by_sm) check("SM", [&](const CopyRange& range) { kernels_->by_sm(range, stream); });
+    if (kernels_->by_sm) check("SM", [&](const CopyRange& range) { kernels_->by_sm(range, 1, stream); });
     if (kernels_->batch) {
       check("batch", [&](const CopyRange& range) {
         const std::size_t half = (range.bytes + 1) / 2;
@@ -95,13 +95,13 @@ TEST_P(Transfer, SmsReachHostMemory) {
     for (std::size_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<unsigned char>(i * 7);
     const Bytes expected(bytes, bytes + kBytes);
     auto* const reached = static_cast<unsigned char*>(kernels_->device_address(host.get())) + kOffset;
-    kernels_->by_sm({device.get(), reached, kBytes}, device_->stream());
+    kernels_->by_sm({device.get(), reached, kBytes}, 1, device_->stream());
     device_->synchronize();
     Bytes got(kBytes);
     device_->to_host(got.data(), device.get(), kBytes);
     EXPECT_EQ(got, expected) << "read";
     std::fill(bytes, bytes + kBytes, 0);
-    kernels_->by_sm({reached, device.get(), kBytes}, device_->stream());
+    kernels_->by_sm({reached, device.get(), kBytes}, 1, device_->stream());
     device_->synchronize();
     EXPECT_EQ(Bytes(bytes, bytes + kBytes), expected) << "written";
   }

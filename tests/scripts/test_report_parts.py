@@ -26,6 +26,8 @@ def test_what_no_roof_allows_a_microsecond_for_is_not_the_worst_case(h200):
         small = worst | {"name": "a small transfer", "roofmark": worst["roofmark"] | {"placement": placement}}
         found = summary.worst(h200 | {"benchmarks": [*h200["benchmarks"], small]})
         assert (found["name"] == "a small transfer") == is_worst
+        stride = small | {"roofmark": small["roofmark"] | {"family": "access"}}
+        assert summary.worst(h200 | {"benchmarks": [*h200["benchmarks"], stride]}) is worst, "it is slow on purpose"
 
 
 def test_the_run_in_short_is_measured_against_expected(h200, cluster):

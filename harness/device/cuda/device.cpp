@@ -211,7 +211,6 @@ PeerPath cuda_peer_path(int one, int other) {
   PeerPath path = first.path_to(second);
   if (!first.fabric_is_ready() || !second.fabric_is_ready()) {
     path.refusal = "the fabric of their NVLinks is not ready: start nvidia-fabricmanager, and see its log";
-    return path;
   }
   int there = 0, back = 0;
   check(cudaDeviceCanAccessPeer(&there, one, other));

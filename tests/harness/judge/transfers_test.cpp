@@ -244,6 +244,40 @@ TEST(TransferMatrices, OnlyPairsOfOnePathAreCompared) {
   EXPECT_THAT(found.front(), StartsWith("from GPU 0 to GPU 7"));
 }
 
+TEST(TransferMatrices, AGpuThatHasLostLinksIsNamed) {
+  for (const int links : {0, 17}) {
+    std::vector<Record> records = pairs(8, [](int from, int to) { return from == 5 || to == 5 ? 1.5 : 1; });
+    for (Record& record : records) {
+      const Flow& flow = record.transfer->flows.front();
+      if (flow.from.number != 5 && flow.to.number != 5) continue;
+      record.transfer->path = links > 0 ? PeerPath{PathKind::nvlink, links, {}} : PeerPath{PathKind::system, 0, {}};
+    }
+    const auto found = texts(transfers_of(records));
+    ASSERT_THAT(found, SizeIs(2)) << links;
+    EXPECT_THAT(found, ElementsAre(StartsWith("from GPU 5: its best transfer takes 1.5"),
+                                   StartsWith("to GPU 5: its best transfer takes 1.5")));
+  }
+}
+
+TEST(TransferMatrices, GpusWithOneAndWithTwoLinksAreAsTheyWereWired) {
+  // A ring of eight whose neighbours have two links; every other pair that is linked has one.
+  const auto is_near = [](int from, int to) { return (from + 1) % 8 == to || (to + 1) % 8 == from; };
+  std::vector<Record> records = pairs(8, [&](int from, int to) { return is_near(from, to) ? 1 : 2; });
+  for (Record& record : records) {
+    const Flow& flow = record.transfer->flows.front();
+    record.transfer->path = PeerPath{PathKind::nvlink, is_near(flow.from.number, flow.to.number) ? 2 : 1, {}};
+  }
+  EXPECT_THAT(texts(transfers_of(records)), IsEmpty());
+  // Of three GPUs two have a bridge.
+  records = pairs(3, [](int from, int to) { return from + to == 1 ? 1 : 8; });
+  for (Record& record : records) {
+    const Flow& flow = record.transfer->flows.front();
+    record.transfer->path =
+        flow.from.number + flow.to.number == 1 ? PeerPath{PathKind::nvlink, 4, {}} : PeerPath{PathKind::system, 0, {}};
+  }
+  EXPECT_THAT(texts(transfers_of(records)), IsEmpty());
+}
+
 TEST(TransferMatrices, AHostLinkThatStandsOut) {
   std::vector<Record> records;
   for (int gpu = 0; gpu < 8; ++gpu) {

@@ -99,7 +99,7 @@ TEST_F(PeerAccess, CopiesBetweenGpusWithAndWithoutIt) {
         EXPECT_EQ(got, expected) << how;
       };
       arrives("copy engine", [](const CopyRange& range, Stream stream) { cuda::transfer.between_gpus(range, 1, 0, stream); });
-      if (access) arrives("SMs", cuda::transfer.by_sm);
+      if (access) arrives("SMs", [](const CopyRange& range, Stream stream) { cuda::transfer.by_sm(range, 1, stream); });
     }
   }
 }
