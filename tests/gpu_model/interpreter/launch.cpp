@@ -98,14 +98,16 @@ u8* storage_of_registers(u64 bytes) {
 /// The blocks and warps of one cluster, with their memories, which the clusters of the grid use in turn.
 class Machine {
  public:
-  explicit Machine(Launch& launch) : launch_(launch), body_(*launch.body) {
+  /// One of `machines` that run at the same time.
+  explicit Machine(Launch& launch, u64 number = 0, u64 machines = 1) : launch_(launch), body_(*launch.body) {
     const std::vector<u8> constants = constants_of(launch);
     const u32 blocks = static_cast<u32>(volume(launch.cluster));
     warps_per_block_ = static_cast<u32>((volume(launch.block) + 31) / 32);
     constexpr u64 row_alignment = 64;
     const u64 per_warp = align_up(body_.reg_bytes + constants.size() + row_alignment, row_alignment);
-    u8* registers = storage_of_registers(per_warp * warps_per_block_ * blocks + row_alignment);
-    registers = host_pointer(align_up(reinterpret_cast<u64>(registers), row_alignment));
+    const u64 own = per_warp * warps_per_block_ * blocks;
+    u8* registers = storage_of_registers(own * machines + row_alignment);
+    registers = host_pointer(align_up(reinterpret_cast<u64>(registers), row_alignment) + own * number);
     cluster_.launch = &launch;
     for (u32 rank = 0; rank < blocks; ++rank) {
       add_block(rank);
@@ -220,7 +222,7 @@ void run_clusters(Launch& launch, u64 spin_limit) {
   std::vector<std::unique_ptr<Machine>> machines;
   std::vector<Cluster*> clusters;
   for_clusters(launch, [&](auto... at) {
-    machines.push_back(std::make_unique<Machine>(launch));
+    machines.push_back(std::make_unique<Machine>(launch, index, volume(launch.grid) / volume(launch.cluster)));
     clusters.push_back(&machines.back()->start(at..., index++));
   });
   run_together(clusters, spin_limit);
