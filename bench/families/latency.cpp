@@ -15,6 +15,7 @@
 #include "bench/families/prepared_chase.hpp"
 #include "bench/families/stream.hpp"
 #include "bench/support/case_list.hpp"
+#include "bench/support/fabric.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/judge/theory.hpp"
 
@@ -154,9 +155,8 @@ void add_chase(CaseList& list, std::size_t bytes, ChaseLoad load = ChaseLoad::ca
 
 /// The same line from an SM. Chased lines lie in both parts of an L2 that has two, one line lies in one.
 void add_on_sm(CaseList& list, ChaseLoad load, int sm) {
-  const ChaseSet set = {1, kLine};
-  const std::size_t steps = steps_of(list.listing(), resource::l2_access, set.lines);
-  const Chase chase = {.set = set, .steps = steps, .load = load, .sm = static_cast<unsigned>(sm)};
+  const std::size_t steps = steps_of(list.listing(), resource::l2_access, 1);
+  const Chase chase = {.set = {1, kLine}, .steps = steps, .load = load, .sm = static_cast<unsigned>(sm)};
   list.add(chase_case(list, "chase", chase, resource::l2_access, {{"sm", std::to_string(sm)}}));
 }
 
@@ -235,6 +235,23 @@ void add_host(CaseList& list, std::size_t bytes) {
   const ChaseSet set = set_of(device, bytes);
   const std::size_t steps = steps_of(list.listing(), resource::host_access, set.lines);
   list.add(chase_case(list, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access));
+}
+
+/// In the memory of each other GPU of the process; where there is none, the case says so.
+void add_peers(CaseList& list, std::size_t bytes) {
+  const Listing& listing = list.listing();
+  const Fabric* const fabric = listing.fabric && listing.fabric->local ? listing.fabric : nullptr;
+  const int own = cuda_ordinal(listing.device), gpus = fabric ? static_cast<int>(fabric->members.size()) : 1;
+  const ChaseSet set = set_of(listing.device, bytes);
+  Chase chase = {.set = set, .steps = steps_of(listing, resource::peer_access, set.lines), .load = ChaseLoad::cg};
+  if (fabric) chase.gpu = fabric->local->device;
+  for (int gpu = 0; gpu < std::max(gpus, 2); ++gpu) {
+    if (gpu == own) continue;
+    chase.peer = gpu;
+    Case c = chase_case(list, "peer", chase, resource::peer_access, {{"gpu", std::to_string(gpu)}});
+    if (gpus < 2) c.unsupported = "takes two GPUs, and this process measures one";
+    list.add(std::move(c));
+  }
 }
 
 /// Of a CPU: in the memory of a node, from the core that the calling thread is on.
@@ -318,6 +335,7 @@ void list_beside_gpu(CaseList& list, bool full) {
   const std::size_t beyond = beyond_caches(device);
   for (const int percent : {0, 25, 50, 75, 100}) add_under_load(list, beyond, percent, beyond);
   for (const std::size_t bytes : {64 * kKiB, 4 * kMiB, 256 * kMiB}) add_host(list, bytes);
+  for (const std::size_t bytes : {4 * kMiB, 256 * kMiB}) add_peers(list, bytes);
 }
 
 void list_beside_cpu(CaseList& list, bool full) {
@@ -340,14 +358,14 @@ void list_large(CaseList& list) {
   const std::size_t fine = 8 * last_level(listing.device), largest = largest_set(listing);
   // All memory of a host takes minutes to touch.
   const std::size_t most = list.on_gpu() || full ? largest : std::min(largest, std::max(16 * kGiB, fine));
-  for (const std::size_t bytes : sizes(list.listing().device, full ? 4 : 2, std::min(fine, most))) add_chase(list, bytes);
-  for (const std::size_t bytes : sizes(list.listing().device, full || list.on_gpu() ? 2 : 1, most)) {
+  for (const std::size_t bytes : sizes(listing.device, full ? 4 : 2, std::min(fine, most))) add_chase(list, bytes);
+  for (const std::size_t bytes : sizes(listing.device, full || list.on_gpu() ? 2 : 1, most)) {
     if (bytes > fine) add_chase(list, bytes);
   }
   add_chase(list, most);
   if (!list.on_gpu()) return list_beside_cpu(list, full);
-  for (const std::size_t bytes : sizes(list.listing().device, full ? 2 : 1, 2 * last_level(listing.device)))
-    add_chase(list, bytes, ChaseLoad::cg);
+  const std::size_t past_l1 = 2 * last_level(listing.device);
+  for (const std::size_t bytes : sizes(listing.device, full ? 2 : 1, past_l1)) add_chase(list, bytes, ChaseLoad::cg);
   list_chip(list, full);
   list_beside_gpu(list, full);
 }
@@ -365,6 +383,7 @@ void list_contract(CaseList& list) {
     }
     for (const ChaseLoad load : {ChaseLoad::cg, ChaseLoad::atom}) add_chase(list, lines * kLine, load);
     add_host(list, lines * kLine);
+    add_peers(list, lines * kLine);
     if (lines * kLine <= LatencyKernels::kMostConstant) add_on_chip(list, OnChipMemory::constant, lines * kLine);
     if (lines * kLine > on_chip(list.listing().device.compute_capability).shared) continue;
     for (const OnChipMemory memory : {OnChipMemory::shared, OnChipMemory::neighbour}) add_on_chip(list, memory, lines * kLine);

@@ -11,12 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "bench/support/fabric.hpp"
 #include "bench/support/random_cycle.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/device/host_pages.hpp"
 #include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/peer_access.hpp"
 #include "kernels/transfer.hpp"
 
 namespace roofmark {
@@ -78,7 +80,7 @@ SlotArray bytes_of(std::size_t bytes) { return SlotArray::scratch(DataType::int8
 /// BackgroundReads takes.
 SlotLayout layout_of(const Chase& chase) {
   const ChaseBackground background = chase.background.value_or(ChaseBackground{});
-  return SlotLayout({bytes_of(chase.host ? 0 : std::max(chase.set.bytes(), kHugeFrom)), bytes_of(sizeof(void*)),
+  return SlotLayout({bytes_of(chase.host || chase.peer ? 0 : std::max(chase.set.bytes(), kHugeFrom)), bytes_of(sizeof(void*)),
                      SlotArray::output(kWord, kEndWords), SlotArray::scratch(kWord, kEndWords), bytes_of(sizeof(std::uint64_t)),
                      bytes_of(sizeof(std::uint64_t)),
                      bytes_of(static_cast<std::size_t>(background.readers) * sizeof(BackgroundReads::Ended)),
@@ -179,10 +181,16 @@ class PreparedChase : public Prepared {
 
  private:
   void* place_lines(int slot) {
+    if (chase_.peer) return place_at_peer();
     if (!chase_.host) return slots_.at(slot, kLines);
     host_.push_back(host_memory(device_, *chase_.host, chase_.set.bytes()));
     void* const memory = host_.back().get();
     return device_.info().backend == Backend::cuda ? cuda::transfer.device_address(memory) : memory;
+  }
+  void* place_at_peer() {
+    if (!peer_access_) peer_access_ = cuda::peer_access.hold(cuda_ordinal(device_.info()), *chase_.peer, true);
+    at_peer_.push_back(chase_.gpu(*chase_.peer).allocate(chase_.set.bytes()));
+    return at_peer_.back().get();
   }
   void go_to(int slot, std::size_t line) {
     const void* const address = static_cast<char*>(lines(slot)) + line * chase_.set.stride;
@@ -198,7 +206,9 @@ class PreparedChase : public Prepared {
 
  private:
   std::vector<Memory> host_;  ///< by slot
-  std::vector<void*> lines_;  ///< by slot: as the device addresses them
+  std::shared_ptr<void> peer_access_;
+  std::vector<Memory> at_peer_;  ///< by slot
+  std::vector<void*> lines_;     ///< by slot: as the device addresses them
 };
 
 class PreparedChaseOnSm final : public PreparedChase {

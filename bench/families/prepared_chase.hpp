@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -36,7 +37,11 @@ struct Chase {
   std::size_t steps = 1;    ///< of a launch: whole laps, or a part of one, and the next launch goes on
   ChaseLoad load = ChaseLoad::ca;
   ChaseOrder order = ChaseOrder::random;
-  std::optional<HostMemory> host = {};             ///< where the lines lie, if not in the device's memory
+  /// Where the lines lie, if not in the device's memory: in the host's, or in that of the GPU of this number, which `gpu`
+  /// gives.
+  std::optional<HostMemory> host = {};
+  std::optional<int> peer = {};
+  std::function<Device&(int)> gpu = {};
   std::optional<unsigned> sm = {};                 ///< the one that chases
   std::optional<ChaseBackground> background = {};  ///< reads at the same time
 };

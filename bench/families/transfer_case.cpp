@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,14 +21,6 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr int kMostCommands = 256;  ///< of a sample behind a gate: the launch queue holds no more
-
-/// N of "cuda:N"; 0 of any other device.
-int ordinal_of(const DeviceInfo& device) {
-  const std::size_t colon = device.id.find(':');
-  int ordinal = 0;
-  if (colon != std::string::npos) std::from_chars(device.id.data() + colon + 1, device.id.data() + device.id.size(), ordinal);
-  return ordinal;
-}
 
 std::vector<Flow> flows_of(const TransferPoint& point, int own, int gpus) {
   const Endpoint host = host_endpoint(point.node), from = gpu_endpoint(point.from), to = gpu_endpoint(point.to);
@@ -182,7 +173,7 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
                        fmt::format("none: the ceilings are those of {}, a {}, and {}, a {}, is another model or has links of "
                                    "another rate",
                                    device.id, device.name, unlike->device_id, unlike->device_name));
-  } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != ordinal_of(device))) {
+  } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != cuda_ordinal(device))) {
     notes.emplace_back("roof", fmt::format("that of {}, for the links of every GPU of its model", device.id));
   }
   return notes;
@@ -229,7 +220,7 @@ std::size_t large_host_copy(const DeviceInfo& device) {
 
 Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {
   const TransferKernels* kernels = select(device.backend, &cuda::transfer, &cpu::transfer);
-  const int own = ordinal_of(device);
+  const int own = cuda_ordinal(device);
   const Fabric* const reached = gpus_within_reach(fabric) > 1 ? fabric : nullptr;
   Transfer transfer{point.bytes, flows_of(point, own, gpus_within_reach(fabric)), {}};
   const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;

@@ -2,10 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/support/fabric.hpp"
 
+#include <charconv>
 #include <map>
+#include <string>
 #include <utility>
 
 namespace roofmark {
+
+int cuda_ordinal(const DeviceInfo& device) {
+  const std::size_t colon = device.id.find(':');
+  int ordinal = 0;
+  if (colon != std::string::npos) std::from_chars(device.id.data() + colon + 1, device.id.data() + device.id.size(), ordinal);
+  return ordinal;
+}
 
 std::vector<int> everyone(const Fabric& fabric) { return std::vector<int>(fabric.members.size(), 0); }
 

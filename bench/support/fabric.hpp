@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/device.hpp"
 #include "harness/device/peer_path.hpp"
 #include "harness/team/rank_info.hpp"
 #include "kernels/collectives.hpp"
@@ -44,6 +45,8 @@ struct Fabric {
   std::vector<Buffer> buffers;
 };
 
+/// N of "cuda:N"; 0 of any other device.
+int cuda_ordinal(const DeviceInfo& device);
 /// The colours of all ranks in one communicator.
 std::vector<int> everyone(const Fabric& fabric);
 /// The ranks of each communicator.

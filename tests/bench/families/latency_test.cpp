@@ -216,6 +216,15 @@ TEST_F(LatencyCases, ReadersArePacedByTheRateOfDram) {
   }
 }
 
+TEST_F(LatencyCases, APeerIsSaidToBeMissing) {
+  const auto all = cases_of(h200(), SuiteName::baseline, "peer");
+  ASSERT_EQ(all.size(), 2U);
+  for (const auto& [bytes, c] : all) {
+    EXPECT_EQ(demand(c).resource.id, "peer_access");
+    EXPECT_EQ(c.unsupported, "takes two GPUs, and this process measures one");
+  }
+}
+
 TEST_F(LatencyCases, NodesAreToldApartWhereThereAreSeveral) {
   EXPECT_TRUE(cases_with(two_cores(), SuiteName::baseline, "node").empty());
   DeviceInfo two_nodes = two_cores();
