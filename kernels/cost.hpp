@@ -45,7 +45,7 @@ struct HostCallPlan {
 struct BarrierMemory {
   std::uint64_t* arrivals = nullptr;  ///< 0 before the first launch
   std::uint32_t* passed = nullptr;    ///< by block: a launch writes how many barriers it has passed
-  /// By block, 0 before a launch: if given, only those barriers count behind which the block finds that all had come.
+  /// By block, 0 before a launch: if given, a barrier counts only if every block is seen to have arrived, after it.
   std::uint32_t* rounds = nullptr;
 };
 

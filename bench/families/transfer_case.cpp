@@ -226,6 +226,9 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
   if (reached && pair) transfer.path = reached->local->path(point.from, point.to);
   const RankInfo* const unlike = unlike_gpu(transfer, reached, is_between_gpus(point.op));
+  for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
+    if (reached && is_other_model(reached->members.at(static_cast<std::size_t>(gpu)), *reached)) transfer.one_model = false;
+  }
   Case c;
   c.family = "transfer";
   c.operation = name(point.op);
@@ -243,8 +246,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   c.slot_bytes = static_cast<std::size_t>(arrays) * aligned(point.bytes + point.offset);
   c.shared_bytes = aligned(point.bytes);  // the generator's array, which the copy is compared with
   c.unsupported = why_unsupported(kernels, point, transfer, fabric);
-  // GPUs of another model are not compared with the others.
-  if (!unlike || !is_other_model(*unlike, *reached)) c.transfer = transfer;
+  c.transfer = transfer;
   if (!c.unsupported.empty()) return c;
   Notes notes = notes_of(device, point, transfer, unlike);
   c.prepare = [point, kernels, reached, own, transfer = std::move(transfer), notes = std::move(notes)](const Setup& setup) {

@@ -17,7 +17,7 @@ struct SmLatency : AccessLatency {
   int sm = 0;
 };
 
-/// SMs that are as far from what they access.
+/// SMs at one distance from the line that they access.
 struct SmLevel {
   std::vector<int> sms;
   double seconds = 0;            ///< the median of its SMs

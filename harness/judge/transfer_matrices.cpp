@@ -213,7 +213,7 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
   for (const Record* record : transfers) {
     const Transfer& transfer = *record->transfer;
     const std::optional<Ends> ends = ends_of(transfer);
-    if (!ends) continue;
+    if (!ends || !transfer.one_model) continue;
     const std::string name = name_without(*record, {"bytes", "from", "to", "gpu"});
     const auto bytes = static_cast<double>(transfer.bytes);
     auto place = std::find_if(all.begin(), all.end(),

@@ -44,6 +44,7 @@ struct Transfer {
   std::size_t bytes = 0;
   std::vector<Flow> flows;
   std::optional<PeerPath> path = {};  ///< where all flows are between the same two GPUs
+  bool one_model = true;              ///< no GPU is another model than the device under measurement
 };
 
 /// What the busiest link of each direction carries. A flow between a GPU and the host takes host_to_device or device_to_host of

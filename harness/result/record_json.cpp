@@ -264,6 +264,7 @@ Transfer transfer_from_json(const Json& json) {
     const auto end = [&](const char* key) { return parse_endpoint(flow.at(key).get_ref<const std::string&>()); };
     transfer.flows.push_back({end("from"), end("to")});
   }
+  transfer.one_model = json.value("one_model", true);
   if (json.contains("path")) {
     PeerPath& path = transfer.path.emplace();
     if (json.at("path").contains("kind")) path.kind = word_of<PathKind>(json.at("path").at("kind"));
@@ -276,6 +277,7 @@ Transfer transfer_from_json(const Json& json) {
 Json to_json(const Transfer& transfer) {
   Json json = {{"bytes", transfer.bytes}, {"flows", Json::array()}};
   for (const auto& [from, to] : transfer.flows) json["flows"].push_back({{"from", name(from)}, {"to", name(to)}});
+  if (!transfer.one_model) json["one_model"] = false;
   if (transfer.path) json["path"] = to_json(*transfer.path);
   return json;
 }

@@ -72,7 +72,7 @@ def over_sms(result, entries):
         points = sorted(one["points"], key=lambda point: point["seconds"])
         traces.append(plots.records_trace(
             name, [by_name[p["case"]] for p in points], list(range(1, len(points) + 1)), [p["seconds"] for p in points],
-            marker={"color": colour, "size": 6}) | {"text": [f"SM {p['sm']}: {units.seconds(p['seconds'])}{cycles(p)}" for p in points]})
+            marker={"color": colour, "size": 6}))
         first = 1
         for level in one["levels"]:
             last = first + len(level["sms"]) - 1
@@ -98,9 +98,7 @@ def loaded(result, entries):
         backgrounds[one["background"]] = None
         traces.append(plots.records_trace(
             name, [by_name[p["case"]] for p in points], [p["background_per_second"] for p in points], [p["seconds"] for p in points],
-            mode="lines+markers", line={"color": colour, "width": 1.6}, marker={"color": colour, "size": 6}) | {"text": [
-                f"{units.seconds(p['seconds'])}{cycles(p)} per access<br>beside {units.rate(p['background_per_second'], 'B')}"
-                + (f", {units.share(p['share_of_ceiling'])} of the ceiling" if "share_of_ceiling" in p else "") for p in points]})
+            mode="lines+markers", line={"color": colour, "width": 1.6}, marker={"color": colour, "size": 6}))
     titles = {c["resource"]: c["title"] for c in result["ceilings"]}
     what = ", ".join(titles.get(background, background) for background in backgrounds)
     ys = [p["seconds"] for one in drawn for p in one["points"]]

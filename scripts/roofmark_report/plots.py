@@ -67,6 +67,8 @@ def hover(entry):
     if accesses := sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["unit"] == "access"):
         cycles = f", {measurement['median'] / accesses * measurement['clock_hz']:.1f} cycles" if "clock_hz" in measurement else ""
         lines.append(f"{units.seconds(measurement['median'] / accesses)} per access{cycles}")
+    if background := measurement.get("background"):
+        lines.append(f"beside {units.rate(background['per_second'], 'B')} of {text(background['resource'])}")
     if (message := record.get("message")) and message["ranks"] > 1:
         algbw = message["bytes"] * message.get("trips", 1) / measurement["median"]
         lines.append(f"algbw {units.rate(algbw, 'B')}, busbw {units.rate(algbw * message['bus_factor'], 'B')}")

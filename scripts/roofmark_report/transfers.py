@@ -100,6 +100,8 @@ def path_words(path):
 def matrices(result):
     """Of each series of pairs the rates at its largest size, as a heat map with its caption."""
     largest = {}
+    if not result["benchmarks"]:
+        return []
     for matrix in result.get("transfers", {}).get("matrices", ()):
         largest[matrix["series"]] = max(largest.get(matrix["series"], matrix), matrix, key=lambda one: one["bytes"])
     return [heat(matrix) for matrix in largest.values()]

@@ -135,11 +135,11 @@ def test_few_gpus_take_more_and_two_tell_nothing(folder, tmp_path, count, factor
 
 def test_the_rule_is_that_of_the_ranks():
     sources = "".join((ROOT / "harness" / path).read_text(encoding="utf-8") for path in (
-        "judge/ranks/deviation.hpp", "judge/ranks/deviation.cpp", "judge/ranks/stragglers.cpp", "model/statistics.cpp"))
+        "judge/ranks/deviation.hpp", "judge/ranks/deviation.cpp", "judge/ranks/slow_pairs.hpp", "judge/ranks/stragglers.cpp", "model/statistics.cpp"))
     for name, value in [("kSlow", fleet_judge.SLOW), ("kSlowOfFew", fleet_judge.SLOW_OF_FEW), ("kMany", fleet_judge.MANY),
                         ("kDeviations", fleet_judge.DEVIATIONS), ("kSlowCases", fleet_judge.SLOW_CASES),
                         ("normal_sigma_of_mad", fleet_judge.SIGMA_OF_MAD)]:
-        assert re.search(rf"\b{name} = {value};", sources), name
+        assert re.search(rf"\b{name} = {value}[;,]", sources), name
 
 
 def test_one_slow_case_of_more_than_twenty_is_a_neighbours_noise(folder, tmp_path):

@@ -11,8 +11,9 @@ namespace gpu_model::runtime {
 namespace {
 
 constexpr double fixed_ns = 600, load_latency_ns = 300;
-constexpr double special_per_clock = 16, shared_bytes_per_clock = 128;  // per SM
-constexpr double vector_share = 0.97, wgmma_share = 0.9;                // attainable share of the peak
+// Per SM; shared memory and L1 have one data path.
+constexpr double special_per_clock = 16, shared_bytes_per_clock = 128;
+constexpr double vector_share = 0.97, wgmma_share = 0.9;  // attainable share of the peak
 // Warp instructions per clock per SM: for all of its schedulers, and for one resident warp.
 constexpr double max_issue = 3.6, issue_per_warp = 0.2, max_resident_warps = 64;
 
@@ -38,13 +39,13 @@ double memory_ns(const KernelShape& shape, const Counters& c, double share_of_de
                   std::min(bytes, 2 * shape.footprint_bytes) / (model.dram_bytes_per_ns * std::min(1.0, 2 * share_of_device)));
 }
 
-/// Clocks that one SM alone would need for the arithmetic and the shared memory.
+/// Clocks that one SM alone would need for the arithmetic, shared memory and L1.
 double compute_clocks(const KernelTraits& traits, const Counters& c) {
   const DeviceModel& model = *settings().model;
   double clocks = traits.has_tensor_math ? as_double(c.mma_flops) / traits.tensor_flops_per_clock : 0;
   for (int i = 0; i < 3; ++i) clocks = std::max(clocks, as_double(c.fma_flops[i]) / (model.fma_flops[i] * vector_share));
   clocks = std::max(clocks, as_double(c.special) / (special_per_clock * vector_share));
-  return std::max(clocks, as_double(c.shared_bytes) / (shared_bytes_per_clock * vector_share));
+  return std::max(clocks, as_double(c.shared_bytes + c.global_load_bytes) / (shared_bytes_per_clock * vector_share));
 }
 
 }  // namespace

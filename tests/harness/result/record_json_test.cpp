@@ -48,6 +48,8 @@ TEST(RecordJson, ATransferIsReadAsItWasWritten) {
             Json::parse(R"({"bytes": 64, "flows": [{"from": "gpu:0", "to": "gpu:1"}, {"from": "host:1", "to": "gpu:0"}],
                             "path": {"kind": "nvlink", "nvlinks": 18, "refusal": "no"}})"));
   EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
+  record.transfer->one_model = false;
+  EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->one_model);
 }
 
 TEST(RecordJson, ABackgroundIsReadAsItWasWritten) {
