@@ -92,12 +92,7 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
   EXPECT_EQ(found->comparisons.back().name, "none against both");
   // 2 x 8192^3 FLOPs take 1.03 ms at the peak of 1070 TFLOP/s; the link carries 64.7 MB in that time.
   EXPECT_EQ(value_of(found->cases.front().shape, "bytes"), std::to_string(std::size_t{30} << 20));
-  const Phase& both = found->cases.back().work.phases.front();
-  ASSERT_THAT(both, SizeIs(4));
-  EXPECT_EQ(both[0].resource, resource::bf16_tensor);
-  EXPECT_EQ(both[2].resource, resource::host_to_device);
-  EXPECT_EQ(both[3].resource, resource::device_to_host);
-  EXPECT_EQ(both[3].amount, static_cast<double>(std::size_t{30} << 20));
+  for (const Case& c : found->cases) EXPECT_THAT(c.work.phases.front(), SizeIs(2)) << "that of the product: " << c.name();
   EXPECT_FALSE(found->cases.back().transfer) << "its time is that of a product";
 }
 

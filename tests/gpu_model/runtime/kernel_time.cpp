@@ -45,7 +45,8 @@ double compute_clocks(const KernelTraits& traits, const Counters& c) {
   double clocks = traits.has_tensor_math ? as_double(c.mma_flops) / traits.tensor_flops_per_clock : 0;
   for (int i = 0; i < 3; ++i) clocks = std::max(clocks, as_double(c.fma_flops[i]) / (model.fma_flops[i] * vector_share));
   clocks = std::max(clocks, as_double(c.special) / (special_per_clock * vector_share));
-  return std::max(clocks, as_double(c.shared_bytes + c.global_load_bytes) / (shared_bytes_per_clock * vector_share));
+  const double moved = as_double(c.shared_bytes + c.global_load_bytes + c.global_store_bytes);
+  return std::max(clocks, moved / (shared_bytes_per_clock * vector_share));
 }
 
 }  // namespace
