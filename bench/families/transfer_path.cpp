@@ -47,7 +47,7 @@ TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t byt
   }
 }
 
-Memory TransferPath::array(Side& side) {
+Memory TransferPath::array(Side& side) const {
   const std::size_t bytes = offset_ + bytes_;
   if (side.end.on_device) return side.device.allocate(bytes);
   HostMemory& memory = side.end.memory;

@@ -61,7 +61,7 @@ class TransferPath {
   static bool is_managed(const Side& side) { return !side.end.on_device && side.end.memory.kind == HostMemoryKind::managed; }
   /// The device that generates and checks: a GPU that holds one end.
   Device& checker() const { return to_.end.on_device ? to_.device : from_.device; }
-  Memory array(Side& side);
+  Memory array(Side& side) const;
   Side make(const Setup& setup, const TransferEnd& end);
   static bool is_reached(const Side& side) { return side.end.on_device || side.device.info().backend == Backend::cpu; }
   unsigned char* at(const Side& side, int slot) const;

@@ -18,7 +18,7 @@ void launch_empty(Stream stream);
 class CallPlans {
  public:
   using Keys = std::vector<std::pair<std::string, std::string>>;
-  enum Returns { kAtOnce, kWhenFinished };
+  enum Returns { at_once, when_finished };
 
   explicit CallPlans(const CostTarget& target) : target_(target) {}
   int compute_capability() const { return target_.compute_capability; }
@@ -29,7 +29,7 @@ class CallPlans {
     const auto make = [given...](Stream stream) -> std::unique_ptr<HostCall> {
       return std::make_unique<Call>(given..., stream);
     };
-    return plans_.emplace_back(HostCallPlan{std::move(operation), std::move(keys), returns == kWhenFinished, 0, {}, make});
+    return plans_.emplace_back(HostCallPlan{std::move(operation), std::move(keys), returns == when_finished, 0, {}, make});
   }
   std::vector<HostCallPlan> take() { return std::move(plans_); }
 

@@ -114,19 +114,19 @@ void add_graphs(CallPlans& calls) {
     for (const int width : {1, 32}) {
       if (nodes < width) continue;
       const CallPlans::Keys keys = {{"nodes", std::to_string(nodes)}, {"width", std::to_string(width)}};
-      calls.add<GraphCall>("graph_capture", keys, CallPlans::kWhenFinished, GraphStep::capture, nodes, width);
-      calls.add<GraphCall>("graph_instantiate", keys, CallPlans::kWhenFinished, GraphStep::instantiate, nodes, width);
-      calls.add<GraphCall>("graph_update", keys, CallPlans::kWhenFinished, GraphStep::update, nodes, width);
-      calls.add<GraphCall>("graph_upload", keys, CallPlans::kAtOnce, GraphStep::upload, nodes, width);
-      calls.add<GraphCall>("graph_first_launch", keys, CallPlans::kAtOnce, GraphStep::first_launch, nodes, width);
-      calls.add<GraphCall>("graph_launch", keys, CallPlans::kAtOnce, GraphStep::launch, nodes, width);
+      calls.add<GraphCall>("graph_capture", keys, CallPlans::when_finished, GraphStep::capture, nodes, width);
+      calls.add<GraphCall>("graph_instantiate", keys, CallPlans::when_finished, GraphStep::instantiate, nodes, width);
+      calls.add<GraphCall>("graph_update", keys, CallPlans::when_finished, GraphStep::update, nodes, width);
+      calls.add<GraphCall>("graph_upload", keys, CallPlans::at_once, GraphStep::upload, nodes, width);
+      calls.add<GraphCall>("graph_first_launch", keys, CallPlans::at_once, GraphStep::first_launch, nodes, width);
+      calls.add<GraphCall>("graph_launch", keys, CallPlans::at_once, GraphStep::launch, nodes, width);
     }
   }
   // From how many kernels on a graph pays.
   for (const int kernels : {1, 2, 5, 10, 20, 100}) {
     const std::pair<std::string, std::string> many = {"kernels", std::to_string(kernels)};
-    calls.add<GraphCall>("launch_all", {many, {"by", "graph"}}, CallPlans::kAtOnce, GraphStep::launch, kernels, 1);
-    calls.add<LaunchMany>("launch_all", {many, {"by", "stream"}}, CallPlans::kAtOnce, kernels);
+    calls.add<GraphCall>("launch_all", {many, {"by", "graph"}}, CallPlans::at_once, GraphStep::launch, kernels, 1);
+    calls.add<LaunchMany>("launch_all", {many, {"by", "stream"}}, CallPlans::at_once, kernels);
   }
 }
 

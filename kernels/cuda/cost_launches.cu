@@ -125,11 +125,11 @@ void add_launches(CallPlans& calls) {
   for (const auto& [kind, name] :
        {std::pair{Kind::empty, "empty"}, std::pair{Kind::full_grid, "full_grid"}, std::pair{Kind::arguments, "arguments_4096"},
         std::pair{Kind::cluster, "cluster_2"}, std::pair{Kind::cooperative, "cooperative"}}) {
-    HostCallPlan& plan = calls.add<LaunchKernel>("launch", {{"kernel", name}}, CallPlans::kAtOnce, kind);
+    HostCallPlan& plan = calls.add<LaunchKernel>("launch", {{"kernel", name}}, CallPlans::at_once, kind);
     if (kind == Kind::cluster && calls.compute_capability() < 90) plan.unsupported = "clusters need compute capability 9.0";
   }
-  calls.add<TwoStreams>("two_streams", {{"kernels", "3"}}, CallPlans::kAtOnce);
-  calls.add<CallHost>("host_function", {}, CallPlans::kAtOnce);
+  calls.add<TwoStreams>("two_streams", {{"kernels", "3"}}, CallPlans::at_once);
+  calls.add<CallHost>("host_function", {}, CallPlans::at_once);
 }
 
 void add_back_to_back(std::vector<DeviceCostPlan>& plans, const CostTarget& target) {

@@ -118,7 +118,7 @@ void add_memory(CallPlans& calls) {
       const CallPlans::Keys keys = {{"bytes", std::to_string(bytes)}, {"from", name}};
       // A pool obeys the stream: the call returns before, and memory may be given back when the stream is waited for.
       const bool pool = source == Source::warm_pool || source == Source::cold_pool;
-      const CallPlans::Returns returns = pool ? CallPlans::kAtOnce : CallPlans::kWhenFinished;
+      const CallPlans::Returns returns = pool ? CallPlans::at_once : CallPlans::when_finished;
       calls.add<Allocate>("allocate", keys, returns, source, bytes).device_bytes = host ? 0 : bytes;
       calls.add<Free>("free", keys, returns, source, bytes).device_bytes = host ? 0 : bytes;
     }

@@ -171,24 +171,24 @@ class WaitByFlags final : public HostCall {
 void add_waits(CallPlans& calls) {
   for (const auto& [by, name] : {std::pair{WaitBy::stream, "stream"}, std::pair{WaitBy::event, "event"},
                                  std::pair{WaitBy::blocking_event, "blocking_event"}, std::pair{WaitBy::query, "query"}}) {
-    calls.add<LaunchAndWait>("launch_and_wait", {{"by", name}}, CallPlans::kWhenFinished, by);
+    calls.add<LaunchAndWait>("launch_and_wait", {{"by", name}}, CallPlans::when_finished, by);
   }
   for (const auto& [what, name] : {std::pair{Idle::synchronize_stream, "stream"}, std::pair{Idle::synchronize_event, "event"},
                                    std::pair{Idle::synchronize_device, "device"}}) {
-    calls.add<OnIdleDevice>("synchronize", {{"idle", name}}, CallPlans::kWhenFinished, what);
+    calls.add<OnIdleDevice>("synchronize", {{"idle", name}}, CallPlans::when_finished, what);
   }
-  calls.add<OnIdleDevice>("query_event", {}, CallPlans::kWhenFinished, Idle::query_event);
-  calls.add<OnIdleDevice>("record_event", {}, CallPlans::kAtOnce, Idle::record_event);
+  calls.add<OnIdleDevice>("query_event", {}, CallPlans::when_finished, Idle::query_event);
+  calls.add<OnIdleDevice>("record_event", {}, CallPlans::at_once, Idle::record_event);
   for (const bool pinned : {true, false}) {
     calls.add<CopyToHost>("copy_to_host", {{"bytes", "4"}, {"memory", pinned ? "pinned" : "pageable"}},
-                          CallPlans::kWhenFinished, pinned);
+                          CallPlans::when_finished, pinned);
   }
   for (const auto& [flags, name] : {std::pair{cudaDeviceScheduleSpin, "spin"}, std::pair{cudaDeviceScheduleYield, "yield"},
                                     std::pair{cudaDeviceScheduleBlockingSync, "block"}}) {
     using Stream = WaitByFlags::Stream;
     for (const auto& [what, stream] : {std::pair{Stream::idle, "idle"}, std::pair{Stream::empty_kernel, "empty_kernel"},
                                        std::pair{Stream::busy_kernel, "kernel_of_50us"}}) {
-      calls.add<WaitByFlags>("wait_by_flags", {{"flags", name}, {"stream", stream}}, CallPlans::kWhenFinished, unsigned(flags),
+      calls.add<WaitByFlags>("wait_by_flags", {{"flags", name}, {"stream", stream}}, CallPlans::when_finished, unsigned(flags),
                              what);
     }
   }

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/access.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +60,8 @@ TEST(AccessCases, OfGathersReadEachRowOnceAndCompareOrders) {
     }
     const std::vector<Case> all = cases(device, SuiteName::full, "gather");
     ASSERT_EQ(all.size(), 16U);
-    EXPECT_EQ(comparisons, 8U);
+    // Of a GPU that the build has no kernels for, nothing is compared.
+    EXPECT_EQ(comparisons, select(device.backend, &cuda::access, &cpu::access) ? 8U : 0U);
     for (const Case& c : all) {
       const std::size_t rows = number(c, "rows"), row = number(c, "row_bytes");
       EXPECT_EQ(c.work.total(resource::dram), static_cast<double>(rows * (2 * row + 4))) << c.name();
@@ -69,6 +72,7 @@ TEST(AccessCases, OfGathersReadEachRowOnceAndCompareOrders) {
 }
 
 TEST(AccessCases, OfReadsHoldBulkCopiesAgainstLoads) {
+  if (!&cuda::access) GTEST_SKIP() << "this build has no CUDA kernels to compare";
   for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
     for (const Group& group : access({h200(), suite})) {
       if (group.cases.front().operation != "read") continue;

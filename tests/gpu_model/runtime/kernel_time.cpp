@@ -39,14 +39,17 @@ double memory_ns(const KernelShape& shape, const Counters& c, double share_of_de
                   std::min(bytes, 2 * shape.footprint_bytes) / (model.dram_bytes_per_ns * std::min(1.0, 2 * share_of_device)));
 }
 
-/// Clocks that one SM alone would need for the arithmetic, shared memory and L1.
-double compute_clocks(const KernelTraits& traits, const Counters& c) {
+/// Clocks that one SM alone would need for the arithmetic, shared memory and L1: what is loaded over and over again is from
+/// there, unless it is loaded past it.
+double compute_clocks(const KernelTraits& traits, const KernelShape& shape, const Counters& c) {
+  constexpr double rereads = 4;
   const DeviceModel& model = *settings().model;
   double clocks = traits.has_tensor_math ? as_double(c.mma_flops) / traits.tensor_flops_per_clock : 0;
   for (int i = 0; i < 3; ++i) clocks = std::max(clocks, as_double(c.fma_flops[i]) / (model.fma_flops[i] * vector_share));
   clocks = std::max(clocks, as_double(c.special) / (special_per_clock * vector_share));
-  const double moved = as_double(c.shared_bytes + c.global_load_bytes + c.global_store_bytes);
-  return std::max(clocks, moved / (shared_bytes_per_clock * vector_share));
+  const double loaded = as_double(c.global_load_bytes);
+  const double from_l1 = traits.loads_by_l1 && loaded > rereads * shape.footprint_bytes ? loaded : 0;
+  return std::max(clocks, (as_double(c.shared_bytes) + from_l1) / (shared_bytes_per_clock * vector_share));
 }
 
 }  // namespace
@@ -54,6 +57,7 @@ double compute_clocks(const KernelTraits& traits, const Counters& c) {
 KernelTraits traits_of(const std::string& ptx) {
   KernelTraits traits;
   traits.reads_timer = ptx.find("%globaltimer") != std::string::npos;
+  traits.loads_by_l1 = ptx.find("ld.global.v2.u64") != std::string::npos;
   const auto read = [&](const char* instruction, double share) {
     const std::size_t at = ptx.find(instruction);
     if (at == std::string::npos) return;
@@ -73,7 +77,7 @@ double kernel_ns(const KernelTraits& traits, const KernelShape& shape, const Cou
   const double resident = std::min(max_resident_warps, warps * std::max(1.0, blocks / multiprocessors));
   const double issued = std::min(max_issue, resident * issue_per_warp);
   double ns = memory_ns(shape, c, used / settings().model->multiprocessors);
-  ns = std::max(ns, compute_clocks(traits, c) / (used * clocks_per_ns));
+  ns = std::max(ns, compute_clocks(traits, shape, c) / (used * clocks_per_ns));
   ns = std::max(ns, as_double(c.warp_instructions) / (used * issued * clocks_per_ns));
   // A single warp is taken for a chain of dependent 8-byte loads.
   if (blocks * warps == 1) ns = std::max(ns, as_double(c.global_load_bytes) / (8 * 32) * load_latency_ns);
