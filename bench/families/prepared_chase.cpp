@@ -244,7 +244,7 @@ class PreparedLoadedChase final : public PreparedChase {
   }
 
   Verification verify(int slot) override {
-    const Verification chased = PreparedChase::verify(slot);
+    Verification chased = PreparedChase::verify(slot);
     if (chased.status == Verification::Status::failed) return chased;
     const std::vector<BackgroundReads::Read> reads = reads_of(slot);
     for (std::size_t warp = 0; warp < reads.size(); ++warp) {
