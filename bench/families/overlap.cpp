@@ -10,39 +10,23 @@
 #include "bench/families/collectives.hpp"
 #include "bench/families/gemm.hpp"
 #include "bench/families/prepared_collective.hpp"
+#include "bench/support/beside.hpp"
 
 namespace roofmark {
 
 namespace {
 
 /// A collective beside a product.
-class PreparedOverlap final : public Prepared {
+class PreparedOverlap final : public PreparedPair {
  public:
   PreparedOverlap(std::unique_ptr<Prepared> product, std::unique_ptr<PreparedCollective> collective)
-      : product_(std::move(product)), collective_(std::move(collective)) {}
+      : PreparedPair(std::move(product), std::move(collective)) {}
 
   void launch(Stream stream, int slot) override {
-    collective_->launch_beside(stream, slot, [&] { product_->launch(stream, slot); });
+    static_cast<PreparedCollective&>(*other_).launch_beside(stream, slot, [&] { work_->launch(stream, slot); });
   }
-  void reset(int slot) override {
-    product_->reset(slot);
-    collective_->reset(slot);
-  }
-  Verification verify(int slot) override {
-    const Verification product = product_->verify(slot);
-    return product.status == Verification::Status::passed ? collective_->verify(slot) : product;
-  }
-  std::vector<Output> outputs(int slot) override {
-    std::vector<Output> all = product_->outputs(slot);
-    for (const Output& output : collective_->outputs(slot)) all.push_back(output);
-    return all;
-  }
-  std::string fingerprint_key() const override { return product_->fingerprint_key() + "; " + collective_->fingerprint_key(); }
-  std::vector<std::pair<std::string, std::string>> notes() const override { return collective_->notes(); }
-
- private:
-  std::unique_ptr<Prepared> product_;
-  std::unique_ptr<PreparedCollective> collective_;
+  std::string fingerprint_key() const override { return work_->fingerprint_key() + "; " + other_->fingerprint_key(); }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return other_->notes(); }
 };
 
 }  // namespace

@@ -7,17 +7,19 @@
 #include <vector>
 
 namespace roofmark {
-namespace {
 
-constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
-constexpr std::size_t kSmallest = 64, kLargest = 4 * kGiB;
-constexpr std::size_t kSmallestBatch = 4 * kKiB;
-
-std::vector<std::size_t> all_sizes() {
+std::vector<std::size_t> transfer_sizes() {
+  constexpr std::size_t kSmallest = 64, kLargest = std::size_t{4} << 30;
   std::vector<std::size_t> sizes;
   for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) sizes.push_back(bytes);
   return sizes;
 }
+
+namespace {
+
+constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
+constexpr std::size_t kSmallestBatch = 4 * kKiB;
+
 const std::vector<std::size_t> kQuickSizes = {64, 16 * kKiB, kMiB, 16 * kMiB, kLargeTransfer};
 const std::vector<std::size_t> kFewSizes = {kMiB, 64 * kMiB, kGiB};
 
@@ -72,8 +74,8 @@ void list_gpu(CaseList& list) {
     return;
   }
   list_copies_beside_product(list);
-  const std::vector<std::size_t> few = suite == SuiteName::full ? all_sizes() : kFewSizes;
-  list_near(list, all_sizes(), few);
+  const std::vector<std::size_t> few = suite == SuiteName::full ? transfer_sizes() : kFewSizes;
+  list_near(list, transfer_sizes(), few);
   for (const int node : device.host_nodes) {
     if (device.host_nodes.size() < 2 || node == device.near_node) continue;
     for (const std::size_t bytes : few) add_both_ways(list, {.bytes = bytes, .node = node});
@@ -94,7 +96,7 @@ void list_cpu(CaseList& list) {
   const SuiteName suite = list.listing().suite;
   std::vector<int> nodes = list.listing().device.host_nodes;
   if (nodes.empty()) nodes = {0};
-  std::vector<std::size_t> sizes = all_sizes();
+  std::vector<std::size_t> sizes = transfer_sizes();
   const std::size_t large = large_host_copy(list.listing().device);
   if (suite == SuiteName::quick) {
     sizes = kQuickSizes;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "bench/support/case_list.hpp"
 #include "bench/support/fabric.hpp"
@@ -63,6 +64,9 @@ void list_peer_contract(CaseList& list);
 
 /// A matrix product alone, and beside copies between the GPU and the host: whether these slow it down.
 void list_copies_beside_product(CaseList& list);
+
+/// From 64 B to 4 GiB, by factors of 4.
+std::vector<std::size_t> transfer_sizes();
 
 /// The largest transfer of a suite that must not take long.
 inline constexpr std::size_t kLargeTransfer = std::size_t{256} << 20;

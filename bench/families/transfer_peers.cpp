@@ -10,7 +10,7 @@
 namespace roofmark {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
+constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr TransferBy kBy[] = {TransferBy::copy_engine_read, TransferBy::copy_engine_write, TransferBy::sm_read,
                               TransferBy::sm_write};
 
@@ -71,10 +71,7 @@ class PeerList {
   int rounds() const { return static_cast<int>(rounds_of_pairs(gpus_).size()); }
 
   std::vector<std::size_t> sizes() const {
-    if (suite_ != SuiteName::full) return {kMiB, kLargeTransfer};
-    std::vector<std::size_t> all;
-    for (std::size_t bytes = 64; bytes <= 4 * kGiB; bytes *= 4) all.push_back(bytes);
-    return all;
+    return suite_ == SuiteName::full ? transfer_sizes() : std::vector<std::size_t>{kMiB, kLargeTransfer};
   }
 
   /// Said, not missing.

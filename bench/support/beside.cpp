@@ -2,21 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/support/beside.hpp"
 
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "kernels/side_stream.hpp"
 
 namespace roofmark {
 
+void PreparedPair::reset(int slot) {
+  work_->reset(slot);
+  other_->reset(slot);
+}
+
+Verification PreparedPair::verify(int slot) {
+  const Verification work = work_->verify(slot);
+  return work.status == Verification::Status::passed ? other_->verify(slot) : work;
+}
+
+std::vector<Output> PreparedPair::outputs(int slot) {
+  std::vector<Output> all = work_->outputs(slot);
+  for (const Output& output : other_->outputs(slot)) all.push_back(output);
+  return all;
+}
+
 namespace {
 
-class PreparedBeside final : public Prepared {
+class PreparedBeside final : public PreparedPair {
  public:
   PreparedBeside(const Setup& setup, std::unique_ptr<Prepared> work, std::unique_ptr<Prepared> other)
-      : work_(std::move(work)), other_(std::move(other)) {
+      : PreparedPair(std::move(work), std::move(other)) {
     setup.device.stream();  // makes the device the current one
     side_ = cuda::side_stream.make();
   }
@@ -26,27 +37,8 @@ class PreparedBeside final : public Prepared {
     work_->launch(stream, slot);
     side_->join(stream);
   }
-  void reset(int slot) override {
-    work_->reset(slot);
-    other_->reset(slot);
-  }
-  bool needs_reset() const override { return work_->needs_reset() || other_->needs_reset(); }
-  bool accumulates() const override { return work_->accumulates() || other_->accumulates(); }
-  Verification verify(int slot) override {
-    const Verification work = work_->verify(slot);
-    return work.status == Verification::Status::passed ? other_->verify(slot) : work;
-  }
-  std::vector<Output> outputs(int slot) override {
-    std::vector<Output> all = work_->outputs(slot);
-    for (const Output& output : other_->outputs(slot)) all.push_back(output);
-    return all;
-  }
-  bool outputs_are_all() const override { return work_->outputs_are_all() && other_->outputs_are_all(); }
-  std::string fingerprint_key() const override { return work_->fingerprint_key(); }
-  std::vector<std::pair<std::string, std::string>> notes() const override { return work_->notes(); }
 
  private:
-  std::unique_ptr<Prepared> work_, other_;
   std::unique_ptr<SideStream> side_;
 };
 

@@ -2,9 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "bench/support/listing.hpp"
 
 namespace roofmark {
+
+/// Two that are launched together; how, a class of its own says. Both are reset and verified.
+class PreparedPair : public Prepared {
+ public:
+  PreparedPair(std::unique_ptr<Prepared> work, std::unique_ptr<Prepared> other)
+      : work_(std::move(work)), other_(std::move(other)) {}
+
+  void reset(int slot) override;
+  bool needs_reset() const override { return work_->needs_reset() || other_->needs_reset(); }
+  bool accumulates() const override { return work_->accumulates() || other_->accumulates(); }
+  Verification verify(int slot) override;
+  std::vector<Output> outputs(int slot) override;
+  bool outputs_are_all() const override { return work_->outputs_are_all() && other_->outputs_are_all(); }
+  /// The first one's.
+  std::string fingerprint_key() const override { return work_->fingerprint_key(); }
+  std::vector<std::pair<std::string, std::string>> notes() const override { return work_->notes(); }
+
+ protected:
+  const std::unique_ptr<Prepared> work_, other_;
+};
 
 /// `work` as it is, but with `other` on a second stream of the GPU, from the start of each launch; a launch ends when both have
 /// ended. The demands, the memory and what is verified are of both; names, data type and fingerprint's key are those of `work`.

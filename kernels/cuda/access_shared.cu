@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/access.hpp"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/cluster.cuh"
 #include "kernels/cuda/ptx/memory.cuh"
@@ -70,23 +71,21 @@ __global__ void __launch_bounds__(kDsmemThreads)
   }
 }
 
-/// The configuration points to `attribute`, which must outlive it. A block takes all shared memory of an SM, so that its
-/// neighbours are on others.
-cudaLaunchConfig_t cluster_launch(cudaLaunchAttribute& attribute, int cluster, int blocks, Stream stream) {
-  const int shared = device_limits().shared_bytes_per_block;
-  check(cudaFuncSetAttribute(dsmem_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = static_cast<unsigned>(cluster);
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(kDsmemThreads);
-  config.dynamicSmemBytes = static_cast<std::size_t>(shared);
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  return config;
-}
+/// A block takes all shared memory of an SM, so that its neighbours are on others.
+class DsmemLaunch : public LaunchConfig {
+ public:
+  DsmemLaunch(int cluster, int blocks, Stream stream)
+      : LaunchConfig(static_cast<unsigned>(blocks), kDsmemThreads, stream, shared_bytes()) {
+    set_clusters(static_cast<unsigned>(cluster));
+  }
+
+ private:
+  static std::size_t shared_bytes() {
+    const int bytes = device_limits().shared_bytes_per_block;
+    check(cudaFuncSetAttribute(dsmem_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    return static_cast<std::size_t>(bytes);
+  }
+};
 
 }  // namespace
 
@@ -96,17 +95,14 @@ void bank_conflicts(std::uint32_t* sink, unsigned ways, unsigned repeats, int pr
 }
 
 int dsmem_blocks(int cluster) {
-  cudaLaunchAttribute attribute{};
-  const cudaLaunchConfig_t config = cluster_launch(attribute, cluster, cluster, nullptr);
   int clusters = 0;
-  check(cudaOccupancyMaxActiveClusters(&clusters, dsmem_kernel, &config));
+  check(cudaOccupancyMaxActiveClusters(&clusters, dsmem_kernel, DsmemLaunch(cluster, cluster, nullptr).get()));
   return clusters * cluster;
 }
 
 void dsmem(std::uint64_t* sink, int cluster, int blocks, unsigned passes, Stream stream) {
-  cudaLaunchAttribute attribute{};
-  const cudaLaunchConfig_t config = cluster_launch(attribute, cluster, blocks, stream);
-  check(cudaLaunchKernelEx(&config, dsmem_kernel, sink, static_cast<unsigned>(cluster), passes, 0U));
+  check(cudaLaunchKernelEx(DsmemLaunch(cluster, blocks, stream).get(), dsmem_kernel, sink, static_cast<unsigned>(cluster),
+                           passes, 0U));
 }
 
 }  // namespace roofmark::cuda

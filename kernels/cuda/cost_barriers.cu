@@ -9,6 +9,7 @@
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/cost.hpp"
 #include "kernels/cuda/grid_barrier.cuh"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/cluster.cuh"
 
@@ -71,23 +72,14 @@ __global__ void __launch_bounds__(kThreads) barriers_kernel(BarrierMemory memory
 
 template <Barrier kBarrier>
 void launch_barriers(const BarrierMemory& memory, int barriers, unsigned blocks, unsigned group, Stream stream) {
-  cudaLaunchAttribute attribute = {};
+  LaunchConfig config(blocks, kThreads, stream);
   if constexpr (kBarrier == Barrier::cluster) {
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = group;
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    config.set_clusters(group);
   } else {
-    attribute.id = cudaLaunchAttributeCooperative;
-    attribute.val.cooperative = 1;
+    config.set_cooperative();
   }
-  cudaLaunchConfig_t config = {};
-  config.gridDim = blocks;
-  config.blockDim = kThreads;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
   const auto kernel = memory.rounds ? barriers_kernel<kBarrier, true> : barriers_kernel<kBarrier, false>;
-  check(cudaLaunchKernelEx(&config, kernel, memory, barriers, group));
+  check(cudaLaunchKernelEx(config.get(), kernel, memory, barriers, group));
 }
 
 }  // namespace

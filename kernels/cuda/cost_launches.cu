@@ -4,6 +4,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/cost.hpp"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/griddepcontrol.cuh"
 
 namespace roofmark::cuda {
@@ -24,35 +25,25 @@ enum class Kind { empty, full_grid, arguments, cluster, cooperative };
 
 class LaunchKernel final : public HostCall {
  public:
-  LaunchKernel(Kind kind, cudaStream_t stream) : kind_(kind) {
-    const bool fills = kind == Kind::full_grid || kind == Kind::cooperative;
-    const DeviceLimits& limits = device_limits();
-    config_.gridDim = fills ? limits.multiprocessors * (limits.threads_per_multiprocessor / kThreads)
-                            : (kind == Kind::cluster ? kCluster : 1);
-    config_.blockDim = fills ? kThreads : 1;
-    config_.stream = stream;
-    if (kind == Kind::cluster) {
-      attribute_.id = cudaLaunchAttributeClusterDimension;
-      attribute_.val.clusterDim.x = kCluster;
-      attribute_.val.clusterDim.y = attribute_.val.clusterDim.z = 1;
-    } else if (kind == Kind::cooperative) {
-      attribute_.id = cudaLaunchAttributeCooperative;
-      attribute_.val.cooperative = 1;
-    } else {
-      return;
-    }
-    config_.attrs = &attribute_;
-    config_.numAttrs = 1;
+  LaunchKernel(Kind kind, cudaStream_t stream) : kind_(kind), config_(blocks_of(kind), fills(kind) ? kThreads : 1, stream) {
+    if (kind == Kind::cluster) config_.set_clusters(kCluster);
+    if (kind == Kind::cooperative) config_.set_cooperative();
   }
   void call() override {
-    if (kind_ == Kind::arguments) return check(cudaLaunchKernelEx(&config_, empty_kernel_of_arguments, arguments_));
-    check(cudaLaunchKernelEx(&config_, empty_kernel));
+    if (kind_ == Kind::arguments) return check(cudaLaunchKernelEx(config_.get(), empty_kernel_of_arguments, arguments_));
+    check(cudaLaunchKernelEx(config_.get(), empty_kernel));
   }
 
  private:
+  static bool fills(Kind kind) { return kind == Kind::full_grid || kind == Kind::cooperative; }
+  static unsigned blocks_of(Kind kind) {
+    const DeviceLimits& limits = device_limits();
+    if (!fills(kind)) return kind == Kind::cluster ? kCluster : 1;
+    return static_cast<unsigned>(limits.multiprocessors * (limits.threads_per_multiprocessor / kThreads));
+  }
+
   Kind kind_;
-  cudaLaunchConfig_t config_ = {};
-  cudaLaunchAttribute attribute_ = {};
+  LaunchConfig config_;
   Arguments arguments_ = {};
 };
 

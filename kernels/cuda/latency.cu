@@ -4,6 +4,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/grid_barrier.cuh"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/atomic.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/cluster.cuh"
@@ -234,17 +235,9 @@ void launch_one_per_sm(void (*kernel)(Parameters...), int blocks, int threads, S
   // Two blocks have no room on an SM for more than half of the shared memory each.
   const std::size_t shared = static_cast<std::size_t>(device_limits().shared_bytes_per_block) / 2 + 1024;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
-  cudaLaunchAttribute cooperative = {};
-  cooperative.id = cudaLaunchAttributeCooperative;
-  cooperative.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = static_cast<unsigned>(blocks);
-  config.blockDim = static_cast<unsigned>(threads);
-  config.dynamicSmemBytes = shared;
-  config.stream = stream;
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(given)...));
+  LaunchConfig config(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), stream, shared);
+  config.set_cooperative();
+  check(cudaLaunchKernelEx(config.get(), kernel, static_cast<Parameters>(given)...));
 }
 
 void chase_on_sm(ChaseLoad load, ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t steps,
@@ -282,18 +275,9 @@ void chase_neighbour(ChaseEnd* out, const std::uint32_t* next, std::size_t lines
   if (!device_limits().clusters) throw Unsupported("clusters of blocks need compute capability 9.0");
   const std::size_t bytes = lines * stride;
   check(cudaFuncSetAttribute(chase_neighbour_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = kCluster;
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = kCluster;
-  config.blockDim = kThreads;
-  config.dynamicSmemBytes = bytes;
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, chase_neighbour_kernel, out, next, static_cast<std::uint32_t>(lines),
+  LaunchConfig config(kCluster, kThreads, stream, bytes);
+  config.set_clusters(kCluster);
+  check(cudaLaunchKernelEx(config.get(), chase_neighbour_kernel, out, next, static_cast<std::uint32_t>(lines),
                            static_cast<std::uint32_t>(stride), steps));
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/convert.cuh"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/reductions_reference.hpp"
 #include "kernels/cuda/row_fragment.cuh"
 #include "kernels/cuda/row_statistics.cuh"
@@ -220,17 +221,9 @@ void launch_packets(const ReductionArrays& arrays, std::int64_t rows, unsigned c
     if (plan.elements > kCount) kernel = one_pass_kernel<kOp, T, kVector, 2 * kCount, kThreadsOfTwoBlocks>;
   }
   const unsigned rows_per_block = plan.block / plan.threads;
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = plan.cluster;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block) * plan.cluster);
-  config.blockDim = dim3(plan.block);
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = plan.cluster > 1 ? 1 : 0;
-  check(cudaLaunchKernelEx(&config, kernel, arrays, rows, columns, plan.threads, plan.cluster));
+  LaunchConfig config(static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block) * plan.cluster, plan.block, stream);
+  if (plan.cluster > 1) config.set_clusters(plan.cluster);
+  check(cudaLaunchKernelEx(config.get(), kernel, arrays, rows, columns, plan.threads, plan.cluster));
 }
 
 template <ReductionOp kOp, class T>

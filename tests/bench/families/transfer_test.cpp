@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "bench/families/ceilings.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "harness/machine/json.hpp"
 #include "kernels/base/check.hpp"
@@ -251,6 +252,21 @@ TEST(PeerTransfer, AGpuWithLinksOfAnotherRateHasNoRoofAndIsCompared) {
     EXPECT_EQ(c.work.phases.empty(), unlike) << c.name();
     EXPECT_TRUE(c.transfer->one_model) << c.name();
   }
+}
+
+TEST(PeerTransfer, CeilingsAreProbedByReadsAndWritesOfTheNearestGpuOfTheModel) {
+  Fabric fabric = made_up_gpus(4);
+  fabric.members[1].device_name = "NVIDIA A10";
+  fabric.local->path = [](int, int other) { return PeerPath{other == 3 ? PathKind::pcie_switch : PathKind::system, 0, {}}; };
+  DeviceInfo device = h200();
+  device.details = Json::object();
+  std::set<std::string> probes;
+  for (const Group& group : ceilings({.device = device, .suite = SuiteName::quick, .fabric = &fabric})) {
+    for (const Case& c : group.cases) {
+      if (c.operation == "peer") probes.insert(value_of(c.shape, "from") + value_of(c.shape, "to") + value_of(c.shape, "impl"));
+    }
+  }
+  EXPECT_THAT(probes, ElementsAre("03copy_engine_read", "03copy_engine_write", "30copy_engine_read", "30copy_engine_write"));
 }
 
 TEST(Transfer, EachDirectionIsAResourceOfItsOwn) {

@@ -115,6 +115,26 @@ TEST(Plan, SmokeMeasuresTheCeilingsThatItsCasesDemandOnceAndHasALimitOfItsOwn) {
   EXPECT_FALSE(quick.limit_seconds);
 }
 
+TEST(Plan, LinksToOtherGpusAreProbedOnlyWhereACaseDemandsThem) {
+  const std::vector<Group> ceilings = {{{demanding("ceilings", resource::dram)}, {}},
+                                       {{demanding("ceilings", resource::peer_in)}, {}},
+                                       {{demanding("ceilings", resource::peer_out)}, {}}};
+  const std::vector<Group> suite = {{{demanding("stream", resource::dram)}, {}}, {{demanding("peer", resource::peer_in)}, {}}};
+  const auto probed = [&](const char* filter) {
+    Selection selection;
+    selection.suite = SuiteName::quick;
+    selection.filter = filter;
+    std::vector<std::string> found;
+    for (const Group& group : arranged(ceilings, suite, selection, Backend::cuda).ceilings) {
+      found.push_back(group.cases[0].operation);
+    }
+    return found;
+  };
+  EXPECT_EQ(probed(""), (std::vector<std::string>{"dram", "peer_in"}));
+  EXPECT_EQ(probed("^stream"), (std::vector<std::string>{"dram"}));
+  EXPECT_EQ(probed("^ceilings"), (std::vector<std::string>{"dram", "peer_in", "peer_out"})) << "they are what is asked for";
+}
+
 TEST(Plan, ADurationIsDividedAmongTheCasesThatRun) {
   Case lasting = demanding("sustained", resource::dram), cannot = lasting, other = demanding("sustained", resource::fp64_fma);
   for (Case* c : {&lasting, &cannot, &other}) c->protocol.seconds = 1;

@@ -28,16 +28,26 @@ __global__ void get_constant_kernel(char* to) { to[threadIdx.x] = constant_bytes
 
 }  // namespace
 
+namespace {
+
+/// `attribute` is referred to.
+cudaLaunchConfig_t configuration_of(int blocks, unsigned threads, cudaLaunchAttribute& attribute, cudaStream_t stream) {
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = dim3(static_cast<unsigned>(blocks));
+  configuration.blockDim = dim3(threads);
+  configuration.stream = stream;
+  configuration.attrs = &attribute;
+  configuration.numAttrs = 1;
+  return configuration;
+}
+
+}  // namespace
+
 cudaError_t wait_for_all_blocks(unsigned* count, unsigned* seen, int blocks, bool cooperative, cudaStream_t stream) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = cooperative ? 1 : 0;
-  cudaLaunchConfig_t configuration{};
-  configuration.gridDim = dim3(static_cast<unsigned>(blocks));
-  configuration.blockDim = dim3(1);
-  configuration.stream = stream;
-  configuration.attrs = &attribute;
-  configuration.numAttrs = 1;
+  const cudaLaunchConfig_t configuration = configuration_of(blocks, 1, attribute, stream);
   return cudaLaunchKernelEx(&configuration, wait_for_all_blocks_kernel, static_cast<volatile unsigned*>(count), seen);
 }
 cudaError_t set_constant(const void* from, int bytes, int offset, cudaStream_t stream) {
@@ -84,13 +94,7 @@ cudaLaunchConfig_t cluster_of(int blocks, cudaLaunchAttribute& cluster, cudaStre
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = static_cast<unsigned>(blocks);
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t configuration{};
-  configuration.gridDim = dim3(static_cast<unsigned>(blocks));
-  configuration.blockDim = dim3(32);
-  configuration.stream = stream;
-  configuration.attrs = &cluster;
-  configuration.numAttrs = 1;
-  return configuration;
+  return configuration_of(blocks, 32, cluster, stream);
 }
 
 }  // namespace

@@ -446,5 +446,23 @@ TEST(Theory, TheHostIsBehindPcieOrC2c) {
   EXPECT_EQ(theoretical(device, resource::device_to_host), 447e9);
 }
 
+TEST(Theory, PeersAreBehindNvlinkOrPcie) {
+  DeviceInfo device = h200();
+  Json& details = *device.details;
+  const auto rate = [&] {
+    const Roofline roofline = theoretical_peer_links(device);
+    const Ceiling* const ceiling = roofline.find(resource::peer_in);
+    return ceiling ? ceiling->theoretical : std::nullopt;
+  };
+  details["pcie_bytes_per_second"] = 63e9;
+  details["pcie_source"] = "PCIe 5 x16";
+  EXPECT_EQ(rate(), 63e9);
+  details["nvlink_links"] = 4;
+  EXPECT_EQ(rate(), std::nullopt) << "nobody knows the rate of these NVLinks, and PCIe does not bound them";
+  details["nvlink_bytes_per_second"] = 450e9;
+  details["nvlink_source"] = "18 NVLinks";
+  EXPECT_EQ(rate(), 450e9);
+}
+
 }  // namespace
 }  // namespace roofmark
