@@ -30,6 +30,14 @@ def test_what_no_roof_allows_a_microsecond_for_is_not_the_worst_case(h200):
         assert summary.worst(h200 | {"benchmarks": [*h200["benchmarks"], stride]}) is worst, "it is slow on purpose"
 
 
+def test_a_transfer_is_not_the_worst_case(h200):
+    transfer = next(e for e in h200["benchmarks"] if e["name"] == h200["transfers"]["series"][0]["largest"]["case"])
+    slow = transfer | {"roofmark": transfer["roofmark"] | {"placement": transfer["roofmark"]["placement"] | {"of_empirical": 1e-6}}}
+    others = [e for e in h200["benchmarks"] if e is not transfer]
+    assert summary.worst(h200 | {"benchmarks": [*others, slow]}) is summary.worst(h200)
+    assert summary.worst(h200 | {"benchmarks": [*others, slow], "transfers": {"series": [], "contention": []}}) is slow
+
+
 def test_the_run_in_short_is_measured_against_expected(h200, cluster):
     rows = cells(h200)
     assert 3 <= len(rows) <= 8
