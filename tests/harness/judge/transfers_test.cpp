@@ -259,6 +259,19 @@ TEST(TransferMatrices, AGpuThatHasLostLinksIsNamed) {
   }
 }
 
+TEST(TransferMatrices, AGpuOfAnotherModelIsNotCompared) {
+  std::vector<Record> records = pairs(8, [](int from, int to) { return from == 7 || to == 7 ? 3 : 1; });
+  EXPECT_THAT(texts(transfers_of(records)), SizeIs(2));
+  for (Record& record : records) {
+    const Flow& flow = record.transfer->flows.front();
+    record.transfer->one_model = flow.from.number != 7 && flow.to.number != 7;
+  }
+  const Transfers found = transfers_of(records);
+  EXPECT_THAT(texts(found), IsEmpty());
+  EXPECT_THAT(found.matrices.back().cells, SizeIs(7 * 6));
+  EXPECT_THAT(found.series, SizeIs(8 * 7));
+}
+
 TEST(TransferMatrices, GpusWithOneAndWithTwoLinksAreAsTheyWereWired) {
   // A ring of eight whose neighbours have two links; every other pair that is linked has one.
   const auto is_near = [](int from, int to) { return (from + 1) % 8 == to || (to + 1) % 8 == from; };
