@@ -125,7 +125,7 @@ def link_lines(result, span, resources):
     """The measured and the theoretical ceilings of those links among the resources."""
     traces = []
     for ceiling in result["ceilings"]:
-        if ceiling["resource"] not in resources or ceiling["resource"] not in LINKS:
+        if ceiling["resource"] not in resources or ceiling["resource"] not in (*LINKS, "host_dram"):
             continue
         for key, word, style in (("empirical", "measured", {"color": CEILING, "width": 1.5}),
                                  ("theoretical", "theoretical", {"color": "#B2182B", "width": 1.2, "dash": "dot"})):

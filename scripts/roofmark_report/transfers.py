@@ -16,13 +16,20 @@ def ways(result, series):
     return " + ".join(titles.get(link, link.replace("_", " ")) for link in series["links"])
 
 
+def crosses(entry, links):
+    """Whether a record demands nothing but these links: a copy within the caches of a CPU belongs to no series."""
+    return {demand["resource"] for phase in entry["roofmark"]["work"]["phases"] for demand in phase} <= set(links)
+
+
 def plot(result, entries):
     """Rate over size, one colour per way to transfer, with the line that each series was fitted to; a menu chooses the links. None
     where no entry belongs to a series."""
-    members = {}
+    named = {}
     for entry in entries:
-        members.setdefault(series_name(entry), []).append(entry)
-    drawn = [series for series in result.get("transfers", {}).get("series", ()) if series["series"] in members]
+        named.setdefault(series_name(entry), []).append(entry)
+    members = {series["series"]: [entry for entry in named.get(series["series"], ()) if crosses(entry, series["links"])]
+               for series in result.get("transfers", {}).get("series", ())}
+    drawn = [series for series in result.get("transfers", {}).get("series", ()) if members[series["series"]]]
     if not drawn:
         return None
     manners = list(dict.fromkeys(", ".join(series["how"]) for series in drawn))

@@ -210,6 +210,14 @@ def test_transfers_are_drawn_with_their_lines_under_the_ceilings_of_their_links(
     assert 'id="transfers"' in report.page(h200, "0" * 64)
 
 
+def test_a_copy_within_the_caches_is_no_point_of_its_series(h200):
+    entries = [e for e in h200["benchmarks"] if e["name"].startswith("transfer/host_to_device/") and "/memory:pinned/" in e["name"]]
+    cached = entries[0] | {"roofmark": entries[0]["roofmark"] | {"work": {"phases": [[{"resource": "l1", "unit": "B", "amount": 64.0}]]}}}
+    [(figure, _)] = family_plots.of_family("transfer", h200, [cached, *entries[1:]])
+    [points] = [trace for trace in figure["data"] if trace.get("meta") == "records"]
+    assert len(points["x"]) == len(entries) - 1 and points["x"][0] == 256
+
+
 def test_pairs_of_gpus_are_a_heat_map_with_their_paths(h200):
     [figure] = transfers.matrices(h200)
     [trace] = figure["data"]
