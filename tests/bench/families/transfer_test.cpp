@@ -13,6 +13,7 @@
 #include "bench/families/transfer_path.hpp"
 #include "harness/machine/json.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/ceilings.hpp"
 #include "kernels/transfer.hpp"
 #include "tests/bench/devices.hpp"
 
@@ -255,6 +256,7 @@ TEST(PeerTransfer, AGpuWithLinksOfAnotherRateHasNoRoofAndIsCompared) {
 }
 
 TEST(PeerTransfer, CeilingsAreProbedByReadsAndWritesOfTheNearestGpuOfTheModel) {
+  if (!&cuda::ceilings) GTEST_SKIP() << "this build has no CUDA kernels";
   Fabric fabric = made_up_gpus(4);
   fabric.members[1].device_name = "NVIDIA A10";
   fabric.local->path = [](int, int other) { return PeerPath{other == 3 ? PathKind::pcie_switch : PathKind::system, 0, {}}; };
