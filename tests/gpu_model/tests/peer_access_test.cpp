@@ -90,8 +90,8 @@ TEST(Peers, EventsOrderTheStreamsOfTwoDevices) {
 TEST(Peers, AKernelReachesThePeersMemoryByAccessAlone) {
   with_peers([](char* const* memory, cudaStream_t* stream) {
     auto* const peers = reinterpret_cast<float*>(memory[1]);
-    ASSERT_EQ(cudaMemset(peers, 0, bytes), cudaSuccess);
     ASSERT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+    ASSERT_EQ(cudaMemsetAsync(peers, 0, bytes, stream[0]), cudaSuccess);
     EXPECT_EQ(add_one(peers, 4, stream[0]), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream[0]), cudaSuccess);
     float first = 0;
