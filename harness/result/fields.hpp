@@ -25,23 +25,26 @@ void put(Json& json, const char* key, const std::optional<T>& value) {
   if (value) put(json, key, *value);
 }
 
-template <class T>
-void get(const Json& json, const char* key, std::optional<T>& value) {
-  if (json.contains(key)) value = json.at(key).get<T>();
+// `Source` is Json or JsonText::View.
+template <class Source, class T>
+void get(const Source& json, const char* key, std::optional<T>& value) {
+  if (json.contains(key)) value = json.at(key).template get<T>();
 }
-template <class T>
-void get(const Json& json, const char* key, T& value) {
-  value = json.at(key).get<T>();
+template <class Source, class T>
+void get(const Source& json, const char* key, T& value) {
+  value = json.at(key).template get<T>();
 }
-inline void get(const Json& json, const char* key, std::string& value) {
-  if (json.contains(key)) value = json.at(key).get<std::string>();
+template <class Source>
+void get(const Source& json, const char* key, std::string& value) {
+  if (json.contains(key)) value = json.at(key).template get<std::string>();
 }
 
 /// For functions that call `field(key, member)` for each member of a struct, so that its keys stand once.
 inline auto put_into(Json& json) {
   return [&json](const char* key, const auto& value) { put(json, key, value); };
 }
-inline auto get_from(const Json& json) {
+template <class Source>
+auto get_from(const Source& json) {
   return [&json](const char* key, auto& value) { get(json, key, value); };
 }
 

@@ -101,20 +101,20 @@ Run read_journal(const std::filesystem::path& path, int& skipped) {
   Run run;
   bool has_header = false;
   skipped = read_lines(path, [&](const JsonText::View& line) {
-    if (line.has("header") && !has_header) {
+    if (line.contains("header") && !has_header) {
       const Json header = line.at("header").value();
       check_schema_version(header, path);
       run.header = header_from_json(header);
       has_header = true;
-    } else if (line.has("begun")) {
+    } else if (line.contains("begun")) {
       run.in_progress = line.at("begun").value();
-    } else if (line.has("record")) {
+    } else if (line.contains("record")) {
       run.records.push_back(record_from_json(line.at("record")));
       run.in_progress.clear();
-    } else if (line.has("comparison")) {
-      run.comparisons.push_back(comparison_from_json(line.at("comparison").value()));
-    } else if (line.has("footer")) {
-      run.footer = footer_from_json(line.at("footer").value());
+    } else if (line.contains("comparison")) {
+      run.comparisons.push_back(comparison_from_json(line.at("comparison")));
+    } else if (line.contains("footer")) {
+      run.footer = footer_from_json(line.at("footer"));
     } else {
       return false;
     }

@@ -33,34 +33,37 @@ std::string reason(simdjson::error_code error) {
   }
 }
 
-/// Which of two members counts differs from reader to reader.
-void check_names(const Json::object_t& members) {
-  std::vector<std::string_view> names;
-  names.reserve(members.size());
-  for (const auto& [name, value] : members) names.emplace_back(name);
+/// Throws where an object has two members of one name: which of them counts differs from reader to reader.
+void check_names(const dom::element& element, std::vector<std::string_view>& names) {
+  if (element.is_array()) {
+    for (const dom::element& each : dom::array(element)) {
+      if (each.is_array() || each.is_object()) check_names(each, names);
+    }
+  }
+  if (!element.is_object()) return;
+  const dom::object object = element;
+  names.clear();
+  for (const auto& [name, value] : object) names.push_back(name);
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end()) {
     const std::string name = Json(*twice).dump(-1, ' ', true);  // in one line, whatever is in it
     throw std::invalid_argument(fmt::format("an object has two members {:.100}", name));
   }
-}
-
-Json value_of(const dom::element& element);
-
-template <class Value>
-Json object_of(const dom::object& object, const Value& value_of_member) {
-  Json::object_t members;
-  members.reserve(object.size());
-  // At the end of the vector: an object's own functions look for the name first, which takes long in wide objects.
-  for (const auto& [name, value] : object) members.emplace_back(std::string(name), value_of_member(name, value));
-  check_names(members);
-  return members;
+  for (const auto& [name, value] : object) {
+    if (value.is_array() || value.is_object()) check_names(value, names);
+  }
 }
 
 Json value_of(const dom::element& element) {
   switch (element.type()) {
-    case dom::element_type::OBJECT:
-      return object_of(element, [](std::string_view, const dom::element& value) { return value_of(value); });
+    case dom::element_type::OBJECT: {
+      const dom::object object = element;
+      Json::object_t members;
+      members.reserve(object.size());
+      // At the end of the vector: an object's own functions look for the name first, which takes long in wide objects.
+      for (const auto& [name, value] : object) members.emplace_back(std::string(name), value_of(value));
+      return members;
+    }
     case dom::element_type::ARRAY: {
       const dom::array array = element;
       Json::array_t values;
@@ -84,6 +87,14 @@ Json value_of(const dom::element& element) {
     default:
       return nullptr;
   }
+}
+
+/// Says what stands where something else was expected: "abc" is no number.
+std::invalid_argument mismatch(const dom::element& element, const char* what) {
+  constexpr std::size_t kMost = 40;
+  std::string text = value_of(element).dump(-1, ' ', true);  // in one line, whatever is in it
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  return std::invalid_argument(fmt::format("{} is no {}", text, what));
 }
 
 bool same(const dom::element& a, const dom::element& b, std::string_view without = {}) {
@@ -130,26 +141,96 @@ bool same(const dom::element& a, const dom::element& b, std::string_view without
 
 Json JsonText::View::value() const { return value_of(element_); }
 
-Json JsonText::View::value_without(std::string_view name) const {
-  if (!element_.is_object()) throw std::invalid_argument("it is no object");
-  Json json = object_of(
-      element_, [&](std::string_view member, const dom::element& value) { return member == name ? Json() : value_of(value); });
-  json.erase(std::string(name));
-  return json;
+Json JsonText::View::value_without(std::span<const std::string_view> names) const {
+  Json::object_t members;
+  for (const auto& [name, value] : object()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) members.emplace_back(std::string(name), value_of(value));
+  }
+  return members;
+}
+
+dom::array JsonText::View::array() const {
+  dom::array elements;
+  if (element_.get(elements)) throw mismatch(element_, "array");
+  return elements;
+}
+
+dom::object JsonText::View::object() const {
+  dom::object members;
+  if (element_.get(members)) throw mismatch(element_, "object");
+  return members;
+}
+
+template <>
+bool JsonText::View::get() const {
+  bool value = false;
+  if (element_.get(value)) throw mismatch(element_, "boolean");
+  return value;
+}
+
+template <>
+double JsonText::View::get() const {
+  double value = 0;
+  if (element_.get(value)) throw mismatch(element_, "number");
+  return value;
+}
+
+template <>
+std::int64_t JsonText::View::get() const {
+  std::int64_t value = 0;
+  if (element_.get(value)) throw mismatch(element_, "integer");
+  return value;
+}
+
+template <>
+int JsonText::View::get() const {
+  const auto value = get<std::int64_t>();
+  if (value != static_cast<int>(value)) throw mismatch(element_, "integer of 32 bits");
+  return static_cast<int>(value);
+}
+
+template <>
+std::size_t JsonText::View::get() const {
+  std::uint64_t value = 0;
+  if (element_.get(value)) throw mismatch(element_, "integer from 0");
+  return value;
+}
+
+template <>
+std::string JsonText::View::get() const {
+  std::string_view value;
+  if (element_.get(value)) throw mismatch(element_, "string");
+  return std::string(value);
 }
 
 std::vector<double> JsonText::View::numbers() const {
-  dom::array elements;
-  if (element_.get(elements)) throw std::invalid_argument("it is no array");
+  const dom::array elements = array();
   std::vector<double> values;
   values.reserve(elements.size());
   for (const dom::element& each : elements) {
-    if (bool flag = false; each.get(flag) == simdjson::SUCCESS) {
-      values.push_back(flag ? 1 : 0);
-    } else if (each.get(values.emplace_back())) {
-      throw std::invalid_argument("an array of numbers has something else");
+    if (bool flag = false; each.get(values.emplace_back()) != simdjson::SUCCESS) {
+      if (each.get(flag)) throw mismatch(each, "number");
+      values.back() = flag ? 1 : 0;
     }
   }
+  return values;
+}
+
+std::vector<int> JsonText::View::integers() const {
+  std::vector<int> values;
+  for_each([&](const View& each) { values.push_back(each.get<int>()); });
+  return values;
+}
+
+std::vector<std::string> JsonText::View::strings() const {
+  std::vector<std::string> values;
+  for_each([&](const View& each) { values.push_back(each.get<std::string>()); });
+  return values;
+}
+
+std::map<std::string, double> JsonText::View::numbers_by_name() const {
+  std::map<std::string, double> values;
+  for_each([&](std::string_view name, const View& each) { values.emplace(name, each.get<double>()); });
   return values;
 }
 
@@ -164,7 +245,13 @@ JsonText::View JsonText::View::at(std::string_view name) const {
   return View(member);
 }
 
-bool JsonText::View::has(std::string_view name) const { return element_.at_key(name).error() == simdjson::SUCCESS; }
+JsonText::View JsonText::View::at(std::size_t index) const {
+  dom::element found;
+  if (array().at(index).get(found)) throw std::invalid_argument(fmt::format("it has no element {}", index));
+  return View(found);
+}
+
+bool JsonText::View::contains(std::string_view name) const { return element_.at_key(name).error() == simdjson::SUCCESS; }
 
 bool JsonText::View::equals(const View& other, std::string_view without) const {
   return same(element_, other.element_, without);
@@ -180,29 +267,12 @@ JsonText::JsonText(std::string_view text) : document_(std::make_unique<Document>
   if (const auto error = document_->parser.parse(text.data(), text.size()).get(document_->root)) {
     throw std::invalid_argument(reason(error));
   }
+  std::vector<std::string_view> names;
+  check_names(document_->root, names);
 }
 
 JsonText::~JsonText() = default;
 
-Json JsonText::value(std::span<const std::string_view> emptied) const {
-  if (!document_->root.is_object()) return value_of(document_->root);
-  return object_of(document_->root, [&](std::string_view name, const dom::element& value) {
-    const bool is_emptied = value.is_array() && std::find(emptied.begin(), emptied.end(), name) != emptied.end();
-    return is_emptied ? Json::array() : value_of(value);
-  });
-}
-
 JsonText::View JsonText::root() const { return View(document_->root); }
-
-std::vector<JsonText::View> JsonText::elements(std::string_view array) const {
-  dom::array elements;
-  if (document_->root.at_key(array).get(elements)) {
-    throw std::invalid_argument(fmt::format("it has no array '{}'", array));
-  }
-  std::vector<View> views;
-  views.reserve(elements.size());
-  for (const dom::element& each : elements) views.push_back(View(each));
-  return views;
-}
 
 }  // namespace roofmark

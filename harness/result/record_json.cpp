@@ -17,8 +17,8 @@ namespace roofmark {
 namespace {
 
 template <class Enum>
-Enum word_of(const Json& json) {
-  return parse<Enum>(json.get_ref<const std::string&>());
+Enum word_of(const JsonText::View& json) {
+  return parse<Enum>(json.get<std::string>());
 }
 
 template <class Of, class Field>
@@ -148,61 +148,65 @@ std::vector<Sample> samples_from_json(const JsonText::View& json) {
   return samples;
 }
 
-Measurement measurement_from_json(const JsonText::View& view) {
-  const Json json = view.value_without("samples");
+RankTimes rank_times_from_json(const JsonText::View& json) {
+  RankTimes times{json.at("median").get<double>(), json.at("maximum").get<double>(), {}, {}};
+  get(json, "p95", times.p95);
+  get(json, "p99", times.p99);
+  get(json, "clock_hz", times.clock_hz);
+  get(json, "power_watts", times.power_watts);
+  if (json.contains("throttled_share")) times.throttled_share = json.at("throttled_share").numbers_by_name();
+  get(json, "settled_of_burst", times.settled_of_burst);
+  return times;
+}
+
+Block block_from_json(const JsonText::View& json) {
+  Block block;
+  block.span = {json.at("start").get<double>(), json.at("end").get<double>()};
+  block.before = telemetry_from_json(json.at("before"));
+  block.after = telemetry_from_json(json.at("after"));
+  block.lead_in_seconds = json.at("lead_in_seconds").get<double>();
+  block.throttled_share = json.at("throttled_share").numbers_by_name();
+  visit_clocks(block, get_from(json));
+  return block;
+}
+
+Measurement measurement_from_json(const JsonText::View& json) {
   Measurement m;
-  m.samples = samples_from_json(view.at("samples"));
-  m.summary.median = json.at("median").get<double>();
-  m.summary.minimum = json.at("minimum").get<double>();
-  m.summary.maximum = json.at("maximum").get<double>();
+  m.samples = samples_from_json(json.at("samples"));
+  get(json, "median", m.summary.median);
+  get(json, "minimum", m.summary.minimum);
+  get(json, "maximum", m.summary.maximum);
   visit_percentiles(m.summary, get_from(json));
   if (json.contains("interval")) {
-    m.summary.interval_low = json.at("interval").at(0).get<double>();
-    m.summary.interval_high = json.at("interval").at(1).get<double>();
+    const JsonText::View interval = json.at("interval");
+    m.summary.interval_low = interval.at(0).get<double>();
+    m.summary.interval_high = interval.at(1).get<double>();
   }
-  m.launches_per_sample = json.at("launches_per_sample").get<int>();
+  get(json, "launches_per_sample", m.launches_per_sample);
   m.path = word_of<Issue>(json.at("path"));
   m.timed = word_of<Timed>(json.at("timed"));
   m.cache = word_of<Cache>(json.at("cache"));
   m.cache_by = json.at("cache_by").get<std::string>();
-  m.slots = json.at("slots").get<int>();
-  m.settled = json.at("settled").get<bool>();
-  m.warm_up_seconds = json.at("warm_up_seconds").get<double>();
+  get(json, "slots", m.slots);
+  get(json, "settled", m.settled);
+  get(json, "warm_up_seconds", m.warm_up_seconds);
   m.stopped_by = word_of<StopReason>(json.at("stopped_by"));
-  m.void_samples = json.at("void_samples").get<int>();
-  m.samples_checked = json.at("samples_checked").get<int>();
-  m.share_checked = json.at("share_checked").get<double>();
+  get(json, "void_samples", m.void_samples);
+  get(json, "samples_checked", m.samples_checked);
+  get(json, "share_checked", m.share_checked);
   get(json, "clock_hz", m.clock_hz);
   if (json.contains("telemetry")) m.telemetry = telemetry_summary_from_json(json.at("telemetry"));
   if (json.contains("background")) {
-    const Json& background = json.at("background");
+    const JsonText::View background = json.at("background");
     m.background =
         Background{find_resource(background.at("resource").get<std::string>()), background.at("per_second").get<double>()};
   }
-  for (const Json& entry : json.value("ranks", Json::array())) {
-    if (entry.is_null()) {
-      m.ranks.emplace_back();
-      continue;
-    }
-    RankTimes times{entry.at("median").get<double>(), entry.at("maximum").get<double>(), {}, {}};
-    get(entry, "p95", times.p95);
-    get(entry, "p99", times.p99);
-    get(entry, "clock_hz", times.clock_hz);
-    get(entry, "power_watts", times.power_watts);
-    get(entry, "throttled_share", times.throttled_share);
-    get(entry, "settled_of_burst", times.settled_of_burst);
-    m.ranks.emplace_back(times);
+  if (json.contains("ranks")) {
+    json.at("ranks").for_each([&](const JsonText::View& times) {
+      m.ranks.push_back(times.is_null() ? std::nullopt : std::optional(rank_times_from_json(times)));
+    });
   }
-  for (const Json& block : json.at("blocks")) {
-    Block read;
-    read.span = {block.at("start").get<double>(), block.at("end").get<double>()};
-    read.before = telemetry_from_json(block.at("before"));
-    read.after = telemetry_from_json(block.at("after"));
-    read.lead_in_seconds = block.at("lead_in_seconds").get<double>();
-    read.throttled_share = block.at("throttled_share").get<std::map<std::string, double>>();
-    visit_clocks(read, get_from(block));
-    m.blocks.push_back(std::move(read));
-  }
+  json.at("blocks").for_each([&](const JsonText::View& block) { m.blocks.push_back(block_from_json(block)); });
   return m;
 }
 
@@ -218,7 +222,7 @@ Json to_json(const Verification& verification) {
   return json;
 }
 
-Verification verification_from_json(const Json& json) {
+Verification verification_from_json(const JsonText::View& json) {
   Verification verification;
   verification.status = word_of<Verification::Status>(json.at("status"));
   verification.error = json.value("error", std::nan(""));
@@ -241,7 +245,7 @@ Json to_json(const Message& message) {
   return json;
 }
 
-Message message_from_json(const Json& json) {
+Message message_from_json(const JsonText::View& json) {
   Message message;
   if (json.contains("pattern")) message.pattern = word_of<Pattern>(json.at("pattern"));
   message.ring_steps = json.value("ring_steps", 0);
@@ -253,23 +257,26 @@ Message message_from_json(const Json& json) {
   message.root = json.value("root", -1);
   get(json, "reduction", message.reduction);
   get(json, "place", message.place);
-  message.groups = json.value("groups", std::vector<std::vector<int>>());
+  if (json.contains("groups")) {
+    json.at("groups").for_each([&](const JsonText::View& group) { message.groups.push_back(group.integers()); });
+  }
   return message;
 }
 
-Transfer transfer_from_json(const Json& json) {
+Transfer transfer_from_json(const JsonText::View& json) {
   Transfer transfer;
   transfer.bytes = json.at("bytes").get<std::size_t>();
-  for (const Json& flow : json.at("flows")) {
-    const auto end = [&](const char* key) { return parse_endpoint(flow.at(key).get_ref<const std::string&>()); };
+  json.at("flows").for_each([&](const JsonText::View& flow) {
+    const auto end = [&](const char* key) { return parse_endpoint(flow.at(key).get<std::string>()); };
     transfer.flows.push_back({end("from"), end("to")});
-  }
+  });
   transfer.one_model = json.value("one_model", true);
   if (json.contains("path")) {
+    const JsonText::View given = json.at("path");
     PeerPath& path = transfer.path.emplace();
-    if (json.at("path").contains("kind")) path.kind = word_of<PathKind>(json.at("path").at("kind"));
-    path.nvlinks = json.at("path").value("nvlinks", 0);
-    path.refusal = json.at("path").value("refusal", "");
+    if (given.contains("kind")) path.kind = word_of<PathKind>(given.at("kind"));
+    path.nvlinks = given.value("nvlinks", 0);
+    get(given, "refusal", path.refusal);
   }
   return transfer;
 }
@@ -295,16 +302,15 @@ Json to_json(const Placement& placement) {
   return json;
 }
 
-Work work_from_json(const Json& json) {
+Work work_from_json(const JsonText::View& json) {
   Work work;
-  for (const Json& demands : json.at("phases")) {
-    Phase phase;
-    for (const Json& demand : demands) {
+  json.at("phases").for_each([&](const JsonText::View& demands) {
+    Phase& phase = work.phases.emplace_back();
+    demands.for_each([&](const JsonText::View& demand) {
       phase.push_back({find_resource(demand.at("resource").get<std::string>()), demand.at("amount").get<double>(),
                        demand.value("avoidable", 0.0)});
-    }
-    work.phases.push_back(std::move(phase));
-  }
+    });
+  });
   return work;
 }
 
@@ -377,40 +383,43 @@ Json to_json(const Record& record) {
   return json;
 }
 
-Record record_from_json(const JsonText::View& view) {
-  const Json json = view.value_without("measurement");
+Record record_from_json(const JsonText::View& json) {
   Record record;
   record.family = json.at("family").get<std::string>();
   get(json, "operation", record.operation);
   record.type = parse_data_type(json.at("type").get<std::string>());
-  for (const auto& [key, value] : json.at("shape").items()) record.shape.emplace_back(key, value.get<std::string>());
+  json.at("shape").for_each(
+      [&](std::string_view key, const JsonText::View& value) { record.shape.emplace_back(key, value.get<std::string>()); });
   record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.status = word_of<Status>(json.at("status"));
   get(json, "reason", record.reason);
-  record.pass = json.at("pass").get<int>();
+  get(json, "pass", record.pass);
   if (json.contains("message")) record.message = message_from_json(json.at("message"));
   if (json.contains("overlap")) {
-    const Json& overlap = json.at("overlap");
-    record.overlap = OverlapPart{word_of<OverlapPart::Role>(overlap.at("role")), overlap.at("series")};
+    const JsonText::View overlap = json.at("overlap");
+    record.overlap = OverlapPart{word_of<OverlapPart::Role>(overlap.at("role")), overlap.at("series").get<std::string>()};
   }
   if (json.contains("transfer")) record.transfer = transfer_from_json(json.at("transfer"));
   if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
   if (json.contains("raised_by")) record.raised_by = word_of<RaisedBy>(json.at("raised_by"));
   record.work = work_from_json(json.at("work"));
-  record.memory_bytes = json.at("memory_bytes").get<std::size_t>();
-  for (const auto& [key, value] : json.at("notes").items()) record.notes.emplace_back(key, value.get<std::string>());
-  if (view.has("measurement")) record.measurement = measurement_from_json(view.at("measurement"));
+  get(json, "memory_bytes", record.memory_bytes);
+  json.at("notes").for_each(
+      [&](std::string_view key, const JsonText::View& value) { record.notes.emplace_back(key, value.get<std::string>()); });
+  if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));
   if (json.contains("sustained")) visit_sustained(record.sustained.emplace(), get_from(json.at("sustained")));
   if (json.contains("verification")) {
-    const Json& verification = json.at("verification");
+    const JsonText::View verification = json.at("verification");
     if (verification.contains("before")) record.verification_before = verification_from_json(verification.at("before"));
     if (verification.contains("after")) record.verification_after = verification_from_json(verification.at("after"));
   }
   if (json.contains("fingerprint")) {
-    const Json& fingerprint = json.at("fingerprint");
-    record.fingerprint =
-        Fingerprint{fingerprint.at("hash").get<std::string>(), fingerprint.at("key").get<std::string>(),
-                    fingerprint.at("deterministic").get<bool>(), fingerprint.value("differing_ranks", std::vector<int>())};
+    const JsonText::View fingerprint = json.at("fingerprint");
+    Fingerprint& made = record.fingerprint.emplace(Fingerprint{fingerprint.at("hash").get<std::string>(),
+                                                               fingerprint.at("key").get<std::string>(),
+                                                               fingerprint.at("deterministic").get<bool>(),
+                                                               {}});
+    if (fingerprint.contains("differing_ranks")) made.differing_ranks = fingerprint.at("differing_ranks").integers();
   }
   if ((record.status == Status::ok) != record.measurement.has_value()) {
     throw std::invalid_argument("'" + record.name + "': a measurement belongs to an ok record and to no other");

@@ -9,10 +9,10 @@
 namespace roofmark {
 
 // As results/schema.json describes them: seconds, bytes and hertz, unscaled; what is unknown is absent. Reading throws
-// nlohmann's exceptions or std::invalid_argument on what does not fit.
+// std::invalid_argument on what does not fit.
 Json to_json(const Work& work);
 Json to_json(const PeerPath& path);
 Json to_json(const Record& record);
-Record record_from_json(const JsonText::View& view);
+Record record_from_json(const JsonText::View& json);
 
 }  // namespace roofmark

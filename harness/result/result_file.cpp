@@ -55,31 +55,32 @@ bool follows_from_records(const Json& finding) {
   return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id;
 }
 
-/// The run of a file. `json` is its value without the elements of kRecords, which are `entries`.
-Run run_of(const Json& json, const std::vector<JsonText::View>& entries) {
+/// The run of a file, whose records are those of `entries`.
+Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entries) {
+  constexpr std::string_view kNotOfTheHeader[] = {
+      "complete",   "interrupted", "ended",        "verdict",          "finished_utc", "wall_time",
+      "telemetry",  "counters",    "benchmarks",   "unmeasured",       "comparisons",  "transfers",
+      "call_lines", "ladders",     "sm_latencies", "loaded_latencies", "communication"};
   Run run;
-  Json header = json, footer = json;
-  for (const char* key : {"complete", "interrupted", "ended", "verdict", "finished_utc", "wall_time", "telemetry", "counters",
-                          "benchmarks", "unmeasured", "comparisons", "transfers", "call_lines", "ladders", "sm_latencies",
-                          "loaded_latencies", "communication"}) {
-    header.erase(key);
-  }
+  Json header = json.value_without(kNotOfTheHeader);
   // Those that follow from the records are found again. Which part had the others makes no difference to a reader.
   auto& findings = header.at("findings");
   findings.erase(
       std::remove_if(findings.begin(), findings.end(), [](const Json& finding) { return follows_from_records(finding); }),
       findings.end());
-  footer["findings"] = Json::array();
   run.header = header_from_json(header);
   for (const JsonText::View& entry : entries) run.records.push_back(record_from_json(entry.at("roofmark")));
-  for (const Json& comparison : json.at("comparisons")) run.comparisons.push_back(comparison_from_json(comparison));
-  if (footer.contains("finished_utc")) run.footer = footer_from_json(footer);
+  json.at("comparisons").for_each([&](const JsonText::View& one) { run.comparisons.push_back(comparison_from_json(one)); });
+  if (json.contains("finished_utc")) {
+    run.footer = footer_from_json(json);
+    run.footer->findings.clear();
+  }
   return run;
 }
 
 /// Throws where the file does not hold what its journal holds.
-void hold_against_journal(const fs::path& path, const Json& json, const Run& run, const std::vector<JsonText::View>& entries,
-                          const fs::path& journal) {
+void hold_against_journal(const fs::path& path, const JsonText::View& json, const Run& run,
+                          const std::vector<JsonText::View>& entries, const fs::path& journal) {
   const auto refuse = [&](const std::string& what) {
     throw ReadError(
         fmt::format("{} and its journal differ: {}; one of them was edited, or they are not of one run", path.string(), what));
@@ -105,18 +106,26 @@ void hold_against_journal(const fs::path& path, const Json& json, const Run& run
     }
     missing = read.name;
   };
+  // Written by another version, the same may be written differently.
+  const auto same = [](const JsonText::View& own, const JsonText::View& other) {
+    return own.equals(other) || own.value() == other.value();
+  };
   // The file has more findings: those that follow from the records.
-  const auto hold_part = [&](const Json& part) {
-    for (const auto& [key, value] : part.items()) {
-      if (key != "ceilings" && key != "findings" && json.value(key, Json()) != value) refuse(key);
-    }
-    for (const Json& finding : part.at("findings")) {
+  const auto hold_part = [&](const JsonText::View& part) {
+    part.for_each([&](std::string_view key, const JsonText::View& value) {
+      if (key == "ceilings" || key == "findings") return;
+      if (!json.contains(key) || !same(json.at(key), value)) refuse(std::string(key));
+    });
+    const Json findings = json.at("findings").value();
+    part.at("findings").for_each([&](const JsonText::View& view) {
+      const Json finding = view.value();
       const auto is_it = [&](const Json& own) {
         return own.at("kind") == finding.at("kind") && own.at("text") == finding.at("text");
       };
-      const Json& own = json.at("findings");
-      if (std::none_of(own.begin(), own.end(), is_it)) refuse("the finding " + finding.at("kind").get<std::string>());
-    }
+      if (std::none_of(findings.begin(), findings.end(), is_it)) {
+        refuse("the finding " + finding.at("kind").get<std::string>());
+      }
+    });
   };
   const auto hold_ceilings = [&](const Roofline& theoretical) {
     for (const Ceiling& own : run.header.theoretical.ceilings()) {
@@ -130,23 +139,23 @@ void hold_against_journal(const fs::path& path, const Json& json, const Run& run
   bool has_header = false, has_footer = false;
   std::size_t recorded = 0;
   const int skipped = read_lines(journal, [&](const JsonText::View& line) {
-    if (line.has("header")) {
-      const Json header = line.at("header").value();
-      check_schema_version(header, journal);
+    if (line.contains("header")) {
+      const JsonText::View header = line.at("header");
+      check_schema_version(header.value(), journal);
       has_header = true;
       hold_part(header);
       for (const auto& [key, value] : run.header.facts.items()) {
         if (!header.contains(key)) refuse(key);
       }
-      hold_ceilings(roofline_from_json(header.at("ceilings")));
-    } else if (line.has("footer")) {
+      hold_ceilings(roofline_from_json(header.at("ceilings").value()));
+    } else if (line.contains("footer")) {
       has_footer = true;
-      if (run.footer) hold_part(line.at("footer").value());
-    } else if (line.has("record")) {
+      if (run.footer) hold_part(line.at("footer"));
+    } else if (line.contains("record")) {
       hold(line.at("record"));
       ++recorded;
     } else {
-      return line.has("begun") || line.has("comparison");
+      return line.contains("begun") || line.contains("comparison");
     }
     return true;
   });
@@ -161,7 +170,7 @@ void hold_against_journal(const fs::path& path, const Json& json, const Run& run
   if (!missing.empty()) refuse(missing);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Record& record = run.records[i];
-    if (record.status == Status::ok && entries[i].at("real_time").value() != record.measurement->summary.median * 1e6) {
+    if (record.status == Status::ok && entries[i].at("real_time").get<double>() != record.measurement->summary.median * 1e6) {
       refuse(record.name + " (real_time)");
     }
   }
@@ -198,13 +207,13 @@ ResultFile read(const fs::path& path) {
     file.not_held.push_back(fmt::format("no {} beside it", sum.filename().string()));
   }
   const JsonText parsed(text);
-  const Json json = parsed.value(kRecords);
+  const JsonText::View json = parsed.root();
   if (!json.is_object() || !json.contains("schema_version")) throw ReadError(path.string() + " is no result of roofmark");
-  check_schema_version(json, path);
+  check_schema_version({{"schema_version", json.at("schema_version").value()}}, path);
   // Of the file, which its checksum covers, and never of the journal, which has none.
   std::vector<JsonText::View> entries;
   for (const std::string_view key : kRecords) {
-    for (const JsonText::View& entry : parsed.elements(key)) entries.push_back(entry);
+    json.at(key).for_each([&](const JsonText::View& entry) { entries.push_back(entry); });
   }
   file.run = run_of(json, entries);
 
@@ -292,7 +301,10 @@ Evidence take_evidence(ResultFile& file, double now) {
   }
   for (Record& record : file.run.records) {
     evidence.timed_seconds.push_back(timed_seconds(record));
-    if (record.measurement) record.measurement->samples = {};
+    if (!record.measurement) continue;
+    // What is assigned {} keeps its memory.
+    std::vector<Sample>().swap(record.measurement->samples);
+    std::vector<Block>().swap(record.measurement->blocks);
   }
   evidence.records = std::move(file.run.records);
   evidence.analysis = std::move(file.conclusions.analysis);

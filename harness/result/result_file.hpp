@@ -33,8 +33,8 @@ void write_with_checksum(const std::filesystem::path& path, const std::string& t
 /// has another schema version, differs from its checksum or from its journal, or has a case twice.
 ResultFile read_result(const std::filesystem::path& file_or_folder);
 
-/// A run as it is judged at `now`, in seconds since 1970: without its samples, so that thousands fit the memory. Leaves the
-/// file without its run.
+/// A run as it is judged at `now`, in seconds since 1970: without its samples and blocks, so that thousands fit the memory.
+/// Leaves the file without its run.
 Evidence take_evidence(ResultFile& file, double now);
 
 }  // namespace roofmark

@@ -175,7 +175,7 @@ Json to_json(const Comparison& comparison) {
           {"denominator", comparison.denominator}};
 }
 
-Comparison comparison_from_json(const Json& json) {
+Comparison comparison_from_json(const JsonText::View& json) {
   return {json.at("name").get<std::string>(), json.at("key").get<std::string>(), json.at("numerator").get<std::string>(),
           json.at("denominator").get<std::string>()};
 }
@@ -248,21 +248,22 @@ Json to_json(const RunFooter& footer) {
   return json;
 }
 
-RunFooter footer_from_json(const Json& json) {
+RunFooter footer_from_json(const JsonText::View& json) {
   RunFooter footer;
-  footer.finished_utc = json.at("finished_utc");
-  footer.complete = json.at("complete");
-  footer.interrupted = json.at("interrupted");
-  footer.findings = findings_from_json(json.at("findings"));
-  const Json& wall = json.at("wall_time");
-  footer.total_seconds = wall.at("total_seconds");
-  footer.wall = {wall.at("preparation_seconds"), wall.at("verification_seconds"), wall.at("warm_up_seconds"),
-                 wall.at("timing_seconds"), wall.at("writing_seconds")};
+  footer.finished_utc = json.at("finished_utc").get<std::string>();
+  footer.complete = json.at("complete").get<bool>();
+  footer.interrupted = json.at("interrupted").get<bool>();
+  footer.findings = findings_from_json(json.at("findings").value());
+  const JsonText::View wall = json.at("wall_time");
+  const auto seconds = [&](const char* key) { return wall.at(key).get<double>(); };
+  footer.total_seconds = seconds("total_seconds");
+  footer.wall = {seconds("preparation_seconds"), seconds("verification_seconds"), seconds("warm_up_seconds"),
+                 seconds("timing_seconds"), seconds("writing_seconds")};
   if (json.contains("telemetry")) footer.telemetry = telemetry_series_from_json(json.at("telemetry"));
   if (json.contains("counters")) footer.counters = counters_from_json(json.at("counters"));
   if (json.contains("ended")) {
-    const Json& ended = json.at("ended");
-    footer.ended = RunEnd{ended.at("reason"), ended.value("case", "")};
+    const JsonText::View ended = json.at("ended");
+    footer.ended = RunEnd{ended.at("reason").get<std::string>(), ended.value("case", std::string())};
   }
   return footer;
 }

@@ -5,19 +5,20 @@
 #include <string>
 
 #include "harness/machine/json_fwd.hpp"
+#include "harness/result/json_text.hpp"
 #include "harness/result/run.hpp"
 
 namespace roofmark {
 
 Json to_json(const Comparison& comparison);
-Comparison comparison_from_json(const Json& json);
+Comparison comparison_from_json(const JsonText::View& json);
 /// As `roofmark info` and the result file have them.
 Json to_json(const std::vector<Circumstance>& health);
 std::vector<Circumstance> health_from_json(const Json& json);
 Json to_json(const RunHeader& header);
 RunHeader header_from_json(const Json& json);
 Json to_json(const RunFooter& footer);
-RunFooter footer_from_json(const Json& json);
+RunFooter footer_from_json(const JsonText::View& json);
 
 /// The result file: Google Benchmark's format with ours beside it.
 Json to_json(const Run& run, const Conclusions& conclusions);

@@ -53,10 +53,10 @@ Json to_json(const Telemetry& telemetry) {
   return json;
 }
 
-Telemetry telemetry_from_json(const Json& json) {
+Telemetry telemetry_from_json(const JsonText::View& json) {
   Telemetry telemetry;
   for (const Column& column : kColumns) get(json, column.key, telemetry.*column.member);
-  telemetry.throttle_reasons = json.at("throttle_reasons").get<std::vector<std::string>>();
+  telemetry.throttle_reasons = json.at("throttle_reasons").strings();
   return telemetry;
 }
 
@@ -68,11 +68,11 @@ Json to_json(const TelemetrySummary& summary) {
   return json;
 }
 
-TelemetrySummary telemetry_summary_from_json(const Json& json) {
+TelemetrySummary telemetry_summary_from_json(const JsonText::View& json) {
   TelemetrySummary summary;
   summary.seconds = json.at("seconds").get<double>();
   visit_summary(summary, get_from(json));
-  for (const auto& [reason, share] : json.at("throttled_share").items()) summary.throttled_share[reason] = share.get<double>();
+  summary.throttled_share = json.at("throttled_share").numbers_by_name();
   return summary;
 }
 
@@ -109,29 +109,44 @@ Json to_json(const TelemetrySeries& series) {
   return json;
 }
 
-TelemetrySeries telemetry_series_from_json(const Json& json) {
+TelemetrySeries telemetry_series_from_json(const JsonText::View& json) {
   TelemetrySeries series;
   series.period_seconds = json.at("period_seconds").get<double>();
   get(json, "power", series.power);
   series.cpu_seconds = json.at("cpu_seconds").get<double>();
-  const auto names = json.at("columns").get<std::vector<std::string>>();
-  const Json& reasons = json.at("reasons");
-  std::size_t change = 0;
+  std::vector<std::optional<double> Telemetry::*> columns;
+  for (const std::string& name : json.at("columns").strings()) {
+    const auto is_it = [&](const Column& column) { return name == column.key; };
+    const Column* const known = std::find_if(std::begin(kColumns), std::end(kColumns), is_it);
+    columns.push_back(known == std::end(kColumns) ? nullptr : known->member);
+  }
+  // Reasons stand where they change.
+  std::vector<JsonText::View> changes;
+  json.at("reasons").for_each([&](const JsonText::View& change) { changes.push_back(change); });
+  auto change = changes.begin();
   std::vector<std::string> now;
-  for (const Json& row : json.at("rows")) {
+  json.at("rows").for_each([&](const JsonText::View& row) {
     Reading& reading = series.readings.emplace_back();
-    reading.seconds = row.at(0).get<double>();
-    for (std::size_t i = 1; i < names.size(); ++i) {
-      for (const Column& column : kColumns) {
-        if (names[i] == column.key && !row.at(i).is_null()) reading.state.*column.member = row.at(i).get<double>();
+    std::size_t i = 0;
+    row.for_each([&](const JsonText::View& value) {
+      if (i >= columns.size()) throw std::invalid_argument("a row of the telemetry has more values than there are columns");
+      if (i == 0) {
+        reading.seconds = value.get<double>();
+      } else if (columns[i] && !value.is_null()) {
+        reading.state.*columns[i] = value.get<double>();
       }
-    }
-    for (; change < reasons.size() && reasons.at(change).at(0).get<double>() <= reading.seconds; ++change) {
+      ++i;
+    });
+    if (i != columns.size()) throw std::invalid_argument("a row of the telemetry has fewer values than there are columns");
+    for (; change != changes.end() && change->at(0).get<double>() <= reading.seconds; ++change) {
       now.clear();
-      for (std::size_t i = 1; i < reasons.at(change).size(); ++i) now.push_back(reasons.at(change).at(i).get<std::string>());
+      bool is_time = true;
+      change->for_each([&](const JsonText::View& reason) {
+        if (!std::exchange(is_time, false)) now.push_back(reason.get<std::string>());
+      });
     }
     reading.state.throttle_reasons = now;
-  }
+  });
   return series;
 }
 
@@ -148,16 +163,16 @@ Json to_json(const std::vector<CounterChange>& counters) {
   return json;
 }
 
-std::vector<CounterChange> counters_from_json(const Json& json) {
+std::vector<CounterChange> counters_from_json(const JsonText::View& json) {
   std::vector<CounterChange> counters;
-  for (const Json& entry : json) {
+  json.for_each([&](const JsonText::View& entry) {
     CounterChange& counter = counters.emplace_back();
     counter.id = entry.at("id").get<std::string>();
     counter.rank = entry.at("rank").get<int>();
     get(entry, "before", counter.before);
     get(entry, "after", counter.after);
     get(entry, "number", counter.number);
-  }
+  });
   return counters;
 }
 

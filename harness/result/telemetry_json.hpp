@@ -5,22 +5,23 @@
 #include "harness/machine/json_fwd.hpp"
 #include "harness/model/counter.hpp"
 #include "harness/model/telemetry_summary.hpp"
+#include "harness/result/json_text.hpp"
 
 namespace roofmark {
 
-// Each reader throws what nlohmann::json throws for a file of another form.
+// Each reader throws std::invalid_argument for a file of another form.
 
 Json to_json(const Telemetry& telemetry);
-Telemetry telemetry_from_json(const Json& json);
+Telemetry telemetry_from_json(const JsonText::View& json);
 
 Json to_json(const TelemetrySummary& summary);
-TelemetrySummary telemetry_summary_from_json(const Json& json);
+TelemetrySummary telemetry_summary_from_json(const JsonText::View& json);
 
 /// A table: a row per reading, a column per value that any reading has; the throttle reasons apart, a row per change.
 Json to_json(const TelemetrySeries& series);
-TelemetrySeries telemetry_series_from_json(const Json& json);
+TelemetrySeries telemetry_series_from_json(const JsonText::View& json);
 
 Json to_json(const std::vector<CounterChange>& counters);
-std::vector<CounterChange> counters_from_json(const Json& json);
+std::vector<CounterChange> counters_from_json(const JsonText::View& json);
 
 }  // namespace roofmark

@@ -37,7 +37,7 @@ struct Evidence {
   bool complete = false;
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
   std::map<std::string, std::string> versions;
-  std::vector<Record> records;        ///< their samples are not needed
+  std::vector<Record> records;        ///< their samples and blocks are not needed
   std::vector<double> timed_seconds;  ///< by record: what its launches took together
   Analysis analysis;
   std::vector<Finding> findings;        ///< all of the run

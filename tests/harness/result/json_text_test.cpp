@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Json value(const std::string& text) { return JsonText(text).value(); }
+Json value(const std::string& text) { return JsonText(text).root().value(); }
 
 std::string refused(const std::string& text) {
   try {
@@ -59,31 +59,64 @@ TEST(JsonText, GivesTheValuesOfNlohmannsParser) {
   }
 }
 
-TEST(JsonText, ElementsAreHandedOverInOrderAndLeftOut) {
-  const JsonText text(R"({"a": [1, {"b": [2]}, 3], "c": [4], "d": 5})");
-  constexpr std::array<std::string_view, 2> kNames = {"a", "d"};
-  EXPECT_EQ(text.value(kNames).dump(), R"({"a":[],"c":[4],"d":5})");
-  std::vector<std::string> elements;
-  for (const JsonText::View& element : text.elements("a")) elements.push_back(element.value().dump());
-  EXPECT_THAT(elements, testing::ElementsAre("1", R"({"b":[2]})", "3"));
-  EXPECT_THROW(text.elements("d"), std::invalid_argument);
-  EXPECT_THROW(text.elements("e"), std::invalid_argument);
-  EXPECT_THROW(JsonText("3").elements("a"), std::invalid_argument);
+TEST(JsonText, ElementsAndMembersAreHandedOverInOrder) {
+  const JsonText text(R"({"a": [1, {"b": [2]}, 3], "c": {"z": 4, "y": null}})");
+  const JsonText::View root = text.root();
+  std::vector<std::string> seen;
+  root.at("a").for_each([&](const JsonText::View& element) { seen.push_back(element.value().dump()); });
+  EXPECT_THAT(seen, testing::ElementsAre("1", R"({"b":[2]})", "3"));
+  seen.clear();
+  root.at("c").for_each([&](std::string_view name, const JsonText::View& member) {
+    seen.push_back(std::string(name) + " " + member.value().dump());
+  });
+  EXPECT_THAT(seen, testing::ElementsAre("z 4", "y null"));
+  EXPECT_THROW(root.for_each([](const JsonText::View&) {}), std::invalid_argument);
+  EXPECT_THROW(root.at("a").for_each([](std::string_view, const JsonText::View&) {}), std::invalid_argument);
+  EXPECT_EQ(root.at("a").at(2).get<int>(), 3);
+  EXPECT_THROW(root.at("a").at(3), std::invalid_argument);
+  EXPECT_THROW(root.at(0), std::invalid_argument);
 }
 
 TEST(JsonText, MembersAreReadAlone) {
-  const JsonText text(R"({"a": {"b": 1, "c": [2]}, "n": [1, -2, 0.5, true, false], "m": [1, "2"]})");
+  const JsonText text(R"({"a": {"b": 1, "c": [2], "d": 3}, "n": [1, -2, 0.5, true, false], "m": [1, "2"]})");
   const JsonText::View root = text.root();
   EXPECT_EQ(root.members(), 3u);
-  EXPECT_TRUE(root.has("a"));
-  EXPECT_FALSE(root.has("b"));
-  EXPECT_EQ(root.at("a").value_without("c").dump(), R"({"b":1})");
+  EXPECT_TRUE(root.contains("a"));
+  EXPECT_FALSE(root.contains("b"));
+  constexpr std::array<std::string_view, 2> kNames = {"c", "d"};
+  EXPECT_EQ(root.at("a").value_without(kNames).dump(), R"({"b":1})");
   EXPECT_THAT(root.at("n").numbers(), testing::ElementsAre(1, -2, 0.5, 1, 0));
   EXPECT_THROW(root.at("m").numbers(), std::invalid_argument);
   EXPECT_THROW(root.at("a").numbers(), std::invalid_argument);
   EXPECT_THROW(root.at("b"), std::invalid_argument);
-  EXPECT_THROW(root.at("n").value_without("a"), std::invalid_argument);
-  EXPECT_THROW(JsonText(R"({"a": 1, "a": 2})").root().value_without("a"), std::invalid_argument);
+  EXPECT_THROW(root.at("n").value_without(kNames), std::invalid_argument);
+  EXPECT_EQ(root.at("a").value("b", 7), 1);
+  EXPECT_EQ(root.at("a").value("e", 7), 7);
+  EXPECT_THROW(root.value("a", 7), std::invalid_argument);
+}
+
+TEST(JsonText, AValueIsReadAsWhatItIsOrRefused) {
+  const JsonText text(R"({"true": true, "int": -3, "large": 4294967296, "double": 2.5, "text": "x", "null": null,
+                          "texts": ["a", "b"], "shares": {"p": 0.5, "q": 1}})");
+  const JsonText::View root = text.root();
+  EXPECT_TRUE(root.at("true").get<bool>());
+  EXPECT_EQ(root.at("int").get<int>(), -3);
+  EXPECT_EQ(root.at("int").get<double>(), -3.0);
+  EXPECT_EQ(root.at("large").get<std::int64_t>(), 4294967296);
+  EXPECT_EQ(root.at("large").get<std::size_t>(), 4294967296u);
+  EXPECT_EQ(root.at("double").get<double>(), 2.5);
+  EXPECT_EQ(root.at("text").get<std::string>(), "x");
+  EXPECT_TRUE(root.at("null").is_null());
+  EXPECT_THAT(root.at("texts").strings(), testing::ElementsAre("a", "b"));
+  EXPECT_EQ(root.at("shares").numbers_by_name(), (std::map<std::string, double>{{"p", 0.5}, {"q", 1}}));
+  EXPECT_THROW(root.at("large").get<int>(), std::invalid_argument);
+  EXPECT_THROW(root.at("int").get<std::size_t>(), std::invalid_argument);
+  EXPECT_THROW(root.at("double").get<int>(), std::invalid_argument);
+  EXPECT_THROW(root.at("int").get<bool>(), std::invalid_argument);
+  EXPECT_THROW(root.at("text").get<double>(), std::invalid_argument);
+  EXPECT_THROW(root.at("null").get<std::string>(), std::invalid_argument);
+  EXPECT_THROW(root.at("texts").integers(), std::invalid_argument);
+  EXPECT_THROW(root.at("texts").numbers_by_name(), std::invalid_argument);
 }
 
 TEST(JsonText, ValuesAreEqualOrNot) {

@@ -226,9 +226,9 @@ TEST_F(ResultFolder, WhatIsNoResultIsRefusedInOneLine) {
   EXPECT_THAT(refused("[]"), HasSubstr("is no result of roofmark"));
   Json json = Json::parse(whole);
   json["unmeasured"] = 3;
-  EXPECT_THAT(refused(json.dump()), HasSubstr("it has no array 'unmeasured'"));
+  EXPECT_THAT(refused(json.dump()), HasSubstr("is damaged: 3 is no array"));
   json.erase("unmeasured");
-  EXPECT_THAT(refused(json.dump()), HasSubstr("it has no array 'unmeasured'"));
+  EXPECT_THAT(refused(json.dump()), HasSubstr("it has no member 'unmeasured'"));
   overwrite(with("\"more\":18446744073709551615"));
   EXPECT_EQ(refusal(), "read");
 }

@@ -30,15 +30,15 @@ Telemetry full() {
 }
 
 TEST(TelemetryJson, OneStateComesBack) {
-  EXPECT_EQ(telemetry_from_json(to_json(full())), full());
-  EXPECT_EQ(telemetry_from_json(to_json(Telemetry())), Telemetry());
+  EXPECT_EQ(telemetry_from_json(JsonText(to_json(full()).dump()).root()), full());
+  EXPECT_EQ(telemetry_from_json(JsonText(to_json(Telemetry()).dump()).root()), Telemetry());
   EXPECT_EQ(to_json(Telemetry()).size(), 1u) << "what is absent has no key";
 }
 
 TEST(TelemetryJson, ASummaryComesBack) {
   TelemetrySummary summary{2.5, 1.9e9, 3e9, 650, 70, 85, 12, 1600, 1625, 0.25, {{"power cap", 0.5}, {"thermal", 0.1}}};
   const Json json = to_json(summary);
-  const TelemetrySummary back = telemetry_summary_from_json(json);
+  const TelemetrySummary back = telemetry_summary_from_json(JsonText(json.dump()).root());
   EXPECT_EQ(to_json(back), json);
   EXPECT_EQ(back.seconds, 2.5);
   EXPECT_EQ(back.sm_clock_hz, 1.9e9);
@@ -76,7 +76,7 @@ TEST(TelemetryJson, ASeriesComesBackWithItsReasons) {
   series.cpu_seconds = 0.25;
   const Json json = to_json(series);
   EXPECT_EQ(json.at("reasons").size(), 3u) << "a row per change";
-  const TelemetrySeries back = telemetry_series_from_json(json);
+  const TelemetrySeries back = telemetry_series_from_json(JsonText(json.dump()).root());
   EXPECT_EQ(back.period_seconds, 0.05);
   EXPECT_EQ(back.power, "averaged by the driver");
   EXPECT_EQ(back.cpu_seconds, 0.25);
@@ -87,8 +87,18 @@ TEST(TelemetryJson, ASeriesComesBackWithItsReasons) {
   }
 }
 
+TEST(TelemetryJson, ARowThatDoesNotFitTheColumnsIsRefused) {
+  Telemetry state;
+  state.power_watts = 100;
+  Json json = to_json(TelemetrySeries{0.05, "instantaneous", {{0.5, state}}});
+  json["rows"][0].push_back(1);
+  EXPECT_THROW(telemetry_series_from_json(JsonText(json.dump()).root()), std::invalid_argument);
+  json["rows"][0] = {0.5};
+  EXPECT_THROW(telemetry_series_from_json(JsonText(json.dump()).root()), std::invalid_argument);
+}
+
 TEST(TelemetryJson, AnEmptySeriesComesBack) {
-  const TelemetrySeries back = telemetry_series_from_json(to_json(TelemetrySeries{}));
+  const TelemetrySeries back = telemetry_series_from_json(JsonText(to_json(TelemetrySeries{}).dump()).root());
   EXPECT_TRUE(back.readings.empty());
   EXPECT_EQ(back.power, "");
 }
@@ -100,7 +110,7 @@ TEST(TelemetryJson, CountersComeBackAndSayWhatGotWorse) {
   EXPECT_EQ(json[1].at("worse"), 1);
   EXPECT_FALSE(json[2].contains("worse"));
   EXPECT_FALSE(json[2].contains("before"));
-  const auto back = counters_from_json(json);
+  const auto back = counters_from_json(JsonText(json.dump()).root());
   ASSERT_EQ(back.size(), 3u);
   for (std::size_t i = 0; i < back.size(); ++i) {
     EXPECT_EQ(back[i].id, counters[i].id);
