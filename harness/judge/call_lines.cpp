@@ -26,9 +26,31 @@ struct Series {
   std::map<double, double> seconds;  ///< by the key's value
 };
 
+/// The two lines on which the cases of a comparison lie, for the same count; null where there are none.
+std::pair<CallLine*, CallLine*> compared(std::vector<CallLine>& lines, const std::vector<Record>& records,
+                                         const Comparison& comparison) {
+  const auto record_of = [&](const std::string& name) {
+    return std::find_if(records.begin(), records.end(), [&](const Record& record) { return record.name == name; });
+  };
+  const auto one = record_of(comparison.numerator), other = record_of(comparison.denominator);
+  if (one == records.end() || other == records.end()) return {};
+  const auto line_of = [&](const Record& record, const std::string& key) {
+    const std::string name = name_without(record, {key});
+    const auto found =
+        std::find_if(lines.begin(), lines.end(), [&](const CallLine& line) { return line.series == name && line.key == key; });
+    return found == lines.end() ? nullptr : &*found;
+  };
+  for (const auto& [key, value] : one->shape) {
+    CallLine* const first = line_of(*one, key);
+    CallLine* const second = line_of(*other, key);
+    if (first && second && first != second) return {first, second};
+  }
+  return {};
+}
+
 }  // namespace
 
-std::vector<CallLine> call_lines(const std::vector<Record>& records) {
+std::vector<CallLine> call_lines(const std::vector<Record>& records, const std::vector<Comparison>& comparisons) {
   std::vector<Series> all;
   for (const Record& record : records) {
     if (record.status != Status::ok) continue;
@@ -54,6 +76,15 @@ std::vector<CallLine> call_lines(const std::vector<Record>& records) {
     const auto line = fit_line_relative(x, y, 0);  // no call takes less than none
     if (!line) continue;
     lines.push_back({series.name, series.key, line->intercept, line->slope, line->r2, static_cast<int>(x.size())});
+  }
+  for (const Comparison& comparison : comparisons) {
+    auto [steep, flat] = compared(lines, records, comparison);
+    if (!steep) continue;
+    if (steep->each_seconds < flat->each_seconds) std::swap(steep, flat);
+    if (steep->each_seconds == flat->each_seconds) continue;
+    flat->than = steep->series;
+    flat->faster_from =
+        std::max(0.0, (flat->fixed_seconds - steep->fixed_seconds) / (steep->each_seconds - flat->each_seconds));
   }
   return lines;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/model/case.hpp"
 #include "harness/model/measurement.hpp"
 
 namespace roofmark {
@@ -19,8 +20,14 @@ struct CallLine {
   double each_seconds = 0;
   std::optional<double> r2;  ///< of the same weighted fit; absent where all times are equal
   int points = 0;            ///< values of the key
+
+  /// Of the line that rises more slowly than the one it is compared with: the count from which it takes less time, 0 where
+  /// it always does, and that other line's series.
+  std::optional<double> faster_from = {};
+  std::string than = {};
 };
 
-std::vector<CallLine> call_lines(const std::vector<Record>& records);
+/// `comparisons`: two cases of which two lines are compared.
+std::vector<CallLine> call_lines(const std::vector<Record>& records, const std::vector<Comparison>& comparisons);
 
 }  // namespace roofmark

@@ -62,10 +62,12 @@ class Examination {
       add("launch gate", *gate, "times of short launches include the host's time to enqueue them");
   }
 
-  /// Whether the process is on the GPU's socket, where there are several.
+  /// Whether the process is on the GPU's socket. A control group may leave it the memory of a single node, which is then not
+  /// the host's only one.
   void node_of(const DeviceInfo& gpu) {
     constexpr const char* kWhat = "NUMA node of the GPU";
-    if (gpu.host_nodes.size() < 2) return;
+    const bool sees_one = gpu.host_nodes.size() < 2;
+    if (sees_one && (!gpu.near_node || gpu.host_nodes.empty() || gpu.host_nodes.front() == *gpu.near_node)) return;
     if (!gpu.near_node) return add(kWhat, "unknown");
     const auto lacks = [near = *gpu.near_node](const std::vector<int>& nodes) {
       return std::find(nodes.begin(), nodes.end(), near) == nodes.end();

@@ -30,13 +30,14 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
           "\n\n";
   const Analysis& analysis = conclusions.analysis;
   const std::vector<Record>& records = run.records;
+  // The last screen says whether the device is well and at the end of a good link.
   for (const std::string& part :
-       {health_text(run.header.health, style), ceilings_table(analysis.roofline, style),
-        communication_tables(records, conclusions.communication, ranks, style), records_table(records, style),
-        transfers_text(conclusions.transfers, analysis.roofline, style), ladders_table(conclusions.ladders, style),
+       {ceilings_table(analysis.roofline, style), communication_tables(records, conclusions.communication, ranks, style),
+        records_table(records, style), ladders_table(conclusions.ladders, style),
         sm_latencies_table(conclusions.sm_latencies, style), loaded_latencies_table(conclusions.loaded_latencies, style),
         calls_table(records, style), call_lines_table(conclusions.call_lines, style), sustained_table(records, style),
         comparisons_table(analysis.comparisons, style), roofline_plot(analysis.roofline, records, style),
+        transfers_text(conclusions.transfers, analysis.roofline, style), health_text(run.header.health, style),
         findings_text(conclusions.all_findings(), style), unmeasured_text(records, style)}) {
     if (!part.empty()) text += part + "\n";
   }

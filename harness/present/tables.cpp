@@ -206,11 +206,19 @@ std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalS
              {.heading = "each"},
              {.heading = "r2", .leaves = 2},
              {.heading = "points", .leaves = 1}}};
+  std::string crossings;
   for (const CallLine& line : lines) {
-    grid.rows.push_back({name_of_call(line.series), line.key, format_seconds(line.fixed_seconds),
-                         format_seconds(line.each_seconds), r2_text(line.r2), std::to_string(line.points)});
+    const std::string call = name_of_call(line.series);
+    grid.rows.push_back({call, line.key, format_seconds(line.fixed_seconds), format_seconds(line.each_seconds),
+                         r2_text(line.r2), std::to_string(line.points)});
+    if (!line.faster_from) continue;
+    const std::string from = *line.faster_from > 0 ? fmt::format("from {:.0f} {} on", std::ceil(*line.faster_from), line.key)
+                                                   : fmt::format("for any number of {}", line.key);
+    crossings += wrapped(fmt::format("{}: faster than {} {}", call, name_of_call(line.than), from),
+                         static_cast<std::size_t>(style.columns), 2) +
+                 "\n";
   }
-  return grid.rows.empty() ? "" : to_text(Tables{grid}, style);
+  return grid.rows.empty() ? "" : to_text(Tables{grid}, style) + crossings;
 }
 
 std::string sustained_table(const std::vector<Record>& records, const TerminalStyle& style) {

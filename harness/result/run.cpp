@@ -39,7 +39,7 @@ Conclusions conclude(Run& run) {
   add(made.analysis.findings);
   made.transfers = transfers_of(run.records);
   add(made.transfers.findings);
-  made.call_lines = call_lines(run.records);
+  made.call_lines = call_lines(run.records, run.comparisons);
   made.ladders = ladders_of(run.records);
   made.sm_latencies = sm_latencies(run.records);
   made.loaded_latencies = loaded_latencies(run.records, made.analysis.roofline);

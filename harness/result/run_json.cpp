@@ -131,6 +131,8 @@ Json to_json(const CallLine& line) {
                {"each_seconds", line.each_seconds},
                {"points", line.points}};
   put(json, "r2", line.r2);
+  put(json, "faster_from", line.faster_from);
+  put(json, "than", line.than);
   return json;
 }
 

@@ -110,7 +110,7 @@ class LaunchMany final : public HostCall {
 }  // namespace
 
 void add_graphs(CallPlans& calls) {
-  for (const int nodes : {1, 10, 100, 1000}) {
+  for (const int nodes : {1, 10, 32, 100, 320, 1000}) {
     for (const int width : {1, 32}) {
       if (nodes < width) continue;
       const CallPlans::Keys keys = {{"nodes", std::to_string(nodes)}, {"width", std::to_string(width)}};

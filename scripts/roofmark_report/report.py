@@ -179,11 +179,14 @@ def page(result, digest, form="packed"):
                 "said": [markupsafe.Markup(line) for line in said]}
 
     def tabled(family, entries):
+        """Calls that the host timed have columns of their own."""
         calls = [entry for entry in entries if tables.is_call(entry)]
-        return tables.calls_table(family, calls) if len(calls) == len(entries) else tables.family_table(family, entries, titles)
+        others = [entry for entry in entries if not tables.is_call(entry)]
+        made = [tables.calls_table(family, calls)] if calls else []
+        return made + ([tables.family_table(family, others, titles)] if others else [])
 
     sections = [{
-        "name": family, "meaning": FAMILIES.get(family, ""), "table": tabled(family, entries), "count": len(entries)}
+        "name": family, "meaning": FAMILIES.get(family, ""), "tables": tabled(family, entries), "count": len(entries)}
         | drawn(family_plots.of_family(family, result, entries)) for family, entries in families.items()]
     team = team_section(result, figure, titles) if "communication" in result else None
     fused = family_plots.fused_pairs(result)

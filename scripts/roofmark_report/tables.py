@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of the ceilings and of each family of cases."""
 
+import math
+
 from . import plots, units
 
 
@@ -111,12 +113,19 @@ def calls_table(family, entries):
 
 def call_lines_table(result):
     """What calls take as a count in their names grows; None without any."""
+    def faster(line):
+        if "faster_from" not in line:
+            return ("", math.inf, "")
+        count = math.ceil(line["faster_from"])
+        return (f"from {count} {line['key']} on" if count else "always", count, f"than {line['than']}")
+
     rows = [[line["series"], line["key"], quantity(line["fixed_seconds"], units.seconds), quantity(line["each_seconds"], units.seconds),
-             quantity(line.get("r2"), units.digits, 4), str(line["points"])] for line in result.get("call_lines", [])]
+             quantity(line.get("r2"), units.digits, 4), str(line["points"]), faster(line)] for line in result.get("call_lines", [])]
     return table("call-lines", [
         ("Call", "The names of the cases without the count", False), ("Count", "What is counted", False),
         ("Fixed", "Of every call", True), ("Each", "Of each one that is counted", True),
-        ("r2", "Of the fit of time = fixed + count x each, by relative errors", True), ("Points", "Counts that were measured", True)],
+        ("r2", "Of the fit of time = fixed + count x each, by relative errors", True), ("Points", "Counts that were measured", True),
+        ("Faster", "Where this line takes less time than the one it is compared with, which the tooltip names", True)],
         rows, empty=False) if rows else None
 
 

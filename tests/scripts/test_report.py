@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/report: what it shows, what it refuses, and that it loses no file."""
 
+import copy
 import json
 import os
 import re
@@ -50,6 +51,22 @@ def test_a_real_run_is_shown_and_compared(tmp_path):
     equal.write_bytes(path.read_bytes() + b"\n")  # the same file on both sides is refused
     done = subprocess.run([sys.executable, ROOT / "scripts" / "compare", path, equal], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "") and "0 different" in done.stdout
+
+
+@pytest.mark.usefixtures("no_plotly")
+def test_calls_that_the_host_timed_have_a_table_of_their_own_beside_what_the_device_timed(small):
+    first, second = (copy.deepcopy(small["benchmarks"][0]) for _ in range(2))
+    for entry, name, timed in ((first, "cost/launch/int32/until:return", "call"), (second, "cost/barrier/int32/of:grid", "device")):
+        entry["name"] = entry["run_name"] = name
+        entry["roofmark"]["family"] = "cost"
+        entry["roofmark"]["measurement"]["timed"] = timed
+    small["benchmarks"] += [first, second]
+    small["call_lines"] = [{"series": "cost/all/by:graph", "key": "kernels", "fixed_seconds": 8e-6, "each_seconds": 1e-6, "points": 3, "faster_from": 2.4, "than": "cost/all/by:stream"}]
+    page = report.page(small, "0" * 64)
+    calls = page[page.index('id="calls-cost"'):page.index('id="family-cost"')]
+    assert "launch/<wbr>int32" in calls and "of a 10 us kernel" in calls and "barrier" not in calls
+    assert "barrier/<wbr>int32" in page[page.index('id="family-cost"'):]
+    assert "from 3 kernels on" in page and "than cost/all/by:stream" in page
 
 
 @pytest.mark.usefixtures("no_plotly")

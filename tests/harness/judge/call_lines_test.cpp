@@ -27,7 +27,7 @@ TEST(CallLines, HaveAFixedPartAndOnePerUnit) {
   std::vector<Record> records;
   for (const int nodes : {1, 10, 100, 1000}) records.push_back(call(nodes, "1", 2e-6 + 3e-8 * nodes));
   records.push_back(call(100, "32", 9e-6));  // two widths make no line
-  const auto lines = call_lines(records);
+  const auto lines = call_lines(records, {});
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].series, "calls/replay/int32/width:1/until:return");
   EXPECT_EQ(lines[0].key, "nodes");
@@ -37,16 +37,42 @@ TEST(CallLines, HaveAFixedPartAndOnePerUnit) {
   EXPECT_EQ(lines[0].points, 4);
 }
 
+TEST(CallLines, OfTwoThatAreComparedTheFlatterOneSaysFromWhichCountItIsFaster) {
+  std::vector<Record> records;
+  std::vector<Comparison> comparisons;
+  const auto lines = [&](double fixed) {
+    records.clear();
+    comparisons.clear();
+    for (const int nodes : {1, 10, 100}) {
+      records.push_back(call(nodes, "1", fixed + 1e-6 * nodes));
+      records.push_back(call(nodes, "2", 1e-6 + 3e-6 * nodes));
+      comparisons.push_back({"width", "width", records[records.size() - 2].name, records.back().name});
+    }
+    return call_lines(records, comparisons);
+  };
+  auto found = lines(9e-6);
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_NEAR(found[0].faster_from.value(), 4, 1e-6);
+  EXPECT_EQ(found[0].than, found[1].series);
+  EXPECT_FALSE(found[1].faster_from);
+  std::swap(comparisons[0].numerator, comparisons[0].denominator);
+  comparisons.resize(1);
+  found = call_lines(records, comparisons);
+  EXPECT_NEAR(found[0].faster_from.value(), 4, 1e-6) << "whichever is named first";
+  EXPECT_EQ(lines(0)[0].faster_from, 0);
+  EXPECT_FALSE(call_lines(records, {})[0].faster_from);
+}
+
 TEST(CallLines, AreOfOkCallsThatTheHostTimed) {
   std::vector<Record> records;
   for (const int nodes : {1, 10, 100}) records.push_back(call(nodes, "1", 1e-6 * nodes, Timed::device));
-  EXPECT_THAT(call_lines(records), SizeIs(1)) << "no work, as barriers";
+  EXPECT_THAT(call_lines(records, {}), SizeIs(1)) << "no work, as barriers";
   for (Record& record : records) record.work = {{{{resource::dram, 1}}}};
-  EXPECT_THAT(call_lines(records), IsEmpty());
+  EXPECT_THAT(call_lines(records, {}), IsEmpty());
   records = {call(1, "1", 1e-6), call(10, "1", 1e-5), call(100, "1", 1e-4)};
   records[1].status = Status::failed;
   records[1].measurement.reset();
-  EXPECT_THAT(call_lines(records), IsEmpty());
+  EXPECT_THAT(call_lines(records, {}), IsEmpty());
 }
 
 }  // namespace

@@ -90,7 +90,12 @@ TEST(Health, AProcessThatMayNotUseTheSocketOfItsGpuIsTold) {
   const auto node = [&] { return find(health(device, Json::object()), "NUMA node of the GPU"); };
   device.near_node = 1;
   device.host_nodes = device.cpu_nodes = {0};
+  EXPECT_THAT(node().advice, HasSubstr("may not use CPUs and memory of node 1")) << "all that a control group leaves it";
+  device.near_node = 0;
   EXPECT_EQ(node().what, "") << "of a single node there is no other socket";
+  device.near_node.reset();
+  EXPECT_EQ(node().what, "");
+  device.near_node = 1;
   device.host_nodes = device.cpu_nodes = {0, 1};
   EXPECT_EQ(node().state, "1; this process: CPUs of 0, 1, memory of 0, 1");
   EXPECT_EQ(node().advice, "");

@@ -148,6 +148,10 @@ TEST(Tables, CallsThatTheHostTimedHaveTheirPercentilesInOneTable) {
             "costs over a count: time = fixed + count x each\n"
             "call                               count    fixed     each      r2  points\n"
             "graph_launch width:1 until:return  nodes  2.00 us  30.0 ns  0.9987       4\n");
+  const CallLine graph{"cost/launch_all/int32/by:graph/until:return/impl:cuda", "kernels", 8e-6, 1e-6, 1, 6, 2.4,
+                       "cost/launch_all/int32/by:stream/until:return/impl:cuda"};
+  EXPECT_THAT(call_lines_table({graph}, {}), HasSubstr("launch_all by:graph until:return: faster than launch_all "
+                                                       "by:stream until:return from 3 kernels on\n"));
 }
 
 TEST(Tables, AComparisonSaysWhatItCompares) {

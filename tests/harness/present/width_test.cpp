@@ -172,8 +172,8 @@ TEST_P(Width, TheTextGoesFromTheScopeToTheVerdict) {
   const Conclusions conclusions = conclude(run);
   const std::string text = run_text(run, conclusions, style());
   std::size_t before = 0;
-  for (const char* part : {"A selection of the baseline suite", "\nhealth", " measured ", "\nattention  ", "\nceilings ",
-                           "times faster", "FLOP per byte", "\nwarning: drift", "\nwrong  ", "\nbad: ", " in all: "}) {
+  for (const char* part : {"A selection of the baseline suite", " measured ", "\nattention  ", "\nceilings ", "times faster",
+                           "FLOP per byte", "\nhealth", "\nwarning: drift", "\nwrong  ", "\nbad: ", " in all: "}) {
     const std::size_t at = text.find(part, before);
     EXPECT_NE(at, std::string::npos) << part << text;
     before = at;
