@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/kernels/kernel_test.hpp"
@@ -82,7 +84,39 @@ TEST_P(Cost, FlagsAreRestored) {
     EXPECT_EQ(after, before) << wanted;
     ++seen;
   }
-  EXPECT_EQ(seen, 9);
+  EXPECT_EQ(seen, 27);
+}
+
+TEST_P(Cost, WaitsByEveryFlagInEveryWayForEveryStream) {
+  std::set<std::string> ways;
+  for (const HostCallPlan& plan : kernels_->calls(target())) {
+    if (plan.operation == "wait_by_flags") {
+      ways.insert(value_in(plan.keys, "flags") + " " + value_in(plan.keys, "by") + " " + value_in(plan.keys, "stream"));
+    }
+  }
+  std::set<std::string> expected;
+  for (const char* flags : {"spin", "yield", "block"}) {
+    for (const char* by : {"stream", "event", "device"}) {
+      for (const char* stream : {"idle", "empty_kernel", "kernel_of_50us"}) {
+        expected.insert(std::string(flags) + " " + by + " " + stream);
+      }
+    }
+  }
+  EXPECT_EQ(ways, expected);
+}
+
+/// A wait is over when the kernel is.
+TEST_P(Cost, NothingIsLeftInTheStreamBehindAWait) {
+  for (const HostCallPlan& plan : kernels_->calls(target())) {
+    if (plan.operation != "wait_by_flags") continue;
+    const auto call = plan.make(device_->stream());
+    for (int i = 0; i < 2; ++i) {
+      call->call();
+      EXPECT_EQ(cudaStreamQuery(device_->stream()), cudaSuccess)
+          << value_in(plan.keys, "by") << ", " << value_in(plan.keys, "stream");
+      cudaGetLastError();
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Cost, testing::Values("cuda:0"), device_name);
