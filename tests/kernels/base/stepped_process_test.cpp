@@ -155,7 +155,8 @@ TEST(SteppedProcess, GoingOnWithoutAProcessIsSaidByTheWait) {
   SteppedProcess process = shell(steps(1) + "exit 4");
   process.start();
   process.await_step();
-  // Its socket is closed when it has ended.
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT), 0);
   EXPECT_EQ(error_of<DeviceError>([&] {
               process.go_on();
               process.await_step();
