@@ -39,6 +39,9 @@ struct HostCallPlan {
   std::string unsupported;       ///< why the device cannot do it, or empty
   /// `stream`: where the work goes.
   std::function<std::unique_ptr<HostCall>(Stream stream)> make;
+  /// How many calls are timed, where they and restore() take so long that the budget in seconds allows too few; 0: as it
+  /// allows.
+  int samples = 0;
 };
 
 /// What barriers meet at, in device memory.

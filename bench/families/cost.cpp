@@ -57,7 +57,7 @@ Case cost_case(const CaseList& list, const HostCallPlan& plan, Timed timed) {
   c.shape = plan.keys;
   if (!plan.waits) c.shape.emplace_back("until", timed == Timed::call ? "return" : "finish");
   c.shape.emplace_back("impl", list.on_gpu() ? "cuda" : "host");
-  c.protocol = {.cache = Cache::warm, .timed = timed, .samples = kSamples};
+  c.protocol = {.cache = Cache::warm, .timed = timed, .samples = kSamples, .budget_samples = plan.samples};
   c.slot_bytes = plan.device_bytes;
   c.unsupported = plan.unsupported;
   c.prepare = [plan](const Setup& setup) { return std::make_unique<PreparedCall>(setup, plan); };

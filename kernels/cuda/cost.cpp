@@ -8,7 +8,7 @@ namespace {
 
 std::vector<HostCallPlan> calls(const CostTarget& target) {
   CallPlans plans(target);
-  for (const auto add : {add_launches, add_waits, add_memory, add_graphs}) add(plans);
+  for (const auto add : {add_launches, add_waits, add_memory, add_graphs, add_new_process}) add(plans);
   return plans.take();
 }
 

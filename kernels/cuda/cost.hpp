@@ -38,11 +38,12 @@ class CallPlans {
   std::vector<HostCallPlan> plans_;
 };
 
-// By kind: starting work, waiting for it, memory, graphs.
+// By kind: starting work, waiting for it, memory, graphs, the first kernel of a new process.
 void add_launches(CallPlans& calls);
 void add_waits(CallPlans& calls);
 void add_memory(CallPlans& calls);
 void add_graphs(CallPlans& calls);
+void add_new_process(CallPlans& calls);
 
 /// Empty kernels back to back, each after the last one or by programmatic launch, and barriers.
 void add_back_to_back(std::vector<DeviceCostPlan>& plans, const CostTarget& target);

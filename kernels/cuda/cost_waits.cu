@@ -143,27 +143,36 @@ __global__ void busy_kernel(std::uint64_t nanoseconds) {
   }
 }
 
-/// Waits for a stream in the way that the flags say: idle, or with a kernel in it that the call launches first.
+/// Waits in the way that the flags say for an idle device, or for a kernel that the call launches first.
 class WaitByFlags final : public HostCall {
  public:
+  enum class By { stream, event, device };
   enum class Stream { idle, empty_kernel, busy_kernel };
   static constexpr std::uint64_t kBusyNanoseconds = 50'000;
 
-  WaitByFlags(unsigned flags, Stream what, cudaStream_t stream)
-      : flags_(ScheduleFlags::shared(flags)), what_(what), stream_(stream) {}
+  WaitByFlags(unsigned flags, By by, Stream what, cudaStream_t stream)
+      : flags_(ScheduleFlags::shared(flags)), by_(by), what_(what), stream_(stream) {
+    check(cudaEventRecord(event_.get(), stream_));
+    check(cudaStreamSynchronize(stream_));
+  }
   void call() override {
     if (what_ == Stream::empty_kernel) launch_empty(stream_);
     if (what_ == Stream::busy_kernel) {
       busy_kernel<<<1, 1, 0, stream_>>>(kBusyNanoseconds);
       check(cudaGetLastError());
     }
-    check(cudaStreamSynchronize(stream_));
+    if (by_ == By::stream) return check(cudaStreamSynchronize(stream_));
+    if (by_ == By::device) return check(cudaDeviceSynchronize());
+    if (what_ != Stream::idle) check(cudaEventRecord(event_.get(), stream_));
+    check(cudaEventSynchronize(event_.get()));
   }
 
  private:
   std::shared_ptr<ScheduleFlags> flags_;
+  By by_;
   Stream what_;
   cudaStream_t stream_;
+  OwnedEvent event_ = make_event(cudaEventDisableTiming);
 };
 
 }  // namespace
@@ -185,11 +194,15 @@ void add_waits(CallPlans& calls) {
   }
   for (const auto& [flags, name] : {std::pair{cudaDeviceScheduleSpin, "spin"}, std::pair{cudaDeviceScheduleYield, "yield"},
                                     std::pair{cudaDeviceScheduleBlockingSync, "block"}}) {
+    using By = WaitByFlags::By;
     using Stream = WaitByFlags::Stream;
-    for (const auto& [what, stream] : {std::pair{Stream::idle, "idle"}, std::pair{Stream::empty_kernel, "empty_kernel"},
-                                       std::pair{Stream::busy_kernel, "kernel_of_50us"}}) {
-      calls.add<WaitByFlags>("wait_by_flags", {{"flags", name}, {"stream", stream}}, CallPlans::when_finished, unsigned(flags),
-                             what);
+    for (const auto& [by, waits_by] :
+         {std::pair{By::stream, "stream"}, std::pair{By::event, "event"}, std::pair{By::device, "device"}}) {
+      for (const auto& [what, stream] : {std::pair{Stream::idle, "idle"}, std::pair{Stream::empty_kernel, "empty_kernel"},
+                                         std::pair{Stream::busy_kernel, "kernel_of_50us"}}) {
+        calls.add<WaitByFlags>("wait_by_flags", {{"flags", name}, {"by", waits_by}, {"stream", stream}},
+                               CallPlans::when_finished, unsigned(flags), by, what);
+      }
     }
   }
 }

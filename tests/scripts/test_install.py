@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 BUILD = os.environ.get("ROOFMARK_BUILD")
 CACHE = (Path(BUILD) / "CMakeCache.txt").read_text() if BUILD else ""
+HAS_CUDA = bool(re.search(r"^CMAKE_CUDA_COMPILER:\w+=/", CACHE, re.M)) and "ROOFMARK_CUDA:BOOL=OFF" not in CACHE
 CARRIES_CUDA = "ROOFMARK_CARRY_CUDA:BOOL=ON" in CACHE
 # glibc and the CUDA libraries are the node's, except those that it was asked to carry.
 NODES_OWN = re.compile(r"(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util)"
@@ -63,6 +65,24 @@ def test_it_runs_where_it_was_moved_to(tree):
         environment["LD_LIBRARY_PATH"] = ":".join({str(Path(where).parent) for name, where in built.items() if name.startswith("libcu")})
     result = subprocess.run([tree / "bin/roofmark", "list", "--device", "cpu"], env=environment, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not HAS_CUDA, reason="the build is without CUDA")
+def test_the_process_that_it_starts_runs_where_roofmark_looks_for_it(tree):
+    program = tree / "libexec/roofmark/roofmark-new-process"
+    assert program.is_file()
+    for name, where in libraries(program).items():
+        assert NODES_OWN.match(Path(name).name) or Path(where).resolve().is_relative_to(tree / "lib"), f"{name} comes from {where}"
+    here, there = socket.socketpair()
+    with here, there:
+        # It ends after the last of the steps that it is asked for, the first of which takes no GPU.
+        done = subprocess.run([program, "0", "main"], stdin=there, env={}, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr, here.recv(2)) == (0, "", "", b".")
+
+
+@pytest.mark.skipif(HAS_CUDA, reason="the build is with CUDA")
+def test_without_cuda_there_is_no_process_to_start(tree):
+    assert not (tree / "libexec").exists()
 
 
 def test_its_report_tool_needs_nothing_of_the_repository(tree):

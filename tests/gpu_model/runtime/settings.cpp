@@ -168,6 +168,7 @@ Settings read_settings() {
   s.seed = static_cast<std::uint64_t>(number("GPUMODEL_SEED", 1));
   s.ecc = is_on("GPUMODEL_ECC", true);
   s.peer_access = is_on("GPUMODEL_PEER_ACCESS", true);
+  s.taken = is_on("GPUMODEL_TAKEN", false);
   s.trace = is_on("GPUMODEL_TRACE", false);
   s.deadlock_hangs = is_on("GPUMODEL_DEADLOCK_HANGS", false);
   read_throttle(s);

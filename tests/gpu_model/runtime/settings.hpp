@@ -32,6 +32,7 @@
 // | GPUMODEL_OOM_AFTER      | bytes                | cudaMalloc fails beyond this, though cudaMemGetInfo tells of more        |
 // | GPUMODEL_PINNED         | bytes                | no more host memory can be pinned or registered                          |
 // | GPUMODEL_PEER_ACCESS    | 0 or 1 [1]           | whether a GPU can access another's memory                                |
+// | GPUMODEL_TAKEN          | 0 or 1 [0]           | another process has the GPUs, which are in exclusive compute mode        |
 //
 // What takes too long to interpret can be left out. Its results are then garbage.
 //
@@ -79,7 +80,8 @@ struct Settings {
   int throttled_device = any_device;
   double noise = 0;
   std::uint64_t seed = 0;
-  bool ecc = true, peer_access = true, clock_gated = false, trace = false, blocking = false, deadlock_hangs = false;
+  bool ecc = true, peer_access = true, taken = false, clock_gated = false, trace = false, blocking = false,
+       deadlock_hangs = false;
   std::vector<PlantedFault> slow, flip, sticky, hang, counters;
   std::vector<std::string> skip;
   double skip_over_threads = 0, blas_limit = 0;  ///< 0: none

@@ -52,6 +52,7 @@ cudaError_t enter(bool needs_device) {
   if (s.process != getpid()) return fail(cudaErrorInitializationError, "the process was forked after CUDA was initialised");
   if (!needs_device) return cudaSuccess;
   if (s.devices.empty()) return fail(cudaErrorNoDevice);
+  if (settings().taken) return fail(cudaErrorDevicesUnavailable);
   const std::lock_guard lock(s.mutex);
   return fail(current_device().sticky);
 }

@@ -55,6 +55,17 @@ cudaDeviceProp properties(int device = 0) {
   return found;
 }
 
+TEST(Settings, AGpuThatIsTakenIsCountedAndHasNoContext) {
+  in_new_process({{"GPUMODEL_TAKEN", "1"}}, [] {
+    int devices = 0;
+    EXPECT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+    EXPECT_EQ(devices, 1);
+    EXPECT_EQ(cudaSetDevice(0), cudaErrorDevicesUnavailable);
+    void* memory = nullptr;
+    EXPECT_EQ(cudaMalloc(&memory, 4), cudaErrorDevicesUnavailable);
+  });
+}
+
 TEST(Settings, TheDefaultIsOneGpuOfComputeCapability90) {
   in_new_process({}, [] {
     int devices = 0;

@@ -157,6 +157,21 @@ TEST_F(BlockOfSamples, WhatTheHostTimesIsSingleCallsWhoseScatterIsTheResult) {
   EXPECT_EQ(measured.samples_checked, 0) << "a hash between two calls would change the second";
 }
 
+TEST_F(BlockOfSamples, ABudgetInSamplesIsKeptWhateverTheyTake) {
+  Case c = make_case();
+  c.protocol.timed = Timed::call;
+  c.protocol.budget_samples = 10;
+  for (const double seconds : {1e-6, 0.3, 30.0}) {
+    device.seconds = [&](int launch) { return seconds * (1 + launch % 3); };
+    const Record record = measure(c);
+    ASSERT_EQ(record.status, Status::ok) << record.reason;
+    EXPECT_EQ(record.measurement->samples.size(), 10u) << seconds;
+    EXPECT_EQ(record.measurement->blocks.size(), 5u);
+    EXPECT_EQ(record.measurement->stopped_by, StopReason::budget);
+    EXPECT_FALSE(record.measurement->summary.p95.has_value()) << "takes 20 samples";
+  }
+}
+
 TEST_F(BlockOfSamples, TheDeviceIsKeptBusyWhileItsTelemetryIsRead) {
   std::atomic<int> launches = 0;
   std::atomic<bool> leads_in = false;

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace roofmark {
+
+/// A program that works in steps, in a process of its own. Its stdin is a socket: it writes a byte there when a step is done,
+/// and reads one before it goes on. It ends with status 0 after its last step, and where the socket is closed while it reads.
+///
+/// What waits throws where the process ends otherwise: Unsupported if with status kUnsupported, else DeviceError, which is not
+/// sticky; both with the last line that the process wrote to stdout or stderr. A process that does not answer within the limit
+/// is killed with its children, which is a DeviceError too.
+class SteppedProcess {
+ public:
+  static constexpr int kUnsupported = 3;
+  static constexpr std::chrono::milliseconds kLimit{10'000};
+
+  /// Starts nothing yet. `words`: the arguments behind the program's name.
+  SteppedProcess(const std::string& program, const std::vector<std::string>& words, std::chrono::milliseconds limit = kLimit);
+  /// Kills the process, if there is one.
+  ~SteppedProcess();
+  SteppedProcess(const SteppedProcess&) = delete;
+  SteppedProcess& operator=(const SteppedProcess&) = delete;
+
+  /// Only where no process is running. In a process group of its own: an interrupt by the terminal does not end a step.
+  void start();
+  /// Waits until the process has done a step.
+  void await_step();
+  void go_on();
+  /// Closes the socket and waits for the end, if there is a process.
+  void await_end();
+
+ private:
+  void open_socket();
+  void close_socket();
+  /// Waits for the end, and kills the process where it comes too late.
+  void reap();
+  [[noreturn]] void kill_late();
+  [[noreturn]] void fail(const std::string& what) const;
+  std::string last_line() const;
+
+  std::string program_;
+  std::vector<std::string> words_;
+  std::chrono::milliseconds limit_;
+  int output_ = -1;             ///< what the process writes to stdout and stderr, in memory
+  int socket_ = -1, its_ = -1;  ///< ours, and the process's until it has been started
+  pid_t process_ = 0;           ///< 0: none
+};
+
+}  // namespace roofmark
