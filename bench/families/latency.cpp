@@ -229,9 +229,7 @@ void add_on_chip(CaseList& list, OnChipMemory memory, std::size_t bytes) {
 /// Memory of the host: of a GPU pinned, on the near node where that may be used.
 void add_host(CaseList& list, std::size_t bytes) {
   const DeviceInfo& device = list.listing().device;
-  const std::vector<int>& nodes = device.host_nodes;
-  HostMemory host{HostMemoryKind::pinned, device.near_node};
-  if (nodes.size() < 2 || std::find(nodes.begin(), nodes.end(), device.near_node) == nodes.end()) host.node.reset();
+  const HostMemory host{HostMemoryKind::pinned, device.near_memory_node()};
   const ChaseSet set = set_of(device, bytes);
   const std::size_t steps = steps_of(list.listing(), resource::host_access, set.lines);
   list.add(chase_case(list, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access));

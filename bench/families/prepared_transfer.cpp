@@ -23,10 +23,8 @@ bool is_gpu(const Endpoint& end) { return end.kind == Endpoint::Kind::gpu; }
 /// What is asked of the host's memory: with a single node there is nothing to choose, and near is where the kernel places it if
 /// this process may use no memory of the near node.
 HostMemory host_memory(const DeviceInfo& device, HostMemoryKind kind, std::optional<int> node) {
-  const std::vector<int>& nodes = device.host_nodes;
-  HostMemory memory{kind, node ? node : device.near_node, true};
-  const bool near_is_usable = std::find(nodes.begin(), nodes.end(), device.near_node) != nodes.end();
-  if (nodes.size() < 2 || (!node && !near_is_usable)) memory.node.reset();
+  HostMemory memory{kind, node ? node : device.near_memory_node(), true};
+  if (device.host_nodes.size() < 2) memory.node.reset();
   if (kind != HostMemoryKind::pageable && kind != HostMemoryKind::registered) memory.huge_pages = false;
   return memory;
 }
@@ -47,7 +45,7 @@ class PreparedTransfer final : public Prepared {
   PreparedTransfer(const Setup& setup, const TransferPoint& point, const Transfer& transfer, const TransferKernels& kernels,
                    const std::function<Device&(int)>& gpu, Notes notes)
       : device_(setup.device), point_(point), kernels_(kernels), notes_(std::move(notes)) {
-    for (const Flow& flow : transfer.flows) add(setup, flow, gpu);
+    for (const Flow& flow : transfer.flows) add(setup, flow, transfer.bytes, gpu);
     if (point.op == TransferOp::host_copy) threads_ = kernels_.threads_on(cpus_of_node(point.to_node.value_or(0), "/"));
     for (Leg& leg : legs_) {
       for (int slot = 0; slot < setup.slots; ++slot) add_copy(leg, leg.path.range(slot));
@@ -116,7 +114,7 @@ class PreparedTransfer final : public Prepared {
     std::vector<std::unique_ptr<CopyBatch>> batches = {};
   };
 
-  void add(const Setup& setup, const Flow& flow, const std::function<Device&(int)>& gpu) {
+  void add(const Setup& setup, const Flow& flow, std::size_t bytes, const std::function<Device&(int)>& gpu) {
     const auto device_of = [&](const Endpoint& end) { return is_gpu(end) ? &gpu(end.number) : nullptr; };
     Device* const from = device_of(flow.from);
     Device* const to = device_of(flow.to);
@@ -140,7 +138,7 @@ class PreparedTransfer final : public Prepared {
     } else if (own_stream_is_taken) {
       side = cuda::side_stream.make();
     }
-    TransferPath path(setup, fmt::format("{} to {} by {}", name(flow.from), name(flow.to), name(point_.by)), point_.bytes,
+    TransferPath path(setup, fmt::format("{} to {} by {}", name(flow.from), name(flow.to), name(point_.by)), bytes,
                       point_.offset, end(flow.from, from, point_.node),
                       end(flow.to, to, host_copy ? point_.to_node : point_.node), legs_.size());
     legs_.push_back({flow, std::move(path), mover, std::move(side)});
@@ -156,13 +154,13 @@ class PreparedTransfer final : public Prepared {
   void add_copy(Leg& leg, CopyRange range) {
     if (point_.by == TransferBy::batched) {
       leg.batches.push_back(kernels_.batch(pieces_of(range)));
-    } else if (by_sm(point_.by) && !is_between_gpus(point_.op) && point_.memory != HostMemoryKind::managed) {
+    } else if (point_.by == TransferBy::sm && point_.memory != HostMemoryKind::managed) {
       const auto reached = [&](void* host) {
         return static_cast<unsigned char*>(kernels_.device_address(static_cast<unsigned char*>(host) - point_.offset)) +
                point_.offset;
       };
-      if (point_.by == TransferBy::sm_read) range.from = reached(const_cast<void*>(range.from));
-      if (point_.by == TransferBy::sm_write) range.to = reached(range.to);
+      if (!is_gpu(leg.flow.from)) range.from = reached(const_cast<void*>(range.from));
+      if (!is_gpu(leg.flow.to)) range.to = reached(range.to);
     }
     leg.ranges.push_back(range);
   }
@@ -180,6 +178,7 @@ class PreparedTransfer final : public Prepared {
       case TransferBy::copy_engine_read:
       case TransferBy::copy_engine_write:
         return kernels_.between_gpus(range, leg.flow.to.number, leg.flow.from.number, leg.stream);
+      case TransferBy::sm:
       case TransferBy::sm_read:
       case TransferBy::sm_write:
         return kernels_.by_sm(range, moved_at_once(leg.mover), leg.stream);

@@ -2,9 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/families/transfer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
+
+#include "harness/measure/slots.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 
@@ -22,25 +28,59 @@ constexpr std::size_t kSmallestBatch = 4 * kKiB;
 
 const std::vector<std::size_t> kQuickSizes = {64, 16 * kKiB, kMiB, 16 * kMiB, kLargeTransfer};
 const std::vector<std::size_t> kFewSizes = {kMiB, 64 * kMiB, kGiB};
+const std::vector<std::size_t> kColdSizes = {64 * kKiB, kMiB, 16 * kMiB, 64 * kMiB};
 
-/// Each direction alone and both at once, so that their blocks alternate where all fit the host's memory beside one another.
+/// Why slots cannot keep the caches cold; empty if they can.
+std::string why_not_cold(const Case& c, const LastLevelCaches& caches, const SlotPlan& plan) {
+  if (c.host_slot_bytes && caches.host == 0) return "the kernel does not say how large the host's last-level cache is";
+  if (plan.cache_by == "slots") return {};
+  return fmt::format("more than {} copies would have to rotate to exceed 4 times the last-level cache ({})",
+                     c.protocol.most_slots, format_bytes(static_cast<double>(std::max(caches.device, caches.host))));
+}
+
+/// The transfer and, in the larger suites, the same with cold caches, unless --cache names one of the two: at a handful of
+/// sizes, in the suite full at all that slots can keep cold. Larger ones are cold by themselves.
+Group warm_and_cold(const CaseList& list, TransferPoint point) {
+  const Listing& listing = list.listing();
+  Group group{{transfer_case(listing.device, point)}, {}};
+  const bool offered = listing.suite == SuiteName::baseline || listing.suite == SuiteName::full;
+  if (!offered || listing.cache == Cache::warm) return group;
+  point.cache = Cache::cold;
+  Case cold = transfer_case(listing.device, point);
+  const LastLevelCaches caches = last_level_caches(listing.device);
+  const SlotPlan plan = plan_slots(cold, caches, std::numeric_limits<std::size_t>::max());
+  const std::string obstacle = why_not_cold(cold, caches, plan);
+  const bool few = std::find(kColdSizes.begin(), kColdSizes.end(), point.bytes) != kColdSizes.end();
+  const bool wanted = few || (listing.suite == SuiteName::full && obstacle.empty());
+  if (plan.cache_by == "size" || !wanted) return group;
+  if (cold.unsupported.empty()) cold.unsupported = obstacle;
+  group.comparisons = {compare(group.cases.front(), cold)};
+  group.cases.push_back(std::move(cold));
+  if (listing.cache == Cache::cold) group = {{std::move(group.cases.back())}, {}};
+  return group;
+}
+
+/// Each direction alone, of some with cold caches too, and both at once, so that their blocks alternate where all fit the
+/// host's memory beside one another.
 void add_both_ways(CaseList& list, TransferPoint point) {
   Group together;
   for (const TransferOp op : {TransferOp::host_to_device, TransferOp::device_to_host, TransferOp::both}) {
     point.op = op;
-    Case c = transfer_case(list.listing().device, point);
+    const bool has_cold =
+        op != TransferOp::both && point.memory == HostMemoryKind::pinned && !point.node && point.by == TransferBy::copy_engine;
+    Group added = has_cold ? warm_and_cold(list, point) : Group{{transfer_case(list.listing().device, point)}, {}};
     if (point.bytes > kLargeTransfer) {
-      list.add(std::move(c));
-    } else {
-      together.cases.push_back(std::move(c));
+      list.add(std::move(added));
+      continue;
     }
+    std::move(added.cases.begin(), added.cases.end(), std::back_inserter(together.cases));
+    std::move(added.comparisons.begin(), added.comparisons.end(), std::back_inserter(together.comparisons));
   }
   if (!together.cases.empty()) list.add(std::move(together));
 }
 
 void add_one_way(CaseList& list, TransferPoint point, TransferOp op) {
   point.op = op;
-  if (by_sm(point.by)) point.by = op == TransferOp::host_to_device ? TransferBy::sm_read : TransferBy::sm_write;
   list.add(transfer_case(list.listing().device, point));
 }
 void add_each_way(CaseList& list, const TransferPoint& point) {
@@ -50,7 +90,7 @@ void add_each_way(CaseList& list, const TransferPoint& point) {
 void list_near(CaseList& list, const std::vector<std::size_t>& sizes, const std::vector<std::size_t>& few) {
   for (const std::size_t bytes : sizes) {
     add_both_ways(list, {.bytes = bytes});
-    add_each_way(list, {.bytes = bytes, .by = TransferBy::sm_read});
+    add_both_ways(list, {.bytes = bytes, .by = TransferBy::sm});
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::pageable});
   }
   for (const std::size_t bytes : few) {
@@ -60,9 +100,24 @@ void list_near(CaseList& list, const std::vector<std::size_t>& sizes, const std:
     add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined}, TransferOp::host_to_device);
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed});
     // Pages move to whoever touches them: stores of an SM would bring the target to the device.
-    add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm_read},
-                TransferOp::host_to_device);
+    add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm}, TransferOp::host_to_device);
   }
+}
+
+TransferPoint managed_copy() {
+  return {.op = TransferOp::managed_copy, .memory = HostMemoryKind::managed, .by = TransferBy::sm};
+}
+
+/// A kernel that touches more managed memory than the device has, and one whose memory fits. In one group the pages of one
+/// would have to leave the device while the other is timed.
+void list_oversubscription(CaseList& list) {
+  TransferPoint fits = managed_copy(), exceeds = managed_copy();
+  fits.of_memory = 0.5;
+  exceeds.of_memory = 1.25;
+  const Case within = transfer_case(list.listing().device, fits), beyond = transfer_case(list.listing().device, exceeds);
+  list.add(within);
+  list.add(beyond);
+  list.add_across_groups(compare_rates(within, beyond));
 }
 
 void list_gpu(CaseList& list) {
@@ -76,20 +131,20 @@ void list_gpu(CaseList& list) {
   list_copies_beside_product(list);
   const std::vector<std::size_t> few = suite == SuiteName::full ? transfer_sizes() : kFewSizes;
   list_near(list, transfer_sizes(), few);
+  if (suite == SuiteName::full) list_oversubscription(list);
   for (const int node : device.host_nodes) {
     if (device.host_nodes.size() < 2 || node == device.near_node) continue;
     for (const std::size_t bytes : few) add_both_ways(list, {.bytes = bytes, .node = node});
   }
 }
 
-void add_host_copy(CaseList& list, std::size_t bytes, int from, int to, std::size_t offset = 0) {
-  list.add(transfer_case(list.listing().device, {.op = TransferOp::host_copy,
-                                                 .bytes = bytes,
-                                                 .memory = HostMemoryKind::pageable,
-                                                 .node = from,
-                                                 .to_node = to,
-                                                 .by = TransferBy::memcpy,
-                                                 .offset = offset}));
+TransferPoint host_copy(std::size_t bytes, int from, int to) {
+  return {.op = TransferOp::host_copy,
+          .bytes = bytes,
+          .memory = HostMemoryKind::pageable,
+          .node = from,
+          .to_node = to,
+          .by = TransferBy::memcpy};
 }
 
 void list_cpu(CaseList& list) {
@@ -106,7 +161,11 @@ void list_cpu(CaseList& list) {
     for (const int to : nodes) {
       for (const std::size_t bytes : sizes) {
         const bool first = from == nodes.front() && to == from;
-        if (first || suite == SuiteName::full || bytes >= large) add_host_copy(list, bytes, from, to);
+        if (first) {
+          list.add(warm_and_cold(list, host_copy(bytes, from, to)));
+        } else if (suite == SuiteName::full || bytes >= large) {
+          list.add(transfer_case(list.listing().device, host_copy(bytes, from, to)));
+        }
       }
     }
   }
@@ -115,17 +174,30 @@ void list_cpu(CaseList& list) {
 void list_contract(CaseList& list) {
   for (const std::size_t bytes : {1, 15, 64, 1009, 70001}) {
     for (const std::size_t offset : {0, 3}) {
+      const auto add_at_offset = [&](TransferPoint point) {
+        point.offset = offset;
+        list.add(transfer_case(list.listing().device, point));
+      };
       if (!list.on_gpu()) {
-        add_host_copy(list, bytes, 0, 0, offset);
+        TransferPoint point = host_copy(bytes, 0, 0);
+        add_at_offset(point);
+        point.cache = Cache::cold;
+        add_at_offset(point);
         continue;
       }
+      for (const TransferOp op : {TransferOp::host_to_device, TransferOp::device_to_host}) {
+        add_at_offset({.op = op, .bytes = bytes, .cache = Cache::cold});
+      }
+      TransferPoint managed = managed_copy();
+      managed.bytes = bytes;
+      add_at_offset(managed);
       add_both_ways(list, {.bytes = bytes, .offset = offset});
       add_both_ways(list, {.bytes = bytes, .by = TransferBy::batched, .offset = offset});
-      add_each_way(list, {.bytes = bytes, .by = TransferBy::sm_read, .offset = offset});
+      add_both_ways(list, {.bytes = bytes, .by = TransferBy::sm, .offset = offset});
       for (const HostMemoryKind kind : {HostMemoryKind::pageable, HostMemoryKind::registered, HostMemoryKind::managed}) {
         add_each_way(list, {.bytes = bytes, .memory = kind, .offset = offset});
       }
-      add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm_read, .offset = offset},
+      add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm, .offset = offset},
                   TransferOp::host_to_device);
       add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined, .offset = offset},
                   TransferOp::host_to_device);

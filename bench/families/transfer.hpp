@@ -19,6 +19,9 @@ enum class TransferOp {
   device_to_host,
   both,       ///< each of these ways at once
   host_copy,  ///< from host memory to host memory
+  /// From managed memory to managed memory, whose pages start in the host's memory, by SMs: the pages come to the device, and
+  /// where it has too little memory for all of them, others leave it.
+  managed_copy,
   // Between GPUs.
   peer,        ///< from one to another
   peer_both,   ///< each way at once
@@ -29,11 +32,12 @@ enum class TransferOp {
 std::string_view name(TransferOp op);
 bool is_between_gpus(TransferOp op);
 
-/// Who moves them: a GPU's copy engine, its SMs by reads or by writes of memory that is not its own, its copy engine by one
-/// call for many pieces, or the host's threads. Between GPUs the one that receives reads, and the one that sends writes.
-enum class TransferBy { copy_engine, copy_engine_read, copy_engine_write, sm_read, sm_write, batched, memcpy };
+/// Who moves them: a GPU's copy engine, its SMs, its copy engine by one call for many pieces, or the host's threads. Between a
+/// GPU and the host the GPU's SMs read the host's memory or write it, as the flow goes; several flows share the SMs. Between
+/// GPUs the one that receives reads, or the one that sends writes.
+enum class TransferBy { copy_engine, copy_engine_read, copy_engine_write, sm, sm_read, sm_write, batched, memcpy };
 std::string_view name(TransferBy by);
-inline bool by_sm(TransferBy by) { return by == TransferBy::sm_read || by == TransferBy::sm_write; }
+inline bool by_sm(TransferBy by) { return by == TransferBy::sm || by == TransferBy::sm_read || by == TransferBy::sm_write; }
 
 struct TransferPoint {
   TransferOp op = TransferOp::host_to_device;
@@ -42,6 +46,7 @@ struct TransferPoint {
   /// NUMA node of the host memory, and of host_copy the node it is copied to; absent: the one near the device.
   std::optional<int> node = {}, to_node = {};
   TransferBy by = TransferBy::copy_engine;
+  Cache cache = Cache::warm;
   std::size_t offset = 0;  ///< of both ends, in bytes from an aligned address
   /// Of a transfer with the host: another GPU than the device under measurement, or all of them at the same time.
   std::optional<int> gpu = {};
@@ -50,6 +55,8 @@ struct TransferPoint {
   int round = 0;
   /// Between GPUs: whether they have access to each other's memory. Without it the driver stages the bytes in the host's.
   bool access = true;
+  /// Of managed_copy, instead of `bytes`: source and copy together, over the device's memory.
+  std::optional<double> of_memory = {};
 };
 
 /// Without a fabric, or with one of several processes, no GPU but the device is within reach.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,7 +13,9 @@
 #include "bench/families/prepared_transfer.hpp"
 #include "bench/families/transfer.hpp"
 #include "bench/support/slots.hpp"
+#include "harness/machine/json.hpp"
 #include "harness/model/traffic.hpp"
+#include "harness/model/units.hpp"
 #include "kernels/peer_access.hpp"
 #include "kernels/side_stream.hpp"
 
@@ -38,6 +41,7 @@ std::vector<Flow> flows_of(const TransferPoint& point, int own, int gpus) {
       }
       break;
     case TransferOp::host_copy:
+    case TransferOp::managed_copy:
       return {{host, host_endpoint(point.to_node)}};
     case TransferOp::peer:
       return {{from, to}};
@@ -65,7 +69,8 @@ std::vector<Flow> flows_of(const TransferPoint& point, int own, int gpus) {
 
 Shape shape_of(const TransferPoint& point) {
   const auto node = [](std::optional<int> number) { return number ? std::to_string(*number) : std::string("near"); };
-  Shape shape = {{"bytes", std::to_string(point.bytes)}};
+  Shape shape = {point.of_memory ? std::pair<std::string, std::string>("of_memory", fmt::format("{:g}", *point.of_memory))
+                                 : std::pair<std::string, std::string>("bytes", std::to_string(point.bytes))};
   const auto add = [&](const char* key, std::string value) { shape.emplace_back(key, std::move(value)); };
   if (is_between_gpus(point.op)) {
     const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
@@ -78,32 +83,56 @@ Shape shape_of(const TransferPoint& point) {
     add("to", node(point.to_node));
   } else {
     add("memory", std::string(name(point.memory)));
-    add("node", node(point.node));
+    if (point.op != TransferOp::managed_copy) add("node", node(point.node));
     if (point.all_gpus || point.gpu) add("gpu", point.all_gpus ? "all" : std::to_string(*point.gpu));
   }
   if (point.offset) add("offset", std::to_string(point.offset));
   add("impl", std::string(name(point.by)));
+  shape.push_back(shape_entry(point.cache));
   return shape;
 }
 
-/// Within the caches a copy is read and written there; beyond them each byte that is copied counts once, as on a link.
-Phase host_copy_demands(const DeviceInfo& device, double bytes) {
+/// Within the caches a copy is read and written there; beyond them, and where they are cold, each byte that is copied counts
+/// once, as on a link.
+Phase host_copy_demands(const DeviceInfo& device, double bytes, Cache cache) {
   const auto last_level = static_cast<double>(device.last_level_cache_bytes());
+  if (cache == Cache::cold) return {{resource::host_dram, bytes, std::min(bytes * 0.25, last_level)}};
   if (const CacheLevel* level = resident_level(device, 2 * bytes)) return {{find_resource(level->name), 2 * bytes}};
   // Of what does not fit, the last level may still hold a part.
   if (2 * bytes < 4 * last_level) return {{find_resource(device.caches.back().name), 2 * bytes}};
   return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
 }
 
+/// The pages of the source come to the device once at least. Where it shares the host's page tables, they may still be there.
+Phase managed_copy_demands(const DeviceInfo& device, double bytes) {
+  const bool may_stay = device.details->value("host_page_tables", false);
+  return {{resource::host_to_device, bytes, may_stay ? bytes : 0}};
+}
+
 /// The GPUs of a transfer, and how many arrays it has in the memory of each.
-std::map<int, int> arrays_by_gpu(const Transfer& transfer) {
-  std::map<int, int> arrays;
+std::map<int, std::size_t> arrays_by_gpu(const Transfer& transfer) {
+  std::map<int, std::size_t> arrays;
   for (const Flow& flow : transfer.flows) {
     for (const Endpoint& end : {flow.from, flow.to}) {
       if (end.kind == Endpoint::Kind::gpu) ++arrays[end.number];
     }
   }
   return arrays;
+}
+
+/// The arrays that it has in the host's memory.
+std::size_t host_ends(const Transfer& transfer) {
+  std::size_t ends = 0;
+  for (const Flow& flow : transfer.flows) {
+    ends += static_cast<std::size_t>(flow.from.kind == Endpoint::Kind::host) + (flow.to.kind == Endpoint::Kind::host);
+  }
+  return ends;
+}
+
+/// One of two arrays, in whole pages, that together are `share` of the memory.
+std::size_t half_of(double share, std::size_t memory_bytes) {
+  constexpr std::size_t kPage = 4096;
+  return static_cast<std::size_t>(std::ceil(share * static_cast<double>(memory_bytes) / 2 / kPage)) * kPage;
 }
 
 bool is_other_model(const RankInfo& member, const Fabric& fabric) {
@@ -140,8 +169,8 @@ std::string why_no_access(const Transfer& transfer, const LocalRanks& gpus) {
   return {};
 }
 
-std::string why_unsupported(const TransferKernels* kernels, const TransferPoint& point, const Transfer& transfer,
-                            const Fabric* fabric) {
+std::string why_unsupported(const DeviceInfo& device, const TransferKernels* kernels, const TransferPoint& point,
+                            const Transfer& transfer, const Fabric* fabric) {
   const bool between = is_between_gpus(point.op);
   if ((between || point.gpu || point.all_gpus) && gpus_within_reach(fabric) < 2) return why_unreached(fabric);
   if (between && point.access) {
@@ -149,12 +178,25 @@ std::string why_unsupported(const TransferKernels* kernels, const TransferPoint&
   }
   if (between && !point.access && by_sm(point.by)) return "SMs reach the memory of another GPU by access to it alone";
   if (!kernels) return "this build has no transfers for the device";
+  if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
+    return "pages of managed memory do not move while kernels run (concurrentManagedAccess is 0), so it cannot exceed the "
+           "device's";
+  }
   if (point.by == TransferBy::batched && !kernels->batch) return "the CUDA toolkit of this build has no batched copies";
   return {};
 }
 
 Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Transfer& transfer, const RankInfo* unlike) {
   const std::size_t flows = transfer.flows.size();
+  if (point.op == TransferOp::managed_copy) {
+    const auto bytes = static_cast<double>(transfer.bytes), memory = static_cast<double>(device.memory_bytes);
+    return {
+        {"bytes counted",
+         fmt::format("those that are copied ({}), once: the pages of the source come over the link", format_bytes(bytes))},
+        {"crosses the link too", "the pages of the copy on their way to the device, and pages that leave it for others"},
+        {"managed memory", fmt::format("{}, {:.4g} times the device's {}; all of it is in the host's memory before a launch",
+                                       format_bytes(2 * bytes), 2 * bytes / memory, format_bytes(memory))}};
+  }
   Notes notes = {{"bytes counted", point.op == TransferOp::host_copy ? "each byte that is copied, once: it is read and written"
                                    : point.op == TransferOp::both && flows == 2
                                        ? "what crosses the link, once, each direction on its own; `bytes` of one"
@@ -167,7 +209,7 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   if (host && !point.node && !device.near_node) {
     notes.emplace_back("near", "the kernel names no node of this device: memory lies where it places it");
   }
-  const std::map<int, int> gpus = arrays_by_gpu(transfer);
+  const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
   if (unlike) {
     notes.emplace_back("roof",
                        fmt::format("none: the ceilings are those of {}, a {}, and {}, a {}, is another model or has links of "
@@ -181,7 +223,8 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
 
 Protocol protocol_of(const TransferPoint& point, const Transfer& transfer) {
   Protocol protocol;
-  protocol.cache = Cache::warm;
+  protocol.cache = point.cache;
+  protocol.most_slots = 1 << 17;  // filling one takes microseconds
   // A copy of pageable memory waits for the stream, and one that is staged may: behind a gate it would wait for ever. Pages
   // move to the host before each sample, and in its first launch to the device.
   const bool waits = point.memory == HostMemoryKind::pageable || point.memory == HostMemoryKind::managed || !point.access;
@@ -201,14 +244,14 @@ Protocol protocol_of(const TransferPoint& point, const Transfer& transfer) {
 }  // namespace
 
 std::string_view name(TransferOp op) {
-  constexpr std::string_view names[] = {"host_to_device", "device_to_host", "both",       "host_copy", "peer",
-                                        "peer_both",      "peer_round",     "one_to_all", "all_to_one"};
+  constexpr std::string_view names[] = {"host_to_device", "device_to_host", "both",       "host_copy",  "managed_copy",
+                                        "peer",           "peer_both",      "peer_round", "one_to_all", "all_to_one"};
   return names[static_cast<int>(op)];
 }
 bool is_between_gpus(TransferOp op) { return op >= TransferOp::peer; }
 std::string_view name(TransferBy by) {
-  constexpr std::string_view names[] = {
-      "copy_engine", "copy_engine_read", "copy_engine_write", "sm_read", "sm_write", "batched", "memcpy"};
+  constexpr std::string_view names[] = {"copy_engine", "copy_engine_read", "copy_engine_write", "sm",
+                                        "sm_read",     "sm_write",         "batched",           "memcpy"};
   return names[static_cast<int>(by)];
 }
 
@@ -219,10 +262,12 @@ std::size_t large_host_copy(const DeviceInfo& device) {
 }
 
 Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {
+  const bool managed = point.op == TransferOp::managed_copy, host_copy = point.op == TransferOp::host_copy;
   const TransferKernels* kernels = select(device.backend, &cuda::transfer, &cpu::transfer);
   const int own = cuda_ordinal(device);
   const Fabric* const reached = gpus_within_reach(fabric) > 1 ? fabric : nullptr;
-  Transfer transfer{point.bytes, flows_of(point, own, gpus_within_reach(fabric)), {}};
+  const std::size_t bytes = point.of_memory ? half_of(*point.of_memory, device.memory_bytes) : point.bytes;
+  Transfer transfer{bytes, flows_of(point, own, gpus_within_reach(fabric)), {}};
   const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
   if (reached && pair) transfer.path = reached->local->path(point.from, point.to);
   const RankInfo* const unlike = unlike_gpu(transfer, reached, is_between_gpus(point.op));
@@ -234,19 +279,24 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   c.operation = name(point.op);
   c.type = DataType::int8;
   c.shape = shape_of(point);
-  if (point.op == TransferOp::host_copy) {
-    c.work.phases = {host_copy_demands(device, static_cast<double>(point.bytes))};
+  if (host_copy) {
+    c.work.phases = {host_copy_demands(device, static_cast<double>(bytes), point.cache)};
+  } else if (managed) {
+    c.work.phases = {managed_copy_demands(device, static_cast<double>(bytes))};
   } else if (!unlike) {
     c.work.phases = {link_demands(transfer)};
   }
   c.protocol = protocol_of(point, transfer);
   // Of the GPU with the most arrays, which stands for all.
-  int arrays = point.op == TransferOp::host_copy ? 2 : 1;
+  std::size_t arrays = host_copy ? 2 : 0;
   for (const auto& [gpu, count] : arrays_by_gpu(transfer)) arrays = std::max(arrays, count);
-  c.slot_bytes = static_cast<std::size_t>(arrays) * aligned(point.bytes + point.offset);
-  c.shared_bytes = aligned(point.bytes);  // the generator's array, which the copy is compared with
-  c.unsupported = why_unsupported(kernels, point, transfer, fabric);
-  c.transfer = transfer;
+  const std::size_t array = aligned(bytes + point.offset);
+  c.slot_bytes = arrays * array;
+  if (!host_copy) c.host_slot_bytes = host_ends(transfer) * array;
+  c.shared_bytes = aligned(bytes);  // the generator's array, which the copy is compared with
+  c.unsupported = why_unsupported(device, kernels, point, transfer, fabric);
+  // A kernel that touches memory on both sides is no transfer over one link.
+  if (!managed) c.transfer = transfer;
   if (!c.unsupported.empty()) return c;
   Notes notes = notes_of(device, point, transfer, unlike);
   c.prepare = [point, kernels, reached, own, transfer = std::move(transfer), notes = std::move(notes)](const Setup& setup) {

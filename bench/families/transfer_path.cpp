@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bench/support/slots.hpp"
 #include "harness/device/hash.hpp"
 #include "harness/machine/huge_pages.hpp"
 #include "kernels/base/check.hpp"
@@ -29,26 +30,32 @@ TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t byt
     : what_(std::move(what)),
       bytes_(bytes),
       offset_(offset),
+      stride_(aligned(offset + bytes)),
+      slots_(setup.slots),
       fill_{setup.data, setup.seed, array},
       from_(make(setup, from)),
       to_(make(setup, to)) {
-  const Memory made = is_reached(from_) ? Memory() : generated();
-  for (int slot = 0; slot < setup.slots; ++slot) {
+  Memory made;
+  if (!is_reached(from_)) {
+    made = generated();
+    expected_ = checker().hash(made.get(), bytes_);
+  }
+  for (int slot = 0; slot < slots_; ++slot) {
     if (made) {
       checker().to_host(at(from_, slot), made.get(), bytes_);
     } else {
       from_.device.fill(at(from_, slot), DataType::int8, bytes_, fill_);
     }
-    if (is_reached(to_)) {
-      to_.device.poison(at(to_, slot), bytes_);
-    } else {
-      std::memset(at(to_, slot), 0xff, bytes_);
-    }
+  }
+  if (is_reached(to_)) {
+    to_.device.poison(to_.arrays.get(), allocated_bytes());
+  } else {
+    std::memset(to_.arrays.get(), 0xff, allocated_bytes());
   }
 }
 
-Memory TransferPath::array(Side& side) const {
-  const std::size_t bytes = offset_ + bytes_;
+Memory TransferPath::allocate(Side& side) const {
+  const std::size_t bytes = allocated_bytes();
   if (side.end.on_device) return side.device.allocate(bytes);
   HostMemory& memory = side.end.memory;
   try {
@@ -61,11 +68,11 @@ Memory TransferPath::array(Side& side) const {
   return side.device.allocate_host(bytes, memory);
 }
 
-TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end) {
-  Side side{end, end.owner ? *end.owner : setup.device, {}};
-  for (int slot = 0; slot < setup.slots; ++slot) side.arrays.push_back(array(side));
+TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end) const {
+  Side side{end, end.owner ? *end.owner : setup.device};
+  side.arrays = allocate(side);
   if (end.on_device) return side;
-  side.placed = placement_of(side.arrays.front().get(), offset_ + bytes_);
+  side.placed = placement_of(side.arrays.get(), allocated_bytes());
   if (end.must_lie_there && side.placed.has_others_than(*end.memory.node)) {
     throw Unsupported(fmt::format("{} memory wanted on NUMA node {} lies on {}", name(end.memory.kind), *end.memory.node,
                                   in_words(side.placed)));
@@ -80,7 +87,7 @@ TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end
 }
 
 unsigned char* TransferPath::at(const Side& side, int slot) const {
-  return static_cast<unsigned char*>(side.arrays.at(static_cast<std::size_t>(slot)).get()) + offset_;
+  return static_cast<unsigned char*>(side.arrays.get()) + static_cast<std::size_t>(slot) * stride_ + offset_;
 }
 
 CopyRange TransferPath::range(int slot) const { return {at(to_, slot), at(from_, slot), bytes_}; }
@@ -148,8 +155,7 @@ void TransferPath::add_notes(std::vector<std::pair<std::string, std::string>>& n
     if (side->end.on_device) continue;
     const HostMemory& memory = side->end.memory;
     const std::string of = fmt::format("{}{} memory", two ? which : "", name(memory.kind));
-    const std::size_t bytes = offset_ + bytes_;
-    const PagePlacement now = placement_of(side->arrays.front().get(), bytes);
+    const PagePlacement now = placement_of(side->arrays.get(), allocated_bytes());
     const std::string lay = in_words(side->placed), lie = in_words(now);
     notes.emplace_back(of, fmt::format("{}{}{}", lie, lie == lay ? "" : "; when allocated: " + lay,
                                        memory.node ? fmt::format("; asked for node {}", *memory.node) : ""));
@@ -163,7 +169,7 @@ void TransferPath::add_notes(std::vector<std::pair<std::string, std::string>>& n
       if (!staged.empty()) notes.emplace_back("staging copy", staged);
     }
     if (!memory.huge_pages) continue;
-    const auto huge = huge_page_share("/", side->arrays.front().get());
+    const auto huge = huge_page_share("/", side->arrays.get());
     notes.emplace_back(of + " in huge pages", huge ? fmt::format("{:.0f} %", 100 * *huge) : "unknown");
   }
 }

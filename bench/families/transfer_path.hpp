@@ -30,7 +30,8 @@ struct TransferEnd {
 /// nothing is known to be crossed.
 std::string staging_note(std::optional<int> thread, std::optional<int> memory);
 
-/// One direction of a transfer: an array from the generator, and its copy, which starts poisoned; both once per slot.
+/// One direction of a transfer: an array from the generator, and its copy, which starts poisoned; both once per slot, one slot
+/// behind the other.
 class TransferPath {
  public:
   /// `what` names it: "host_to_device by copy_engine". `array` tells the generator's arrays of one case apart.
@@ -52,25 +53,27 @@ class TransferPath {
  private:
   struct Side {
     TransferEnd end;
-    Device& device;              ///< its owner
-    std::vector<Memory> arrays;  ///< by slot
-    PagePlacement placed = {};   ///< of slot 0 when it was allocated
-    std::string refusal = {};    ///< why it does not lie on the near node
+    Device& device;  ///< its owner
+    Memory arrays = {};
+    PagePlacement placed = {};  ///< when it was allocated
+    std::string refusal = {};   ///< why it does not lie on the near node
   };
 
   static bool is_managed(const Side& side) { return !side.end.on_device && side.end.memory.kind == HostMemoryKind::managed; }
   /// The device that generates and checks: a GPU that holds one end.
   Device& checker() const { return to_.end.on_device ? to_.device : from_.device; }
-  Memory array(Side& side) const;
-  Side make(const Setup& setup, const TransferEnd& end);
+  Memory allocate(Side& side) const;
+  Side make(const Setup& setup, const TransferEnd& end) const;
   static bool is_reached(const Side& side) { return side.end.on_device || side.device.info().backend == Backend::cpu; }
   unsigned char* at(const Side& side, int slot) const;
   std::uint64_t hash_of(const Side& side, int slot);
   Memory generated();
   Verification name_difference(int slot);
+  std::size_t allocated_bytes() const { return static_cast<std::size_t>(slots_) * stride_; }
 
   std::string what_;
-  std::size_t bytes_, offset_;
+  std::size_t bytes_, offset_, stride_;
+  int slots_;
   Fill fill_;
   Side from_, to_;
   std::optional<std::uint64_t> expected_;  ///< hash of the generator's array

@@ -25,10 +25,14 @@ class CaseList {
   const Listing& listing() const { return listing_; }
   bool on_gpu() const { return listing_.device.backend == Backend::cuda; }
 
-  /// Adds the cases that are not listed yet. A case that exceeds the device's memory is unsupported; one that fits only without
-  /// the cases before it becomes a group of its own. Keeps the comparisons of supported cases of one group.
+  /// Adds the cases that are not listed yet. A case that exceeds the device's memory, or the free memory of its host, is
+  /// unsupported; one that fits only without the cases before it becomes a group of its own. Keeps the comparisons of supported
+  /// cases of one group.
   void add(Group group);
   void add(Case c) { add(Group{{std::move(c)}, {}}); }
+  /// Of two cases that disturb each other in memory, and so are of different groups: their blocks do not alternate. Dropped
+  /// unless both are listed and supported.
+  void add_across_groups(Comparison comparison);
 
   std::vector<Group> take() { return std::move(groups_); }
 

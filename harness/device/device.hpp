@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -40,8 +41,18 @@ struct DeviceInfo {
   std::vector<int> host_nodes = {};   ///< NUMA nodes of the host whose memory this process may use; see nodes_with_memory()
   std::vector<int> cpu_nodes = {};    ///< NUMA nodes on whose CPUs this process may run
   std::optional<int> near_node = {};  ///< the one that the device is attached to; it may be none of these
+  // Of a GPU's host; a CPU is its own.
+  std::size_t host_cache_bytes = 0;  ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
+  std::size_t host_free_bytes = 0;   ///< near the device, when it was opened; 0 if unknown
+  /// Managed memory may exceed the device's: pages move while kernels run (concurrentManagedAccess).
+  bool managed_on_demand = false;
   Details details;
 
+  /// The node to ask for near the device; absent where there is no choice, or where this process may not use its memory.
+  std::optional<int> near_memory_node() const {
+    const bool is_usable = std::find(host_nodes.begin(), host_nodes.end(), near_node) != host_nodes.end();
+    return is_usable && host_nodes.size() > 1 ? near_node : std::nullopt;
+  }
   /// Total bytes of last-level cache; 0 if unknown.
   std::size_t last_level_cache_bytes() const { return caches.empty() ? 0 : caches.back().total_bytes; }
 };

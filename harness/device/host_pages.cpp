@@ -20,13 +20,12 @@ namespace {
 
 std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
-/// Within the machine's free memory, and the node's.
+}  // namespace
+
 std::size_t available_to(const HostMemory& wanted) {
   const std::size_t all = available_memory("/");
   return wanted.node ? std::min(all, available_memory_of_node(*wanted.node, "/").value_or(all)) : all;
 }
-
-}  // namespace
 
 void throw_out_of_host_memory(std::size_t bytes, const HostMemory& wanted) {
   std::string limits;

@@ -66,7 +66,10 @@ std::vector<ComparisonResult> compare(const std::vector<Record>& records, const 
     const Record* denominator = find(comparison.denominator);
     if (!numerator || !denominator) continue;
     const Ratio ratio = ratio_interval(numerator->measurement->samples, denominator->measurement->samples);
-    results.push_back({comparison, ratio.ratio, ratio.low, ratio.high});
+    const auto scaled = [&](std::optional<double> times) {
+      return times ? std::optional(*times * comparison.work_ratio) : times;
+    };
+    results.push_back({comparison, ratio.ratio * comparison.work_ratio, scaled(ratio.low), scaled(ratio.high)});
   }
   return results;
 }

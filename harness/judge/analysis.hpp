@@ -14,7 +14,7 @@ namespace roofmark {
 /// A Comparison whose two cases are both ok.
 struct ComparisonResult {
   Comparison comparison;
-  double ratio = 0;                 ///< seconds(denominator) / seconds(numerator)
+  double ratio = 0;                 ///< seconds(denominator) / seconds(numerator) x work_ratio
   std::optional<double> low, high;  ///< 95 % interval, from pairs of blocks
 };
 

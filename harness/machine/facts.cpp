@@ -105,29 +105,6 @@ std::size_t parse_size(const std::string& text) {
   return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
 }
 
-std::vector<CacheLevel> read_caches(const fs::path& root, const std::vector<int>& cpus) {
-  std::map<int, std::map<std::string, std::size_t>> levels;  // level -> sharing CPUs -> bytes
-  for (int cpu : cpus) {
-    for (const fs::path& index : entries(cpu_folder(root, cpu) / "cache", "index")) {
-      const auto level = number_in(index / "level");
-      const auto type = first_line(index / "type"), size = first_line(index / "size");
-      if (!level || !type || !size || *type == "Instruction") continue;
-      const std::string shared = first_line(index / "shared_cpu_list").value_or(std::to_string(cpu));
-      levels[static_cast<int>(*level)][shared] = parse_size(*size);
-    }
-  }
-  std::vector<CacheLevel> caches;
-  for (const auto& [level, instances] : levels) {
-    CacheLevel cache{"l" + std::to_string(level), 0, 0};
-    for (const auto& [shared, bytes] : instances) {
-      cache.total_bytes += bytes;
-      cache.instance_bytes = std::max(cache.instance_bytes, bytes);
-    }
-    caches.push_back(cache);
-  }
-  return caches;
-}
-
 /// The vector and matrix extensions among the CPU's flags.
 std::vector<std::string> vector_extensions(const fs::path& root) {
   constexpr std::array kKnown = {"sse2",        "avx",         "fma",      "avx2",     "avx512f", "avx512vl", "avx512_bf16",
@@ -192,6 +169,29 @@ std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& r
     }
   }
   return std::nullopt;
+}
+
+std::vector<CacheLevel> read_caches(const fs::path& root, const std::vector<int>& cpus) {
+  std::map<int, std::map<std::string, std::size_t>> levels;  // level -> sharing CPUs -> bytes
+  for (int cpu : cpus) {
+    for (const fs::path& index : entries(cpu_folder(root, cpu) / "cache", "index")) {
+      const auto level = number_in(index / "level");
+      const auto type = first_line(index / "type"), size = first_line(index / "size");
+      if (!level || !type || !size || *type == "Instruction") continue;
+      const std::string shared = first_line(index / "shared_cpu_list").value_or(std::to_string(cpu));
+      levels[static_cast<int>(*level)][shared] = parse_size(*size);
+    }
+  }
+  std::vector<CacheLevel> caches;
+  for (const auto& [level, instances] : levels) {
+    CacheLevel cache{"l" + std::to_string(level), 0, 0};
+    for (const auto& [shared, bytes] : instances) {
+      cache.total_bytes += bytes;
+      cache.instance_bytes = std::max(cache.instance_bytes, bytes);
+    }
+    caches.push_back(cache);
+  }
+  return caches;
 }
 
 CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {

@@ -28,6 +28,9 @@ struct CpuFacts {
 /// `usable`: the logical CPUs this process may run on.
 CpuFacts read_cpu_facts(const std::filesystem::path& root, const std::vector<int>& usable);
 
+/// The data caches that these logical CPUs use, innermost level first.
+std::vector<CacheLevel> read_caches(const std::filesystem::path& root, const std::vector<int>& cpus);
+
 /// Bytes that can be allocated without swapping, within the control groups' limit.
 std::size_t available_memory(const std::filesystem::path& root);
 /// Those that a NUMA node has at least: beyond them a process that is bound to the node is killed, however much other nodes

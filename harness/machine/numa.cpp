@@ -63,6 +63,11 @@ std::vector<int> nodes_with_memory(const fs::path& root, std::vector<int> of_gpu
   return nodes;
 }
 
+std::vector<int> online_cpus(const fs::path& root) {
+  const auto list = first_line(root / "sys/devices/system/cpu/online");
+  return list ? parse_cpu_list(*list) : std::vector<int>();
+}
+
 std::vector<int> cpus_of_node(int node, const fs::path& root) {
   const auto list = first_line(root / fmt::format("sys/devices/system/node/node{}/cpulist", node));
   return list ? parse_cpu_list(*list) : std::vector<int>();

@@ -20,6 +20,8 @@ namespace roofmark {
 /// memory can be a node without CPUs, too (GH200), but not the host's: NVIDIA's driver lists such nodes under /proc, and CUDA
 /// names those of the GPUs that it sees (`of_gpus`). `root` is "/", or a copy in tests.
 std::vector<int> nodes_with_memory(const std::filesystem::path& root, std::vector<int> of_gpus = {});
+/// All CPUs of the host, whether or not this process may run on them.
+std::vector<int> online_cpus(const std::filesystem::path& root);
 /// The CPUs of a node; none of a node of memory alone.
 std::vector<int> cpus_of_node(int node, const std::filesystem::path& root);
 /// The nodes of these CPUs, ascending.

@@ -108,7 +108,7 @@ void CaseRun::prepare(std::size_t limit_bytes) {
                                     format_bytes(static_cast<double>(memory))));
     }
     if (least > limit_bytes) throw OutOfMemory(least, limit_bytes);
-    const SlotPlan slots = plan_slots(case_, device.info().last_level_cache_bytes(), limit_bytes);
+    const SlotPlan slots = plan_slots(case_, last_level_caches(device.info()), limit_bytes);
     const Setup setup{device, slots.slots, run_.settings.data, run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) {
                         return time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots.slots);
@@ -210,7 +210,8 @@ double CaseRun::settle_launches() {
   }
   last_slot_ = last.last_slot;
   Measurement& measurement = *record_.measurement;
-  if (run_.team.decide(measurement.cache_by == "partly" && seconds >= kFlushFromSeconds)) {
+  // Evicting the device's caches leaves those of its host as they are.
+  if (run_.team.decide(measurement.cache_by == "partly" && case_.host_slot_bytes == 0 && seconds >= kFlushFromSeconds)) {
     plan_.flush_before = true;
     plan_.launches = 1;
     measurement.cache_by = "flush";

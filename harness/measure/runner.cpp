@@ -63,7 +63,7 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   const double free = ask ? static_cast<double>(state_.device.free_bytes()) * state_.settings.memory_fraction : kNoLimit;
   // All ranks prepare the same number of slots.
   const auto limit = static_cast<std::size_t>(state_.team.min(free));
-  const std::vector<std::size_t> shares = divide_memory(alive, state_.device.info().last_level_cache_bytes(), limit);
+  const std::vector<std::size_t> shares = divide_memory(alive, last_level_caches(state_.device.info()), limit);
   auto share = shares.begin();
   for (CaseRun& run : runs) {
     if (run.alive()) run.prepare(*share++);

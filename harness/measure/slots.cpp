@@ -9,22 +9,28 @@
 namespace roofmark {
 
 namespace {
-constexpr std::size_t kMaxSlots = 4096;
+
+/// The slots of `touched` bytes that together exceed 4 times the cache.
+std::size_t slots_beyond(std::size_t cache_bytes, std::size_t touched) {
+  return touched >= 4 * cache_bytes ? 1 : 4 * cache_bytes / touched + 1;
 }
 
-SlotPlan plan_slots(const Case& c, std::size_t last_level_cache_bytes, std::size_t limit_bytes) {
+}  // namespace
+
+SlotPlan plan_slots(const Case& c, const LastLevelCaches& caches, std::size_t limit_bytes) {
   if (c.protocol.cache == Cache::warm) return {1, "warm"};
   const std::size_t touched = std::max<std::size_t>(c.touched_bytes ? c.touched_bytes : c.slot_bytes, 1);
-  const std::size_t cold = 4 * last_level_cache_bytes;
-  if (touched >= cold) return {1, "size"};
-  const std::size_t wanted = std::min(cold / touched + 1, kMaxSlots);
+  std::size_t wanted = slots_beyond(caches.device, touched);
+  if (c.host_slot_bytes) wanted = std::max(wanted, slots_beyond(caches.host, c.host_slot_bytes));
+  if (wanted == 1) return {1, "size"};
   const std::size_t room = limit_bytes > c.shared_bytes ? limit_bytes - c.shared_bytes : 0;
   const std::size_t fitting = c.slot_bytes ? room / c.slot_bytes : wanted;
-  const std::size_t slots = std::max<std::size_t>(1, std::min(wanted, fitting));
-  return {static_cast<int>(slots), slots * touched > cold ? "slots" : "partly"};
+  const auto most = static_cast<std::size_t>(c.protocol.most_slots);
+  const std::size_t slots = std::max<std::size_t>(1, std::min({wanted, most, fitting}));
+  return {static_cast<int>(slots), slots == wanted ? "slots" : "partly"};
 }
 
-std::vector<std::size_t> divide_memory(const std::vector<const Case*>& cases, std::size_t last_level_cache_bytes,
+std::vector<std::size_t> divide_memory(const std::vector<const Case*>& cases, const LastLevelCaches& caches,
                                        std::size_t limit_bytes) {
   std::size_t left = limit_bytes;
   std::vector<std::size_t> shares, extras;  // an extra is what further slots take
@@ -35,7 +41,7 @@ std::vector<std::size_t> divide_memory(const std::vector<const Case*>& cases, st
       extras.push_back(0);
       continue;
     }
-    const SlotPlan wanted = plan_slots(*c, last_level_cache_bytes, std::numeric_limits<std::size_t>::max());
+    const SlotPlan wanted = plan_slots(*c, caches, std::numeric_limits<std::size_t>::max());
     shares.push_back(least);
     extras.push_back(static_cast<std::size_t>(wanted.slots - 1) * c->slot_bytes);
     left -= least;

@@ -34,4 +34,11 @@ Comparison compare(const Case& numerator, const Case& denominator) {
   return {one[at].second + " against " + other[at].second, one[at].first, numerator.name(), denominator.name()};
 }
 
+Comparison compare_rates(const Case& numerator, const Case& denominator) {
+  Comparison made = compare(numerator, denominator);
+  const Resource& counted = numerator.work.phases.at(0).at(0).resource;
+  made.work_ratio = numerator.work.total(counted) / denominator.work.total(counted);
+  return made;
+}
+
 }  // namespace roofmark

@@ -23,6 +23,8 @@ enum class Cache { cold, warm };
 /// How a case is measured. The defaults are those of the suite; a case changes only what it must.
 struct Protocol {
   Cache cache = Cache::cold;
+  /// Of cold caches: each slot is filled by itself, which takes time.
+  int most_slots = 4096;
   Issue issue = Issue::automatic;
   /// By the host's clock a sample is a single launch, so that percentiles are of single events, and a roof of the device says
   /// nothing of it.
@@ -164,6 +166,8 @@ struct Case {
   /// Device memory one slot takes, workspace included, and what all slots share.
   std::size_t slot_bytes = 0;
   std::size_t shared_bytes = 0;
+  /// Memory of the device's host that one slot takes besides; 0 on a CPU, whose memory is the device's.
+  std::size_t host_slot_bytes = 0;
   /// What one launch touches, by which cold slots are counted; 0: as slot_bytes.
   std::size_t touched_bytes = 0;
   /// The resource whose empirical ceiling this case may raise; only cases of the ceilings family have one.
@@ -179,17 +183,20 @@ struct Case {
   std::string name() const { return case_name(family, operation, type, shape); }
 };
 
-/// How many times faster the numerator is: seconds(denominator) / seconds(numerator), of two records of one run whose names
-/// differ in the value of one key.
+/// How many times faster the numerator is: seconds(denominator) / seconds(numerator) x work_ratio, of two records of one run
+/// whose names differ in the value of one key.
 struct Comparison {
   std::string name;         ///< the two values: "tuned against default"
   std::string key;          ///< "algo"
   std::string numerator;    ///< name of the case that is expected to be faster
   std::string denominator;  ///< name of the case it is compared with
+  double work_ratio = 1;    ///< work of the numerator / work of the denominator where rates are compared, not times
 };
 
 /// Throws std::invalid_argument unless the two names differ in the value of exactly one key.
 Comparison compare(const Case& numerator, const Case& denominator);
+/// The same of the rates, of the resource that the numerator demands first.
+Comparison compare_rates(const Case& numerator, const Case& denominator);
 
 /// Cases that are prepared together and whose blocks alternate; most groups hold one case.
 struct Group {

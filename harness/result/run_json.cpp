@@ -171,15 +171,17 @@ Json to_json(const Transfers& transfers) {
 }  // namespace
 
 Json to_json(const Comparison& comparison) {
-  return {{"name", comparison.name},
-          {"key", comparison.key},
-          {"numerator", comparison.numerator},
-          {"denominator", comparison.denominator}};
+  Json json = {{"name", comparison.name},
+               {"key", comparison.key},
+               {"numerator", comparison.numerator},
+               {"denominator", comparison.denominator}};
+  if (comparison.work_ratio != 1) json["work_ratio"] = comparison.work_ratio;
+  return json;
 }
 
 Comparison comparison_from_json(const JsonText::View& json) {
   return {json.at("name").get<std::string>(), json.at("key").get<std::string>(), json.at("numerator").get<std::string>(),
-          json.at("denominator").get<std::string>()};
+          json.at("denominator").get<std::string>(), json.value("work_ratio", 1.0)};
 }
 
 Json to_json(const std::vector<Circumstance>& health) {

@@ -72,15 +72,14 @@ def beaten(result):
 
 def worst(result):
     """The case furthest below the measured roof, among those that are nobody's slower way. Small messages are below it by nature, and
-    so are most transfers, whose links have lines of their own, and access patterns, which show just that."""
+    so is what links alone bound, which have lines of their own, and access patterns, which show just that."""
     slower = beaten(result)
-    moved = {series["series"] for series in result.get("transfers", {}).get("series", ())}
     shortest = 1e-6  # of the time that a roof allows; a launch takes longer
 
     def counts(entry):
         placement = entry["roofmark"]["placement"]
         return placement.get("of_empirical") and placement["t_min_seconds"] >= shortest and entry["name"] not in slower \
-            and transfers.series_name(entry) not in moved and entry["roofmark"]["family"] != "access"
+            and not transfers.crosses(entry, (*plots.LINKS, "host_dram")) and entry["roofmark"]["family"] != "access"
 
     found = [e for e in result["benchmarks"] if not e["roofmark"].keys() & {"raises", "message", "overlap"} and counts(e)]
     return min(found, key=lambda e: e["roofmark"]["placement"]["of_empirical"], default=None)

@@ -80,9 +80,11 @@ def h200(noise_seed=0):
     transfer(maker, "device_to_host", ("device_to_host",), "pinned", steps, 2.2e-6, 53.9e9)
     transfer(maker, "both", ("host_to_device", "device_to_host"), "pinned", steps, 2.4e-6, 50.6e9, ("host_to_device", "device_to_host"))
     transfer(maker, "host_to_device", ("host_to_device",), "pageable", steps, 4.0e-6, 11.0e9)
+    cold = [1 << 16, 1 << 20, 1 << 24, 1 << 26]
+    transfer(maker, "host_to_device", ("host_to_device",), "pinned", cold, 2.3e-6, 54.7e9, cache="cold")
     # Of four GPUs: the last one is slow to reach.
     maker.transfers["matrices"] = [{
-        "series": "transfer/peer/int8/access:on/impl:copy_engine_read", "how": ["access on", "copy_engine_read"], "bytes": 256.0 * MIB,
+        "series": "transfer/peer/int8/access:on/impl:copy_engine_read/cache:warm", "how": ["access on", "copy_engine_read", "warm"], "bytes": 256.0 * MIB,
         "cells": [{"from": f"gpu:{a}", "to": f"gpu:{b}", "bytes_per_second": 391e9 if b < 3 else 202e9, "path": {"kind": "nvlink", "nvlinks": 18}}
                   for a in range(4) for b in range(4) if a != b]}]
     from_each_sm(maker, 16, 262, 470, clock)

@@ -337,9 +337,9 @@ def beside_readers(maker, idle, clock_hz):
     maker.loaded_latencies.append({"series": "latency/chase/int8/bytes:1073741824/stride:256/impl:own", "background": "dram", "points": points})
 
 
-def transfer(maker, operation, links, memory, sizes, latency, rate, alone=()):
+def transfer(maker, operation, links, memory, sizes, latency, rate, alone=(), cache="warm"):
     """Transfers over sizes, and the line of their series. `alone` has the operations that cross each link alone."""
-    shape = {"memory": memory, "node": "near", "impl": "copy_engine"}
+    shape = {"memory": memory, "node": "near", "impl": "copy_engine", "cache": cache}
     for size in sizes:
         name = maker.measure("transfer", operation, "int8", {"bytes": size} | shape, [[(link, size) for link in links]],
                              seconds=latency + size / rate)

@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_said(text, ordinal, said):
 
 def programs(folder, seconds):
     """Both programs, which log their words in folder/calls."""
-    name = "transfer/{}/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine"
+    name = "transfer/{}/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine/cache:warm"
     # A probe of the ceilings has the same keys; it is not to be taken.
     entries = [{"name": "ceilings" + name.format("host_to_device").removeprefix("transfer"), "roofmark": {"measurement": {"median": 1.0}}}]
     entries += [{"name": name.format(op), "roofmark": {"measurement": {"median": median}}} for op, median in seconds.items()]
@@ -95,9 +95,9 @@ def test_a_table_of_ratios_and_runs_that_alternate(tmp_path):
 
 def test_between_two_gpus_each_way_and_by_each_means(tmp_path):
     """nvbandwidth's matrices have 1 and 2 GB/s in the rows of the two GPUs, whoever reads or writes: the row's GPU does."""
-    host = "transfer/{}/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine"
+    host = "transfer/{}/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine/cache:warm"
     names = [host.format(op) for op in ("host_to_device", "device_to_host", "both")]
-    names += [f"transfer/peer/int8/bytes:268435456/from:{start}/to:{1 - start}/access:on/impl:{by}"
+    names += [f"transfer/peer/int8/bytes:268435456/from:{start}/to:{1 - start}/access:on/impl:{by}/cache:warm"
               for by in ("copy_engine_read", "copy_engine_write", "sm_read", "sm_write") for start in (0, 1)]
     entries = [{"name": name, "roofmark": {"measurement": {"median": 0.268435456}}} for name in names]
     (tmp_path / "result").write_text(json.dumps({"benchmarks": entries, "unmeasured": []}), encoding="utf-8")

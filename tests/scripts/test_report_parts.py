@@ -35,7 +35,10 @@ def test_a_transfer_is_not_the_worst_case(h200):
     slow = transfer | {"roofmark": transfer["roofmark"] | {"placement": transfer["roofmark"]["placement"] | {"of_empirical": 1e-6}}}
     others = [e for e in h200["benchmarks"] if e is not transfer]
     assert summary.worst(h200 | {"benchmarks": [*others, slow]}) is summary.worst(h200)
-    assert summary.worst(h200 | {"benchmarks": [*others, slow], "transfers": {"series": [], "contention": []}}) is slow
+    assert summary.worst(h200 | {"benchmarks": [*others, slow], "transfers": {"series": [], "contention": []}}) is summary.worst(h200), \
+        "of no series, as copies of managed memory"
+    busy = slow | {"roofmark": slow["roofmark"] | {"work": {"phases": [[{"resource": "dram", "unit": "B", "amount": 64.0}]]}}}
+    assert summary.worst(h200 | {"benchmarks": [*others, busy]}) is busy
 
 
 def test_the_run_in_short_is_measured_against_expected(h200, cluster):
@@ -199,19 +202,31 @@ def test_transfers_are_drawn_with_their_lines_under_the_ceilings_of_their_links(
     assert shown[0][:2] == ["host to device: measured 55.0 GB/s", "host to device: theoretical 63.0 GB/s"] and len(shown[2]) == 4 + 2
     assert [t["visible"] for t in figure["data"]] == menu["buttons"][0]["args"][0]["visible"]
     points, line = figure["data"][2:4]
-    assert points["name"] == "pinned, near, copy_engine" and points["x"] == [64 * 4**i for i in range(14)]
-    assert line["name"] == "pinned, near, copy_engine: 2.10 us + bytes / 54.9 GB/s" and "latency + bytes / rate" in caption
+    assert points["name"] == "pinned, near, copy_engine, warm" and points["x"] == [64 * 4**i for i in range(14)]
+    assert line["name"] == "pinned, near, copy_engine, warm: 2.10 us + bytes / 54.9 GB/s" and "latency + bytes / rate" in caption
     assert all(near == pytest.approx(of, rel=0.03) for near, of in zip((line["y"][0], line["y"][-1]), (points["y"][0], points["y"][-1])))
     found = transfers.table(h200)
     titles = [title for title, _, _ in found["columns"]]
     rows = [dict(zip(titles, (cell[0] for cell in row))) for row in found["rows"]]
-    assert [row["Together / alone"] for row in rows] == ["", "", "0.930", ""] and rows[3]["How"] == "pageable, near, copy_engine"
+    assert [row["Together / alone"] for row in rows] == ["", "", "0.930", "", ""] and rows[3]["How"] == "pageable, near, copy_engine, warm"
     assert rows[0]["Half at"] == "115 kB" and rows[0]["of theor."].startswith("87.") and rows[0]["Sizes"] == "14"
     assert 'id="transfers"' in report.page(h200, "0" * 64)
 
 
-def test_a_copy_within_the_caches_is_no_point_of_its_series(h200):
+def test_cold_and_warm_transfers_are_two_series(h200):
     entries = [e for e in h200["benchmarks"] if e["name"].startswith("transfer/host_to_device/") and "/memory:pinned/" in e["name"]]
+    [(figure, _)] = family_plots.of_family("transfer", h200, entries)
+    points = {trace["name"]: trace for trace in figure["data"] if trace.get("meta") == "records"}
+    warm, cold = points["pinned, near, copy_engine, warm"], points["pinned, near, copy_engine, cold"]
+    assert cold["x"] == [1 << 16, 1 << 20, 1 << 24, 1 << 26] and set(cold["x"]) < set(warm["x"])
+    assert all("cache:cold" in text for text in cold["text"]) and all("cache:warm" in text for text in warm["text"])
+    assert cold["marker"]["color"] != warm["marker"]["color"]
+    rows = [row for row in transfers.table(h200)["rows"] if row[1][0].startswith("pinned, near, copy_engine, ") and row[0][0] == "host to device"]
+    assert [row[1][0].rpartition(" ")[2] for row in rows] == ["warm", "cold"]
+
+
+def test_a_copy_within_the_caches_is_no_point_of_its_series(h200):
+    entries = [e for e in h200["benchmarks"] if re.match("transfer/host_to_device/.*/memory:pinned/.*warm$", e["name"])]
     cached = entries[0] | {"roofmark": entries[0]["roofmark"] | {"work": {"phases": [[{"resource": "l1", "unit": "B", "amount": 64.0}]]}}}
     [(figure, _)] = family_plots.of_family("transfer", h200, [cached, *entries[1:]])
     [points] = [trace for trace in figure["data"] if trace.get("meta") == "records"]
@@ -223,7 +238,7 @@ def test_pairs_of_gpus_are_a_heat_map_with_their_paths(h200):
     [trace] = figure["data"]
     assert [len(row) for row in trace["z"]] == [4] * 4 and [trace["z"][i][i] for i in range(4)] == [None] * 4
     assert trace["text"][0] == ["", "391", "391", "202"] and trace["customdata"][0][3] == "gpu:0 to gpu:3: 202 GB/s<br>NVLink x 18"
-    assert trace["reversescale"] and figure["layout"]["title"]["text"] == "access on, copy_engine_read, 268 MB: GB/s"
+    assert trace["reversescale"] and figure["layout"]["title"]["text"] == "access on, copy_engine_read, warm, 268 MB: GB/s"
     assert figure["layout"]["xaxis"]["ticktext"] == [f"gpu:{i}" for i in range(4)]
     refused = {"kind": "system", "refusal": "the driver refuses it"}
     assert transfers.path_words(refused) == "through NUMA nodes; no access to each other's memory: the driver refuses it"

@@ -14,6 +14,7 @@
 #include "harness/device/cuda/kernels.hpp"
 #include "harness/device/cuda/nvml_telemetry.hpp"
 #include "harness/device/cuda_device.hpp"
+#include "harness/device/host_pages.hpp"
 #include "kernels/base/cuda.hpp"
 
 namespace roofmark {
@@ -40,6 +41,7 @@ class CudaDevice final : public Device {
     use();
     stream_ = make_stream();
     info_.free_bytes = free_bytes();
+    info_.host_free_bytes = available_to({HostMemoryKind::pinned, info_.near_memory_node()});
     if (const std::string obstacle = gate_obstacle(environment()); obstacle.empty()) {
       gate_ = std::make_unique<Gate>();
     } else {
@@ -181,7 +183,7 @@ class CudaDevice final : public Device {
 
   void* scratch() {
     use();
-    if (!scratch_) scratch_ = allocate(kReductionScratchBytes);
+    if (!scratch_) scratch_ = obtain(kReductionScratchBytes);  // none of a case's memory: not counted
     return scratch_.get();
   }
 

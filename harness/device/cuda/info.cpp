@@ -123,6 +123,13 @@ std::vector<int> nodes_of_gpus() {
   return nodes;
 }
 
+/// The CPUs whose caches hold memory near the device.
+std::vector<int> cpus_near(const DeviceInfo& info) {
+  const std::optional<int> node = info.near_memory_node();
+  const std::vector<int> cpus = node ? cpus_of_node(*node, "/") : std::vector<int>();
+  return cpus.empty() ? online_cpus("/") : cpus;
+}
+
 DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, ordinal));
@@ -174,6 +181,11 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   info.cpu_nodes = nodes_of_cpus(allowed_cpus(), "/");
   info.near_node = numa_node(pci_folder(bus_id));
   add("numa_node", info.near_node);
+  const std::vector<CacheLevel> host_caches = read_caches("/", cpus_near(info));
+  if (!host_caches.empty()) info.host_cache_bytes = host_caches.back().total_bytes;
+  details["host_last_level_cache_bytes"] = info.host_cache_bytes;
+  info.managed_on_demand = read(cudaDevAttrConcurrentManagedAccess).value_or(0) != 0;
+  details["concurrent_managed_access"] = info.managed_on_demand;
   if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) details["host_page_tables"] = *tables != 0;
   nvml.describe(details);
   add("foreign_processes", nvml.foreign_processes());

@@ -45,7 +45,7 @@ TEST(AccessCases, OfStridesUseAnElementOfEachLineAndFindNoneInTheCache) {
       EXPECT_EQ(sums, 4.0 * static_cast<double>(elements) / 1024);
       EXPECT_EQ(static_cast<double>(c.touched_bytes),
                 static_cast<double>(elements * std::min<std::size_t>(stride, gpu ? 32 : 64)) + sums);
-      EXPECT_EQ(plan_slots(c, device.last_level_cache_bytes(), device.free_bytes).cache_by, "size");
+      EXPECT_EQ(plan_slots(c, last_level_caches(device), device.free_bytes).cache_by, "size");
     }
     EXPECT_EQ(number(all.front(), "stride"), 4U);
     EXPECT_EQ(number(all.back(), "stride"), 4096U);

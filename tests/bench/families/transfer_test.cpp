@@ -12,6 +12,7 @@
 #include "bench/families/ceilings.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "harness/machine/json.hpp"
+#include "harness/measure/slots.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/ceilings.hpp"
 #include "kernels/transfer.hpp"
@@ -55,9 +56,10 @@ DeviceInfo on_two_nodes(DeviceInfo device, std::optional<int> near) {
 TEST(Transfer, QuickMovesPinnedMemoryEachWayAndBothWays) {
   EXPECT_THAT(transfers_of_suite(h200(), SuiteName::quick), SizeIs(2 + 15)) << "two between GPUs, which one GPU has not";
   const std::set<std::string> all = transfer_names(h200(), SuiteName::quick);
-  EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pinned/node:near/impl:copy_engine"));
-  EXPECT_THAT(all, Contains("transfer/device_to_host/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine"));
-  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:1048576/memory:pinned/node:near/impl:copy_engine"));
+  EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pinned/node:near/impl:copy_engine/cache:warm"));
+  EXPECT_THAT(all,
+              Contains("transfer/device_to_host/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine/cache:warm"));
+  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:1048576/memory:pinned/node:near/impl:copy_engine/cache:warm"));
   EXPECT_THAT(transfer({.device = h200(), .suite = SuiteName::quick}).back().cases, SizeIs(3)) << "their blocks alternate";
 }
 
@@ -65,17 +67,212 @@ TEST(Transfer, FullHasEveryKindAndSize) {
   const std::set<std::string> all = transfer_names(on_two_nodes(h200(), 0), SuiteName::full);
   for (const char* kind : {"pinned", "pageable", "registered", "write_combined", "managed"}) {
     EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:4294967296/memory:" + std::string(kind) +
-                              "/node:near/impl:copy_engine"));
+                              "/node:near/impl:copy_engine/cache:warm"));
   }
-  EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pinned/node:near/impl:sm_read"));
-  EXPECT_THAT(all, Contains("transfer/device_to_host/int8/bytes:64/memory:pinned/node:near/impl:sm_write"));
-  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:4096/memory:pinned/node:near/impl:batched"));
-  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:64/memory:pinned/node:1/impl:copy_engine"));
+  EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pinned/node:near/impl:sm/cache:warm"));
+  EXPECT_THAT(all, Contains("transfer/device_to_host/int8/bytes:64/memory:pinned/node:near/impl:sm/cache:warm"));
+  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:4096/memory:pinned/node:near/impl:batched/cache:warm"));
+  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:64/memory:pinned/node:1/impl:copy_engine/cache:warm"));
   EXPECT_THAT(all, Each(Not(HasSubstr("node:0")))) << "the near one";
   EXPECT_THAT(transfer_names(on_two_nodes(h200(), {}), SuiteName::full), Contains(HasSubstr("node:0")))
       << "no node is known to be near";
-  EXPECT_THAT(transfer_names(h200(), SuiteName::full),
-              Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer/"), HasSubstr("/beside_product/"))));
+  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:64/memory:pinned/node:near/impl:sm/cache:warm"));
+  EXPECT_THAT(transfer_names(h200(), SuiteName::full), Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer/"),
+                                                                  HasSubstr("/beside_product/"), HasSubstr("/managed_copy/"))));
+}
+
+std::vector<std::string> operations_of(const Group& group) {
+  std::vector<std::string> all;
+  for (const Case& c : group.cases) all.push_back(c.operation + " " + value_of(c.shape, "cache"));
+  return all;
+}
+
+TEST(Transfer, SmsMoveBothWaysBesideEachWayAlone) {
+  for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
+    std::set<std::string> sizes;
+    for (const Group& group : transfer({.device = h200(), .suite = suite})) {
+      const Case& both = group.cases.back();
+      if (both.operation != "both" || value_of(both.shape, "impl") != "sm") continue;
+      const std::string bytes = value_of(both.shape, "bytes");
+      sizes.insert(bytes);
+      EXPECT_EQ(both.transfer->flows,
+                (std::vector<Flow>{{host_endpoint(), gpu_endpoint(0)}, {gpu_endpoint(0), host_endpoint()}}));
+      EXPECT_EQ(both.work.total(resource::host_to_device), both.work.total(resource::device_to_host));
+      if (std::stoul(bytes) > kLargeTransfer) continue;  // each is a group of its own
+      EXPECT_THAT(operations_of(group), ElementsAre("host_to_device warm", "device_to_host warm", "both warm"));
+    }
+    EXPECT_THAT(sizes, SizeIs(transfer_sizes().size()));
+  }
+}
+
+/// An H200 on a host whose last-level cache is known.
+DeviceInfo on_host(std::size_t cache_bytes, std::size_t free_bytes = 500'000'000'000) {
+  DeviceInfo device = h200();
+  device.host_cache_bytes = cache_bytes;
+  device.host_free_bytes = free_bytes;
+  device.managed_on_demand = true;
+  return device;
+}
+
+std::vector<Case> cold_of(const DeviceInfo& device, SuiteName suite) {
+  std::vector<Case> all = transfers_of_suite(device, suite);
+  std::erase_if(all, [](const Case& c) { return value_of(c.shape, "cache") != "cold"; });
+  return all;
+}
+
+std::set<std::size_t> sizes_of(const std::vector<Case>& cases) {
+  std::set<std::size_t> sizes;
+  for (const Case& c : cases) sizes.insert(std::stoul(value_of(c.shape, "bytes")));
+  return sizes;
+}
+
+constexpr std::size_t kibibytes(std::size_t count) { return count << 10; }
+constexpr std::size_t mebibytes(std::size_t count) { return count << 20; }
+
+TEST(Transfer, ColdCachesAreThoseOfTheDeviceAndOfTheHost) {
+  // 60 MiB of L2, and 105 MiB of L3 in the host.
+  const DeviceInfo device = on_host(mebibytes(105));
+  EXPECT_THAT(cold_of(device, SuiteName::quick), IsEmpty());
+  const std::vector<Case> baseline = cold_of(device, SuiteName::baseline), full = cold_of(device, SuiteName::full);
+  EXPECT_THAT(baseline, SizeIs(8));
+  EXPECT_THAT(sizes_of(baseline), ElementsAre(kibibytes(64), mebibytes(1), mebibytes(16), mebibytes(64)));
+  // Smaller ones take too many slots; 1 GiB is cold by its size.
+  EXPECT_THAT(sizes_of(full), ElementsAre(kibibytes(4), kibibytes(16), kibibytes(64), kibibytes(256), mebibytes(1),
+                                          mebibytes(4), mebibytes(16), mebibytes(64), mebibytes(256)));
+  for (const Case& c : full) {
+    if (&cuda::transfer) {
+      EXPECT_EQ(c.unsupported, "") << c.name();
+    }
+    EXPECT_EQ(c.protocol.cache, Cache::cold);
+    const SlotPlan plan = plan_slots(c, last_level_caches(device), device.free_bytes);
+    EXPECT_EQ(plan.cache_by, "slots");
+    const auto together = static_cast<std::size_t>(plan.slots) * c.transfer->bytes;
+    EXPECT_GT(together, 4 * mebibytes(105)) << c.name();
+    EXPECT_LE(together - c.transfer->bytes, 4 * mebibytes(105)) << "no more than it takes: " << c.name();
+    EXPECT_EQ(c.host_slot_bytes, c.transfer->bytes);
+  }
+  // The device's cache is the larger one.
+  for (const Case& c : cold_of(on_host(mebibytes(16)), SuiteName::baseline)) {
+    EXPECT_GT(plan_slots(c, last_level_caches(on_host(mebibytes(16))), device.free_bytes).slots * c.transfer->bytes,
+              4 * mebibytes(60));
+  }
+}
+
+TEST(Transfer, ColdIsComparedWithWarm) {
+  if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels to compare";
+  int compared = 0;
+  for (const Group& group : transfer({.device = on_host(mebibytes(105)), .suite = SuiteName::baseline})) {
+    for (const Comparison& comparison : group.comparisons) {
+      if (comparison.key != "cache") continue;
+      ++compared;
+      EXPECT_EQ(comparison.name, "warm against cold");
+      EXPECT_EQ(comparison.work_ratio, 1);
+      EXPECT_THAT(operations_of(group), ElementsAre("host_to_device warm", "host_to_device cold", "device_to_host warm",
+                                                    "device_to_host cold", "both warm"));
+    }
+  }
+  EXPECT_EQ(compared, 8);
+}
+
+TEST(Transfer, ColdThatCannotBeSaysWhy) {
+  if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels";
+  for (const Case& c : cold_of(on_host(0), SuiteName::full)) {
+    EXPECT_EQ(c.unsupported, "the kernel does not say how large the host's last-level cache is");
+  }
+  EXPECT_THAT(cold_of(on_host(0), SuiteName::full), SizeIs(8));
+  // 4.2 GB of L3 would take 2^18 slots of 64 KiB.
+  const std::vector<Case> huge = cold_of(on_host(std::size_t{4} << 30), SuiteName::baseline);
+  ASSERT_THAT(huge, SizeIs(8));
+  EXPECT_EQ(huge.front().unsupported,
+            "more than 131072 copies would have to rotate to exceed 4 times the last-level cache (4.29 GB)");
+  EXPECT_EQ(huge.back().unsupported, "");
+  for (const Case& c : cold_of(on_host(mebibytes(105), 300'000'000), SuiteName::baseline)) {
+    EXPECT_THAT(c.unsupported,
+                testing::MatchesRegex("needs 4.. MB, the host has free 300 MB and --memory-fraction 0.9 allows 270 MB"));
+    EXPECT_FALSE(c.prepare);
+  }
+}
+
+TEST(Transfer, CacheNamesOneOfTheTwo) {
+  const auto caches = [](Cache cache) {
+    std::multiset<std::string> all;
+    for (const Group& group : transfer({.device = on_host(mebibytes(105)), .suite = SuiteName::baseline, .cache = cache})) {
+      for (const Case& c : group.cases) {
+        const bool one_way = c.operation == "host_to_device" || c.operation == "device_to_host";
+        const bool pinned = value_of(c.shape, "memory") == "pinned" && value_of(c.shape, "impl") == "copy_engine";
+        if (one_way && pinned && value_of(c.shape, "bytes") == "1048576") all.insert(value_of(c.shape, "cache"));
+      }
+    }
+    return all;
+  };
+  EXPECT_THAT(caches(Cache::warm), ElementsAre("warm", "warm"));
+  EXPECT_THAT(caches(Cache::cold), ElementsAre("cold", "cold"));
+}
+
+TEST(Transfer, ColdHostCopiesCountInMemory) {
+  const DeviceInfo device = two_cores();
+  const std::vector<Case> cold = cold_of(device, SuiteName::baseline);
+  EXPECT_THAT(sizes_of(cold),
+              ElementsAre(kibibytes(64), mebibytes(1), mebibytes(16)));  // 64 MiB there and back are 4 times the L3
+  for (const Case& c : cold) {
+    EXPECT_EQ(c.work.total(resource::host_dram), std::stod(value_of(c.shape, "bytes"))) << c.name();
+    EXPECT_EQ(c.work.phases.front().size(), 1U) << "no cache";
+    EXPECT_EQ(c.host_slot_bytes, 0U) << "the memory is the device's";
+    EXPECT_GT(plan_slots(c, last_level_caches(device), device.free_bytes).slots * c.slot_bytes, 4U * (32 << 20));
+  }
+}
+
+std::vector<Group> managed_copies(const DeviceInfo& device, SuiteName suite = SuiteName::full) {
+  std::vector<Group> all = transfer({.device = device, .suite = suite});
+  std::erase_if(all, [](const Group& group) { return group.cases.front().operation != "managed_copy"; });
+  return all;
+}
+
+TEST(Transfer, MoreManagedMemoryThanTheDeviceHas) {
+  if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels";
+  const DeviceInfo device = on_host(mebibytes(105));
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline}) EXPECT_THAT(managed_copies(device, suite), IsEmpty());
+  const std::vector<Group> groups = managed_copies(device);
+  ASSERT_THAT(groups, SizeIs(2)) << "in one group the pages of one would be in the way of the other's";
+  const Case &within = groups[0].cases.front(), &beyond = groups[1].cases.front();
+  EXPECT_EQ(within.name(), "transfer/managed_copy/int8/of_memory:0.5/memory:managed/impl:sm/cache:warm");
+  EXPECT_EQ(beyond.name(), "transfer/managed_copy/int8/of_memory:1.25/memory:managed/impl:sm/cache:warm");
+  const auto memory = static_cast<double>(device.memory_bytes);
+  for (const auto& [c, share] : {std::pair(&within, 0.5), std::pair(&beyond, 1.25)}) {
+    EXPECT_EQ(c->unsupported, "");
+    EXPECT_GE(static_cast<double>(c->host_slot_bytes), share * memory);
+    EXPECT_LT(static_cast<double>(c->host_slot_bytes), share * memory + 2 * 4096);
+    EXPECT_EQ(c->slot_bytes, 0U) << "none that is allocated on the device";
+    EXPECT_EQ(c->work.total(resource::host_to_device), static_cast<double>(c->host_slot_bytes) / 2) << "the copied bytes, once";
+    EXPECT_EQ(c->work.phases.front().size(), 1U);
+    EXPECT_EQ(c->work.phases.front().front().avoidable, 0) << "every page of the source comes over the link";
+    EXPECT_FALSE(c->transfer) << "no point of a series of sizes";
+    EXPECT_EQ(c->protocol.launches, 1);
+    EXPECT_EQ(c->protocol.issue, Issue::stream);
+  }
+  ASSERT_THAT(groups[1].comparisons, SizeIs(1));
+  EXPECT_EQ(groups[1].comparisons.front().name, "0.5 against 1.25");
+  EXPECT_NEAR(groups[1].comparisons.front().work_ratio, 0.4, 1e-6) << "rates are compared";
+}
+
+TEST(Transfer, ManagedMemoryThatCannotExceedTheDevicesSaysWhy) {
+  if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels";
+  DeviceInfo device = on_host(mebibytes(105), 150'000'000'000);
+  std::vector<Group> groups = managed_copies(device);
+  ASSERT_THAT(groups, SizeIs(2));
+  EXPECT_EQ(groups[0].cases.front().unsupported, "");
+  EXPECT_EQ(groups[1].cases.front().unsupported,
+            "needs 188 GB, the host has free 150 GB and --memory-fraction 0.9 allows 135 GB");
+  EXPECT_THAT(groups[1].comparisons, IsEmpty());
+  device.managed_on_demand = false;
+  for (const Group& group : managed_copies(device)) {
+    EXPECT_THAT(group.cases.front().unsupported, HasSubstr("concurrentManagedAccess is 0"));
+    EXPECT_THAT(group.comparisons, IsEmpty());
+  }
+  // Pages may stay on the device when the host reads them: what is not known to cross the link puts no ceiling in doubt.
+  device.details = Json({{"host_page_tables", true}});
+  const Demand demand = managed_copies(device)[0].cases.front().work.phases.front().front();
+  EXPECT_EQ(demand.avoidable, demand.amount);
 }
 
 TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
@@ -170,7 +367,7 @@ TEST(PeerTransfer, QuickIsTwoCases) {
     }
     return all;
   };
-  const std::string tail = "/access:on/impl:copy_engine_read";
+  const std::string tail = "/access:on/impl:copy_engine_read/cache:warm";
   EXPECT_THAT(names(made_up_gpus(2)), ElementsAre("transfer/peer/int8/bytes:268435456/from:0/to:1" + tail,
                                                   "transfer/peer/int8/bytes:268435456/from:1/to:0" + tail));
   EXPECT_THAT(names(made_up_gpus(8)), ElementsAre("transfer/peer/int8/bytes:268435456/from:0/to:1" + tail,
@@ -215,10 +412,11 @@ TEST(PeerTransfer, AllGpusAndTheHost) {
   };
   for (const std::string op : {"host_to_device", "device_to_host", "both"}) {
     const std::string name = "transfer/" + op + "/int8/bytes:268435456/memory:pinned/node:near";
-    EXPECT_NE(find(name + "/impl:copy_engine"), all.end()) << "of the device itself";
-    EXPECT_EQ(find(name + "/gpu:0/impl:copy_engine"), all.end()) << "listed once";
-    for (int gpu = 1; gpu < 8; ++gpu) EXPECT_NE(find(name + "/gpu:" + std::to_string(gpu) + "/impl:copy_engine"), all.end());
-    const auto together = find(name + "/gpu:all/impl:copy_engine");
+    EXPECT_NE(find(name + "/impl:copy_engine/cache:warm"), all.end()) << "of the device itself";
+    EXPECT_EQ(find(name + "/gpu:0/impl:copy_engine/cache:warm"), all.end()) << "listed once";
+    for (int gpu = 1; gpu < 8; ++gpu)
+      EXPECT_NE(find(name + "/gpu:" + std::to_string(gpu) + "/impl:copy_engine/cache:warm"), all.end());
+    const auto together = find(name + "/gpu:all/impl:copy_engine/cache:warm");
     ASSERT_NE(together, all.end());
     EXPECT_THAT(together->transfer->flows, SizeIs(op == "both" ? 16 : 8));
     EXPECT_EQ(together->work.total(op == "device_to_host" ? resource::device_to_host : resource::host_to_device), 268435456)
@@ -298,7 +496,7 @@ TEST(Transfer, PairsOfHostNodes) {
   EXPECT_THAT(transfer_names(two_cores(), SuiteName::full), Each(HasSubstr("from:0/to:0")));
   const std::set<std::string> all = transfer_names(on_two_nodes(two_cores(), {}), SuiteName::quick);
   for (const std::string pair : {"from:0/to:0", "from:0/to:1", "from:1/to:0", "from:1/to:1"}) {
-    EXPECT_THAT(all, Contains("transfer/host_copy/int8/bytes:268435456/" + pair + "/impl:memcpy"));
+    EXPECT_THAT(all, Contains("transfer/host_copy/int8/bytes:268435456/" + pair + "/impl:memcpy/cache:warm"));
   }
 }
 
@@ -394,7 +592,7 @@ TEST(Transfer, HostCopyBetweenTwoNodes) {
                             .offset = 3};
   device.asked.clear();
   const Case c = transfer_case(device.info(), point);
-  EXPECT_EQ(c.name(), "transfer/host_copy/int8/bytes:1009/from:0/to:1/offset:3/impl:memcpy");
+  EXPECT_EQ(c.name(), "transfer/host_copy/int8/bytes:1009/from:0/to:1/offset:3/impl:memcpy/cache:warm");
   if (known.only_node() == 0) {
     EXPECT_THROW(c.prepare(setup_of(device)), Unsupported) << "the pages lie on node 0, as the kernel says";
   }

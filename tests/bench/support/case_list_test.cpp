@@ -99,6 +99,50 @@ TEST(CaseList, ColdSlotsThatRotateAreTwo) {
   EXPECT_TRUE(supported(200, 200));
 }
 
+// Of 1000 bytes of the host 600 are taken when the second comes.
+TEST(CaseList, TheHostsMemoryIsCountedToo) {
+  const auto on_host = [](const std::string& impl, std::size_t host_slot_bytes, Cache cache = Cache::warm) {
+    Case made = named(impl, 200);
+    made.host_slot_bytes = host_slot_bytes;
+    made.protocol.cache = cache;
+    return made;
+  };
+  DeviceInfo device = with_memory(100'000, 100'000);
+  device.host_free_bytes = 1000;
+  device.host_cache_bytes = 50;
+  const std::vector<Group> all = listed(device, {{on_host("a", 600), on_host("b", 401), on_host("c", 400), on_host("d", 1001),
+                                                  on_host("e", 150, Cache::cold), on_host("f", 51, Cache::cold)},
+                                                 {compared("a", "b"), compared("a", "c")}});
+  EXPECT_THAT(impls(all), ElementsAre(ElementsAre("a", "c", "d"), ElementsAre("b"), ElementsAre("e"), ElementsAre("f")));
+  EXPECT_EQ(all[0].cases[2].unsupported, "needs 1.00 kB, the host has free 1.00 kB and --memory-fraction 1 allows 1.00 kB");
+  ASSERT_EQ(all[0].comparisons.size(), 1U);
+  EXPECT_EQ(all[0].comparisons[0].name, "a against c");
+  // Two slots of 150 bytes exceed 4 times the cache, and are all there is room for.
+  device.host_free_bytes = 299;
+  EXPECT_EQ(listed(device, {{on_host("e", 150, Cache::cold)}, {}})[0].cases[0].unsupported,
+            "needs 300 B, the host has free 299 B and --memory-fraction 1 allows 299 B");
+  device.host_free_bytes = 0;
+  EXPECT_EQ(listed(device, {{on_host("g", 5000)}, {}})[0].cases[0].unsupported, "") << "what is free is unknown";
+}
+
+TEST(CaseList, CasesOfDifferentGroupsAreComparedOnRequest) {
+  const DeviceInfo device = with_memory(1000, 1000);
+  const Listing listing = {device, SuiteName::quick, {}, 1};
+  CaseList list(listing);
+  list.add(named("a"));
+  list.add(named("b"));
+  list.add(named("c", 5000));
+  list.add(named("d"));
+  list.add_across_groups(compared("b", "a"));
+  list.add_across_groups(compared("a", "c"));  // unsupported
+  list.add_across_groups(compared("a", "e"));  // not listed
+  const std::vector<Group> all = list.take();
+  EXPECT_TRUE(all[0].comparisons.empty());
+  ASSERT_EQ(all[1].comparisons.size(), 1U);
+  EXPECT_EQ(all[1].comparisons[0].name, "b against a");
+  EXPECT_TRUE(all[2].comparisons.empty() && all[3].comparisons.empty());
+}
+
 TEST(CaseList, ListsACaseOnce) {
   const DeviceInfo device = with_memory(1000, 1000);
   const Listing listing = {device, SuiteName::quick, {}, 1};

@@ -164,6 +164,18 @@ TEST(Analysis, ComparisonsNeedBothCases) {
   EXPECT_TRUE(results[0].low);
 }
 
+TEST(Analysis, CasesOfUnequalWorkAreComparedByRate) {
+  std::vector<Record> records = {ok_record("copy", "small", bytes(4), 1e-3), ok_record("copy", "large", bytes(10), 5e-3)};
+  Comparison comparison{"small against large", "bytes", records[0].name, records[1].name};
+  const ComparisonResult times = analyze({}, records, {comparison}).comparisons.at(0);
+  comparison.work_ratio = 0.4;
+  const ComparisonResult rates = analyze({}, records, {comparison}).comparisons.at(0);
+  EXPECT_DOUBLE_EQ(times.ratio, 5);
+  EXPECT_DOUBLE_EQ(rates.ratio, 2) << "4 per ms, and 2 per ms";
+  EXPECT_DOUBLE_EQ(*rates.low, 0.4 * *times.low);
+  EXPECT_DOUBLE_EQ(*rates.high, 0.4 * *times.high);
+}
+
 TEST(Analysis, ThrottlingSaysHowFarTheClockFellAndWhy) {
   Roofline theoretical;
   theoretical.at(resource::fp32_fma).theoretical = 1e15;

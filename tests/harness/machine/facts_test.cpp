@@ -90,6 +90,15 @@ TEST_F(CpuFactsTest, OnlyTheCoresThatMayBeUsedCount) {
   EXPECT_EQ(facts.caches[2].total_bytes, 32 * kMiB);
 }
 
+TEST_F(CpuFactsTest, CachesOfSomeCpusHoldTheirMemory) {
+  put_machine();
+  ASSERT_THAT(read_caches(root, {0, 1, 2, 3}), testing::SizeIs(3));
+  const std::vector<CacheLevel> of_all = read_caches(root, {0, 1, 2, 3, 4, 5, 6, 7}), of_one = read_caches(root, {2});
+  EXPECT_EQ(of_all.back().total_bytes, 64 * kMiB) << "siblings share them";
+  EXPECT_EQ(of_one.back().total_bytes, 32 * kMiB);
+  EXPECT_THAT(read_caches(root, {}), IsEmpty());
+}
+
 TEST_F(CpuFactsTest, WhatCannotBeReadIsAbsent) {
   const CpuFacts facts = read_cpu_facts(root, {0, 1});
   EXPECT_THAT(facts.cores, ElementsAre(0, 1));

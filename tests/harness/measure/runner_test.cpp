@@ -220,20 +220,46 @@ Case sized_case(std::string name, std::size_t slot_bytes, Cache cache) {
 // 100 bytes of cache: slots of 50 bytes are cold by 9.
 TEST(DivideMemory, GivesEachCaseWhatItNeeds) {
   const Case large = sized_case("large", 600, Cache::warm), small = sized_case("small", 50, Cache::cold);
-  EXPECT_THAT(divide_memory({&large, &small}, 100, 2000), testing::ElementsAre(600, 450));
-  EXPECT_THAT(divide_memory({&large, &small}, 100, 700), testing::ElementsAre(600, 100));
-  EXPECT_THAT(divide_memory({}, 100, 700), testing::IsEmpty());
+  EXPECT_THAT(divide_memory({&large, &small}, {100}, 2000), testing::ElementsAre(600, 450));
+  EXPECT_THAT(divide_memory({&large, &small}, {100}, 700), testing::ElementsAre(600, 100));
+  EXPECT_THAT(divide_memory({}, {100}, 700), testing::IsEmpty());
 }
 
 TEST(DivideMemory, MemoryThatIsShortIsSharedByWhatEachWants) {
   const Case a = sized_case("a", 50, Cache::cold), b = sized_case("b", 100, Cache::cold);
-  EXPECT_EQ(plan_slots(b, 100, 10000).slots, 5);
-  EXPECT_THAT(divide_memory({&a, &b}, 100, 550), testing::ElementsAre(250, 300));  // 50 + 400 / 2, 100 + 400 / 2
+  EXPECT_EQ(plan_slots(b, {100}, 10000).slots, 5);
+  EXPECT_THAT(divide_memory({&a, &b}, {100}, 550), testing::ElementsAre(250, 300));  // 50 + 400 / 2, 100 + 400 / 2
+}
+
+// 100 bytes of cache on the device and 300 on its host.
+TEST(PlanSlots, ColdIsColdOnBothSides) {
+  Case c = sized_case("both", 50, Cache::cold);
+  EXPECT_EQ(plan_slots(c, {100, 300}, 10000).slots, 9) << "nothing of it is in the host's memory";
+  c.host_slot_bytes = 50;
+  EXPECT_EQ(plan_slots(c, {100, 300}, 10000).slots, 25);
+  EXPECT_EQ(plan_slots(c, {300, 100}, 10000).slots, 25);
+  EXPECT_EQ(plan_slots(c, {100, 300}, 10000).cache_by, "slots");
+  c.host_slot_bytes = 1200;
+  EXPECT_EQ(plan_slots(c, {100, 300}, 10000).slots, 9) << "in the host's memory each is cold by its size";
+  EXPECT_EQ(plan_slots(c, {10, 300}, 10000).cache_by, "size");
+  c.protocol.cache = Cache::warm;
+  EXPECT_EQ(plan_slots(c, {100, 300}, 10000).slots, 1);
+}
+
+TEST(PlanSlots, ThatAreTooManyOrDoNotFitAreWarmInPart) {
+  Case c = sized_case("both", 50, Cache::cold);
+  c.host_slot_bytes = 50;
+  EXPECT_EQ(plan_slots(c, {100, 300}, 1249).cache_by, "partly");
+  EXPECT_EQ(plan_slots(c, {100, 300}, 1250).cache_by, "slots");
+  c.protocol.most_slots = 24;
+  const SlotPlan plan = plan_slots(c, {100, 300}, 10000);
+  EXPECT_EQ(plan.slots, 24);
+  EXPECT_EQ(plan.cache_by, "partly");
 }
 
 TEST(DivideMemory, ACaseThatDoesNotFitTakesNothingFromTheOthers) {
   const Case large = sized_case("large", 600, Cache::warm), small = sized_case("small", 50, Cache::warm);
-  const auto shares = divide_memory({&small, &large, &small}, 100, 500);
+  const auto shares = divide_memory({&small, &large, &small}, {100}, 500);
   EXPECT_EQ(shares[0], 50);
   EXPECT_LT(shares[1], 600);
   EXPECT_EQ(shares[2], 50);

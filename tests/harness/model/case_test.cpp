@@ -38,6 +38,15 @@ TEST(Compare, NamesTheKeyAndTheTwoValues) {
   EXPECT_EQ(comparison.denominator, "gemm/bf16/m:64/impl:cublaslt/algo:tuned");
 }
 
+TEST(Compare, RatesAreOfTheWorkOfEach) {
+  Case small = gemm_of("own", "tuned"), large = gemm_of("own", "default");
+  small.work.phases = {{{resource::dram, 10}, {resource::l2, 7}}};
+  large.work.phases = {{{resource::l2, 9}, {resource::dram, 15}}, {{resource::dram, 25}}};
+  EXPECT_EQ(compare(small, large).work_ratio, 1);
+  EXPECT_EQ(compare_rates(small, large).work_ratio, 0.25);
+  EXPECT_EQ(compare_rates(small, large).name, "tuned against default");
+}
+
 TEST(Compare, RefusesCasesThatDoNotDifferInExactlyOneKey) {
   const Case one = gemm_of("own", "tuned");
   EXPECT_THROW(compare(one, one), std::invalid_argument);
