@@ -141,7 +141,7 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   }
   const bool performance =
       rule.least && (type.scale == Scale::share || type.scale == Scale::rate || type.scale == Scale::ratio);
-  if (performance && rule.mandatory && !rule.published) {
+  if (performance && rule.mandatory != Mandatory::no && !rule.published) {
     problems.emplace_back("gives no `published`: the slowest published figure, below half of which anything passes");
   }
   if (performance && rule.published && *rule.least < *rule.published / 2) {
@@ -194,7 +194,10 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
     const std::string cases = fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), suite_of(rule, profile));
     const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";
     const std::string_view per = rule.per == Subject::gpu ? "GPU" : name(rule.per);
-    fmt::print("{}{}\n{}", rule.id, rule.mandatory ? "" : " (not mandatory)",
+    const std::string_view decides = rule.mandatory == Mandatory::yes  ? ""
+                                     : rule.mandatory == Mandatory::no ? " (not mandatory)"
+                                                                       : " (mandatory where measured)";
+    fmt::print("{}{}\n{}", rule.id, decides,
                pairs_text({{"limit", fmt::format("{} {}, per {}", rule.quantity_id(), limit, per)},
                            {"is", comes_to(rule, found, roofline)},
                            {"cases", type.basis == Basis::run ? "" : cases},

@@ -35,7 +35,7 @@ Check check_of(const Rule& rule) {
   check.rule = rule.id;
   check.quantity = rule.quantity_id();
   check.per = rule.per;
-  check.mandatory = rule.mandatory;
+  check.mandatory = rule.mandatory == Mandatory::yes;
   check.reason = rule.reason;
   check.source = rule.source;
   check.origin = shipped(rule);
@@ -52,8 +52,8 @@ std::string how_long(const Check& check, double timed_seconds) {
                      times * timed_seconds);
 }
 
-/// Applies the limit of a rule to one value.
-Check decide(const Rule& rule, const RuleReading& reading) {
+/// Holds one value against the limit of a rule.
+Check compare(const Rule& rule, const RuleReading& reading) {
   Check check = check_of(rule);
   const Scale scale = type_of(rule.quantity).scale;
   check.of = reading.of;
@@ -93,6 +93,13 @@ Check decide(const Rule& rule, const RuleReading& reading) {
     check.verdict = Verdict::inside_interval;
     check.explanation = how_long(check, reading.timed_seconds);
   }
+  return check;
+}
+
+/// Applies a rule to one value.
+Check decide(const Rule& rule, const RuleReading& reading) {
+  Check check = compare(rule, reading);
+  check.mandatory |= rule.mandatory == Mandatory::where_measured && check.verdict != Verdict::not_measured;
   return check;
 }
 
@@ -272,7 +279,7 @@ class Judge {
         any = true;
       }
     }
-    if (any || (!rule.suite.empty() && !rule.mandatory)) return;
+    if (any || (!rule.suite.empty() && rule.mandatory != Mandatory::yes)) return;
     Check check = check_of(rule);
     check.expected =
         rule.least || rule.most

@@ -258,6 +258,19 @@ void read_counter(RuleReading& reading, const Evidence& evidence, const std::str
   if (!reading.value) reading.why_not = "the device does not count it";
 }
 
+/// Of one device, or the worst of all.
+void read_state(RuleReading& reading, const Evidence& evidence, const std::string& id, std::optional<std::size_t> device) {
+  const CounterType* const type = find_counter(id);
+  for (const CounterChange& change : evidence.counters) {
+    if (change.id != id || (device && change.rank != static_cast<int>(*device))) continue;
+    const auto worst = change.worst();
+    if (!worst) continue;
+    const bool falls = type && type->falls;
+    reading.value = !reading.value ? *worst : falls ? std::min(*reading.value, *worst) : std::max(*reading.value, *worst);
+  }
+  if (!reading.value) reading.why_not = "the device does not count it";
+}
+
 RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
   RuleReading reading;
   std::vector<std::string> counted;
@@ -277,6 +290,9 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
       break;
     case Quantity::counter:
       read_counter(reading, evidence, rule.argument, device);
+      return reading;
+    case Quantity::state:
+      read_state(reading, evidence, rule.argument, device);
       return reading;
     default: {
       for (const auto* versions : {device ? &evidence.devices.at(*device).versions : nullptr, &evidence.versions}) {

@@ -310,6 +310,54 @@ TEST(Acceptance, ACounterIsJudgedPerGpuByItsRankAndPerNodeAsASum) {
   EXPECT_EQ(check_of(judge(profile_of(rule + "per = 'node'\n"), {evidence}, {}), "xid").measured, 3);
 }
 
+/// A GPU whose memory cannot be repaired, with 12 of 18 NVLinks, in no fabric, was so before the run: no counter changes.
+TEST(Acceptance, AFaultFromBeforeTheRunFails) {
+  const Profile profile = profile_of(
+      "[rule.remap]\nquantity = 'state.remap_failed'\nmost = 0\nreason = 'r'\n"
+      "[rule.links]\nquantity = 'state.nvlink_links'\nleast = 18\nreason = 'r'\n"
+      "[rule.pages]\nquantity = 'state.retired_pages_uncorrected'\nmost = 0\nmandatory = 'where measured'\nreason = 'r'\n"
+      "[rule.fabric]\nquantity = 'state.fabric_completed'\nleast = 1\nmandatory = 'where measured'\nreason = 'r'\n");
+  Evidence healthy = run("GPU-1", {product(0.9)});
+  healthy.counters = {{"remap_failed", 0, 0, 0}, {"nvlink_links", 0, 18, 18}, {"fabric_completed", 0, 1, 1}};
+  const Judgement good = judge(profile, {healthy}, {});
+  EXPECT_TRUE(good.accepted());
+  EXPECT_EQ(check_of(good, "pages").verdict, Verdict::not_measured);
+  EXPECT_FALSE(check_of(good, "pages").mandatory);
+  EXPECT_TRUE(check_of(good, "fabric").mandatory);
+
+  for (const auto& [rule, counter] : std::map<std::string, CounterChange>{{"remap", {"remap_failed", 0, 1, 1}},
+                                                                         {"links", {"nvlink_links", 0, 12, 12}},
+                                                                         {"pages", {"retired_pages_uncorrected", 0, 2, 2}},
+                                                                         {"fabric", {"fabric_completed", 0, 0, 0}}}) {
+    Evidence faulty = healthy;
+    std::erase_if(faulty.counters, [&id = counter.id](const CounterChange& one) { return one.id == id; });
+    faulty.counters.push_back(counter);
+    const Judgement judgement = judge(profile, {faulty}, {});
+    EXPECT_EQ(check_of(judgement, rule).verdict, Verdict::fail) << rule;
+    EXPECT_FALSE(judgement.accepted()) << rule;
+  }
+  // A device of a kind that always has links and gives no number is not accepted.
+  healthy.counters.erase(healthy.counters.begin() + 1);
+  EXPECT_FALSE(judge(profile, {healthy}, {}).accepted());
+}
+
+TEST(Acceptance, AStateIsThatOfTheWorstDeviceOfANode) {
+  const std::string rule =
+      "[rule.links]\nquantity = 'state.nvlink_links'\nleast = 18\nreason = 'r'\n"
+      "[rule.pending]\nquantity = 'state.remap_pending'\nmost = 0\nreason = 'r'\n";
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  evidence.counters = {
+      {"nvlink_links", 0, 18, 18}, {"nvlink_links", 1, 17, 17}, {"remap_pending", 0, 3, 3}, {"remap_pending", 1, 0, 0}};
+  const Judgement each = judge(profile_of(rule), {evidence}, {});
+  EXPECT_EQ(check_of(each, "links", "GPU-1").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(each, "links", "GPU-2").verdict, Verdict::fail);
+  const Profile node = profile_of(rule.substr(0, rule.find("[rule.pending]")) + "per = 'node'\n" +
+                                  rule.substr(rule.find("[rule.pending]")) + "per = 'node'\n");
+  EXPECT_EQ(check_of(judge(node, {evidence}, {}), "links").measured, 17);
+  EXPECT_EQ(check_of(judge(node, {evidence}, {}), "pending").measured, 3);
+}
+
 TEST(Acceptance, ARuleOfAnotherSuiteIsJudgedByARunOfThatSuiteAlone) {
   const std::string rule =
       "[rule.lasts]\nsuite = 'sustained'\ncases = '^gemm/'\nquantity = 'settled_of_burst'\nleast = 0.9\nreason = 'r'\n";
