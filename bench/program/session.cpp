@@ -65,11 +65,16 @@ std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& lo
   std::vector<Finding> findings;
   for (const Contention& found : find_contention(known)) {
     const std::string where = hosts.size() > 1 ? found.host + ": " : "";
+    std::vector<int> ranks;
+    for (std::size_t rank = 0; rank < loads.size() && hosts.size() > 1; ++rank) {
+      if (loads[rank] && loads[rank]->host == found.host) ranks.push_back(static_cast<int>(rank));
+    }
     findings.push_back({FindingKind::foreign_process,
                         where + found.text,
                         {},
                         found.cores,
-                        fmt::format("{}other programs used {:.2f} cores", where, found.cores)});
+                        fmt::format("{}other programs used {:.2f} cores", where, found.cores),
+                        std::move(ranks)});
   }
   return findings;
 }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace roofmark {
 
@@ -149,6 +150,8 @@ struct Finding {
   std::string case_name;   ///< empty: of the whole run
   double size = 0;         ///< the worst of a kind has the largest
   std::string brief = {};  ///< for a headline: "DRAM drifted by 20 %"
+  /// Whose devices it is about, of several ranks; empty: of all.
+  std::vector<int> ranks = {};
 };
 
 }  // namespace roofmark

@@ -341,6 +341,7 @@ Json to_json(const Record& record) {
   for (const auto& [key, value] : record.shape) json["shape"][key] = value;
   json["status"] = name(record.status);
   put(json, "reason", record.reason);
+  for (const Status status : record.rank_status) json["rank_status"].push_back(name(status));
   json["pass"] = record.pass;
   if (record.message) json["message"] = to_json(*record.message);
   if (record.overlap) json["overlap"] = {{"role", name(record.overlap->role)}, {"series", record.overlap->series}};
@@ -398,6 +399,7 @@ Record record_from_json(const JsonText::View& view) {
   if (json.contains("raised_by")) record.raised_by = word_of<RaisedBy>(json.at("raised_by"));
   record.work = work_from_json(json.at("work"));
   record.memory_bytes = json.at("memory_bytes").get<std::size_t>();
+  for (const Json& status : json.value("rank_status", Json::array())) record.rank_status.push_back(word_of<Status>(status));
   for (const auto& [key, value] : json.at("notes").items()) record.notes.emplace_back(key, value.get<std::string>());
   if (view.has("measurement")) record.measurement = measurement_from_json(view.at("measurement"));
   if (json.contains("sustained")) visit_sustained(record.sustained.emplace(), get_from(json.at("sustained")));

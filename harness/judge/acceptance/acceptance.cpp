@@ -120,7 +120,7 @@ class Judge {
         nodes_[device.node].insert(device.label());
       }
       for (const Record& record : run.records) {
-        if (const Fingerprint* print = fingerprint_of(record)) ++hashes_[{record.name, print->key}][print->hash];
+        if (record.fingerprint) ++hashes_[{record.name, record.fingerprint->key}][record.fingerprint->hash];
       }
     }
   }
@@ -265,15 +265,16 @@ class Judge {
   void judge_subject(const Rule& rule, NameSearch& cases, const std::string& node, const std::string& label,
                      const std::vector<Place>& places) {
     if (rule.quantity == Quantity::gpus) return count_gpus(rule, node);
-    bool any = false;
+    bool any = false, nothing_to_compare = false;
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;
       if (rule.per == Subject::node && !all_on(run, node)) continue;
       if (!rule.suite.empty() && rule.suite != run.suite) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
       for (RuleReading& reading : readings(rule, cases, run, index)) {
-        if (reading.record && reading.value && rule.quantity == Quantity::differing_bits) {
-          *reading.value += differing_elsewhere(*reading.record);
+        if (rule.quantity == Quantity::differing_bits && reading.record && !compare_bits(reading)) {
+          nothing_to_compare = true;
+          continue;
         }
         add(decide(rule, reading), node, label, run.file);
         any = true;
@@ -287,7 +288,9 @@ class Judge {
                           format_value(rule.least ? *rule.least : *rule.most, type_of(rule.quantity).scale, Unit::byte))
             : "";
     check.found = "-";
-    check.explanation = fmt::format("no result matches '{}'", rule.cases);
+    check.explanation = type_of(rule.quantity).basis == Basis::run ? "no run could look for it"
+                        : nothing_to_compare                       ? "no case has a fingerprint: there are no bits to compare"
+                                                                   : fmt::format("no result matches '{}'", rule.cases);
     add(std::move(check), node, label, "");
   }
 
@@ -302,19 +305,28 @@ class Judge {
     add(decide(rule, reading), node, "", "");
   }
 
-  static const Fingerprint* fingerprint_of(const Record& record) {
-    return record.fingerprint && record.fingerprint->deterministic ? &*record.fingerprint : nullptr;
+  /// Results of the same case and fingerprint key that have other bits than this one, unless most have this one's. Those whose
+  /// launches differ, which have no hash, count as one group of their own; where no group is larger, the operation may be so.
+  double differing_elsewhere(const Record& record) const {
+    std::size_t all = 0, largest = 0;
+    const auto& hashes = hashes_.at({record.name, record.fingerprint->key});
+    for (const auto& [hash, count] : hashes) {
+      all += count;
+      largest = std::max(largest, count);
+    }
+    if (const auto varying = hashes.find(""); varying != hashes.end() && varying->second == largest) return 0;
+    const std::size_t same = hashes.at(record.fingerprint->hash);
+    return 2 * same > all ? 0 : static_cast<double>(all - same);
   }
 
-  /// Results of the same case and fingerprint key that have other bits than this one, unless most have this one's.
-  double differing_elsewhere(const Record& record) const {
-    const Fingerprint* own = fingerprint_of(record);
-    if (!own) return 0;
-    std::size_t all = 0;
-    const auto& hashes = hashes_.at({record.name, own->key});
-    for (const auto& [hash, count] : hashes) all += count;
-    const std::size_t same = hashes.at(own->hash);
-    return 2 * same > all ? 0 : static_cast<double>(all - same);
+  /// Adds what other runs have. False where there is nothing to compare: its launches differ, as most of the others' do.
+  bool compare_bits(RuleReading& reading) const {
+    const Record& record = *reading.record;
+    if (record.status != Status::ok) return true;
+    const double elsewhere = differing_elsewhere(record);
+    if (!record.fingerprint->deterministic && elsewhere + reading.value.value_or(0) == 0) return false;
+    if (reading.value) *reading.value += elsewhere;
+    return true;
   }
 
   static void count(const Check& check, SubjectVerdict& verdict) {

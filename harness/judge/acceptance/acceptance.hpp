@@ -21,6 +21,7 @@ struct DeliveredDevice {
   std::string id;                                    ///< "cuda:0"
   std::string name;                                  ///< as its driver reports it
   std::map<std::string, std::string> versions = {};  ///< its own, beside those of the run
+  std::set<std::string> unseen = {};                 ///< kinds of findings that there was no means to look for on it
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;
