@@ -41,6 +41,7 @@ enum class FindingKind {
   link_training,
   peer_access,
   foreign_process,
+  telemetry_lost,
   shared_cores,
   slow_host,
   slow_rank,
@@ -108,6 +109,10 @@ inline constexpr FindingType kFindingTypes[] = {
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},
     {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs,
      "Rates and ceilings are too low: end the other programs and run again."},
+    {FindingKind::telemetry_lost, "telemetry_lost", Severity::warning, Doubt::nothing,
+     "What the device did from then on is not known, nor what its counters say after the run. Look for messages of the driver "
+     "(Xid) and "
+     "run again."},
     {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates,
      "Times include the wait for a core: start at most one rank per core, and bind each rank to cores of its own."},
     {FindingKind::slow_host, "slow_host", Severity::warning, Doubt::place,

@@ -52,7 +52,8 @@ Json measured_part(const Record& record) {
 
 bool follows_from_records(const Json& finding) {
   const std::string kind = finding.at("kind");
-  return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id;
+  return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id &&
+         kind != type_of(FindingKind::telemetry_lost).id;
 }
 
 /// The run of a file. `json` is its value without the elements of kRecords, which are `entries`.
@@ -277,10 +278,7 @@ Evidence take_evidence(ResultFile& file, double now) {
   evidence.file = file.path.string();
   evidence.suite = facts.at("suite");
   evidence.data = facts.at("data");
-  for (const Json& word : facts.at("arguments")) {
-    const std::string text = word;
-    for (const char* flag : {"--filter", "--exclude", "--benchmark_filter"}) evidence.filtered |= text.rfind(flag, 0) == 0;
-  }
+  evidence.weaker = file.run.header.scope.weaker;
   // `run --device all` measures each GPU twice: alone, and together with the others.
   evidence.together =
       !file.run.header.ranks.empty() || fs::canonical(file.path).parent_path().parent_path().filename() == kTogether;

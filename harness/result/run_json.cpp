@@ -91,11 +91,16 @@ std::vector<Finding> findings_from_json(const Json& json) {
 }
 
 Json to_json(const RunScope& scope) {
-  return {{"suite_cases", scope.suite_cases}, {"cases", scope.cases}, {"changes", scope.changes}, {"text", scope.text}};
+  return {{"suite_cases", scope.suite_cases},
+          {"cases", scope.cases},
+          {"changes", scope.changes},
+          {"weaker", scope.weaker},
+          {"text", scope.text}};
 }
 
 RunScope scope_from_json(const Json& json) {
-  return {json.at("suite_cases"), json.at("cases"), json.at("changes"), json.at("text")};
+  const std::vector<std::string> changes = json.at("changes");
+  return {json.at("suite_cases"), json.at("cases"), changes, json.at("text"), json.value("weaker", changes)};
 }
 
 Json to_json(const RunEnd& ended) {

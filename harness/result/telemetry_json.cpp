@@ -103,6 +103,7 @@ Json to_json(const TelemetrySeries& series) {
   Json json = {{"period_seconds", series.period_seconds}};
   put(json, "power", series.power);
   json["cpu_seconds"] = series.cpu_seconds;
+  if (series.gave_up) json["gave_up"] = true;
   json["columns"] = std::move(names);
   json["rows"] = std::move(rows);
   json["reasons"] = std::move(reasons);
@@ -114,6 +115,7 @@ TelemetrySeries telemetry_series_from_json(const Json& json) {
   series.period_seconds = json.at("period_seconds").get<double>();
   get(json, "power", series.power);
   series.cpu_seconds = json.at("cpu_seconds").get<double>();
+  series.gave_up = json.value("gave_up", false);
   const auto names = json.at("columns").get<std::vector<std::string>>();
   const Json& reasons = json.at("reasons");
   std::size_t change = 0;

@@ -141,6 +141,7 @@ class Judge {
     for (const auto& [label, verdict] : devices) judgement.devices.push_back(verdict);
     for (const auto& [node, verdict] : nodes) judgement.nodes.push_back(verdict);
     judgement.checks = std::move(checks_);
+    for (const Evidence& run : evidence_) note_unknown(run, judgement.unknown_devices);
     return judgement;
   }
 
@@ -184,10 +185,12 @@ class Judge {
         own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a run to its end",
             run.complete ? "complete" : "cut short", "What a run did not reach is not known.", one.node, label, run.file);
         own("conditions", Subject::gpu, pass_if(as_agreed(run)),
-            fmt::format("suite {}, normal data, no filter", suites().contains(run.suite) ? run.suite : profile_.suite),
-            fmt::format("suite {}, {} data{}", run.suite, run.data, run.filtered ? ", filtered" : ""),
-            "The limits hold for operands that switch as real ones do, and what was filtered out is not known.", one.node,
-            label, run.file);
+            fmt::format("suite {}, normal data, whole", suites().contains(run.suite) ? run.suite : profile_.suite),
+            fmt::format("suite {}, {} data{}{}", run.suite, run.data, run.weaker.empty() ? "" : ", ",
+                        fmt::join(run.weaker, ", ")),
+            "The limits hold for operands that switch as real ones do and for times, sizes and caches of the suite as it is "
+            "defined, and what was left out is not known.",
+            one.node, label, run.file);
         if (!terms_.max_age_seconds) continue;
         const bool dated = run.age_seconds.has_value();
         // Clocks of two hosts may differ by some minutes.
@@ -228,7 +231,7 @@ class Judge {
                                             "full"};  // each has the cases of those before it, or larger ones
     const auto place = [&](const std::string& suite) { return std::find(std::begin(kSuites), std::end(kSuites), suite); };
     const bool larger = place(run.suite) != std::end(kSuites) && place(run.suite) >= place(profile_.suite);
-    return (larger || suites().contains(run.suite)) && run.data == "normal" && !run.filtered;
+    return (larger || suites().contains(run.suite)) && run.data == "normal" && run.weaker.empty();
   }
 
   // --- The profile's rules.
@@ -280,7 +283,7 @@ class Judge {
         any = true;
       }
     }
-    if (any || (!rule.suite.empty() && rule.mandatory != Mandatory::yes)) return;
+    if (any) return;
     Check check = check_of(rule);
     check.expected =
         rule.least || rule.most
@@ -288,9 +291,12 @@ class Judge {
                           format_value(rule.least ? *rule.least : *rule.most, type_of(rule.quantity).scale, Unit::byte))
             : "";
     check.found = "-";
-    check.explanation = type_of(rule.quantity).basis == Basis::run ? "no run could look for it"
-                        : nothing_to_compare                       ? "no case has a fingerprint: there are no bits to compare"
-                                                                   : fmt::format("no result matches '{}'", rule.cases);
+    const auto is_of_suite = [&](const Place& place) { return place.evidence->suite == rule.suite; };
+    const bool no_run = !rule.suite.empty() && std::none_of(places.begin(), places.end(), is_of_suite);
+    check.explanation = no_run ? fmt::format("there is no result of the suite {}", rule.suite)
+                        : type_of(rule.quantity).basis == Basis::run ? "no run could look for it"
+                        : nothing_to_compare                         ? "no case has a fingerprint: there are no bits to compare"
+                                                                     : fmt::format("no result matches '{}'", rule.cases);
     add(std::move(check), node, label, "");
   }
 
@@ -327,6 +333,15 @@ class Judge {
     if (!record.fingerprint->deterministic && elsewhere + reading.value.value_or(0) == 0) return false;
     if (reading.value) *reading.value += elsewhere;
     return true;
+  }
+
+  static void note_unknown(const Evidence& run, std::set<std::string>& names) {
+    for (const Finding& finding : run.findings) {
+      if (finding.kind != FindingKind::unknown_device) continue;
+      for (std::size_t i = 0; i < run.devices.size(); ++i) {
+        if (is_about(finding, i)) names.insert(run.devices[i].name);
+      }
+    }
   }
 
   static void count(const Check& check, SubjectVerdict& verdict) {

@@ -281,12 +281,6 @@ void read_state(RuleReading& reading, const Evidence& evidence, const std::strin
   if (!reading.value) reading.why_not = "the device does not count it";
 }
 
-/// Whether a finding is about a device, or about any where none is given.
-bool is_about(const Finding& finding, std::optional<std::size_t> device) {
-  const std::vector<int>& ranks = finding.ranks;
-  return !device || ranks.empty() || std::find(ranks.begin(), ranks.end(), static_cast<int>(*device)) != ranks.end();
-}
-
 /// Whether the run had no means to look for a kind of finding on a device, or on any where none is given.
 bool is_unseen(const Evidence& evidence, const std::string& kind, std::optional<std::size_t> device) {
   if (evidence.unseen.contains(kind)) return true;
@@ -306,7 +300,7 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
       break;
     case Quantity::finding:
       for (const Finding& finding : evidence.findings) {
-        if (type_of(finding.kind).id != rule.argument || !is_about(finding, device)) continue;
+        if (type_of(finding.kind).id != rule.argument || (device && !is_about(finding, *device))) continue;
         counted.push_back(finding.case_name.empty() ? finding.text : finding.case_name + ": " + finding.text);
       }
       break;
@@ -340,6 +334,11 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
 }
 
 }  // namespace
+
+bool is_about(const Finding& finding, std::size_t device) {
+  const std::vector<int>& ranks = finding.ranks;
+  return ranks.empty() || std::find(ranks.begin(), ranks.end(), static_cast<int>(device)) != ranks.end();
+}
 
 bool NameSearch::operator()(const std::string& name) {
   const auto [entry, is_new] = found_.try_emplace(name);
