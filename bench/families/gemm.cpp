@@ -59,6 +59,9 @@ class PreparedGemm final : public Prepared {
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kD)}; }
 
+  /// As cuBLAS documents of its results' reproducibility. A BLAS promises nothing.
+  bool is_deterministic() const override { return device_.info().backend == Backend::cuda; }
+
   std::string fingerprint_key() const override { return kernels_.version() + "; " + algorithm(); }
 
   std::vector<std::pair<std::string, std::string>> notes() const override {

@@ -132,6 +132,7 @@ class PreparedStream final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kTo)}; }
+  bool is_deterministic() const override { return !is_reduction(problem_.op); }  // an element is of its own inputs alone
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return {{"elements per array", std::to_string(problem_.count)},

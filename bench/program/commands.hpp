@@ -29,7 +29,7 @@ inline constexpr int kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterru
 inline constexpr const char* kExitStatusHelp =
     "Exit status:\n"
     "  0    everything was measured\n"
-    "  1    a result is wrong\n"
+    "  1    a result is wrong, or GPUs or ranks gave different bits\n"
     "  2    usage error: nothing was measured\n"
     "  3    something could not be measured or written\n"
     "  130  interrupted (SIGINT, SIGTERM or SIGHUP)\n";

@@ -9,6 +9,7 @@
 #include "bench/program/commands.hpp"
 #include "harness/judge/acceptance/reading.hpp"
 #include "harness/judge/theory.hpp"
+#include "harness/machine/libraries.hpp"
 #include "harness/model/expression.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/acceptance.hpp"
@@ -117,11 +118,77 @@ Unit unit_of(const Rule& rule, const Matched& found) {
   return found.cases.front()->work.phases.front().front().resource.unit;
 }
 
-std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, const Plan& plan, bool any_kernels,
-                                     const Roofline& roofline) {
+/// What results may say a version of.
+std::vector<std::string_view> version_names() {
+  std::vector<std::string_view> names = {"roofmark", "driver", "vbios"};
+  for (const std::string_view library : library_names()) names.push_back(library);
+  return names;
+}
+
+/// A quantity that none of the matched cases has: its rule is never measured.
+std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan& plan) {
+  const auto none = [&](const auto& has) { return std::none_of(found.cases.begin(), found.cases.end(), has); };
+  switch (rule.quantity) {
+    case Quantity::settled_of_burst:
+      return none([](const Case* c) { return c->protocol.seconds > 0; }) ? "no case that matches is measured for a duration"
+                                                                         : "";
+    case Quantity::busbw:
+      return none([](const Case* c) { return c->message.has_value(); }) ? "no case that matches is a collective" : "";
+    case Quantity::rate:
+      return none([](const Case* c) { return !c->work.phases.empty(); }) ? "no case that matches counts its work" : "";
+    case Quantity::drift:
+      if (!plan.ceilings_again) return "the suite measures its ceilings once: they have no drift";
+      return none([](const Case* c) { return c->raises.has_value(); }) ? "no case that matches is a ceiling" : "";
+    default:
+      return "";
+  }
+}
+
+/// Limits that anything meets, or nothing, whatever was published.
+std::vector<std::string> problems_of_limit(const Rule& rule, const Matched& found, const Roofline& roofline) {
+  constexpr double kLeastShare = 0.05, kFar = 2, kMostRatio = 2;
   std::vector<std::string> problems;
   const QuantityType& type = type_of(rule.quantity);
+  const Ceiling* ceiling = found.cases.empty() ? nullptr : binding(*found.cases.front(), roofline);
+  const auto rate = ceiling ? std::max(ceiling->theoretical, ceiling->datasheet) : std::nullopt;
+  const double whole = rule.quantity == Quantity::rate ? rate.value_or(0) : type.scale == Scale::share ? 1 : 0;
+  const bool counted = type.scale == Scale::count;
+  if (rule.least && *rule.least < kLeastShare * whole) {
+    problems.push_back(fmt::format("least = {:g} is below {:g} % of {}: anything passes", *rule.least, 100 * kLeastShare,
+                                   rule.quantity == Quantity::rate
+                                       ? "the ceiling, " + format_rate(whole, ceiling->resource.unit)
+                                       : "what a share is of, 1"));
+  } else if (rule.least && *rule.least <= 0) {
+    problems.push_back(fmt::format("least = {:g}: anything passes", *rule.least));
+  }
+  if (rule.least && rule.quantity == Quantity::ratio && rule.published && *rule.least > kMostRatio * *rule.published) {
+    problems.push_back(fmt::format("least = {:g} is above {:g} times the slowest published figure, {:g}: nothing passes",
+                                   *rule.least, kMostRatio, *rule.published));
+  }
+  if (rule.most && *rule.most < 0) problems.push_back(fmt::format("most = {:g}: nothing passes", *rule.most));
+  if (rule.most && type.scale == Scale::share && *rule.most >= 1) {
+    problems.push_back(fmt::format("most = {:g}: anything passes, a share is of 1", *rule.most));
+  }
+  if (rule.most && rule.published && !counted && *rule.most > kFar * *rule.published) {
+    problems.push_back(fmt::format("most = {:g} is above {:g} times the published figure, {:g}: anything passes", *rule.most,
+                                   kFar, *rule.published));
+  }
+  return problems;
+}
+
+std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, const Plan& plan, bool any_kernels,
+                                     const Roofline& roofline) {
+  const QuantityType& type = type_of(rule.quantity);
   const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
+  std::vector<std::string> problems = problems_of_limit(rule, found, roofline);
+  if (const std::string missing = missing_in_cases(rule, found, plan); !found.names.empty() && !missing.empty()) {
+    problems.push_back(fmt::format("limits {}, and {}", rule.quantity_id(), missing));
+  }
+  const std::vector<std::string_view> versions = version_names();
+  if (rule.quantity == Quantity::version && std::find(versions.begin(), versions.end(), rule.argument) == versions.end()) {
+    problems.push_back(
+        fmt::format("limits the version of '{}', which no result has; known are {}", rule.argument, fmt::join(versions, ", ")));
+  }
   if (type.basis != Basis::run && found.names.empty() && any_kernels) {
     problems.push_back(fmt::format("no {} of the suite {} on {} matches '{}'",
                                    type.basis == Basis::comparison ? "comparison" : "case", suite_of(rule, profile),
@@ -141,7 +208,7 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   }
   const bool performance =
       rule.least && (type.scale == Scale::share || type.scale == Scale::rate || type.scale == Scale::ratio);
-  if (performance && rule.mandatory && !rule.published) {
+  if (performance && (rule.mandatory != Mandatory::no || type.scale == Scale::ratio) && !rule.published) {
     problems.emplace_back("gives no `published`: the slowest published figure, below half of which anything passes");
   }
   if (performance && rule.published && *rule.least < *rule.published / 2) {
@@ -194,7 +261,10 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
     const std::string cases = fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), suite_of(rule, profile));
     const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";
     const std::string_view per = rule.per == Subject::gpu ? "GPU" : name(rule.per);
-    fmt::print("{}{}\n{}", rule.id, rule.mandatory ? "" : " (not mandatory)",
+    const std::string_view decides = rule.mandatory == Mandatory::yes  ? ""
+                                     : rule.mandatory == Mandatory::no ? " (not mandatory)"
+                                                                       : " (mandatory where measured)";
+    fmt::print("{}{}\n{}", rule.id, decides,
                pairs_text({{"limit", fmt::format("{} {}, per {}", rule.quantity_id(), limit, per)},
                            {"is", comes_to(rule, found, roofline)},
                            {"cases", type.basis == Basis::run ? "" : cases},

@@ -167,6 +167,7 @@ class AllDevices {
     if (std::any_of(together_.begin(), together_.end(), recorded)) {
       Run run = merge(together_);
       run.header.facts["arguments"] = options_.arguments;
+      status_ = worse(status_, exit_status(run.records));  // only side by side do other bits show
       const Conclusions conclusions = conclude(run);
       std::string unwritten;
       try {

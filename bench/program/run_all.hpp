@@ -11,7 +11,7 @@ namespace roofmark {
 
 /// Measures each device alone (where `alone`), then all at once: shows what they lose to shared power, cooling and host. Each
 /// device has a process and a folder of its own (alone/cuda-0, together/cuda-0); result.json merges what was measured at once.
-/// Gives the exit status: the worst of the processes'.
+/// Gives the exit status: the worst of the processes' and of what was merged.
 int run_on_all(const std::vector<std::string>& ids, const RunOptions& options, bool alone);
 
 }  // namespace roofmark

@@ -65,13 +65,29 @@ std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& lo
   std::vector<Finding> findings;
   for (const Contention& found : find_contention(known)) {
     const std::string where = hosts.size() > 1 ? found.host + ": " : "";
+    std::vector<int> ranks;
+    for (std::size_t rank = 0; rank < loads.size() && hosts.size() > 1; ++rank) {
+      if (loads[rank] && loads[rank]->host == found.host) ranks.push_back(static_cast<int>(rank));
+    }
     findings.push_back({FindingKind::foreign_process,
                         where + found.text,
                         {},
                         found.cores,
-                        fmt::format("{}other programs used {:.2f} cores", where, found.cores)});
+                        fmt::format("{}other programs used {:.2f} cores", where, found.cores),
+                        std::move(ranks)});
   }
   return findings;
+}
+
+Finding telemetry_lost(const TelemetrySeries& telemetry) {
+  const std::string last = telemetry.readings.empty()
+                               ? "at once"
+                               : fmt::format("{:.1f} s after the device was opened", telemetry.readings.back().seconds);
+  return {FindingKind::telemetry_lost,
+          fmt::format("the device's telemetry did not answer for {:g} s and was given up, {}", Sampler::kPatienceSeconds, last),
+          {},
+          0,
+          "the device's telemetry was given up"};
 }
 
 }  // namespace
@@ -119,20 +135,24 @@ RunScope scope_of(const RunOptions& options, const Plan& plan) {
   for (const auto* groups : {&plan.ceilings, &plan.suite}) {
     for (const Group& group : *groups) scope.cases += group.cases.size();
   }
-  const auto change = [&](std::string text) { scope.changes.push_back(std::move(text)); };
+  const auto change = [&](const std::string& text, bool weaker = true) {
+    scope.changes.push_back(text);
+    if (weaker) scope.weaker.push_back(text);
+  };
   bool shortened = false;
   const auto seconds = [&](const char* what, std::optional<double> chosen, double defined) {
     if (!chosen || *chosen == defined) return;
-    change(fmt::format("{:g} s {} instead of {:g} s", *chosen, what, defined));
+    change(fmt::format("{:g} s {} instead of {:g} s", *chosen, what, defined), *chosen < defined);
     shortened |= *chosen < defined;
   };
   if (!selection.filter.empty()) change(fmt::format("--filter '{}'", selection.filter));
   if (!selection.exclude.empty()) change(fmt::format("--exclude '{}'", selection.exclude));
   if (selection.cache) change(fmt::format("--cache {}", name(*selection.cache)));
   if (selection.memory_fraction != defaults.memory_fraction) {
-    change(fmt::format("--memory-fraction {:g}", selection.memory_fraction));
+    change(fmt::format("--memory-fraction {:g}", selection.memory_fraction),
+           selection.memory_fraction < defaults.memory_fraction);
   }
-  if (selection.only_device) change("--only-device");
+  if (selection.only_device) change("--only-device", false);
   if (options.data != Distribution::normal) change(fmt::format("--data {}", name(options.data)));
   seconds("per case", options.max_seconds, seconds_of(selection.suite));
   seconds("in all", selection.seconds, kSustainedSeconds);
@@ -313,10 +333,12 @@ std::string Session::way_out() const {
 }
 
 RunFooter Session::footer(bool complete, const WallTime& wall, const std::vector<std::optional<CpuShare>>& loads) {
+  std::vector<Finding> findings = foreign_load(loads);
+  if (telemetry_.gave_up) findings.push_back(telemetry_lost(telemetry_));
   return {utc_now(),
           complete,
           interrupted().load(),
-          foreign_load(loads),
+          std::move(findings),
           wall,
           steady_seconds() - started_,
           std::move(telemetry_),

@@ -23,6 +23,7 @@ class PreparedPair : public Prepared {
   Verification verify(int slot) override;
   std::vector<Output> outputs(int slot) override;
   bool outputs_are_all() const override { return work_->outputs_are_all() && other_->outputs_are_all(); }
+  bool is_deterministic() const override { return work_->is_deterministic() && other_->is_deterministic(); }
   /// The first one's.
   std::string fingerprint_key() const override { return work_->fingerprint_key(); }
   std::vector<std::pair<std::string, std::string>> notes() const override { return work_->notes(); }

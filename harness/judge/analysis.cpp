@@ -246,6 +246,28 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
        fmt::format("the PCIe link is trained to {} of its rate", format_share(trained / most))});
 }
 
+/// Without a reading that a finding rests on, its absence says nothing.
+std::set<FindingKind> without_evidence(const std::vector<Record>& records) {
+  std::set<FindingKind> unseen = {FindingKind::clock, FindingKind::throttle, FindingKind::slowdown, FindingKind::energy,
+                                  FindingKind::link_training};
+  for (const Record& record : records) {
+    if (!record.measurement) continue;
+    const Measurement& measurement = *record.measurement;
+    if (measurement.clock_hz) unseen.erase(FindingKind::clock);
+    if (const auto& telemetry = measurement.telemetry) {
+      unseen.erase(FindingKind::throttle);
+      unseen.erase(FindingKind::slowdown);
+      if (telemetry->energy_joules && telemetry->integrated_joules) unseen.erase(FindingKind::energy);
+    }
+    if (crosses_host_link(record) && std::any_of(measurement.blocks.begin(), measurement.blocks.end(), [](const Block& block) {
+          return block.before.pcie_bytes_per_second && block.before.pcie_bytes_per_second_at_most;
+        })) {
+      unseen.erase(FindingKind::link_training);
+    }
+  }
+  return unseen;
+}
+
 }  // namespace
 
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
@@ -258,6 +280,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   find_drift(analysis.roofline, analysis.findings);
   find_contradictions(analysis.roofline, analysis.findings);
   find_link_training(records, analysis.roofline, analysis.findings);
+  analysis.unseen = without_evidence(records);
   for (const Record& record : records) {
     find_in_record(record, analysis.roofline, timing_overhead_seconds, analysis.findings);
   }
@@ -268,7 +291,10 @@ int exit_status(const std::vector<Record>& records) {
   const auto any = [&](Status status) {
     return std::any_of(records.begin(), records.end(), [&](const Record& r) { return r.status == status; });
   };
-  if (any(Status::wrong)) return 1;
+  const auto differs = [](const Record& r) {
+    return r.status == Status::ok && r.fingerprint && !r.fingerprint->differing_ranks.empty();
+  };
+  if (any(Status::wrong) || std::any_of(records.begin(), records.end(), differs)) return 1;
   return any(Status::failed) || any(Status::not_run) ? 3 : 0;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Analysis {
   Roofline roofline;
   std::vector<ComparisonResult> comparisons;
   std::vector<Finding> findings;
+  std::set<FindingKind> unseen;  ///< of those that these records could show, the kinds for which they hold nothing to look at
 };
 
 /// Raises the empirical ceilings from the ceilings family's records, places every ok record on them, marks the theoretical
@@ -32,7 +34,8 @@ struct Analysis {
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
                  std::optional<double> timing_overhead_seconds = {});
 
-/// The exit status of a run with these records: 1 if any is wrong, else 3 if any could not be measured, else 0.
+/// The exit status of a run with these records: 1 if any is wrong, or ranks that have to give equal bits do not, else 3 if any
+/// could not be measured, else 0.
 int exit_status(const std::vector<Record>& records);
 
 }  // namespace roofmark

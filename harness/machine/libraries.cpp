@@ -121,4 +121,10 @@ Json loaded_libraries() {
   return all;
 }
 
+std::vector<std::string_view> library_names() {
+  std::vector<std::string_view> names;
+  for (const Library& library : kLibraries) names.emplace_back(library.name);
+  return names;
+}
+
 }  // namespace roofmark

@@ -183,6 +183,10 @@ void CaseRun::take_fingerprint() {
   if (!fingerprint.deterministic) fingerprint.hash.clear();
   if (hash) record_.fingerprint = fingerprint;
   if (run_.team.size() > 1) compare_fingerprints(run_.team, record_.fingerprint);
+  if (hash && !fingerprint.deterministic && prepared_->is_deterministic()) {
+    record_.status = Status::wrong;
+    record_.reason = fmt::format("three launches of a pinned algorithm gave different bits, on {}", device_in_words());
+  }
 }
 
 double CaseRun::settle_launches() {

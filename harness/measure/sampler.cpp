@@ -42,7 +42,7 @@ struct Sampler::State {
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, const Done& done) {
     if (gave_up) return false;
-    gave_up = !answered.wait_for(lock, patience, done);
+    gave_up = series.gave_up = !answered.wait_for(lock, patience, done);
     return !gave_up;
   }
 };
@@ -56,7 +56,8 @@ void Sampler::State::run() {
   series.power = std::move(power);
   ready = true;
   answered.notify_all();
-  const std::chrono::duration<double> period(period_seconds);
+  const auto period =
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(period_seconds));
   while (!ending) {
     if (std::exchange(asked_counters, false)) {
       lock.unlock();
@@ -69,6 +70,7 @@ void Sampler::State::run() {
     }
     const std::uint64_t serves = asked;
     lock.unlock();
+    const auto next = std::chrono::steady_clock::now() + period;
     const double begin = seconds();
     Telemetry state = source->read();
     const double middle = (begin + seconds()) / 2;
@@ -79,7 +81,7 @@ void Sampler::State::run() {
     if (state != Telemetry()) series.readings.push_back({middle, std::move(state)});  // one that says nothing is none
     served = serves;
     answered.notify_all();
-    wake.wait_for(lock, period, [&] { return ending || asked_counters || asked != served; });
+    wake.wait_until(lock, next, [&] { return ending || asked_counters || asked != served; });
   }
   ended = true;
   answered.notify_all();

@@ -91,6 +91,9 @@ class Prepared {
   virtual Verification verify(int slot) = 0;
   /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.
   virtual std::vector<Output> outputs(int /*slot*/) { return {}; }
+  /// Equal operands give equal bits: the algorithm is pinned, and no sum depends on who comes first. Launches that differ all
+  /// the same make the record wrong. False where nothing promises that.
+  virtual bool is_deterministic() const { return false; }
   /// False where verify() looks at more than outputs(): then the same bits there do not stand for a result that was verified.
   virtual bool outputs_are_all() const { return true; }
   /// What else decides the output's bits (a library's version and algorithm), for the fingerprint's key.

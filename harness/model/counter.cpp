@@ -21,7 +21,8 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
                         std::move(text),
                         {},
                         *worse,
-                        fmt::format("{}{} {} by {:g}", whose, type->title, type->falls ? "fell" : "rose", *worse)});
+                        fmt::format("{}{} {} by {:g}", whose, type->title, type->falls ? "fell" : "rose", *worse),
+                        devices.empty() ? std::vector<int>() : std::vector{change.rank}});
   }
   return findings;
 }

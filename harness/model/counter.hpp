@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,6 +63,13 @@ struct CounterChange {
     const CounterType* const type = find_counter(id);
     if (type && type->falls) return *before > *after ? *before - *after : 0;
     return *after >= *before ? std::optional(*after - *before) : std::nullopt;
+  }
+
+  /// The worse of its two values, whatever happened during the run; absent where either could not be read.
+  std::optional<double> worst() const {
+    if (!before || !after) return std::nullopt;
+    const CounterType* const type = find_counter(id);
+    return type && type->falls ? std::min(*before, *after) : std::max(*before, *after);
   }
 };
 

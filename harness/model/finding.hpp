@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace roofmark {
 
@@ -40,6 +41,7 @@ enum class FindingKind {
   link_training,
   peer_access,
   foreign_process,
+  telemetry_lost,
   shared_cores,
   slow_host,
   slow_rank,
@@ -107,6 +109,10 @@ inline constexpr FindingType kFindingTypes[] = {
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},
     {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs,
      "Rates and ceilings are too low: end the other programs and run again."},
+    {FindingKind::telemetry_lost, "telemetry_lost", Severity::warning, Doubt::nothing,
+     "What the device did from then on is not known, nor what its counters say after the run. Look for messages of the driver "
+     "(Xid) and "
+     "run again."},
     {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates,
      "Times include the wait for a core: start at most one rank per core, and bind each rank to cores of its own."},
     {FindingKind::slow_host, "slow_host", Severity::warning, Doubt::place,
@@ -149,6 +155,8 @@ struct Finding {
   std::string case_name;   ///< empty: of the whole run
   double size = 0;         ///< the worst of a kind has the largest
   std::string brief = {};  ///< for a headline: "DRAM drifted by 20 %"
+  /// Whose devices it is about, of several ranks; empty: of all.
+  std::vector<int> ranks = {};
 };
 
 }  // namespace roofmark

@@ -108,6 +108,8 @@ struct Record {
 
   Status status = Status::not_run;
   std::string reason;  ///< why it is not ok, or empty
+  /// Of ranks that measured it each for itself, where not all have `status`; else empty.
+  std::vector<Status> rank_status;
   std::optional<Measurement> measurement;
   std::optional<Sustained> sustained;  ///< only of ok, of a case with a duration
   std::optional<Placement> placement;  ///< only of ok

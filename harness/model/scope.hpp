@@ -15,6 +15,9 @@ struct RunScope {
   std::size_t cases = 0;             ///< of this run
   std::vector<std::string> changes;  ///< what makes the run differ from the suite: "--filter 'gemm'"
   std::string text;                  ///< the same in one line, for people
+  /// Of `changes`, what makes its results say less of the device than the suite's do: fewer cases, less time or memory, other
+  /// data.
+  std::vector<std::string> weaker = {};
 };
 
 /// "A selection of the quick suite: 31 of 52 cases (--filter 'gemm')". `shortened`: a case takes less time than in the suite.

@@ -94,6 +94,14 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
   for (const Check& check : judgement.checks) {
     if (check.verdict != Verdict::pass && check.mandatory) text += told(check, style) + "\n";
   }
+  for (const std::string& device : judgement.unknown_devices) {
+    text += wrapped(fmt::format("{} is not in the table of known GPUs: it is judged by the ceilings of its own attributes, "
+                                "which show no units that "
+                                "are switched off, and by no datasheet.",
+                                device),
+                    static_cast<std::size_t>(style.columns), 2) +
+            "\n";
+  }
   if (judgement.devices.size() > 1) text += counts(judgement.devices, "devices") + "\n";
   if (judgement.nodes.size() > 1) text += counts(judgement.nodes, "nodes") + "\n";
   const auto passing = std::count_if(judgement.checks.begin(), judgement.checks.end(),

@@ -104,6 +104,7 @@ Record merged(const std::vector<MeasuredDevice>& devices, const Parts& parts) {
                          : parts[worst] ? parts[worst]
                                         : *std::find_if(parts.begin(), parts.end(), [](const Record* part) { return part; });
   Record record = *stands;
+  for (std::size_t i = 0; i < verdicts.size() && !all_alike; ++i) record.rank_status.push_back(verdicts[i].status);
   if (ok) {
     if (parts.size() > 1) record.measurement->ranks = times_of(parts);
     record.fingerprint = fingerprint_of(parts);
@@ -120,9 +121,9 @@ Record merged(const std::vector<MeasuredDevice>& devices, const Parts& parts) {
 }
 
 /// Each finding once, with the devices that have it, unless all do.
-std::vector<Finding> joined(const std::vector<std::pair<std::string, std::vector<Finding>>>& by_device) {
-  std::vector<std::pair<Finding, std::vector<std::string>>> found;
-  for (const auto& [id, findings] : by_device) {
+std::vector<Finding> joined(const std::vector<std::pair<const RankInfo*, std::vector<Finding>>>& by_device) {
+  std::vector<std::pair<Finding, std::vector<const RankInfo*>>> found;
+  for (const auto& [rank, findings] : by_device) {
     for (const Finding& finding : findings) {
       const auto same = [&](const auto& one) {
         return std::tie(one.first.kind, one.first.text, one.first.case_name) ==
@@ -130,12 +131,17 @@ std::vector<Finding> joined(const std::vector<std::pair<std::string, std::vector
       };
       auto place = std::find_if(found.begin(), found.end(), same);
       if (place == found.end()) place = found.insert(found.end(), {finding, {}});
-      if (place->second.empty() || place->second.back() != id) place->second.push_back(id);
+      if (place->second.empty() || place->second.back() != rank) place->second.push_back(rank);
     }
   }
   std::vector<Finding> all;
-  for (auto& [finding, ids] : found) {
-    if (ids.size() != by_device.size()) {
+  for (auto& [finding, devices] : found) {
+    if (devices.size() != by_device.size()) {
+      std::vector<std::string> ids;
+      for (const RankInfo* rank : devices) {
+        ids.push_back(rank->device_id);
+        finding.ranks.push_back(rank->rank);
+      }
       for (std::string* text : {&finding.text, &finding.brief}) {
         if (!text->empty()) *text = fmt::format("{}: {}", fmt::join(ids, ", "), *text);
       }
@@ -152,7 +158,7 @@ RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
   header.facts = first->run.header.facts;
   header.scope = first->run.header.scope;
   std::vector<Roofline> rooflines;
-  std::vector<std::pair<std::string, std::vector<Finding>>> findings;
+  std::vector<std::pair<const RankInfo*, std::vector<Finding>>> findings;
   std::vector<std::vector<Circumstance>> health;
   for (const MeasuredDevice& device : devices) {
     header.ranks.push_back(device.rank);
@@ -160,7 +166,7 @@ RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
     health.push_back((recorded(device) ? device : *first).run.header.health);
     if (!recorded(device)) continue;
     rooflines.push_back(device.run.header.theoretical);
-    findings.emplace_back(device.rank.device_id, device.run.header.findings);
+    findings.emplace_back(&device.rank, device.run.header.findings);
     header.timing_overhead_seconds = std::max(header.timing_overhead_seconds, device.run.header.timing_overhead_seconds);
     header.facts["started_utc"] = std::min<std::string>(header.facts["started_utc"], device.run.header.facts.at("started_utc"));
   }
@@ -176,7 +182,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   bool complete = true, interrupted = false;
   std::optional<RunEnd> ended;
   std::string finished;
-  std::vector<std::pair<std::string, std::vector<Finding>>> findings;
+  std::vector<std::pair<const RankInfo*, std::vector<Finding>>> findings;
   std::vector<CounterChange> counters;
   for (const MeasuredDevice& device : devices) {
     const std::optional<RunFooter>& own = device.run.footer;
@@ -189,7 +195,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
     if (!own) continue;
     interrupted = interrupted || own->interrupted;
     finished = std::max(finished, own->finished_utc);
-    findings.emplace_back(device.rank.device_id, own->findings);
+    findings.emplace_back(&device.rank, own->findings);
     for (CounterChange counter : own->counters) {
       counter.rank = device.rank.rank;
       counters.push_back(std::move(counter));

@@ -347,6 +347,7 @@ Json to_json(const Record& record) {
   for (const auto& [key, value] : record.shape) json["shape"][key] = value;
   json["status"] = name(record.status);
   put(json, "reason", record.reason);
+  for (const Status status : record.rank_status) json["rank_status"].push_back(name(status));
   json["pass"] = record.pass;
   if (record.message) json["message"] = to_json(*record.message);
   if (record.overlap) json["overlap"] = {{"role", name(record.overlap->role)}, {"series", record.overlap->series}};
@@ -404,6 +405,11 @@ Record record_from_json(const JsonText::View& json) {
   if (json.contains("raised_by")) record.raised_by = word_of<RaisedBy>(json.at("raised_by"));
   record.work = work_from_json(json.at("work"));
   get(json, "memory_bytes", record.memory_bytes);
+  if (json.contains("rank_status")) {
+    json.at("rank_status").for_each([&](const JsonText::View& status) {
+      record.rank_status.push_back(word_of<Status>(status));
+    });
+  }
   json.at("notes").for_each(
       [&](std::string_view key, const JsonText::View& value) { record.notes.emplace_back(key, value.get<std::string>()); });
   if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));

@@ -52,7 +52,8 @@ Json measured_part(const Record& record) {
 
 bool follows_from_records(const Json& finding) {
   const std::string kind = finding.at("kind");
-  return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id;
+  return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id &&
+         kind != type_of(FindingKind::telemetry_lost).id;
 }
 
 /// The run of a file, whose records are those of `entries`.
@@ -234,6 +235,22 @@ ResultFile read(const fs::path& path) {
   return file;
 }
 
+/// The kinds of findings that no counter of a rank's GPU shows: it has none, or one was lost sight of or reset during the run.
+std::set<std::string> uncounted(const std::vector<CounterChange>& counters, int rank) {
+  std::set<std::string> kinds, counted;
+  for (const CounterType& type : kCounters) kinds.emplace(type_of(type.finding).id);
+  for (const CounterChange& change : counters) {
+    const CounterType* const type = find_counter(change.id);
+    if (type && change.rank == rank && change.worse()) counted.emplace(type_of(type->finding).id);
+  }
+  for (const CounterChange& change : counters) {
+    const CounterType* const type = find_counter(change.id);
+    if (type && change.rank == rank && !change.worse()) counted.erase(std::string(type_of(type->finding).id));
+  }
+  for (const std::string& kind : counted) kinds.erase(kind);
+  return kinds;
+}
+
 }  // namespace
 
 std::string sha256_of(const std::string& text) {
@@ -270,10 +287,7 @@ Evidence take_evidence(ResultFile& file, double now) {
   evidence.file = file.path.string();
   evidence.suite = facts.at("suite");
   evidence.data = facts.at("data");
-  for (const Json& word : facts.at("arguments")) {
-    const std::string text = word;
-    for (const char* flag : {"--filter", "--exclude", "--benchmark_filter"}) evidence.filtered |= text.rfind(flag, 0) == 0;
-  }
+  evidence.weaker = file.run.header.scope.weaker;
   // `run --device all` measures each GPU twice: alone, and together with the others.
   evidence.together =
       !file.run.header.ranks.empty() || fs::canonical(file.path).parent_path().parent_path().filename() == kTogether;
@@ -291,8 +305,9 @@ Evidence take_evidence(ResultFile& file, double now) {
     evidence.devices.push_back({details.value("uuid", ""), facts.at("host").at("name"), device.at("id"), device.at("name")});
   }
   if (device.value("kind", "") == "cuda" && !details.contains("foreign_processes")) evidence.unseen.insert("foreign_process");
-  const auto has_clock = [](const Record& record) { return record.measurement && record.measurement->clock_hz; };
-  if (std::none_of(file.run.records.begin(), file.run.records.end(), has_clock)) evidence.unseen.insert("clock");
+  for (std::size_t rank = 0; rank < evidence.devices.size() && device.value("kind", "") == "cuda"; ++rank) {
+    evidence.devices[rank].unseen = uncounted(evidence.counters, static_cast<int>(rank));
+  }
   evidence.versions["roofmark"] = facts.at("build").at("version");
   for (const auto& [name, library] : facts.at("libraries").items()) evidence.versions[name] = library.at("version");
   for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {

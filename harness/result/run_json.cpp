@@ -76,6 +76,7 @@ Json to_json(const std::vector<Finding>& findings) {
     put(json.back(), "case", finding.case_name);
     put(json.back(), "brief", finding.brief);
     if (finding.size > 0) put(json.back(), "size", finding.size);
+    if (!finding.ranks.empty()) json.back()["ranks"] = finding.ranks;
   }
   return json;
 }
@@ -84,17 +85,22 @@ std::vector<Finding> findings_from_json(const Json& json) {
   std::vector<Finding> findings;
   for (const Json& finding : json) {
     findings.push_back({finding_kind(finding.at("kind").get<std::string>()), finding.at("text"), finding.value("case", ""),
-                        finding.value("size", 0.0), finding.value("brief", "")});
+                        finding.value("size", 0.0), finding.value("brief", ""), finding.value("ranks", std::vector<int>())});
   }
   return findings;
 }
 
 Json to_json(const RunScope& scope) {
-  return {{"suite_cases", scope.suite_cases}, {"cases", scope.cases}, {"changes", scope.changes}, {"text", scope.text}};
+  return {{"suite_cases", scope.suite_cases},
+          {"cases", scope.cases},
+          {"changes", scope.changes},
+          {"weaker", scope.weaker},
+          {"text", scope.text}};
 }
 
 RunScope scope_from_json(const Json& json) {
-  return {json.at("suite_cases"), json.at("cases"), json.at("changes"), json.at("text")};
+  const std::vector<std::string> changes = json.at("changes");
+  return {json.at("suite_cases"), json.at("cases"), changes, json.at("text"), json.value("weaker", changes)};
 }
 
 Json to_json(const RunEnd& ended) {

@@ -103,6 +103,7 @@ Json to_json(const TelemetrySeries& series) {
   Json json = {{"period_seconds", series.period_seconds}};
   put(json, "power", series.power);
   json["cpu_seconds"] = series.cpu_seconds;
+  if (series.gave_up) json["gave_up"] = true;
   json["columns"] = std::move(names);
   json["rows"] = std::move(rows);
   json["reasons"] = std::move(reasons);
@@ -114,6 +115,7 @@ TelemetrySeries telemetry_series_from_json(const JsonText::View& json) {
   series.period_seconds = json.at("period_seconds").get<double>();
   get(json, "power", series.power);
   series.cpu_seconds = json.at("cpu_seconds").get<double>();
+  series.gave_up = json.value("gave_up", false);
   std::vector<std::optional<double> Telemetry::*> columns;
   for (const std::string& name : json.at("columns").strings()) {
     const auto is_it = [&](const Column& column) { return name == column.key; };

@@ -131,6 +131,7 @@ class FakePrepared final : public Prepared {
   int resets = 0;
   bool resetting = false, accumulating = false;
   bool outputs_all = true;
+  bool deterministic = false;
   float value = 0;  ///< what it outputs, from every slot
 
   void launch(Stream, int slot) override { on_launch(slot); }
@@ -140,6 +141,7 @@ class FakePrepared final : public Prepared {
   Verification verify(int slot) override { return on_verify(slot); }
   std::vector<Output> outputs(int) override { return {{&value, DataType::fp32, 1}}; }
   bool outputs_are_all() const override { return outputs_all; }
+  bool is_deterministic() const override { return deterministic; }
 };
 
 }  // namespace roofmark

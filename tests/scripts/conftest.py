@@ -91,7 +91,7 @@ def save(tmp_path):
 
 @pytest.fixture
 def own_profile(tmp_path):
-    """Writes a profile of one rule beside the common ones, and returns its path."""
+    """Writes a profile of one rule beside the common ones, and returns its path. A key of None is left out."""
 
     def write(limit, name="own.toml", devices="NVIDIA H200", **keys):
         path = tmp_path / name
@@ -99,7 +99,7 @@ def own_profile(tmp_path):
                 "reason": "what was ordered", "source": "the order"} | keys
         path.write_text(
             f'inherit = "common"\ntitle = "Order 4711"\ndevices = "{devices}"\nexample = "NVIDIA H200"\nsuite = "quick"\n[rule.product]\n'
-            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in rule.items()))
+            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in rule.items() if value is not None))
         return path
 
     return write

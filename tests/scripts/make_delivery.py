@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import make_result
+import result_maker
 
 
 def clean(result, device=0):
@@ -38,8 +39,7 @@ def observe(result, seed):
     result["telemetry"] = {"period_seconds": 0.05, "power": "instantaneous", "cpu_seconds": 1.2, "rows": rows, "reasons": [[0.0], [42.0, "power cap"], [131.5], [180.0, "power cap"]],
                            "columns": ["seconds", "sm_clock_hz", "memory_clock_hz", "power_watts", "energy_joules", "temperature_celsius",
                                        "memory_temperature_celsius", "slowdown_margin_celsius", "utilization"]}
-    result["counters"] = [{"id": name, "rank": 0, "before": 0, "after": worse, "worse": worse} for name, worse in (
-        ("ecc_uncorrected", 0), ("ecc_corrected", int(seed % 5 == 3)), ("pcie_replays", 0))]
+    result["counters"] = result_maker.counters(ecc_corrected=(0, int(seed % 5 == 3)))
     for entry in result["benchmarks"]:
         record = entry["roofmark"]
         rate = record["placement"].get("flops_per_second")

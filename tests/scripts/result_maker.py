@@ -122,7 +122,8 @@ class Maker:
             telemetry = {"throttle_reasons": reasons}
             if self.device["kind"] == "cuda":
                 telemetry |= {"sm_clock_hz": clock_hz or self.device["highest_clock_hz"], "memory_clock_hz": self.device["memory_clock_hz"],
-                              "power_watts": round(power * self.random.gauss(1, 0.01), 1), "temperature_celsius": 52.0}
+                              "power_watts": round(power * self.random.gauss(1, 0.01), 1), "temperature_celsius": 52.0,
+                              "pcie_bytes_per_second": 63e9, "pcie_bytes_per_second_at_most": 63e9}
             blocks.append({"start": samples["start"][start], "end": round(self.time, 6), "before": telemetry, "after": dict(telemetry),
                            "lead_in_seconds": 0.009, "throttled_share": {reason: 1.0 for reason in reasons},
                            **({name: clock_hz for name in ("clock_hz", "first_clock_hz", "mean_clock_hz", "last_clock_hz")} if clock_hz else {})})
@@ -156,8 +157,7 @@ class Maker:
         return {"telemetry": {"period_seconds": 0.05, "power": "instantaneous", "cpu_seconds": 0.004,
                               "columns": ["seconds", "sm_clock_hz", "memory_clock_hz", "power_watts", "temperature_celsius"],
                               "rows": self.readings, "reasons": []},
-                "counters": [{"id": name, "rank": 0, "before": 0, "after": 0, "worse": 0}
-                             for name in ("ecc_corrected", "ecc_uncorrected", "xid", "pcie_replays", "nvlink_crc_errors")]}
+                "counters": counters()}
 
     def placement(self, record, path, clock_hz, launch):
         def least(ceilings, scale=False):
@@ -270,6 +270,18 @@ class Maker:
             "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
                           "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
         } | top
+
+
+def counters(rank=0, **values):
+    """What a GPU counts, of which nothing changes during a run; `values` are (before, after)."""
+    steady = {"ecc_corrected": 0, "ecc_uncorrected": 0, "remapped_rows_corrected": 0, "remapped_rows_uncorrected": 0, "remap_pending": 0, "remap_failed": 0,
+              "xid": 0, "pcie_replays": 0, "pcie_width": 16, "nvlink_crc_errors": 0, "nvlink_links": 18, "fabric_completed": 1, "foreign_processes": 0}
+    falls = ("pcie_width", "nvlink_links", "fabric_completed")
+    made = []
+    for name, value in steady.items() | values.items():
+        before, after = value if isinstance(value, tuple) else (value, value)
+        made.append({"id": name, "rank": rank, "before": before, "after": after, "worse": max(0, before - after if name in falls else after - before)})
+    return sorted(made, key=lambda one: list(steady).index(one["id"]) if one["id"] in steady else len(steady))
 
 
 def hash_of(text):

@@ -11,6 +11,7 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
+import result_maker
 from make_delivery import clean
 
 ROOFMARK = os.environ.get("ROOFMARK")
@@ -70,6 +71,7 @@ def test_of_a_run_on_all_gpus_the_merged_result_stands_for_what_it_merged(h200, 
     for entry in merged["benchmarks"]:
         measured = entry["roofmark"]["measurement"]
         measured["ranks"] = [{"median": measured["median"], "maximum": measured["maximum"]}] * 2
+    merged["counters"] = [one for rank in range(2) for one in result_maker.counters(rank)]
     results = {".": merged}
     for how, gpu in ((how, gpu) for how in ("alone", "together") for gpu in range(2)):
         results[f"{how}/cuda-{gpu}"] = clean(copy.deepcopy(h200), gpu)
@@ -124,6 +126,118 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
     done = roofmark("accept", good, "--profile", tmp_path)
     assert_one_line(done)
     assert "is a folder, not a profile" in done.stderr
+
+
+def verdicts(result, profile, tmp_path, save, status=1):
+    """The verdicts of the mandatory rules that do not pass, by rule."""
+    done = roofmark("accept", save(result), "--profile", profile, "--json", tmp_path / "verdict.json")
+    assert done.returncode == status, done.stdout + done.stderr
+    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    return {check["rule"]: check["verdict"] for check in checks if check["mandatory"] and check["verdict"] != "PASS"}
+
+
+def sxm_profile(tmp_path):
+    """The shipped one for H200s without its limits of speed: no such GPU was measured."""
+    path = tmp_path / "h200.toml"
+    rules = [rule for rule in ("dram_read", "dram_write", "dram_copy", "dram_triad", "fma_fp32", "fma_fp32_top", "product_bf16", "product_fp8",
+                               "product_bf16_datasheet")]
+    path.write_text('inherit = "h200_sxm"\n' + "".join(f"[rule.{rule}]\ndrop = true\n" for rule in rules))
+    return path
+
+
+@pytest.mark.parametrize("rule, counter", [
+    ("state_remap_failed", {"remap_failed": 1}), ("state_remap_pending", {"remap_pending": 1}), ("state_nvlink_links", {"nvlink_links": 12}),
+    ("state_fabric_completed", {"fabric_completed": 0}), ("state_retired_pages_uncorrected", {"retired_pages_uncorrected": 2}),
+    ("state_foreign_processes", {"foreign_processes": 1})])
+def test_a_fault_from_before_the_run_is_not_accepted(h200, save, tmp_path, rule, counter):
+    result, profile = clean(h200), sxm_profile(tmp_path)
+    assert verdicts(result, profile, tmp_path, save, 0) == {}
+    result["counters"] = result_maker.counters(**counter)
+    assert verdicts(result, profile, tmp_path, save) == {rule: "FAIL"}
+
+
+def test_a_link_with_half_of_its_lanes_is_not_accepted(h200, save, tmp_path):
+    result, profile = clean(h200), sxm_profile(tmp_path)
+    for entry in result["benchmarks"]:
+        for block in entry["roofmark"]["measurement"]["blocks"]:
+            block["before"]["pcie_bytes_per_second"] /= 2
+    assert verdicts(result, profile, tmp_path, save) == {"link_training": "FAIL"}
+
+
+def test_what_a_run_had_no_means_to_look_for_is_not_accepted(h200, save, tmp_path):
+    result, profile = clean(h200), sxm_profile(tmp_path)
+    counters = result.pop("counters")
+    unseen = {"uncorrected_errors", "xid", "link_lost", "foreign_process"}
+    found = verdicts(result, profile, tmp_path, save)
+    assert unseen <= found.keys() and set(found.values()) == {"NOT MEASURED"}
+    # One that the driver stopped to tell, or that was reset, during the run.
+    for change in ({"after": None}, {"before": 5, "after": 0}):
+        result["counters"] = [{key: value for key, value in (one | change if one["id"] == "xid" else one).items() if value is not None and key != "worse"}
+                              for one in counters]
+        assert verdicts(result, profile, tmp_path, save) == {"xid": "NOT MEASURED"}
+    # Of the links, a GPU has those that it has.
+    result["counters"] = [one for one in counters if one["id"] != "fabric_completed"]
+    assert verdicts(result, profile, tmp_path, save, 0) == {}
+    for entry in result["benchmarks"]:
+        for block in entry["roofmark"]["measurement"]["blocks"]:
+            del block["before"]["pcie_bytes_per_second"]
+    assert verdicts(result, profile, tmp_path, save) == {"link_training": "NOT MEASURED"}
+
+
+def two_nodes(result, counters=(), findings=()):
+    """A delivery of two nodes with eight GPUs each, in one file."""
+    merged = clean(result)
+    merged["team"] = [{"rank": rank, "local_rank": rank % 8, "device_id": f"cuda:{rank % 8}", "uuid": f"GPU-{rank:08x}", "host": f"node{rank // 8}", "pid": 1,
+                       "device_name": "NVIDIA H200", "nics": [], "versions": {}} for rank in range(16)]
+    for entry in merged["benchmarks"]:
+        measured = entry["roofmark"]["measurement"]
+        measured["ranks"] = [{"median": measured["median"], "maximum": measured["maximum"], "throttled_share": {}}] * 16
+    merged["counters"] = [one for rank in range(16) for one in result_maker.counters(rank, **(dict(counters).get(rank, {})))]
+    merged["findings"] += findings
+    return merged
+
+
+def judged(path, profile, tmp_path):
+    roofmark("accept", path, "--profile", profile, "--json", tmp_path / "verdict.json")
+    told = json.loads((tmp_path / "verdict.json").read_text())
+    return [{one["name"].split()[0]: one["verdict"] for one in told[subjects]} for subjects in ("devices", "nodes")]
+
+
+@pytest.mark.parametrize("rank, counter", [(3, {"xid": (0, 1)}), (11, {"nvlink_links": (18, 17)})])
+def test_one_gpus_fault_fails_it_and_its_node_alone(h200, save, own_profile, tmp_path, rank, counter):
+    devices, nodes = judged(save(two_nodes(h200, {rank: counter})), sxm_profile(tmp_path), tmp_path)
+    bad = f"GPU-{rank:08x}"
+    assert {name: verdict for name, verdict in devices.items() if verdict != "PASS"} == {bad: "FAIL"}
+    assert nodes == {"node0": "FAIL" if rank < 8 else "PASS", "node1": "FAIL" if rank >= 8 else "PASS"}
+
+
+def test_a_result_that_is_wrong_on_one_gpu_fails_it_alone(h200, save, tmp_path):
+    merged = two_nodes(h200)
+    entry = merged["benchmarks"].pop(next(i for i, entry in enumerate(merged["benchmarks"]) if entry["name"].startswith("stream/")))
+    record = entry["roofmark"]
+    for key in ("measurement", "placement"):
+        del record[key]
+    record |= {"status": "wrong", "reason": "cuda:3: wrong result", "rank_status": ["wrong" if rank == 3 else "ok" for rank in range(16)]}
+    merged["unmeasured"].append({"name": entry["name"], "roofmark": record})
+    profile = tmp_path / "wrong.toml"
+    profile.write_text('inherit = "common"\ntitle = "t"\ndevices = "NVIDIA H200"\nexample = "NVIDIA H200"\nsuite = "quick"\n[rule.differing_bits]\ndrop = true\n')
+    devices, nodes = judged(save(merged), profile, tmp_path)
+    assert {name: verdict for name, verdict in devices.items() if verdict != "PASS"} == {"GPU-00000003": "FAIL"} and nodes["node1"] == "PASS"
+
+
+def test_a_gpu_whose_launches_differ_where_others_agree_is_not_accepted(h200, save, own_profile, tmp_path):
+    paths = []
+    for gpu in range(3):
+        result = clean(copy.deepcopy(h200), gpu)
+        print_ = next(entry for entry in result["benchmarks"] if entry["name"].startswith("stream/triad"))["roofmark"]["fingerprint"]
+        if gpu == 1:
+            print_ |= {"hash": "", "deterministic": False}
+        paths.append(save(result, f"{gpu}.json"))
+    done = roofmark("accept", *paths, "--profile", own_profile(0.5), "--json", tmp_path / "verdict.json")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = json.loads((tmp_path / "verdict.json").read_text())
+    assert {one["name"].split()[0]: one["verdict"] for one in told["devices"]} == {
+        "GPU-00000000": "PASS", "GPU-00000001": "FAIL", "GPU-00000002": "PASS"}
 
 
 def test_a_file_that_was_changed_after_it_was_written_is_refused(h200, save, own_profile):
@@ -182,12 +296,25 @@ def test_a_shipped_profile_is_right_and_is_shown(name):
         ({"published": None}, "gives no `published`"),
         ({"quantity": "rate", "least": 2e15, "published": 7.9e14, "source": "s"}, "above the ceiling"),
         ({"quantity": "rate", "least": 7.9e11, "published": 7.9e14, "source": "s"}, "anything passes"),
+        # Whatever is said to be published: a limit in circulation is 1000 times too low.
+        ({"quantity": "rate", "least": 7.9e11, "published": 7.9e11, "source": "s", "mandatory": False}, "is below 5 % of the ceiling, 1.07 PFLOP/s: anything passes"),
+        ({"least": 0.04, "published": 0.04, "mandatory": False}, "is below 5 % of what a share is of, 1: anything passes"),
+        ({"quantity": "cv", "least": None, "most": 1.0}, "most = 1: anything passes"),
+        ({"quantity": "cv", "least": None, "most": -0.1}, "most = -0.1: nothing passes"),
+        ({"quantity": "seconds", "least": None, "most": 1.0, "published": 0.001, "source": "s"}, "most = 1 is above 2 times the published figure, 0.001: anything passes"),
+        ({"cases": None, "quantity": "state.nvlink_links", "least": 0}, "least = 0: anything passes"),
+        ({"cases": None, "quantity": "version.CUDNN", "least": "9"}, "which no result has; known are roofmark, driver, vbios, CUDA driver"),
+        ({"quantity": "ratio", "least": 50, "published": 1.1, "cases": "algo:tuned"}, "least = 50 is above 2 times the slowest published figure, 1.1: nothing passes"),
+        ({"quantity": "ratio", "least": 50, "published": None, "mandatory": False, "cases": "algo:tuned"}, "gives no `published`"),
+        ({"quantity": "settled_of_burst"}, "limits settled_of_burst, and no case that matches is measured for a duration"),
+        ({"quantity": "busbw", "per": "node", "least": 4e11, "published": 4e11, "source": "s"}, "no case that matches is a collective"),
+        ({"quantity": "drift", "least": None, "most": 0.1}, "limits drift, and no case that matches is a ceiling"),
+        ({"quantity": "drift", "least": None, "most": 0.1, "cases": "^ceilings/", "suite": "smoke"}, "the suite measures its ceilings once"),
     ])
 def test_what_is_wrong_with_a_profile_is_found(own_profile, keys, what):
-    given = {key: value for key, value in ({"published": 0.8} | keys).items() if value is not None}
-    limit = given.pop("least", 0.7)
-    done = roofmark("profile", "check", own_profile(limit, **given))
-    if "has no kernels for" in done.stdout and ("cases" in keys or "above" in what):
+    done = roofmark("profile", "check", own_profile(0.7, **({"published": 0.8} | keys)))
+    by_cases = ("no case", "the ceiling", "the suite measures")
+    if "has no kernels for" in done.stdout and any(words in what for words in by_cases):
         pytest.skip("this build has no kernels for GPUs")
     assert done.returncode == 1, done.stdout + done.stderr
     assert what in done.stdout and "own.toml:6" in done.stdout

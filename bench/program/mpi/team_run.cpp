@@ -226,6 +226,9 @@ Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job) {
     origin.theoretical = lowest(rooflines);
   }
   origin.ranks = crew.ranks;
+  if (crew.ranks.size() > 1) {
+    for (Finding& finding : origin.findings) finding.ranks = {0};  // each rank knows its own device
+  }
   std::vector<std::vector<Circumstance>> by_rank;
   for (const Json& one : team.gather(to_json(origin.health))) by_rank.push_back(health_from_json(one));
   origin.health = team_health(by_rank);

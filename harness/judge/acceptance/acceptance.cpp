@@ -35,7 +35,7 @@ Check check_of(const Rule& rule) {
   check.rule = rule.id;
   check.quantity = rule.quantity_id();
   check.per = rule.per;
-  check.mandatory = rule.mandatory;
+  check.mandatory = rule.mandatory == Mandatory::yes;
   check.reason = rule.reason;
   check.source = rule.source;
   check.origin = shipped(rule);
@@ -52,8 +52,8 @@ std::string how_long(const Check& check, double timed_seconds) {
                      times * timed_seconds);
 }
 
-/// Applies the limit of a rule to one value.
-Check decide(const Rule& rule, const RuleReading& reading) {
+/// Holds one value against the limit of a rule.
+Check compare(const Rule& rule, const RuleReading& reading) {
   Check check = check_of(rule);
   const Scale scale = type_of(rule.quantity).scale;
   check.of = reading.of;
@@ -96,6 +96,13 @@ Check decide(const Rule& rule, const RuleReading& reading) {
   return check;
 }
 
+/// Applies a rule to one value.
+Check decide(const Rule& rule, const RuleReading& reading) {
+  Check check = compare(rule, reading);
+  check.mandatory |= rule.mandatory == Mandatory::where_measured && check.verdict != Verdict::not_measured;
+  return check;
+}
+
 /// Where one device stands in one run.
 struct Place {
   const Evidence* evidence;
@@ -113,7 +120,7 @@ class Judge {
         nodes_[device.node].insert(device.label());
       }
       for (const Record& record : run.records) {
-        if (const Fingerprint* print = fingerprint_of(record)) ++hashes_[{record.name, print->key}][print->hash];
+        if (record.fingerprint) ++hashes_[{record.name, record.fingerprint->key}][record.fingerprint->hash];
       }
     }
   }
@@ -134,6 +141,7 @@ class Judge {
     for (const auto& [label, verdict] : devices) judgement.devices.push_back(verdict);
     for (const auto& [node, verdict] : nodes) judgement.nodes.push_back(verdict);
     judgement.checks = std::move(checks_);
+    for (const Evidence& run : evidence_) note_unknown(run, judgement.unknown_devices);
     return judgement;
   }
 
@@ -177,10 +185,12 @@ class Judge {
         own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a run to its end",
             run.complete ? "complete" : "cut short", "What a run did not reach is not known.", one.node, label, run.file);
         own("conditions", Subject::gpu, pass_if(as_agreed(run)),
-            fmt::format("suite {}, normal data, no filter", suites().contains(run.suite) ? run.suite : profile_.suite),
-            fmt::format("suite {}, {} data{}", run.suite, run.data, run.filtered ? ", filtered" : ""),
-            "The limits hold for operands that switch as real ones do, and what was filtered out is not known.", one.node,
-            label, run.file);
+            fmt::format("suite {}, normal data, whole", suites().contains(run.suite) ? run.suite : profile_.suite),
+            fmt::format("suite {}, {} data{}{}", run.suite, run.data, run.weaker.empty() ? "" : ", ",
+                        fmt::join(run.weaker, ", ")),
+            "The limits hold for operands that switch as real ones do and for times, sizes and caches of the suite as it is "
+            "defined, and what was left out is not known.",
+            one.node, label, run.file);
         if (!terms_.max_age_seconds) continue;
         const bool dated = run.age_seconds.has_value();
         // Clocks of two hosts may differ by some minutes.
@@ -221,7 +231,7 @@ class Judge {
                                             "full"};  // each has the cases of those before it, or larger ones
     const auto place = [&](const std::string& suite) { return std::find(std::begin(kSuites), std::end(kSuites), suite); };
     const bool larger = place(run.suite) != std::end(kSuites) && place(run.suite) >= place(profile_.suite);
-    return (larger || suites().contains(run.suite)) && run.data == "normal" && !run.filtered;
+    return (larger || suites().contains(run.suite)) && run.data == "normal" && run.weaker.empty();
   }
 
   // --- The profile's rules.
@@ -258,21 +268,22 @@ class Judge {
   void judge_subject(const Rule& rule, NameSearch& cases, const std::string& node, const std::string& label,
                      const std::vector<Place>& places) {
     if (rule.quantity == Quantity::gpus) return count_gpus(rule, node);
-    bool any = false;
+    bool any = false, nothing_to_compare = false;
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;
       if (rule.per == Subject::node && !all_on(run, node)) continue;
       if (!rule.suite.empty() && rule.suite != run.suite) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
       for (RuleReading& reading : readings(rule, cases, run, index)) {
-        if (reading.record && reading.value && rule.quantity == Quantity::differing_bits) {
-          *reading.value += differing_elsewhere(*reading.record);
+        if (rule.quantity == Quantity::differing_bits && reading.record && !compare_bits(reading)) {
+          nothing_to_compare = true;
+          continue;
         }
         add(decide(rule, reading), node, label, run.file);
         any = true;
       }
     }
-    if (any || (!rule.suite.empty() && !rule.mandatory)) return;
+    if (any) return;
     Check check = check_of(rule);
     check.expected =
         rule.least || rule.most
@@ -280,7 +291,12 @@ class Judge {
                           format_value(rule.least ? *rule.least : *rule.most, type_of(rule.quantity).scale, Unit::byte))
             : "";
     check.found = "-";
-    check.explanation = fmt::format("no result matches '{}'", rule.cases);
+    const auto is_of_suite = [&](const Place& place) { return place.evidence->suite == rule.suite; };
+    const bool no_run = !rule.suite.empty() && std::none_of(places.begin(), places.end(), is_of_suite);
+    check.explanation = no_run ? fmt::format("there is no result of the suite {}", rule.suite)
+                        : type_of(rule.quantity).basis == Basis::run ? "no run could look for it"
+                        : nothing_to_compare                         ? "no case has a fingerprint: there are no bits to compare"
+                                                                     : fmt::format("no result matches '{}'", rule.cases);
     add(std::move(check), node, label, "");
   }
 
@@ -295,19 +311,37 @@ class Judge {
     add(decide(rule, reading), node, "", "");
   }
 
-  static const Fingerprint* fingerprint_of(const Record& record) {
-    return record.fingerprint && record.fingerprint->deterministic ? &*record.fingerprint : nullptr;
+  /// Results of the same case and fingerprint key that have other bits than this one, unless most have this one's. Those whose
+  /// launches differ, which have no hash, count as one group of their own; where no group is larger, the operation may be so.
+  double differing_elsewhere(const Record& record) const {
+    std::size_t all = 0, largest = 0;
+    const auto& hashes = hashes_.at({record.name, record.fingerprint->key});
+    for (const auto& [hash, count] : hashes) {
+      all += count;
+      largest = std::max(largest, count);
+    }
+    if (const auto varying = hashes.find(""); varying != hashes.end() && varying->second == largest) return 0;
+    const std::size_t same = hashes.at(record.fingerprint->hash);
+    return 2 * same > all ? 0 : static_cast<double>(all - same);
   }
 
-  /// Results of the same case and fingerprint key that have other bits than this one, unless most have this one's.
-  double differing_elsewhere(const Record& record) const {
-    const Fingerprint* own = fingerprint_of(record);
-    if (!own) return 0;
-    std::size_t all = 0;
-    const auto& hashes = hashes_.at({record.name, own->key});
-    for (const auto& [hash, count] : hashes) all += count;
-    const std::size_t same = hashes.at(own->hash);
-    return 2 * same > all ? 0 : static_cast<double>(all - same);
+  /// Adds what other runs have. False where there is nothing to compare: its launches differ, as most of the others' do.
+  bool compare_bits(RuleReading& reading) const {
+    const Record& record = *reading.record;
+    if (record.status != Status::ok) return true;
+    const double elsewhere = differing_elsewhere(record);
+    if (!record.fingerprint->deterministic && elsewhere + reading.value.value_or(0) == 0) return false;
+    if (reading.value) *reading.value += elsewhere;
+    return true;
+  }
+
+  static void note_unknown(const Evidence& run, std::set<std::string>& names) {
+    for (const Finding& finding : run.findings) {
+      if (finding.kind != FindingKind::unknown_device) continue;
+      for (std::size_t i = 0; i < run.devices.size(); ++i) {
+        if (is_about(finding, i)) names.insert(run.devices[i].name);
+      }
+    }
   }
 
   static void count(const Check& check, SubjectVerdict& verdict) {

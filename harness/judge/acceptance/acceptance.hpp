@@ -21,6 +21,7 @@ struct DeliveredDevice {
   std::string id;                                    ///< "cuda:0"
   std::string name;                                  ///< as its driver reports it
   std::map<std::string, std::string> versions = {};  ///< its own, beside those of the run
+  std::set<std::string> unseen = {};                 ///< kinds of findings that there was no means to look for on it
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;
@@ -30,7 +31,7 @@ struct DeliveredDevice {
 struct Evidence {
   std::string file;
   std::string suite, data;
-  bool filtered = false;              ///< not every case of the suite was asked for
+  std::vector<std::string> weaker;    ///< RunScope::weaker
   bool together = false;              ///< measured while the node's other GPUs were, too
   std::set<std::string> unseen;       ///< kinds of findings that the run had no means to look for
   std::optional<double> age_seconds;  ///< since it finished; absent of a run that did not finish
@@ -95,13 +96,16 @@ struct Judgement {
   std::vector<Check> checks;  ///< by rule in the profile's order, then by subject
   std::vector<SubjectVerdict> devices, nodes;
   SubjectVerdict delivery;
+  /// Names of devices that are not in the table of known ones, so that their ceilings follow from their attributes alone.
+  std::set<std::string> unknown_devices;
 
   bool accepted() const { return delivery.verdict == Verdict::pass; }
 };
 
 /// Applies every rule to every subject that it is about. Beside the profile's rules it checks, by rules of its own, that each
-/// run is complete (`complete`) and was of the profile's suite or a larger one, unfiltered and with normal data (`conditions`),
-/// that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`) and what the terms ask for
+/// run is complete (`complete`) and was of the profile's suite or a larger one, with nothing that makes it weaker
+/// (`conditions`), that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`) and what the
+/// terms ask for
 /// (`expected_gpus`, `age`).
 Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms);
 

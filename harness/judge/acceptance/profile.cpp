@@ -101,7 +101,8 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
       refuse(name, node, error.what());
     }
   }
-  if (type->quantity == Quantity::counter && !find_counter(rule.argument)) {
+  const bool counted = type->quantity == Quantity::counter || type->quantity == Quantity::state;
+  if (counted && !find_counter(rule.argument)) {
     std::vector<std::string_view> known;
     for (const CounterType& counter : kCounters) known.push_back(counter.id);
     refuse(name, node, fmt::format("unknown counter '{}'; known are {}", rule.argument, fmt::join(known, ", ")));
@@ -129,6 +130,17 @@ void set_subject(const std::string& name, const toml::node& node, Subject& subje
   refuse(name, node, "expects \"gpu\", \"node\" or \"delivery\"");
 }
 
+void set_mandatory(const std::string& name, const toml::node& node, Mandatory& mandatory) {
+  constexpr std::string_view kWhereMeasured = "where measured";
+  if (const auto always = node.value<bool>(); node.is_boolean()) {
+    mandatory = *always ? Mandatory::yes : Mandatory::no;
+  } else if (node.value<std::string>() == kWhereMeasured) {
+    mandatory = Mandatory::where_measured;
+  } else {
+    refuse(name, node, fmt::format("expects true, false or \"{}\"", kWhereMeasured));
+  }
+}
+
 /// The keys of a rule that the table names; the others stay as they are, so that an inherited rule is changed key by key.
 void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
   rule.origin = place(name, table);
@@ -150,7 +162,7 @@ void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
               }},
              {"most", number_into(name, rule.most)},
              {"per", [&](const toml::node& node) { set_subject(name, node, rule.per); }},
-             {"mandatory", into(name, rule.mandatory, "true or false")},
+             {"mandatory", [&](const toml::node& node) { set_mandatory(name, node, rule.mandatory); }},
              {"reason", text_into(name, rule.reason)},
              {"source", text_into(name, rule.source)},
              {"published", number_into(name, rule.published)},

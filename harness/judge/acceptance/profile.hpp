@@ -27,6 +27,9 @@ constexpr std::string_view name(Subject subject) {
   return names[static_cast<int>(subject)];
 }
 
+/// Whether a rule decides; `where_measured`: only where it has a value, as of a counter that some devices lack.
+enum class Mandatory { yes, no, where_measured };
+
 /// One limit. What stands here is what is judged: no tolerance is applied on top.
 struct Rule {
   std::string id;
@@ -37,7 +40,7 @@ struct Rule {
   std::optional<double> least, most;  ///< in the quantity's unit: a share of 1, units per second, seconds, a count
   std::string least_version;          ///< of a version: dotted numbers
   Subject per = Subject::gpu;
-  bool mandatory = true;
+  Mandatory mandatory = Mandatory::yes;
   std::string reason;               ///< why the limit is there, for whoever has to act on it
   std::string source;               ///< of the figure
   std::optional<double> published;  ///< the slowest published figure, in the quantity's unit

@@ -27,6 +27,7 @@ enum class Quantity {
   results,
   finding,
   counter,
+  state,
   version,
   gpus
 };
@@ -75,7 +76,10 @@ inline constexpr QuantityType kQuantities[] = {
      "ranks and other GPUs whose output has other bits for the same fingerprint key"},
     {Quantity::results, "results", Scale::count, Basis::run, "STATUS", "results of a status: wrong, failed or not_run"},
     {Quantity::finding, "finding", Scale::count, Basis::run, "KIND", "findings of a kind"},
-    {Quantity::counter, "counter", Scale::count, Basis::run, "NAME", "by how much a counter of the device got worse"},
+    {Quantity::counter, "counter", Scale::count, Basis::run, "NAME",
+     "by how much a counter of the device got worse during the run"},
+    {Quantity::state, "state", Scale::count, Basis::run, "NAME",
+     "value of a counter of the device, the worse of before and after the run"},
     {Quantity::version, "version", Scale::version, Basis::run, "NAME", "version of the driver, vbios, roofmark or a library"},
     {Quantity::gpus, "gpus", Scale::count, Basis::run, "", "number of different GPUs"},
 };

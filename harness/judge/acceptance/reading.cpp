@@ -23,6 +23,25 @@ Status status_of(const std::string& argument) {
 /// Several ranks had to work together: the time is nobody's own.
 bool is_joint(const Record& record) { return record.message && record.message->ranks > 1; }
 
+/// Of a device, or of any where none is given.
+bool lacks_result_of(const Record& record, std::optional<std::size_t> device) {
+  if (device) return lacks_result(record, *device);
+  for (std::size_t rank = 0; record.measurement && rank < record.measurement->ranks.size(); ++rank) {
+    if (lacks_result(record, rank)) return true;
+  }
+  return false;
+}
+
+/// Of one device where `device` is given. One rank's fault is not the other ranks', unless they had to work together.
+Status status_on(const Record& record, std::optional<std::size_t> device) {
+  if (device && *device < record.rank_status.size() && !is_joint(record)) {
+    const Status own = record.rank_status[*device];
+    if (own != Status::unsupported) return own;
+  }
+  // What a rank has no result of was not run there, whatever the reason.
+  return lacks_result_of(record, device) ? Status::not_run : record.status;
+}
+
 /// What one device's own time makes of a value that stands for the slowest: that time / the device's. 1 where it measured
 /// alone.
 std::optional<double> faster_than_slowest(const Record& record, std::size_t device) {
@@ -180,7 +199,7 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
   reading.of = record.name;
   reading.record = &record;
   if (record.status != Status::ok) {
-    reading.wrong = record.status == Status::wrong;
+    reading.wrong = status_on(record, device) == Status::wrong;
     reading.why_not = record.reason;
     return reading;
   }
@@ -240,15 +259,6 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
   return reading;
 }
 
-/// Of a device, or of any where none is given.
-bool lacks_result_of(const Record& record, std::optional<std::size_t> device) {
-  if (device) return lacks_result(record, *device);
-  for (std::size_t rank = 0; record.measurement && rank < record.measurement->ranks.size(); ++rank) {
-    if (lacks_result(record, rank)) return true;
-  }
-  return false;
-}
-
 /// Of one device, or the sum over all.
 void read_counter(RuleReading& reading, const Evidence& evidence, const std::string& id, std::optional<std::size_t> device) {
   for (const CounterChange& change : evidence.counters) {
@@ -258,25 +268,47 @@ void read_counter(RuleReading& reading, const Evidence& evidence, const std::str
   if (!reading.value) reading.why_not = "the device does not count it";
 }
 
+/// Of one device, or the worst of all.
+void read_state(RuleReading& reading, const Evidence& evidence, const std::string& id, std::optional<std::size_t> device) {
+  const CounterType* const type = find_counter(id);
+  for (const CounterChange& change : evidence.counters) {
+    if (change.id != id || (device && change.rank != static_cast<int>(*device))) continue;
+    const auto worst = change.worst();
+    if (!worst) continue;
+    const bool falls = type && type->falls;
+    reading.value = !reading.value ? *worst : falls ? std::min(*reading.value, *worst) : std::max(*reading.value, *worst);
+  }
+  if (!reading.value) reading.why_not = "the device does not count it";
+}
+
+/// Whether the run had no means to look for a kind of finding on a device, or on any where none is given.
+bool is_unseen(const Evidence& evidence, const std::string& kind, std::optional<std::size_t> device) {
+  if (evidence.unseen.contains(kind)) return true;
+  if (device) return evidence.devices.at(*device).unseen.contains(kind);
+  return std::any_of(evidence.devices.begin(), evidence.devices.end(),
+                     [&](const DeliveredDevice& one) { return one.unseen.contains(kind); });
+}
+
 RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
   RuleReading reading;
   std::vector<std::string> counted;
   switch (rule.quantity) {
     case Quantity::results:
       for (const Record& record : evidence.records) {
-        // What a rank has no result of was not run there, whatever the reason.
-        const Status status = lacks_result_of(record, device) ? Status::not_run : record.status;
-        if (status == status_of(rule.argument)) counted.push_back(record.name);
+        if (status_on(record, device) == status_of(rule.argument)) counted.push_back(record.name);
       }
       break;
     case Quantity::finding:
       for (const Finding& finding : evidence.findings) {
-        if (type_of(finding.kind).id != rule.argument) continue;
+        if (type_of(finding.kind).id != rule.argument || (device && !is_about(finding, *device))) continue;
         counted.push_back(finding.case_name.empty() ? finding.text : finding.case_name + ": " + finding.text);
       }
       break;
     case Quantity::counter:
       read_counter(reading, evidence, rule.argument, device);
+      return reading;
+    case Quantity::state:
+      read_state(reading, evidence, rule.argument, device);
       return reading;
     default: {
       for (const auto* versions : {device ? &evidence.devices.at(*device).versions : nullptr, &evidence.versions}) {
@@ -287,7 +319,7 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
       return reading;
     }
   }
-  if (counted.empty() && evidence.unseen.contains(rule.argument)) {
+  if (rule.quantity == Quantity::finding && counted.empty() && is_unseen(evidence, rule.argument, device)) {
     reading.why_not = "the run could not look for it";
     return reading;
   }
@@ -303,6 +335,11 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
 
 }  // namespace
 
+bool is_about(const Finding& finding, std::size_t device) {
+  const std::vector<int>& ranks = finding.ranks;
+  return ranks.empty() || std::find(ranks.begin(), ranks.end(), static_cast<int>(device)) != ranks.end();
+}
+
 bool NameSearch::operator()(const std::string& name) {
   const auto [entry, is_new] = found_.try_emplace(name);
   if (is_new) entry->second = expression_.is_found_in(name);
@@ -313,7 +350,13 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
                                   std::optional<std::size_t> device) {
   std::vector<RuleReading> all;
   std::string unsupported;
-  if (type_of(rule.quantity).basis == Basis::run) return {read_run(rule, evidence, device)};
+  if (type_of(rule.quantity).basis == Basis::run) {
+    RuleReading reading = read_run(rule, evidence, device);
+    // None of the run's cases shows it: another run of the device may.
+    const bool nothing_to_see = rule.quantity == Quantity::finding && reading.value == 0.0 &&
+                                evidence.analysis.unseen.contains(finding_kind(rule.argument));
+    return nothing_to_see ? std::vector<RuleReading>() : std::vector<RuleReading>{std::move(reading)};
+  }
   switch (type_of(rule.quantity).basis) {
     case Basis::record:
       for (std::size_t i = 0; i < evidence.records.size(); ++i) {
@@ -323,7 +366,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
           unsupported = "unsupported: " + record.reason;
           continue;
         }
-        if (rule.quantity == Quantity::differing_bits && !(record.fingerprint && record.fingerprint->deterministic)) {
+        if (rule.quantity == Quantity::differing_bits && !record.fingerprint) {
           unsupported = "no case has a fingerprint: there are no bits to compare";
           continue;
         }

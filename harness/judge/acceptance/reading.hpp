@@ -43,6 +43,9 @@ class NameSearch {
 std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evidence& evidence,
                                   std::optional<std::size_t> device);
 
+/// Whether a finding of a run is about the device of this index.
+bool is_about(const Finding& finding, std::size_t device);
+
 /// "80.0 %", "3.35 TB/s"
 std::string format_value(double value, Scale scale, Unit unit);
 

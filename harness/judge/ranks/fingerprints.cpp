@@ -33,7 +33,8 @@ std::vector<Finding> differing_fingerprints(const std::vector<Record>& records, 
                                     names.size(), compared, fmt::join(first, ", "), names.size() > listed ? ", ..." : ""),
                         {},
                         static_cast<double>(names.size()),
-                        fmt::format("the bits of {} differ in {} of {} cases", places.describe(rank), names.size(), compared)});
+                        fmt::format("the bits of {} differ in {} of {} cases", places.describe(rank), names.size(), compared),
+                        {rank}});
   }
   return findings;
 }

@@ -46,7 +46,8 @@ std::vector<Finding> missing_results(const std::vector<Record>& records, const P
                      lacks.size() > 1 ? ", ..." : ""),
          {},
          static_cast<double>(lacks.size()),
-         fmt::format("{} has no result in {} of {} cases", places.describe(rank), lacks.size(), cases)});
+         fmt::format("{} has no result in {} of {} cases", places.describe(rank), lacks.size(), cases),
+         {rank}});
   }
   return findings;
 }

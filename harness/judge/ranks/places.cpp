@@ -34,6 +34,14 @@ bool Places::any_host_has_several() const {
   return std::any_of(on_host_.begin(), on_host_.end(), [](const auto& host) { return host.second > 1; });
 }
 
+std::vector<int> Places::ranks_of(const std::string& host) const {
+  std::vector<int> ranks;
+  for (const auto& [rank, place] : ranks_) {
+    if (place.host == host) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 bool Places::linked(const std::pair<int, int>& pair) const {
   const auto a = ranks_.find(pair.first), b = ranks_.find(pair.second);
   if (a == ranks_.end() || b == ranks_.end()) return a == b;

@@ -20,6 +20,7 @@ class Places {
   bool host_has_several(const std::string& host) const;
   bool any_host_has_several() const;
   std::size_t ranks() const { return ranks_.size(); }
+  std::vector<int> ranks_of(const std::string& host) const;
   /// What the two exchange crosses no network: they are on one host, or in one NVLink domain.
   bool linked(const std::pair<int, int>& pair) const;
   /// "within a host", "between hosts"; of NVLink domains where one spans several hosts.

@@ -32,7 +32,8 @@ std::vector<Finding> shared_cores(const std::vector<RankInfo>& members) {
          fmt::format("{}: ranks {} may use the same cores, {}", brief, fmt::join(ranks, ", "), fmt::join(cores, ", ")),
          {},
          static_cast<double>(ranks.size()) / static_cast<double>(cores.size()),
-         brief});
+         brief,
+         {ranks.begin(), ranks.end()}});
   }
   return findings;
 }

@@ -79,7 +79,8 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
                                     places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
                         {},
                         seen.worst.times,
-                        brief(node, seen)});
+                        brief(node, seen),
+                        places.ranks_of(node)});
   }
   for (const auto& [rank, seen] : worst_first(ranks)) {
     findings.push_back(
@@ -88,7 +89,8 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
                      places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
          {},
          seen.worst.times,
-         brief(places.describe(rank), seen)});
+         brief(places.describe(rank), seen),
+         {rank}});
   }
   for (const auto& [pair, seen] : worst_first(links)) {
     findings.push_back(
@@ -98,7 +100,8 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
          {},
          seen.worst.times,
          fmt::format("the link between {} and {} ({:.2f} times what they need with others)", places.describe(pair.first),
-                     places.describe(pair.second), seen.worst.times)});
+                     places.describe(pair.second), seen.worst.times),
+         {pair.first, pair.second}});
   }
 }
 
@@ -133,7 +136,8 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
   const auto seldom = [&](const auto& seen) { return seen.second.times < kSlowCases * cases; };
   std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
   std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });
-  const auto say = [&](FindingKind kind, const std::string& who, const char* whom, const Outlier& seen) {
+  const auto say = [&](FindingKind kind, const std::string& who, const char* whom, const Outlier& seen,
+                       std::vector<int> whose) {
     findings.push_back(
         {kind,
          fmt::format("{}: slower than the median of the {} in {} of {} cases that every rank ran alone; the worst "
@@ -141,10 +145,13 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
                      who, whom, seen.times, cases, seen.worst.times, words(seen.worst), seen.where),
          {},
          seen.worst.times,
-         brief(who, seen)});
+         brief(who, seen),
+         std::move(whose)});
   };
-  for (const auto& [node, seen] : worst_first(nodes)) say(FindingKind::slow_host, node, "hosts", seen);
-  for (const auto& [rank, seen] : worst_first(ranks)) say(FindingKind::slow_rank, places.describe(rank), "ranks", seen);
+  for (const auto& [node, seen] : worst_first(nodes)) say(FindingKind::slow_host, node, "hosts", seen, places.ranks_of(node));
+  for (const auto& [rank, seen] : worst_first(ranks)) {
+    say(FindingKind::slow_rank, places.describe(rank), "ranks", seen, {rank});
+  }
 }
 
 }  // namespace

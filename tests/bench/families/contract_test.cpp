@@ -90,6 +90,13 @@ class Contract : public testing::TestWithParam<DeviceAndFamily> {
     EXPECT_EQ(verify(*prepared, 1), Verified::failed) << "a slot that was not launched passed";
     launch(*prepared, 0, prepared->needs_reset() || prepared->accumulates() ? 1 : 3);
     EXPECT_EQ(verify(*prepared, 0), Verified::passed) << "after three launches";
+    for (std::size_t i = 0; prepared->is_deterministic() && i < outputs.size(); ++i) {
+      const auto bits = [&] {
+        launch(*prepared, 0);
+        return device_->hash(outputs[i].data, outputs[i].count * size_of(outputs[i].type));
+      };
+      EXPECT_EQ(bits(), bits()) << "output " << i << " of two launches";
+    }
     ASSERT_TRUE(!outputs.empty() || !prepared->outputs_are_all());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Output& output = outputs[i];

@@ -175,5 +175,30 @@ TEST(Plan, KnowsHowManyCasesTheSuiteHasBeforeTheFilter) {
   EXPECT_EQ(scope().text, "A changed quick suite: all 4 cases (--cache warm, --data zeros)");
 }
 
+/// Longer, or on this device alone, results say as much of it as those of the suite.
+TEST(Plan, KnowsWhatMakesARunWeakerThanItsSuite) {
+  const std::vector<Group> suite = {{{demanding("stream", resource::dram)}, {}}, {{demanding("gemm", resource::dram)}, {}}};
+  RunOptions options;
+  options.selection.suite = SuiteName::quick;
+  const auto weaker = [&](const auto& change) {
+    RunOptions changed = options;
+    change(changed);
+    return scope_of(changed, arranged({}, suite, changed.selection, Backend::cpu)).weaker.size();
+  };
+  EXPECT_EQ(weaker([](RunOptions&) {}), 0U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.max_seconds = 0.001; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.max_seconds = 5; }), 0U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.memory_fraction = 0.01; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.memory_fraction = 0.95; }), 0U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.cache = Cache::warm; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.filter = "gemm"; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.exclude = "gemm"; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.data = Distribution::zeros; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.only_device = true; }), 0U);
+  options.selection.suite = SuiteName::sustained;
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.seconds = 1; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.selection.seconds = 3600; }), 0U);
+}
+
 }  // namespace
 }  // namespace roofmark

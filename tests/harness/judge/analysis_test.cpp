@@ -253,6 +253,14 @@ TEST(Analysis, ExitStatus) {
   EXPECT_EQ(exit_status(records), 3);
   records[2].status = Status::wrong;
   EXPECT_EQ(exit_status(records), 1);
+
+  // Ranks that disagree on the bits: the data of one of them are wrong.
+  records = std::vector<Record>(1);
+  records[0].status = Status::ok;
+  records[0].fingerprint = Fingerprint{"00ff", "key", true, {}};
+  EXPECT_EQ(exit_status(records), 0);
+  records[0].fingerprint->differing_ranks = {3};
+  EXPECT_EQ(exit_status(records), 1);
 }
 
 Record transfer_at(double trained, double at_most) {

@@ -98,6 +98,24 @@ TEST_F(Duration, LaunchesThatDifferAnywayAreNotChecked) {
   EXPECT_EQ(record.sustained->launches_checked, 0);
 }
 
+/// A GPU that is wrong now and then must not be excused as an algorithm whose bits vary.
+TEST_F(Duration, LaunchesOfAPinnedAlgorithmThatDifferAreWrong) {
+  Case c = make_case(2);
+  c.prepare = [](const roofmark::Setup&) {
+    auto prepared = std::make_unique<FakePrepared>();
+    prepared->deterministic = true;
+    return prepared;
+  };
+  const auto measured = [&] { return Runner(device, team, settings_for(device)).run({{c}, {}}, 1).front(); };
+  device.hash_value = [hashes = 0]() mutable { return ++hashes == 3 ? 3u : 1u; };  // one of the three of the fingerprint
+  const Record record = measured();
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_EQ(record.reason, "three launches of a pinned algorithm gave different bits, on cpu (fake)");
+  EXPECT_FALSE(record.measurement);
+  device.hash_value = [] { return 1u; };
+  EXPECT_EQ(measured().status, Status::ok);
+}
+
 TEST_F(Duration, TheBitsComparedAreThoseThatWereVerified) {
   device.hash_value = [hashes = 0]() mutable { return ++hashes == 1 ? 3u : 1u; };
   const Record record = measure(2);

@@ -4,7 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 #include "tests/harness/fake_telemetry.hpp"
 
@@ -39,6 +42,41 @@ TEST(Sampler, ReadsAtThePeriodWithoutBeingAsked) {
   while (sampler.series().readings.size() < 5) std::this_thread::yield();
   EXPECT_EQ(sampler.series().period_seconds, 1e-3);
   EXPECT_EQ(sampler.series().power, "instantaneous");
+}
+
+/// What a reading takes is part of the period. A stretch of readings may be late on a loaded machine, so the fastest counts.
+TEST(Sampler, AReadingThatTakesLongDoesNotDelayTheNext) {
+  static constexpr double kPeriod = 5e-3;
+  static constexpr std::size_t kReadings = 2000, kStretch = 5;
+  class Slow final : public TelemetrySource {
+   public:
+    std::vector<std::chrono::steady_clock::time_point> begun;
+    std::atomic<bool> done = false;
+    Telemetry read() override {
+      if (begun.size() < kReadings) begun.push_back(std::chrono::steady_clock::now());
+      done = begun.size() == kReadings || fastest_in_periods() < kStretch * 1.3;
+      std::this_thread::sleep_for(std::chrono::duration<double>(0.8 * kPeriod));
+      return {};
+    }
+    std::map<std::string, double> counters() override { return {}; }
+    double period_seconds() const override { return kPeriod; }
+    std::string power_kind() override { return ""; }
+
+    /// For kStretch readings that follow one another.
+    double fastest_in_periods() const {
+      double fastest = kForever;
+      for (std::size_t i = kStretch; i < begun.size(); ++i) {
+        fastest = std::min(fastest, std::chrono::duration<double>(begun[i] - begun[i - kStretch]).count() / kPeriod);
+      }
+      return fastest;
+    }
+  };
+  const auto source = std::make_shared<Slow>();
+  {
+    const Sampler sampler(source, counting_clock(), kForever);
+    while (!source->done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_LT(source->fastest_in_periods(), kStretch * 1.3);
 }
 
 TEST(Sampler, CountsTheCpuTimeThatReadingCosts) {
@@ -123,11 +161,13 @@ TEST(Sampler, ASourceThatHangsIsGivenUpForGood) {
   {
     Sampler sampler(source, counting_clock(), kPatience);
     while (sampler.series().readings.empty()) std::this_thread::yield();
+    EXPECT_FALSE(sampler.series().gave_up);
     EXPECT_FALSE(sampler.read().power_watts);
     EXPECT_TRUE(sampler.gave_up());
     EXPECT_FALSE(sampler.read().power_watts);
     EXPECT_THAT(sampler.counters(), IsEmpty());
     EXPECT_EQ(sampler.series().readings.size(), 1u) << "what was read before is kept";
+    EXPECT_TRUE(sampler.series().gave_up);
   }
   latch.open();
   while (source.use_count() > 1) std::this_thread::yield();

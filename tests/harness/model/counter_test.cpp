@@ -35,6 +35,14 @@ TEST(CounterChange, OfWhatIsNotKnownSaysNothing) {
   EXPECT_FALSE((CounterChange{"nvlink_links", 0, 18, {}}.worse()));
 }
 
+TEST(CounterChange, TheWorstOfBothValuesIsTheLowerOneOfWhatGetsWorseByFalling) {
+  EXPECT_EQ((CounterChange{"remap_pending", 0, 1, 1}.worst()), 1);
+  EXPECT_EQ((CounterChange{"remap_pending", 0, 1, 0}.worst()), 1);
+  EXPECT_EQ((CounterChange{"nvlink_links", 0, 12, 18}.worst()), 12);
+  EXPECT_EQ((CounterChange{"nvlink_links", 0, 18, 12}.worst()), 12);
+  EXPECT_FALSE((CounterChange{"nvlink_links", 0, 18, {}}.worst()));
+}
+
 TEST(FindWorseCounters, EveryCounterHasItsFinding) {
   for (const CounterType& type : kCounters) {
     const CounterChange change{std::string(type.id), 0, 4, type.falls ? 1 : 7};

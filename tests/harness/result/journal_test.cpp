@@ -317,11 +317,12 @@ TEST_F(JournalFile, ARunThatWasKilledNamesTheCaseInWhichItEnded) {
 
 TEST_F(JournalFile, AFindingKeepsItsSizeAndItsHeadline) {
   RunHeader header = header_of("quick");
-  header.findings = {{FindingKind::foreign_process, "busy", "", 1.02, "other programs used 1.02 cores"}};
+  header.findings = {{FindingKind::foreign_process, "busy", "", 1.02, "other programs used 1.02 cores", {3, 5}}};
   Journal(path()).header(header);
   int skipped = 0;
   roofmark::Run run = read_journal(path(), skipped);
   EXPECT_EQ(run.header.findings.at(0).size, 1.02);
+  EXPECT_EQ(run.header.findings.at(0).ranks, (std::vector{3, 5}));
   EXPECT_THAT(conclude(run).verdict.headline, HasSubstr("the roofs are in doubt: other programs used 1.02 cores"));
 }
 

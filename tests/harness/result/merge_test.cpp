@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 #include "tests/harness/team_records.hpp"
 
@@ -107,6 +108,10 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   EXPECT_EQ(run.header.theoretical.find(resource::fp32_fma), nullptr);  // unknown on one of them
   EXPECT_THAT(texts(run.header.findings, FindingKind::unknown_device), ElementsAre("not in the table"));
   EXPECT_THAT(texts(run.header.findings, FindingKind::foreign_process), ElementsAre("cuda:1: 7 train"));
+  for (const Finding& finding : run.header.findings) {
+    EXPECT_EQ(finding.ranks, finding.kind == FindingKind::foreign_process ? std::vector{1} : std::vector<int>())
+        << finding.text;
+  }
   EXPECT_EQ(run.comparisons.size(), 1U);
   EXPECT_EQ(run.footer->finished_utc, "2026-01-02T03:04:01Z");
   EXPECT_EQ(run.footer->total_seconds, 11);
@@ -132,6 +137,8 @@ TEST(Merge, OfThreeTheOneWithOtherBitsIsNamedOfTwoBoth) {
   roofmark::Run three = merge(devices({{flipped(copy_record(3))}, {copy_record(1)}, {copy_record(2)}}));
   EXPECT_THAT(three.records[0].fingerprint->differing_ranks, ElementsAre(0));
   EXPECT_EQ(three.records[0].fingerprint->hash, "good");  // the majority's, not the slowest device's
+  EXPECT_EQ(exit_status(three.records), 1);
+  EXPECT_EQ(conclude(three).communication.findings.at(0).ranks, std::vector{0});
   EXPECT_THAT(found_in_team(three, FindingKind::fingerprint),
               ElementsAre(HasSubstr("rank 0 (node7): bits differ from most ranks")));
   roofmark::Run two = merge(devices({{copy_record(1)}, {flipped(copy_record(1))}}));
@@ -191,6 +198,8 @@ TEST(Merge, ACaseThatIsWrongOnOneDeviceIsWrong) {
   const Record& record = run.records[0];
   EXPECT_EQ(record.status, Status::wrong);
   EXPECT_EQ(record.reason, "cuda:1: wrong result: error 3");
+  EXPECT_THAT(record.rank_status, ElementsAre(Status::ok, Status::wrong, Status::failed));
+  EXPECT_EQ(record_from_json(JsonText(to_json(record).dump()).root()).rank_status, record.rank_status);
   EXPECT_FALSE(record.measurement);
   EXPECT_FALSE(record.fingerprint);
   EXPECT_EQ(record.verification_before->wrong, 17U);

@@ -103,16 +103,47 @@ TEST_F(ResultFolder, IsReadWholeWithWhoMeasuredWhat) {
   EXPECT_EQ(evidence.findings.size(), 1u);
 }
 
-TEST_F(ResultFolder, ARunOfAPartOfItsSuiteIsKnownByItsArguments) {
-  const auto filtered = [&](const std::string& word) {
+TEST_F(ResultFolder, WhatMakesARunWeakerThanItsSuiteIsKept) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  const auto weaker = [&] {
+    overwrite(json.dump());
     ResultFile file = read_result(folder_);
-    file.run.header.facts["arguments"].push_back(word);
-    return take_evidence(file, 0).filtered;
+    return take_evidence(file, 0).weaker;
   };
-  for (const char* word : {"--filter", "--filter=a", "--exclude", "--exclude=a", "--benchmark_filter=a"}) {
-    EXPECT_TRUE(filtered(word)) << word;
-  }
-  EXPECT_FALSE(filtered("--only-device"));
+  json["scope"]["changes"] = {"--only-device", "--filter 'a'"};
+  json["scope"]["weaker"] = {"--filter 'a'"};
+  EXPECT_THAT(weaker(), testing::ElementsAre("--filter 'a'"));
+  // A file that does not tell them apart is taken at its worst.
+  json["scope"].erase("weaker");
+  EXPECT_EQ(weaker().size(), 2U);
+}
+
+TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  json["device"]["kind"] = "cuda";
+  const auto unseen = [&](const std::vector<CounterChange>& counters) {
+    RunFooter footer;
+    footer.counters = counters;
+    Json with = json;
+    if (!counters.empty()) with["counters"] = to_json(footer).at("counters");
+    overwrite(with.dump());
+    ResultFile file = read_result(folder_);
+    return take_evidence(file, 0).devices.at(0).unseen;
+  };
+  EXPECT_THAT(unseen({}), testing::IsSupersetOf({"uncorrected_errors", "xid", "link_lost", "link_errors", "foreign_process"}));
+  EXPECT_THAT(unseen({{"xid", 0, 3, 3}}), testing::Not(testing::Contains("xid")));
+  EXPECT_THAT(unseen({{"xid", 1, 3, 3}}), testing::Contains("xid")) << "of another rank";
+  EXPECT_THAT(unseen({{"xid", 0, 3, {}}}), testing::Contains("xid")) << "lost sight of";
+  EXPECT_THAT(unseen({{"xid", 0, 3, 1}}), testing::Contains("xid")) << "reset";
+  // A PCIe card has no NVLink.
+  EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}}), testing::Not(testing::Contains("link_lost")));
+  EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}, {"nvlink_links", 0, 18, {}}}), testing::Contains("link_lost"));
+  json["device"]["kind"] = "cpu";
+  EXPECT_THAT(unseen({}), testing::Not(testing::Contains("xid")));
 }
 
 TEST_F(ResultFolder, WithoutJournalAndChecksumItIsReadAndThatIsSaid) {

@@ -49,7 +49,7 @@ TEST(Profile, ReadsARule) {
   EXPECT_EQ(one.least, 0.5);
   EXPECT_EQ(one.most, std::nullopt);
   EXPECT_EQ(one.per, Subject::node);
-  EXPECT_FALSE(one.mandatory);
+  EXPECT_EQ(one.mandatory, Mandatory::no);
   EXPECT_EQ(one.published, 0.8);
   EXPECT_EQ(one.origin, "p.toml:5");
 }
@@ -60,7 +60,18 @@ TEST(Profile, AnUnknownCounterOrThrottleReasonIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'share_of_time.brake'\nmost = 0\nreason = 'r'\n")),
               HasSubstr("unknown throttle reason 'brake'; known are power_cap, hardware_slowdown"));
   EXPECT_EQ(refusal(rule("quantity = 'counter.xid'\nmost = 0\nreason = 'r'\n")), "accepted");
+  EXPECT_THAT(refusal(rule("quantity = 'state.links'\nleast = 18\nreason = 'r'\n")), HasSubstr("unknown counter 'links'"));
+  EXPECT_EQ(refusal(rule("quantity = 'state.nvlink_links'\nleast = 18\nreason = 'r'\n")), "accepted");
   EXPECT_EQ(refusal(rule("cases = '.'\nquantity = 'share_of_time.power_brake'\nmost = 0\nreason = 'r'\n")), "accepted");
+}
+
+TEST(Profile, ARuleIsMandatoryAlwaysNeverOrWhereItIsMeasured) {
+  const auto mandatory = [](const std::string& text) { return parse_profile(rule(kGood + text), "p.toml").rules[0].mandatory; };
+  EXPECT_EQ(mandatory(""), Mandatory::yes);
+  EXPECT_EQ(mandatory("mandatory = true\n"), Mandatory::yes);
+  EXPECT_EQ(mandatory("mandatory = 'where measured'\n"), Mandatory::where_measured);
+  EXPECT_THAT(refusal(rule(kGood + "mandatory = 'maybe'\n")), HasSubstr("expects true, false or \"where measured\""));
+  EXPECT_THAT(refusal(rule(kGood + "mandatory = 1\n")), HasSubstr("expects true, false or \"where measured\""));
 }
 
 TEST(Profile, RulesKeepTheOrderInWhichTheyAreWritten) {
