@@ -27,4 +27,15 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
   return findings;
 }
 
+std::set<FindingKind> uncounted(const std::vector<CounterChange>& changes, int rank) {
+  std::set<FindingKind> kinds, counted, lost;
+  for (const CounterType& type : kCounters) kinds.insert(type.finding);
+  for (const CounterChange& change : changes) {
+    const CounterType* const type = find_counter(change.id);
+    if (type && change.rank == rank) (change.worse() ? counted : lost).insert(type->finding);
+  }
+  std::erase_if(kinds, [&](FindingKind kind) { return counted.contains(kind) && !lost.contains(kind); });
+  return kinds;
+}
+
 }  // namespace roofmark

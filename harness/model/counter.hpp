@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,5 +76,9 @@ struct CounterChange {
 
 /// "ecc_uncorrected" ... of each counter that got worse, with what it means; `device` of a rank goes before it.
 std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices);
+
+/// The kinds of findings that these counters cannot show on the device of a rank: it has none of that kind, or one could not be
+/// read after the run, or was reset.
+std::set<FindingKind> uncounted(const std::vector<CounterChange>& changes, int rank);
 
 }  // namespace roofmark

@@ -235,22 +235,6 @@ ResultFile read(const fs::path& path) {
   return file;
 }
 
-/// The kinds of findings that no counter of a rank's GPU shows: it has none, or one was lost sight of or reset during the run.
-std::set<std::string> uncounted(const std::vector<CounterChange>& counters, int rank) {
-  std::set<std::string> kinds, counted;
-  for (const CounterType& type : kCounters) kinds.emplace(type_of(type.finding).id);
-  for (const CounterChange& change : counters) {
-    const CounterType* const type = find_counter(change.id);
-    if (type && change.rank == rank && change.worse()) counted.emplace(type_of(type->finding).id);
-  }
-  for (const CounterChange& change : counters) {
-    const CounterType* const type = find_counter(change.id);
-    if (type && change.rank == rank && !change.worse()) counted.erase(std::string(type_of(type->finding).id));
-  }
-  for (const std::string& kind : counted) kinds.erase(kind);
-  return kinds;
-}
-
 }  // namespace
 
 std::string sha256_of(const std::string& text) {
@@ -306,7 +290,9 @@ Evidence take_evidence(ResultFile& file, double now) {
   }
   if (device.value("kind", "") == "cuda" && !details.contains("foreign_processes")) evidence.unseen.insert("foreign_process");
   for (std::size_t rank = 0; rank < evidence.devices.size() && device.value("kind", "") == "cuda"; ++rank) {
-    evidence.devices[rank].unseen = uncounted(evidence.counters, static_cast<int>(rank));
+    for (const FindingKind kind : uncounted(evidence.counters, static_cast<int>(rank))) {
+      evidence.devices[rank].unseen.emplace(type_of(kind).id);
+    }
   }
   evidence.versions["roofmark"] = facts.at("build").at("version");
   for (const auto& [name, library] : facts.at("libraries").items()) evidence.versions[name] = library.at("version");

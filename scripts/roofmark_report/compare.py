@@ -106,8 +106,12 @@ def cause(row, margin):
 
 
 def fingerprints(a, b):
-    """"equal" or "differ" where records of both sides have fingerprints of the same key, else empty."""
-    hashes = [{(mark["key"], mark["hash"]) for record in side if (mark := record.get("fingerprint")) and mark["hash"]} for side in (a, b)]
+    """"equal" or "differ" where records of both sides have fingerprints of the same key, else empty. Launches that differ among themselves are other bits,
+    unless as many records of the key do so: the operation may be so."""
+    marks = [[(mark["key"], mark["hash"]) for record in side if (mark := record.get("fingerprint"))] for side in (a, b)]
+    counts = Counter(marks[0] + marks[1])
+    varying = {key for key, found in counts if not found and counts[key, ""] >= max(count for (of, _), count in counts.items() if of == key)}
+    hashes = [{mark for mark in side if mark[0] not in varying} for side in marks]
     if not {key for key, _ in hashes[0]} & {key for key, _ in hashes[1]}:
         return ""
     both = hashes[0] | hashes[1]

@@ -161,17 +161,22 @@ def _below_ceilings(connection, by):
 
 
 def _fingerprints(connection):
+    """Of the newest run per GPU, case and key: a GPU that was repaired is not bad for what it did before. Launches that differ among themselves are one
+    group of their own; where no group is larger, the operation may be so."""
     return [("fingerprint", found["gpu"], found["hosts"], found["differ"],
              f"other bits than {'most' if found['majority'] else 'others (any of them may be the wrong one)'} in {found['differ']} of "
              f"{found['of_all']} cases: {found['first']}{', ...' if found['differ'] > 1 else ''}")
             for found in rows(connection, """
-                WITH counted AS (SELECT *, count(*) OVER (PARTITION BY case_name, key, hash) AS same, count(*) OVER (PARTITION BY case_name, key) AS n
-                                 FROM fingerprints)
-                SELECT gpu, list_distinct(list(host)) AS hosts, count(*) FILTER (2 * same <= n) AS differ, count(*) AS of_all,
-                       min(case_name) FILTER (2 * same <= n) AS first,
-                       bool_and(m) FILTER (2 * same <= n) AS majority
-                FROM (SELECT counted.*, gpus.host, max(same) OVER (PARTITION BY case_name, key) * 2 > n AS m FROM counted JOIN gpus USING (gpu))
-                GROUP BY gpu HAVING count(*) FILTER (2 * same <= n) > 0 ORDER BY differ DESC, gpu""")]
+                WITH newest_prints AS (
+                  SELECT fingerprints.* FROM fingerprints JOIN runs USING (run)
+                  QUALIFY rank() OVER (PARTITION BY gpu, case_name, key ORDER BY runs.started DESC, fingerprints.run DESC) = 1),
+                counted AS (SELECT *, count(*) OVER (PARTITION BY case_name, key, hash) AS same, count(*) OVER p AS n, count(*) FILTER (hash = '') OVER p AS varying
+                            FROM newest_prints WINDOW p AS (PARTITION BY case_name, key)),
+                largest AS (SELECT *, max(same) OVER (PARTITION BY case_name, key) AS most FROM counted),
+                judged AS (SELECT largest.*, host, 2 * most > n AS m, 2 * same <= n AND varying < most AS other FROM largest JOIN gpus USING (gpu))
+                SELECT gpu, list_distinct(list(host)) AS hosts, count(*) FILTER (other) AS differ, count(*) AS of_all,
+                       min(case_name) FILTER (other) AS first, bool_and(m) FILTER (other) AS majority
+                FROM judged GROUP BY gpu HAVING count(*) FILTER (other) > 0 ORDER BY differ DESC, gpu""")]
 
 
 def _not_good(connection):

@@ -31,7 +31,7 @@ TABLES = {
         "seconds": "DOUBLE", "cv": "DOUBLE", "of_empirical": "DOUBLE", "of_theoretical": "DOUBLE", "of_theoretical_clock": "DOUBLE",
         "flops_per_second": "DOUBLE", "bytes_per_second": "DOUBLE", "bound_by": "VARCHAR", "clock_hz": "DOUBLE", "power_watts": "DOUBLE",
         "throttled": "DOUBLE"}),
-    "fingerprints": ("one per run, device and case that has one; only equal keys compare", {
+    "fingerprints": ("one per run, device and case that has one; only equal keys compare; hash is empty where launches differ", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "key": "VARCHAR", "hash": "VARCHAR"}),
     "ceilings": ("one per run and resource, in units per second; gpu is null for a team's", {
         "run": "INTEGER", "gpu": "VARCHAR", "resource": "VARCHAR", "title": "VARCHAR", "unit": "VARCHAR", "empirical": "DOUBLE",
@@ -114,7 +114,7 @@ def _record_rows(entry, run, devices):
 
 def _fingerprint_rows(entry, run, devices):
     found = entry["roofmark"].get("fingerprint")
-    if not found or not found["deterministic"] or not found["hash"]:
+    if not found:
         return []
     differing = found.get("differing_ranks", [])
     times = entry["roofmark"].get("measurement", {}).get("ranks")

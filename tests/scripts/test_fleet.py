@@ -226,6 +226,26 @@ def test_a_flipped_fingerprint_against_the_majority(folder, tmp_path, count, bad
     assert ("than most" in text) == (count == 3) and "in 1 of " in text and BASE["benchmarks"][4]["name"] in text
 
 
+def test_a_gpu_that_was_repaired_has_the_bits_of_its_newest_run(folder, tmp_path):
+    results = rack(3, per_host=1)
+    faulty = copy.deepcopy(results[1]) | {"started_utc": "2026-01-14T10:00:00Z"}
+    faulty["benchmarks"][4]["roofmark"]["fingerprint"]["hash"] = "0123456789abcdef"
+    put(folder, [*results, faulty])
+    suspects, hosts = judged(folder, tmp_path)
+    assert not suspects and set(hosts.values()) == {"good"}
+    done = run(folder)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("varying, bad", [((1,), {"a01"}), ((0, 1), set()), ((0, 1, 2), set())])
+def test_launches_that_differ_are_other_bits_where_most_agree(folder, tmp_path, varying, bad):
+    results = rack(3, per_host=1)
+    for i in varying:
+        results[i]["benchmarks"][4]["roofmark"]["fingerprint"] |= {"hash": "", "deterministic": False}
+    put(folder, results)
+    assert {host for host, verdict in judged(folder, tmp_path)[1].items() if verdict == "bad"} == bad
+
+
 def test_a_wrong_result_is_bad_and_a_failed_one_is_in_neither_list(folder):
     results = rack(8)
     entry = results[0]["benchmarks"].pop()

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "harness/judge/acceptance/acceptance.hpp"
 #include "harness/judge/analysis.hpp"
 #include "harness/measure/sampler.hpp"
 #include "harness/model/counter.hpp"
@@ -43,8 +44,8 @@ class NvmlTelemetryTest : public testing::Test {
     return std::make_unique<NvmlTelemetry>(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg");
   }
 
-  /// What a run finds in the counters, which `happen` changes meanwhile.
-  std::vector<Finding> findings_after(const std::function<void()>& happen) const {
+  /// The counters of a run, during which `happen` changes them.
+  std::vector<CounterChange> changes_after(const std::function<void()>& happen) const {
     const auto source = open();
     const auto before = source->counters();
     happen();
@@ -56,7 +57,10 @@ class NvmlTelemetryTest : public testing::Test {
       };
       changes.push_back({id, 0, value, of_after(id), of_after(std::string(find_counter(id)->number_id))});
     }
-    return find_worse_counters(changes, {});
+    return changes;
+  }
+  std::vector<Finding> findings_after(const std::function<void()>& happen) const {
+    return find_worse_counters(changes_after(happen), {});
   }
 
   FakeRoot root_;
@@ -324,6 +328,75 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
     EXPECT_EQ(findings[0].kind, fault.kind);
     EXPECT_EQ(findings[0].text, fault.text);
   }
+}
+
+/// From the driver's word to the verdict: a fault during the run, and the same fault from before it.
+TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
+  const Profile profile = parse_profile(
+      "inherit = 'common'\ntitle = 't'\ndevices = 'NVIDIA H200'\nexample = 'NVIDIA H200'\nsuite = 'quick'\n"
+      "[rule.differing_bits]\ndrop = true\n"
+      "[rule.state_nvlink_links]\nquantity = 'state.nvlink_links'\nleast = 18\nreason = 'r'\n",
+      "p.toml");
+  /// The mandatory rules that do not pass.
+  const auto judged = [&](const std::function<void()>& before, const std::function<void()>& during) {
+    driver = fake_nvml::Driver();
+    before();
+    Evidence run;
+    run.suite = profile.suite;
+    run.data = "normal";
+    run.complete = true;
+    run.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}};
+    run.counters = changes_after(during);
+    run.findings = find_worse_counters(run.counters, {});
+    for (const FindingKind kind : uncounted(run.counters, 0)) run.devices[0].unseen.emplace(type_of(kind).id);
+    std::map<std::string, Verdict> bad;
+    for (const Check& check : judge(profile, {run}, {}).checks) {
+      if (check.mandatory && check.verdict != Verdict::pass) bad[check.rule] = check.verdict;
+    }
+    return bad;
+  };
+  using Rules = std::vector<std::string>;
+  const auto failing = [](const Rules& rules) {
+    std::map<std::string, Verdict> verdicts;
+    for (const std::string& rule : rules) verdicts[rule] = Verdict::fail;
+    return verdicts;
+  };
+  const struct {
+    const char* what;
+    std::function<void()> happens;
+    Rules during, before;  ///< that fail where it happens during the run, or before
+  } faults[] = {
+      {"uncorrected", [] { driver.uncorrected += 2; }, {"uncorrected_errors"}, {}},  // repaired by a reset long ago
+      {"corrected", [] { driver.corrected += 1; }, {}, {}},
+      {"pending", [] { driver.remapped[2] = 1; }, {"uncorrected_errors", "state_remap_pending"}, {"state_remap_pending"}},
+      {"not remapped", [] { driver.remapped[3] = 1; }, {"uncorrected_errors", "state_remap_failed"}, {"state_remap_failed"}},
+      {"retired",
+       [] { driver.fields[30] += 1; },
+       {"uncorrected_errors", "state_retired_pages_uncorrected"},
+       {"state_retired_pages_uncorrected"}},
+      {"NVLink", [] { driver.links_up = 17; }, {"link_lost", "state_nvlink_links"}, {"state_nvlink_links"}},
+      {"lanes", [] { driver.lanes = 8; }, {"link_lost"}, {}},  // from before the run it shows under transfers: link_training
+      {"fabric", [] { driver.fabric = 2; }, {"link_lost", "state_fabric_completed"}, {"state_fabric_completed"}},
+      {"link errors", [] { driver.link_errors[2] += 5; }, {}, {}},
+      {"Xid", [] { driver.xids = {79}; }, {"xid"}, {}},
+      {"processes", [] { driver.processes = 2; }, {"foreign_process", "state_foreign_processes"}, {"state_foreign_processes"}},
+  };
+  const auto nothing = [] {};
+  const auto healthy = [] { driver.fields[30] = 0; };
+  EXPECT_THAT(judged(healthy, nothing), IsEmpty());
+  for (const auto& fault : faults) {
+    EXPECT_EQ(judged(healthy, fault.happens), failing(fault.during)) << fault.what;
+    const auto from_before = [&] {
+      healthy();
+      fault.happens();
+    };
+    EXPECT_EQ(judged(from_before, nothing), failing(fault.before)) << fault.what << ", before the run";
+  }
+  // A driver that tells nothing, or no more.
+  const std::map<std::string, Verdict> blind = {{"xid", Verdict::not_measured}};
+  EXPECT_EQ(judged([] { driver.refused.insert("nvmlDeviceRegisterEvents"); }, nothing), blind);
+  const auto stops = [] { driver.refused.insert("nvmlDeviceGetTotalEccErrors"); };
+  EXPECT_EQ(judged(nothing, stops), (std::map<std::string, Verdict>{{"uncorrected_errors", Verdict::not_measured}}));
 }
 
 TEST_F(NvmlTelemetryTest, AGpuWithoutLinksOrFabricHasNoSuchCounters) {
