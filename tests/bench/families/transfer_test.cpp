@@ -12,6 +12,7 @@
 #include "bench/families/ceilings.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "harness/machine/json.hpp"
+#include "harness/measure/runner.hpp"
 #include "harness/measure/slots.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/ceilings.hpp"
@@ -522,6 +523,7 @@ class TwoNodes final : public Device {
   }
   std::vector<int> asked;
   std::optional<int> refused;
+  DeviceInfo& description() { return info_; }
 
   const DeviceInfo& info() const override { return info_; }
   Memory allocate_host(std::size_t bytes, const HostMemory& wanted) override {
@@ -605,6 +607,64 @@ TEST(Transfer, HostCopyBetweenTwoNodes) {
   EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed);
   EXPECT_THAT(note(*prepared, "source pageable memory"), HasSubstr("asked for node 0"));
   EXPECT_THAT(note(*prepared, "bytes counted"), HasSubstr("once"));
+}
+
+// On caches so small that the slots fit a test: 1 MiB in the host, half of that on the device.
+TEST(Transfer, ColdIsMeasuredWithTheSlotsThatExceedTheCaches) {
+  for (const std::string id : {"cpu", "cuda:0"}) {
+    std::unique_ptr<Device> opened;
+    try {
+      opened = open_device(id);
+    } catch (const DeviceError&) {
+      continue;  // the CPU is always there
+    }
+    TwoNodes device(std::move(opened), {}, {0});
+    const bool gpu = id != "cpu";
+    device.description().caches = {{"l2", mebibytes(1) / (gpu ? 2 : 1), mebibytes(1) / (gpu ? 2 : 1)}};
+    device.description().host_cache_bytes = mebibytes(1);
+    Group group;
+    for (const TransferOp op : {TransferOp::host_to_device, TransferOp::device_to_host, TransferOp::host_copy}) {
+      if (gpu == (op == TransferOp::host_copy)) continue;
+      for (const Cache cache : {Cache::warm, Cache::cold}) {
+        group.cases.push_back(transfer_case(device.info(), {.op = op,
+                                                            .bytes = kibibytes(64),
+                                                            .memory = gpu ? HostMemoryKind::pinned : HostMemoryKind::pageable,
+                                                            .by = gpu ? TransferBy::copy_engine : TransferBy::memcpy,
+                                                            .cache = cache}));
+      }
+    }
+    SoloTeam team;
+    Settings settings;
+    settings.effort = {.max_seconds = 5e-3, .blocks = 2, .gap_seconds = 0, .window_seconds = 1e-3, .warm_up_seconds = 5e-3};
+    settings.telemetry = false;
+    for (const Record& record : Runner(device, team, settings).run(group, 1)) {
+      ASSERT_EQ(record.status, Status::ok) << record.name << ": " << record.reason;
+      const bool cold = record.name.ends_with("cache:cold");
+      EXPECT_EQ(record.measurement->cache, cold ? Cache::cold : Cache::warm);
+      EXPECT_EQ(record.measurement->cache_by, cold ? "slots" : "warm") << record.name;
+      // 4 MiB in slots of 64 KiB and one more; of the CPU both arrays count.
+      EXPECT_EQ(record.measurement->slots, !cold ? 1 : gpu ? 65 : 33) << record.name;
+      EXPECT_EQ(record.verification_after->status, Verification::Status::passed);
+    }
+  }
+}
+
+TEST(Transfer, PagesThatMoveAreBroughtBackBeforeEachSample) {
+  std::unique_ptr<Device> device;
+  try {
+    device = open_device("cuda:0");
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (const TransferOp op : {TransferOp::host_to_device, TransferOp::managed_copy}) {
+    for (const HostMemoryKind kind : {HostMemoryKind::managed, HostMemoryKind::pinned}) {
+      const bool moves = kind == HostMemoryKind::managed;
+      if (op == TransferOp::managed_copy && !moves) continue;
+      const Case c = transfer_case(device->info(), {.op = op, .bytes = 1009, .memory = kind, .by = TransferBy::sm});
+      if (!c.unsupported.empty()) continue;  // a device that moves no pages while kernels run
+      EXPECT_EQ(c.prepare(setup_of(*device))->needs_reset(), moves) << c.name();
+    }
+  }
 }
 
 TransferPoint copy_of(std::optional<int> from, std::optional<int> to) {

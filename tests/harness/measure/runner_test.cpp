@@ -109,6 +109,14 @@ TEST_F(Measure, WithTooLittleMemoryForSlotsTheCachesAreFlushed) {
   EXPECT_GT(device.flushes, 0);
 }
 
+TEST_F(Measure, TheCachesOfAHostAreNotFlushed) {
+  device.device.free_bytes = 120;
+  Case c = make_case();
+  c.host_slot_bytes = 50;
+  EXPECT_EQ(measure(c).measurement->cache_by, "partly");
+  EXPECT_EQ(device.flushes, 0) << "it would evict those of the device alone";
+}
+
 TEST_F(Measure, ShortLaunchesAreNotFlushedAndSaySo) {
   device.device.free_bytes = 120;
   device.seconds = [](int) { return 10e-6; };
