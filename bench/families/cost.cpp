@@ -223,8 +223,9 @@ void list_suite(CaseList& list) {
 void list_contract(CaseList& list) {
   add(list, [](const HostCallPlan& plan) {
     constexpr int kMostNodes = 10;
-    constexpr std::size_t kMostBytes = std::size_t{2} << 20;
-    return std::atoi(value_of(plan.keys, "nodes").c_str()) <= kMostNodes && plan.device_bytes <= kMostBytes;
+    constexpr long kMostBytes = 2L << 20;
+    return std::atoi(value_of(plan.keys, "nodes").c_str()) <= kMostNodes &&
+           std::atol(value_of(plan.keys, "bytes").c_str()) <= kMostBytes;
   });
   add_device_costs(list, 100);
 }

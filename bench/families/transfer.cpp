@@ -120,6 +120,20 @@ void list_oversubscription(CaseList& list) {
   list.add_across_groups(compare_rates(within, beyond));
 }
 
+TransferPoint host_copy(std::size_t bytes, int from, int to) {
+  return {.op = TransferOp::host_copy,
+          .bytes = bytes,
+          .memory = HostMemoryKind::pageable,
+          .node = from,
+          .to_node = to,
+          .by = TransferBy::memcpy};
+}
+
+/// The NUMA nodes of the host, of which there is at least one.
+std::vector<int> nodes_of(const DeviceInfo& device) {
+  return device.host_nodes.empty() ? std::vector<int>{0} : device.host_nodes;
+}
+
 void list_gpu(CaseList& list) {
   const DeviceInfo& device = list.listing().device;
   const SuiteName suite = list.listing().suite;
@@ -134,23 +148,23 @@ void list_gpu(CaseList& list) {
   if (suite == SuiteName::full) list_oversubscription(list);
   for (const int node : device.host_nodes) {
     if (device.host_nodes.size() < 2 || node == device.near_node) continue;
-    for (const std::size_t bytes : few) add_both_ways(list, {.bytes = bytes, .node = node});
+    for (const std::size_t bytes : few) {
+      add_both_ways(list, {.bytes = bytes, .node = node});
+      if (suite != SuiteName::full) continue;
+      add_both_ways(list, {.bytes = bytes, .node = node, .by = TransferBy::sm});
+      add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::pageable, .node = node});
+    }
   }
-}
-
-TransferPoint host_copy(std::size_t bytes, int from, int to) {
-  return {.op = TransferOp::host_copy,
-          .bytes = bytes,
-          .memory = HostMemoryKind::pageable,
-          .node = from,
-          .to_node = to,
-          .by = TransferBy::memcpy};
+  // What the host itself copies is often the limit where several GPUs copy at once.
+  const std::vector<int> nodes = nodes_of(device);
+  for (const int from : nodes) {
+    for (const int to : nodes) list.add(transfer_case(device, host_copy(large_host_copy(device), from, to)));
+  }
 }
 
 void list_cpu(CaseList& list) {
   const SuiteName suite = list.listing().suite;
-  std::vector<int> nodes = list.listing().device.host_nodes;
-  if (nodes.empty()) nodes = {0};
+  const std::vector<int> nodes = nodes_of(list.listing().device);
   std::vector<std::size_t> sizes = transfer_sizes();
   const std::size_t large = large_host_copy(list.listing().device);
   if (suite == SuiteName::quick) {
@@ -178,9 +192,9 @@ void list_contract(CaseList& list) {
         point.offset = offset;
         list.add(transfer_case(list.listing().device, point));
       };
+      add_at_offset(host_copy(bytes, 0, 0));
       if (!list.on_gpu()) {
         TransferPoint point = host_copy(bytes, 0, 0);
-        add_at_offset(point);
         point.cache = Cache::cold;
         add_at_offset(point);
         continue;

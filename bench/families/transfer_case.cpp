@@ -14,6 +14,7 @@
 #include "bench/families/transfer.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/machine/json.hpp"
+#include "harness/measure/slots.hpp"
 #include "harness/model/traffic.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/peer_access.hpp"
@@ -93,9 +94,10 @@ Shape shape_of(const TransferPoint& point) {
 }
 
 /// Within the caches a copy is read and written there; beyond them, and where they are cold, each byte that is copied counts
-/// once, as on a link.
+/// once, as on a link. A GPU's run knows the host's last level alone, and copies more than it holds.
 Phase host_copy_demands(const DeviceInfo& device, double bytes, Cache cache) {
-  const auto last_level = static_cast<double>(device.last_level_cache_bytes());
+  const auto last_level = static_cast<double>(last_level_caches(device).host);
+  if (device.backend != Backend::cpu) return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
   if (cache == Cache::cold) return {{resource::host_dram, bytes, std::min(bytes * 0.25, last_level)}};
   if (const CacheLevel* level = resident_level(device, 2 * bytes)) return {{find_resource(level->name), 2 * bytes}};
   // Of what does not fit, the last level may still hold a part.
@@ -182,7 +184,8 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
     return "pages of managed memory do not move while kernels run (concurrentManagedAccess is 0), so it cannot exceed the "
            "device's";
   }
-  if (point.by == TransferBy::batched && !kernels->batch) return "the CUDA toolkit of this build has no batched copies";
+  if (point.by == TransferBy::batched && !kernels->batch)
+    return "batched copies take CUDA toolkit 13 or newer, and this build has an older one";
   return {};
 }
 
@@ -258,12 +261,12 @@ std::string_view name(TransferBy by) {
 int gpus_within_reach(const Fabric* fabric) { return fabric && fabric->local ? static_cast<int>(fabric->members.size()) : 1; }
 
 std::size_t large_host_copy(const DeviceInfo& device) {
-  return std::max(std::bit_ceil(2 * device.last_level_cache_bytes()), kLargeTransfer);
+  return std::max(std::bit_ceil(2 * last_level_caches(device).host), kLargeTransfer);
 }
 
 Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {
   const bool managed = point.op == TransferOp::managed_copy, host_copy = point.op == TransferOp::host_copy;
-  const TransferKernels* kernels = select(device.backend, &cuda::transfer, &cpu::transfer);
+  const TransferKernels* kernels = select(host_copy ? Backend::cpu : device.backend, &cuda::transfer, &cpu::transfer);
   const int own = cuda_ordinal(device);
   const Fabric* const reached = gpus_within_reach(fabric) > 1 ? fabric : nullptr;
   const std::size_t bytes = point.of_memory ? half_of(*point.of_memory, device.memory_bytes) : point.bytes;
@@ -291,8 +294,9 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   std::size_t arrays = host_copy ? 2 : 0;
   for (const auto& [gpu, count] : arrays_by_gpu(transfer)) arrays = std::max(arrays, count);
   const std::size_t array = aligned(bytes + point.offset);
-  c.slot_bytes = arrays * array;
-  if (!host_copy) c.host_slot_bytes = host_ends(transfer) * array;
+  const bool is_all_on_host = device.backend == Backend::cpu;
+  c.slot_bytes = is_all_on_host || !host_copy ? arrays * array : 0;
+  if (!is_all_on_host) c.host_slot_bytes = host_ends(transfer) * array;
   c.shared_bytes = aligned(bytes);  // the generator's array, which the copy is compared with
   c.unsupported = why_unsupported(device, kernels, point, transfer, fabric);
   // A kernel that touches memory on both sides is no transfer over one link.

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
 #include "kernels/base/check.hpp"
+#include "kernels/base/lock_limit.hpp"
 
 namespace roofmark {
 namespace {
@@ -28,11 +28,7 @@ std::size_t available_to(const HostMemory& wanted) {
 }
 
 void throw_out_of_host_memory(std::size_t bytes, const HostMemory& wanted) {
-  std::string limits;
-  if (rlimit locked{};
-      wanted.kind != HostMemoryKind::pageable && getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur != RLIM_INFINITY) {
-    limits = fmt::format("; this process may lock {} bytes (ulimit -l)", locked.rlim_cur);
-  }
+  const std::string limits = wanted.kind == HostMemoryKind::pageable ? "" : lock_limit_in_words();
   const std::string of = wanted.node ? fmt::format(" of NUMA node {}", *wanted.node) : "";
   throw OutOfMemory(bytes, available_to(wanted), fmt::format("{} host memory{}", name(wanted.kind), of), limits);
 }

@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(kThreads) barriers_kernel(BarrierMemory memory
     const auto round = static_cast<std::uint32_t>(i + 1);
     if (kChecked && threadIdx.x == 0 && blockIdx.x - first == i % group) come_late();
     if (kChecked && threadIdx.x == 0) *static_cast<volatile std::uint32_t*>(memory.rounds + blockIdx.x) = round;
+    if (kChecked) __syncwarp();  // a cluster's barrier takes whole warps
     wait_for_all<kBarrier>(own);
     if (!kChecked || (threadIdx.x == 0 && all_have_begun(memory.rounds, first, group, round))) ++passed;
     asm volatile("" : "+r"(passed));  // counted, not known from the number of barriers

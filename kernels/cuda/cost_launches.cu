@@ -75,6 +75,7 @@ class CallHost final : public HostCall {
  public:
   explicit CallHost(cudaStream_t stream) : stream_(stream) {}
   void call() override {
+    called_ = false;
     check(cudaLaunchHostFunc(
         stream_, [](void* called) { *static_cast<bool*>(called) = true; }, &called_));
   }

@@ -75,17 +75,18 @@ class CopyToHost final : public HostCall {
 
   CopyToHost(bool pinned, cudaStream_t stream) : stream_(stream) {
     check(cudaMalloc(&device_, sizeof(kValue)));
-    check(cudaMemcpy(device_, &kValue, sizeof(kValue), cudaMemcpyHostToDevice));
+    check(cudaMemcpyAsync(device_, &kValue, sizeof(kValue), cudaMemcpyHostToDevice, stream_));
+    check(cudaStreamSynchronize(stream_));
     if (!pinned) return;
     check(cudaMallocHost(&pinned_, sizeof(kValue)));
     target_ = static_cast<std::int32_t*>(pinned_);
-    *target_ = 0;
   }
   ~CopyToHost() override {
     cudaFree(device_);
     cudaFreeHost(pinned_);
   }
   void call() override {
+    *target_ = 0;
     check(cudaMemcpyAsync(target_, device_, sizeof(kValue), cudaMemcpyDeviceToHost, stream_));
     check(cudaStreamSynchronize(stream_));
   }

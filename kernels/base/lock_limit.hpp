@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/resource.h>
+
+#include <string>
+
+namespace roofmark {
+
+/// What limits the memory that this process may lock, to end the message of a refusal: "; this process may lock 65536 bytes
+/// (ulimit -l)". Empty where nothing does.
+inline std::string lock_limit_in_words() {
+  rlimit locked{};
+  if (getrlimit(RLIMIT_MEMLOCK, &locked) != 0 || locked.rlim_cur == RLIM_INFINITY) return {};
+  return "; this process may lock " + std::to_string(locked.rlim_cur) + " bytes (ulimit -l)";
+}
+
+}  // namespace roofmark
