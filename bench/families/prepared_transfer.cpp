@@ -3,12 +3,14 @@
 #include "bench/families/prepared_transfer.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "bench/families/transfer_path.hpp"
 #include "bench/support/slots.hpp"
+#include "harness/device/cpu/pool.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/peer_access.hpp"
 #include "kernels/side_stream.hpp"
@@ -46,7 +48,7 @@ class PreparedTransfer final : public Prepared {
                    const std::function<Device&(int)>& gpu, Notes notes)
       : device_(setup.device), point_(point), kernels_(kernels), notes_(std::move(notes)) {
     for (const Flow& flow : transfer.flows) add(setup, flow, transfer.bytes, gpu);
-    if (point.op == TransferOp::host_copy) threads_ = kernels_.threads_on(cpus_of_node(point.to_node.value_or(0), "/"));
+    if (point.op == TransferOp::host_copy) place_threads(point.to_node.value_or(0));
     for (Leg& leg : legs_) {
       for (int slot = 0; slot < setup.slots; ++slot) add_copy(leg, leg.path.range(slot));
     }
@@ -143,6 +145,19 @@ class PreparedTransfer final : public Prepared {
                       end(flow.to, to, host_copy ? point_.to_node : point_.node), legs_.size());
     legs_.push_back({flow, std::move(path), mover, std::move(side)});
   }
+  /// A CPU has its threads on its cores already.
+  void place_threads(int node) {
+    const std::vector<int> cpus = cpus_of_node(node, "/");
+    if (device_.info().backend != Backend::cpu) {
+      const std::vector<int> usable = cpu::usable_cpus();
+      if (!cpus.empty() && std::find_first_of(cpus.begin(), cpus.end(), usable.begin(), usable.end()) == cpus.end()) {
+        throw Unsupported(fmt::format("this process may use no CPU of node {}", node));
+      }
+      pool_.emplace(usable, omp_get_max_threads());
+    }
+    threads_ = kernels_.threads_on(cpus);
+  }
+
   static Device& near_or(Device* device, Device& otherwise) { return device ? *device : otherwise; }
 
   void hold_access(const Flow& flow) {
@@ -197,6 +212,7 @@ class PreparedTransfer final : public Prepared {
   std::vector<std::shared_ptr<void>> access_;  ///< held for as long as the case
   std::vector<Leg> legs_;
   bool several_devices_ = false;
+  std::optional<cpu::Pool> pool_;
   std::vector<int> threads_;
 };
 

@@ -145,6 +145,7 @@ void list_gpu(CaseList& list) {
   list_copies_beside_product(list);
   const std::vector<std::size_t> few = suite == SuiteName::full ? transfer_sizes() : kFewSizes;
   list_near(list, transfer_sizes(), few);
+  if (!list.listing().is_alone) return;
   if (suite == SuiteName::full) list_oversubscription(list);
   for (const int node : device.host_nodes) {
     if (device.host_nodes.size() < 2 || node == device.near_node) continue;

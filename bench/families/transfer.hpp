@@ -77,7 +77,9 @@ std::vector<std::size_t> transfer_sizes();
 
 /// The largest transfer of a suite that must not take long.
 inline constexpr std::size_t kLargeTransfer = std::size_t{256} << 20;
-/// The same of a CPU, where a copy of it is not served by the caches.
+/// Of the host's last-level caches; 0 if unknown.
+std::size_t host_last_level_bytes(const DeviceInfo& device);
+/// The same of a copy from host to host memory, which its caches do not serve.
 std::size_t large_host_copy(const DeviceInfo& device);
 
 }  // namespace roofmark

@@ -14,7 +14,6 @@
 #include "bench/families/transfer.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/machine/json.hpp"
-#include "harness/measure/slots.hpp"
 #include "harness/model/traffic.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/peer_access.hpp"
@@ -94,9 +93,9 @@ Shape shape_of(const TransferPoint& point) {
 }
 
 /// Within the caches a copy is read and written there; beyond them, and where they are cold, each byte that is copied counts
-/// once, as on a link. A GPU's run knows the host's last level alone, and copies more than it holds.
+/// once, as on a link. Of the host's caches a GPU's run knows the size of the last level alone.
 Phase host_copy_demands(const DeviceInfo& device, double bytes, Cache cache) {
-  const auto last_level = static_cast<double>(last_level_caches(device).host);
+  const auto last_level = static_cast<double>(host_last_level_bytes(device));
   if (device.backend != Backend::cpu) return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
   if (cache == Cache::cold) return {{resource::host_dram, bytes, std::min(bytes * 0.25, last_level)}};
   if (const CacheLevel* level = resident_level(device, 2 * bytes)) return {{find_resource(level->name), 2 * bytes}};
@@ -260,8 +259,12 @@ std::string_view name(TransferBy by) {
 
 int gpus_within_reach(const Fabric* fabric) { return fabric && fabric->local ? static_cast<int>(fabric->members.size()) : 1; }
 
+std::size_t host_last_level_bytes(const DeviceInfo& device) {
+  return device.backend == Backend::cpu ? device.last_level_cache_bytes() : device.host_cache_bytes;
+}
+
 std::size_t large_host_copy(const DeviceInfo& device) {
-  return std::max(std::bit_ceil(2 * last_level_caches(device).host), kLargeTransfer);
+  return std::max(std::bit_ceil(2 * host_last_level_bytes(device)), kLargeTransfer);
 }
 
 Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {

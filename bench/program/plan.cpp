@@ -145,10 +145,10 @@ std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selec
 }
 
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
-  Lists lists = listed({info, selection.suite, selection.cache, selection.memory_fraction, fabric});
+  Lists lists = listed({info, selection.suite, selection.cache, selection.memory_fraction, fabric, !selection.only_device});
   Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, info.backend);
   if (const Selection defaults; selection.cache || selection.memory_fraction != defaults.memory_fraction) {
-    Lists defined = listed({info, selection.suite, {}, defaults.memory_fraction, fabric});
+    Lists defined = listed({info, selection.suite, {}, defaults.memory_fraction, fabric, !selection.only_device});
     keep_demanded(defined.ceilings, defined.suite, selection.suite);
     plan.suite_cases = count(defined.ceilings) + count(defined.suite);
   }

@@ -153,6 +153,7 @@ RunScope scope_of(const RunOptions& options, const Plan& plan) {
            selection.memory_fraction < defaults.memory_fraction);
   }
   if (selection.only_device) change("--only-device", false);
+  if (options.no_telemetry) change("--no-telemetry");
   if (options.data != Distribution::normal) change(fmt::format("--data {}", name(options.data)));
   seconds("per case", options.max_seconds, seconds_of(selection.suite));
   seconds("in all", selection.seconds, kSustainedSeconds);
@@ -334,7 +335,7 @@ std::string Session::way_out() const {
 
 RunFooter Session::footer(bool complete, const WallTime& wall, const std::vector<std::optional<CpuShare>>& loads) {
   std::vector<Finding> findings = foreign_load(loads);
-  if (telemetry_.gave_up) findings.push_back(telemetry_lost(telemetry_));
+  if (telemetry_.gave_up) findings.push_back(telemetry_lost(telemetry_));  // of rank 0, as the series is
   return {utc_now(),
           complete,
           interrupted().load(),

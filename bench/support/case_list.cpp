@@ -22,7 +22,7 @@ struct Needed {
 Needed needed_bytes(const Case& c, const DeviceInfo& device) {
   const SlotPlan plan = plan_slots(c, last_level_caches(device), std::numeric_limits<std::size_t>::max());
   const auto slots = static_cast<std::size_t>(c.host_slot_bytes ? plan.slots : std::min(plan.slots, 2));
-  return {slots * c.slot_bytes + c.shared_bytes, device.host_free_bytes ? slots * c.host_slot_bytes : 0};
+  return {slots * c.slot_bytes + c.shared_bytes, device.host_memory_bytes ? slots * c.host_slot_bytes : 0};
 }
 
 bool has_supported(const Group& group, const std::string& name) {
@@ -46,7 +46,7 @@ void CaseList::add(Group group) {
     return static_cast<std::size_t>(listing_.memory_fraction * static_cast<double>(bytes));
   };
   const std::size_t largest = share_of(device.memory_bytes), free = share_of(device.free_bytes);
-  const std::size_t host_free = share_of(device.host_free_bytes);
+  const std::size_t host_largest = share_of(device.host_memory_bytes), host_free = share_of(device.host_free_bytes);
   const auto refuse = [&](Case& c, std::size_t needed, const char* where, std::size_t has, std::size_t allowed) {
     const auto words = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
     c.unsupported = fmt::format("needs {}, {} {} and --memory-fraction {:g} allows {}", words(needed), where, words(has),
@@ -62,8 +62,8 @@ void CaseList::add(Group group) {
     if (c.unsupported.empty() && needed.device > largest) {
       refuse(c, needed.device, "the device has", device.memory_bytes, largest);
     }
-    if (c.unsupported.empty() && needed.host > host_free) {
-      refuse(c, needed.host, "the host has free", device.host_free_bytes, host_free);
+    if (c.unsupported.empty() && needed.host > host_largest) {
+      refuse(c, needed.host, "the host has", device.host_memory_bytes, host_largest);
     }
     if (c.unsupported.empty()) {
       const bool fits = taken.device + needed.device <= free && taken.host + needed.host <= host_free;

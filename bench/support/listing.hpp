@@ -26,6 +26,7 @@ struct Listing {
   std::optional<Cache> cache = {};  ///< --cache, for cases that offer both
   double memory_fraction = 0.9;     ///< largest share of free memory that one case may use
   const Fabric* fabric = nullptr;   ///< the connections to the other ranks, if any
+  bool is_alone = true;             ///< nothing else measures on this host, and no other rank lists the same cases
   bool short_probes = false;        ///< for tests: correct probes, too short for a rate
 };
 

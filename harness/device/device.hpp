@@ -43,7 +43,9 @@ struct DeviceInfo {
   std::optional<int> near_node = {};  ///< the one that the device is attached to; it may be none of these
   // Of a GPU's host; a CPU is its own.
   std::size_t host_cache_bytes = 0;  ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
-  std::size_t host_free_bytes = 0;   ///< near the device, when it was opened; 0 if unknown
+  std::size_t host_memory_bytes =
+      0;                            ///< that this process may use, of the node near the device where one is known; 0 if unknown
+  std::size_t host_free_bytes = 0;  ///< of it, when the device was opened; 0 if unknown
   /// Managed memory may exceed the device's: pages move while kernels run (concurrentManagedAccess).
   bool managed_on_demand = false;
   Details details;

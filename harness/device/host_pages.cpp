@@ -13,7 +13,7 @@
 #include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
 #include "kernels/base/check.hpp"
-#include "kernels/base/lock_limit.hpp"
+#include "kernels/base/host_limits.hpp"
 
 namespace roofmark {
 namespace {

@@ -26,6 +26,11 @@ struct Series {
   std::map<double, double> seconds;  ///< by the key's value
 };
 
+bool is_straight(const CallLine& line) {
+  constexpr double kLeast = 0.9;
+  return line.r2.value_or(1) >= kLeast;
+}
+
 /// The two lines on which the cases of a comparison lie, for the same count; null where there are none.
 std::pair<CallLine*, CallLine*> compared(std::vector<CallLine>& lines, const std::vector<Record>& records,
                                          const Comparison& comparison) {
@@ -79,9 +84,9 @@ std::vector<CallLine> call_lines(const std::vector<Record>& records, const std::
   }
   for (const Comparison& comparison : comparisons) {
     auto [steep, flat] = compared(lines, records, comparison);
-    if (!steep) continue;
+    if (!steep || !is_straight(*steep) || !is_straight(*flat)) continue;
     if (steep->each_seconds < flat->each_seconds) std::swap(steep, flat);
-    if (steep->each_seconds == flat->each_seconds) continue;
+    if (steep->each_seconds == flat->each_seconds || flat->faster_from) continue;
     flat->than = steep->series;
     flat->faster_from =
         std::max(0.0, (flat->fixed_seconds - steep->fixed_seconds) / (steep->each_seconds - flat->each_seconds));

@@ -27,6 +27,12 @@ std::optional<double> meminfo_bytes(const fs::path& root, const std::string& key
   return *kibibytes * 1024;
 }
 
+std::optional<double> node_meminfo_bytes(const fs::path& root, int node, const char* key) {
+  const auto kibibytes = number(
+      value_in(root / fmt::format("sys/devices/system/node/node{}/meminfo", node), fmt::format("Node {} {}", node, key)));
+  return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
+}
+
 fs::path cpu_folder(const fs::path& root, int cpu) { return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)); }
 
 /// This process's control group of `controller` and all its parents: each may set a limit. In a container the path in /proc may
@@ -256,12 +262,18 @@ std::size_t available_memory(const fs::path& root) {
   return static_cast<std::size_t>(std::min(available, memory_limit(root).left.value_or(available)));
 }
 
+std::size_t total_memory(const fs::path& root) {
+  const double total = meminfo_bytes(root, "MemTotal").value_or(0);
+  return static_cast<std::size_t>(std::min(total, memory_limit(root).limit.value_or(total)));
+}
+
+std::optional<std::size_t> total_memory_of_node(int node, const fs::path& root) {
+  const auto total = node_meminfo_bytes(root, node, "MemTotal");
+  return total ? std::optional(static_cast<std::size_t>(*total)) : std::nullopt;
+}
+
 std::optional<std::size_t> available_memory_of_node(int node, const fs::path& root) {
-  const auto bytes = [&](const char* key) -> std::optional<double> {
-    const auto kibibytes = number(
-        value_in(root / fmt::format("sys/devices/system/node/node{}/meminfo", node), fmt::format("Node {} {}", node, key)));
-    return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
-  };
+  const auto bytes = [&](const char* key) { return node_meminfo_bytes(root, node, key); };
   const auto free = bytes("MemFree");
   if (!free) return std::nullopt;
   // Half of the cached files may be in use; the kernel assumes as much for MemAvailable. It keeps the reserve for itself.

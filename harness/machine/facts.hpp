@@ -37,6 +37,10 @@ std::size_t available_memory(const std::filesystem::path& root);
 /// have. Absent where the kernel does not say.
 std::optional<std::size_t> available_memory_of_node(int node, const std::filesystem::path& root);
 
+/// The machine's memory, or the control groups' limit if lower; and a NUMA node's, absent where the kernel does not say.
+std::size_t total_memory(const std::filesystem::path& root);
+std::optional<std::size_t> total_memory_of_node(int node, const std::filesystem::path& root);
+
 /// Mean of the current cpufreq clocks of `cpus`.
 std::optional<double> current_clock_hz(const std::filesystem::path& root, const std::vector<int>& cpus);
 

@@ -55,7 +55,12 @@ CaseRun::CaseRun(RunState& run, const Case& c, int pass) : run_(run), case_(c), 
 // Every stage begins with the ranks together, so that a signal to one of them ends all at the same place.
 void CaseRun::enter(std::string_view stage) {
   run_.team.barrier();
-  if (run_.listener) run_.listener(record_.name, stage);
+  stage_ = stage;
+  tell_stage();
+}
+
+void CaseRun::tell_stage() {
+  if (run_.listener) run_.listener(record_.name, stage_);
 }
 
 void CaseRun::guarded(const std::function<void()>& step) {
@@ -109,6 +114,11 @@ void CaseRun::prepare(std::size_t limit_bytes) {
     }
     if (least > limit_bytes) throw OutOfMemory(least, limit_bytes);
     const SlotPlan slots = plan_slots(case_, last_level_caches(device.info()), limit_bytes);
+    // Listed as cold in the host's caches too, which nothing else evicts: the device has less memory free than it had then.
+    if (case_.host_slot_bytes > 0 && slots.cache_by == "partly") {
+      const std::size_t wanted = plan_slots(case_, last_level_caches(device.info()), memory).slots * case_.slot_bytes;
+      throw OutOfMemory(wanted + case_.shared_bytes, limit_bytes);
+    }
     const Setup setup{device, slots.slots, run_.settings.data, run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) {
                         return time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots.slots);
@@ -128,6 +138,7 @@ void CaseRun::prepare(std::size_t limit_bytes) {
 }
 
 void CaseRun::launch_once(int slot) {
+  tell_stage();  // some launches take most of a minute
   prepared_->reset(slot);
   prepared_->launch(run_.device.stream(), slot);
   run_.device.synchronize();
@@ -167,6 +178,7 @@ std::optional<std::string> CaseRun::hash_outputs(int slot) {
 
 void CaseRun::take_fingerprint() {
   const Stopwatch watch(run_.wall.verification, run_.settings.clock);
+  if (run_.team.max({prepared_->outputs(0).empty() ? 0.0 : 1.0}).front() == 0) return;
   const DeviceInfo& info = run_.device.info();
   const Settings& settings = run_.settings;
   Fingerprint fingerprint;
@@ -193,7 +205,12 @@ double CaseRun::settle_launches() {
   const Launch launch = [this](Stream stream, int slot) { prepared_->launch(stream, slot); };
   const int given = lasts() || by_host() ? 1 : case_.protocol.launches;
   plan_.path = case_.protocol.issue;
-  if (prepared_->needs_reset()) plan_.restore = [this](int slot) { prepared_->reset(slot); };
+  if (prepared_->needs_reset()) {
+    plan_.restore = [this](int slot) {
+      tell_stage();
+      prepared_->reset(slot);
+    };
+  }
   plan_.launches = std::max(given, 1);
   batch_ = run_.device.batch(plan_, launch);
   batch_->run();

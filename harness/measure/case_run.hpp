@@ -56,6 +56,8 @@ class CaseRun {
  private:
   void guarded(const std::function<void()>& step);
   void enter(std::string_view stage);
+  /// Again, so that the watch sees that a long stage goes on.
+  void tell_stage();
   void launch_once(int slot);
   Verification judge(int slot);
   std::optional<std::string> hash_outputs(int slot);
@@ -116,6 +118,7 @@ class CaseRun {
   int samples_per_block_ = 1;
   int blocks_ = 1;
   bool alive_ = true;
+  std::string_view stage_;           ///< a literal
   std::vector<double> own_seconds_;  ///< this rank's part of the samples
 
   std::optional<std::string> verified_bits_;  ///< hash of the verified launch's outputs

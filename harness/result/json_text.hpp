@@ -46,8 +46,8 @@ class JsonText {
     bool contains(std::string_view name) const;
     template <class T>
     T value(std::string_view name, T otherwise) const {
-      const simdjson::simdjson_result<simdjson::dom::element> member = element_.at_key(name);
-      return member.error() ? std::move(otherwise) : View(member.value_unsafe()).template get<T>();
+      simdjson::dom::element member;
+      return object().at_key(name).get(member) ? std::move(otherwise) : View(member).template get<T>();
     }
     /// How many members an object has; 0 for anything else.
     std::size_t members() const;

@@ -73,8 +73,7 @@ Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entrie
   for (const JsonText::View& entry : entries) run.records.push_back(record_from_json(entry.at("roofmark")));
   json.at("comparisons").for_each([&](const JsonText::View& one) { run.comparisons.push_back(comparison_from_json(one)); });
   if (json.contains("finished_utc")) {
-    run.footer = footer_from_json(json);
-    run.footer->findings.clear();
+    run.footer = footer_from_json(json, false);
   }
   return run;
 }
@@ -217,6 +216,14 @@ ResultFile read(const fs::path& path) {
     json.at(key).for_each([&](const JsonText::View& entry) { entries.push_back(entry); });
   }
   file.run = run_of(json, entries);
+  const std::size_t ranks = file.run.header.ranks.size();
+  for (const Record& record : file.run.records) {
+    for (const std::size_t count : {record.rank_status.size(), record.measurement ? record.measurement->ranks.size() : 0}) {
+      if (count == 0 || count == ranks) continue;
+      throw ReadError(fmt::format("{} is damaged: {} has values of {} ranks, and the team has {}", path.string(), record.name,
+                                  count, ranks));
+    }
+  }
 
   fs::path journal = path;
   journal.replace_extension(".jsonl");
@@ -311,6 +318,11 @@ Evidence take_evidence(ResultFile& file, double now) {
   evidence.analysis = std::move(file.conclusions.analysis);
   evidence.findings = std::move(file.conclusions.findings);
   for (Finding& finding : file.conclusions.communication.findings) evidence.findings.push_back(std::move(finding));
+  if (evidence.devices.size() > 1) {
+    // The blocks of a record are one rank's: they say nothing of the others' links.
+    std::erase_if(evidence.findings, [](const Finding& finding) { return finding.kind == FindingKind::link_training; });
+    evidence.analysis.unseen.insert(FindingKind::link_training);
+  }
   file.run = {};
   file.conclusions = {};
   return evidence;

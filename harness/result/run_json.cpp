@@ -100,7 +100,10 @@ Json to_json(const RunScope& scope) {
 
 RunScope scope_from_json(const Json& json) {
   const std::vector<std::string> changes = json.at("changes");
-  return {json.at("suite_cases"), json.at("cases"), changes, json.at("text"), json.value("weaker", changes)};
+  // Of a file without it, all but the one that takes nothing away from the device.
+  std::vector<std::string> weaker = changes;
+  std::erase(weaker, "--only-device");
+  return {json.at("suite_cases"), json.at("cases"), changes, json.at("text"), json.value("weaker", weaker)};
 }
 
 Json to_json(const RunEnd& ended) {
@@ -258,12 +261,12 @@ Json to_json(const RunFooter& footer) {
   return json;
 }
 
-RunFooter footer_from_json(const JsonText::View& json) {
+RunFooter footer_from_json(const JsonText::View& json, bool with_findings) {
   RunFooter footer;
   footer.finished_utc = json.at("finished_utc").get<std::string>();
   footer.complete = json.at("complete").get<bool>();
   footer.interrupted = json.at("interrupted").get<bool>();
-  footer.findings = findings_from_json(json.at("findings").value());
+  if (with_findings) footer.findings = findings_from_json(json.at("findings").value());
   const JsonText::View wall = json.at("wall_time");
   const auto seconds = [&](const char* key) { return wall.at(key).get<double>(); };
   footer.total_seconds = seconds("total_seconds");

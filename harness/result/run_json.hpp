@@ -18,7 +18,8 @@ std::vector<Circumstance> health_from_json(const Json& json);
 Json to_json(const RunHeader& header);
 RunHeader header_from_json(const Json& json);
 Json to_json(const RunFooter& footer);
-RunFooter footer_from_json(const JsonText::View& json);
+/// Of a result file, whose findings stand together, without them.
+RunFooter footer_from_json(const JsonText::View& json, bool with_findings = true);
 
 /// The result file: Google Benchmark's format with ours beside it.
 Json to_json(const Run& run, const Conclusions& conclusions);

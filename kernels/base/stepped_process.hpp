@@ -19,7 +19,7 @@ namespace roofmark {
 class SteppedProcess {
  public:
   static constexpr int kUnsupported = 3;
-  static constexpr std::chrono::milliseconds kLimit{10'000};
+  static constexpr std::chrono::milliseconds kLimit{30'000};
 
   /// Starts nothing yet. `words`: the arguments behind the program's name.
   SteppedProcess(const std::string& program, const std::vector<std::string>& words, std::chrono::milliseconds limit = kLimit);

@@ -110,17 +110,16 @@ class LaunchMany final : public HostCall {
 }  // namespace
 
 void add_graphs(CallPlans& calls) {
-  for (const int nodes : {1, 10, 32, 100, 320, 1000}) {
-    for (const int width : {1, 32}) {
-      if (nodes < width) continue;
-      const CallPlans::Keys keys = {{"nodes", std::to_string(nodes)}, {"width", std::to_string(width)}};
-      calls.add<GraphCall>("graph_capture", keys, CallPlans::when_finished, GraphStep::capture, nodes, width);
-      calls.add<GraphCall>("graph_instantiate", keys, CallPlans::when_finished, GraphStep::instantiate, nodes, width);
-      calls.add<GraphCall>("graph_update", keys, CallPlans::when_finished, GraphStep::update, nodes, width);
-      calls.add<GraphCall>("graph_upload", keys, CallPlans::at_once, GraphStep::upload, nodes, width);
-      calls.add<GraphCall>("graph_first_launch", keys, CallPlans::at_once, GraphStep::first_launch, nodes, width);
-      calls.add<GraphCall>("graph_launch", keys, CallPlans::at_once, GraphStep::launch, nodes, width);
-    }
+  // Three counts of each width at least, for a line.
+  constexpr std::pair<int, int> kNodesAndWidths[] = {{1, 1}, {10, 1}, {100, 1}, {1000, 1}, {32, 32}, {100, 32}, {1000, 32}};
+  for (const auto& [nodes, width] : kNodesAndWidths) {
+    const CallPlans::Keys keys = {{"nodes", std::to_string(nodes)}, {"width", std::to_string(width)}};
+    calls.add<GraphCall>("graph_capture", keys, CallPlans::when_finished, GraphStep::capture, nodes, width);
+    calls.add<GraphCall>("graph_instantiate", keys, CallPlans::when_finished, GraphStep::instantiate, nodes, width);
+    calls.add<GraphCall>("graph_update", keys, CallPlans::when_finished, GraphStep::update, nodes, width);
+    calls.add<GraphCall>("graph_upload", keys, CallPlans::at_once, GraphStep::upload, nodes, width);
+    calls.add<GraphCall>("graph_first_launch", keys, CallPlans::at_once, GraphStep::first_launch, nodes, width);
+    calls.add<GraphCall>("graph_launch", keys, CallPlans::at_once, GraphStep::launch, nodes, width);
   }
   // From how many kernels on a graph pays.
   for (const int kernels : {1, 2, 5, 10, 20, 100}) {

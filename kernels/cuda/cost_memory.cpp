@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <cstdint>
 #include <string>
 
 #include "kernels/base/cuda.hpp"
-#include "kernels/base/lock_limit.hpp"
+#include "kernels/base/host_limits.hpp"
 #include "kernels/cuda/cost.hpp"
 
 namespace roofmark::cuda {
@@ -53,8 +51,7 @@ class Allocator {
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       if (source_ == Source::pinned_host) {
-        const auto free_on_host = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE));
-        throw OutOfMemory(bytes_, free_on_host, "pinned host memory", lock_limit_in_words());
+        throw OutOfMemory(bytes_, available_host_memory(), "pinned host memory", lock_limit_in_words());
       }
       std::size_t free = 0, total = 0;
       check(cudaMemGetInfo(&free, &total));
@@ -120,11 +117,12 @@ void add_memory(CallPlans& calls) {
       // A pool obeys the stream: the call returns before, and memory may be given back when the stream is waited for.
       const bool pool = source == Source::warm_pool || source == Source::cold_pool;
       const CallPlans::Returns returns = pool ? CallPlans::at_once : CallPlans::when_finished;
-      for (HostCallPlan* plan : {&calls.add<Allocate>("allocate", keys, returns, source, bytes),
-                                 &calls.add<Free>("free", keys, returns, source, bytes)}) {
-        plan->device_bytes = host ? 0 : bytes;
-        if (host && bytes > (std::size_t{2} << 20)) plan->samples = 10;  // each takes a good part of a second
-      }
+      const auto complete = [&](HostCallPlan& plan) {
+        plan.device_bytes = host ? 0 : bytes;
+        if (host && bytes > (std::size_t{2} << 20)) plan.samples = 10;  // each takes a good part of a second
+      };
+      complete(calls.add<Allocate>("allocate", keys, returns, source, bytes));
+      complete(calls.add<Free>("free", keys, returns, source, bytes));
     }
   }
 }

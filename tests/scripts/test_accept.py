@@ -236,9 +236,7 @@ def test_a_result_that_is_wrong_on_one_gpu_fails_it_alone(h200, save, tmp_path):
         del record[key]
     record |= {"status": "wrong", "reason": "cuda:3: wrong result", "rank_status": ["wrong" if rank == 3 else "ok" for rank in range(16)]}
     merged["unmeasured"].append({"name": entry["name"], "roofmark": record})
-    profile = tmp_path / "wrong.toml"
-    profile.write_text('inherit = "common"\ntitle = "t"\ndevices = "NVIDIA H200"\nexample = "NVIDIA H200"\nsuite = "quick"\n[rule.differing_bits]\ndrop = true\n')
-    devices, nodes = judged(save(merged), profile, tmp_path)
+    devices, nodes = judged(save(merged), sxm_profile(tmp_path), tmp_path)
     assert {name: verdict for name, verdict in devices.items() if verdict != "PASS"} == {"GPU-00000003": "FAIL"} and nodes["node1"] == "PASS"
 
 

@@ -51,7 +51,7 @@ def profile(own_profile):
 def measures(place, status=0, slower=1.0):
     """A roofmark whose `run` leaves the made-up results of two GPUs and ends with this status; the rest is the real one."""
     made = place / "made"
-    for path in make_delivery.write(made, BASE, 1, 2, observed=False):
+    for path in make_delivery.write(made, BASE, 1, 2):
         result = json.loads(path.read_text())
         for entry in result["benchmarks"]:
             measured, placed = entry["roofmark"]["measurement"], entry["roofmark"]["placement"]

@@ -115,6 +115,11 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
     *bytes /= static_cast<std::size_t>(sharing);
     *bytes = static_cast<std::size_t>(team.min(static_cast<double>(*bytes)));
   }
+  // So that all ranks list the same cases.
+  for (std::size_t* bytes : {&crew.info.host_memory_bytes, &crew.info.host_free_bytes}) {
+    *bytes = static_cast<std::size_t>(team.min(static_cast<double>(*bytes / static_cast<std::size_t>(beside))));
+  }
+  crew.info.host_cache_bytes = static_cast<std::size_t>(team.max({static_cast<double>(crew.info.host_cache_bytes)}).front());
   return crew;
 }
 
@@ -180,7 +185,11 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
 
 Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabric, const Selection& selection) {
   Plan plan = together(team, [&] {
-    if (job == TeamJob::devices) return roofmark::plan(crew.info, selection);
+    if (job == TeamJob::devices) {
+      Selection of_each = selection;
+      of_each.only_device = true;
+      return roofmark::plan(crew.info, of_each);
+    }
     Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
     std::vector<Group> suite = collectives(listing);
     for (Group& group : overlap(listing)) suite.push_back(std::move(group));

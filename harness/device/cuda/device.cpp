@@ -15,6 +15,7 @@
 #include "harness/device/cuda/nvml_telemetry.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/device/host_pages.hpp"
+#include "harness/machine/facts.hpp"
 #include "kernels/base/cuda.hpp"
 
 namespace roofmark {
@@ -41,7 +42,12 @@ class CudaDevice final : public Device {
     use();
     stream_ = make_stream();
     info_.free_bytes = free_bytes();
-    info_.host_free_bytes = available_to({HostMemoryKind::pinned, info_.near_memory_node()});
+    const std::optional<int> node = info_.near_memory_node();
+    info_.host_memory_bytes = total_memory("/");
+    if (const auto of_node = node ? total_memory_of_node(*node, "/") : std::nullopt) {
+      info_.host_memory_bytes = std::min(info_.host_memory_bytes, *of_node);
+    }
+    info_.host_free_bytes = available_to({HostMemoryKind::pinned, node});
     if (const std::string obstacle = gate_obstacle(environment()); obstacle.empty()) {
       gate_ = std::make_unique<Gate>();
     } else {

@@ -120,7 +120,13 @@ class Judge {
         nodes_[device.node].insert(device.label());
       }
       for (const Record& record : run.records) {
-        if (record.fingerprint) ++hashes_[{record.name, record.fingerprint->key}][record.fingerprint->hash];
+        if (!record.fingerprint) continue;
+        auto& devices = hashes_[{record.name, record.fingerprint->key}][record.fingerprint->hash];
+        const std::vector<int>& others = record.fingerprint->differing_ranks;
+        for (std::size_t i = 0; i < run.devices.size(); ++i) {
+          if (std::find(others.begin(), others.end(), static_cast<int>(i)) == others.end())
+            devices.insert(run.devices[i].label());
+        }
       }
     }
   }
@@ -295,8 +301,9 @@ class Judge {
     const bool no_run = !rule.suite.empty() && std::none_of(places.begin(), places.end(), is_of_suite);
     check.explanation = no_run ? fmt::format("there is no result of the suite {}", rule.suite)
                         : type_of(rule.quantity).basis == Basis::run ? "no run could look for it"
-                        : nothing_to_compare                         ? "no case has a fingerprint: there are no bits to compare"
-                                                                     : fmt::format("no result matches '{}'", rule.cases);
+                        : nothing_to_compare
+                            ? "the launches of each case differ, or it has no fingerprint: there are no bits to compare"
+                            : fmt::format("no result matches '{}'", rule.cases);
     add(std::move(check), node, label, "");
   }
 
@@ -316,12 +323,12 @@ class Judge {
   double differing_elsewhere(const Record& record) const {
     std::size_t all = 0, largest = 0;
     const auto& hashes = hashes_.at({record.name, record.fingerprint->key});
-    for (const auto& [hash, count] : hashes) {
-      all += count;
-      largest = std::max(largest, count);
+    for (const auto& [hash, devices] : hashes) {
+      all += devices.size();
+      largest = std::max(largest, devices.size());
     }
-    if (const auto varying = hashes.find(""); varying != hashes.end() && varying->second == largest) return 0;
-    const std::size_t same = hashes.at(record.fingerprint->hash);
+    if (const auto varying = hashes.find(""); varying != hashes.end() && varying->second.size() == largest) return 0;
+    const std::size_t same = hashes.at(record.fingerprint->hash).size();
     return 2 * same > all ? 0 : static_cast<double>(all - same);
   }
 
@@ -356,8 +363,8 @@ class Judge {
   const AcceptanceTerms& terms_;
   std::map<std::string, std::vector<Place>> places_;  ///< by the device's label
   std::map<std::string, std::set<std::string>> nodes_;
-  /// How many results have these bits, by case and fingerprint key.
-  std::map<std::pair<std::string, std::string>, std::map<std::string, std::size_t>> hashes_;
+  /// The devices that gave these bits, by case and fingerprint key.
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::set<std::string>>> hashes_;
   std::vector<Check> checks_;
 };
 

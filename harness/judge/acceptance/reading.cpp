@@ -36,7 +36,7 @@ bool lacks_result_of(const Record& record, std::optional<std::size_t> device) {
 Status status_on(const Record& record, std::optional<std::size_t> device) {
   if (device && *device < record.rank_status.size() && !is_joint(record)) {
     const Status own = record.rank_status[*device];
-    if (own != Status::unsupported) return own;
+    if (own != Status::unsupported || record.status != Status::ok) return own;
   }
   // What a rank has no result of was not run there, whatever the reason.
   return lacks_result_of(record, device) ? Status::not_run : record.status;
@@ -366,6 +366,8 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
           unsupported = "unsupported: " + record.reason;
           continue;
         }
+        // Wrong or failed on another rank: this one has done its part, and its time is not in the file.
+        if (device && record.status != Status::ok && status_on(record, device) == Status::ok) continue;
         if (rule.quantity == Quantity::differing_bits && !record.fingerprint) {
           unsupported = "no case has a fingerprint: there are no bits to compare";
           continue;

@@ -78,8 +78,11 @@ TEST(Transfer, FullHasEveryKindAndSize) {
   EXPECT_THAT(transfer_names(on_two_nodes(h200(), {}), SuiteName::full), Contains(HasSubstr("node:0")))
       << "no node is known to be near";
   EXPECT_THAT(all, Contains("transfer/both/int8/bytes:64/memory:pinned/node:near/impl:sm/cache:warm"));
-  EXPECT_THAT(transfer_names(h200(), SuiteName::full), Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer/"),
-                                                                  HasSubstr("/beside_product/"), HasSubstr("/managed_copy/"))));
+  EXPECT_THAT(transfer_names(h200(), SuiteName::full),
+              Each(AnyOf(HasSubstr("node:near"), HasSubstr("/peer/"), HasSubstr("/beside_product/"),
+                         HasSubstr("/managed_copy/"), HasSubstr("/host_copy/"))));
+  EXPECT_THAT(all, Contains("transfer/both/int8/bytes:64/memory:pinned/node:1/impl:sm/cache:warm"));
+  EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pageable/node:1/impl:copy_engine/cache:warm"));
 }
 
 std::vector<std::string> operations_of(const Group& group) {
@@ -106,11 +109,37 @@ TEST(Transfer, SmsMoveBothWaysBesideEachWayAlone) {
   }
 }
 
+TEST(Transfer, TheHostsOwnCopiesStandBesideAGpusAndExceedItsCaches) {
+  DeviceInfo device = on_two_nodes(h200(), 0);
+  device.host_cache_bytes = std::size_t{500} << 20;
+  const auto host_copies = [&](bool is_alone) {
+    const Listing listing = {device, SuiteName::baseline, {}, 0.9, nullptr, is_alone};
+    std::vector<std::string> names;
+    for (const Group& group : transfer(listing)) {
+      for (const Case& c : group.cases) {
+        if (c.operation != "host_copy") continue;
+        names.push_back(value_of(c.shape, "from") + " to " + value_of(c.shape, "to") + ", " + value_of(c.shape, "bytes"));
+        EXPECT_EQ(c.work.total(resource::host_dram), 1 << 30);
+        EXPECT_EQ(c.slot_bytes, 0U);
+        EXPECT_EQ(c.host_slot_bytes, std::size_t{2} << 30);
+        EXPECT_EQ(c.protocol.issue, Issue::stream);
+      }
+    }
+    return names;
+  };
+  EXPECT_THAT(host_copies(true),
+              ElementsAre("0 to 0, 1073741824", "0 to 1, 1073741824", "1 to 0, 1073741824", "1 to 1, 1073741824"));
+  EXPECT_THAT(host_copies(false), IsEmpty()) << "others measure at the same time";
+  DeviceInfo cpu = two_cores();
+  cpu.caches = {{"l3", std::size_t{300} << 20, std::size_t{300} << 20}};
+  EXPECT_EQ(large_host_copy(cpu), std::size_t{1} << 30);
+}
+
 /// An H200 on a host whose last-level cache is known.
-DeviceInfo on_host(std::size_t cache_bytes, std::size_t free_bytes = 500'000'000'000) {
+DeviceInfo on_host(std::size_t cache_bytes, std::size_t memory_bytes = 500'000'000'000) {
   DeviceInfo device = h200();
   device.host_cache_bytes = cache_bytes;
-  device.host_free_bytes = free_bytes;
+  device.host_memory_bytes = device.host_free_bytes = memory_bytes;
   device.managed_on_demand = true;
   return device;
 }
@@ -189,7 +218,7 @@ TEST(Transfer, ColdThatCannotBeSaysWhy) {
   EXPECT_EQ(huge.back().unsupported, "");
   for (const Case& c : cold_of(on_host(mebibytes(105), 300'000'000), SuiteName::baseline)) {
     EXPECT_THAT(c.unsupported,
-                testing::MatchesRegex("needs 4.. MB, the host has free 300 MB and --memory-fraction 0.9 allows 270 MB"));
+                testing::MatchesRegex("needs 4.. MB, the host has 300 MB and --memory-fraction 0.9 allows 270 MB"));
     EXPECT_FALSE(c.prepare);
   }
 }
@@ -262,8 +291,7 @@ TEST(Transfer, ManagedMemoryThatCannotExceedTheDevicesSaysWhy) {
   std::vector<Group> groups = managed_copies(device);
   ASSERT_THAT(groups, SizeIs(2));
   EXPECT_EQ(groups[0].cases.front().unsupported, "");
-  EXPECT_EQ(groups[1].cases.front().unsupported,
-            "needs 188 GB, the host has free 150 GB and --memory-fraction 0.9 allows 135 GB");
+  EXPECT_EQ(groups[1].cases.front().unsupported, "needs 188 GB, the host has 150 GB and --memory-fraction 0.9 allows 135 GB");
   EXPECT_THAT(groups[1].comparisons, IsEmpty());
   device.managed_on_demand = false;
   for (const Group& group : managed_copies(device)) {

@@ -99,7 +99,7 @@ TEST(CaseList, ColdSlotsThatRotateAreTwo) {
   EXPECT_TRUE(supported(200, 200));
 }
 
-// Of 1000 bytes of the host 600 are taken when the second comes.
+// Of 1000 free bytes of the host 600 are taken when the second comes.
 TEST(CaseList, TheHostsMemoryIsCountedToo) {
   const auto on_host = [](const std::string& impl, std::size_t host_slot_bytes, Cache cache = Cache::warm) {
     Case made = named(impl, 200);
@@ -108,21 +108,24 @@ TEST(CaseList, TheHostsMemoryIsCountedToo) {
     return made;
   };
   DeviceInfo device = with_memory(100'000, 100'000);
+  device.host_memory_bytes = 1500;
   device.host_free_bytes = 1000;
   device.host_cache_bytes = 50;
-  const std::vector<Group> all = listed(device, {{on_host("a", 600), on_host("b", 401), on_host("c", 400), on_host("d", 1001),
+  const std::vector<Group> all = listed(device, {{on_host("a", 600), on_host("b", 401), on_host("c", 400), on_host("d", 1501),
                                                   on_host("e", 150, Cache::cold), on_host("f", 51, Cache::cold)},
                                                  {compared("a", "b"), compared("a", "c")}});
   EXPECT_THAT(impls(all), ElementsAre(ElementsAre("a", "c", "d"), ElementsAre("b"), ElementsAre("e"), ElementsAre("f")));
-  EXPECT_EQ(all[0].cases[2].unsupported, "needs 1.00 kB, the host has free 1.00 kB and --memory-fraction 1 allows 1.00 kB");
+  EXPECT_EQ(all[0].cases[2].unsupported, "needs 1.50 kB, the host has 1.50 kB and --memory-fraction 1 allows 1.50 kB");
   ASSERT_EQ(all[0].comparisons.size(), 1U);
   EXPECT_EQ(all[0].comparisons[0].name, "a against c");
   // Two slots of 150 bytes exceed 4 times the cache, and are all there is room for.
-  device.host_free_bytes = 299;
+  device.host_memory_bytes = device.host_free_bytes = 299;
   EXPECT_EQ(listed(device, {{on_host("e", 150, Cache::cold)}, {}})[0].cases[0].unsupported,
-            "needs 300 B, the host has free 299 B and --memory-fraction 1 allows 299 B");
+            "needs 300 B, the host has 299 B and --memory-fraction 1 allows 299 B");
   device.host_free_bytes = 0;
-  EXPECT_EQ(listed(device, {{on_host("g", 5000)}, {}})[0].cases[0].unsupported, "") << "what is free is unknown";
+  EXPECT_EQ(listed(device, {{on_host("e", 149, Cache::cold)}, {}})[0].cases[0].unsupported, "") << "what is free may change";
+  device.host_memory_bytes = 0;
+  EXPECT_EQ(listed(device, {{on_host("g", 5000)}, {}})[0].cases[0].unsupported, "") << "what it has is unknown";
 }
 
 TEST(CaseList, CasesOfDifferentGroupsAreComparedOnRequest) {

@@ -115,13 +115,16 @@ TEST_F(CpuFactsTest, WhatCannotBeReadIsAbsent) {
 TEST_F(CpuFactsTest, MemoryIsWhatTheMachineHas) {
   put_machine();
   EXPECT_EQ(available_memory(root), 8 * kGiB);
+  EXPECT_EQ(total_memory(root), 16 * kGiB);
 }
 
 TEST_F(CpuFactsTest, MemoryOfANodeIsWhatItHasFreeAndHalfOfItsFiles) {
   EXPECT_EQ(available_memory_of_node(1, root), std::nullopt);
+  EXPECT_EQ(total_memory_of_node(1, root), std::nullopt);
   put("sys/devices/system/node/node1/meminfo",
       "Node 1 MemTotal:       4194304 kB\nNode 1 MemFree:        1048576 kB\nNode 1 Active(file):    524288 kB\n"
       "Node 1 Inactive(file):  524288 kB\nNode 1 FilePages:      3145728 kB\nNode 1 Shmem:          2097152 kB");
+  EXPECT_EQ(total_memory_of_node(1, root), 4 * kGiB);
   EXPECT_EQ(available_memory_of_node(1, root), kGiB + kGiB / 2);
   put("proc/sys/vm/min_free_kbytes", "524288");
   EXPECT_EQ(available_memory_of_node(1, root), kGiB) << "the kernel's reserve";

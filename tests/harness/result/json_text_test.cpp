@@ -93,6 +93,7 @@ TEST(JsonText, MembersAreReadAlone) {
   EXPECT_EQ(root.at("a").value("b", 7), 1);
   EXPECT_EQ(root.at("a").value("e", 7), 7);
   EXPECT_THROW(root.value("a", 7), std::invalid_argument);
+  EXPECT_THROW(root.at("n").value("a", 7), std::invalid_argument) << "no object";
 }
 
 TEST(JsonText, AValueIsReadAsWhatItIsOrRefused) {

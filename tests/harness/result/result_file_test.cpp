@@ -115,9 +115,29 @@ TEST_F(ResultFolder, WhatMakesARunWeakerThanItsSuiteIsKept) {
   json["scope"]["changes"] = {"--only-device", "--filter 'a'"};
   json["scope"]["weaker"] = {"--filter 'a'"};
   EXPECT_THAT(weaker(), testing::ElementsAre("--filter 'a'"));
-  // A file that does not tell them apart is taken at its worst.
+  // Of a file that does not tell them apart, all that may be.
   json["scope"].erase("weaker");
-  EXPECT_EQ(weaker().size(), 2U);
+  EXPECT_THAT(weaker(), testing::ElementsAre("--filter 'a'"));
+  json["scope"]["changes"] = {"--memory-fraction 0.95"};
+  EXPECT_EQ(weaker().size(), 1U);
+}
+
+TEST_F(ResultFolder, ValuesOfOtherRanksThanTheTeamHasAreDamage) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  json["benchmarks"][0]["roofmark"]["rank_status"] = {"ok", "ok"};
+  overwrite(json.dump());
+  EXPECT_THAT(refusal(), HasSubstr("has values of 2 ranks, and the team has 0"));
+}
+
+TEST_F(ResultFolder, AFindingOfAnotherVersionIsNoDamage) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  json["findings"].push_back({{"kind", "of_tomorrow"}, {"severity", "note"}, {"text", "t"}, {"advice", "a"}});
+  overwrite(json.dump());
+  EXPECT_EQ(refusal(), "read");
 }
 
 TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {

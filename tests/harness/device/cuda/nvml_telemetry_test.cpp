@@ -370,10 +370,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
       {"corrected", [] { driver.corrected += 1; }, {}, {}},
       {"pending", [] { driver.remapped[2] = 1; }, {"uncorrected_errors", "state_remap_pending"}, {"state_remap_pending"}},
       {"not remapped", [] { driver.remapped[3] = 1; }, {"uncorrected_errors", "state_remap_failed"}, {"state_remap_failed"}},
-      {"retired",
-       [] { driver.fields[30] += 1; },
-       {"uncorrected_errors", "state_retired_pages_uncorrected"},
-       {"state_retired_pages_uncorrected"}},
+      {"retired", [] { driver.fields[30] += 1; }, {"uncorrected_errors"}, {}},
       {"NVLink", [] { driver.links_up = 17; }, {"link_lost", "state_nvlink_links"}, {"state_nvlink_links"}},
       {"lanes", [] { driver.lanes = 8; }, {"link_lost"}, {}},  // from before the run it shows under transfers: link_training
       {"fabric", [] { driver.fabric = 2; }, {"link_lost", "state_fabric_completed"}, {"state_fabric_completed"}},

@@ -4,6 +4,8 @@
 
 #include <sys/resource.h>
 
+#include <cstddef>
+#include <fstream>
 #include <string>
 
 namespace roofmark {
@@ -14,6 +16,15 @@ inline std::string lock_limit_in_words() {
   rlimit locked{};
   if (getrlimit(RLIMIT_MEMLOCK, &locked) != 0 || locked.rlim_cur == RLIM_INFINITY) return {};
   return "; this process may lock " + std::to_string(locked.rlim_cur) + " bytes (ulimit -l)";
+}
+
+/// Bytes that the kernel would give to programs without swapping (MemAvailable); 0 if it does not say.
+inline std::size_t available_host_memory() {
+  std::ifstream facts("/proc/meminfo");
+  for (std::string key, rest; facts >> key && std::getline(facts, rest);) {
+    if (key == "MemAvailable:") return std::stoull(rest) * 1024;
+  }
+  return 0;
 }
 
 }  // namespace roofmark
