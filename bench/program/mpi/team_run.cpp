@@ -117,7 +117,8 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   }
   // So that all ranks list the same cases.
   for (std::size_t* bytes : {&crew.info.host_memory_bytes, &crew.info.host_free_bytes}) {
-    *bytes = static_cast<std::size_t>(team.min(static_cast<double>(*bytes / static_cast<std::size_t>(beside))));
+    *bytes /= static_cast<std::size_t>(beside);
+    *bytes = static_cast<std::size_t>(team.min(static_cast<double>(*bytes)));
   }
   crew.info.host_cache_bytes = static_cast<std::size_t>(team.max({static_cast<double>(crew.info.host_cache_bytes)}).front());
   return crew;
