@@ -26,10 +26,7 @@ struct Series {
   std::map<double, double> seconds;  ///< by the key's value
 };
 
-bool is_straight(const CallLine& line) {
-  constexpr double kLeast = 0.9;
-  return line.r2.value_or(1) >= kLeast;
-}
+bool is_straight(const CallLine& line) { return line.r2.value_or(1) >= kLeastR2; }
 
 /// The two lines on which the cases of a comparison lie, for the same count; null where there are none.
 std::pair<CallLine*, CallLine*> compared(std::vector<CallLine>& lines, const std::vector<Record>& records,

@@ -22,7 +22,7 @@ struct CallLine {
   int points = 0;            ///< values of the key
 
   /// Of the line that rises more slowly than the one it is compared with: the count from which it takes less time, 0 where
-  /// it always does, and that other line's series. Absent where one of the two is no straight line (r2 below 0.9).
+  /// it always does, and that other line's series. Absent where one of the two is no straight line (kLeastR2).
   std::optional<double> faster_from = {};
   std::string than = {};
 };

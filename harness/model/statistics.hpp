@@ -52,6 +52,9 @@ struct Line {
   std::optional<double> r2;
 };
 
+/// Points whose fit has a smaller r2 are not called a line.
+inline constexpr double kLeastR2 = 0.99;
+
 /// By weighted least squares; `min_intercept`, where given, bounds the intercept from below. Absent for fewer than two
 /// different x. Throws std::invalid_argument for lists of different lengths and for a weight that is not positive.
 std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights,

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/model/statistics.hpp"
 #include "harness/present/terminal.hpp"
 
 namespace roofmark {
@@ -49,7 +50,7 @@ inline std::string micros(double seconds) {
   return std::isfinite(us) ? fmt::format("{:.{}f}", us, us < 100 ? 2 : us < 10000 ? 1 : 0) : "-";
 }
 /// Of a fit that is called a line from `least` on.
-inline std::string r2_text(std::optional<double> r2, double least = 0.99) {
+inline std::string r2_text(std::optional<double> r2, double least = kLeastR2) {
   return r2 ? fmt::format("{:.4f}{}", *r2, *r2 < least ? " (not linear)" : "") : "-";
 }
 inline std::string giga(double bytes_per_second) {

@@ -212,7 +212,7 @@ std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalS
     grid.rows.push_back({call, line.key, format_seconds(line.fixed_seconds), format_seconds(line.each_seconds),
                          r2_text(line.r2), std::to_string(line.points)});
     if (!line.faster_from) continue;
-    const std::string from = *line.faster_from > 0 ? fmt::format("from {:.0f} {} on", std::ceil(*line.faster_from), line.key)
+    const std::string from = *line.faster_from > 0 ? fmt::format("from {}:{:.0f} on", line.key, std::ceil(*line.faster_from))
                                                    : fmt::format("for any number of {}", line.key);
     crossings += wrapped(fmt::format("{}: faster than {} {}", call, name_of_call(line.than), from),
                          static_cast<std::size_t>(style.columns), 2) +

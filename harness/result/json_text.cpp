@@ -97,6 +97,13 @@ std::invalid_argument mismatch(const dom::element& element, const char* what) {
   return std::invalid_argument(fmt::format("{} is no {}", text, what));
 }
 
+template <class Value>
+Value read(const dom::element& element, const char* what) {
+  Value value{};
+  if (element.get(value)) throw mismatch(element, what);
+  return value;
+}
+
 bool same(const dom::element& a, const dom::element& b, std::string_view without = {}) {
   if (a.type() != b.type()) return false;
   switch (a.type()) {
@@ -149,58 +156,34 @@ Json JsonText::View::value_without(std::span<const std::string_view> names) cons
   return members;
 }
 
-dom::array JsonText::View::array() const {
-  dom::array elements;
-  if (element_.get(elements)) throw mismatch(element_, "array");
-  return elements;
-}
-
-dom::object JsonText::View::object() const {
-  dom::object members;
-  if (element_.get(members)) throw mismatch(element_, "object");
-  return members;
-}
+dom::array JsonText::View::array() const { return read<dom::array>(element_, "array"); }
+dom::object JsonText::View::object() const { return read<dom::object>(element_, "object"); }
 
 template <>
 bool JsonText::View::get() const {
-  bool value = false;
-  if (element_.get(value)) throw mismatch(element_, "boolean");
-  return value;
+  return read<bool>(element_, "boolean");
 }
-
 template <>
 double JsonText::View::get() const {
-  double value = 0;
-  if (element_.get(value)) throw mismatch(element_, "number");
-  return value;
+  return read<double>(element_, "number");
 }
-
 template <>
 std::int64_t JsonText::View::get() const {
-  std::int64_t value = 0;
-  if (element_.get(value)) throw mismatch(element_, "integer");
-  return value;
+  return read<std::int64_t>(element_, "integer");
 }
-
 template <>
 int JsonText::View::get() const {
   const auto value = get<std::int64_t>();
   if (value != static_cast<int>(value)) throw mismatch(element_, "integer of 32 bits");
   return static_cast<int>(value);
 }
-
 template <>
 std::size_t JsonText::View::get() const {
-  std::uint64_t value = 0;
-  if (element_.get(value)) throw mismatch(element_, "integer from 0");
-  return value;
+  return read<std::uint64_t>(element_, "integer from 0");
 }
-
 template <>
 std::string JsonText::View::get() const {
-  std::string_view value;
-  if (element_.get(value)) throw mismatch(element_, "string");
-  return std::string(value);
+  return std::string(read<std::string_view>(element_, "string"));
 }
 
 std::vector<double> JsonText::View::numbers() const {

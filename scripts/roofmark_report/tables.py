@@ -117,7 +117,7 @@ def call_lines_table(result):
         if "faster_from" not in line:
             return ("", math.inf, "")
         count = math.ceil(line["faster_from"])
-        return (f"from {count} {line['key']} on" if count else "always", count, f"than {line['than']}")
+        return (f"from {line['key']}:{count} on" if count else "always", count, f"than {line['than']}")
 
     rows = [[line["series"], line["key"], quantity(line["fixed_seconds"], units.seconds), quantity(line["each_seconds"], units.seconds),
              quantity(line.get("r2"), units.digits, 4), str(line["points"]), faster(line)] for line in result.get("call_lines", [])]

@@ -240,6 +240,18 @@ def test_a_result_that_is_wrong_on_one_gpu_fails_it_alone(h200, save, tmp_path):
     assert {name: verdict for name, verdict in devices.items() if verdict != "PASS"} == {"GPU-00000003": "FAIL"} and nodes["node1"] == "PASS"
 
 
+def test_a_gpu_without_the_case_is_not_blamed_for_anothers_wrong_result(h200, save, tmp_path):
+    merged = two_nodes(h200)
+    entry = merged["benchmarks"].pop(next(i for i, entry in enumerate(merged["benchmarks"]) if entry["name"].startswith("stream/")))
+    record = entry["roofmark"]
+    for key in ("measurement", "placement"):
+        del record[key]
+    record |= {"status": "wrong", "reason": "cuda:3: wrong result", "rank_status": [{3: "wrong", 5: "unsupported"}.get(rank, "ok") for rank in range(16)]}
+    merged["unmeasured"].append({"name": entry["name"], "roofmark": record})
+    devices, _ = judged(save(merged), sxm_profile(tmp_path), tmp_path)
+    assert devices["GPU-00000003"] == "FAIL" and devices["GPU-00000005"] != "FAIL"
+
+
 def test_a_gpu_whose_launches_differ_where_others_agree_is_not_accepted(h200, save, own_profile, tmp_path):
     paths = []
     for gpu in range(3):

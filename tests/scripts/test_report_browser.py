@@ -106,6 +106,7 @@ def test_tables_sort_and_filter(h200, tmp_path, shown):
 def test_hostile_texts_stay_texts(small, tmp_path, shown):
     hostile = "</script><img src=x onerror='window.fell=1'><a href='javascript:window.fell=1'>x</a>"
     small["labels"] = {"a": hostile}
+    small["verdict"]["headline"] = f"1 ok (--filter '{'a' * 400}')"
     small["device"]["name"] = hostile
     for ceiling in small["ceilings"]:
         ceiling["title"] = hostile
@@ -113,6 +114,7 @@ def test_hostile_texts_stay_texts(small, tmp_path, shown):
         entry["name"] = f"gemm/{hostile}/{i}"
     shown.open(make(small, tmp_path))
     assert shown.evaluate("window.fell === undefined && document.querySelectorAll('main img, main a').length === 0")
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert shown.complaints() == []
 
 

@@ -191,6 +191,7 @@ TEST(Plan, KnowsWhatMakesARunWeakerThanItsSuite) {
   EXPECT_EQ(weaker([](RunOptions& run) { run.selection.memory_fraction = 0.01; }), 1U);
   EXPECT_EQ(weaker([](RunOptions& run) { run.selection.memory_fraction = 0.95; }), 0U);
   EXPECT_EQ(weaker([](RunOptions& run) { run.selection.cache = Cache::warm; }), 1U);
+  EXPECT_EQ(weaker([](RunOptions& run) { run.no_telemetry = true; }), 1U);
   EXPECT_EQ(weaker([](RunOptions& run) { run.selection.filter = "gemm"; }), 1U);
   EXPECT_EQ(weaker([](RunOptions& run) { run.selection.exclude = "gemm"; }), 1U);
   EXPECT_EQ(weaker([](RunOptions& run) { run.data = Distribution::zeros; }), 1U);

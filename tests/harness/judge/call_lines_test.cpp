@@ -60,6 +60,9 @@ TEST(CallLines, OfTwoThatAreComparedTheFlatterOneSaysFromWhichCountItIsFaster) {
   found = call_lines(records, comparisons);
   EXPECT_NEAR(found[0].faster_from.value(), 4, 1e-6) << "whichever is named first";
   EXPECT_EQ(lines(0)[0].faster_from, 0);
+  lines(9e-6);
+  records[2].measurement->summary.median = 1e-3;  // no straight line any more
+  EXPECT_FALSE(call_lines(records, comparisons)[0].faster_from);
   EXPECT_FALSE(call_lines(records, {})[0].faster_from);
 }
 

@@ -405,6 +405,15 @@ TEST_F(Measure, CountersAreReadBeforeAndAfterTheRun) {
   EXPECT_EQ(changes[2].worse(), 1);
 }
 
+TEST_F(Measure, EachLaunchOfALongStageIsAStep) {
+  Runner r = runner();
+  std::map<std::string, int, std::less<>> told;
+  r.on_stage([&](const std::string&, std::string_view stage) { ++told[std::string(stage)]; });
+  r.run({{make_case()}, {}}, 1);
+  EXPECT_EQ(told["preparing"], 1);
+  EXPECT_GT(told["verifying"], 4) << "beginning twice, the verified launches and those of the fingerprint";
+}
+
 TEST_F(Measure, AnInterruptLeavesTheLoop) {
   std::atomic<bool> stop{false};
   SoloTeam stopped(&stop);

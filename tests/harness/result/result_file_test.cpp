@@ -131,6 +131,20 @@ TEST_F(ResultFolder, ValuesOfOtherRanksThanTheTeamHasAreDamage) {
   EXPECT_THAT(refusal(), HasSubstr("has values of 2 ranks, and the team has 0"));
 }
 
+TEST_F(ResultFolder, OneRanksLinkSaysNothingOfTheOthers) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  ResultFile file = read_result(folder_);
+  file.conclusions.findings.push_back({FindingKind::link_training, "half of its lanes", "", 0, "", {}});
+  EXPECT_THAT(take_evidence(file, 0).findings, testing::Contains(testing::Field(&Finding::kind, FindingKind::link_training)));
+  file = read_result(folder_);
+  file.run.header.ranks.resize(2);
+  file.conclusions.findings.push_back({FindingKind::link_training, "half of its lanes", "", 0, "", {}});
+  const Evidence evidence = take_evidence(file, 0);
+  EXPECT_THAT(evidence.findings, testing::Not(testing::Contains(testing::Field(&Finding::kind, FindingKind::link_training))));
+  EXPECT_TRUE(evidence.analysis.unseen.contains(FindingKind::link_training));
+}
+
 TEST_F(ResultFolder, AFindingOfAnotherVersionIsNoDamage) {
   remove("result.json.sha256");
   remove("result.jsonl");

@@ -176,6 +176,17 @@ TEST(Acceptance, OfThreeGpusOnlyTheOneWithOtherBitsIsNamed) {
   EXPECT_EQ(check_of(judgement, "bits", "GPU-3").verdict, Verdict::pass);
 }
 
+TEST(Acceptance, AGpuWithMoreRunsHasNoMoreVotesAboutBits) {
+  const Profile profile = profile_of("[rule.bits]\ncases = '.'\nquantity = 'differing_bits'\nmost = 0\nreason = 'r'\n");
+  Record flipped = product(0.9);
+  flipped.fingerprint->hash = "00fe";
+  Evidence second = run("GPU-2", {flipped});
+  second.suite = "baseline";
+  const Judgement judgement = judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {flipped}), second}, {});
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-1").verdict, Verdict::fail) << "of two, nobody knows which is right";
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-2").verdict, Verdict::fail);
+}
+
 /// A GPU that is wrong now and then must not be excused as an algorithm whose bits vary.
 TEST(Acceptance, LaunchesThatDifferAreOtherBitsWhereMostAgree) {
   const Profile profile = profile_of("[rule.bits]\ncases = '.'\nquantity = 'differing_bits'\nmost = 0\nreason = 'r'\n");
