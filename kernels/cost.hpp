@@ -52,6 +52,8 @@ struct BarrierMemory {
   std::uint32_t* rounds = nullptr;
 };
 
+using DeviceCostLaunch = std::function<void(const BarrierMemory& memory, Stream stream)>;
+
 /// Work that the device does again and again in one launch, whose own time is asked for.
 struct DeviceCostPlan {
   std::string operation;
@@ -60,7 +62,7 @@ struct DeviceCostPlan {
   int barriers = 0, blocks = 0;                           ///< of a launch; without barriers BarrierMemory is not used
   bool is_compared = false;                               ///< with the next plan, which is expected to be slower
   std::string unsupported;
-  std::function<void(const BarrierMemory& memory, Stream stream)> launch;
+  std::function<DeviceCostLaunch()> prepare;
 };
 
 /// The device that plans are for.

@@ -68,7 +68,7 @@ Case cost_case(const CaseList& list, const HostCallPlan& plan, Timed timed) {
 class PreparedDeviceCost final : public Prepared {
  public:
   PreparedDeviceCost(const Setup& setup, const DeviceCostPlan& plan)
-      : device_(setup.device), plan_(plan), slots_(setup, layout_of(plan)) {
+      : device_(setup.device), plan_(plan), launch_(plan.prepare()), slots_(setup, layout_of(plan)) {
     for (int slot = 0; slot < setup.slots && plan_.barriers > 0; ++slot)
       device_.zero(slots_.at(slot, kArrivals), kArrivalBytes);
     device_.synchronize();
@@ -81,7 +81,7 @@ class PreparedDeviceCost final : public Prepared {
                        SlotArray::scratch(DataType::int32, blocks), SlotArray::output(DataType::int32, blocks)});
   }
 
-  void launch(Stream stream, int slot) override { plan_.launch(memory(slot, kPassed, false), stream); }
+  void launch(Stream stream, int slot) override { launch_(memory(slot, kPassed, false), stream); }
 
   Verification verify(int slot) override {
     if (plan_.barriers == 0) return Verification::nothing("empty kernels leave nothing that could be looked at");
@@ -89,7 +89,7 @@ class PreparedDeviceCost final : public Prepared {
       return failed(wrong, "blocks that did not pass every barrier");
     }
     device_.zero(slots_.at(slot, kRounds), slots_.layout()[kRounds].bytes());
-    plan_.launch(memory(slot, kChecked, true), device_.stream());
+    launch_(memory(slot, kChecked, true), device_.stream());
     device_.synchronize();
     if (const std::size_t wrong = count_wrong(slot, kChecked); wrong > 0) {
       return failed(wrong, "blocks that passed a barrier before all others had come");
@@ -121,6 +121,7 @@ class PreparedDeviceCost final : public Prepared {
 
   Device& device_;
   DeviceCostPlan plan_;
+  DeviceCostLaunch launch_;
   Slots slots_;
 };
 

@@ -14,7 +14,7 @@ std::vector<HostCallPlan> calls(const CostTarget& target) {
 
 std::vector<DeviceCostPlan> device_costs(const CostTarget& target) {
   std::vector<DeviceCostPlan> plans;
-  for (const auto add : {add_back_to_back, add_barriers}) add(plans, target);
+  for (const auto add : {add_back_to_back, add_empty_graphs, add_barriers}) add(plans, target);
   return plans;
 }
 

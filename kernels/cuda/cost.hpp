@@ -25,7 +25,7 @@ class CallPlans {
 
   /// A call made by Call(given..., stream).
   template <class Call, class... Given>
-  HostCallPlan& add(std::string operation, Keys keys, Returns returns, Given... given) {
+  HostCallPlan& add(std::string operation, Keys keys, Returns returns, const Given&... given) {
     const auto make = [given...](Stream stream) -> std::unique_ptr<HostCall> {
       return std::make_unique<Call>(given..., stream);
     };
@@ -45,8 +45,10 @@ void add_memory(CallPlans& calls);
 void add_graphs(CallPlans& calls);
 void add_new_process(CallPlans& calls);
 
-/// Empty kernels back to back, each after the last one or by programmatic launch, and barriers.
+/// Empty kernels back to back, each after the last one or by programmatic launch; those of a graph, in one chain or in 32;
+/// barriers.
 void add_back_to_back(std::vector<DeviceCostPlan>& plans, const CostTarget& target);
+void add_empty_graphs(std::vector<DeviceCostPlan>& plans, const CostTarget& target);
 void add_barriers(std::vector<DeviceCostPlan>& plans, const CostTarget& target);
 
 }  // namespace roofmark::cuda

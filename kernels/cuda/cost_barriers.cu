@@ -93,8 +93,10 @@ void add_barriers(std::vector<DeviceCostPlan>& plans, const CostTarget& target) 
     plan.barriers = barriers;
     plan.is_compared = scope == "grid" && by == std::string_view("own");
     plan.blocks = blocks;
-    plan.launch = [=](const BarrierMemory& memory, Stream stream) {
-      launch(memory, barriers, static_cast<unsigned>(blocks), static_cast<unsigned>(group), stream);
+    plan.prepare = [=] {
+      return [=](const BarrierMemory& memory, Stream stream) {
+        launch(memory, barriers, static_cast<unsigned>(blocks), static_cast<unsigned>(group), stream);
+      };
     };
     if (scope != "grid" && target.compute_capability < 90) plan.unsupported = "clusters of blocks need compute capability 9.0";
   };

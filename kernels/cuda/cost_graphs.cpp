@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <string>
 
 #include "kernels/base/cuda.hpp"
@@ -126,6 +127,22 @@ void add_graphs(CallPlans& calls) {
     const std::pair<std::string, std::string> many = {"kernels", std::to_string(kernels)};
     calls.add<GraphCall>("launch_all", {many, {"by", "graph"}}, CallPlans::at_once, GraphStep::launch, kernels, 1);
     calls.add<LaunchMany>("launch_all", {many, {"by", "stream"}}, CallPlans::at_once, kernels);
+  }
+}
+
+void add_empty_graphs(std::vector<DeviceCostPlan>& plans, const CostTarget&) {
+  for (const int nodes : {32, 64, 128, 192}) {  // of equal chains
+    for (const int width : {32, 1}) {
+      DeviceCostPlan& plan = plans.emplace_back();
+      plan.operation = "graph";
+      plan.keys = {{"nodes", std::to_string(nodes)}, {"width", std::to_string(width)}, {"impl", "cuda"}};
+      plan.kernels = nodes;
+      plan.is_compared = width > 1;
+      plan.prepare = [nodes, width] {
+        const auto executable = std::make_shared<OwnedGraphExec>(instantiate(GraphMaker(nodes, width).graph().get()));
+        return [executable](const BarrierMemory&, Stream stream) { check(cudaGraphLaunch(executable->get(), stream)); };
+      };
+    }
   }
 }
 

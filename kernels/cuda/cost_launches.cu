@@ -133,8 +133,10 @@ void add_back_to_back(std::vector<DeviceCostPlan>& plans, const CostTarget& targ
       plan.kernels = kernels;
       plan.is_compared = dependent;
       if (dependent && target.compute_capability < 90) plan.unsupported = "programmatic launches need compute capability 9.0";
-      plan.launch = [kernels, launch = dependent ? launch_dependent : launch_empty](const BarrierMemory&, Stream stream) {
-        for (int i = 0; i < kernels; ++i) launch(stream);
+      plan.prepare = [kernels, launch = dependent ? launch_dependent : launch_empty] {
+        return [kernels, launch](const BarrierMemory&, Stream stream) {
+          for (int i = 0; i < kernels; ++i) launch(stream);
+        };
       };
     }
   }

@@ -56,14 +56,15 @@ TEST_P(Cost, EachBlockPassesEveryBarrierBehindAllOthers) {
   for (const DeviceCostPlan& plan : device_costs()) {
     if (plan.barriers == 0 || plan.barriers > 100) continue;
     SCOPED_TRACE(value_in(plan.keys, "scope") + " " + value_in(plan.keys, "by"));
+    const DeviceCostLaunch launch_barriers = plan.prepare();
     const Memory arrivals = zeroed(sizeof(std::uint64_t)), passed = zeroed(plan.blocks * sizeof(std::uint32_t));
     for (int launch = 1; launch <= 3; ++launch) {
       const Memory rounds = zeroed(plan.blocks * sizeof(std::uint32_t));
       const bool checked = launch != 2;
       device_->poison(passed.get(), plan.blocks * sizeof(std::uint32_t));
-      plan.launch({static_cast<std::uint64_t*>(arrivals.get()), static_cast<std::uint32_t*>(passed.get()),
-                   checked ? static_cast<std::uint32_t*>(rounds.get()) : nullptr},
-                  device_->stream());
+      launch_barriers({static_cast<std::uint64_t*>(arrivals.get()), static_cast<std::uint32_t*>(passed.get()),
+                       checked ? static_cast<std::uint32_t*>(rounds.get()) : nullptr},
+                      device_->stream());
       device_->synchronize();
       const std::vector<std::uint32_t> all(plan.blocks, static_cast<std::uint32_t>(plan.barriers));
       EXPECT_EQ(read(passed, plan.blocks), all);
