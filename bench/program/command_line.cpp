@@ -10,6 +10,7 @@
 #include <exception>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "bench/support/listing.hpp"
 #include "harness/judge/acceptance/profile.hpp"
@@ -233,7 +234,7 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
                       key));
     }
   }
-  words = rest;
+  words = std::move(rest);
   return list_tests;
 }
 

@@ -146,7 +146,7 @@ std::string manual_page(const CLI::App& app, const std::string& version) {
 }
 
 std::string bash_completion(const CLI::App& app) {
-  const std::string name = app.get_name();
+  const std::string& name = app.get_name();
   std::string function = "_" + name;
   std::replace(function.begin(), function.end(), '-', '_');
   std::vector<const CLI::App*> commands = {&app};

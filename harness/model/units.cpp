@@ -72,7 +72,7 @@ std::string format_change(std::optional<double> share) {
 
 std::string format_duration(double seconds) {
   if (!std::isfinite(seconds)) return kNone;
-  const auto whole = static_cast<long>(std::lround(seconds));
+  const long whole = std::lround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
