@@ -164,8 +164,7 @@ RunScope scope_of(const RunOptions& options, const Plan& plan) {
 std::optional<CpuShare> begin_share(const DeviceInfo& device) {
   const auto now = device.backend == Backend::cpu ? cpu_time("/") : std::nullopt;
   if (!now) return std::nullopt;
-  const Json& details = *device.details;
-  const bool limited = details.contains("cpu_quota_cores") || details.contains("memory_limit_bytes");
+  const bool limited = device.cpu && (device.cpu->cpu_quota || device.cpu->machine_memory_bytes);
   return CpuShare{host_name(), *now, *now, allowed_cpus(), device.multiprocessors, limited};
 }
 
@@ -195,11 +194,11 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
                                "this GPU is not in the table of known GPUs: its ceilings come from its attributes alone",
                                {}});
   }
-  if (device.details->contains("foreign_processes") && !device.details->at("foreign_processes").empty()) {
+  if (const auto& others = device.gpu.foreign_processes; others && !others->empty()) {
     origin.findings.push_back({FindingKind::foreign_process,
-                               "other processes use this GPU: " + name_processes(device.details->at("foreign_processes")),
+                               "other processes use this GPU: " + name_processes(*others),
                                {},
-                               static_cast<double>(device.details->at("foreign_processes").size()),
+                               static_cast<double>(others->size()),
                                "other processes use the GPU"});
   }
   return origin;
@@ -227,7 +226,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
   facts["clock_overhead_seconds"] = clock_overhead_seconds();
   facts["build"] = describe_build();
   facts["libraries"] = loaded_libraries();
-  facts["host"] = describe_host();
+  facts["host"] = to_json(describe_host());
   facts["device"] = to_json(device_, origin.known);
   run_.header.theoretical = origin.theoretical;
   run_.header.findings = origin.findings;
