@@ -4,6 +4,7 @@
 
 #include "bench/program/commands.hpp"
 #include "bench/program/session.hpp"
+#include "bench/program/settings.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
@@ -16,6 +17,7 @@
 #include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/collectives.hpp"
 
 namespace roofmark {

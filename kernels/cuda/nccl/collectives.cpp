@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one class, whose collectives, branches and registered memory share a communicator's state.
 #include <algorithm>
 #include <cstring>
 #include <exception>

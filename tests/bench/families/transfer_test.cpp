@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: the cases of all transfers, on the same made-up machines.
 #include "bench/families/transfer.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one table of published figures per GPU.
 #include "harness/judge/theory.hpp"
 
 #include <fmt/format.h>
