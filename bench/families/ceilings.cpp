@@ -342,7 +342,7 @@ class Lister {
     }
     if (!best) return;
     const int links = best_path.first;
-    const bool partly = links > 0 && links < device_.details->value("nvlink_links", 0);
+    const bool partly = links > 0 && links < device_.gpu.nvlink_links.value_or(0);
     const double amount = static_cast<double>(bytes) * (partly ? gpus - 1 : 1);
     TransferPoint in{.op = partly ? TransferOp::all_to_one : TransferOp::peer, .bytes = bytes, .from = *best, .to = 0};
     TransferPoint out{.op = partly ? TransferOp::one_to_all : TransferOp::peer, .bytes = bytes, .from = 0, .to = *best};

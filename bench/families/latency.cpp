@@ -293,7 +293,8 @@ std::size_t last_level(const DeviceInfo& device) {
 /// The successors need room too, while the set is made.
 std::size_t largest_set(const Listing& listing) {
   const std::size_t most = nearly_all_memory(listing), beside = most_lines(listing.device) * sizeof(std::uint32_t) + 2 * kMiB;
-  return most > beside ? most - beside : std::bit_floor(listing.device.memory_bytes / 4);
+  const bool fits = most > beside && most < listing.device.memory_bytes;
+  return fits ? most - beside : std::bit_floor(listing.device.memory_bytes / 4);
 }
 
 /// A size beyond the caches: at four times a cache that replaces at random, 2 % of the accesses still hit. A virtual machine

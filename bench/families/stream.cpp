@@ -200,9 +200,7 @@ void add(CaseList& list, StreamOp op, DataType type, std::size_t bytes) {
   list.add(std::move(group));
 }
 
-void add_nearly_all_memory(CaseList& list) {
-  if (const std::size_t bytes = nearly_all_memory(list.listing())) add(list, StreamOp::triad, DataType::fp64, bytes);
-}
+void add_nearly_all_memory(CaseList& list) { add(list, StreamOp::triad, DataType::fp64, nearly_all_memory(list.listing())); }
 
 // The triad, beyond the caches (method.md: warm, 4 LLC and more).
 void list_smoke(CaseList& list) {
@@ -287,7 +285,7 @@ std::size_t nearly_all_memory(const Listing& listing, std::size_t parts) {
   const auto most = static_cast<std::size_t>(still_free * std::min(0.9, listing.memory_fraction) *
                                              static_cast<double>(listing.device.free_bytes)) /
                     parts;
-  return most > padding ? (most - padding) / step * step : 0;
+  return most > padding ? std::max((most - padding) / step, std::size_t{1}) * step : step;
 }
 
 Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size_t bytes, Cache cache, StreamBy by) {

@@ -16,7 +16,7 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
                  StreamBy by = StreamBy::kernel);
 
 /// Bytes that a stream's arrays may take together to fill the memory that a case may use, or one part of `parts`; a multiple of
-/// a step, so that every run has the same name; 0 where that is less than one step.
+/// a step, so that every run has the same name. At least one step: a case that does not fit is listed as unsupported.
 std::size_t nearly_all_memory(const Listing& listing, std::size_t parts = 1);
 
 }  // namespace roofmark

@@ -59,15 +59,14 @@ void list_gpu(CaseList& list) {
   const Case bf16 = product(listing, DataType::bf16, side_for(listing, DataType::bf16));
   list.add(lasting(bf16, "gemm"));
   list.add(lasting(product(listing, wide, side_for(listing, wide)), "gemm"));
-  const std::size_t bytes = nearly_all_memory(listing);
-  if (bytes > 0) list.add(lasting(triad(listing, bytes), "triad"));
-  if (bytes > 0) list.add(lasting(both(bf16, triad(listing, nearly_all_memory(listing, 2))), "gemm_and_triad"));
+  list.add(lasting(triad(listing, nearly_all_memory(listing)), "triad"));
+  list.add(lasting(both(bf16, triad(listing, nearly_all_memory(listing, 2))), "gemm_and_triad"));
 }
 
 void list_cpu(CaseList& list) {
   const Listing& listing = list.listing();
   for (DataType type : {DataType::fp32, DataType::fp64}) list.add(lasting(product(listing, type, 2048), "gemm"));
-  if (const std::size_t bytes = nearly_all_memory(listing)) list.add(lasting(triad(listing, bytes), "triad"));
+  list.add(lasting(triad(listing, nearly_all_memory(listing)), "triad"));
 }
 
 void list_contract(CaseList& list) {

@@ -106,7 +106,7 @@ Phase host_copy_demands(const DeviceInfo& device, double bytes, Cache cache) {
 
 /// The pages of the source come to the device once at least. Where it shares the host's page tables, they may still be there.
 Phase managed_copy_demands(const DeviceInfo& device, double bytes) {
-  const bool may_stay = device.details->value("host_page_tables", false);
+  const bool may_stay = device.gpu.host_page_tables.value_or(false);
   return {{resource::host_to_device, bytes, may_stay ? bytes : 0}};
 }
 

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "bench/program/interrupt.hpp"
+#include "bench/program/settings.hpp"
 #include "bench/program/together.hpp"
 #include "harness/measure/overhead.hpp"
 #include "harness/measure/runner.hpp"

@@ -4,6 +4,7 @@
 
 #include "bench/program/commands.hpp"
 #include "bench/program/session.hpp"
+#include "bench/program/settings.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
@@ -16,6 +17,7 @@
 #include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/base/check.hpp"
 #include "kernels/collectives.hpp"
 
 namespace roofmark {
@@ -148,16 +150,14 @@ int info(const std::string& device, bool json) {
   std::string sku;
   const Roofline roofline = theoretical_roofline(info, &sku);
   const bool known = info.backend == Backend::cpu || !sku.empty();
-  const Json host = describe_host(), environment = rate_environment(), build = describe_build(), libraries = libraries_of(info);
+  const Host host = describe_host();
+  const Json device_json = to_json(info, known), environment = rate_environment(), build = describe_build(),
+             libraries = libraries_of(info);
   const std::vector<Circumstance> around = health(info, host);
   if (json) {
-    const Json all = {{"device", to_json(info, known)},
-                      {"ceilings", to_json(roofline)},
-                      {"health", to_json(around)},
-                      {"host", host},
-                      {"build", build},
-                      {"libraries", libraries},
-                      {"environment", environment}};
+    const Json all = {
+        {"device", device_json}, {"ceilings", to_json(roofline)}, {"health", to_json(around)}, {"host", to_json(host)},
+        {"build", build},        {"libraries", libraries},        {"environment", environment}};
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return kOk;
   }
@@ -177,7 +177,7 @@ int info(const std::string& device, bool json) {
   for (const Circumstance& one : around) {
     circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);
   }
-  for (const auto& [key, value] : info.details->items()) details.emplace_back(key, plain(value));
+  for (const auto& [key, value] : device_json.at("details").items()) details.emplace_back(key, plain(value));
   for (const auto& [name, library] : libraries.items()) loaded.emplace_back(name, library_text(library));
   for (const auto& [key, value] : environment.items()) variables.emplace_back(key, plain(value));
   print_pairs("device", typed, style);

@@ -22,6 +22,7 @@
 #include "harness/model/statistics.hpp"
 #include "harness/present/cells.hpp"
 #include "harness/present/terminal_communication.hpp"
+#include "harness/result/device_json.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/merge.hpp"
 #include "harness/result/result_file.hpp"
@@ -80,18 +81,14 @@ Run recorded_in(const fs::path& folder) {
 }
 
 RankInfo rank_info_of(const std::string& id, int rank, pid_t pid, const Json& facts) {
-  const Json device = facts.value("device", Json::object());
-  DeviceInfo info;
+  DeviceInfo info = gpu_from_json(facts.value("device", Json::object()));
   info.id = id;
-  info.name = device.value("name", "");
-  info.backend = Backend::cuda;
-  info.details = device.value("details", Json::object());
   RankInfo made = describe_rank(info);
   made.rank = made.local_rank = rank;
   made.pid = static_cast<int>(pid);
   made.versions = {{"roofmark", build_key()}};
-  for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
-    if (const std::string version = info.details->value(key, ""); !version.empty()) made.versions.emplace_back(name, version);
+  for (const auto& [name, version] : {std::pair("driver", info.gpu.driver_version), std::pair("vbios", info.gpu.vbios)}) {
+    if (!version.empty()) made.versions.emplace_back(name, version);
   }
   return made;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bench/program/interrupt.hpp"
+#include "bench/program/settings.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
@@ -19,6 +20,7 @@
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
 #include "harness/measure/case_run.hpp"
+#include "harness/measure/overhead.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/run.hpp"
 #include "harness/result/device_json.hpp"
@@ -33,25 +35,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kRewriteSeconds = 5;
-
-/// Timing budget per case.
-double seconds_of(SuiteName suite) {
-  constexpr double seconds[] = {0.05, 0.25, 1.0, 2.0, 1.0, 0.25};
-  return seconds[static_cast<int>(suite)];
-}
-
-Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
-  Effort effort;
-  effort.max_seconds = max_seconds.value_or(seconds_of(suite));
-  // A short timing budget gets a short warm-up and short samples; the record says whether it settled.
-  effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
-  effort.window_seconds = std::min(effort.window_seconds, 0.2 * effort.max_seconds);
-  effort.lead_in_seconds = std::min(effort.lead_in_seconds, 0.2 * effort.max_seconds);
-  effort.lead_in_window_seconds = std::min(effort.lead_in_window_seconds, 0.02 * effort.max_seconds);
-  effort.sample_seconds = std::min(effort.sample_seconds, 0.1 * effort.max_seconds);
-  if (suite == SuiteName::smoke) effort.blocks = 3;
-  return effort;
-}
 
 /// Names the host where the ranks have several.
 std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& loads) {
@@ -117,55 +100,10 @@ fs::path make_folder(const std::string& wanted) {
   return wanted;
 }
 
-Settings settings_of(const RunOptions& options) {
-  Settings settings;
-  settings.effort = effort_of(options.selection.suite, options.max_seconds);
-  settings.data = options.data;
-  settings.seed = options.seed;
-  settings.telemetry = !options.no_telemetry;
-  settings.memory_fraction = options.selection.memory_fraction;
-  settings.build_key = build_key();
-  return settings;
-}
-
-RunScope scope_of(const RunOptions& options, const Plan& plan) {
-  const Selection &selection = options.selection, defaults;
-  RunScope scope;
-  scope.suite_cases = plan.suite_cases;
-  for (const auto* groups : {&plan.ceilings, &plan.suite}) {
-    for (const Group& group : *groups) scope.cases += group.cases.size();
-  }
-  const auto change = [&](const std::string& text, bool weaker = true) {
-    scope.changes.push_back(text);
-    if (weaker) scope.weaker.push_back(text);
-  };
-  bool shortened = false;
-  const auto seconds = [&](const char* what, std::optional<double> chosen, double defined) {
-    if (!chosen || *chosen == defined) return;
-    change(fmt::format("{:g} s {} instead of {:g} s", *chosen, what, defined), *chosen < defined);
-    shortened |= *chosen < defined;
-  };
-  if (!selection.filter.empty()) change(fmt::format("--filter '{}'", selection.filter));
-  if (!selection.exclude.empty()) change(fmt::format("--exclude '{}'", selection.exclude));
-  if (selection.cache) change(fmt::format("--cache {}", name(*selection.cache)));
-  if (selection.memory_fraction != defaults.memory_fraction) {
-    change(fmt::format("--memory-fraction {:g}", selection.memory_fraction),
-           selection.memory_fraction < defaults.memory_fraction);
-  }
-  if (selection.only_device) change("--only-device", false);
-  if (options.no_telemetry) change("--no-telemetry");
-  if (options.data != Distribution::normal) change(fmt::format("--data {}", name(options.data)));
-  seconds("per case", options.max_seconds, seconds_of(selection.suite));
-  seconds("in all", selection.seconds, kSustainedSeconds);
-  scope.text = describe_scope(scope, name(selection.suite), shortened);
-  return scope;
-}
-
 std::optional<CpuShare> begin_share(const DeviceInfo& device) {
   const auto now = device.backend == Backend::cpu ? cpu_time("/") : std::nullopt;
   if (!now) return std::nullopt;
-  const Json& details = *device.details;
-  const bool limited = details.contains("cpu_quota_cores") || details.contains("memory_limit_bytes");
+  const bool limited = device.cpu && (device.cpu->cpu_quota || device.cpu->machine_memory_bytes);
   return CpuShare{host_name(), *now, *now, allowed_cpus(), device.multiprocessors, limited};
 }
 
@@ -195,11 +133,11 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
                                "this GPU is not in the table of known GPUs: its ceilings come from its attributes alone",
                                {}});
   }
-  if (device.details->contains("foreign_processes") && !device.details->at("foreign_processes").empty()) {
+  if (const auto& others = device.gpu.foreign_processes; others && !others->empty()) {
     origin.findings.push_back({FindingKind::foreign_process,
-                               "other processes use this GPU: " + name_processes(device.details->at("foreign_processes")),
+                               "other processes use this GPU: " + name_processes(*others),
                                {},
-                               static_cast<double>(device.details->at("foreign_processes").size()),
+                               static_cast<double>(others->size()),
                                "other processes use the GPU"});
   }
   return origin;
@@ -227,7 +165,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
   facts["clock_overhead_seconds"] = clock_overhead_seconds();
   facts["build"] = describe_build();
   facts["libraries"] = loaded_libraries();
-  facts["host"] = describe_host();
+  facts["host"] = to_json(describe_host());
   facts["device"] = to_json(device_, origin.known);
   run_.header.theoretical = origin.theoretical;
   run_.header.findings = origin.findings;

@@ -12,7 +12,6 @@
 
 #include "bench/program/commands.hpp"
 #include "harness/machine/contention.hpp"
-#include "harness/measure/settings.hpp"
 #include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"
 
@@ -20,8 +19,6 @@ namespace roofmark {
 
 /// The folder of a run, made; empty: one of its own under roofmark-results. Throws UsageError where it holds a result already.
 std::filesystem::path make_folder(const std::string& wanted);
-
-Settings settings_of(const RunOptions& options);
 
 /// What the header of a result file takes from the device, or from the team.
 struct Origin {
@@ -33,9 +30,6 @@ struct Origin {
 };
 /// `fabric`: the links to the other devices of this process, if any.
 Origin origin_of(const DeviceInfo& device, const Fabric* fabric = nullptr);
-
-/// What these options and the plan that follows from them take of the suite.
-RunScope scope_of(const RunOptions& options, const Plan& plan);
 
 /// This process's part of the CPUs' load, from now on; absent where it loads a GPU, whose own processes the driver knows.
 std::optional<CpuShare> begin_share(const DeviceInfo& device);

@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "harness/device/clock_stamp.hpp"
+#include "harness/device/gpu_facts.hpp"
 #include "harness/device/host_memory.hpp"
 #include "harness/device/issue.hpp"
 #include "harness/device/matrix_view.hpp"
 #include "harness/device/random.hpp"
 #include "harness/device/telemetry.hpp"
 #include "harness/machine/cache_level.hpp"
-#include "harness/machine/details.hpp"
+#include "harness/machine/facts.hpp"
 #include "kernels/base/kernel.hpp"
 
 namespace roofmark {
 
-/// What is known about a device. The program's judgements use the typed fields; `details` is everything that was read, for the
-/// result file and for people. What cannot be read is absent.
+/// What is known about a device. What cannot be read is absent.
 struct DeviceInfo {
   std::string id;  ///< "cuda:0", "cpu"
   Backend backend = Backend::cpu;
@@ -48,7 +48,10 @@ struct DeviceInfo {
   std::size_t host_free_bytes = 0;  ///< of it, when the device was opened; 0 if unknown
   /// Managed memory may exceed the device's: pages move while kernels run (concurrentManagedAccess).
   bool managed_on_demand = false;
-  Details details;
+  GpuFacts gpu = {};                 ///< of a GPU
+  std::optional<CpuFacts> cpu = {};  ///< of a CPU
+  int openmp_threads = 0;            ///< of a CPU
+  bool places_threads = false;       ///< of a CPU: the program places its threads, one per core; else the environment does
 
   /// The node to ask for near the device; absent where there is no choice, or where this process may not use its memory.
   std::optional<int> near_memory_node() const {

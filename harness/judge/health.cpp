@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "harness/machine/json.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -16,41 +15,34 @@ namespace {
 
 constexpr const char* kLoad = "load";
 
-template <class T>
-std::optional<T> read(const Json& details, const char* key) {
-  if (!details.is_object() || !details.contains(key)) return std::nullopt;
-  return details.at(key).get<T>();
-}
-
-/// Judges one side, the GPU or the host, by its details.
+/// Judges the GPU and the host.
 class Examination {
  public:
-  Examination(Json details, std::vector<Circumstance>& found) : details_(std::move(details)), found_(found) {}
+  explicit Examination(std::vector<Circumstance>& found) : found_(found) {}
 
-  void gpu() {
-    const Json processes = read<Json>(details_, "foreign_processes").value_or(Json());
-    const std::string others = name_processes(processes);
+  void gpu(const GpuFacts& facts) {
+    const std::string others = facts.foreign_processes ? name_processes(*facts.foreign_processes) : "";
     add("other processes",
-        processes.is_null() ? "unknown"
-        : others.empty()    ? "none"
-                            : others,
+        !facts.foreign_processes ? "unknown"
+        : others.empty()         ? "none"
+                                 : others,
         others.empty() ? "" : "they slow down every case: end them, or wait");
-    add_switch("ecc", "ECC", true, "memory errors go unnoticed; nvidia-smi -e 1 as root, then reset the GPU");
-    add_switch("mig_mode", "MIG", false, "only a slice is measured; the theoretical ceilings may be those of the whole GPU");
-    add_switch("persistence_mode", "persistence mode", true,
+    add_switch(facts.ecc, "ECC", true, "memory errors go unnoticed; nvidia-smi -e 1 as root, then reset the GPU");
+    add_switch(facts.mig_mode, "MIG", false,
+               "only a slice is measured; the theoretical ceilings may be those of the whole GPU");
+    add_switch(facts.persistence_mode, "persistence mode", true,
                "the driver unloads between programs, which slows every start; nvidia-smi -pm 1 as root");
-    const auto mode = read<std::string>(details_, "compute_mode");
-    add("compute mode", mode.value_or("unknown"));
+    add("compute mode", facts.compute_mode.value_or("unknown"));
 
-    const auto limit = read<double>(details_, "power_limit_watts"), usual = read<double>(details_, "power_limit_default_watts");
+    const auto limit = facts.power_limit_watts, usual = facts.power_limit_default_watts;
     if (limit && usual) {
       add("power limit", fmt::format("{:.0f} W, default {:.0f} W", *limit, *usual),
           *limit < *usual - 1 ? "lowered: under load the clocks stay below those at the default limit" : "");
     } else {
       add("power limit", "unknown");
     }
-    const auto generation = read<int>(details_, "pcie_generation"), width = read<int>(details_, "pcie_width");
-    const auto best_generation = read<int>(details_, "pcie_generation_max"), widest = read<int>(details_, "pcie_width_max");
+    const auto generation = facts.pcie_generation, width = facts.pcie_width;
+    const auto best_generation = facts.pcie_generation_max, widest = facts.pcie_width_max;
     if (generation && width && best_generation && widest) {
       // An idle link drops to a lower generation by itself; lanes are lost by a bad contact or by wiring.
       add("PCIe link", fmt::format("generation {} of {}, {} lanes of {}", *generation, *best_generation, *width, *widest),
@@ -58,8 +50,7 @@ class Examination {
     } else {
       add("PCIe link", "unknown");
     }
-    if (const auto gate = read<std::string>(details_, "gate"))
-      add("launch gate", *gate, "times of short launches include the host's time to enqueue them");
+    if (facts.gate) add("launch gate", *facts.gate, "times of short launches include the host's time to enqueue them");
   }
 
   /// Whether the process is on the GPU's socket. A control group may leave it the memory of a single node, which is then not
@@ -85,29 +76,28 @@ class Examination {
                           fmt::join(missing, " and "), *gpu.near_node, *gpu.near_node, *gpu.near_node));
   }
 
-  void host() {
-    if (const auto load = read<double>(details_, "load_average")) {
-      const auto cpus = read<int>(details_, "load_average_cpus").value_or(1);
-      add(kLoad, fmt::format("{:.2f} on {} CPU{}, one-minute average", *load, cpus, cpus == 1 ? "" : "s"),
-          *load > 0.5 + 0.1 * cpus ? "other work takes its share of cores, caches and memory bandwidth" : "");
+  void host(const Host& host) {
+    const CpuFacts& facts = host.facts;
+    if (host.load_average) {
+      const int cpus = std::max(host.load_average_cpus, 1);
+      add(kLoad, fmt::format("{:.2f} on {} CPU{}, one-minute average", *host.load_average, cpus, cpus == 1 ? "" : "s"),
+          *host.load_average > 0.5 + 0.1 * cpus ? "other work takes its share of cores, caches and memory bandwidth" : "");
     }
-    const auto governor = read<std::string>(details_, "governor");
-    add("CPU governor", governor.value_or("unknown"),
-        governor && *governor != "performance" ? "the clock follows the load; cpupower frequency-set -g performance as root"
-                                               : "");
-    if (const auto cores = read<int>(details_, "cores"), threads = read<int>(details_, "threads_per_core"); cores && threads) {
-      add("cores and SMT", fmt::format("{} cores, {} thread{} per core", *cores, *threads, *threads == 1 ? "" : "s"));
+    add("CPU governor", facts.governor.value_or("unknown"),
+        facts.governor && *facts.governor != "performance"
+            ? "the clock follows the load; cpupower frequency-set -g performance as root"
+            : "");
+    if (!facts.cores.empty()) {
+      add("cores and SMT", fmt::format("{} cores, {} thread{} per core", facts.cores.size(), facts.threads_per_core,
+                                       facts.threads_per_core == 1 ? "" : "s"));
     }
-    if (const auto nodes = read<int>(details_, "numa_nodes")) add("NUMA nodes of the host", std::to_string(*nodes));
-    const auto quota = read<double>(details_, "cpu_quota_cores");
-    add("CPU limit", quota ? fmt::format("{:g} cores (control group)", *quota) : "none",
-        quota && *quota < read<int>(details_, "logical_cpus").value_or(1) ? "threads beyond it are throttled" : "");
-    const auto limit = read<double>(details_, "memory_limit_bytes");
-    add("memory limit", limit ? format_bytes(*limit) + " (control group)" : "none");
-    if (read<bool>(details_, "virtual_machine").value_or(false)) {
-      add("virtual machine", "yes", "other virtual machines may share caches, memory and links");
-    }
-    if (const auto pages = read<std::string>(details_, "transparent_hugepage")) {
+    if (facts.numa_nodes) add("NUMA nodes of the host", std::to_string(*facts.numa_nodes));
+    add("CPU limit", facts.cpu_quota ? fmt::format("{:g} cores (control group)", *facts.cpu_quota) : "none",
+        facts.cpu_quota && *facts.cpu_quota < facts.logical_cpus ? "threads beyond it are throttled" : "");
+    add("memory limit",
+        facts.machine_memory_bytes ? format_bytes(static_cast<double>(facts.memory_bytes)) + " (control group)" : "none");
+    if (facts.virtual_machine) add("virtual machine", "yes", "other virtual machines may share caches, memory and links");
+    if (const auto& pages = facts.transparent_hugepage) {
       add("huge pages", *pages, *pages == "never" ? "large host arrays have less bandwidth" : "");
     }
   }
@@ -117,33 +107,31 @@ class Examination {
     found_.push_back({std::move(what), std::move(state), std::move(advice)});
   }
   /// `advice` is for the value that is not `good`.
-  void add_switch(const char* key, const std::string& what, bool good, const std::string& advice) {
-    const auto on = read<bool>(details_, key);
+  void add_switch(std::optional<bool> on, const std::string& what, bool good, const std::string& advice) {
     add(what, !on ? "unknown" : *on ? "on" : "off", on && *on != good ? advice : "");
   }
 
-  Json details_;
   std::vector<Circumstance>& found_;
 };
 
 }  // namespace
 
-std::string name_processes(const Json& processes) {
+std::string name_processes(const std::vector<ForeignProcess>& processes) {
   std::string names;
-  for (const Json& process : processes) {
-    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", process.value("pid", 0), process.value("name", ""));
+  for (const ForeignProcess& process : processes) {
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", process.pid, process.name);
   }
   return names;
 }
 
-std::vector<Circumstance> health(const DeviceInfo& device, const Json& host) {
+std::vector<Circumstance> health(const DeviceInfo& device, const Host& host) {
   std::vector<Circumstance> found;
+  Examination examination(found);
   if (device.backend == Backend::cuda) {
-    Examination gpu(*device.details, found);
-    gpu.gpu();
-    gpu.node_of(device);
+    examination.gpu(device.gpu);
+    examination.node_of(device);
   }
-  Examination(host.value("details", Json::object()), found).host();
+  examination.host(host);
   return found;
 }
 

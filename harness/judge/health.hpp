@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/device/device.hpp"
-#include "harness/machine/json_fwd.hpp"
+#include "harness/machine/host.hpp"
 
 namespace roofmark {
 
@@ -18,12 +18,12 @@ struct Circumstance {
   std::optional<int> rank = {};  ///< whose it is, where it differs from rank 0's
 };
 
-/// "7 train, 9 python" for an array of {pid, name}; empty for none.
-std::string name_processes(const Json& processes);
+/// "7 train, 9 python"; empty for none.
+std::string name_processes(const std::vector<ForeignProcess>& processes);
 
-/// The circumstances of a device on a host; `host` is describe_host(). A value that could not be read is "unknown" where it
+/// The circumstances of a device on a host. A value that could not be read is "unknown" where it
 /// matters, and left out where only some machines have it.
-std::vector<Circumstance> health(const DeviceInfo& device, const Json& host);
+std::vector<Circumstance> health(const DeviceInfo& device, const Host& host);
 
 /// The circumstances of rank 0, then those of other ranks that differ from them; `by_rank` has the circumstances of each.
 std::vector<Circumstance> team_health(const std::vector<std::vector<Circumstance>>& by_rank);

@@ -70,14 +70,13 @@ void add_memory(const DeviceInfo& device, Roofline& roofline) {
       fmt::format("{} bit x {:.0f} MHz x 2 / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6);
 }
 
-/// What `link` ("pcie", "c2c", "nvlink") carries by the device's details, for both directions; false where that is unknown.
-bool add_link(const Json& details, const std::string& link, const Resource& in, const Resource& out, Roofline& roofline) {
-  const auto rate = details.find(link + "_bytes_per_second");
-  if (rate == details.end()) return false;
+/// For both directions; false where the rate is unknown.
+bool add_link(const LinkRate& link, const Resource& in, const Resource& out, Roofline& roofline) {
+  if (!link.bytes_per_second) return false;
   for (const Resource& direction : {in, out}) {
     Ceiling& ceiling = roofline.at(direction);
-    ceiling.theoretical = rate->get<double>();
-    ceiling.theoretical_source = details.value(link + "_source", "");
+    ceiling.theoretical = link.bytes_per_second;
+    ceiling.theoretical_source = link.source;
   }
   return true;
 }
@@ -85,10 +84,8 @@ bool add_link(const Json& details, const std::string& link, const Resource& in, 
 /// Between the GPU and its host. Where a CPU shares its page tables with the GPU, NVLink-C2C connects them, and what PCIe link
 /// the GPU has is not the way.
 void add_host_link(const DeviceInfo& device, Roofline& roofline) {
-  const Json& details = *device.details;
-  if (!details.is_object()) return;
-  const std::string link = details.value("host_page_tables", false) ? "c2c" : "pcie";
-  add_link(details, link, resource::host_to_device, resource::device_to_host, roofline);
+  const LinkRate& link = device.gpu.host_page_tables.value_or(false) ? device.gpu.c2c : device.gpu.pcie;
+  add_link(link, resource::host_to_device, resource::device_to_host, roofline);
 }
 
 void add_datasheet(const Json& sku, Roofline& roofline) {
@@ -165,13 +162,10 @@ Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku) {
 
 Roofline theoretical_peer_links(const DeviceInfo& device) {
   Roofline roofline;
-  const Json& details = *device.details;
-  if (!details.is_object()) return roofline;
+  const GpuFacts& gpu = device.gpu;
   // NVLinks whose rate no table has are not bound by PCIe.
-  if (details.value("nvlink_links", 0) > 0 && !details.contains("nvlink_bytes_per_second")) return roofline;
-  for (const char* link : {"nvlink", "pcie"}) {
-    if (add_link(details, link, resource::peer_in, resource::peer_out, roofline)) break;
-  }
+  if (gpu.nvlink_links.value_or(0) > 0 && !gpu.nvlink.bytes_per_second) return roofline;
+  add_link(gpu.nvlink.bytes_per_second ? gpu.nvlink : gpu.pcie, resource::peer_in, resource::peer_out, roofline);
   return roofline;
 }
 

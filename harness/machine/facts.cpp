@@ -214,35 +214,29 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
     if (const auto package = first_line(topology / "physical_package_id")) packages.insert(*package);
   }
 
-  nlohmann::ordered_json& details = facts.details;
   for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "microcode", "cpu MHz"}) {
-    if (const auto value = value_in(cpuinfo, key)) details["cpuinfo"][key] = *value;
+    if (const auto value = value_in(cpuinfo, key)) facts.cpuinfo.emplace_back(key, *value);
   }
-  details["cores"] = facts.cores.size();
-  details["logical_cpus"] = usable.size();
-  details["threads_per_core"] = facts.threads_per_core;
-  if (!packages.empty()) details["packages"] = packages.size();
+  facts.logical_cpus = static_cast<int>(usable.size());
+  if (!packages.empty()) facts.packages = static_cast<int>(packages.size());
   if (const auto nodes = first_line(root / "sys/devices/system/node/has_cpu")) {
-    details["numa_nodes"] = parse_cpu_list(*nodes).size();
+    facts.numa_nodes = static_cast<int>(parse_cpu_list(*nodes).size());
   }
   facts.cpu_quota = cpu_quota(root);
-  if (facts.cpu_quota) details["cpu_quota_cores"] = *facts.cpu_quota;
-  details["isa"] = vector_extensions(root);
-  details["virtual_machine"] = value_in(cpuinfo, "flags").value_or("").find(" hypervisor") != std::string::npos;
+  facts.isa = vector_extensions(root);
+  facts.virtual_machine = value_in(cpuinfo, "flags").value_or("").find(" hypervisor") != std::string::npos;
 
   for (int cpu : facts.cores) {
     const auto kilohertz = number_in(cpu_folder(root, cpu) / "cpufreq/cpuinfo_max_freq");
     if (kilohertz) facts.max_clock_hz = std::max(facts.max_clock_hz.value_or(0), *kilohertz * 1e3);
   }
-  if (facts.max_clock_hz) details["max_mhz"] = *facts.max_clock_hz / 1e6;
   if (!facts.cores.empty()) {
-    const auto governor = first_line(cpu_folder(root, facts.cores.front()) / "cpufreq/scaling_governor");
-    if (governor) details["governor"] = *governor;
+    facts.governor = first_line(cpu_folder(root, facts.cores.front()) / "cpufreq/scaling_governor");
   }
   if (const auto pages = first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")) {
     const auto open = pages->find('['), close = pages->find(']');
     if (open != std::string::npos && close != std::string::npos) {
-      details["transparent_hugepage"] = pages->substr(open + 1, close - open - 1);
+      facts.transparent_hugepage = pages->substr(open + 1, close - open - 1);
     }
   }
 
@@ -250,9 +244,8 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   facts.memory_bytes = static_cast<std::size_t>(meminfo_bytes(root, "MemTotal").value_or(0));
   const auto limit = memory_limit(root).limit;
   if (limit && *limit < static_cast<double>(facts.memory_bytes)) {
-    details["machine_memory_bytes"] = facts.memory_bytes;
+    facts.machine_memory_bytes = facts.memory_bytes;
     facts.memory_bytes = static_cast<std::size_t>(*limit);
-    details["memory_limit_bytes"] = facts.memory_bytes;
   }
   return facts;
 }

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "build_info.hpp"
-#include "harness/machine/facts.hpp"
+#include "harness/machine/json.hpp"
 
 namespace roofmark {
 
@@ -64,24 +64,22 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-Json describe_host() {
-  Json host;
-  host["name"] = host_name();
-  const std::string os = field("/etc/os-release", "PRETTY_NAME", '=');
-  if (!os.empty()) host["os"] = os;
+Host describe_host() {
+  Host host;
+  host.name = host_name();
+  host.os = field("/etc/os-release", "PRETTY_NAME", '=');
   utsname system{};
-  if (::uname(&system) == 0) host["kernel"] = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
-  const std::string cpu = field("/proc/cpuinfo", "model name", ':');
-  if (!cpu.empty()) host["cpu"] = cpu;
-  host["cores"] = std::thread::hardware_concurrency();
+  if (::uname(&system) == 0) host.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
+  host.cpu = field("/proc/cpuinfo", "model name", ':');
+  host.cores = static_cast<int>(std::thread::hardware_concurrency());
   const long pages = ::sysconf(_SC_PHYS_PAGES);
-  if (pages > 0) host["memory_bytes"] = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  host["details"] = read_cpu_facts("/", allowed_cpus()).details;
+  if (pages > 0) host.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  host.facts = read_cpu_facts("/", allowed_cpus());
   double load = 0;
   if (::getloadavg(&load, 1) == 1) {
     // The load is the machine's, whatever part of it this process may use.
-    host["details"]["load_average"] = load;
-    host["details"]["load_average_cpus"] = ::sysconf(_SC_NPROCESSORS_ONLN);
+    host.load_average = load;
+    host.load_average_cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   }
   return host;
 }

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "harness/machine/facts.hpp"
 #include "harness/machine/json_fwd.hpp"
 
 namespace roofmark {
@@ -12,9 +15,17 @@ namespace roofmark {
 std::string utc_now(double seconds_ago = 0);
 std::string host_name();
 
-/// Name, system, kernel, CPU, cores and memory of the host; `details` has what else affects results (governor, SMT, NUMA,
-/// container limits, load). Absent if it cannot be read.
-Json describe_host();
+/// The host of this process. Absent or empty if it cannot be read.
+struct Host {
+  std::string name, os, kernel;
+  std::string cpu;  ///< "model name" of /proc/cpuinfo
+  int cores = 0;    ///< logical CPUs
+  std::optional<std::uint64_t> memory_bytes;
+  CpuFacts facts;                      ///< what this process may use
+  std::optional<double> load_average;  ///< of one minute, of the whole machine
+  int load_average_cpus = 0;           ///< that this load is spread over
+};
+Host describe_host();
 /// Environment variables that affect rates, as they were when the program started: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*,
 /// GOMP_*, OPENBLAS_*.
 Json rate_environment();

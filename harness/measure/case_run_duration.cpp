@@ -48,7 +48,7 @@ void CaseRun::plan_duration() {
 
 std::string CaseRun::device_in_words() const {
   const DeviceInfo& info = run_.device.info();
-  const std::string uuid = info.details->value("uuid", "");
+  const std::string& uuid = info.gpu.uuid;
   return fmt::format("{} ({}{}{})", info.id, info.name, uuid.empty() ? "" : ", ", uuid);
 }
 

@@ -3,12 +3,16 @@
 #pragma once
 
 #include "harness/device/device.hpp"
+#include "harness/machine/host.hpp"
 #include "harness/machine/json_fwd.hpp"
 #include "harness/model/roofline.hpp"
 
 namespace roofmark {
 
+Json to_json(const Host& host);
 Json to_json(const DeviceInfo& info, bool known);
+/// A GPU's id, name and `details` from that; empty where they are absent.
+DeviceInfo gpu_from_json(const Json& json);
 Json to_json(const Roofline& roofline);
 /// The theoretical part alone: what a probe measured is found again from the records.
 Roofline roofline_from_json(const Json& json);

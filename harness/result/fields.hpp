@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/machine/json.hpp"
 
@@ -15,10 +16,17 @@ namespace roofmark {
 inline void put(Json& json, const char* key, double value) {
   if (std::isfinite(value)) json[key] = value;
 }
+inline void put(Json& json, const char* key, bool value) { json[key] = value; }
 inline void put(Json& json, const char* key, int value) { json[key] = value; }
+inline void put(Json& json, const char* key, std::uint64_t value) { json[key] = value; }
 inline void put(Json& json, const char* key, std::int64_t value) { json[key] = value; }
 inline void put(Json& json, const char* key, const std::string& value) {
   if (!value.empty()) json[key] = value;
+}
+/// An empty list is known: it is written.
+template <class T>
+void put(Json& json, const char* key, const std::vector<T>& values) {
+  json[key] = values;
 }
 template <class T>
 void put(Json& json, const char* key, const std::optional<T>& value) {

@@ -16,6 +16,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/result/device_json.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/json_text.hpp"
 #include "harness/result/record_json.hpp"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "harness/model/measurement.hpp"
@@ -24,5 +25,10 @@ std::string_view name(PathKind kind);
 /// The value that has this name. Throws std::invalid_argument.
 template <class Enum>
 Enum parse(std::string_view word);
+/// The same of a string in a file; `Source` is Json or JsonText::View.
+template <class Enum, class Source>
+Enum word_of(const Source& json) {
+  return parse<Enum>(json.template get<std::string>());
+}
 
 }  // namespace roofmark

@@ -29,11 +29,6 @@ std::string describe(const RankInfo& member) { return fmt::format("rank {} ({})"
 
 std::string rate(const Nic& nic) { return nic.bytes_per_second ? format_link_rate(*nic.bytes_per_second) : "unknown rate"; }
 
-template <class T>
-std::optional<T> optional(const Json& json, const char* key) {
-  return json.contains(key) ? std::optional<T>(json.at(key).get<T>()) : std::nullopt;
-}
-
 /// In the order of their lowest rank.
 template <class Key>
 std::vector<std::vector<int>> grouped(const std::vector<RankInfo>& members, const Key& key_of) {
@@ -64,15 +59,15 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
     member.numa_node = numa_node_of(member.cores, root);
     return member;
   }
-  const Json& details = *device.details;
-  member.uuid = details.value("uuid", "");
-  member.pci_bus_id = details.value("pci_bus_id", "");
-  member.numa_node = optional<int>(details, "numa_node");
-  member.nvlink_domain = details.value("nvlink_domain", "");
-  member.nvlink_bytes_per_second = optional<double>(details, "nvlink_bytes_per_second");
-  member.nvlink_source = details.value("nvlink_source", "");
-  member.pcie_bytes_per_second = optional<double>(details, "pcie_bytes_per_second");
-  member.pcie_source = details.value("pcie_source", "");
+  const GpuFacts& gpu = device.gpu;
+  member.uuid = gpu.uuid;
+  member.pci_bus_id = gpu.pci_bus_id;
+  member.numa_node = device.near_node;
+  member.nvlink_domain = gpu.nvlink_domain;
+  member.nvlink_bytes_per_second = gpu.nvlink.bytes_per_second;
+  member.nvlink_source = gpu.nvlink.source;
+  member.pcie_bytes_per_second = gpu.pcie.bytes_per_second;
+  member.pcie_source = gpu.pcie.source;
   return member;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one kernel, and a launcher that divides its work by the same constants.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
+# Longer than most files: one way to call the program, or one piece of bad luck, per test.
 """The program as its users call it: whole runs, exit statuses, files that survive bad luck."""
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
+# Longer than most files: one planted fault per test, among the same machines.
 """scripts/fleet: machines with planted faults among healthy ones."""
 
 import copy

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
+# Longer than most files: one planted fault per test, on the same small run.
 """The program on the model GPU, from end to end: what a healthy GPU gives, and what is said of one with a fault."""
 
 import json

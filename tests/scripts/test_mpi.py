@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
+# Longer than most files: one fault of a rank per test.
 """roofmark-mpi as its users call it, and what it does when a rank is killed, stopped, late, wrong, or not what it should be."""
 import json
 import os

@@ -90,10 +90,9 @@ class CpuDevice : public Device {
     info_.free_bytes = free_bytes();
     info_.caches = facts.caches;
     info_.host_nodes = nodes_with_memory(kRoot);
-    Json& details = *info_.details;
-    details = facts.details;
-    details["openmp_threads"] = threads;
-    details["threads_placed_by"] = pool_->places() ? "roofmark, one per core" : "the environment";
+    info_.cpu = facts;
+    info_.openmp_threads = threads;
+    info_.places_threads = pool_->places();
   }
 
   const DeviceInfo& info() const override { return info_; }

@@ -51,7 +51,7 @@ class CudaDevice final : public Device {
     if (const std::string obstacle = gate_obstacle(environment()); obstacle.empty()) {
       gate_ = std::make_unique<Gate>();
     } else {
-      (*info_.details)["gate"] = "off: " + obstacle;
+      info_.gpu.gate = "off: " + obstacle;
     }
   }
 

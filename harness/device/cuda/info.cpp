@@ -152,43 +152,32 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
     info.caches.push_back({"l2", static_cast<std::size_t>(bytes), static_cast<std::size_t>(bytes)});
   }
 
-  Json& details = *info.details;
-  const auto add = [&details](const char* key, const auto& value) {
-    if (value) details[key] = *value;
-  };
+  GpuFacts& gpu = info.gpu;
   const std::string bus_id = pci_bus_id(ordinal);
-  details["uuid"] = uuid_text(properties.uuid);
-  details["pci_bus_id"] = bus_id;
+  gpu.uuid = uuid_text(properties.uuid);
+  gpu.pci_bus_id = bus_id;
   int version = 0;
-  if (cudaDriverGetVersion(&version) == cudaSuccess) details["cuda_driver_version"] = cuda_version_text(version);
-  if (cudaRuntimeGetVersion(&version) == cudaSuccess) details["cuda_runtime_version"] = cuda_version_text(version);
-  details["multiprocessors"] = info.multiprocessors;
-  add("rated_clock_hz", info.rated_clock_hz);
-  add("highest_clock_hz", info.highest_clock_hz);
-  add("memory_clock_hz", info.memory_clock_hz);
-  add("memory_bus_bits", info.memory_bus_bits);
-  add("l2_bytes", read(cudaDevAttrL2CacheSize));
-  add("shared_memory_per_multiprocessor_bytes", read(cudaDevAttrMaxSharedMemoryPerMultiprocessor));
-  add("registers_per_multiprocessor", read(cudaDevAttrMaxRegistersPerMultiprocessor));
-  if (const auto ecc = read(cudaDevAttrEccEnabled)) details["ecc"] = *ecc != 0;
+  if (cudaDriverGetVersion(&version) == cudaSuccess) gpu.cuda_driver_version = cuda_version_text(version);
+  if (cudaRuntimeGetVersion(&version) == cudaSuccess) gpu.cuda_runtime_version = cuda_version_text(version);
+  gpu.l2_bytes = read(cudaDevAttrL2CacheSize);
+  gpu.shared_memory_per_multiprocessor_bytes = read(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  gpu.registers_per_multiprocessor = read(cudaDevAttrMaxRegistersPerMultiprocessor);
+  if (const auto ecc = read(cudaDevAttrEccEnabled)) gpu.ecc = *ecc != 0;
   if (const auto mode = read(cudaDevAttrComputeMode)) {
-    details["compute_mode"] = *mode == cudaComputeModeDefault            ? "default"
-                              : *mode == cudaComputeModeProhibited       ? "prohibited"
-                              : *mode == cudaComputeModeExclusiveProcess ? "exclusive process"
-                                                                         : "exclusive";
+    gpu.compute_mode = *mode == cudaComputeModeDefault            ? "default"
+                       : *mode == cudaComputeModeProhibited       ? "prohibited"
+                       : *mode == cudaComputeModeExclusiveProcess ? "exclusive process"
+                                                                  : "exclusive";
   }
   info.host_nodes = nodes_with_memory("/", nodes_of_gpus());
   info.cpu_nodes = nodes_of_cpus(allowed_cpus(), "/");
   info.near_node = numa_node(pci_folder(bus_id));
-  add("numa_node", info.near_node);
   const std::vector<CacheLevel> host_caches = read_caches("/", cpus_near(info));
   if (!host_caches.empty()) info.host_cache_bytes = host_caches.back().total_bytes;
-  details["host_last_level_cache_bytes"] = info.host_cache_bytes;
   info.managed_on_demand = read(cudaDevAttrConcurrentManagedAccess).value_or(0) != 0;
-  details["concurrent_managed_access"] = info.managed_on_demand;
-  if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) details["host_page_tables"] = *tables != 0;
-  nvml.describe(details);
-  add("foreign_processes", nvml.foreign_processes());
+  if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) gpu.host_page_tables = *tables != 0;
+  nvml.describe(gpu);
+  gpu.foreign_processes = nvml.foreign_processes();
   return info;
 }
 

@@ -12,8 +12,6 @@
 #include <iterator>
 #include <utility>
 
-#include "harness/machine/json.hpp"
-
 namespace roofmark::cuda {
 
 namespace {
@@ -36,6 +34,14 @@ const PcieGeneration* pcie_generation(unsigned generation) {
       {2.5e9, 8.0 / 10, "8b/10b"},      {5e9, 8.0 / 10, "8b/10b"},        {8e9, 128.0 / 130, "128b/130b"},
       {16e9, 128.0 / 130, "128b/130b"}, {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 of 256 bytes per flit"}};
   return generation == 0 || generation > std::size(kGenerations) ? nullptr : &kGenerations[generation - 1];
+}
+
+LinkRate pcie_rate(std::optional<int> generation, std::optional<int> lanes) {
+  const PcieGeneration* const link = generation ? pcie_generation(static_cast<unsigned>(*generation)) : nullptr;
+  if (!link || lanes.value_or(0) == 0) return {};  // some virtual machines say 0 lanes
+  return {link->bytes_per_second(static_cast<unsigned>(*lanes)),
+          fmt::format("PCIe {} x{}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", *generation, *lanes, *lanes,
+                      link->transfers_per_second / 1e9, link->encoding)};
 }
 
 }  // namespace
@@ -79,47 +85,39 @@ std::optional<double> NvmlDevice::max_sm_clock_hz() const {
   return megahertz ? std::optional(*megahertz * 1e6) : std::nullopt;
 }
 
-void NvmlDevice::describe(nlohmann::ordered_json& details) const {
+std::optional<int> NvmlDevice::whole(const char* symbol) const {
+  const auto value = number(symbol);
+  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+void NvmlDevice::describe(GpuFacts& facts) const {
   if (!handle_) return;
-  const auto add = [&details](const char* key, const auto& value) {
-    if (value) details[key] = *value;
-  };
   const auto scaled = [](std::optional<unsigned> value, double unit) {
     return value ? std::optional<double>(*value * unit) : std::nullopt;
   };
   std::array<char, kTextLength> version{};
-  if (nvml_->call("nvmlSystemGetDriverVersion", version.data(), kTextLength)) details["driver_version"] = version.data();
-  add("serial", text("nvmlDeviceGetSerial"));
-  add("vbios", text("nvmlDeviceGetVbiosVersion"));
-  add("sm_clock_max_hz", max_sm_clock_hz());
-  add("memory_clock_max_hz", scaled(clock("nvmlDeviceGetMaxClockInfo", kMemoryClock), 1e6));
-  describe_pcie(details);
-  describe_c2c(details);
-  describe_nvlink(details);
-  describe_fabric(details);
-  add("power_limit_watts", scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3));
-  add("power_limit_default_watts", scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3));
-  if (const auto mode = number("nvmlDeviceGetPersistenceMode")) details["persistence_mode"] = *mode != 0;
-  unsigned mig = 0, mig_after_reset = 0;
-  if (nvml_->call("nvmlDeviceGetMigMode", handle_, &mig, &mig_after_reset)) details["mig_mode"] = mig != 0;
-}
-
-void NvmlDevice::describe_pcie(nlohmann::ordered_json& details) const {
-  constexpr const char* kQuestions[][2] = {{"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"},
-                                           {"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"},
-                                           {"pcie_generation_max", "nvmlDeviceGetMaxPcieLinkGeneration"},
-                                           {"pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth"}};
-  for (const auto& [key, symbol] : kQuestions) {
-    if (const auto value = number(symbol)) details[key] = *value;
-  }
+  if (nvml_->call("nvmlSystemGetDriverVersion", version.data(), kTextLength)) facts.driver_version = version.data();
+  facts.serial = text("nvmlDeviceGetSerial").value_or("");
+  facts.vbios = text("nvmlDeviceGetVbiosVersion").value_or("");
+  facts.sm_clock_max_hz = max_sm_clock_hz();
+  facts.memory_clock_max_hz = scaled(clock("nvmlDeviceGetMaxClockInfo", kMemoryClock), 1e6);
+  facts.pcie_generation = whole("nvmlDeviceGetCurrPcieLinkGeneration");
+  facts.pcie_width = whole("nvmlDeviceGetCurrPcieLinkWidth");
+  facts.pcie_generation_max = whole("nvmlDeviceGetMaxPcieLinkGeneration");
+  facts.pcie_width_max = whole("nvmlDeviceGetMaxPcieLinkWidth");
   // An idle link falls to a lower generation by itself and rises under load; lanes that are missing stay so.
-  if (!details.contains("pcie_generation_max") || !details.contains("pcie_width")) return;
-  const unsigned generation = details.at("pcie_generation_max"), width = details.at("pcie_width");
-  const PcieGeneration* const link = pcie_generation(generation);
-  if (!link || width == 0) return;  // some virtual machines say 0 lanes
-  details["pcie_bytes_per_second"] = link->bytes_per_second(width);
-  details["pcie_source"] = fmt::format("PCIe {} x{}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", generation,
-                                       width, width, link->transfers_per_second / 1e9, link->encoding);
+  facts.pcie = pcie_rate(facts.pcie_generation_max, facts.pcie_width);
+  facts.c2c = c2c_rate();
+  if (const auto links = nvlinks_up()) {
+    facts.nvlink_links = static_cast<int>(*links);
+    facts.nvlink = nvlink_rate(*facts.nvlink_links);
+  }
+  facts.nvlink_domain = nvlink_domain();
+  facts.power_limit_watts = scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3);
+  facts.power_limit_default_watts = scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3);
+  if (const auto mode = number("nvmlDeviceGetPersistenceMode")) facts.persistence_mode = *mode != 0;
+  unsigned mig = 0, mig_after_reset = 0;
+  if (nvml_->call("nvmlDeviceGetMigMode", handle_, &mig, &mig_after_reset)) facts.mig_mode = mig != 0;
 }
 
 std::optional<double> NvmlDevice::pcie_bytes_per_second(const char* generation, const char* width) const {
@@ -136,7 +134,7 @@ std::optional<double> NvmlDevice::pcie_bytes_per_second_at_most() const {
   return pcie_bytes_per_second("nvmlDeviceGetMaxPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth");
 }
 
-void NvmlDevice::describe_c2c(nlohmann::ordered_json& details) const {
+LinkRate NvmlDevice::c2c_rate() const {
   constexpr double kMegabytes = 1e6;
   const auto answer = [&](unsigned id, unsigned link) -> std::optional<unsigned> {
     FieldValue value;
@@ -153,9 +151,8 @@ void NvmlDevice::describe_c2c(nlohmann::ordered_json& details) const {
     ++up;
     sum += *rate * kMegabytes;
   }
-  if (up == 0) return;
-  details["c2c_bytes_per_second"] = sum;
-  details["c2c_source"] = fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9);
+  if (up == 0) return {};
+  return {sum, fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9)};
 }
 
 std::optional<unsigned> NvmlDevice::nvlinks_up() const {
@@ -167,12 +164,9 @@ std::optional<unsigned> NvmlDevice::nvlinks_up() const {
   return up;
 }
 
-void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
-  const auto links = nvlinks_up();
-  if (!links) return;
-  details["nvlink_links"] = *links;
+LinkRate NvmlDevice::nvlink_rate(int links) const {
   int major = 0, minor = 0;
-  if (*links == 0 || !call("nvmlDeviceGetCudaComputeCapability", &major, &minor)) return;
+  if (links == 0 || !call("nvmlDeviceGetCudaComputeCapability", &major, &minor)) return {};
   // Of data, by what carries the links: NVML has given H100 the version of Blackwell's, and the speed it tells is the line's.
   struct Published {
     int major, minor;
@@ -186,25 +180,25 @@ void NvmlDevice::describe_nvlink(nlohmann::ordered_json& details) const {
                                       {10, 3, 50e9, "B300: 900 GB/s over 18"}};
   for (const Published& gpu : kPublished) {
     if (gpu.major != major || gpu.minor != minor) continue;
-    details["nvlink_bytes_per_second"] = *links * gpu.bytes_per_second;
-    details["nvlink_source"] =
-        fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", *links, gpu.bytes_per_second / 1e9, gpu.source);
+    return {links * gpu.bytes_per_second,
+            fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", links, gpu.bytes_per_second / 1e9, gpu.source)};
   }
+  return {};
 }
 
-void NvmlDevice::describe_fabric(nlohmann::ordered_json& details) const {
+std::string NvmlDevice::nvlink_domain() const {
   FabricInfo info;
-  if (!call("nvmlDeviceGetGpuFabricInfoV", &info)) return;
-  if (info.state != kFabricCompleted || info.status != 0) return;
+  if (!call("nvmlDeviceGetGpuFabricInfoV", &info)) return {};
+  if (info.state != kFabricCompleted || info.status != 0) return {};
   // The NVSwitches of one host alone give zeros.
   const auto& uuid = info.cluster_uuid;
-  if (std::all_of(uuid.begin(), uuid.end(), [](unsigned char byte) { return byte == 0; })) return;
+  if (std::all_of(uuid.begin(), uuid.end(), [](unsigned char byte) { return byte == 0; })) return {};
   std::string text;
   for (std::size_t i = 0; i < uuid.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     text += fmt::format("{:02x}", uuid[i]);
   }
-  details["nvlink_domain"] = fmt::format("{}/{}", text, info.clique);
+  return fmt::format("{}/{}", text, info.clique);
 }
 
 std::optional<int> NvmlDevice::p2p_status(const NvmlDevice& peer, int capability) const {
@@ -264,7 +258,7 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
   return path;
 }
 
-std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {
+std::optional<std::vector<ForeignProcess>> NvmlDevice::foreign_processes() const {
   if (!handle_) return std::nullopt;
   std::vector<ProcessInfo> processes(64);
   unsigned count = 0;
@@ -279,19 +273,20 @@ std::optional<nlohmann::ordered_json> NvmlDevice::foreign_processes() const {
       status = ask(symbol);
     }
     if (status != 0) continue;
-    auto found = nlohmann::ordered_json::array();
+    std::vector<ForeignProcess> found;
     for (unsigned i = 0; i < count; ++i) {
       const ProcessInfo& process = processes[i];
       if (process.pid == static_cast<unsigned>(getpid())) continue;
-      nlohmann::ordered_json entry = {{"pid", process.pid}};
+      ForeignProcess entry;
+      entry.pid = static_cast<int>(process.pid);
       std::array<char, kTextLength> name{};
       if (nvml_->call("nvmlSystemGetProcessName", process.pid, name.data(), kTextLength)) {
         // A file name may be any bytes; JSON is UTF-8.
         std::replace_if(
             name.begin(), name.end(), [](char c) { return static_cast<signed char>(c) < 0; }, '?');
-        entry["name"] = name.data();
+        entry.name = name.data();
       }
-      if (process.memory_bytes != kNotAvailable) entry["memory_bytes"] = process.memory_bytes;
+      if (process.memory_bytes != kNotAvailable) entry.memory_bytes = process.memory_bytes;
       found.push_back(std::move(entry));
     }
     return found;

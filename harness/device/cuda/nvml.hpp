@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "harness/device/cuda/nvml_types.hpp"
+#include "harness/device/gpu_facts.hpp"
 #include "harness/device/peer_path.hpp"
-#include "harness/machine/json_fwd.hpp"
 
 namespace roofmark::cuda {
 
@@ -54,15 +54,11 @@ class NvmlDevice {
 
   /// The highest SM clock that the card may boost to.
   std::optional<double> max_sm_clock_hz() const;
-  /// Adds driver_version, serial, vbios, sm_clock_max_hz, memory_clock_max_hz, pcie_generation, pcie_width, their _max,
-  /// power_limit_watts, power_limit_default_watts, persistence_mode and mig_mode, each where it can be read; of the links, in
-  /// one direction, pcie_bytes_per_second, c2c_bytes_per_second (to the CPU), nvlink_links (that are up) and
-  /// nvlink_bytes_per_second, each with its _source; of a GPU that shares an NVLink domain with other hosts, nvlink_domain:
-  /// "CLUSTER_UUID/CLIQUE".
-  void describe(Json& details) const;
-  /// The compute processes on the device but this one, as [{pid, name, memory_bytes}]; absent when NVML cannot say. In a
-  /// container this process may be listed under a number it does not know: ask before it uses the device.
-  std::optional<Json> foreign_processes() const;
+  /// Sets what NVML knows of the facts; of its processes see below.
+  void describe(GpuFacts& facts) const;
+  /// The compute processes on the device but this one; absent when NVML cannot say. In a container this process may be listed
+  /// under a number it does not know: ask before it uses the device.
+  std::optional<std::vector<ForeignProcess>> foreign_processes() const;
 
   /// Calls a function whose first argument is the device; false as Nvml::call.
   template <class... Arguments>
@@ -89,10 +85,11 @@ class NvmlDevice {
   std::optional<int> p2p_status(const NvmlDevice& peer, int capability) const;
   unsigned direct_nvlinks_to(const NvmlDevice& peer) const;
   std::optional<double> pcie_bytes_per_second(const char* generation, const char* width) const;
-  void describe_pcie(Json& details) const;
-  void describe_c2c(Json& details) const;
-  void describe_nvlink(Json& details) const;
-  void describe_fabric(Json& details) const;
+  std::optional<int> whole(const char* symbol) const;
+  LinkRate c2c_rate() const;
+  LinkRate nvlink_rate(int links) const;
+  /// "CLUSTER_UUID/CLIQUE"; empty where it shares an NVLink domain with no other host.
+  std::string nvlink_domain() const;
 
   const Nvml* nvml_;
   std::string pci_bus_id_;

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one function per quantity of a rule.
 #include "harness/judge/acceptance/reading.hpp"
 
 #include <fmt/format.h>

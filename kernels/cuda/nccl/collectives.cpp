@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one class, whose collectives, branches and registered memory share a communicator's state.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -55,9 +56,9 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(std::unique_ptr<NcclRank> comm, int size, int rank, int capability, NcclChoices<Kind> choices)
       : size_(size), rank_(rank), comm_(std::move(comm)), least_capability_(capability), choices_(std::move(choices)) {
     const OnDevice here(comm_->device());
-    side_ = make_side_stream();
-    fork_ = make_order_event();
-    join_ = make_order_event();
+    side_ = make_urgent_stream();
+    fork_ = make_event(cudaEventDisableTiming);
+    join_ = make_event(cudaEventDisableTiming);
   }
 
   /// Waits for the other ranks, so that all give the same answer in supports().
@@ -363,8 +364,8 @@ class NcclCommunicator final : public Communicator {
   /// Outlives the communicator: cudaFree waits for the GPU, which may be in a collective that never ends.
   std::unique_ptr<void, decltype(&cudaFree)> agreed_{nullptr, cudaFree};
   std::shared_ptr<NcclRank> comm_;
-  SideStream side_;
-  OrderEvent fork_, join_;
+  OwnedStream side_;
+  OwnedEvent fork_, join_;
   int least_capability_;
   std::shared_ptr<Ranges> ranges_ = std::make_shared<Ranges>();
   NcclChoices<Kind> choices_;

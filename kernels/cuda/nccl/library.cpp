@@ -233,18 +233,12 @@ std::vector<std::pair<std::string, std::string>> describe(const NcclChoice& choi
   return notes;
 }
 
-SideStream make_side_stream() {
+OwnedStream make_urgent_stream() {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
-  return SideStream(stream);
-}
-
-OrderEvent make_order_event() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  return OrderEvent(event);
+  return OwnedStream(stream);
 }
 
 void require_gpu() {

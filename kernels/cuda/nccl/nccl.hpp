@@ -169,21 +169,8 @@ class NcclChoices {
   std::set<std::string> transports_;
 };
 
-struct DestroyStream {
-  using pointer = cudaStream_t;
-  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
-};
-using SideStream = std::unique_ptr<cudaStream_t, DestroyStream>;
 /// On the current device, with the highest priority: a collective that shares the device gets its few SMs when it starts.
-SideStream make_side_stream();
-
-struct DestroyEvent {
-  using pointer = cudaEvent_t;
-  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-using OrderEvent = std::unique_ptr<cudaEvent_t, DestroyEvent>;
-/// On the current device, without timing.
-OrderEvent make_order_event();
+OwnedStream make_urgent_stream();
 
 /// Throws DeviceError with the reason where there is no GPU to communicate with.
 void require_gpu();

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: the probes of every kind of device, on the same made-up devices.
 #include "bench/families/ceilings.hpp"
 
 #include <gmock/gmock.h>

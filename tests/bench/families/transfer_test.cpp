@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: the cases of all transfers, on the same made-up machines.
 #include "bench/families/transfer.hpp"
 
 #include <gmock/gmock.h>
@@ -299,7 +300,7 @@ TEST(Transfer, ManagedMemoryThatCannotExceedTheDevicesSaysWhy) {
     EXPECT_THAT(group.comparisons, IsEmpty());
   }
   // Pages may stay on the device when the host reads them: what is not known to cross the link puts no ceiling in doubt.
-  device.details = Json({{"host_page_tables", true}});
+  device.gpu.host_page_tables = true;
   const Demand demand = managed_copies(device)[0].cases.front().work.phases.front().front();
   EXPECT_EQ(demand.avoidable, demand.amount);
 }
@@ -307,7 +308,7 @@ TEST(Transfer, ManagedMemoryThatCannotExceedTheDevicesSaysWhy) {
 TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
   if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels to compare";
   DeviceInfo device = h200();
-  device.details = Json({{"pcie_bytes_per_second", 63e9}, {"pcie_source", "PCIe 5 x16: 16 lanes"}});
+  device.gpu.pcie = {63e9, "PCIe 5 x16: 16 lanes"};
   const std::vector<Group> groups = transfer({.device = device, .suite = SuiteName::baseline});
   const auto found = std::find_if(groups.begin(), groups.end(),
                                   [](const Group& group) { return group.cases.front().operation == "beside_product"; });
@@ -488,7 +489,6 @@ TEST(PeerTransfer, CeilingsAreProbedByReadsAndWritesOfTheNearestGpuOfTheModel) {
   fabric.members[1].device_name = "NVIDIA A10";
   fabric.local->path = [](int, int other) { return PeerPath{other == 3 ? PathKind::pcie_switch : PathKind::system, 0, {}}; };
   DeviceInfo device = h200();
-  device.details = Json::object();
   std::set<std::string> probes;
   for (const Group& group : ceilings({.device = device, .suite = SuiteName::quick, .fabric = &fabric})) {
     for (const Case& c : group.cases) {

@@ -4,6 +4,7 @@
 
 #include "bench/program/commands.hpp"
 #include "bench/program/session.hpp"
+#include "bench/program/settings.hpp"
 
 namespace roofmark {
 namespace {

@@ -3,15 +3,17 @@
 #include "bench/program/suite.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/elementwise.hpp"
+#include "kernels/stream.hpp"
 #include "tests/bench/devices.hpp"
 
 namespace roofmark {
@@ -106,6 +108,30 @@ TEST(Suite, SustainedIsProductsNearlyAllMemoryAndBothAtOnce) {
   consumer.compute_capability = 89;  // fp64 at a 64th of the fp32 rate
   for (const std::string& name : names_in(consumer, SuiteName::sustained, "")) {
     EXPECT_EQ(name.find("gemm/fp64"), std::string::npos) << name;
+  }
+}
+
+TEST(Suite, WhatNearlyAllMemoryIsTooLittleForIsListedWithTheBytesThatItNeeds) {
+  DeviceInfo tiny_gpu = h200(), tiny_cpu = two_cores();
+  tiny_gpu.memory_bytes = tiny_gpu.free_bytes = std::size_t{512} << 20;
+  tiny_cpu.memory_bytes = tiny_cpu.free_bytes = std::size_t{48} << 20;
+  for (const DeviceInfo& device : {tiny_gpu, tiny_cpu}) {
+    for (const auto& [suite, family] : {std::pair(SuiteName::sustained, "sustained"), std::pair(SuiteName::full, "stream")}) {
+      const bool gpu = device.backend == Backend::cuda;
+      bool listed = false;
+      for (const NamedFamily& one : families()) {
+        if (one.name != family) continue;
+        for (const Group& group : one.list({device, suite, {}, 0.9})) {
+          for (const Case& c : group.cases) {
+            if (c.operation != "triad" || value_of(c.shape, "bytes") != (gpu ? "1073741824" : "67108864")) continue;
+            listed = true;
+            if (gpu && !&cuda::stream) continue;  // unsupported for that reason
+            EXPECT_THAT(c.unsupported, testing::HasSubstr(gpu ? "needs 1.07 GB" : "needs 67.1 MB")) << c.name();
+          }
+        }
+      }
+      EXPECT_TRUE(listed) << device.id << ": " << family;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one short test per type, layout and error of cuBLASLt.
 #include "kernels/cuda/cublaslt.hpp"
 
 #include <cublasLt.h>

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one short test per group of functions of the CUDA runtime.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: the contract of Device, function by function.
 #include "harness/device/cpu_device.hpp"
 
 #include <gmock/gmock.h>

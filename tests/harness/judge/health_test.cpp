@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/machine/json.hpp"
+#include <utility>
 
 namespace roofmark {
 namespace {
@@ -20,26 +20,29 @@ const Circumstance& find(const std::vector<Circumstance>& all, const std::string
   return none;
 }
 
-DeviceInfo gpu(nlohmann::ordered_json details) {
+DeviceInfo gpu(GpuFacts facts) {
   DeviceInfo info;
   info.backend = Backend::cuda;
-  info.details = std::move(details);
+  info.gpu = std::move(facts);
   return info;
 }
 
 TEST(Health, AGpuThatIsAsItShouldBeNeedsNoAdvice) {
-  const auto found = health(gpu({{"foreign_processes", Json::array()},
-                                 {"ecc", true},
-                                 {"mig_mode", false},
-                                 {"persistence_mode", true},
-                                 {"compute_mode", "default"},
-                                 {"power_limit_watts", 700.0},
-                                 {"power_limit_default_watts", 700.0},
-                                 {"pcie_generation", 1},
-                                 {"pcie_generation_max", 5},
-                                 {"pcie_width", 16},
-                                 {"pcie_width_max", 16}}),
-                            {{"details", {{"governor", "performance"}, {"load_average_cpus", 64}, {"load_average", 0.3}}}});
+  GpuFacts facts;
+  facts.foreign_processes.emplace();
+  facts.ecc = true;
+  facts.mig_mode = false;
+  facts.persistence_mode = true;
+  facts.compute_mode = "default";
+  facts.power_limit_watts = facts.power_limit_default_watts = 700;
+  facts.pcie_generation = 1;
+  facts.pcie_generation_max = 5;
+  facts.pcie_width = facts.pcie_width_max = 16;
+  Host host;
+  host.facts.governor = "performance";
+  host.load_average_cpus = 64;
+  host.load_average = 0.3;
+  const auto found = health(gpu(facts), host);
   EXPECT_EQ(find(found, "ECC").state, "on");
   EXPECT_EQ(find(found, "other processes").state, "none");
   EXPECT_EQ(find(found, "PCIe link").state, "generation 1 of 5, 16 lanes of 16");
@@ -47,26 +50,28 @@ TEST(Health, AGpuThatIsAsItShouldBeNeedsNoAdvice) {
 }
 
 TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
-  const auto found = health(gpu({{"foreign_processes", {{{"pid", 7}, {"name", "train"}}}},
-                                 {"ecc", false},
-                                 {"mig_mode", true},
-                                 {"persistence_mode", false},
-                                 {"power_limit_watts", 500.0},
-                                 {"power_limit_default_watts", 700.0},
-                                 {"pcie_generation", 5},
-                                 {"pcie_generation_max", 5},
-                                 {"pcie_width", 8},
-                                 {"pcie_width_max", 16},
-                                 {"gate", "off: a profiler is attached"}}),
-                            {{"details",
-                              {{"governor", "powersave"},
-                               {"logical_cpus", 8},
-                               {"load_average_cpus", 16},
-                               {"load_average", 6.0},
-                               {"cpu_quota_cores", 2.5},
-                               {"memory_limit_bytes", 4e9},
-                               {"virtual_machine", true},
-                               {"transparent_hugepage", "never"}}}});
+  GpuFacts facts;
+  facts.foreign_processes = {{7, "train", {}}};
+  facts.ecc = false;
+  facts.mig_mode = true;
+  facts.persistence_mode = false;
+  facts.power_limit_watts = 500;
+  facts.power_limit_default_watts = 700;
+  facts.pcie_generation = facts.pcie_generation_max = 5;
+  facts.pcie_width = 8;
+  facts.pcie_width_max = 16;
+  facts.gate = "off: a profiler is attached";
+  Host host;
+  host.facts.governor = "powersave";
+  host.facts.logical_cpus = 8;
+  host.load_average_cpus = 16;
+  host.load_average = 6;
+  host.facts.cpu_quota = 2.5;
+  host.facts.memory_bytes = 4'000'000'000;
+  host.facts.machine_memory_bytes = 64'000'000'000;
+  host.facts.virtual_machine = true;
+  host.facts.transparent_hugepage = "never";
+  const auto found = health(gpu(facts), host);
   EXPECT_EQ(find(found, "other processes").state, "7 train");
   for (const char* what : {"other processes", "ECC", "MIG", "persistence mode", "power limit", "PCIe link", "launch gate",
                            "load", "CPU governor", "CPU limit", "virtual machine", "huge pages"}) {
@@ -77,17 +82,17 @@ TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
 }
 
 TEST(Health, WhatCouldNotBeReadIsUnknownAndNeverWell) {
-  const auto found = health(gpu({}), Json::object());
+  const auto found = health(gpu({}), {});
   for (const char* what : {"other processes", "ECC", "MIG", "persistence mode", "power limit", "PCIe link", "CPU governor"}) {
     EXPECT_EQ(find(found, what).state, "unknown") << what;
   }
   DeviceInfo cpu;
-  EXPECT_EQ(find(health(cpu, Json::object()), "ECC").state, "");
+  EXPECT_EQ(find(health(cpu, {}), "ECC").state, "");
 }
 
 TEST(Health, AProcessThatMayNotUseTheSocketOfItsGpuIsTold) {
   DeviceInfo device = gpu({});
-  const auto node = [&] { return find(health(device, Json::object()), "NUMA node of the GPU"); };
+  const auto node = [&] { return find(health(device, {}), "NUMA node of the GPU"); };
   device.near_node = 1;
   device.host_nodes = device.cpu_nodes = {0};
   EXPECT_THAT(node().advice, HasSubstr("may not use CPUs and memory of node 1")) << "all that a control group leaves it";

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one table of published figures per GPU.
 #include "harness/judge/theory.hpp"
 
 #include <fmt/format.h>
@@ -432,35 +433,30 @@ TEST(Traps, Fp16OnGa102IsNoFasterThanFp32) {
 TEST(Theory, TheHostIsBehindPcieOrC2c) {
   DeviceInfo device = h200();
   EXPECT_EQ(theoretical_roofline(device).find(resource::host_to_device), nullptr) << "no link was read";
-  Json& details = *device.details;
-  details["pcie_bytes_per_second"] = 63e9;
-  details["pcie_source"] = "PCIe 5 x16: 16 lanes x 32 GT/s";
+  device.gpu.pcie = {63e9, "PCIe 5 x16: 16 lanes x 32 GT/s"};
   for (const Resource& direction : {resource::host_to_device, resource::device_to_host}) {
     EXPECT_EQ(theoretical(device, direction), 63e9);
     EXPECT_EQ(theoretical_roofline(device).find(direction)->theoretical_source, "PCIe 5 x16: 16 lanes x 32 GT/s");
   }
-  details["host_page_tables"] = true;
+  device.gpu.host_page_tables = true;
   EXPECT_EQ(theoretical_roofline(device).find(resource::host_to_device), nullptr)
       << "with page tables in common C2C is the way, of which nothing was read";
-  details["c2c_bytes_per_second"] = 447e9;
+  device.gpu.c2c = {447e9, "NVLink-C2C"};
   EXPECT_EQ(theoretical(device, resource::device_to_host), 447e9);
 }
 
 TEST(Theory, PeersAreBehindNvlinkOrPcie) {
   DeviceInfo device = h200();
-  Json& details = *device.details;
   const auto rate = [&] {
     const Roofline roofline = theoretical_peer_links(device);
     const Ceiling* const ceiling = roofline.find(resource::peer_in);
     return ceiling ? ceiling->theoretical : std::nullopt;
   };
-  details["pcie_bytes_per_second"] = 63e9;
-  details["pcie_source"] = "PCIe 5 x16";
+  device.gpu.pcie = {63e9, "PCIe 5 x16"};
   EXPECT_EQ(rate(), 63e9);
-  details["nvlink_links"] = 4;
+  device.gpu.nvlink_links = 4;
   EXPECT_EQ(rate(), std::nullopt) << "nobody knows the rate of these NVLinks, and PCIe does not bound them";
-  details["nvlink_bytes_per_second"] = 450e9;
-  details["nvlink_source"] = "18 NVLinks";
+  device.gpu.nvlink = {450e9, "18 NVLinks"};
   EXPECT_EQ(rate(), 450e9);
 }
 

@@ -59,12 +59,12 @@ TEST_F(CpuFactsTest, OneThreadOfEachCoreIsUsed) {
   EXPECT_EQ(facts.max_clock_hz, 3.7e9);
   EXPECT_EQ(facts.memory_bytes, 16 * kGiB);
   EXPECT_FALSE(facts.cpu_quota);
-  EXPECT_EQ(facts.details["packages"], 2);
-  EXPECT_EQ(facts.details["numa_nodes"], 2);
-  EXPECT_EQ(facts.details["governor"], "performance");
-  EXPECT_EQ(facts.details["transparent_hugepage"], "madvise");
-  EXPECT_EQ(facts.details["virtual_machine"], true);
-  EXPECT_THAT(facts.details["isa"], ElementsAre("sse2", "fma", "avx2", "avx512f"));
+  EXPECT_EQ(facts.packages, 2);
+  EXPECT_EQ(facts.numa_nodes, 2);
+  EXPECT_EQ(facts.governor, "performance");
+  EXPECT_EQ(facts.transparent_hugepage, "madvise");
+  EXPECT_TRUE(facts.virtual_machine);
+  EXPECT_THAT(facts.isa, ElementsAre("sse2", "fma", "avx2", "avx512f"));
 }
 
 TEST_F(CpuFactsTest, CachesAreCountedOncePerInstance) {
@@ -84,7 +84,7 @@ TEST_F(CpuFactsTest, OnlyTheCoresThatMayBeUsedCount) {
   put_machine();
   const CpuFacts facts = read_cpu_facts(root, {3, 7});
   EXPECT_THAT(facts.cores, ElementsAre(3));
-  EXPECT_EQ(facts.details["packages"], 1);
+  EXPECT_EQ(facts.packages, 1);
   ASSERT_EQ(facts.caches.size(), 3u);
   EXPECT_EQ(facts.caches[0].total_bytes, 32 * kKiB);
   EXPECT_EQ(facts.caches[2].total_bytes, 32 * kMiB);
@@ -105,9 +105,12 @@ TEST_F(CpuFactsTest, WhatCannotBeReadIsAbsent) {
   EXPECT_EQ(facts.model, "CPU");
   EXPECT_FALSE(facts.max_clock_hz);
   EXPECT_THAT(facts.caches, IsEmpty());
-  for (const char* key : {"governor", "max_mhz", "numa_nodes", "packages", "cpu_quota_cores", "transparent_hugepage"}) {
-    EXPECT_FALSE(facts.details.contains(key)) << key;
-  }
+  EXPECT_FALSE(facts.governor);
+  EXPECT_FALSE(facts.numa_nodes);
+  EXPECT_FALSE(facts.packages);
+  EXPECT_FALSE(facts.cpu_quota);
+  EXPECT_FALSE(facts.transparent_hugepage);
+  EXPECT_FALSE(facts.machine_memory_bytes);
   EXPECT_FALSE(current_clock_hz(root, {0, 1}));
   EXPECT_FALSE(temperature_celsius(root));
 }
@@ -147,7 +150,7 @@ TEST_F(CpuFactsTest, ControlGroupsOfVersion2Limit) {
   put("sys/fs/cgroup/outer/inner/cpu.max", "250000 100000");
   const CpuFacts facts = read_cpu_facts(root, {0, 1, 2, 3});
   EXPECT_EQ(facts.memory_bytes, 4 * kGiB);
-  EXPECT_EQ(facts.details["machine_memory_bytes"], 16 * kGiB);
+  EXPECT_EQ(facts.machine_memory_bytes, 16 * kGiB);
   EXPECT_EQ(facts.cpu_quota, 2.5);
   EXPECT_EQ(available_memory(root), 2 * kGiB);
 }

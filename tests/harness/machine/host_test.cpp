@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "harness/machine/json.hpp"
+
 namespace roofmark {
 namespace {
 

@@ -55,7 +55,7 @@ TEST_F(Bits, OfEverySampleAreComparedWhereThatTakesLittleTime) {
 }
 
 TEST_F(Bits, OfOneSampleThatDifferAreFoundAndNamed) {
-  *device.device.details = {{"uuid", "GPU-7"}};
+  device.device.gpu.uuid = "GPU-7";
   // The lead-in takes two windows of four launches; then four samples follow.
   const Record record = measure([](FakePrepared&) {}, 2, 10);
   EXPECT_EQ(record.status, Status::wrong);

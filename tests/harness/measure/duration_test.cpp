@@ -68,7 +68,7 @@ TEST_F(Duration, ThereIsNoWarmUpThatHidesTheBurst) {
 TEST_F(Duration, OneOtherBitInAHundredThousandLaunchesIsFoundAndNamed) {
   int hashes = 0;
   device.hash_value = [&] { return ++hashes == 77'777 ? 3u : 1u; };
-  *device.device.details = {{"uuid", "GPU-7"}};
+  device.device.gpu.uuid = "GPU-7";
   const Record record = measure(100);
   EXPECT_GT(hashes, 90'000);
   EXPECT_EQ(record.status, Status::wrong);

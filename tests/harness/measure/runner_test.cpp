@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: every rule of the timing loop, with one fake device.
 #include "harness/measure/runner.hpp"
 
 #include <gmock/gmock.h>

@@ -22,5 +22,118 @@ TEST(DeviceJson, ACeilingHasTheLinesThatItIsTheSlopeOf) {
   EXPECT_FALSE(to_json(roofline).at(0).contains("first_line"));
 }
 
+// What scripts and older result files know by these names.
+TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
+  DeviceInfo info;
+  info.id = "cuda:3";
+  info.backend = Backend::cuda;
+  info.name = "H";
+  info.multiprocessors = 132;
+  info.rated_clock_hz = 1.5e9;
+  info.highest_clock_hz = 2e9;
+  info.memory_clock_hz = 3e9;
+  info.memory_bus_bits = 6144;
+  info.near_node = 1;
+  info.host_cache_bytes = 32;
+  info.managed_on_demand = true;
+  GpuFacts& gpu = info.gpu;
+  gpu.uuid = "GPU-3";
+  gpu.pci_bus_id = "0000:3B:00.0";
+  gpu.cuda_driver_version = "13.1";
+  gpu.cuda_runtime_version = "13.0";
+  gpu.l2_bytes = 64;
+  gpu.shared_memory_per_multiprocessor_bytes = 128;
+  gpu.registers_per_multiprocessor = 65536;
+  gpu.ecc = true;
+  gpu.compute_mode = "default";
+  gpu.host_page_tables = false;
+  gpu.driver_version = "580.00";
+  gpu.serial = "165";
+  gpu.vbios = "96.00";
+  gpu.sm_clock_max_hz = 2e9;
+  gpu.memory_clock_max_hz = 3.5e9;
+  gpu.pcie_generation = 1;
+  gpu.pcie_width = 8;
+  gpu.pcie_generation_max = 5;
+  gpu.pcie_width_max = 16;
+  gpu.pcie = {31.5e9, "PCIe 5 x8"};
+  gpu.c2c = {447e9, "C2C"};
+  gpu.nvlink_links = 18;
+  gpu.nvlink = {450e9, "18 NVLinks"};
+  gpu.nvlink_domain = "8f6a/1";
+  gpu.power_limit_watts = 500.5;
+  gpu.power_limit_default_watts = 700;
+  gpu.persistence_mode = false;
+  gpu.mig_mode = true;
+  gpu.foreign_processes = {{7, "train", 1024}, {9, "", {}}};
+  gpu.gate = "off: a profiler";
+  const Json json = to_json(info, true);
+  EXPECT_EQ(json.at("details").dump(), Json::parse(R"({
+    "uuid": "GPU-3", "pci_bus_id": "0000:3B:00.0", "cuda_driver_version": "13.1", "cuda_runtime_version": "13.0",
+    "multiprocessors": 132, "rated_clock_hz": 1.5e9, "highest_clock_hz": 2e9, "memory_clock_hz": 3e9, "memory_bus_bits": 6144,
+    "l2_bytes": 64, "shared_memory_per_multiprocessor_bytes": 128, "registers_per_multiprocessor": 65536, "ecc": true,
+    "compute_mode": "default", "numa_node": 1, "host_last_level_cache_bytes": 32, "concurrent_managed_access": true,
+    "host_page_tables": false, "driver_version": "580.00", "serial": "165", "vbios": "96.00", "sm_clock_max_hz": 2e9,
+    "memory_clock_max_hz": 3.5e9, "pcie_generation": 1, "pcie_width": 8, "pcie_generation_max": 5, "pcie_width_max": 16,
+    "pcie_bytes_per_second": 31.5e9, "pcie_source": "PCIe 5 x8", "c2c_bytes_per_second": 447e9, "c2c_source": "C2C",
+    "nvlink_links": 18, "nvlink_bytes_per_second": 450e9, "nvlink_source": "18 NVLinks", "nvlink_domain": "8f6a/1",
+    "power_limit_watts": 500.5, "power_limit_default_watts": 700.0, "persistence_mode": false, "mig_mode": true,
+    "foreign_processes": [{"pid": 7, "name": "train", "memory_bytes": 1024}, {"pid": 9}], "gate": "off: a profiler"})")
+                                           .dump());
+  const DeviceInfo read = gpu_from_json(json);
+  EXPECT_EQ(read.id, "cuda:3");
+  EXPECT_EQ(to_json(read, true).at("details"), json.at("details"));
+  EXPECT_EQ(gpu_from_json(Json::object()).gpu.uuid, "");
+}
+
+TEST(DeviceJson, FactsThatCouldNotBeReadAreAbsent) {
+  DeviceInfo info;
+  info.backend = Backend::cuda;
+  EXPECT_EQ(to_json(info, true).at("details").dump(),
+            R"({"multiprocessors":0,"host_last_level_cache_bytes":0,"concurrent_managed_access":false})");
+  info.backend = Backend::cpu;
+  EXPECT_EQ(to_json(info, true).at("details").dump(), "{}");
+}
+
+TEST(DeviceJson, FactsOfAHostKeepTheirNames) {
+  Host host;
+  host.name = "node7";
+  host.os = "Debian";
+  host.kernel = "Linux 6";
+  host.cpu = "Maker 4";
+  host.cores = 8;
+  host.memory_bytes = 64;
+  host.load_average = 0.5;
+  host.load_average_cpus = 8;
+  CpuFacts& facts = host.facts;
+  facts.cpuinfo = {{"vendor_id", "Maker"}, {"cpu MHz", "2000"}};
+  facts.cores = {0, 2};
+  facts.logical_cpus = 4;
+  facts.threads_per_core = 2;
+  facts.packages = facts.numa_nodes = 1;
+  facts.cpu_quota = 1.5;
+  facts.isa = {"avx2"};
+  facts.virtual_machine = true;
+  facts.max_clock_hz = 3.7e9;
+  facts.governor = "performance";
+  facts.transparent_hugepage = "always";
+  facts.machine_memory_bytes = 64;
+  facts.memory_bytes = 32;
+  EXPECT_EQ(to_json(host).dump(), Json::parse(R"({
+    "name": "node7", "os": "Debian", "kernel": "Linux 6", "cpu": "Maker 4", "cores": 8, "memory_bytes": 64, "details": {
+      "cpuinfo": {"vendor_id": "Maker", "cpu MHz": "2000"}, "cores": 2, "logical_cpus": 4, "threads_per_core": 2, "packages": 1,
+      "numa_nodes": 1, "cpu_quota_cores": 1.5, "isa": ["avx2"], "virtual_machine": true, "max_mhz": 3700.0,
+      "governor": "performance", "transparent_hugepage": "always", "machine_memory_bytes": 64, "memory_limit_bytes": 32,
+      "load_average": 0.5, "load_average_cpus": 8}})")
+                                      .dump());
+
+  DeviceInfo cpu;
+  cpu.cpu = facts;
+  cpu.openmp_threads = 2;
+  const Json details = to_json(cpu, true).at("details");
+  EXPECT_EQ(details.at("memory_limit_bytes"), 32);
+  EXPECT_EQ(details.at("threads_placed_by"), "the environment");
+}
+
 }  // namespace
 }  // namespace roofmark

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: every kind of damage that a file can have, on one made-up run.
 #include "harness/result/result_file.hpp"
 
 #include <gmock/gmock.h>

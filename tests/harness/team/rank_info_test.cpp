@@ -9,6 +9,7 @@
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
+#include "harness/machine/json.hpp"
 #include "harness/present/terminal_communication.hpp"
 #include "harness/result/team_json.hpp"
 #include "tests/harness/fake_root.hpp"
@@ -63,14 +64,12 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   DeviceInfo gpu;
   gpu.id = "cuda:3";
   gpu.backend = Backend::cuda;
-  *gpu.details = {{"uuid", "GPU-3"},
-                  {"pci_bus_id", "0000:3B:00.0"},
-                  {"numa_node", 1},
-                  {"nvlink_bytes_per_second", 450e9},
-                  {"nvlink_source", "18 NVLinks"},
-                  {"nvlink_domain", "8f6a/1"},
-                  {"pcie_bytes_per_second", 63e9},
-                  {"pcie_source", "PCIe 5"}};
+  gpu.near_node = 1;
+  gpu.gpu.uuid = "GPU-3";
+  gpu.gpu.pci_bus_id = "0000:3B:00.0";
+  gpu.gpu.nvlink = {450e9, "18 NVLinks"};
+  gpu.gpu.nvlink_domain = "8f6a/1";
+  gpu.gpu.pcie = {63e9, "PCIe 5"};
   const RankInfo member = describe_rank(gpu, root);
   EXPECT_EQ(member.uuid, "GPU-3");
   EXPECT_EQ(member.pci_bus_id, "0000:3B:00.0");
@@ -81,7 +80,7 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(member.pcie_bytes_per_second, 63e9);
   EXPECT_EQ(member.pcie_source, "PCIe 5");
   EXPECT_THAT(member.cores, IsEmpty());
-  gpu.details = Json::object();
+  gpu.gpu = {};
   EXPECT_FALSE(describe_rank(gpu, root).nvlink_bytes_per_second);
 }
 

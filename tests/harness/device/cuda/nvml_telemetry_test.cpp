@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one fake NVML, and a table of the faults that it can tell.
 #include "harness/device/cuda/nvml_telemetry.hpp"
 
 #include <gmock/gmock.h>

@@ -159,9 +159,13 @@ TEST(ThrottleReasons, IdleAndApplicationClocksDoNotCount) {
 TEST(NvmlDevice, ReadsWhatTheDriverSays) {
   const Nvml nvml = with(driver_functions());
   const NvmlDevice device(nvml, "GPU-1", "");
-  nlohmann::ordered_json details;
-  device.describe(details);
-  EXPECT_EQ(details, nlohmann::ordered_json::parse(R"({"serial": "165", "power_limit_watts": 700.0, "mig_mode": true})"));
+  GpuFacts facts;
+  device.describe(facts);
+  EXPECT_EQ(facts.serial, "165");
+  EXPECT_EQ(facts.power_limit_watts, 700.0);
+  EXPECT_EQ(facts.mig_mode, true);
+  EXPECT_EQ(facts.vbios, "") << "refused";
+  EXPECT_FALSE(facts.power_limit_default_watts) << "the driver lacks the function";
 }
 
 std::map<std::string, void*> functions_of_links() {
@@ -174,10 +178,10 @@ std::map<std::string, void*> functions_of_links() {
   return functions;
 }
 
-nlohmann::ordered_json details_of(const Nvml& nvml) {
-  nlohmann::ordered_json details;
-  NvmlDevice(nvml, "GPU-1", "").describe(details);
-  return details;
+GpuFacts facts_of(const Nvml& nvml) {
+  GpuFacts facts;
+  NvmlDevice(nvml, "GPU-1", "").describe(facts);
+  return facts;
 }
 
 TEST(NvmlDevice, PcieIsTheBestGenerationTimesTheLanesThatAreThere) {
@@ -187,16 +191,16 @@ TEST(NvmlDevice, PcieIsTheBestGenerationTimesTheLanesThatAreThere) {
   for (const auto& [number, gigabytes_per_second] : published) {
     generation = number;
     lanes = 16;
-    EXPECT_NEAR(details_of(nvml).at("pcie_bytes_per_second"), gigabytes_per_second * 1e9, 0.0006 * gigabytes_per_second * 1e9);
+    EXPECT_NEAR(facts_of(nvml).pcie.bytes_per_second.value(), gigabytes_per_second * 1e9, 0.0006 * gigabytes_per_second * 1e9);
     lanes = 8;
-    EXPECT_NEAR(details_of(nvml).at("pcie_bytes_per_second"), gigabytes_per_second * 0.5e9,
+    EXPECT_NEAR(facts_of(nvml).pcie.bytes_per_second.value(), gigabytes_per_second * 0.5e9,
                 0.0006 * gigabytes_per_second * 1e9);
   }
   generation = 5;
   lanes = 16;
-  EXPECT_EQ(details_of(nvml).at("pcie_source"), "PCIe 5 x16: 16 lanes x 32 GT/s, 128b/130b (PCI Express Base Specification)");
+  EXPECT_EQ(facts_of(nvml).pcie.source, "PCIe 5 x16: 16 lanes x 32 GT/s, 128b/130b (PCI Express Base Specification)");
   generation = 7;
-  EXPECT_FALSE(details_of(nvml).contains("pcie_bytes_per_second"));
+  EXPECT_FALSE(facts_of(nvml).pcie.bytes_per_second);
   generation = 5;
 }
 
@@ -228,10 +232,10 @@ TEST(NvmlDevice, C2cIsTheSumOfTheLinksThatAreUp) {
   auto functions = functions_of_links();
   functions["nvmlDeviceGetFieldValues"] = address(c2c_fields);
   const Nvml nvml = with(functions);
-  EXPECT_DOUBLE_EQ(details_of(nvml).at("c2c_bytes_per_second"), 9 * 44712e6);
-  EXPECT_EQ(details_of(nvml).at("c2c_source"), "NVLink-C2C: 9 links up, 402.408 GB/s together in one direction (NVML)");
+  EXPECT_DOUBLE_EQ(facts_of(nvml).c2c.bytes_per_second.value(), 9 * 44712e6);
+  EXPECT_EQ(facts_of(nvml).c2c.source, "NVLink-C2C: 9 links up, 402.408 GB/s together in one direction (NVML)");
   c2c_links = 0;
-  EXPECT_FALSE(details_of(nvml).contains("c2c_bytes_per_second"));
+  EXPECT_FALSE(facts_of(nvml).c2c.bytes_per_second);
 }
 
 TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {
@@ -239,21 +243,21 @@ TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {
   const std::pair<int, double> published[] = {{7, 25e9}, {8, 25e9}, {9, 25e9}, {10, 50e9}};
   for (const auto& [major, rate] : published) {
     capability_major = major;
-    EXPECT_EQ(details_of(nvml).at("nvlink_bytes_per_second"), 16 * rate);
+    EXPECT_EQ(facts_of(nvml).nvlink.bytes_per_second, 16 * rate);
   }
   capability_major = 9;
-  EXPECT_EQ(details_of(nvml).at("nvlink_source"), "16 NVLinks x 25 GB/s (NVIDIA's datasheets, H100, H200: 450 GB/s over 18)");
+  EXPECT_EQ(facts_of(nvml).nvlink.source, "16 NVLinks x 25 GB/s (NVIDIA's datasheets, H100, H200: 450 GB/s over 18)");
   capability_major = 8;
   capability_minor = 6;
-  EXPECT_FALSE(details_of(nvml).contains("nvlink_bytes_per_second"));
+  EXPECT_FALSE(facts_of(nvml).nvlink.bytes_per_second);
   capability_minor = 0;
   links_present = 6;
-  EXPECT_EQ(details_of(nvml).at("nvlink_links"), 6);
+  EXPECT_EQ(facts_of(nvml).nvlink_links, 6);
   capability_major = 12;
-  EXPECT_EQ(details_of(nvml).at("nvlink_links"), 6);
-  EXPECT_FALSE(details_of(nvml).contains("nvlink_bytes_per_second"));
+  EXPECT_EQ(facts_of(nvml).nvlink_links, 6);
+  EXPECT_FALSE(facts_of(nvml).nvlink.bytes_per_second);
   links_present = 0;
-  EXPECT_FALSE(details_of(nvml).contains("nvlink_links"));
+  EXPECT_FALSE(facts_of(nvml).nvlink_links);
   capability_major = 9;
   links_present = 18;
 }
@@ -264,15 +268,15 @@ TEST(NvmlDevice, AnNvlinkDomainIsItsClusterAndClique) {
   functions["nvmlDeviceGetGpuFabricInfoV"] = address(fabric_info);
   const Nvml nvml = with(functions);
   fabric_answer = {0, {0x8f, 0x6a, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 0, 32766, completed, 0};
-  EXPECT_EQ(details_of(nvml).at("nvlink_domain"), "8f6a0304-0506-0708-090a-0b0c0d0e0f10/32766");
+  EXPECT_EQ(facts_of(nvml).nvlink_domain, "8f6a0304-0506-0708-090a-0b0c0d0e0f10/32766");
   fabric_answer.state = in_progress;
-  EXPECT_FALSE(details_of(nvml).contains("nvlink_domain"));
+  EXPECT_EQ(facts_of(nvml).nvlink_domain, "");
   fabric_answer.state = completed;
   fabric_answer.status = 3;
-  EXPECT_FALSE(details_of(nvml).contains("nvlink_domain"));
+  EXPECT_EQ(facts_of(nvml).nvlink_domain, "");
   fabric_answer = {0, {}, 0, 0, completed, 0};
-  EXPECT_FALSE(details_of(nvml).contains("nvlink_domain")) << "the switches of one host";
-  EXPECT_FALSE(details_of(with(functions_of_links())).contains("nvlink_domain")) << "an old driver";
+  EXPECT_EQ(facts_of(nvml).nvlink_domain, "") << "the switches of one host";
+  EXPECT_EQ(facts_of(with(functions_of_links())).nvlink_domain, "") << "an old driver";
 }
 
 TEST(NvmlDevice, IsFoundByItsBusWhereTheUuidIsUnknown) {
@@ -285,9 +289,14 @@ TEST(NvmlDevice, ListsForeignProcesses) {
   const Nvml nvml = with(driver_functions());
   const NvmlDevice device(nvml, "GPU-1", "");
   processes_running = 3;
-  EXPECT_EQ(
-      *device.foreign_processes(),
-      nlohmann::ordered_json::parse(R"([{"pid": 100000001, "name": "tr?in"}, {"pid": 100000002, "memory_bytes": 1002}])"));
+  const std::vector<ForeignProcess> found = *device.foreign_processes();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].pid, 100000001);
+  EXPECT_EQ(found[0].name, "tr?in");
+  EXPECT_FALSE(found[0].memory_bytes);
+  EXPECT_EQ(found[1].pid, 100000002);
+  EXPECT_EQ(found[1].name, "");
+  EXPECT_EQ(found[1].memory_bytes, 1002u);
   processes_running = 100;
   EXPECT_EQ(device.foreign_processes()->size(), 99u);
 }
@@ -297,9 +306,11 @@ TEST(NvmlDevice, SaysNothingWhereThereIsNoLibraryOrItDoesNotStart) {
   broken["nvmlInit_v2"] = address(refuse);
   for (const Nvml& nvml : {with({}), with(broken)}) {
     const NvmlDevice device(nvml, "GPU-1", "0000:3B:00.0");
-    nlohmann::ordered_json details = nlohmann::ordered_json::object();
-    device.describe(details);
-    EXPECT_TRUE(details.empty());
+    GpuFacts facts;
+    device.describe(facts);
+    EXPECT_EQ(facts.serial, "");
+    EXPECT_FALSE(facts.mig_mode);
+    EXPECT_FALSE(facts.pcie_generation);
     EXPECT_FALSE(device.foreign_processes());
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one test per quantity and kind of rule, on the same made-up deliveries.
 #include "harness/judge/acceptance/acceptance.hpp"
 
 #include <gmock/gmock.h>

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace roofmark {
+
+/// What a link carries in one direction, and where the figure comes from.
+struct LinkRate {
+  std::optional<double> bytes_per_second;
+  std::string source;
+};
+
+/// Another program on the GPU.
+struct ForeignProcess {
+  int pid = 0;
+  std::string name;  ///< empty if unknown
+  std::optional<std::uint64_t> memory_bytes;
+};
+
+/// What CUDA and NVML say of a GPU beyond what every device has. What cannot be read is absent.
+struct GpuFacts {
+  std::string uuid, pci_bus_id;
+  std::string cuda_driver_version, cuda_runtime_version;  ///< "13.0": CUDA's versions
+  std::optional<int> l2_bytes, shared_memory_per_multiprocessor_bytes, registers_per_multiprocessor;
+  std::optional<bool> ecc;
+  std::optional<std::string> compute_mode;
+  std::optional<bool> host_page_tables;  ///< the GPU uses the page tables of its CPU: NVLink-C2C connects them
+  // By NVML.
+  std::string driver_version, serial, vbios;
+  std::optional<double> sm_clock_max_hz, memory_clock_max_hz;
+  std::optional<int> pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
+  LinkRate pcie, c2c;               ///< to the host; of PCIe at its highest generation, with the lanes that it has now
+  std::optional<int> nvlink_links;  ///< that are up
+  LinkRate nvlink;                  ///< of these links together
+  std::string nvlink_domain;        ///< "CLUSTER_UUID/CLIQUE" of the NVLink domain shared with other hosts; empty: none
+  std::optional<double> power_limit_watts, power_limit_default_watts;
+  std::optional<bool> persistence_mode, mig_mode;
+  std::optional<std::vector<ForeignProcess>> foreign_processes;
+  std::optional<std::string> gate;  ///< why launches are not held back by the gate; absent where they are
+};
+
+}  // namespace roofmark

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/machine/json_fwd.hpp"
+#include "harness/model/measurement.hpp"
+#include "harness/result/json_text.hpp"
+
+namespace roofmark {
+
+// The member `measurement` of a record, as record_json.hpp says.
+Json to_json(const Measurement& m);
+Measurement measurement_from_json(const JsonText::View& json);
+
+}  // namespace roofmark
