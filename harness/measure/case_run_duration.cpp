@@ -90,7 +90,9 @@ bool CaseRun::conclude_duration() {
   Measurement& measurement = *record_.measurement;
   if (measurement.samples.empty()) return true;
   const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
-  record_.sustained = summarize_sustained(measurement.samples, run_.sampler.around({begin, end}));
+  // A case's first demand is what it is measured for.
+  const ClockDomain clock = case_.work.phases.front().front().resource.clock;
+  record_.sustained = summarize_sustained(measurement.samples, run_.sampler.around({begin, end}), clock);
   measurement.settled = record_.sustained->settled_after_seconds < end - begin;
   if (check_) {
     record_.sustained->launches_checked = check_->checks();

@@ -46,6 +46,8 @@ void visit_sustained(Of& sustained, const Field& field) {
   field("settled_of_burst", sustained.settled_of_burst);
   field("burst_clock_hz", sustained.burst_clock_hz);
   field("settled_clock_hz", sustained.settled_clock_hz);
+  field("burst_memory_clock_hz", sustained.burst_memory_clock_hz);
+  field("settled_memory_clock_hz", sustained.settled_memory_clock_hz);
   field("burst_power_watts", sustained.burst_power_watts);
   field("settled_power_watts", sustained.settled_power_watts);
   field("rate_per_clock_ratio", sustained.rate_per_clock_ratio);
@@ -53,6 +55,20 @@ void visit_sustained(Of& sustained, const Field& field) {
   field("launches_checked", sustained.launches_checked);
   field("share_checked", sustained.share_checked);
   field("checking_share_of_time", sustained.checking_share_of_time);
+}
+
+Json to_json(const Sustained& sustained) {
+  Json json = {{"clock", name(sustained.clock)}};
+  visit_sustained(sustained, put_into(json));
+  return json;
+}
+
+Sustained sustained_from_json(const JsonText::View& json) {
+  Sustained sustained;
+  // Before there was a choice it was the SM clock.
+  if (json.contains("clock")) sustained.clock = parse<ClockDomain>(json.at("clock").get<std::string>());
+  visit_sustained(sustained, get_from(json));
+  return sustained;
 }
 
 Json to_json(const Measurement& m) {
@@ -366,7 +382,7 @@ Json to_json(const Record& record) {
       put(json["measurement"]["telemetry"], "flops_per_joule", flops / *telemetry->joules_per_launch);
     }
   }
-  if (record.sustained) visit_sustained(*record.sustained, put_into(json["sustained"]));
+  if (record.sustained) json["sustained"] = to_json(*record.sustained);
   if (record.placement) json["placement"] = to_json(*record.placement);
   if (record.verification_before || record.verification_after) {
     Json& verification = json["verification"] = Json::object();
@@ -413,7 +429,7 @@ Record record_from_json(const JsonText::View& json) {
   json.at("notes").for_each(
       [&](std::string_view key, const JsonText::View& value) { record.notes.emplace_back(key, value.get<std::string>()); });
   if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));
-  if (json.contains("sustained")) visit_sustained(record.sustained.emplace(), get_from(json.at("sustained")));
+  if (json.contains("sustained")) record.sustained = sustained_from_json(json.at("sustained"));
   if (json.contains("verification")) {
     const JsonText::View verification = json.at("verification");
     if (verification.contains("before")) record.verification_before = verification_from_json(verification.at("before"));

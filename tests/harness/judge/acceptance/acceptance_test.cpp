@@ -547,7 +547,7 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
   evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
   Ceiling* pipe = nullptr;
   for (const Ceiling& ceiling : evidence.analysis.roofline.ceilings()) {
-    if (ceiling.resource.follows_clock) pipe = &evidence.analysis.roofline.at(ceiling.resource);
+    if (ceiling.resource.clock == ClockDomain::sm) pipe = &evidence.analysis.roofline.at(ceiling.resource);
   }
   ASSERT_NE(pipe, nullptr);
   pipe->theoretical_clock_hz = 2e9;
