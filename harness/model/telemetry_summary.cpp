@@ -159,6 +159,13 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
   return summary;
 }
 
+std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings) {
+  if (readings.empty()) return std::nullopt;
+  auto summary = summarize(readings, {{readings.front().seconds, readings.back().seconds}}, 0);
+  if (summary) summary->joules_per_launch.reset();
+  return summary;
+}
+
 std::map<std::string, double> throttled_share(const std::vector<Reading>& readings, const Span& span) {
   return throttled_shares(around(readings, span));
 }

@@ -108,7 +108,7 @@ Json to_json(const Measurement& m) {
       put(entry, "clock_hz", times->clock_hz);
       put(entry, "power_watts", times->power_watts);
       if (times->throttled_share) entry["throttled_share"] = *times->throttled_share;
-      put(entry, "settled_of_burst", times->settled_of_burst);
+      if (times->sustained) entry["sustained"] = to_json(*times->sustained);
     }
   }
   Json::array_t start, seconds, host_seconds, block_of, throttled;
@@ -171,7 +171,7 @@ RankTimes rank_times_from_json(const JsonText::View& json) {
   get(json, "clock_hz", times.clock_hz);
   get(json, "power_watts", times.power_watts);
   if (json.contains("throttled_share")) times.throttled_share = json.at("throttled_share").numbers_by_name();
-  get(json, "settled_of_burst", times.settled_of_burst);
+  if (json.contains("sustained")) times.sustained = sustained_from_json(json.at("sustained"));
   return times;
 }
 

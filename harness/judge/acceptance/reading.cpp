@@ -169,7 +169,7 @@ double differing(const Record& record, std::optional<std::size_t> device) {
 void read_settled(RuleReading& reading, const Record& record, std::optional<std::size_t> device) {
   const auto& ranks = record.measurement->ranks;
   if (device && !ranks.empty()) {
-    if (ranks.at(*device)) reading.value = ranks[*device]->settled_of_burst;
+    if (const auto& own = ranks.at(*device); own && own->sustained) reading.value = own->sustained->settled_of_burst;
   } else if (record.sustained) {
     reading.value = record.sustained->settled_of_burst;
   }

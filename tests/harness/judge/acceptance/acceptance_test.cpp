@@ -357,9 +357,9 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnTelemetryAndDecay) {
   record.sustained.emplace().settled_of_burst = 0.95;
   RankTimes one{1, 1, {}, {}}, other{1, 1, {}, {}};
   one.throttled_share.emplace();
-  one.settled_of_burst = 0.95;
+  one.sustained.emplace().settled_of_burst = 0.95;
   other.throttled_share = {{"thermal", 0.5}};
-  other.settled_of_burst = 0.7;
+  other.sustained.emplace().settled_of_burst = 0.7;
   record.measurement->ranks = {one, other};
   Evidence evidence = run("GPU-1", {record});
   evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
