@@ -203,10 +203,12 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
   writing_ += steady_seconds() - start;
 }
 
-int Session::finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters,
+int Session::finish(bool complete, const WallTime& spent, TelemetrySeries telemetry,
+                    std::vector<std::optional<TelemetrySummary>> rank_telemetry, std::vector<CounterChange> counters,
                     const std::vector<std::optional<CpuShare>>& loads) {
   const std::lock_guard lock(mutex_);
   telemetry_ = std::move(telemetry);
+  rank_telemetry_ = std::move(rank_telemetry);
   counters_ = std::move(counters);
   return complete_files(complete, spent, {}, "interrupted", loads);
 }
@@ -281,6 +283,7 @@ RunFooter Session::footer(bool complete, const WallTime& wall, const std::vector
           wall,
           steady_seconds() - started_,
           std::move(telemetry_),
+          std::move(rank_telemetry_),
           std::move(counters_)};
 }
 

@@ -54,7 +54,8 @@ class Session {
 
   // Both complete the files and give the exit status; cases that were not reached are recorded as not run. After the first
   // call the files stay as they are. `loads` are those of all ranks.
-  int finish(bool complete, const WallTime& spent, TelemetrySeries telemetry, std::vector<CounterChange> counters,
+  int finish(bool complete, const WallTime& spent, TelemetrySeries telemetry,
+             std::vector<std::optional<TelemetrySummary>> rank_telemetry, std::vector<CounterChange> counters,
              const std::vector<std::optional<CpuShare>>& loads);
   /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
@@ -83,6 +84,7 @@ class Session {
   Conclusions conclusions_;
   WallTime spent_;
   TelemetrySeries telemetry_;
+  std::vector<std::optional<TelemetrySummary>> rank_telemetry_;
   std::vector<CounterChange> counters_;
   std::string write_error_;      ///< the first of the run; from finish() on, of the finished files
   bool result_written_ = false;  ///< by finish() or abandon()

@@ -133,12 +133,14 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   constexpr double kDecay = 0.95, kTolerance = 0.01;
   if (!record.sustained) return;
   const Sustained& rates = *record.sustained;
+  const std::string_view clock = rates.clock == ClockDomain::memory ? "memory clock" : "clock";
   const std::string fall = fmt::format("after {} s the rate is {} of the first second's",
                                        std::ceil(rates.settled_after_seconds), format_share(rates.settled_of_burst));
   if (rates.settled_of_burst < kDecay) {
-    const std::string explained = rates.explained_by_clock ? fmt::format("the fall of the clock explains {} of that",
+    const std::string explained = rates.explained_by_clock ? fmt::format("the fall of the {} explains {} of that", clock,
                                                                          format_share(*rates.explained_by_clock))
-                                                           : "the clock was not read at either time";
+                                  : rates.clock == ClockDomain::none ? "no clock of the device has a part in it"
+                                                                     : fmt::format("the {} was not read at both times", clock);
     findings.push_back(
         {FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name, 1 - rates.settled_of_burst,
          fmt::format("a load that lasts gets {} of the first second's rate", format_share(rates.settled_of_burst))});
@@ -146,9 +148,9 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   // A clock that rose at a constant rate is no decay.
   if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
     findings.push_back({FindingKind::decay_without_clock,
-                        fmt::format("{}, and per clock it is {}", fall, format_share(*rates.rate_per_clock_ratio)), record.name,
-                        1 - *rates.rate_per_clock_ratio,
-                        fmt::format("the rate per clock fell to {}", format_share(*rates.rate_per_clock_ratio))});
+                        fmt::format("{}, and per {} it is {}", fall, clock, format_share(*rates.rate_per_clock_ratio)),
+                        record.name, 1 - *rates.rate_per_clock_ratio,
+                        fmt::format("the rate per {} fell to {}", clock, format_share(*rates.rate_per_clock_ratio))});
   }
 }
 

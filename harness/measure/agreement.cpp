@@ -13,8 +13,11 @@
 
 namespace roofmark {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share,
-                                   settled_of_burst)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sustained, burst_rate, settled_rate, settled_after_seconds, settled_of_burst, burst_clock_hz,
+                                   settled_clock_hz, burst_memory_clock_hz, settled_memory_clock_hz, burst_power_watts,
+                                   settled_power_watts, clock, rate_per_clock_ratio, explained_by_clock, launches_checked,
+                                   share_checked, checking_share_of_time)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sustained)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
 
@@ -102,11 +105,12 @@ RankTimes own_times(const Record& record, const Summary& own) {
     times.power_watts = measured.telemetry->power_watts;
     times.throttled_share = measured.telemetry->throttled_share;
   }
-  if (record.sustained) times.settled_of_burst = record.sustained->settled_of_burst;
+  times.sustained = record.sustained;
   return times;
 }
 
 std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
+                                                        const std::optional<Sustained>& own_sustained,
                                                         const Record& own_record) {
   std::optional<RankTimes> own;
   if (!own_seconds.empty()) {
@@ -114,6 +118,7 @@ std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::v
     for (const double seconds : own_seconds) samples.push_back({0, seconds, 0, 0, false});
     const Summary summary = summarize(samples);
     own = own_times(own_record, summary);
+    own->sustained = own_sustained;
   }
   return team.gather(own);
 }

@@ -49,6 +49,7 @@ RankTimes own_times(const Record& record, const Summary& own);
 
 /// Each rank's statistics of its own samples; absent for ranks that have none.
 std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
+                                                        const std::optional<Sustained>& own_sustained,
                                                         const Record& own_record);
 
 }  // namespace roofmark

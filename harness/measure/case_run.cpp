@@ -327,7 +327,7 @@ void CaseRun::verify_again() {
       }
     }
     describe_conditions();
-    if (run_.team.size() > 1) measurement.ranks = gather_rank_times(run_.team, own_seconds_, record_);
+    if (run_.team.size() > 1) measurement.ranks = gather_rank_times(run_.team, own_seconds_, own_sustained_, record_);
   });
 }
 

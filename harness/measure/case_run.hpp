@@ -118,8 +118,9 @@ class CaseRun {
   int samples_per_block_ = 1;
   int blocks_ = 1;
   bool alive_ = true;
-  std::string_view stage_;           ///< a literal
-  std::vector<double> own_seconds_;  ///< this rank's part of the samples
+  std::string_view stage_;                  ///< a literal
+  std::vector<double> own_seconds_;         ///< this rank's part of the samples
+  std::optional<Sustained> own_sustained_;  ///< of this rank's part of them
 
   std::optional<std::string> verified_bits_;  ///< hash of the verified launch's outputs
   int last_slot_ = 0;                         ///< of the launches that were made last

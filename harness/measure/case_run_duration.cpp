@@ -90,13 +90,23 @@ bool CaseRun::conclude_duration() {
   Measurement& measurement = *record_.measurement;
   if (measurement.samples.empty()) return true;
   const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
-  record_.sustained = summarize_sustained(measurement.samples, run_.sampler.around({begin, end}));
+  // A case's first demand is what it is measured for.
+  const ClockDomain clock = case_.work.phases.front().front().resource.clock;
+  const std::vector<Reading> readings = run_.sampler.around({begin, end});
+  record_.sustained = summarize_sustained(measurement.samples, readings, clock);
   measurement.settled = record_.sustained->settled_after_seconds < end - begin;
   if (check_) {
     record_.sustained->launches_checked = check_->checks();
     record_.sustained->share_checked = check_->share_checked();
     record_.sustained->checking_share_of_time = check_->seconds() / (end - begin);
   }
+  if (own_seconds_.empty()) return true;
+  std::vector<Sample> own = measurement.samples;
+  for (std::size_t i = 0; i < own.size(); ++i) own[i].seconds = own_seconds_.at(i);
+  own_sustained_ = summarize_sustained(own, readings, clock);
+  own_sustained_->launches_checked = record_.sustained->launches_checked;
+  own_sustained_->share_checked = record_.sustained->share_checked;
+  own_sustained_->checking_share_of_time = record_.sustained->checking_share_of_time;
   return true;
 }
 

@@ -11,6 +11,10 @@
 
 namespace roofmark {
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TelemetrySummary, seconds, sm_clock_hz, memory_clock_hz, power_watts, temperature_celsius,
+                                   memory_temperature_celsius, slowdown_margin_celsius, energy_joules, integrated_joules,
+                                   joules_per_launch, throttled_share)
+
 double steady_seconds() {
   using namespace std::chrono;
   return duration<double>(steady_clock::now().time_since_epoch()).count();
@@ -29,6 +33,10 @@ RunState make_state(Device& device, Team& team, Settings settings) {
 
 Runner::Runner(Device& device, Team& team, Settings settings)
     : state_(make_state(device, team, std::move(settings))), counters_before_(state_.sampler.counters()) {}
+
+std::vector<std::optional<TelemetrySummary>> Runner::rank_telemetry() {
+  return state_.team.gather(summarize(state_.sampler.series().readings));
+}
 
 std::vector<CounterChange> Runner::counters() {
   using Values = std::map<std::string, double>;

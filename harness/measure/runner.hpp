@@ -26,6 +26,8 @@ class Runner {
   const WallTime& wall_time() const { return state_.wall; }
   /// This rank's readings since the Runner was made.
   TelemetrySeries telemetry() const { return state_.sampler.series(); }
+  /// Of every rank's device until now; absent where nothing was read. Every rank must call it.
+  std::vector<std::optional<TelemetrySummary>> rank_telemetry();
   /// The counters of every rank's device, from when the Runner was made to now. Every rank must call it.
   std::vector<CounterChange> counters();
 

@@ -66,9 +66,9 @@ struct CounterChange {
     return *after >= *before ? std::optional(*after - *before) : std::nullopt;
   }
 
-  /// The worse of its two values, whatever happened during the run; absent where either could not be read.
+  /// The worse of its two values, or the only one that could be read.
   std::optional<double> worst() const {
-    if (!before || !after) return std::nullopt;
+    if (!before || !after) return before ? before : after;
     const CounterType* const type = find_counter(id);
     return type && type->falls ? std::min(*before, *after) : std::max(*before, *after);
   }

@@ -53,7 +53,7 @@ struct RankTimes {
   std::optional<double> clock_hz = {};                                ///< as in Measurement, of this rank's device
   std::optional<double> power_watts = {};                             ///< as in TelemetrySummary
   std::optional<std::map<std::string, double>> throttled_share = {};  ///< as in TelemetrySummary
-  std::optional<double> settled_of_burst = {};                        ///< as in Sustained
+  std::optional<Sustained> sustained = {};                            ///< as in Record
 };
 
 enum class StopReason { interval, budget };

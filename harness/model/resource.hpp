@@ -15,67 +15,71 @@ constexpr std::string_view name(Unit unit) {
   return names[static_cast<int>(unit)];
 }
 
-/// Anything that has a ceiling. `id` is its key in files and never changes; `follows_clock`: its theoretical ceiling scales
-/// with the SM (core) clock.
+/// Which of a device's clocks a rate scales with: that of the SMs (of a CPU: the cores), that of its memory, or neither.
+enum class ClockDomain { none, sm, memory };
+
+/// Anything that has a ceiling. `id` is its key in files and never changes; `clock`: what the ceiling scales with.
 struct Resource {
   std::string_view id;
   Unit unit;
   std::string_view title;
-  bool follows_clock;
+  ClockDomain clock;
 
   friend bool operator==(const Resource& a, const Resource& b) { return a.id == b.id; }
 };
 
 namespace resource {
 // Vector pipes: fused multiply-adds, two FLOPs each.
-inline constexpr Resource fp64_fma{"fp64_fma", Unit::flop, "fp64 FMA", true};
-inline constexpr Resource fp32_fma{"fp32_fma", Unit::flop, "fp32 FMA", true};
-inline constexpr Resource fp16_fma{"fp16_fma", Unit::flop, "fp16 FMA", true};
-inline constexpr Resource bf16_fma{"bf16_fma", Unit::flop, "bf16 FMA", true};
-inline constexpr Resource fp64_fma_one_core{"fp64_fma_one_core", Unit::flop, "fp64 FMA, one core", true};
-inline constexpr Resource fp32_fma_one_core{"fp32_fma_one_core", Unit::flop, "fp32 FMA, one core", true};
+inline constexpr Resource fp64_fma{"fp64_fma", Unit::flop, "fp64 FMA", ClockDomain::sm};
+inline constexpr Resource fp32_fma{"fp32_fma", Unit::flop, "fp32 FMA", ClockDomain::sm};
+inline constexpr Resource fp16_fma{"fp16_fma", Unit::flop, "fp16 FMA", ClockDomain::sm};
+inline constexpr Resource bf16_fma{"bf16_fma", Unit::flop, "bf16 FMA", ClockDomain::sm};
+inline constexpr Resource fp64_fma_one_core{"fp64_fma_one_core", Unit::flop, "fp64 FMA, one core", ClockDomain::sm};
+inline constexpr Resource fp32_fma_one_core{"fp32_fma_one_core", Unit::flop, "fp32 FMA, one core", ClockDomain::sm};
 // Tensor cores, dense.
-inline constexpr Resource fp64_tensor{"fp64_tensor", Unit::flop, "fp64 tensor", true};
-inline constexpr Resource tf32_tensor{"tf32_tensor", Unit::flop, "tf32 tensor", true};
-inline constexpr Resource fp16_tensor{"fp16_tensor", Unit::flop, "fp16 tensor, fp32 accumulate", true};
-inline constexpr Resource fp16_tensor_fp16{"fp16_tensor_fp16", Unit::flop, "fp16 tensor, fp16 accumulate", true};
-inline constexpr Resource bf16_tensor{"bf16_tensor", Unit::flop, "bf16 tensor", true};
-inline constexpr Resource fp8_tensor{"fp8_tensor", Unit::flop, "fp8 tensor", true};
-inline constexpr Resource int8_tensor{"int8_tensor", Unit::op, "int8 tensor", true};
-inline constexpr Resource exp{"exp", Unit::exp, "exp2, special-function unit", true};
+inline constexpr Resource fp64_tensor{"fp64_tensor", Unit::flop, "fp64 tensor", ClockDomain::sm};
+inline constexpr Resource tf32_tensor{"tf32_tensor", Unit::flop, "tf32 tensor", ClockDomain::sm};
+inline constexpr Resource fp16_tensor{"fp16_tensor", Unit::flop, "fp16 tensor, fp32 accumulate", ClockDomain::sm};
+inline constexpr Resource fp16_tensor_fp16{"fp16_tensor_fp16", Unit::flop, "fp16 tensor, fp16 accumulate", ClockDomain::sm};
+inline constexpr Resource bf16_tensor{"bf16_tensor", Unit::flop, "bf16 tensor", ClockDomain::sm};
+inline constexpr Resource fp8_tensor{"fp8_tensor", Unit::flop, "fp8 tensor", ClockDomain::sm};
+inline constexpr Resource int8_tensor{"int8_tensor", Unit::op, "int8 tensor", ClockDomain::sm};
+inline constexpr Resource exp{"exp", Unit::exp, "exp2, special-function unit", ClockDomain::sm};
 // Atomic additions.
-inline constexpr Resource global_atomic{"global_atomic", Unit::op, "atomic additions to global memory", true};
-inline constexpr Resource shared_atomic{"shared_atomic", Unit::op, "atomic additions to shared memory", true};
+inline constexpr Resource global_atomic{"global_atomic", Unit::op, "atomic additions to global memory", ClockDomain::sm};
+inline constexpr Resource shared_atomic{"shared_atomic", Unit::op, "atomic additions to shared memory", ClockDomain::sm};
 // Memory levels.
-inline constexpr Resource dram{"dram", Unit::byte, "DRAM", false};
-inline constexpr Resource shared{"shared", Unit::byte, "shared memory", true};
-inline constexpr Resource l1{"l1", Unit::byte, "L1 cache", true};
-inline constexpr Resource l2{"l2", Unit::byte, "L2 cache", true};
-inline constexpr Resource l3{"l3", Unit::byte, "L3 cache", true};
+inline constexpr Resource dram{"dram", Unit::byte, "DRAM", ClockDomain::memory};
+inline constexpr Resource shared{"shared", Unit::byte, "shared memory", ClockDomain::sm};
+inline constexpr Resource l1{"l1", Unit::byte, "L1 cache", ClockDomain::sm};
+inline constexpr Resource l2{"l2", Unit::byte, "L2 cache", ClockDomain::sm};
+inline constexpr Resource l3{"l3", Unit::byte, "L3 cache", ClockDomain::sm};
 // Links, in one direction.
-inline constexpr Resource nvlink{"nvlink", Unit::byte, "NVLink, one direction, per GPU", false};
-inline constexpr Resource pcie{"pcie", Unit::byte, "PCIe, one direction, per GPU", false};
-inline constexpr Resource interprocess{"interprocess", Unit::byte, "process to process, one direction", false};
-inline constexpr Resource network{"network", Unit::byte, "network, one direction, per host", false};
+inline constexpr Resource nvlink{"nvlink", Unit::byte, "NVLink, one direction, per GPU", ClockDomain::none};
+inline constexpr Resource pcie{"pcie", Unit::byte, "PCIe, one direction, per GPU", ClockDomain::none};
+inline constexpr Resource interprocess{"interprocess", Unit::byte, "process to process, one direction", ClockDomain::none};
+inline constexpr Resource network{"network", Unit::byte, "network, one direction, per host", ClockDomain::none};
 // Between a GPU and its host (PCIe, or NVLink-C2C), and between two GPUs, each direction for itself; the host's own memory.
-inline constexpr Resource host_to_device{"host_to_device", Unit::byte, "host to device", false};
-inline constexpr Resource device_to_host{"device_to_host", Unit::byte, "device to host", false};
-inline constexpr Resource peer_in{"peer_in", Unit::byte, "from a peer GPU", false};
-inline constexpr Resource peer_out{"peer_out", Unit::byte, "to a peer GPU", false};
-inline constexpr Resource host_dram{"host_dram", Unit::byte, "DRAM of the host", false};
+inline constexpr Resource host_to_device{"host_to_device", Unit::byte, "host to device", ClockDomain::none};
+inline constexpr Resource device_to_host{"device_to_host", Unit::byte, "device to host", ClockDomain::none};
+inline constexpr Resource peer_in{"peer_in", Unit::byte, "from a peer GPU", ClockDomain::none};
+inline constexpr Resource peer_out{"peer_out", Unit::byte, "to a peer GPU", ClockDomain::none};
+inline constexpr Resource host_dram{"host_dram", Unit::byte, "DRAM of the host", ClockDomain::none};
 // Accesses each of which needs the result of the one before: their rate is 1 / latency.
-inline constexpr Resource l1_access{"l1_access", Unit::access, "dependent L1 cache accesses", true};
-inline constexpr Resource shared_access{"shared_access", Unit::access, "dependent shared-memory accesses", true};
-inline constexpr Resource dsmem_access{"dsmem_access", Unit::access, "dependent accesses to a neighbour's shared memory", true};
-inline constexpr Resource constant_access{"constant_access", Unit::access, "dependent constant-memory accesses", true};
-inline constexpr Resource l2_access{"l2_access", Unit::access, "dependent L2 cache accesses", true};
-inline constexpr Resource l3_access{"l3_access", Unit::access, "dependent L3 cache accesses", true};
-inline constexpr Resource dram_access{"dram_access", Unit::access, "dependent DRAM accesses", false};
-inline constexpr Resource host_access{"host_access", Unit::access, "dependent accesses to host memory", false};
-inline constexpr Resource peer_access{"peer_access", Unit::access, "dependent accesses to a peer's memory", false};
+inline constexpr Resource l1_access{"l1_access", Unit::access, "dependent L1 cache accesses", ClockDomain::sm};
+inline constexpr Resource shared_access{"shared_access", Unit::access, "dependent shared-memory accesses", ClockDomain::sm};
+inline constexpr Resource dsmem_access{"dsmem_access", Unit::access, "dependent accesses to a neighbour's shared memory",
+                                       ClockDomain::sm};
+inline constexpr Resource constant_access{"constant_access", Unit::access, "dependent constant-memory accesses",
+                                          ClockDomain::sm};
+inline constexpr Resource l2_access{"l2_access", Unit::access, "dependent L2 cache accesses", ClockDomain::sm};
+inline constexpr Resource l3_access{"l3_access", Unit::access, "dependent L3 cache accesses", ClockDomain::sm};
+inline constexpr Resource dram_access{"dram_access", Unit::access, "dependent DRAM accesses", ClockDomain::memory};
+inline constexpr Resource host_access{"host_access", Unit::access, "dependent accesses to host memory", ClockDomain::none};
+inline constexpr Resource peer_access{"peer_access", Unit::access, "dependent accesses to a peer's memory", ClockDomain::none};
 // Launch rate, by the path the launches are issued on.
-inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "stream launches", false};
-inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "graph-node launches", false};
+inline constexpr Resource stream_launch{"stream_launch", Unit::launch, "stream launches", ClockDomain::none};
+inline constexpr Resource graph_launch{"graph_launch", Unit::launch, "graph-node launches", ClockDomain::none};
 }  // namespace resource
 
 inline constexpr Resource kResources[] = {resource::fp64_fma,

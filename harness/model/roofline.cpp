@@ -67,7 +67,7 @@ std::optional<MinimumTime> minimum_time(const Work& work, const Limit& limit) {
 
 /// The theoretical ceiling at the observed clock; absent when it follows the clock and one of the clocks is unknown.
 std::optional<double> at_clock(const Ceiling& ceiling, std::optional<double> clock_hz) {
-  if (!ceiling.theoretical || !ceiling.resource.follows_clock) return ceiling.theoretical;
+  if (!ceiling.theoretical || ceiling.resource.clock != ClockDomain::sm) return ceiling.theoretical;
   if (!clock_hz || !ceiling.theoretical_clock_hz) return std::nullopt;
   return *ceiling.theoretical * *clock_hz / *ceiling.theoretical_clock_hz;
 }

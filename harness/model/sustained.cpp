@@ -41,7 +41,18 @@ double settled_after(const std::vector<Sample>& samples, double window, double s
 
 }  // namespace
 
-Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vector<Reading>& readings) {
+std::pair<std::optional<double>, std::optional<double>> Sustained::clocks_hz() const {
+  switch (clock) {
+    case ClockDomain::sm:
+      return {burst_clock_hz, settled_clock_hz};
+    case ClockDomain::memory:
+      return {burst_memory_clock_hz, settled_memory_clock_hz};
+    default:
+      return {};
+  }
+}
+
+Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vector<Reading>& readings, ClockDomain clock) {
   if (samples.empty()) throw std::invalid_argument("a rate over time takes at least one sample");
   const double begin = samples.front().start_seconds;
   const double end = std::max(samples.back().start_seconds + samples.back().seconds, begin + 1e-9);
@@ -58,14 +69,18 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
   found.settled_after_seconds = std::min(settled_after(samples, window, settled_seconds), end - begin);
   if (const auto state = summarize(readings, {burst}, burst_seconds)) {
     found.burst_clock_hz = state->sm_clock_hz;
+    found.burst_memory_clock_hz = state->memory_clock_hz;
     found.burst_power_watts = state->power_watts;
   }
   if (const auto state = summarize(readings, {settled}, settled_seconds)) {
     found.settled_clock_hz = state->sm_clock_hz;
+    found.settled_memory_clock_hz = state->memory_clock_hz;
     found.settled_power_watts = state->power_watts;
   }
-  if (found.burst_clock_hz && found.settled_clock_hz && *found.burst_clock_hz > 0 && *found.settled_clock_hz > 0) {
-    const double clocks = *found.settled_clock_hz / *found.burst_clock_hz;
+  found.clock = clock;
+  const auto [before, after] = found.clocks_hz();
+  if (before && after && *before > 0 && *after > 0) {
+    const double clocks = *after / *before;
     found.rate_per_clock_ratio = found.settled_of_burst / clocks;
     if (found.settled_of_burst < 1 - kSettledWithin)
       found.explained_by_clock = std::log(clocks) / std::log(found.settled_of_burst);

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
+
+#include "harness/model/resource.hpp"
 
 namespace roofmark {
 
@@ -19,18 +22,24 @@ struct Sustained {
   double settled_of_burst = 0;
   // Over the same times, from the telemetry; absent where there is none.
   std::optional<double> burst_clock_hz, settled_clock_hz;  ///< SM (core) clock
+  std::optional<double> burst_memory_clock_hz, settled_memory_clock_hz;
   std::optional<double> burst_power_watts, settled_power_watts;
+  ClockDomain clock = ClockDomain::sm;         ///< what the rate should follow: the clock of the next two values
   std::optional<double> rate_per_clock_ratio;  ///< settled rate / settled clock, over burst rate / burst clock
   /// ln(settled clock / burst clock) / ln(settled_of_burst): 1 where the rate fell as the clock did, 0 where the clock held.
   /// Absent where the rate fell by less than 1 %.
   std::optional<double> explained_by_clock;
+
+  /// The burst's and the settled value of `clock`.
+  std::pair<std::optional<double>, std::optional<double>> clocks_hz() const;
 
   std::int64_t launches_checked = 0;  ///< launches whose outputs' bits were compared with those of the verified launch
   double share_checked = 0;           ///< bytes compared / bytes that the launches wrote
   double checking_share_of_time = 0;
 };
 
-/// All but what was checked. Needs at least one sample; the readings are those around the samples.
-Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vector<Reading>& readings);
+/// All but what was checked. Needs at least one sample; the readings are those around the samples. `clock`: that of the
+/// resource that the case is measured for.
+Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vector<Reading>& readings, ClockDomain clock);
 
 }  // namespace roofmark

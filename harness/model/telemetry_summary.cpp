@@ -67,14 +67,18 @@ std::optional<double> counted_watts(std::span<const Reading> readings) {
 }
 
 /// By reason, how long it lowered the clock from the first reading to the last, by the counters that both have. One that fell
-/// was reset in between and tells nothing.
+/// between two readings was reset and tells nothing, whatever it came to afterwards.
 std::map<std::string, double> counted_seconds(std::span<const Reading> readings) {
   std::map<std::string, double> counted;
   if (readings.size() < 2) return counted;
-  const auto &first = readings.front().state.throttled_seconds, &last = readings.back().state.throttled_seconds;
-  for (const auto& [reason, before] : first) {
-    const auto after = last.find(reason);
-    if (after != last.end() && after->second >= before) counted[reason] = after->second - before;
+  for (const auto& [reason, first] : readings.front().state.throttled_seconds) {
+    std::vector<double> values;
+    for (const Reading& reading : readings) {
+      const auto now = reading.state.throttled_seconds.find(reason);
+      if (now != reading.state.throttled_seconds.end()) values.push_back(now->second);
+    }
+    const bool lasts = readings.back().state.throttled_seconds.contains(reason);
+    if (lasts && std::is_sorted(values.begin(), values.end())) counted[reason] = values.back() - first;
   }
   return counted;
 }
@@ -152,6 +156,13 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
   if (const auto& joules = summary.energy_joules ? summary.energy_joules : summary.integrated_joules) {
     summary.joules_per_launch = *joules / summary.seconds * seconds_per_launch;
   }
+  return summary;
+}
+
+std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings) {
+  if (readings.empty()) return std::nullopt;
+  auto summary = summarize(readings, {{readings.front().seconds, readings.back().seconds}}, 0);
+  if (summary) summary->joules_per_launch.reset();
   return summary;
 }
 

@@ -52,6 +52,9 @@ std::span<const Reading> around(const std::vector<Reading>& readings, const Span
 std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, const std::vector<Span>& blocks,
                                           double seconds_per_launch);
 
+/// From the first reading to the last; `joules_per_launch` is absent. Nothing of fewer than two readings.
+std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings);
+
 /// By reason, the share of a span's time in which it lowered the clock, as far as the readings around it tell: by the device's
 /// counter of that reason, and where it keeps none, or it did not last from the first reading to the last, by the readings that
 /// saw the reason.

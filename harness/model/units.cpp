@@ -63,7 +63,10 @@ std::string format_seconds(double seconds) {
 std::string format_bytes(double bytes) { return scaled(bytes, "B"); }
 
 std::string format_share(std::optional<double> share) {
-  return share && std::isfinite(*share) ? fmt::format("{:.1f} %", 100 * *share) : kNone;
+  if (!share || !std::isfinite(*share)) return kNone;
+  // What rounds to zero has no sign.
+  const bool zero = std::abs(100 * *share) < 0.05;
+  return fmt::format("{:.1f} %", zero ? 0.0 : 100 * *share);
 }
 
 std::string format_change(std::optional<double> share) {

@@ -238,13 +238,14 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
   for (const Record& record : records) {
     if (!record.sustained) continue;
     const Sustained& rates = *record.sustained;
+    const auto [burst_clock, settled_clock] = rates.clocks_hz();
     // A case's first demand is what it is measured for.
     const Demand& demand = record.work.phases.front().front();
     const auto rate = [&](double launches) { return format_rate(launches * demand.amount, demand.resource.unit); };
     add_row(tables, "rate of a load that lasts: the first second (burst) and the last quarter (settled)", columns, record.name,
             {format_share(rates.settled_of_burst), rate(rates.burst_rate), rate(rates.settled_rate),
              fmt::format("{:.0f} s", std::ceil(rates.settled_after_seconds)), format_share(rates.rate_per_clock_ratio),
-             format_share(rates.explained_by_clock), clock_or_dash(rates.burst_clock_hz), clock_or_dash(rates.settled_clock_hz),
+             format_share(rates.explained_by_clock), clock_or_dash(burst_clock), clock_or_dash(settled_clock),
              power(rates.burst_power_watts), power(rates.settled_power_watts), format_share(rates.share_checked)});
   }
   return to_text(tables, style);

@@ -32,6 +32,26 @@ void visit_clocks(Of& block, const Field& field) {
   field("last_clock_hz", block.last_clock_hz);
 }
 
+/// `Of` is Sustained, const when it is written.
+template <class Of, class Field>
+void visit_sustained(Of& sustained, const Field& field) {
+  field("burst_rate", sustained.burst_rate);
+  field("settled_rate", sustained.settled_rate);
+  field("settled_after_seconds", sustained.settled_after_seconds);
+  field("settled_of_burst", sustained.settled_of_burst);
+  field("burst_clock_hz", sustained.burst_clock_hz);
+  field("settled_clock_hz", sustained.settled_clock_hz);
+  field("burst_memory_clock_hz", sustained.burst_memory_clock_hz);
+  field("settled_memory_clock_hz", sustained.settled_memory_clock_hz);
+  field("burst_power_watts", sustained.burst_power_watts);
+  field("settled_power_watts", sustained.settled_power_watts);
+  field("rate_per_clock_ratio", sustained.rate_per_clock_ratio);
+  field("explained_by_clock", sustained.explained_by_clock);
+  field("launches_checked", sustained.launches_checked);
+  field("share_checked", sustained.share_checked);
+  field("checking_share_of_time", sustained.checking_share_of_time);
+}
+
 int whole_number(double value) {
   const auto whole = static_cast<int>(std::clamp(value, -1e9, 1e9));
   if (whole != value) throw std::invalid_argument(fmt::format("{} is not a whole number", value));
@@ -63,7 +83,7 @@ RankTimes rank_times_from_json(const JsonText::View& json) {
   get(json, "clock_hz", times.clock_hz);
   get(json, "power_watts", times.power_watts);
   if (json.contains("throttled_share")) times.throttled_share = json.at("throttled_share").numbers_by_name();
-  get(json, "settled_of_burst", times.settled_of_burst);
+  if (json.contains("sustained")) times.sustained = sustained_from_json(json.at("sustained"));
   return times;
 }
 
@@ -79,6 +99,20 @@ Block block_from_json(const JsonText::View& json) {
 }
 
 }  // namespace
+
+Json to_json(const Sustained& sustained) {
+  Json json = {{"clock", name(sustained.clock)}};
+  visit_sustained(sustained, put_into(json));
+  return json;
+}
+
+Sustained sustained_from_json(const JsonText::View& json) {
+  Sustained sustained;
+  // Before there was a choice it was the SM clock.
+  if (json.contains("clock")) sustained.clock = word_of<ClockDomain>(json.at("clock"));
+  visit_sustained(sustained, get_from(json));
+  return sustained;
+}
 
 Json to_json(const Measurement& m) {
   Json json;
@@ -117,7 +151,7 @@ Json to_json(const Measurement& m) {
       put(entry, "clock_hz", times->clock_hz);
       put(entry, "power_watts", times->power_watts);
       if (times->throttled_share) entry["throttled_share"] = *times->throttled_share;
-      put(entry, "settled_of_burst", times->settled_of_burst);
+      if (times->sustained) entry["sustained"] = to_json(*times->sustained);
     }
   }
   Json::array_t start, seconds, host_seconds, block_of, throttled;

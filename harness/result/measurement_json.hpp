@@ -12,4 +12,8 @@ namespace roofmark {
 Json to_json(const Measurement& m);
 Measurement measurement_from_json(const JsonText::View& json);
 
+// The member `sustained` of a record, and of each rank's times.
+Json to_json(const Sustained& sustained);
+Sustained sustained_from_json(const JsonText::View& json);
+
 }  // namespace roofmark

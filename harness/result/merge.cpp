@@ -184,6 +184,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   std::string finished;
   std::vector<std::pair<const RankInfo*, std::vector<Finding>>> findings;
   std::vector<CounterChange> counters;
+  std::vector<std::optional<TelemetrySummary>> rank_telemetry;
   for (const MeasuredDevice& device : devices) {
     const std::optional<RunFooter>& own = device.run.footer;
     complete = complete && own && own->complete;
@@ -192,6 +193,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
       if (!ended) ended = RunEnd{"", end.case_name};
       ended->reason += fmt::format("{}{}: {}", ended->reason.empty() ? "" : "; ", device.rank.device_id, end.reason);
     }
+    rank_telemetry.push_back(own ? summarize(own->telemetry.readings) : std::nullopt);
     if (!own) continue;
     interrupted = interrupted || own->interrupted;
     finished = std::max(finished, own->finished_utc);
@@ -209,6 +211,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   footer->ended = std::move(ended);
   footer->findings = joined(findings);
   footer->counters = std::move(counters);
+  footer->rank_telemetry = std::move(rank_telemetry);
   // The series belongs to the device of the header.
   const std::optional<RunFooter>& first = std::find_if(devices.begin(), devices.end(), recorded)->run.footer;
   footer->telemetry = first ? first->telemetry : TelemetrySeries();

@@ -16,24 +16,6 @@ namespace roofmark {
 
 namespace {
 
-/// `Of` is Sustained, const when it is written.
-template <class Of, class Field>
-void visit_sustained(Of& sustained, const Field& field) {
-  field("burst_rate", sustained.burst_rate);
-  field("settled_rate", sustained.settled_rate);
-  field("settled_after_seconds", sustained.settled_after_seconds);
-  field("settled_of_burst", sustained.settled_of_burst);
-  field("burst_clock_hz", sustained.burst_clock_hz);
-  field("settled_clock_hz", sustained.settled_clock_hz);
-  field("burst_power_watts", sustained.burst_power_watts);
-  field("settled_power_watts", sustained.settled_power_watts);
-  field("rate_per_clock_ratio", sustained.rate_per_clock_ratio);
-  field("explained_by_clock", sustained.explained_by_clock);
-  field("launches_checked", sustained.launches_checked);
-  field("share_checked", sustained.share_checked);
-  field("checking_share_of_time", sustained.checking_share_of_time);
-}
-
 Json to_json(const Verification& verification) {
   Json json;
   json["status"] = name(verification.status);
@@ -190,7 +172,7 @@ Json to_json(const Record& record) {
       put(json["measurement"]["telemetry"], "flops_per_joule", flops / *telemetry->joules_per_launch);
     }
   }
-  if (record.sustained) visit_sustained(*record.sustained, put_into(json["sustained"]));
+  if (record.sustained) json["sustained"] = to_json(*record.sustained);
   if (record.placement) json["placement"] = to_json(*record.placement);
   if (record.verification_before || record.verification_after) {
     Json& verification = json["verification"] = Json::object();
@@ -237,7 +219,7 @@ Record record_from_json(const JsonText::View& json) {
   json.at("notes").for_each(
       [&](std::string_view key, const JsonText::View& value) { record.notes.emplace_back(key, value.get<std::string>()); });
   if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));
-  if (json.contains("sustained")) visit_sustained(record.sustained.emplace(), get_from(json.at("sustained")));
+  if (json.contains("sustained")) record.sustained = sustained_from_json(json.at("sustained"));
   if (json.contains("verification")) {
     const JsonText::View verification = json.at("verification");
     if (verification.contains("before")) record.verification_before = verification_from_json(verification.at("before"));

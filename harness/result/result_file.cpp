@@ -60,9 +60,9 @@ bool follows_from_records(const Json& finding) {
 /// The run of a file, whose records are those of `entries`.
 Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entries) {
   constexpr std::string_view kNotOfTheHeader[] = {
-      "complete",   "interrupted", "ended",        "verdict",          "finished_utc", "wall_time",
-      "telemetry",  "counters",    "benchmarks",   "unmeasured",       "comparisons",  "transfers",
-      "call_lines", "ladders",     "sm_latencies", "loaded_latencies", "communication"};
+      "complete",  "interrupted",    "ended",    "verdict",      "finished_utc",     "wall_time",
+      "telemetry", "rank_telemetry", "counters", "benchmarks",   "unmeasured",       "comparisons",
+      "transfers", "call_lines",     "ladders",  "sm_latencies", "loaded_latencies", "communication"};
   Run run;
   Json header = json.value_without(kNotOfTheHeader);
   // Those that follow from the records are found again. Which part had the others makes no difference to a reader.

@@ -42,7 +42,9 @@ struct RunFooter {
   std::vector<Finding> findings;  ///< of the run as a whole
   WallTime wall;
   double total_seconds = 0;
-  TelemetrySeries telemetry = {};            ///< of this process's device
+  TelemetrySeries telemetry = {};  ///< of this process's device
+  /// Of every rank's device, over the whole run; empty without a team. Absent: nothing was read.
+  std::vector<std::optional<TelemetrySummary>> rank_telemetry = {};
   std::vector<CounterChange> counters = {};  ///< of every rank's
   std::optional<RunEnd> ended = {};          ///< absent of a complete run
 };

@@ -256,6 +256,7 @@ Json to_json(const RunFooter& footer) {
                  {"writing_seconds", wall.writing},
                  {"other_seconds", std::max(0.0, footer.total_seconds - known)}}}};
   if (!footer.telemetry.readings.empty()) json["telemetry"] = to_json(footer.telemetry);
+  for (const auto& summary : footer.rank_telemetry) json["rank_telemetry"].push_back(summary ? to_json(*summary) : Json());
   if (!footer.counters.empty()) json["counters"] = to_json(footer.counters);
   if (footer.ended) json["ended"] = to_json(*footer.ended);
   return json;
@@ -273,6 +274,12 @@ RunFooter footer_from_json(const JsonText::View& json, bool with_findings) {
   footer.wall = {seconds("preparation_seconds"), seconds("verification_seconds"), seconds("warm_up_seconds"),
                  seconds("timing_seconds"), seconds("writing_seconds")};
   if (json.contains("telemetry")) footer.telemetry = telemetry_series_from_json(json.at("telemetry"));
+  if (json.contains("rank_telemetry")) {
+    json.at("rank_telemetry").for_each([&](const JsonText::View& one) {
+      auto& summary = footer.rank_telemetry.emplace_back();
+      if (!one.is_null()) summary = telemetry_summary_from_json(one);
+    });
+  }
   if (json.contains("counters")) footer.counters = counters_from_json(json.at("counters"));
   if (json.contains("ended")) {
     const JsonText::View ended = json.at("ended");

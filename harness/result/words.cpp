@@ -21,6 +21,8 @@ constexpr auto kWords<Issue> = std::to_array<std::string_view>({"automatic", "st
 template <>
 constexpr auto kWords<Timed> = std::to_array<std::string_view>({"device", "call", "completion"});
 template <>
+constexpr auto kWords<ClockDomain> = std::to_array<std::string_view>({"none", "sm", "memory"});
+template <>
 constexpr auto kWords<Cache> = std::to_array<std::string_view>({"cold", "warm"});
 template <>
 constexpr auto kWords<Distribution> = std::to_array<std::string_view>({"normal", "uniform", "zeros"});
@@ -48,6 +50,7 @@ std::string_view word(Enum value) {
 std::string_view name(Status status) { return word(status); }
 std::string_view name(Issue issue) { return word(issue); }
 std::string_view name(Timed timed) { return word(timed); }
+std::string_view name(ClockDomain clock) { return word(clock); }
 std::string_view name(Cache cache) { return word(cache); }
 std::string_view name(Distribution distribution) { return word(distribution); }
 std::string_view name(StopReason reason) { return word(reason); }
@@ -67,6 +70,7 @@ Enum parse(std::string_view word) {
 template Status parse(std::string_view);
 template Issue parse(std::string_view);
 template Timed parse(std::string_view);
+template ClockDomain parse(std::string_view);
 template Cache parse(std::string_view);
 template StopReason parse(std::string_view);
 template RaisedBy parse(std::string_view);

@@ -13,6 +13,7 @@ namespace roofmark {
 std::string_view name(Status status);
 std::string_view name(Issue issue);
 std::string_view name(Timed timed);
+std::string_view name(ClockDomain clock);
 std::string_view name(Cache cache);
 std::string_view name(Distribution distribution);
 std::string_view name(StopReason reason);

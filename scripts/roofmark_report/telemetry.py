@@ -28,6 +28,13 @@ def _work(record):
     return 1, "launch"
 
 
+def _sustained_of(record, places):
+    """(device, rates) of a load that lasted: of each rank by itself, or of all as one (device: None)."""
+    ranks = [(places[rank], times["sustained"]) for rank, times in enumerate(record["measurement"].get("ranks", []))
+             if times and "sustained" in times]
+    return ranks or ([(None, record["sustained"])] if "sustained" in record else [])
+
+
 def summary(result, places):
     """What the tables below need of a result; `places` names the device of each rank."""
     energy, sustained = [], []
@@ -35,11 +42,12 @@ def summary(result, places):
         record = entry["roofmark"]
         if found := record["measurement"].get("telemetry"):
             energy.append((entry["name"], record["pass"], found))
-        if found := record.get("sustained"):
+        for where, found in _sustained_of(record, places):
             work, unit = _work(record)
             rates = {key: found[key] * work for key in ("burst_rate", "settled_rate")}  # launches per second in the file
-            sustained.append((entry["name"], unit, found | rates))
-    return {"telemetry": bool(result.get("telemetry", {}).get("rows")), "energy": energy,
+            sustained.append((entry["name"], where, unit, found | rates))
+    ranks = [(places[rank], found) for rank, found in enumerate(result.get("rank_telemetry", [])) if found]
+    return {"telemetry": bool(result.get("telemetry", {}).get("rows")), "rank_telemetry": ranks, "energy": energy,
             "counters": [(counter, places[counter["rank"]]) for counter in result.get("counters", [])], "sustained": sustained}
 
 
@@ -144,6 +152,25 @@ def energy_table(files, judged):
         ("Throttled", "The largest share of the time, and the reason", False)], rows, empty=False)
 
 
+def ranks_table(files):
+    """A row per device of the results of several: means and extremes over the whole run."""
+    rows = []
+    for where, found in (rank for file in files for rank in file["rank_telemetry"]):
+        shares = sorted(((share, reason) for reason, share in found["throttled_share"].items() if share), reverse=True)
+        rows.append([where, *(quantity(found.get(key), scale) for key, scale in (("sm_clock_hz", units.clock), ("memory_clock_hz", units.clock),
+                                                                                    ("power_watts", units.watts))),
+                     *(quantity(found.get(key), _degrees) for key in ("temperature_celsius", "memory_temperature_celsius", "slowdown_margin_celsius")),
+                     ", ".join(f"{units.share(share)} {reason}" for share, reason in shares)])
+    return table("ranks", [
+        ("Device", "", False), ("SM clock", "Mean over the run", True), ("Memory clock", "Mean over the run", True), ("Power", "Mean over the run", True),
+        ("Temperature", "Highest", True), ("of the memory", "Highest", True), ("to slowdown", "Lowest margin", True),
+        ("Throttled", "Share of the time, by reason", False)], rows, empty=False)
+
+
+def _degrees(celsius):
+    return "" if celsius is None else f"{celsius:.0f}\N{NO-BREAK SPACE}°C"
+
+
 def _from_to(found, key, scale, unit):
     """A quantity of the burst and when settled."""
     values = [f"{scale * found[name]:.0f}" for name in (f"burst_{key}", f"settled_{key}") if name in found]
@@ -152,7 +179,7 @@ def _from_to(found, key, scale, unit):
 
 def sustained_table(files):
     """A row per result and sustained case: the rate of the burst against the rate that it settled at; those that fell furthest first."""
-    cases = [(name, file["where"], unit, found) for file in files for name, unit, found in file["sustained"]]
+    cases = [(name, where or file["where"], unit, found) for file in files for name, where, unit, found in file["sustained"]]
     rows = []
     for name, where, unit, found in sorted(cases, key=lambda case: case[3].get("settled_of_burst", 1))[:LISTED]:
         checked, explained = found.get("launches_checked"), found.get("explained_by_clock")
@@ -160,12 +187,12 @@ def sustained_table(files):
             name, where, quantity(found.get("burst_rate"), units.rate, unit), quantity(found.get("settled_rate"), units.rate, unit),
             quantity(found.get("settled_of_burst"), units.share),
             quantity(found.get("settled_after_seconds"), lambda v: "" if v is None else units.duration(v)),
-            _from_to(found, "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
+            _from_to(found, "memory_clock_hz" if found.get("clock") == "memory" else "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
             quantity(explained, units.share),
             "" if checked is None else f"{checked}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
     return table("sustained", [
         ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first second", True), ("Settled", "Rate that it settled at", True),
-        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("SM clock", "Burst and settled", False), ("Power", "Burst and settled", False),
+        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("Clock", "Burst and settled: the memory's where the case is measured for memory, else the SMs'", False), ("Power", "Burst and settled", False),
         ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True), ("Launches checked", "Whose results were verified", True)],
         rows, empty=False)
 

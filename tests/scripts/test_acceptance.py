@@ -18,7 +18,9 @@ import pytest
 from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
+import jsonschema  # noqa: E402
 from roofmark_report import acceptance, delivery, evidence, program, telemetry  # noqa: E402
+from roofmark_report import result as reader  # noqa: E402
 from roofmark_report import verdict as verdicts  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "acceptance")]
@@ -211,6 +213,36 @@ def test_a_team_has_a_device_per_rank(cluster):
     assert len(made["devices"]) == 16 and made["nodes"] == ["node1", "node2"] and made["where"] == "16 devices of 2 nodes"
     assert "mlx5_0:1 (InfiniBand, 400 Gb/s)" in made["hosts"]["node2"]["ports"]
     assert ("NCCL of the ranks", "2.28.9") in made["software"]
+
+
+def test_each_device_of_a_team_has_its_own_telemetry_and_decay(cluster):
+    cluster["rank_telemetry"] = [{"seconds": 60.0, "sm_clock_hz": 1.9e9 - 5e8 * (rank == 6), "power_watts": 600.0, "temperature_celsius": 60.0 + 25 * (rank == 6),
+                                  "throttled_share": {"thermal": 0.5} if rank == 6 else {}} for rank in range(15)] + [None]
+    record = next(entry["roofmark"] for entry in cluster["benchmarks"] if entry["name"].startswith("stream/"))
+    rates = make_delivery.gpu(BASE, 0, 0, 1)["benchmarks"]
+    rates = next(entry["roofmark"]["sustained"] for entry in rates if "sustained" in entry["roofmark"])
+    record["sustained"] = rates
+    for rank, times in enumerate(record["measurement"]["ranks"]):
+        if rank != 15:
+            times["sustained"] = rates | {"clock": "memory", "burst_memory_clock_hz": 3.2e9, "settled_memory_clock_hz": 2.4e9} | ({"settled_of_burst": 0.7} if rank == 6 else {})
+    validator = jsonschema.Draft202012Validator(reader.SCHEMA)
+    assert not list(validator.iter_errors(cluster))
+    files = [delivery.summary(cluster, "0")]
+    def texts(table):
+        return [[text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in row] for row in table["rows"]]
+
+    rows = texts(telemetry.ranks_table(files))
+    assert len(rows) == 15
+    assert rows[6][0].startswith("node1 cuda:6")
+    assert rows[6][1:] == ["1400 MHz", "600 W", "85 °C", "50.0 % thermal"]
+    worst, *others = texts(telemetry.sustained_table(files))
+    assert worst[1] == rows[6][0] and worst[4] == "70.0 %" and len({row[1] for row in others}) == 14
+    assert "3200 → 2400 MHz" in worst
+    # A file that has no more than one rank's.
+    for times in record["measurement"]["ranks"]:
+        times.pop("sustained", None)
+    [row] = telemetry.sustained_table([delivery.summary(cluster, "0")])["rows"]
+    assert row[1][0] == "16 devices of 2 nodes"
 
 
 def test_versions_that_differ_are_counted(delivered):

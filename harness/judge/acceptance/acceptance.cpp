@@ -85,6 +85,10 @@ Check compare(const Rule& rule, const RuleReading& reading) {
   if (*check.limit != 0) check.margin = (least ? 1 : -1) * (*check.measured - *check.limit) / std::abs(*check.limit);
   const bool met = least ? *check.measured >= *check.limit : *check.measured <= *check.limit;
   check.verdict = met ? Verdict::pass : Verdict::fail;
+  if (met && !reading.lost.empty()) {
+    check.verdict = Verdict::not_measured;
+    check.explanation = reading.lost;
+  }
   if (reading.lacks_interval) {
     check.verdict = Verdict::not_measured;
     check.explanation = "there are too few blocks for an interval: measure longer (--max-seconds)";
@@ -99,7 +103,8 @@ Check compare(const Rule& rule, const RuleReading& reading) {
 /// Applies a rule to one value.
 Check decide(const Rule& rule, const RuleReading& reading) {
   Check check = compare(rule, reading);
-  check.mandatory |= rule.mandatory == Mandatory::where_measured && check.verdict != Verdict::not_measured;
+  const bool has_it = check.verdict != Verdict::not_measured || !reading.lost.empty();
+  check.mandatory |= rule.mandatory == Mandatory::where_measured && has_it;
   return check;
 }
 

@@ -27,7 +27,8 @@ constexpr std::string_view name(Subject subject) {
   return names[static_cast<int>(subject)];
 }
 
-/// Whether a rule decides; `where_measured`: only where it has a value, as of a counter that some devices lack.
+/// Whether a rule decides; `where_measured`: only where it has a value, as of a counter that some devices lack, or where the
+/// run lost sight of what the device has.
 enum class Mandatory { yes, no, where_measured };
 
 /// One limit. What stands here is what is judged: no tolerance is applied on top.

@@ -170,7 +170,7 @@ double differing(const Record& record, std::optional<std::size_t> device) {
 void read_settled(RuleReading& reading, const Record& record, std::optional<std::size_t> device) {
   const auto& ranks = record.measurement->ranks;
   if (device && !ranks.empty()) {
-    if (ranks.at(*device)) reading.value = ranks[*device]->settled_of_burst;
+    if (const auto& own = ranks.at(*device); own && own->sustained) reading.value = own->sustained->settled_of_burst;
   } else if (record.sustained) {
     reading.value = record.sustained->settled_of_burst;
   }
@@ -260,26 +260,43 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
   return reading;
 }
 
-/// Of one device, or the sum over all.
-void read_counter(RuleReading& reading, const Evidence& evidence, const std::string& id, std::optional<std::size_t> device) {
+/// Of one device, or of all: the sum of what got worse, or the worst state.
+void read_counter(RuleReading& reading, const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
+  const CounterType* const type = find_counter(rule.argument);
+  const bool is_state = rule.quantity == Quantity::state, falls = type && type->falls;
   for (const CounterChange& change : evidence.counters) {
-    if (change.id != id || (device && change.rank != static_cast<int>(*device))) continue;
-    if (const auto worse = change.worse()) reading.value = reading.value.value_or(0) + *worse;
+    if (change.id != rule.argument || (device && change.rank != static_cast<int>(*device))) continue;
+    if (!change.before || !change.after) {
+      reading.lost = fmt::format("it could not be read {} the run", change.before ? "after" : "before");
+    } else if (!is_state && !change.worse()) {
+      reading.lost = "it was reset during the run";
+    }
+    const auto value = is_state ? change.worst() : change.worse();
+    if (!value) continue;
+    const double known = reading.value.value_or(is_state ? *value : 0);
+    reading.value = !is_state ? known + *value : falls ? std::min(known, *value) : std::max(known, *value);
   }
-  if (!reading.value) reading.why_not = "the device does not count it";
+  if (!reading.value) reading.why_not = reading.lost.empty() ? "the device does not count it" : reading.lost;
 }
 
-/// Of one device, or the worst of all.
-void read_state(RuleReading& reading, const Evidence& evidence, const std::string& id, std::optional<std::size_t> device) {
-  const CounterType* const type = find_counter(id);
+/// Whether a device's telemetry ended before its run did; any device's where none is given.
+bool lost_telemetry(const Evidence& evidence, std::optional<std::size_t> device) {
+  return std::any_of(evidence.findings.begin(), evidence.findings.end(), [&](const Finding& finding) {
+    return finding.kind == FindingKind::telemetry_lost && (!device || is_about(finding, *device));
+  });
+}
+
+/// How the run lost sight of what shows a kind of finding on a device, or on any where none is given; else empty.
+std::string lost_sight(const Evidence& evidence, FindingKind kind, std::optional<std::size_t> device) {
+  const bool by_readings = kind == FindingKind::throttle || kind == FindingKind::slowdown || kind == FindingKind::energy;
+  if (by_readings && lost_telemetry(evidence, device)) return "the device's telemetry ended during the run";
   for (const CounterChange& change : evidence.counters) {
-    if (change.id != id || (device && change.rank != static_cast<int>(*device))) continue;
-    const auto worst = change.worst();
-    if (!worst) continue;
-    const bool falls = type && type->falls;
-    reading.value = !reading.value ? *worst : falls ? std::min(*reading.value, *worst) : std::max(*reading.value, *worst);
+    const CounterType* const type = find_counter(change.id);
+    const bool is_its = !device || change.rank == static_cast<int>(*device);
+    if (type && type->finding == kind && is_its && !change.worse())
+      return fmt::format("{} could not be followed through the run", type->title);
   }
-  if (!reading.value) reading.why_not = "the device does not count it";
+  return {};
 }
 
 /// Whether the run had no means to look for a kind of finding on a device, or on any where none is given.
@@ -306,10 +323,8 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
       }
       break;
     case Quantity::counter:
-      read_counter(reading, evidence, rule.argument, device);
-      return reading;
     case Quantity::state:
-      read_state(reading, evidence, rule.argument, device);
+      read_counter(reading, rule, evidence, device);
       return reading;
     default: {
       for (const auto* versions : {device ? &evidence.devices.at(*device).versions : nullptr, &evidence.versions}) {
@@ -320,9 +335,12 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
       return reading;
     }
   }
-  if (rule.quantity == Quantity::finding && counted.empty() && is_unseen(evidence, rule.argument, device)) {
-    reading.why_not = "the run could not look for it";
-    return reading;
+  if (rule.quantity == Quantity::finding && counted.empty()) {
+    reading.lost = lost_sight(evidence, finding_kind(rule.argument), device);
+    reading.why_not = !reading.lost.empty()                        ? reading.lost
+                      : is_unseen(evidence, rule.argument, device) ? "the run could not look for it"
+                                                                   : "";
+    if (!reading.why_not.empty()) return reading;
   }
   constexpr std::size_t kNamed = 3;
   reading.value = static_cast<double>(counted.size());
@@ -373,7 +391,12 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
           unsupported = "no case has a fingerprint: there are no bits to compare";
           continue;
         }
-        all.push_back(read_record(rule, record, evidence.timed_seconds.at(i), evidence.analysis.roofline, device));
+        RuleReading& reading =
+            all.emplace_back(read_record(rule, record, evidence.timed_seconds.at(i), evidence.analysis.roofline, device));
+        if (rule.quantity == Quantity::share_of_time && record.status == Status::ok && !reading.value &&
+            lost_telemetry(evidence, device)) {
+          reading.lost = reading.why_not = "the device's telemetry ended during the run";
+        }
       }
       break;
     case Basis::ceiling:

@@ -24,6 +24,8 @@ struct RuleReading {
   std::string why_not;          ///< why there is no value
   bool lacks_interval = false;  ///< a time of its own device without a 95 % interval
   bool wrong = false;           ///< the result is wrong: that fails any rule
+  /// How the run lost sight of what the device has. A value is then what is known of it: the rest could only make it worse.
+  std::string lost;
 };
 
 /// Whether a regular expression is found in a name. Thousands of results have the same names: each is searched once.

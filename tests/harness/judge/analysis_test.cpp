@@ -37,11 +37,13 @@ TEST(Analysis, TheBestProbeOfEachPassIsTheCeiling) {
   EXPECT_FALSE(has(analysis.findings, FindingKind::drift));
 }
 
-std::vector<std::string> decays(double settled_of_burst, std::optional<double> per_clock, std::optional<double> explained) {
+std::vector<std::string> decays(double settled_of_burst, std::optional<double> per_clock, std::optional<double> explained,
+                                ClockDomain clock = ClockDomain::sm) {
   Record record = ok_record("sustained", "gemm", bytes(1e9), 1e-3);
   Sustained& rates = record.sustained.emplace();
   rates.settled_after_seconds = 12.3;
   rates.settled_of_burst = settled_of_burst;
+  rates.clock = clock;
   rates.rate_per_clock_ratio = per_clock;
   rates.explained_by_clock = explained;
   std::vector<Record> records = {record};
@@ -60,7 +62,16 @@ TEST(Analysis, ADecaySaysHowMuchTheClockExplains) {
       ElementsAre(
           "decay: after 13 s the rate is 80.0 % of the first second's; the fall of the clock explains 100.0 % of that"));
   EXPECT_THAT(decays(0.8, std::nullopt, std::nullopt),
-              ElementsAre("decay: after 13 s the rate is 80.0 % of the first second's; the clock was not read at either time"));
+              ElementsAre("decay: after 13 s the rate is 80.0 % of the first second's; the clock was not read at both times"));
+  EXPECT_THAT(
+      decays(0.8, 0.9, 0.5, ClockDomain::memory),
+      ElementsAre("decay: after 13 s the rate is 80.0 % of the first second's; the fall of the memory clock explains 50.0 % "
+                  "of that",
+                  "decay_without_clock: after 13 s the rate is 80.0 % of the first second's, and per memory clock it is "
+                  "90.0 %"));
+  EXPECT_THAT(
+      decays(0.8, std::nullopt, std::nullopt, ClockDomain::none),
+      ElementsAre("decay: after 13 s the rate is 80.0 % of the first second's; no clock of the device has a part in it"));
 }
 
 // As that of a CPU one of whose cores another program takes.

@@ -254,7 +254,7 @@ TEST(TheoreticalRoofline, SaysWhereItsFiguresComeFrom) {
   for (const Ceiling& ceiling : roofline.ceilings()) {
     EXPECT_EQ(ceiling.theoretical.has_value(), !ceiling.theoretical_source.empty()) << ceiling.resource.id;
     EXPECT_EQ(ceiling.datasheet.has_value(), !ceiling.datasheet_source.empty()) << ceiling.resource.id;
-    EXPECT_EQ(ceiling.resource.follows_clock, ceiling.theoretical_clock_hz.has_value()) << ceiling.resource.id;
+    EXPECT_EQ(ceiling.resource.clock == ClockDomain::sm, ceiling.theoretical_clock_hz.has_value()) << ceiling.resource.id;
   }
 }
 

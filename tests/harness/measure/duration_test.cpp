@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <map>
+
+#include "harness/judge/analysis.hpp"
 #include "harness/machine/json.hpp"
 #include "harness/measure/launch_check.hpp"
 #include "harness/measure/runner.hpp"
@@ -63,6 +66,38 @@ TEST_F(Duration, ThereIsNoWarmUpThatHidesTheBurst) {
   EXPECT_NEAR(record.sustained->burst_rate, 1000, 1);
   EXPECT_NEAR(record.sustained->settled_of_burst, 0.5, 1e-6);
   EXPECT_NEAR(record.sustained->settled_after_seconds, 2, 0.1);
+}
+
+/// Clocks that hold, whatever happens.
+struct SteadyClocks final : TelemetrySource {
+  Telemetry read() override {
+    Telemetry state;
+    state.sm_clock_hz = 1.5e9;
+    state.memory_clock_hz = 3e9;
+    return state;
+  }
+  std::map<std::string, double> counters() override { return {}; }
+  double period_seconds() const override { return 3600; }
+  std::string power_kind() override { return ""; }
+};
+
+/// As where another program takes cores from a CPU, or a neighbour the bandwidth of a GPU's memory.
+TEST_F(Duration, ADecayWhileTheClocksHoldIsNotAscribedToThem) {
+  for (const Resource& resource : {resource::fp32_fma, resource::dram}) {
+    device.now = 0;
+    device.seconds = [this](int) { return device.now < 4 ? 1e-3 : 2e-3; };
+    device.telemetry = std::make_unique<SteadyClocks>();
+    Case c = make_case(10);
+    c.work = {{{{resource, 50}}}};
+    std::vector<Record> records = Runner(device, team, settings_for(device)).run({{c}, {}}, 1);
+    ASSERT_TRUE(records.at(0).sustained) << records[0].reason;
+    EXPECT_EQ(records[0].sustained->clock, resource.clock);
+    EXPECT_NEAR(*records[0].sustained->explained_by_clock, 0, 1e-6);
+    std::map<FindingKind, std::string> found;
+    for (const Finding& finding : analyze({}, records, {}).findings) found[finding.kind] = finding.text;
+    EXPECT_THAT(found[FindingKind::decay], HasSubstr("clock explains 0.0 % of that"));
+    EXPECT_THAT(found[FindingKind::decay_without_clock], HasSubstr("clock it is 50.0 %"));
+  }
 }
 
 TEST_F(Duration, OneOtherBitInAHundredThousandLaunchesIsFoundAndNamed) {

@@ -460,6 +460,36 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
   EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->median, 1e-3);  // of the samples, this rank's own part
 }
 
+TEST_F(Measure, ARankHasTheRatesOfItsOwnPartOfALoadThatLasts) {
+  SlowTeam slow;
+  Case c = make_case();
+  c.protocol.seconds = 4;
+  c.protocol.cache = Cache::warm;
+  const Record record = runner(slow).run({{c}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_DOUBLE_EQ(record.sustained->settled_rate, 500);
+  ASSERT_TRUE(record.measurement->ranks.at(0) && record.measurement->ranks[0]->sustained);
+  EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->sustained->settled_rate, 1000);
+  EXPECT_EQ(record.measurement->ranks[0]->sustained->launches_checked, record.sustained->launches_checked);
+}
+
+TEST_F(Measure, TheTelemetryOfEveryRankIsGathered) {
+  device.telemetry = std::make_unique<FakeTelemetry>();
+  SlowTeam slow;
+  slow.other_says = [](nlohmann::json own) {
+    if (own.contains("power_watts")) own["power_watts"] = 700.0;
+    return own;
+  };
+  Runner run = runner(slow);
+  run.run({{make_case()}, {}}, 1);
+  const auto ranks = run.rank_telemetry();
+  ASSERT_EQ(ranks.size(), 2U);
+  ASSERT_TRUE(ranks[0] && ranks[1]);
+  EXPECT_GT(ranks[0]->seconds, 0);
+  EXPECT_NE(ranks[0]->power_watts, 700);
+  EXPECT_EQ(ranks[1]->power_watts, 700);
+}
+
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
   SlowTeam slow;
   slow.other_ok = false;

@@ -22,7 +22,7 @@ Roofline device() {
   const auto theoretical = [&](const Resource& resource, double rate) {
     roofline.at(resource).theoretical = rate;
     roofline.at(resource).theoretical_source = "by its attributes";
-    if (resource.follows_clock) roofline.at(resource).theoretical_clock_hz = 2e9;
+    if (resource.clock == ClockDomain::sm) roofline.at(resource).theoretical_clock_hz = 2e9;
   };
   measured(resource::dram, 4e12);
   measured(resource::l2, 10e12);

@@ -100,7 +100,7 @@ TEST(Summarize, GivesOnlyWhatTheCountAllows) {
 }
 
 TEST(Summarize, RefusesNothingAndWhatIsNotFinite) {
-  EXPECT_THROW(summarize({}), std::invalid_argument);
+  EXPECT_THROW(summarize(std::vector<Sample>()), std::invalid_argument);
   EXPECT_THROW(summarize(samples({{1, kNaN}, {1}})), std::invalid_argument);
 }
 

@@ -23,15 +23,22 @@ std::vector<Sample> launches(double seconds, const std::function<double(double)>
   return samples;
 }
 
-std::vector<Reading> readings(double seconds, const std::function<double(double)>& clock_hz) {
+using Curve = std::function<double(double)>;
+
+std::vector<Reading> readings(double seconds, const Curve& clock_hz, const Curve& memory_clock_hz = {}) {
   std::vector<Reading> all;
   for (double at = 0; at <= seconds; at += 0.05) {
     Telemetry state;
     state.sm_clock_hz = clock_hz(at);
+    if (memory_clock_hz) state.memory_clock_hz = memory_clock_hz(at);
     state.power_watts = 400 + 10 * at;
     all.push_back({5 + at, state});
   }
   return all;
+}
+
+Sustained summarized(const std::vector<Sample>& samples, const std::vector<Reading>& around) {
+  return summarize_sustained(samples, around, ClockDomain::sm);
 }
 
 /// 1000 until `from`, then down to `to` of it within a second.
@@ -40,7 +47,7 @@ double falling(double at, double from, double to) {
 }
 
 TEST(Sustained, AConstantRateSettlesAtOnce) {
-  const Sustained found = summarize_sustained(launches(20, [](double) { return 500; }), {});
+  const Sustained found = summarized(launches(20, [](double) { return 500; }), {});
   EXPECT_NEAR(found.burst_rate, 500, 1e-9);
   EXPECT_NEAR(found.settled_rate, 500, 1e-9);
   EXPECT_EQ(found.settled_after_seconds, 0);
@@ -50,7 +57,7 @@ TEST(Sustained, AConstantRateSettlesAtOnce) {
 
 TEST(Sustained, ADecayThatFollowsTheClockIsExplainedByIt) {
   const auto curve = [](double at) { return falling(at, 6, 0.8); };
-  const Sustained found = summarize_sustained(launches(40, curve), readings(40, [&](double at) { return 1e6 * curve(at); }));
+  const Sustained found = summarized(launches(40, curve), readings(40, [&](double at) { return 1e6 * curve(at); }));
   EXPECT_NEAR(found.burst_rate, 1000, 1e-6);
   EXPECT_NEAR(found.settled_of_burst, 0.8, 1e-9);
   EXPECT_EQ(found.settled_after_seconds, 7);
@@ -63,49 +70,70 @@ TEST(Sustained, ADecayThatFollowsTheClockIsExplainedByIt) {
 }
 
 TEST(Sustained, ADecayAtAConstantClockIsNotExplainedByIt) {
-  const Sustained found = summarize_sustained(launches(40, [](double at) { return falling(at, 2, 0.9); }),
-                                              readings(40, [](double) { return 1.5e9; }));
+  const Sustained found =
+      summarized(launches(40, [](double at) { return falling(at, 2, 0.9); }), readings(40, [](double) { return 1.5e9; }));
   EXPECT_NEAR(*found.rate_per_clock_ratio, 0.9, 1e-6);
   EXPECT_NEAR(*found.explained_by_clock, 0, 1e-6);
 }
 
 TEST(Sustained, HalfOfADecayIsTheClocks) {
   const auto half = [](double at) { return 1e6 * std::sqrt(falling(at, 2, 0.81) * 1000); };
-  const Sustained found = summarize_sustained(launches(40, [](double at) { return falling(at, 2, 0.81); }), readings(40, half));
+  const Sustained found = summarized(launches(40, [](double at) { return falling(at, 2, 0.81); }), readings(40, half));
   EXPECT_NEAR(*found.explained_by_clock, 0.5, 1e-3);
   EXPECT_NEAR(*found.rate_per_clock_ratio, 0.9, 1e-3);
 }
 
+/// Heat makes the memory slower, and the power cap the SMs: each rate follows its own.
+TEST(Sustained, ADecayIsExplainedByTheClockThatTheRateFollows) {
+  const auto rate = [](double at) { return falling(at, 6, 0.8); };
+  const auto memory_fell = readings(
+      40, [](double) { return 1.5e9; }, [&](double at) { return 3e6 * rate(at); });
+  const auto sm_fell = readings(
+      40, [&](double at) { return 1e6 * rate(at); }, [](double) { return 3e9; });
+  const auto found = [&](const std::vector<Reading>& around, ClockDomain clock) {
+    return summarize_sustained(launches(40, rate), around, clock);
+  };
+  EXPECT_NEAR(*found(memory_fell, ClockDomain::memory).explained_by_clock, 1, 1e-6);
+  EXPECT_NEAR(*found(memory_fell, ClockDomain::memory).rate_per_clock_ratio, 1, 1e-6);
+  EXPECT_NEAR(*found(memory_fell, ClockDomain::sm).explained_by_clock, 0, 1e-6);
+  EXPECT_NEAR(*found(sm_fell, ClockDomain::memory).explained_by_clock, 0, 1e-6);
+  EXPECT_NEAR(*found(sm_fell, ClockDomain::memory).rate_per_clock_ratio, 0.8, 1e-6);
+  EXPECT_NEAR(*found(sm_fell, ClockDomain::sm).explained_by_clock, 1, 1e-6);
+  EXPECT_FALSE(found(sm_fell, ClockDomain::none).explained_by_clock);
+  EXPECT_FALSE(found(readings(40, rate), ClockDomain::memory).explained_by_clock) << "not read";
+  EXPECT_NEAR(*found(memory_fell, ClockDomain::sm).settled_memory_clock_hz, 2.4e9, 1);
+}
+
 TEST(Sustained, ARateThatHeldNeedsNoExplanation) {
   const Sustained found =
-      summarize_sustained(launches(20, [](double) { return 500; }), readings(20, [](double at) { return 1e9 + 1e6 * at; }));
+      summarized(launches(20, [](double) { return 500; }), readings(20, [](double at) { return 1e9 + 1e6 * at; }));
   EXPECT_FALSE(found.explained_by_clock);
   EXPECT_LT(*found.rate_per_clock_ratio, 1);
 }
 
 TEST(Sustained, ARateThatNeverSettlesTakesTheWholeTime) {
-  const Sustained found = summarize_sustained(launches(20, [](double at) { return 1000 - 30 * at; }), {});
+  const Sustained found = summarized(launches(20, [](double at) { return 1000 - 30 * at; }), {});
   EXPECT_NEAR(found.settled_after_seconds, 20, 0.01);
 }
 
 TEST(Sustained, OutliersMoveNothing) {
   std::vector<Sample> samples = launches(20, [](double) { return 500; });
   for (std::size_t i = 0; i < samples.size(); i += 10) samples[i].seconds *= 3;
-  const Sustained found = summarize_sustained(samples, {});
+  const Sustained found = summarized(samples, {});
   EXPECT_NEAR(found.settled_of_burst, 1, 1e-12);
   EXPECT_EQ(found.settled_after_seconds, 0);
 }
 
 TEST(Sustained, WhatIsShorterThanFourSecondsIsSplitInQuarters) {
-  const Sustained found = summarize_sustained(launches(2, [](double at) { return at < 0.5 ? 100 : 50; }), {});
+  const Sustained found = summarized(launches(2, [](double at) { return at < 0.5 ? 100 : 50; }), {});
   EXPECT_NEAR(found.settled_of_burst, 0.5, 1e-9);
   EXPECT_NEAR(found.settled_after_seconds, 0.5, 0.02);
 }
 
 TEST(Sustained, OneLaunchIsItsOwnBurst) {
-  const Sustained found = summarize_sustained({{0, 30, 0, 0, false}}, {});
+  const Sustained found = summarized({{0, 30, 0, 0, false}}, {});
   EXPECT_EQ(found.settled_of_burst, 1);
-  EXPECT_THROW(summarize_sustained({}, {}), std::invalid_argument);
+  EXPECT_THROW(summarized({}, {}), std::invalid_argument);
 }
 
 }  // namespace

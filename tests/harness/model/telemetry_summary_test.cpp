@@ -187,6 +187,17 @@ TEST(TelemetrySummary, ACounterThatWasResetTellsNothingAndTheReadingsDo) {
   }
 }
 
+TEST(TelemetrySummary, ACounterThatWasResetAndRoseAgainTellsNothing) {
+  const auto share = [](double between) {
+    return summarize({with_reasons(0, {}, {{"thermal", 1}}), with_reasons(0.5, {}, {{"thermal", between}}),
+                      with_reasons(0.7, {}), with_reasons(1, {}, {{"thermal", 1.5}})},
+                     {{0, 1}}, 1)
+        ->throttled_share;
+  };
+  EXPECT_THAT(share(1.25), ElementsAre(Pair("thermal", DoubleNear(0.5, 1e-9)))) << "one reading failed";
+  EXPECT_THAT(share(0), IsEmpty());
+}
+
 TEST(ThrottledShare, IsWhatTheNearestReadingsTell) {
   const std::vector<Reading> readings = {with_reasons(0, {}), with_reasons(1, {"thermal"}), with_reasons(2, {}),
                                          with_reasons(3, {})};

@@ -23,6 +23,8 @@ TEST(Units, ThreeDigitsAndAPrefix) {
   EXPECT_EQ(format_seconds(2.5), "2.50 s");
   EXPECT_EQ(format_bytes(268435456), "268 MB");
   EXPECT_EQ(format_share(0.9414), "94.1 %");
+  EXPECT_EQ(format_share(-0.0004), "0.0 %");
+  EXPECT_EQ(format_share(-0.0006), "-0.1 %");
   EXPECT_EQ(format_share(std::nullopt), "-");
   EXPECT_EQ(format_duration(125), "2 min 05 s");
   EXPECT_EQ(format_duration(7325), "2 h 02 min");

@@ -192,6 +192,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.overlap = OverlapPart{OverlapPart::Role::together, "overlap/fp32/bytes:4096"};
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
+  record.measurement->ranks[0]->sustained.emplace().settled_rate = 60;
   record.fingerprint = Fingerprint{"h", "k", true, {1, 3}};
   record.verification_after = Verification::within(3, 0, "");
   record.verification_after->wrong = 17;
@@ -214,6 +215,8 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(read.measurement->ranks[2]->p99, 2.5e-5);
   EXPECT_EQ(read.measurement->ranks[2]->p95, std::nullopt);
   EXPECT_EQ(read.measurement->ranks[2]->clock_hz, 1.9e9);
+  EXPECT_EQ(read.measurement->ranks[0]->sustained->settled_rate, 60);
+  EXPECT_FALSE(read.measurement->ranks[2]->sustained);
   EXPECT_EQ(read.fingerprint->differing_ranks, (std::vector<int>{1, 3}));
   EXPECT_EQ(read.verification_after->wrong, 17U);
 }

@@ -11,12 +11,25 @@ namespace {
 
 TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   Record record = ok_record("sustained", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3);
-  record.sustained = Sustained{80, 60, 12.5, 0.75, 1.9e9, 1.5e9, 650, 700, 0.95, 0.8, 123'456'789'012, 0.5, 0.029};
+  record.sustained = Sustained{
+      80, 60, 12.5, 0.75, 1.9e9, 1.5e9, 3.2e9, 3.1e9, 650, 700, ClockDomain::memory, 0.95, 0.8, 123'456'789'012, 0.5, 0.029};
   const Json json = to_json(record);
-  const std::vector<std::string> keys = {
-      "burst_rate",       "settled_rate",      "settled_after_seconds", "settled_of_burst",     "burst_clock_hz",
-      "settled_clock_hz", "burst_power_watts", "settled_power_watts",   "rate_per_clock_ratio", "explained_by_clock",
-      "launches_checked", "share_checked",     "checking_share_of_time"};
+  const std::vector<std::string> keys = {"clock",
+                                         "burst_rate",
+                                         "settled_rate",
+                                         "settled_after_seconds",
+                                         "settled_of_burst",
+                                         "burst_clock_hz",
+                                         "settled_clock_hz",
+                                         "burst_memory_clock_hz",
+                                         "settled_memory_clock_hz",
+                                         "burst_power_watts",
+                                         "settled_power_watts",
+                                         "rate_per_clock_ratio",
+                                         "explained_by_clock",
+                                         "launches_checked",
+                                         "share_checked",
+                                         "checking_share_of_time"};
   std::vector<std::string> written;
   for (const auto& [key, value] : json.at("sustained").items()) written.push_back(key);
   EXPECT_EQ(written, keys);

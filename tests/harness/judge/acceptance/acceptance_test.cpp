@@ -358,9 +358,9 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnTelemetryAndDecay) {
   record.sustained.emplace().settled_of_burst = 0.95;
   RankTimes one{1, 1, {}, {}}, other{1, 1, {}, {}};
   one.throttled_share.emplace();
-  one.settled_of_burst = 0.95;
+  one.sustained.emplace().settled_of_burst = 0.95;
   other.throttled_share = {{"thermal", 0.5}};
-  other.settled_of_burst = 0.7;
+  other.sustained.emplace().settled_of_burst = 0.7;
   record.measurement->ranks = {one, other};
   Evidence evidence = run("GPU-1", {record});
   evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
@@ -433,6 +433,76 @@ TEST(Acceptance, AStateIsThatOfTheWorstDeviceOfANode) {
   EXPECT_EQ(check_of(judge(node, {evidence}, {}), "pending").measured, 3);
 }
 
+/// Some devices lack these counters; one that could be read once is not among them.
+TEST(Acceptance, ACounterThatTheRunLostSightOfIsNotMeasuredAndDecides) {
+  const std::string optional = "most = 0\nmandatory = 'where measured'\nreason = 'r'\n";
+  const Profile profile = profile_of("[rule.state]\nquantity = 'state.remap_failed'\n" + optional +
+                                     "[rule.counter]\nquantity = 'counter.remap_failed'\n" + optional +
+                                     "[rule.finding]\nquantity = 'finding.uncorrected_errors'\n" + optional);
+  const auto judged = [&](std::vector<CounterChange> counters) {
+    Evidence evidence = run("GPU-1", {product(0.9)});
+    evidence.counters = std::move(counters);
+    for (const FindingKind kind : uncounted(evidence.counters, 0)) evidence.devices[0].unseen.emplace(type_of(kind).id);
+    return judge(profile, {evidence}, {});
+  };
+  const Judgement lacking = judged({}), read = judged({{"remap_failed", 0, 0, 0}});
+  EXPECT_TRUE(lacking.accepted());
+  EXPECT_TRUE(read.accepted());
+  for (const char* rule : {"state", "counter", "finding"}) {
+    EXPECT_FALSE(check_of(lacking, rule).mandatory) << rule;
+    EXPECT_EQ(check_of(read, rule).verdict, Verdict::pass) << rule;
+    for (const CounterChange& change : {CounterChange{"remap_failed", 0, 0, {}}, CounterChange{"remap_failed", 0, {}, 0}}) {
+      const Check check = check_of(judged({change}), rule);
+      EXPECT_EQ(check.verdict, Verdict::not_measured) << rule;
+      EXPECT_TRUE(check.mandatory) << rule;
+    }
+  }
+  EXPECT_EQ(check_of(judged({{"remap_failed", 0, 0, {}}}), "counter").explanation, "it could not be read after the run");
+  EXPECT_EQ(check_of(judged({{"remap_failed", 0, 0, {}}}), "finding").explanation,
+            "failed remappings of memory rows could not be followed through the run");
+  // What was read once is bad enough.
+  EXPECT_EQ(check_of(judged({{"remap_failed", 0, 1, {}}}), "state").verdict, Verdict::fail);
+  // A counter that was reset says nothing of the run, and two values of the state.
+  const Judgement reset = judged({{"remap_failed", 0, 1, 0}});
+  EXPECT_EQ(check_of(reset, "counter").explanation, "it was reset during the run");
+  EXPECT_FALSE(reset.accepted());
+  EXPECT_EQ(check_of(reset, "state").measured, 1);
+}
+
+TEST(Acceptance, AGpuThatWasLostSightOfIsNotOutvotedByItsNode) {
+  const Profile profile = profile_of(
+      "[rule.xid]\nquantity = 'counter.xid'\nmost = 0\nper = 'node'\nreason = 'r'\n"
+      "[rule.links]\nquantity = 'state.nvlink_links'\nleast = 18\nper = 'node'\nreason = 'r'\n");
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  const auto verdicts = [&](std::vector<CounterChange> counters) {
+    evidence.counters = std::move(counters);
+    const Judgement judgement = judge(profile, {evidence}, {});
+    return std::pair(check_of(judgement, "xid").verdict, check_of(judgement, "links").verdict);
+  };
+  EXPECT_EQ(verdicts({{"xid", 0, 0, 0}, {"xid", 1, 0, 0}, {"nvlink_links", 0, 18, 18}, {"nvlink_links", 1, 18, 18}}),
+            std::pair(Verdict::pass, Verdict::pass));
+  EXPECT_EQ(verdicts({{"xid", 0, 0, 0}, {"xid", 1, 0, {}}, {"nvlink_links", 0, 18, 18}, {"nvlink_links", 1, 18, {}}}),
+            std::pair(Verdict::not_measured, Verdict::not_measured));
+  EXPECT_EQ(verdicts({{"xid", 0, 0, 1}, {"xid", 1, 0, {}}, {"nvlink_links", 0, 12, {}}, {"nvlink_links", 1, 18, {}}}),
+            std::pair(Verdict::fail, Verdict::fail));
+}
+
+TEST(Acceptance, TelemetryThatEndedDuringTheRunShowsNothingOfTheRest) {
+  const std::string optional = "most = 0\nmandatory = 'where measured'\nreason = 'r'\n";
+  const Profile profile = profile_of("[rule.share]\ncases = '.'\nquantity = 'share_of_time.power_brake'\n" + optional +
+                                     "[rule.finding]\nquantity = 'finding.slowdown'\n" + optional);
+  Record early = product(0.9), late = product(0.9);
+  early.measurement->telemetry.emplace();
+  Evidence evidence = run("GPU-1", {early, late});
+  EXPECT_TRUE(judge(profile, {evidence}, {}).accepted());
+  evidence.findings = {{FindingKind::telemetry_lost, "text", ""}};
+  const Judgement judgement = judge(profile, {evidence}, {});
+  EXPECT_EQ(judgement.delivery.bad, 2) << "the late case, and the finding";
+  EXPECT_EQ(judgement.delivery.verdict, Verdict::not_measured);
+  EXPECT_EQ(check_of(judgement, "share").verdict, Verdict::pass) << "of the early case";
+}
+
 TEST(Acceptance, ARuleOfAnotherSuiteIsJudgedByARunOfThatSuiteAlone) {
   const std::string rule =
       "[rule.lasts]\nsuite = 'sustained'\ncases = '^gemm/'\nquantity = 'settled_of_burst'\nleast = 0.9\nreason = 'r'\n";
@@ -478,7 +548,7 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
   evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
   Ceiling* pipe = nullptr;
   for (const Ceiling& ceiling : evidence.analysis.roofline.ceilings()) {
-    if (ceiling.resource.follows_clock) pipe = &evidence.analysis.roofline.at(ceiling.resource);
+    if (ceiling.resource.clock == ClockDomain::sm) pipe = &evidence.analysis.roofline.at(ceiling.resource);
   }
   ASSERT_NE(pipe, nullptr);
   pipe->theoretical_clock_hz = 2e9;
