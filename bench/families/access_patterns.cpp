@@ -176,7 +176,7 @@ class PreparedKnown final : public Prepared {
     device_.to_host(got.data(), slots_.at(slot, 0), got.size() * sizeof(got[0]));
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] != known_.expected(i);
-    return Verification::within(static_cast<double>(wrong), 0, "elements that differ from those worked out on the host");
+    return Verification::within(static_cast<double>(wrong), 0, "elements that differ from those computed on the host");
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, 0)}; }

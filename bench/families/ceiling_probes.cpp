@@ -279,7 +279,7 @@ class StoreProbe final : public Probe {
     }
     std::size_t different = 0;
     for (std::size_t w = 0; w < got.size(); ++w) different += got[w] != expected[w] + (times_ - 1);
-    return Verification::within(static_cast<double>(different), 0, "words that are not what the last pass stores");
+    return Verification::within(static_cast<double>(different), 0, "words that differ from what the last pass stores");
   }
   std::vector<std::pair<std::string, std::string>> notes() const override { return {{"passes", std::to_string(times_)}}; }
 

@@ -40,7 +40,7 @@ class PreparedCall final : public Prepared {
       case HostCall::Effect::invisible:
         break;
     }
-    return Verification::nothing("the call leaves nothing that could be looked at");
+    return Verification::nothing("the call leaves nothing to check");
   }
 
  private:
@@ -84,7 +84,7 @@ class PreparedDeviceCost final : public Prepared {
   void launch(Stream stream, int slot) override { launch_(memory(slot, kPassed, false), stream); }
 
   Verification verify(int slot) override {
-    if (plan_.barriers == 0) return Verification::nothing("empty kernels leave nothing that could be looked at");
+    if (plan_.barriers == 0) return Verification::nothing("empty kernels leave nothing to check");
     if (const std::size_t wrong = count_wrong(slot, kPassed); wrong > 0) {
       return failed(wrong, "blocks that did not pass every barrier");
     }
@@ -92,9 +92,9 @@ class PreparedDeviceCost final : public Prepared {
     launch_(memory(slot, kChecked, true), device_.stream());
     device_.synchronize();
     if (const std::size_t wrong = count_wrong(slot, kChecked); wrong > 0) {
-      return failed(wrong, "blocks that passed a barrier before all others had come");
+      return failed(wrong, "blocks that passed a barrier before all others had arrived");
     }
-    return Verification::within(0, 0, "blocks that did not pass every barrier, or passed one before all others had come");
+    return Verification::within(0, 0, "blocks that did not pass every barrier, or passed one before all others had arrived");
   }
 
   std::vector<Output> outputs(int slot) override {

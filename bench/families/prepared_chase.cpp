@@ -93,7 +93,7 @@ Memory host_memory(Device& device, const HostMemory& wanted, std::size_t bytes) 
   if (!wanted.node) return memory;
   const PagePlacement placed = placement_of(memory.get(), bytes);
   if (placed.has_others_than(*wanted.node)) {
-    throw Unsupported(fmt::format("memory wanted on NUMA node {} lies on {}", *wanted.node, in_words(placed)));
+    throw Unsupported(fmt::format("memory requested on NUMA node {} lies on {}", *wanted.node, in_words(placed)));
   }
   return memory;
 }
@@ -219,8 +219,7 @@ class PreparedChaseOnSm final : public PreparedChase {
     launch(device_.stream(), 0);
     device_.synchronize();
     const ChaseEnd end = read<ChaseEnd>(0, kOut, 1).front();
-    if (end.end == kNothing && end.sum == kNothing)
-      throw Unsupported(fmt::format("the device has no SM of number {}", *chase.sm));
+    if (end.end == kNothing && end.sum == kNothing) throw Unsupported(fmt::format("the device has no SM {}", *chase.sm));
     slots_.poison();
   }
 

@@ -155,8 +155,8 @@ const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool 
 }
 
 std::string why_unreached(const Fabric* fabric) {
-  return fabric ? "takes several GPUs of one process, and here each process measures one"
-                : "takes two GPUs, and this process measures one";
+  return fabric ? "needs several GPUs in one process, and here each process measures one"
+                : "needs two GPUs, and this process measures one";
 }
 
 /// Why two GPUs of the transfer have no access to each other's memory; empty where all have.
@@ -177,14 +177,14 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   if (between && point.access) {
     if (std::string why = why_no_access(transfer, *fabric->local); !why.empty()) return why;
   }
-  if (between && !point.access && by_sm(point.by)) return "SMs reach the memory of another GPU by access to it alone";
+  if (between && !point.access && by_sm(point.by)) return "SMs reach another GPU's memory only with peer access";
   if (!kernels) return "this build has no transfers for the device";
   if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
     return "pages of managed memory do not move while kernels run (concurrentManagedAccess is 0), so it cannot exceed the "
            "device's";
   }
   if (point.by == TransferBy::batched && !kernels->batch)
-    return "batched copies take CUDA toolkit 13 or newer, and this build has an older one";
+    return "batched copies need CUDA toolkit 13 or newer, and this build has an older one";
   return {};
 }
 
@@ -213,10 +213,10 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   }
   const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
   if (unlike) {
-    notes.emplace_back("roof",
-                       fmt::format("none: the ceilings are those of {}, a {}, and {}, a {}, is another model or has links of "
-                                   "another rate",
-                                   device.id, device.name, unlike->device_id, unlike->device_name));
+    notes.emplace_back(
+        "roof",
+        fmt::format("none: the ceilings are those of {} ({}), and {} ({}) is another model or has links of another rate",
+                    device.id, device.name, unlike->device_id, unlike->device_name));
   } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != cuda_ordinal(device))) {
     notes.emplace_back("roof", fmt::format("that of {}, for the links of every GPU of its model", device.id));
   }

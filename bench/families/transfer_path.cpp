@@ -74,7 +74,7 @@ TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end
   if (end.on_device) return side;
   side.placed = placement_of(side.arrays.get(), allocated_bytes());
   if (end.must_lie_there && side.placed.has_others_than(*end.memory.node)) {
-    throw Unsupported(fmt::format("{} memory wanted on NUMA node {} lies on {}", name(end.memory.kind), *end.memory.node,
+    throw Unsupported(fmt::format("{} memory requested on NUMA node {} lies on {}", name(end.memory.kind), *end.memory.node,
                                   in_words(side.placed)));
   }
   const DeviceInfo& info = side.device.info();
@@ -135,7 +135,7 @@ Verification TransferPath::name_difference(int slot) {
   Verification found = Verification::within(static_cast<double>(std::max<std::size_t>(wrong, 1)), 0, {});
   found.wrong = wrong;
   found.detail =
-      wrong == 0 ? fmt::format("{}: the hashes differ, but no byte does that is read back over the link", what_)
+      wrong == 0 ? fmt::format("{}: the hashes differ, but no byte read back over the link does", what_)
                  : fmt::format("bytes that differ from the generator's; the first is byte {} of {}, {}", first, bytes_, what_);
   return found;
 }

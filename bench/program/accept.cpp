@@ -95,7 +95,7 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
     }
   }
   if (!any) {
-    throw UsageError(fmt::format("the profile {} is for {}, the results are of {}: take another profile (shipped are {})",
+    throw UsageError(fmt::format("the profile {} is for {}, the results are of {}: use another profile (shipped: {})",
                                  profile.name, profile.devices_in_words(), fmt::join(others, ", "),
                                  fmt::join(shipped_profiles(), ", ")));
   }

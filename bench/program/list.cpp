@@ -96,7 +96,7 @@ std::vector<std::pair<std::string, std::string>> build_facts(const Json& build) 
                                build.at("dirty").get<bool>() ? " with local changes" : "")},
       {"compiler", fmt::format("{}, {}", text("compiler"), text("build_type"))}};
   if (!build.contains("cuda_toolkit")) {
-    facts.emplace_back("CUDA toolkit", "none: for the CPU alone");
+    facts.emplace_back("CUDA toolkit", "none: CPU only");
     return facts;
   }
   facts.emplace_back("CUDA toolkit", fmt::format("{}, {}", text("cuda_toolkit"), text("cuda_compiler")));

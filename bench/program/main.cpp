@@ -54,7 +54,7 @@ void add_profile(CLI::App& app, Arguments& arguments) {
                                 "  roofmark profile check own.toml\n"
                                 "Exit status:\n"
                                 "  0  nothing is wrong\n"
-                                "  1  something is wrong, a line each\n"
+                                "  1  something is wrong, one line each\n"
                                 "  2  usage error, or a profile that cannot be read\n");
   CLI::App* show = add_command(*command, "show", "show what each limit comes to, and where it is from",
                                "Examples:\n"
@@ -65,7 +65,7 @@ void add_profile(CLI::App& app, Arguments& arguments) {
         ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
         ->required();
   }
-  show->add_option("--device", arguments.profile_device, "device for which the limits are worked out")
+  show->add_option("--device", arguments.profile_device, "device to compute the limits for")
       ->type_name("cpu|cuda:N")
       ->default_str("the kind of device that the profile names");
 }

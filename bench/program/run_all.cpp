@@ -179,7 +179,8 @@ class AllDevices {
         throw WriteError(fmt::format("{}; each device's own result is in {}", unwritten, (folder_ / kTogether).string()));
       }
     } else {
-      roofmark::say(options_.program, "no device recorded a result at once; what each left is in " + folder_.string());
+      roofmark::say(options_.program,
+                    "no device recorded a result while all ran at once; what each left is in " + folder_.string());
     }
   }
 

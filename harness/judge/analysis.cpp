@@ -143,7 +143,7 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
                                                                      : fmt::format("the {} was not read at both times", clock);
     findings.push_back(
         {FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name, 1 - rates.settled_of_burst,
-         fmt::format("a load that lasts gets {} of the first second's rate", format_share(rates.settled_of_burst))});
+         fmt::format("a sustained load gets {} of the first second's rate", format_share(rates.settled_of_burst))});
   }
   // A clock that rose at a constant rate is no decay.
   if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
@@ -241,8 +241,7 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
   if (link && link->theoretical && *link->theoretical * kSame > most) return;
   findings.push_back(
       {FindingKind::link_training,
-       fmt::format("under load the PCIe link is trained to {} in each direction, {} of the {} that both of its "
-                   "ends can",
+       fmt::format("under load the PCIe link is trained to {} in each direction, {} of the {} that both of its ends support",
                    format_rate(trained, Unit::byte), format_share(trained / most), format_rate(most, Unit::byte)),
        best->name, 1 - trained / most,
        fmt::format("the PCIe link is trained to {} of its rate", format_share(trained / most))});

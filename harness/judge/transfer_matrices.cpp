@@ -250,7 +250,7 @@ std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
   }
   for (const auto& [pair, named] : by_size(pairs)) {
     const Deviation& worst = named.worst.worst;
-    say(fmt::format("{}: this transfer takes {:.2f} times what the best ones of the two ends explain ({})", in_words(pair),
+    say(fmt::format("{}: this transfer takes {:.2f} times what the best transfers of its two ends explain ({})", in_words(pair),
                     worst.times, named.place()),
         worst.times, fmt::format("transfers {} ({:.2f} times what they need with others)", in_words(pair), worst.times));
   }

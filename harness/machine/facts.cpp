@@ -141,7 +141,7 @@ void keep_to(const std::vector<int>& cpus) {
   CPU_ZERO(&set);
   for (const int cpu : cpus) CPU_SET(cpu, &set);
   if (sched_setaffinity(0, sizeof(set), &set) != 0) {
-    throw std::system_error(errno, std::generic_category(), "cannot keep to some cores");
+    throw std::system_error(errno, std::generic_category(), "cannot pin the thread to its cores");
   }
 }
 

@@ -154,7 +154,7 @@ PagePlacement placement_of(const void* data, std::size_t bytes) {
 
 std::string in_words(const PagePlacement& placement) {
   if (!placement.error.empty()) return "unknown: " + placement.error;
-  if (placement.pages.empty()) return "unknown: the kernel tells of none of them";
+  if (placement.pages.empty()) return "unknown: the kernel reports none of them";
   const std::string whole = fmt::format("{}{} pages", placement.asked < placement.total ? "a sample of " : "", placement.asked);
   if (placement.pages.size() == 1 && placement.unknown == 0) {
     return fmt::format("node {}, all of {}", placement.pages.begin()->first, whole);

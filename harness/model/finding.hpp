@@ -86,7 +86,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::clock, "clock", Severity::warning, Doubt::rates,
      "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
     {FindingKind::decay, "decay", Severity::warning, Doubt::rates,
-     "A load that lasts gets the settled rate. Where the clock explains the fall, check the power limit, cooling and airflow."},
+     "A sustained load gets the settled rate. Where the clock explains the fall, check the power limit, cooling and airflow."},
     {FindingKind::decay_without_clock, "decay_without_clock", Severity::warning, Doubt::rates,
      "Heat and power did not do this. Check for other programs, the memory's clock and temperature, and the ECC counters."},
     {FindingKind::energy, "energy", Severity::warning, Doubt::nothing,
@@ -120,8 +120,8 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::slow_rank, "slow_rank", Severity::warning, Doubt::place,
      "Check the clock, temperature and PCIe link of this rank's device, and the NUMA binding of the rank."},
     {FindingKind::slow_link, "slow_link", Severity::warning, Doubt::place,
-     "Where a pair is slow, each of the two is fast with others: check the links and the route between them. Where an end is, "
-     "check its slot, connectors and clocks."},
+     "Where a pair is slow, each of its ends is fast with others: check the links and the route between them. Where one end is "
+     "slow, check its slot, connectors and clocks."},
     {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates,
      "The results of the other ranks stand. Look for messages of the driver (Xid) and repeat the case on this device."},
     {FindingKind::gate, "gate", Severity::warning, Doubt::rates,

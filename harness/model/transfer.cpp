@@ -25,7 +25,7 @@ Endpoint parse_endpoint(std::string_view text) {
     const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), end.number);
     if (error == std::errc() && stop == digits.data() + digits.size() && end.number >= 0) return end;
   }
-  throw std::invalid_argument("'" + std::string(text) + "' is no end of a transfer");
+  throw std::invalid_argument("'" + std::string(text) + "' is not an endpoint of a transfer");
 }
 
 Phase link_demands(const Transfer& transfer) {

@@ -95,9 +95,8 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
     if (check.verdict != Verdict::pass && check.mandatory) text += told(check, style) + "\n";
   }
   for (const std::string& device : judgement.unknown_devices) {
-    text += wrapped(fmt::format("{} is not in the table of known GPUs: it is judged by the ceilings of its own attributes, "
-                                "which show no units that "
-                                "are switched off, and by no datasheet.",
+    text += wrapped(fmt::format("{} is not in the table of known GPUs: it is judged by ceilings computed from its attributes, "
+                                "which do not show disabled units, and by no datasheet.",
                                 device),
                     static_cast<std::size_t>(style.columns), 2) +
             "\n";
@@ -116,7 +115,7 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
   const std::string next =
       judgement.accepted()
           ? "  `scripts/acceptance` with the same arguments writes the document to sign."
-          : "  The reasons stand above, check by check: mend what they name and measure again, or refuse the delivery.";
+          : "  The reasons are above, check by check: fix what they name and measure again, or refuse the delivery.";
   return text + wrapped(next, static_cast<std::size_t>(style.columns), 2) + "\n";
 }
 

@@ -47,7 +47,7 @@ void check_names(const dom::element& element, std::vector<std::string_view>& nam
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end()) {
     const std::string name = Json(*twice).dump(-1, ' ', true);  // in one line, whatever is in it
-    throw std::invalid_argument(fmt::format("an object has two members {:.100}", name));
+    throw std::invalid_argument(fmt::format("an object has the member {:.100} twice", name));
   }
   for (const auto& [name, value] : object) {
     if (value.is_array() || value.is_object()) check_names(value, names);

@@ -83,8 +83,8 @@ Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entrie
 void hold_against_journal(const fs::path& path, const JsonText::View& json, const Run& run,
                           const std::vector<JsonText::View>& entries, const fs::path& journal) {
   const auto refuse = [&](const std::string& what) {
-    throw ReadError(
-        fmt::format("{} and its journal differ: {}; one of them was edited, or they are not of one run", path.string(), what));
+    throw ReadError(fmt::format("{} and its journal differ: {}; one of them was edited, or they are of different runs",
+                                path.string(), what));
   };
   std::vector<bool> held(entries.size());
   std::string missing;
@@ -209,7 +209,7 @@ ResultFile read(const fs::path& path) {
   }
   const JsonText parsed(text);
   const JsonText::View json = parsed.root();
-  if (!json.is_object() || !json.contains("schema_version")) throw ReadError(path.string() + " is no result of roofmark");
+  if (!json.is_object() || !json.contains("schema_version")) throw ReadError(path.string() + " is not a roofmark result");
   check_schema_version({{"schema_version", json.at("schema_version").value()}}, path);
   // Of the file, which its checksum covers, and never of the journal, which has none.
   std::vector<JsonText::View> entries;

@@ -16,7 +16,7 @@ namespace {
 #include "kernels/cpu/instruction_sets.inc"
 
 void launch(DataType type, std::int32_t* out, const void* x, std::int64_t rows, std::int64_t columns, Stream) {
-  if (type != DataType::fp32) throw Unsupported("argmax on the CPU takes fp32");
+  if (type != DataType::fp32) throw Unsupported("argmax on the CPU supports fp32");
   static const auto first_maximum = table_for(instruction_sets().front());
 #pragma omp parallel for schedule(static)
   for (std::int64_t r = 0; r < rows; ++r) out[r] = first_maximum(static_cast<const float*>(x) + r * columns, columns);

@@ -182,7 +182,7 @@ std::vector<HostCallPlan> calls(const CostTarget&) {
   add("fork_join", {{"threads", std::to_string(omp_get_max_threads())}}, [] { return std::make_unique<ForkJoin>(); });
   add("wake", {{"wakes", "2"}}, [] { return std::make_unique<Wake>(); });
   const cpu_set_t cpus = cpus_of_the_team();
-  if (CPU_COUNT(&cpus) < 2) all.back().unsupported = "takes two cores";
+  if (CPU_COUNT(&cpus) < 2) all.back().unsupported = "needs two cores";
   for (const std::size_t bytes : {64, 4096}) {
     add("malloc_and_free", {{"bytes", std::to_string(bytes)}}, [bytes] { return std::make_unique<MallocAndFree>(bytes); });
   }

@@ -23,7 +23,7 @@ class BlasPlan final : public GemmPlan {
       throw Unsupported("the BLAS multiplies fp64 and fp32, not " + std::string(name(problem.type)));
     }
     for (std::int64_t size : {problem.m, problem.n, problem.k}) {
-      if (size > std::numeric_limits<int>::max()) throw Unsupported("the BLAS takes sizes below 2^31");
+      if (size > std::numeric_limits<int>::max()) throw Unsupported("the BLAS supports sizes below 2^31");
     }
   }
 

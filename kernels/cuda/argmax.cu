@@ -100,7 +100,7 @@ void launch(DataType type, std::int32_t* out, const void* x, std::int64_t rows, 
     case DataType::bf16:
       return launch_as<__nv_bfloat16>(out, x, rows, columns, stream);
     default:
-      throw Unsupported("argmax takes fp32, fp16 and bf16");
+      throw Unsupported("argmax supports fp32, fp16 and bf16");
   }
 }
 

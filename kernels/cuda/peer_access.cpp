@@ -57,7 +57,7 @@ std::shared_ptr<void> hold(int device, int peer, bool enabled) {
   if (!access) place = access = std::make_shared<HeldAccess>(device, peer, enabled);
   if (access->enabled() != enabled) {
     throw std::logic_error("access of cuda:" + std::to_string(device) + " to cuda:" + std::to_string(peer) +
-                           " is wanted enabled and disabled at the same time");
+                           " is requested both enabled and disabled");
   }
   return access;
 }

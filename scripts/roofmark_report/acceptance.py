@@ -226,7 +226,7 @@ def main(arguments):
     if bool(options.profile) == bool(options.verdict):
         parser.error("either --profile or --verdict is needed")
     if options.verdict and (options.expect_gpus or options.max_age):
-        parser.error("--expect-gpus and --max-age are for judging, and --verdict was judged already")
+        parser.error("--expect-gpus and --max-age apply to judging, and --verdict is already judged")
     first = Path(options.results[0])
     out = Path(options.out) if options.out else (first if first.is_dir() else first.parent) / "acceptance.html"
     beside = out.with_suffix(".json")

@@ -235,12 +235,12 @@ def basis(found):
     if max(found["runs"]) == 1:
         lines = ["One run per side shows only the blocks within one process, which is less: how much processes differ is unknown."]
     elif "student" in tests:
-        lines.append("Student's t decides, which assumes that medians of runs scatter normally: Mann-Whitney takes "
+        lines.append("Student's t decides, which assumes that medians of runs scatter normally: Mann-Whitney needs "
                      f"{significance.least_runs(cases)} runs per side.")
     if min(found["runs"]) == 1 < max(found["runs"]):
-        lines.append("Cases of one run against several have no interval, and so no verdict: that takes two runs per side.")
+        lines.append("Cases of one run against several have no interval, and so no verdict: that needs two runs per side.")
     if beyond > found["margin"]:
-        lines.append(f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER: a smaller one takes {significance.FEWEST_RUNS} runs "
+        lines.append(f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER: a smaller one needs {significance.FEWEST_RUNS} runs "
                      "per side.")
     return lines
 

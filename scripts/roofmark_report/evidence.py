@@ -42,7 +42,7 @@ def parts_of(label):
     """The UUID (empty for a CPU), the id and the host in a device's label."""
     named = re.fullmatch(r"(\S+) \((\S+) of (.*)\)", label) or re.fullmatch(r"()(\S+) of (.*)", label)
     if not named:
-        raise ValueError(f"'{label}' is no device")
+        raise ValueError(f"'{label}' is not a device")
     return named.groups()
 
 

@@ -25,13 +25,13 @@ def _number(text, kind):
     value = kind(text)
     # A number too long for the type reads as infinity and fails here too.
     if value != 0 and not SMALLEST < abs(value) < LARGEST:
-        raise _OutOfRange(f"the number {text[:30]} is out of any range")
+        raise _OutOfRange(f"the number {text[:30]} is out of range")
     return value
 
 
 def _integer(text):
     if len(text) > 25:
-        raise _OutOfRange(f"the number {text[:30]} is out of any range")
+        raise _OutOfRange(f"the number {text[:30]} is out of range")
     return int(text)
 
 

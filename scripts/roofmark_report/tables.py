@@ -104,7 +104,7 @@ def calls_table(family, entries):
                      quantity(m["median"] / kernel, units.share), (str(len(m["samples"]["seconds"])), len(m["samples"]["seconds"]), ""),
                      checked(record)])
     return table(f"calls-{family}", [
-        ("Call", "Operation and keys; the tooltip says until when it was timed", False),
+        ("Call", "Operation and keys; the tooltip says where its timing ends", False),
         ("p50", "The median of single calls, by the host's clock", True), ("p95", "Of 100 calls, 5 take longer", True),
         ("p99", "Of 100 calls, 1 takes longer", True), ("Maximum", "The longest of all calls", True),
         ("of a 10 us kernel", "p50 / 10 us", True), ("Calls", "That were timed", True),

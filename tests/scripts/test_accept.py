@@ -106,10 +106,10 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
         assert_one_line(done)
         assert what in done.stderr
     for name, damaged, what in (("cut.json", text[:1000], "cut short"), ("old.json", text.replace('"schema_version": 2', '"schema_version": 1'), "schema 1"),
-                                ("other.json", "[1, 2]", "no result"), ("part.json", text.replace('"ceilings"', '"floors"'), "damaged"),
+                                ("other.json", "[1, 2]", "is not a roofmark result"), ("part.json", text.replace('"ceilings"', '"floors"'), "damaged"),
                                 ("empty.json", "", "it is empty"), ("marked.json", "\ufeff" + text, "byte order mark"),
                                 ("latin.json", text.encode().replace(b'"quick"', b'"\xff"'), "not UTF-8"),
-                                ("twice.json", '{"suite": "full",' + text[1:], 'two members "suite"'),
+                                ("twice.json", '{"suite": "full",' + text[1:], 'member "suite" twice'),
                                 ("deep.json", "[" * 100_000 + "]" * 100_000, "1024 levels"), ("number.json", '{"big": 1e999,' + text[1:], "out of range")):
         path = tmp_path / name
         path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())

@@ -269,7 +269,7 @@ def test_bad_input_is_one_line(delivered, tmp_path):
     for arguments, said in [((folder,), "either --profile or --verdict"), ((folder, "--profile", "cpu", "--verdict", good), "either --profile or --verdict"),
                             ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "no verdict of roofmark accept"),
                             ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "no verdict of roofmark accept"),
-                            ((folder, "--verdict", good, "--max-age", "7d"), "was judged already"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
+                            ((folder, "--verdict", good, "--max-age", "7d"), "is already judged"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
                             ((paths[0], "--verdict", good, "--out", paths[0]), "would replace"), ((), "required")]:
         done = run(*arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and said in done.stderr, (arguments, done)

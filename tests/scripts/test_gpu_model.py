@@ -224,7 +224,7 @@ def test_transfers_have_a_line_per_series(tmp_path):
                    GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
     assert found.status == 0, found.stderr
     reasons = {e["roofmark"]["shape"]["impl"]: e["roofmark"]["reason"] for e in found.result["unmeasured"] if e["name"].startswith("transfer/peer")}
-    assert reasons == dict.fromkeys(["copy_engine_read", "copy_engine_write"], "takes two GPUs, and this process measures one")
+    assert reasons == dict.fromkeys(["copy_engine_read", "copy_engine_write"], "needs two GPUs, and this process measures one")
     series = found.result["transfers"]["series"]
     assert [one["links"] for one in series] == [["host_to_device"], ["device_to_host"], ["host_to_device", "device_to_host"]]
     for one in series:
@@ -320,7 +320,7 @@ def test_a_wrong_byte_of_a_transfer_is_named(tmp_path):
 def test_lanes_that_are_lost_show_under_transfers(healthy, run, tmp_path):
     found = run(GPUMODEL_COUNTER="pcie_width:8")
     assert [finding["text"] for finding in found.findings("link_training")] == [
-        "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends can"]
+        "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends support"]
     assert not healthy.findings("link_training")
     rule = '[rule.link_training]\nquantity = "finding.link_training"\nmost = 0\nreason = "r"\n'
     for result, verdict in ((found, "FAIL"), (healthy, "PASS")):

@@ -84,7 +84,7 @@ def test_a_team_says_its_scope_its_health_and_who_is_slow(clean):
     assert result["scope"]["cases"] == cases < result["scope"]["suite_cases"]
     assert result["scope"]["text"].startswith(f"A selection of the quick suite: {cases} of ")
     assert result["health"] and not any("rank" in row for row in result["health"])  # one host
-    assert "which rank is slow was not asked" in result["verdict"]["headline"] and "ended" not in result
+    assert "this run did not look for slow ranks" in result["verdict"]["headline"] and "ended" not in result
     lines = done.stdout.splitlines()
     assert lines[-1] == str(out / "result.json")
     assert any(line.startswith(result["verdict"]["level"] + ": ") for line in lines[-8:])

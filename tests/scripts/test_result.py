@@ -112,9 +112,9 @@ def test_an_interval_of_few_wild_blocks_may_reach_below_zero(small):
     (lambda r: r["unmeasured"][0]["roofmark"].update(placement={}), "unmeasured[0].roofmark"),
     (lambda r: r["benchmarks"].append(r["benchmarks"][0]), "twice"),
     (lambda r: r["benchmarks"][0]["roofmark"]["measurement"]["samples"]["block"].pop(), "differ in length"),
-    (lambda r: r.update(seed=10**30), "out of any range"),
-    (lambda r: r["wall_time"].update(total_seconds=1e200), "out of any range"),
-    (lambda r: r["ceilings"][0].update(theoretical=1e-200), "out of any range"),
+    (lambda r: r.update(seed=10**30), "out of range"),
+    (lambda r: r["wall_time"].update(total_seconds=1e200), "out of range"),
+    (lambda r: r["ceilings"][0].update(theoretical=1e-200), "out of range"),
     (lambda r: r["wall_time"].update(total_seconds=float("nan")), "NaN is not JSON"),
     (lambda r: r["wall_time"].update(total_seconds=float("-inf")), "-Infinity is not JSON"),
 ])
@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_named(small, change, said):
 @pytest.mark.parametrize("data, said", [
     (b"", "it is empty; `roofmark recover` rebuilds it"), (b"{", "; `roofmark recover` rebuilds it from its journal, result.jsonl"), (b" \n", "it is empty"), (b"{", "cut short"), (b'{"schema_ver', "cut short"), (b"hello", "not JSON"),
     (b"[1, 2]", "not written by roofmark"), (b"\xff\xfe", "not UTF-8 at byte 0"), (b"[" * 200_000, "nested too deeply"),
-    (b'{"schema_version": ' + b"9" * 5000 + b"}", "out of any range"), (b'{"schema_version": 1e999}', "out of any range"),
+    (b'{"schema_version": ' + b"9" * 5000 + b"}", "out of range"), (b'{"schema_version": 1e999}', "out of range"),
 ])
 def test_what_is_no_result_is_said(data, said):
     with pytest.raises(ValueError, match=said):

@@ -38,7 +38,7 @@ void run_kernel(int) {
 /// Says that a step is done, and waits until the next one may begin. False where none will.
 bool tell_and_wait(bool is_last) {
   char byte = '.';
-  if (::write(STDIN_FILENO, &byte, 1) != 1) throw roofmark::DeviceError("stdin is no socket", false);
+  if (::write(STDIN_FILENO, &byte, 1) != 1) throw roofmark::DeviceError("stdin is not a socket", false);
   return !is_last && ::read(STDIN_FILENO, &byte, 1) == 1;
 }
 

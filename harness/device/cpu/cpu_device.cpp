@@ -71,7 +71,7 @@ class CpuDevice : public Device {
  public:
   CpuDevice() {
     const CpuFacts facts = read_cpu_facts(kRoot, cpu::usable_cpus());
-    if (facts.cores.empty()) throw DeviceError("no CPU is left to this process by its affinity", false);
+    if (facts.cores.empty()) throw DeviceError("the affinity of this process leaves it no CPU", false);
     cores_ = facts.cores;
     if (!std::getenv("OMP_NUM_THREADS")) {
       // More threads than the quota are stopped by the kernel in turns.

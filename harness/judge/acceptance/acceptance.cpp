@@ -46,7 +46,7 @@ Check check_of(const Rule& rule) {
 /// of the time.
 std::string how_long(const Check& check, double timed_seconds) {
   const double distance = std::abs(*check.measured - *check.limit), half = (*check.high - *check.low) / 2;
-  if (!(distance > 0)) return "the limit is the measured value itself: no measurement is long enough";
+  if (!(distance > 0)) return "the measured value equals the limit: no measurement is long enough";
   const double times = std::max(2.0, std::ceil(half * half / (distance * distance)));
   return fmt::format("the limit lies within the 95 % interval: measure {:.0f} times as long (--max-seconds {:.3g})", times,
                      times * timed_seconds);
@@ -199,8 +199,8 @@ class Judge {
             fmt::format("suite {}, normal data, whole", suites().contains(run.suite) ? run.suite : profile_.suite),
             fmt::format("suite {}, {} data{}{}", run.suite, run.data, run.weaker.empty() ? "" : ", ",
                         fmt::join(run.weaker, ", ")),
-            "The limits hold for operands that switch as real ones do and for times, sizes and caches of the suite as it is "
-            "defined, and what was left out is not known.",
+            "The limits hold for operands whose bits switch as real ones do, and for the suite's own times, sizes and caches; "
+            "what was left out is not known.",
             one.node, label, run.file);
         if (!terms_.max_age_seconds) continue;
         const bool dated = run.age_seconds.has_value();
@@ -209,7 +209,7 @@ class Judge {
         own("age", Subject::gpu,
             dated ? pass_if(*run.age_seconds >= kAhead && *run.age_seconds <= *terms_.max_age_seconds) : Verdict::not_measured,
             fmt::format("<= {}", format_duration(*terms_.max_age_seconds)), dated ? format_duration(*run.age_seconds) : "-",
-            "A device is judged by how it is now (--max-age).", one.node, label, run.file);
+            "A device is judged by its present state (--max-age).", one.node, label, run.file);
       }
     }
     std::map<std::string, std::set<std::string>> places_of;

@@ -255,7 +255,7 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
   for (const auto& entry : written) {
     const std::string& id = entry.first;
     const toml::node* node = entry.second;
-    if (!node->is_table()) refuse(name, *node, fmt::format("rule.{} is no table: write [rule.{}]", id, id));
+    if (!node->is_table()) refuse(name, *node, fmt::format("rule.{} is not a table: write [rule.{}]", id, id));
     auto rule = std::find_if(profile.rules.begin(), profile.rules.end(), [&](const Rule& r) { return r.id == id; });
     if (rule == profile.rules.end()) {
       rule = profile.rules.emplace(rule);

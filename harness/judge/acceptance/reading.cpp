@@ -221,7 +221,7 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
         set_by_time(reading, summary, message.bus_factor * message.trips * static_cast<double>(message.bytes) / summary.median,
                     true);
       } else {
-        reading.why_not = "it is no collective";
+        reading.why_not = "it is not a collective";
       }
       break;
     case Quantity::seconds:

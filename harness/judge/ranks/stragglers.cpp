@@ -171,7 +171,7 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
     return fmt::format("slow: {}", fmt::join(names, ", "));
   }
   if (found.slowest.empty() && times.empty()) {
-    return "which rank is slow was not asked: the suites baseline and full time every pair of ranks";
+    return "this run did not look for slow ranks: the suites baseline and full time every pair of ranks";
   }
   // One of two is always slower.
   return ranks == 2 ? "two ranks cannot show which of them is slow" : "no rank, host or pair stands out";

@@ -467,7 +467,7 @@ class CudnnPlan final : public AttentionPlan {
 
 std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) {
   if (problem.type != DataType::fp16 && problem.type != DataType::bf16) {
-    throw Unsupported("cuDNN's fused attention takes fp16 and bf16");
+    throw Unsupported("cuDNN's fused attention supports fp16 and bf16");
   }
   if (problem.causal && problem.queries > problem.keys) {
     throw Unsupported("cuDNN's fused attention defines no result for queries that see no key");

@@ -212,7 +212,7 @@ TEST_F(LatencyCases, ReadersArePacedByTheRateOfDram) {
   device.memory_clock_hz.reset();
   for (const Case& c : cases_with(device, SuiteName::baseline, "background")) {
     const std::string percent = value_of(c.shape, "background");
-    EXPECT_EQ(c.unsupported.find("the rate of DRAM") != std::string::npos, percent != "0" && percent != "100") << percent;
+    EXPECT_EQ(c.unsupported.find("the DRAM rate") != std::string::npos, percent != "0" && percent != "100") << percent;
   }
 }
 
@@ -221,7 +221,7 @@ TEST_F(LatencyCases, APeerIsSaidToBeMissing) {
   ASSERT_EQ(all.size(), 2U);
   for (const auto& [bytes, c] : all) {
     EXPECT_EQ(demand(c).resource.id, "peer_access");
-    EXPECT_EQ(c.unsupported, "takes two GPUs, and this process measures one");
+    EXPECT_EQ(c.unsupported, "needs two GPUs, and this process measures one");
   }
 }
 

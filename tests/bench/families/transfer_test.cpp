@@ -328,13 +328,13 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
 
 TEST(Transfer, PairsOfGpusAreNotMissing) {
   for (const Case& c : transfers_of_suite(h200(), SuiteName::quick)) {
-    EXPECT_EQ(c.unsupported == "takes two GPUs, and this process measures one", c.operation == "peer") << c.name();
+    EXPECT_EQ(c.unsupported == "needs two GPUs, and this process measures one", c.operation == "peer") << c.name();
   }
   Fabric ranks;
   ranks.members.resize(8);
   for (const Group& group : transfer({.device = h200(), .suite = SuiteName::quick, .fabric = &ranks})) {
     for (const Case& c : group.cases) {
-      EXPECT_EQ(c.unsupported == "takes several GPUs of one process, and here each process measures one", c.operation == "peer")
+      EXPECT_EQ(c.unsupported == "needs several GPUs in one process, and here each process measures one", c.operation == "peer")
           << c.name();
     }
   }
@@ -428,7 +428,7 @@ TEST(PeerTransfer, SmsNeedAccess) {
   const Fabric fabric = made_up_gpus(2);
   for (const Case& c : of_gpus(fabric, SuiteName::full)) {
     if (value_of(c.shape, "access") != "off") continue;
-    EXPECT_EQ(c.unsupported == "SMs reach the memory of another GPU by access to it alone",
+    EXPECT_EQ(c.unsupported == "SMs reach another GPU's memory only with peer access",
               value_of(c.shape, "impl").starts_with("sm_"))
         << c.name();
   }

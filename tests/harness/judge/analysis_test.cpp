@@ -298,9 +298,9 @@ TEST(Analysis, ALinkThatIsTrainedSlowerThanItsEndsCanIsFoundOnce) {
   const std::vector<Finding> findings = analyze({}, slow, {}).findings;
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings.front().kind, FindingKind::link_training);
-  EXPECT_EQ(
-      findings.front().text,
-      "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends can");
+  EXPECT_EQ(findings.front().text,
+            "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends "
+            "support");
   std::vector<Record> rising = {transfer_at(15.75e9, 63e9), transfer_at(63e9, 63e9)};
   EXPECT_FALSE(has(analyze({}, rising, {}).findings, FindingKind::link_training)) << "it rests while it is idle";
   Roofline c2c;

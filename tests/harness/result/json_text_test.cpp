@@ -143,8 +143,8 @@ TEST(JsonText, SaysInALineWhyATextIsRefused) {
   EXPECT_EQ(refused("\xEF\xBB\xBF{}"), "it begins with a byte order mark");
   EXPECT_EQ(refused("[\"\xff\"]"), "it is not UTF-8");
   EXPECT_EQ(refused("[\"\xed\xa0\x80\"]"), "it is not UTF-8");  // half of a surrogate pair
-  EXPECT_EQ(refused(R"({"a": 1, "b": 2, "\u0061": 3})"), R"(an object has two members "a")");
-  EXPECT_EQ(refused(R"([{"b": {"a\n": 1, "a\n": 1}}])"), R"(an object has two members "a\n")");
+  EXPECT_EQ(refused(R"({"a": 1, "b": 2, "\u0061": 3})"), R"(an object has the member "a" twice)");
+  EXPECT_EQ(refused(R"([{"b": {"a\n": 1, "a\n": 1}}])"), R"(an object has the member "a\n" twice)");
   EXPECT_EQ(refused(std::string(1000, '[') + std::string(1000, ']')), "read");
   EXPECT_EQ(refused(std::string(2000, '[') + std::string(2000, ']')), "it has more than 1024 levels");
   for (const char* number : {"[18446744073709551616]", "[-9223372036854775809]", "[1e999]", "[01]", "[-]"}) {
