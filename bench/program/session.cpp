@@ -62,15 +62,23 @@ std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& lo
   return findings;
 }
 
-Finding telemetry_lost(const TelemetrySeries& telemetry) {
-  const std::string last = telemetry.readings.empty()
-                               ? "at once"
-                               : fmt::format("{:.1f} s after the device was opened", telemetry.readings.back().seconds);
-  return {FindingKind::telemetry_lost,
-          fmt::format("the device's telemetry did not answer for {:g} s and was given up, {}", Sampler::kPatienceSeconds, last),
-          {},
-          0,
-          "the device's telemetry was given up"};
+/// `ends` by rank; a rank of several is named.
+std::vector<Finding> lost_telemetry(const std::vector<std::optional<double>>& ends) {
+  std::vector<Finding> findings;
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (!ends[rank]) continue;
+    const bool is_one_of_several = ends.size() > 1;
+    const std::string where = is_one_of_several ? fmt::format("rank {}: ", rank) : "";
+    const std::string last = *ends[rank] > 0 ? fmt::format("{:.1f} s after the device was opened", *ends[rank]) : "at once";
+    findings.push_back({FindingKind::telemetry_lost,
+                        fmt::format("{}the device's telemetry did not answer for {:g} s and was given up, {}", where,
+                                    Sampler::kPatienceSeconds, last),
+                        {},
+                        0,
+                        where + "the device's telemetry was given up",
+                        is_one_of_several ? std::vector<int>{static_cast<int>(rank)} : std::vector<int>()});
+  }
+  return findings;
 }
 
 }  // namespace
@@ -204,11 +212,13 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
 }
 
 int Session::finish(bool complete, const WallTime& spent, TelemetrySeries telemetry,
-                    std::vector<std::optional<TelemetrySummary>> rank_telemetry, std::vector<CounterChange> counters,
+                    std::vector<std::optional<TelemetrySummary>> rank_telemetry,
+                    std::vector<std::optional<double>> telemetry_ends, std::vector<CounterChange> counters,
                     const std::vector<std::optional<CpuShare>>& loads) {
   const std::lock_guard lock(mutex_);
   telemetry_ = std::move(telemetry);
   rank_telemetry_ = std::move(rank_telemetry);
+  telemetry_ends_ = std::move(telemetry_ends);
   counters_ = std::move(counters);
   return complete_files(complete, spent, {}, "interrupted", loads);
 }
@@ -275,7 +285,7 @@ std::string Session::way_out() const {
 
 RunFooter Session::footer(bool complete, const WallTime& wall, const std::vector<std::optional<CpuShare>>& loads) {
   std::vector<Finding> findings = foreign_load(loads);
-  if (telemetry_.gave_up) findings.push_back(telemetry_lost(telemetry_));  // of rank 0, as the series is
+  for (Finding& lost : lost_telemetry(telemetry_ends_)) findings.push_back(std::move(lost));
   return {utc_now(),
           complete,
           interrupted().load(),

@@ -55,8 +55,8 @@ class Session {
   // Both complete the files and give the exit status; cases that were not reached are recorded as not run. After the first
   // call the files stay as they are. `loads` are those of all ranks.
   int finish(bool complete, const WallTime& spent, TelemetrySeries telemetry,
-             std::vector<std::optional<TelemetrySummary>> rank_telemetry, std::vector<CounterChange> counters,
-             const std::vector<std::optional<CpuShare>>& loads);
+             std::vector<std::optional<TelemetrySummary>> rank_telemetry, std::vector<std::optional<double>> telemetry_ends,
+             std::vector<CounterChange> counters, const std::vector<std::optional<CpuShare>>& loads);
   /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
 
@@ -85,6 +85,7 @@ class Session {
   WallTime spent_;
   TelemetrySeries telemetry_;
   std::vector<std::optional<TelemetrySummary>> rank_telemetry_;
+  std::vector<std::optional<double>> telemetry_ends_;
   std::vector<CounterChange> counters_;
   std::string write_error_;      ///< the first of the run; from finish() on, of the finished files
   bool result_written_ = false;  ///< by finish() or abandon()

@@ -147,10 +147,11 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   }
   // A clock that rose at a constant rate is no decay.
   if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
-    findings.push_back({FindingKind::decay_without_clock,
-                        fmt::format("{}, and per {} it is {}", fall, clock, format_share(*rates.rate_per_clock_ratio)),
-                        record.name, 1 - *rates.rate_per_clock_ratio,
-                        fmt::format("the rate per {} fell to {}", clock, format_share(*rates.rate_per_clock_ratio))});
+    findings.push_back(
+        {FindingKind::decay_without_clock,
+         fmt::format("{}, and relative to the {} it is {}", fall, clock, format_share(*rates.rate_per_clock_ratio)),
+         record.name, 1 - *rates.rate_per_clock_ratio,
+         fmt::format("the rate per {} fell to {}", clock, format_share(*rates.rate_per_clock_ratio))});
   }
 }
 

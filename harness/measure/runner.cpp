@@ -38,6 +38,14 @@ std::vector<std::optional<TelemetrySummary>> Runner::rank_telemetry() {
   return state_.team.gather(summarize(state_.sampler.series().readings));
 }
 
+std::vector<std::optional<double>> Runner::telemetry_ends() {
+  std::optional<double> end;
+  if (const TelemetrySeries series = state_.sampler.series(); series.gave_up) {
+    end = series.readings.empty() ? 0 : series.readings.back().seconds;
+  }
+  return state_.team.gather(end);
+}
+
 std::vector<CounterChange> Runner::counters() {
   using Values = std::map<std::string, double>;
   const auto ranks = state_.team.gather(std::pair<Values, Values>(counters_before_, state_.sampler.counters()));

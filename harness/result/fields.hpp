@@ -17,6 +17,7 @@ inline void put(Json& json, const char* key, double value) {
   if (std::isfinite(value)) json[key] = value;
 }
 inline void put(Json& json, const char* key, bool value) { json[key] = value; }
+void put(Json& json, const char* key, const char* value) = delete;  // would be a bool
 inline void put(Json& json, const char* key, int value) { json[key] = value; }
 inline void put(Json& json, const char* key, std::uint64_t value) { json[key] = value; }
 inline void put(Json& json, const char* key, std::int64_t value) { json[key] = value; }

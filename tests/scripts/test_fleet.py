@@ -107,7 +107,7 @@ def lines_of(path):
 
 
 def test_a_thousand_files_take_little_time_and_memory(folder):
-    """10,000 files took 27 s of CPU time and 0.6 GB, 1,000 take 0.45 GB: here are limits that what grows faster than the number of files exceeds."""
+    """10,000 files took 27 s of CPU time and 0.6 GB, 1,000 take 0.45 GB. The limits are exceeded if the cost grows faster than the number of files."""
     text = json.dumps(BASE | {"labels": {"rack": "a"}} | {"host": BASE["host"] | {"name": "@host@"},
                                                           "device": BASE["device"] | {"details": BASE["device"]["details"] | {"uuid": "@gpu@"}}})
     for i in range(1000):

@@ -335,8 +335,8 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
       return reading;
     }
   }
+  if (rule.quantity == Quantity::finding) reading.lost = lost_sight(evidence, finding_kind(rule.argument), device);
   if (rule.quantity == Quantity::finding && counted.empty()) {
-    reading.lost = lost_sight(evidence, finding_kind(rule.argument), device);
     reading.why_not = !reading.lost.empty()                        ? reading.lost
                       : is_unseen(evidence, rule.argument, device) ? "the run could not look for it"
                                                                    : "";
