@@ -60,7 +60,7 @@ def joules(value, unit="J"):
 
 
 def share(value):
-    return "" if absent(value) else f"{100 * value:.1f} %"
+    return "" if absent(value) else f"{100 * value:z.1f} %"  # z: no -0.0
 
 
 def change(value):
