@@ -62,7 +62,7 @@ endforeach()
 
 # The tools that read result files, what they are made of, and what they compare with.
 install(DIRECTORY scripts results DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark USE_SOURCE_PERMISSIONS
-  PATTERN setup EXCLUDE PATTERN baseline EXCLUDE PATTERN run_flags EXCLUDE PATTERN test EXCLUDE
+  PATTERN setup EXCLUDE PATTERN baseline EXCLUDE PATTERN run_flags EXCLUDE PATTERN test EXCLUDE PATTERN texts EXCLUDE
   PATTERN build.sh EXCLUDE PATTERN requirements_*.txt EXCLUDE
   PATTERN *.cpp EXCLUDE PATTERN results/local EXCLUDE PATTERN results/reference EXCLUDE PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/roofmark)

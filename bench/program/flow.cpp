@@ -99,24 +99,21 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   watch.rest();
   progress.clear();
   int status = kOk;
-  std::vector<CounterChange> counters;
-  std::vector<std::optional<TelemetrySummary>> rank_telemetry;
-  std::vector<std::optional<double>> telemetry_ends;
-  std::vector<std::optional<CpuShare>> loads;
+  Observations observed;
   try {
     // After an interruption the ranks are no longer in step.
     if (complete || team.size() == 1) {
-      counters = runner.counters();
-      if (team.size() > 1) rank_telemetry = runner.rank_telemetry();
-      telemetry_ends = runner.telemetry_ends();
-      loads = team.gather(end_share(load));
+      observed.counters = runner.counters();
+      if (team.size() > 1) observed.rank_telemetry = runner.rank_telemetry();
+      observed.findings = runner.find_lost_telemetry();
+      observed.loads = team.gather(end_share(load));
     }
   } catch (const Interrupted&) {
     note_interruption();
   }
   if (session) {
-    status = session->finish(complete, runner.wall_time(), runner.telemetry(), std::move(rank_telemetry),
-                             std::move(telemetry_ends), std::move(counters), loads);
+    observed.telemetry = runner.telemetry();
+    status = session->finish(complete, runner.wall_time(), std::move(observed));
     session->present(options, setup.style);
     // If another rank fails from here on, this process ends without a flush.
     std::cout.flush();

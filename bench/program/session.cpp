@@ -62,25 +62,6 @@ std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& lo
   return findings;
 }
 
-/// `ends` by rank; a rank of several is named.
-std::vector<Finding> lost_telemetry(const std::vector<std::optional<double>>& ends) {
-  std::vector<Finding> findings;
-  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
-    if (!ends[rank]) continue;
-    const bool is_one_of_several = ends.size() > 1;
-    const std::string where = is_one_of_several ? fmt::format("rank {}: ", rank) : "";
-    const std::string last = *ends[rank] > 0 ? fmt::format("{:.1f} s after the device was opened", *ends[rank]) : "at once";
-    findings.push_back({FindingKind::telemetry_lost,
-                        fmt::format("{}the device's telemetry did not answer for {:g} s and was given up, {}", where,
-                                    Sampler::kPatienceSeconds, last),
-                        {},
-                        0,
-                        where + "the device's telemetry was given up",
-                        is_one_of_several ? std::vector<int>{static_cast<int>(rank)} : std::vector<int>()});
-  }
-  return findings;
-}
-
 }  // namespace
 
 fs::path make_folder(const std::string& wanted) {
@@ -211,35 +192,27 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
   writing_ += steady_seconds() - start;
 }
 
-int Session::finish(bool complete, const WallTime& spent, TelemetrySeries telemetry,
-                    std::vector<std::optional<TelemetrySummary>> rank_telemetry,
-                    std::vector<std::optional<double>> telemetry_ends, std::vector<CounterChange> counters,
-                    const std::vector<std::optional<CpuShare>>& loads) {
+int Session::finish(bool complete, const WallTime& spent, Observations observed) {
   const std::lock_guard lock(mutex_);
-  telemetry_ = std::move(telemetry);
-  rank_telemetry_ = std::move(rank_telemetry);
-  telemetry_ends_ = std::move(telemetry_ends);
-  counters_ = std::move(counters);
-  return complete_files(complete, spent, {}, "interrupted", loads);
+  observed_ = std::move(observed);
+  return complete_files(complete, spent, {}, "interrupted");
 }
 
 int Session::abandon(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   // Of a team, what the other ranks know is out of reach.
-  std::vector<std::optional<CpuShare>> loads;
-  if (run_.header.ranks.empty()) loads.push_back(end_share(own_load_));
-  const int status = complete_files(false, spent_, run_.in_progress, reason, loads);
+  if (run_.header.ranks.empty()) observed_.loads.push_back(end_share(own_load_));
+  const int status = complete_files(false, spent_, run_.in_progress, reason);
   const std::string said = write_error_.empty() ? "results so far: " + (folder_ / "result.json").string() : way_out();
   say(program_, said);
   return status;
 }
 
-int Session::complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason,
-                            const std::vector<std::optional<CpuShare>>& loads) {
+int Session::complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason) {
   if (std::exchange(finished_, true)) return exit_status_of_files();
   add_unreached(lost_case, reason);
   const double start = steady_seconds();
-  run_.footer = footer(complete, spent, loads);
+  run_.footer = footer(complete, spent);
   if (!complete) run_.footer->ended = RunEnd{reason, run_.in_progress};
   conclusions_ = conclude(run_);
   run_.footer->wall.writing = writing_ + steady_seconds() - start;
@@ -283,18 +256,18 @@ std::string Session::way_out() const {
       write_error_, folder, kept.size(), planned.size());
 }
 
-RunFooter Session::footer(bool complete, const WallTime& wall, const std::vector<std::optional<CpuShare>>& loads) {
-  std::vector<Finding> findings = foreign_load(loads);
-  for (Finding& lost : lost_telemetry(telemetry_ends_)) findings.push_back(std::move(lost));
+RunFooter Session::footer(bool complete, const WallTime& wall) {
+  std::vector<Finding> findings = foreign_load(observed_.loads);
+  std::move(observed_.findings.begin(), observed_.findings.end(), std::back_inserter(findings));
   return {utc_now(),
           complete,
           interrupted().load(),
           std::move(findings),
           wall,
           steady_seconds() - started_,
-          std::move(telemetry_),
-          std::move(rank_telemetry_),
-          std::move(counters_)};
+          std::move(observed_.telemetry),
+          std::move(observed_.rank_telemetry),
+          std::move(observed_.counters)};
 }
 
 void Session::add_unreached(const std::string& lost_case, const std::string& reason) {

@@ -41,6 +41,16 @@ std::optional<CpuShare> end_share(std::optional<CpuShare> begun);
 void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
              const TerminalStyle& style);
 
+/// What was read beside the cases, from when the devices were opened to the end. Where the ranks are out of step, only this
+/// one's series is known.
+struct Observations {
+  TelemetrySeries telemetry;                                    ///< of this rank's device
+  std::vector<std::optional<TelemetrySummary>> rank_telemetry;  ///< of a team
+  std::vector<CounterChange> counters;
+  std::vector<Finding> findings;
+  std::vector<std::optional<CpuShare>> loads;  ///< by rank
+};
+
 /// A run in progress and its files. A watch's thread may abandon it at any time. Where a file cannot be written, as on a full
 /// disk, the run goes on.
 class Session {
@@ -53,10 +63,8 @@ class Session {
   void add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass);
 
   // Both complete the files and give the exit status; cases that were not reached are recorded as not run. After the first
-  // call the files stay as they are. `loads` are those of all ranks.
-  int finish(bool complete, const WallTime& spent, TelemetrySeries telemetry,
-             std::vector<std::optional<TelemetrySummary>> rank_telemetry, std::vector<std::optional<double>> telemetry_ends,
-             std::vector<CounterChange> counters, const std::vector<std::optional<CpuShare>>& loads);
+  // call the files stay as they are.
+  int finish(bool complete, const WallTime& spent, Observations observed);
   /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
 
@@ -64,10 +72,9 @@ class Session {
   void present(const RunOptions& options, const TerminalStyle& style) const;
 
  private:
-  RunFooter footer(bool complete, const WallTime& wall, const std::vector<std::optional<CpuShare>>& loads);
+  RunFooter footer(bool complete, const WallTime& wall);
   void add_unreached(const std::string& lost_case, const std::string& reason);
-  int complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason,
-                     const std::vector<std::optional<CpuShare>>& loads);
+  int complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason);
   void write();
   void note_error(const std::string& error);
   int exit_status_of_files() const;
@@ -83,10 +90,7 @@ class Session {
   Run run_;
   Conclusions conclusions_;
   WallTime spent_;
-  TelemetrySeries telemetry_;
-  std::vector<std::optional<TelemetrySummary>> rank_telemetry_;
-  std::vector<std::optional<double>> telemetry_ends_;
-  std::vector<CounterChange> counters_;
+  Observations observed_;
   std::string write_error_;      ///< the first of the run; from finish() on, of the finished files
   bool result_written_ = false;  ///< by finish() or abandon()
   bool finished_ = false;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/runner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -38,12 +40,28 @@ std::vector<std::optional<TelemetrySummary>> Runner::rank_telemetry() {
   return state_.team.gather(summarize(state_.sampler.series().readings));
 }
 
-std::vector<std::optional<double>> Runner::telemetry_ends() {
-  std::optional<double> end;
+std::vector<Finding> Runner::find_lost_telemetry() {
+  // When it ended: the time of the last reading, in seconds.
+  std::optional<double> own;
   if (const TelemetrySeries series = state_.sampler.series(); series.gave_up) {
-    end = series.readings.empty() ? 0 : series.readings.back().seconds;
+    own = series.readings.empty() ? 0 : series.readings.back().seconds;
   }
-  return state_.team.gather(end);
+  const std::vector<std::optional<double>> ends = state_.team.gather(own);
+  std::vector<Finding> findings;
+  for (int rank = 0; rank < static_cast<int>(ends.size()); ++rank) {
+    const std::optional<double>& end = ends[static_cast<std::size_t>(rank)];
+    if (!end) continue;
+    const std::string name = state_.team.describe(rank), where = name.empty() ? name : name + ": ";
+    const std::string last = *end > 0 ? fmt::format("{:.1f} s after the device was opened", *end) : "at once";
+    findings.push_back({FindingKind::telemetry_lost,
+                        fmt::format("{}the device's telemetry did not answer for {:g} s and was given up, {}", where,
+                                    Sampler::kPatienceSeconds, last),
+                        {},
+                        0,
+                        where + "the device's telemetry was given up",
+                        name.empty() ? std::vector<int>() : std::vector{rank}});
+  }
+  return findings;
 }
 
 std::vector<CounterChange> Runner::counters() {

@@ -28,9 +28,8 @@ class Runner {
   TelemetrySeries telemetry() const { return state_.sampler.series(); }
   /// Of every rank's device until now; absent where nothing was read. Every rank must call it.
   std::vector<std::optional<TelemetrySummary>> rank_telemetry();
-  /// By rank, when a device's telemetry was given up: the time of its last reading, in seconds since the device was opened, 0
-  /// without any. Absent where it still answers. Every rank must call it.
-  std::vector<std::optional<double>> telemetry_ends();
+  /// One per rank whose device's telemetry was given up. Every rank must call it.
+  std::vector<Finding> find_lost_telemetry();
   /// The counters of every rank's device, from when the Runner was made to now. Every rank must call it.
   std::vector<CounterChange> counters();
 

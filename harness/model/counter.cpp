@@ -15,13 +15,13 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     const auto rank = static_cast<std::size_t>(change.rank);
     const std::string whose = rank < devices.size() ? devices[rank] + ": " : std::string();
     std::string text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title,
-                                   type->falls ? "fell" : "rose", *worse, *change.before, *change.after);
+                                   type->is_worse_lower() ? "fell" : "rose", *worse, *change.before, *change.after);
     if (change.number) text += fmt::format("; the last is number {:g}", *change.number);
     findings.push_back({type->finding,
                         std::move(text),
                         {},
                         *worse,
-                        fmt::format("{}{} {} by {:g}", whose, type->title, type->falls ? "fell" : "rose", *worse),
+                        fmt::format("{}{} {} by {:g}", whose, type->title, type->is_worse_lower() ? "fell" : "rose", *worse),
                         devices.empty() ? std::vector<int>() : std::vector{change.rank}});
   }
   return findings;

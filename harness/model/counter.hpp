@@ -13,34 +13,45 @@
 
 namespace roofmark {
 
-/// A number that a device keeps about its own state, read before and after a run: events since it was set up, or a state that
-/// may get worse.
+enum class CounterKind {
+  events,   ///< since the device was set up: they only rise, and a fall is a reset of the device
+  present,  ///< there now, as other processes: worse when they rise
+  parts,    ///< that work now, as links: worse when they fall
+};
+
+/// A number that a device keeps about its own state, read before and after a run.
 struct CounterType {
   std::string_view id;  ///< in files and profiles
   FindingKind finding;  ///< of a change for the worse
-  bool falls = false;   ///< it is worse when it falls, as the number of links that are up
+  CounterKind kind = CounterKind::events;
   std::string_view title;
   std::string_view number_id{};  ///< by which a source gives the number of the last event, as an Xid has one
+
+  constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
 };
 
 inline constexpr CounterType kCounters[] = {
-    {"ecc_corrected", FindingKind::corrected_errors, false, "corrected memory errors (ECC)"},
-    {"ecc_uncorrected", FindingKind::uncorrected_errors, false, "uncorrected memory errors (ECC)"},
-    {"remapped_rows_corrected", FindingKind::corrected_errors, false, "memory rows remapped after corrected errors"},
-    {"remapped_rows_uncorrected", FindingKind::uncorrected_errors, false, "memory rows remapped after uncorrected errors"},
-    {"remap_pending", FindingKind::uncorrected_errors, false, "memory rows waiting to be remapped"},
-    {"remap_failed", FindingKind::uncorrected_errors, false, "failed remappings of memory rows"},
-    {"retired_pages_corrected", FindingKind::corrected_errors, false, "memory pages retired after corrected errors"},
-    {"retired_pages_uncorrected", FindingKind::uncorrected_errors, false, "memory pages retired after uncorrected errors"},
-    {"xid", FindingKind::xid, false, "driver error reports (Xid)", "xid_number"},
-    {"pcie_replays", FindingKind::link_errors, false, "PCIe replays"},
-    {"pcie_width", FindingKind::link_lost, true, "PCIe lanes in use"},
-    {"nvlink_crc_errors", FindingKind::link_errors, false, "NVLink CRC errors"},
-    {"nvlink_replay_errors", FindingKind::link_errors, false, "NVLink replays"},
-    {"nvlink_recovery_errors", FindingKind::link_errors, false, "NVLink recoveries"},
-    {"nvlink_links", FindingKind::link_lost, true, "NVLinks that are up"},
-    {"fabric_completed", FindingKind::link_lost, true, "memberships of an NVLink fabric"},
-    {"foreign_processes", FindingKind::foreign_process, false, "other processes on the device"},
+    {"ecc_corrected", FindingKind::corrected_errors, CounterKind::events, "corrected memory errors (ECC)"},
+    {"ecc_uncorrected", FindingKind::uncorrected_errors, CounterKind::events, "uncorrected memory errors (ECC)"},
+    {"remapped_rows_corrected", FindingKind::corrected_errors, CounterKind::events,
+     "memory rows remapped after corrected errors"},
+    {"remapped_rows_uncorrected", FindingKind::uncorrected_errors, CounterKind::events,
+     "memory rows remapped after uncorrected errors"},
+    {"remap_pending", FindingKind::uncorrected_errors, CounterKind::events, "memory rows waiting to be remapped"},
+    {"remap_failed", FindingKind::uncorrected_errors, CounterKind::events, "failed remappings of memory rows"},
+    {"retired_pages_corrected", FindingKind::corrected_errors, CounterKind::events,
+     "memory pages retired after corrected errors"},
+    {"retired_pages_uncorrected", FindingKind::uncorrected_errors, CounterKind::events,
+     "memory pages retired after uncorrected errors"},
+    {"xid", FindingKind::xid, CounterKind::events, "driver error reports (Xid)", "xid_number"},
+    {"pcie_replays", FindingKind::link_errors, CounterKind::events, "PCIe replays"},
+    {"pcie_width", FindingKind::link_lost, CounterKind::parts, "PCIe lanes in use"},
+    {"nvlink_crc_errors", FindingKind::link_errors, CounterKind::events, "NVLink CRC errors"},
+    {"nvlink_replay_errors", FindingKind::link_errors, CounterKind::events, "NVLink replays"},
+    {"nvlink_recovery_errors", FindingKind::link_errors, CounterKind::events, "NVLink recoveries"},
+    {"nvlink_links", FindingKind::link_lost, CounterKind::parts, "NVLinks that are up"},
+    {"fabric_completed", FindingKind::link_lost, CounterKind::parts, "memberships of an NVLink fabric"},
+    {"foreign_processes", FindingKind::foreign_process, CounterKind::present, "other processes on the device"},
 };
 
 /// Null for an id that this version does not know.
@@ -62,7 +73,8 @@ struct CounterChange {
   std::optional<double> worse() const {
     if (!before || !after) return std::nullopt;
     const CounterType* const type = find_counter(id);
-    if (type && type->falls) return *before > *after ? *before - *after : 0;
+    if (type && type->is_worse_lower()) return std::max(*before - *after, 0.0);
+    if (type && type->kind == CounterKind::present) return std::max(*after - *before, 0.0);
     return *after >= *before ? std::optional(*after - *before) : std::nullopt;
   }
 
@@ -70,7 +82,7 @@ struct CounterChange {
   std::optional<double> worst() const {
     if (!before || !after) return before ? before : after;
     const CounterType* const type = find_counter(id);
-    return type && type->falls ? std::min(*before, *after) : std::max(*before, *after);
+    return type && type->is_worse_lower() ? std::min(*before, *after) : std::max(*before, *after);
   }
 };
 

@@ -88,8 +88,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::decay, "decay", Severity::warning, Doubt::rates,
      "A sustained load gets the settled rate. Where the clock explains the fall, check the power limit, cooling and airflow."},
     {FindingKind::decay_without_clock, "decay_without_clock", Severity::warning, Doubt::rates,
-     "The clock that this rate follows does not explain the fall. Check for other programs, the other clocks, the temperatures "
-     "and "
+     "The clock that this rate follows does not explain the fall. Check for other programs, the other clocks, temperatures and "
      "the ECC counters."},
     {FindingKind::energy, "energy", Severity::warning, Doubt::nothing,
      "The energy counter and the power readings disagree: trust neither for energy per launch. Report the driver."},

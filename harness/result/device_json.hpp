@@ -11,7 +11,7 @@ namespace roofmark {
 
 Json to_json(const Host& host);
 Json to_json(const DeviceInfo& info, bool known);
-/// A GPU's id, name and `details` from that; empty where they are absent.
+/// A GPU's id, name and, where there are any, `details` from that.
 DeviceInfo gpu_from_json(const Json& json);
 Json to_json(const Roofline& roofline);
 /// The theoretical part alone: what a probe measured is found again from the records.

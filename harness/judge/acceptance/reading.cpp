@@ -263,7 +263,7 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
 /// Of one device, or of all: the sum of what got worse, or the worst state.
 void read_counter(RuleReading& reading, const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
   const CounterType* const type = find_counter(rule.argument);
-  const bool is_state = rule.quantity == Quantity::state, falls = type && type->falls;
+  const bool is_state = rule.quantity == Quantity::state, falls = type && type->is_worse_lower();
   for (const CounterChange& change : evidence.counters) {
     if (change.id != rule.argument || (device && change.rank != static_cast<int>(*device))) continue;
     if (!change.before || !change.after) {

@@ -490,6 +490,19 @@ TEST_F(Measure, TheTelemetryOfEveryRankIsGathered) {
   EXPECT_EQ(ranks[1]->power_watts, 700);
 }
 
+TEST_F(Measure, TelemetryThatARankLostIsFoundOfThatRankAlone) {
+  EXPECT_THAT(runner(team).find_lost_telemetry(), testing::IsEmpty());
+  SlowTeam slow;
+  EXPECT_THAT(runner(slow).find_lost_telemetry(), testing::IsEmpty());
+  slow.other_says = [](const nlohmann::json&) { return nlohmann::json(12.5); };
+  const std::vector<Finding> findings = runner(slow).find_lost_telemetry();
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].kind, FindingKind::telemetry_lost);
+  EXPECT_EQ(findings[0].ranks, std::vector{1});
+  EXPECT_EQ(findings[0].text,
+            "rank 1: the device's telemetry did not answer for 2 s and was given up, 12.5 s after the device was opened");
+}
+
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {
   SlowTeam slow;
   slow.other_ok = false;

@@ -43,14 +43,20 @@ TEST(CounterChange, TheWorstOfBothValuesIsTheLowerOneOfWhatGetsWorseByFalling) {
   EXPECT_EQ((CounterChange{"nvlink_links", 0, 18, {}}.worst()), 18) << "all that is known";
 }
 
+TEST(CounterChange, ProcessesMayGoAwayAndEventsMayNot) {
+  EXPECT_EQ((CounterChange{"foreign_processes", 0, 1, 0}.worse()), 0);
+  EXPECT_EQ((CounterChange{"foreign_processes", 0, 1, 3}.worse()), 2);
+  EXPECT_EQ((CounterChange{"xid", 0, 1, 0}.worse()), std::nullopt);
+}
+
 TEST(FindWorseCounters, EveryCounterHasItsFinding) {
   for (const CounterType& type : kCounters) {
-    const CounterChange change{std::string(type.id), 0, 4, type.falls ? 1 : 7};
+    const CounterChange change{std::string(type.id), 0, 4, type.is_worse_lower() ? 1 : 7};
     const auto findings = find_worse_counters({change}, {});
     ASSERT_EQ(findings.size(), 1u) << type.id;
     EXPECT_EQ(findings[0].kind, type.finding);
-    EXPECT_EQ(findings[0].text, std::string(type.title) + (type.falls ? ": fell by 3 during the run, from 4 to 1"
-                                                                      : ": rose by 3 during the run, from 4 to 7"));
+    EXPECT_EQ(findings[0].text, std::string(type.title) + (type.is_worse_lower() ? ": fell by 3 during the run, from 4 to 1"
+                                                                                 : ": rose by 3 during the run, from 4 to 7"));
     EXPECT_EQ(findings[0].case_name, "");
   }
 }

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/cuda.hpp"
 #include "tests/kernels/kernel_test.hpp"
 
 namespace roofmark {
@@ -71,6 +72,27 @@ TEST_P(Cost, EachBlockPassesEveryBarrierBehindAllOthers) {
       EXPECT_EQ(read(rounds, plan.blocks), checked ? all : std::vector<std::uint32_t>(all.size(), 0));
     }
   }
+}
+
+TEST_P(Cost, GraphsHaveTheirKernelsInAsManyChains) {
+  std::map<std::pair<int, int>, float> milliseconds;  // by nodes and width
+  for (const DeviceCostPlan& plan : device_costs()) {
+    if (plan.operation != "graph") continue;
+    const DeviceCostLaunch launch_graph = plan.prepare();
+    const cuda::OwnedEvent begin = cuda::make_event(cudaEventDefault), end = cuda::make_event(cudaEventDefault);
+    for (int launch = 0; launch < 2; ++launch) {  // the first one uploads it
+      ASSERT_EQ(cudaEventRecord(begin.get(), device_->stream()), cudaSuccess);
+      launch_graph({}, device_->stream());
+      ASSERT_EQ(cudaEventRecord(end.get(), device_->stream()), cudaSuccess);
+      device_->synchronize();
+    }
+    float& time = milliseconds[{plan.kernels, std::stoi(value_in(plan.keys, "width"))}];
+    ASSERT_EQ(cudaEventElapsedTime(&time, begin.get(), end.get()), cudaSuccess);
+  }
+  ASSERT_EQ(milliseconds.size(), 8U);
+  const float shortest = milliseconds.at({32, 1}), longest = milliseconds.at({192, 1});
+  EXPECT_GT(longest, 3 * shortest);
+  EXPECT_LT((milliseconds.at({192, 32})), longest / 2);
 }
 
 TEST_P(Cost, FlagsAreRestored) {

@@ -488,6 +488,16 @@ TEST(Acceptance, AGpuThatWasLostSightOfIsNotOutvotedByItsNode) {
             std::pair(Verdict::fail, Verdict::fail));
 }
 
+TEST(Acceptance, AFindingWithinItsLimitDoesNotHideAGpuThatWasLostSightOf) {
+  const Profile profile = profile_of("[rule.slow]\nquantity = 'finding.slowdown'\nmost = 1\nper = 'node'\nreason = 'r'\n");
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  evidence.findings = {{FindingKind::slowdown, "text", "", 0, "", {0}}};
+  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "slow").verdict, Verdict::pass);
+  evidence.findings.push_back({FindingKind::telemetry_lost, "text", "", 0, "", {1}});
+  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "slow").verdict, Verdict::not_measured);
+}
+
 TEST(Acceptance, TelemetryThatEndedDuringTheRunShowsNothingOfTheRest) {
   const std::string optional = "most = 0\nmandatory = 'where measured'\nreason = 'r'\n";
   const Profile profile = profile_of("[rule.share]\ncases = '.'\nquantity = 'share_of_time.power_brake'\n" + optional +
