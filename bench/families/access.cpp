@@ -13,13 +13,12 @@
 #include "bench/families/access_patterns.hpp"
 #include "bench/support/case_list.hpp"
 #include "harness/model/traffic.hpp"
+#include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
 
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 const AccessKernels* kernels_for(Backend backend) { return select(backend, &cuda::access, &cpu::access); }
 

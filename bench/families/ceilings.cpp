@@ -15,11 +15,10 @@
 #include "bench/support/case_list.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/machine/json.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Launch and tail cost less than 0.5 % of this time; it is short enough for many samples.
 constexpr double kLaunchSeconds = 2e-3;

@@ -18,12 +18,11 @@
 #include "bench/support/fabric.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/judge/theory.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 
 namespace {
-
-constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
 
 /// Lines of GPUs have 128 bytes. Those of most CPUs have 64, which prefetchers load in pairs.
 constexpr std::size_t kLine = 128;

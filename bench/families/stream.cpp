@@ -13,11 +13,10 @@
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/traffic.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 namespace {
-
-constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
 
 const StreamKernels* kernels_for(Backend backend) { return select(backend, &cuda::stream, &cpu::stream); }
 

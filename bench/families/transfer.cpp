@@ -23,7 +23,6 @@ std::vector<std::size_t> transfer_sizes() {
 
 namespace {
 
-constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
 constexpr std::size_t kSmallestBatch = 4 * kKiB;
 
 const std::vector<std::size_t> kQuickSizes = {64, 16 * kKiB, kMiB, 16 * kMiB, kLargeTransfer};

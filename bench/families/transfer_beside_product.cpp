@@ -9,11 +9,10 @@
 #include "bench/families/transfer.hpp"
 #include "bench/support/beside.hpp"
 #include "harness/judge/theory.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 /// Half of what the link carries one way while the product runs at its peak: the copies end before it, so that a launch takes
 /// as long as the product does beside them.

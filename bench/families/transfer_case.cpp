@@ -22,7 +22,6 @@
 namespace roofmark {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr int kMostCommands = 256;  ///< of a sample behind a gate: the launch queue holds no more
 
 std::vector<Flow> flows_of(const TransferPoint& point, int own, int gpus) {

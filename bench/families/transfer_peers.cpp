@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "bench/families/transfer.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr TransferBy kBy[] = {TransferBy::copy_engine_read, TransferBy::copy_engine_write, TransferBy::sm_read,
                               TransferBy::sm_write};
 

@@ -62,45 +62,44 @@ std::unique_ptr<Device> open_selected(const std::string& value, std::string& not
 
 /// The libraries that a run on this device may use, loaded; those that cannot be have the reason in place of a version and a
 /// path.
-Json libraries_of(const DeviceInfo& info) {
-  Json missing = Json::object();
+std::vector<Library> libraries_of(const DeviceInfo& info) {
+  std::vector<Library> libraries = loaded_libraries();
+  const auto refuse = [&libraries](const char* name, const std::string& reason) {
+    std::erase_if(libraries, [name](const Library& library) { return library.name == name; });
+    libraries.push_back({name, "", "", reason});
+  };
   if (info.backend == Backend::cuda) {
     if (&cuda::attention_cudnn) {
       const std::string reason = cuda::attention_cudnn.unsupported(info.compute_capability);
-      if (!reason.empty()) missing["cuDNN"] = {{"unsupported", reason}};
+      if (!reason.empty()) refuse("cuDNN", reason);
     }
     if (&cuda::nccl) {
       try {
         cuda::nccl.version();
       } catch (const Unsupported& error) {
-        missing["NCCL"] = {{"unsupported", error.what()}};
+        refuse("NCCL", error.what());
       }
     }
   }
-  Json libraries = loaded_libraries();
-  libraries.update(missing);
   return libraries;
 }
 
-std::string library_text(const Json& library) {
-  if (library.contains("unsupported")) return library.at("unsupported");
-  const std::string version = library.at("version"), path = library.at("path");
-  return version.empty() ? path : version + ", " + path;
+std::string library_text(const Library& library) {
+  if (!library.unsupported.empty()) return library.unsupported;
+  return library.version.empty() ? library.path : library.version + ", " + library.path;
 }
 
 /// The program's origin, and the toolkit that compiled its kernels.
-std::vector<std::pair<std::string, std::string>> build_facts(const Json& build) {
-  const auto text = [&build](const char* key) { return build.at(key).get<std::string>(); };
+std::vector<std::pair<std::string, std::string>> build_facts(const Build& build) {
   std::vector<std::pair<std::string, std::string>> facts = {
-      {"roofmark", fmt::format("{}, commit {}{}", text("version"), text("commit"),
-                               build.at("dirty").get<bool>() ? " with local changes" : "")},
-      {"compiler", fmt::format("{}, {}", text("compiler"), text("build_type"))}};
-  if (!build.contains("cuda_toolkit")) {
+      {"roofmark", fmt::format("{}, commit {}{}", build.version, build.commit, build.dirty ? " with local changes" : "")},
+      {"compiler", fmt::format("{}, {}", build.compiler, build.build_type)}};
+  if (build.cuda_toolkit.empty()) {
     facts.emplace_back("CUDA toolkit", "none: CPU only");
     return facts;
   }
-  facts.emplace_back("CUDA toolkit", fmt::format("{}, {}", text("cuda_toolkit"), text("cuda_compiler")));
-  facts.emplace_back("GPU architectures", text("cuda_architectures"));
+  facts.emplace_back("CUDA toolkit", fmt::format("{}, {}", build.cuda_toolkit, build.cuda_compiler));
+  facts.emplace_back("GPU architectures", build.cuda_architectures);
   return facts;
 }
 
@@ -151,13 +150,16 @@ int info(const std::string& device, bool json) {
   const Roofline roofline = theoretical_roofline(info, &sku);
   const bool known = info.backend == Backend::cpu || !sku.empty();
   const Host host = describe_host();
-  const Json device_json = to_json(info, known), environment = rate_environment(), build = describe_build(),
-             libraries = libraries_of(info);
+  const Json device_json = to_json(info, known);
+  const std::map<std::string, std::string> environment = rate_environment();
+  const Build build = describe_build();
+  // Asks the libraries, which may load them.
+  const std::vector<Library> libraries = libraries_of(info);
   const std::vector<Circumstance> around = health(info, host);
   if (json) {
-    const Json all = {
-        {"device", device_json}, {"ceilings", to_json(roofline)}, {"health", to_json(around)}, {"host", to_json(host)},
-        {"build", build},        {"libraries", libraries},        {"environment", environment}};
+    const Json all = {{"device", device_json},     {"ceilings", to_json(roofline)}, {"health", to_json(around)},
+                      {"host", to_json(host)},     {"build", to_json(build)},       {"libraries", to_json(libraries)},
+                      {"environment", environment}};
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return kOk;
   }
@@ -178,8 +180,8 @@ int info(const std::string& device, bool json) {
     circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);
   }
   for (const auto& [key, value] : device_json.at("details").items()) details.emplace_back(key, plain(value));
-  for (const auto& [name, library] : libraries.items()) loaded.emplace_back(name, library_text(library));
-  for (const auto& [key, value] : environment.items()) variables.emplace_back(key, plain(value));
+  for (const Library& library : libraries) loaded.emplace_back(library.name, library_text(library));
+  variables.assign(environment.begin(), environment.end());
   print_pairs("device", typed, style);
   print_pairs("health of the environment", circumstances, style);
   print_pairs("other attributes", details, style);

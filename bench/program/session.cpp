@@ -142,7 +142,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
       plan_(std::move(plan)),
       journal_(folder_ / "result.jsonl") {
   Json& facts = run_.header.facts;
-  facts["context"] = benchmark_context(options.arguments.empty() ? "roofmark" : options.arguments.front());
+  facts["context"] = to_json(benchmark_context(options.arguments.empty() ? "roofmark" : options.arguments.front()));
   facts["schema_version"] = kSchemaVersion;
   facts["suite"] = name(options.selection.suite);
   facts["data"] = name(options.data);
@@ -152,8 +152,8 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
   facts["environment"] = rate_environment();
   facts["started_utc"] = utc_now();
   facts["clock_overhead_seconds"] = clock_overhead_seconds();
-  facts["build"] = describe_build();
-  facts["libraries"] = loaded_libraries();
+  facts["build"] = to_json(describe_build());
+  facts["libraries"] = to_json(loaded_libraries());
   facts["host"] = to_json(describe_host());
   facts["device"] = to_json(device_, origin.known);
   run_.header.theoretical = origin.theoretical;

@@ -13,7 +13,6 @@
 #include "bench/program/commands.hpp"
 #include "bench/program/documentation.hpp"
 #include "harness/machine/host.hpp"
-#include "harness/machine/json.hpp"
 
 namespace roofmark {
 
@@ -120,9 +119,8 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
 }
 
 std::string version_text(const std::string& program) {
-  const Json build = describe_build();
-  return fmt::format("{} {} ({}{})", program, build.at("version").get<std::string>(), build.at("commit").get<std::string>(),
-                     build.at("dirty") ? ", modified" : "");
+  const Build build = describe_build();
+  return fmt::format("{} {} ({}{})", program, build.version, build.commit, build.dirty ? ", modified" : "");
 }
 
 }  // namespace

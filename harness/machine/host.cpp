@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <ctime>
@@ -14,7 +15,6 @@
 #include <thread>
 
 #include "build_info.hpp"
-#include "harness/machine/json.hpp"
 
 namespace roofmark {
 
@@ -36,22 +36,22 @@ std::string field(const char* path, std::string_view key, char separator) {
   return {};
 }
 
-Json read_rate_environment() {
-  Json variables = Json::object();
+std::map<std::string, std::string> read_rate_environment() {
+  std::map<std::string, std::string> variables;
   constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_", "CUBLAS_", "NCCL_", "OMP_", "GOMP_", "OPENBLAS_"};
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view variable = *entry;
     for (const std::string_view prefix : prefixes) {
       if (variable.substr(0, prefix.size()) != prefix) continue;
       const auto at = variable.find('=');
-      variables[std::string(variable.substr(0, at))] = std::string(variable.substr(at + 1));
+      variables[std::string(variable.substr(0, at))] = variable.substr(at + 1);
     }
   }
   return variables;
 }
 
 // Read before main, because the program sets NCCL's log variables itself.
-const Json started_with = read_rate_environment();
+const std::map<std::string, std::string> started_with = read_rate_environment();
 
 }  // namespace
 
@@ -84,41 +84,29 @@ Host describe_host() {
   return host;
 }
 
-Json rate_environment() { return started_with; }
+std::map<std::string, std::string> rate_environment() { return started_with; }
 
-Json describe_build() {
-  Json build = {{"version", build_info::version},
-                {"commit", build_info::commit},
-                {"dirty", build_info::dirty},
-                {"compiler", build_info::compiler},
-                {"build_type", build_info::build_type}};
-  if (*build_info::cuda_toolkit) {
-    build["cuda_toolkit"] = build_info::cuda_toolkit;
-    build["cuda_compiler"] = build_info::cuda_compiler;
-    build["cuda_architectures"] = build_info::cuda_architectures;
-  }
-  return build;
+Build describe_build() {
+  return {build_info::version,    build_info::commit,       build_info::dirty,         build_info::compiler,
+          build_info::build_type, build_info::cuda_toolkit, build_info::cuda_compiler, build_info::cuda_architectures};
 }
 
 std::string build_key() {
   return fmt::format("roofmark {} {}{}", build_info::version, build_info::commit, build_info::dirty ? "+" : "");
 }
 
-Json benchmark_context(const std::string& executable) {
-  Json context;
-  context["date"] = fmt::format("{:%Y-%m-%dT%H:%M:%S+00:00}", fmt::gmtime(std::time(nullptr)));
-  context["host_name"] = host_name();
-  context["executable"] = executable;
-  context["num_cpus"] = std::thread::hardware_concurrency();
+BenchmarkContext benchmark_context(const std::string& executable) {
+  BenchmarkContext context;
+  context.date = fmt::format("{:%Y-%m-%dT%H:%M:%S+00:00}", fmt::gmtime(std::time(nullptr)));
+  context.host_name = host_name();
+  context.executable = executable;
+  context.cpus = std::thread::hardware_concurrency();
   const std::string mhz = field("/proc/cpuinfo", "cpu MHz", ':');
-  context["mhz_per_cpu"] = mhz.empty() ? 0 : static_cast<int>(std::strtod(mhz.c_str(), nullptr));
-  context["cpu_scaling_enabled"] = ::access("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", R_OK) == 0;
-  context["caches"] = Json::array();
+  context.mhz_per_cpu = mhz.empty() ? 0 : static_cast<int>(std::strtod(mhz.c_str(), nullptr));
+  context.cpu_scaling = ::access("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", R_OK) == 0;
   std::array<double, 3> load{};
-  context["load_avg"] = Json::array();
   const int loads = ::getloadavg(load.data(), 3);
-  for (int i = 0; i < loads; ++i) context["load_avg"].push_back(load[static_cast<std::size_t>(i)]);
-  context["library_build_type"] = "release";
+  context.load_averages.assign(load.begin(), load.begin() + std::max(loads, 0));
   return context;
 }
 

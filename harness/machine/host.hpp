@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/machine/facts.hpp"
-#include "harness/machine/json_fwd.hpp"
 
 namespace roofmark {
 
@@ -28,12 +29,28 @@ struct Host {
 Host describe_host();
 /// Environment variables that affect rates, as they were when the program started: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*,
 /// GOMP_*, OPENBLAS_*.
-Json rate_environment();
-/// This program's version, commit, compiler and toolkit.
-Json describe_build();
+std::map<std::string, std::string> rate_environment();
+
+/// What this program was built from, and with what.
+struct Build {
+  std::string version, commit;
+  bool dirty = false;  ///< the checkout had local changes
+  std::string compiler, build_type;
+  std::string cuda_toolkit, cuda_compiler, cuda_architectures;  ///< empty in a build without CUDA
+};
+Build describe_build();
 /// The build on one line, for a fingerprint's key.
 std::string build_key();
+
 /// The `context` that every reader of Google Benchmark's format expects.
-Json benchmark_context(const std::string& executable);
+struct BenchmarkContext {
+  std::string date;  ///< ISO 8601 with the offset from UTC
+  std::string host_name, executable;
+  unsigned cpus = 0;
+  int mhz_per_cpu = 0;       ///< 0 where it cannot be read
+  bool cpu_scaling = false;  ///< the CPU's clock has a governor
+  std::vector<double> load_averages;
+};
+BenchmarkContext benchmark_context(const std::string& executable);
 
 }  // namespace roofmark

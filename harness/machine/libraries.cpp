@@ -58,7 +58,7 @@ std::string mpi(void* address) {
   return version.substr(0, version.find('\n'));
 }
 
-struct Library {
+struct Known {
   const char* name;
   const char* symbol;  ///< which no other library has
   std::string (*version)(void* address);
@@ -66,14 +66,14 @@ struct Library {
 };
 
 const std::array kLibraries = {
-    Library{"CUDA driver", "cuDriverGetVersion", driver_or_runtime},
-    Library{"CUDA runtime", "cudaRuntimeGetVersion", driver_or_runtime, reinterpret_cast<void*>(&cudaRuntimeGetVersion)},
-    Library{"NVML", "nvmlSystemGetNVMLVersion", nvml},
-    Library{"cuBLASLt", "cublasLtGetVersion", returned},
-    Library{"cuDNN", "cudnnGetVersion", returned},
-    Library{"NCCL", "ncclGetVersion", nccl},
-    Library{"BLAS", "cblas_dgemm", blas},
-    Library{"MPI", "MPI_Get_library_version", mpi},
+    Known{"CUDA driver", "cuDriverGetVersion", driver_or_runtime},
+    Known{"CUDA runtime", "cudaRuntimeGetVersion", driver_or_runtime, reinterpret_cast<void*>(&cudaRuntimeGetVersion)},
+    Known{"NVML", "nvmlSystemGetNVMLVersion", nvml},
+    Known{"cuBLASLt", "cublasLtGetVersion", returned},
+    Known{"cuDNN", "cudnnGetVersion", returned},
+    Known{"NCCL", "ncclGetVersion", nccl},
+    Known{"BLAS", "cblas_dgemm", blas},
+    Known{"MPI", "MPI_Get_library_version", mpi},
 };
 
 std::vector<std::string> loaded_files() {
@@ -110,20 +110,20 @@ std::string file_of(void* address) {
 
 }  // namespace
 
-Json loaded_libraries() {
+std::vector<Library> loaded_libraries() {
   const std::vector<std::string> files = loaded_files();
-  Json all = Json::object();
-  for (const Library& library : kLibraries) {
+  std::vector<Library> all;
+  for (const Known& library : kLibraries) {
     void* const loaded = find(library.symbol, files);
     void* const address = loaded ? loaded : library.linked;
-    if (address) all[library.name] = {{"version", library.version(address)}, {"path", file_of(address)}};
+    if (address) all.push_back({library.name, library.version(address), file_of(address), ""});
   }
   return all;
 }
 
 std::vector<std::string_view> library_names() {
   std::vector<std::string_view> names;
-  for (const Library& library : kLibraries) names.emplace_back(library.name);
+  for (const Known& library : kLibraries) names.emplace_back(library.name);
   return names;
 }
 

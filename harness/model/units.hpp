@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include "harness/model/resource.hpp"
 
 namespace roofmark {
+
+/// Sizes of arrays and caches, in bytes.
+constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
 
 // For people only: files hold plain SI units. A quantity that is not finite is none, and reads "-".
 

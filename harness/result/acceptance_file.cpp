@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "harness/machine/host.hpp"
+#include "harness/result/device_json.hpp"
 #include "harness/result/fields.hpp"
 
 namespace roofmark {
@@ -51,7 +52,7 @@ Json to_json(const SubjectVerdict& subject) {
 
 Json to_json(const Judgement& judgement, const Profile& profile, const AcceptanceTerms& terms,
              const std::vector<ResultFile>& files, const std::string& judged_utc) {
-  Json json = {{"judged_utc", judged_utc}, {"accepted", judgement.accepted()}, {"build", describe_build()}};
+  Json json = {{"judged_utc", judged_utc}, {"accepted", judgement.accepted()}, {"build", to_json(describe_build())}};
   json["profile"] = {{"name", profile.name}, {"title", profile.title}, {"inherited", profile.inherited}};
   put(json, "expected_gpus", terms.expected_gpus);
   put(json, "max_age_seconds", terms.max_age_seconds);

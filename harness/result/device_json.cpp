@@ -148,6 +148,38 @@ Roofline roofline_from_json(const Json& json) {
   return roofline;
 }
 
+Json to_json(const Build& build) {
+  Json json = {{"version", build.version},
+               {"commit", build.commit},
+               {"dirty", build.dirty},
+               {"compiler", build.compiler},
+               {"build_type", build.build_type}};
+  if (!build.cuda_toolkit.empty()) {
+    json["cuda_toolkit"] = build.cuda_toolkit;
+    json["cuda_compiler"] = build.cuda_compiler;
+    json["cuda_architectures"] = build.cuda_architectures;
+  }
+  return json;
+}
+
+Json to_json(const BenchmarkContext& context) {
+  return {{"date", context.date},     {"host_name", context.host_name},     {"executable", context.executable},
+          {"num_cpus", context.cpus}, {"mhz_per_cpu", context.mhz_per_cpu}, {"cpu_scaling_enabled", context.cpu_scaling},
+          {"caches", Json::array()},  {"load_avg", context.load_averages},  {"library_build_type", "release"}};
+}
+
+Json to_json(const std::vector<Library>& libraries) {
+  Json json = Json::object();
+  for (const Library& library : libraries) {
+    if (library.unsupported.empty()) {
+      json[library.name] = {{"version", library.version}, {"path", library.path}};
+    } else {
+      json[library.name] = {{"unsupported", library.unsupported}};
+    }
+  }
+  return json;
+}
+
 Json to_json(const Host& host) {
   Json json;
   json["name"] = host.name;

@@ -229,7 +229,7 @@ int team_info(MpiTeam& team, const TeamOptions& options) {
     if (options.json) {
       Json ranks = Json::array();
       for (const RankInfo& rank : crew.ranks) ranks.push_back(to_json(rank));
-      const Json all = {{"ranks", ranks}, {"ceilings", to_json(links)}, {"build", describe_build()}};
+      const Json all = {{"ranks", ranks}, {"ceilings", to_json(links)}, {"build", to_json(describe_build())}};
       fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
       return kOk;
     }

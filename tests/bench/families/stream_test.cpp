@@ -9,6 +9,7 @@
 
 #include "bench/support/listing.hpp"
 #include "harness/device/random.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 
@@ -18,8 +19,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Not;
-
-constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
 DeviceInfo gpu() {
   DeviceInfo info;
