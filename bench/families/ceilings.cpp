@@ -14,7 +14,6 @@
 #include "bench/families/transfer.hpp"
 #include "bench/support/case_list.hpp"
 #include "bench/support/slots.hpp"
-#include "harness/machine/json.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {

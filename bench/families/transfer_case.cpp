@@ -13,7 +13,6 @@
 #include "bench/families/prepared_transfer.hpp"
 #include "bench/families/transfer.hpp"
 #include "bench/support/slots.hpp"
-#include "harness/machine/json.hpp"
 #include "harness/model/traffic.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/peer_access.hpp"

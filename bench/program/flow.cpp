@@ -15,6 +15,9 @@
 
 namespace roofmark {
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuTime, at, own, busy, stolen, cpus)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuShare, host, begin, end, cpus, cores, limited)
+
 namespace {
 
 std::size_t count_cases(const Plan& plan) {

@@ -11,9 +11,11 @@
 #include "harness/machine/libraries.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/cells.hpp"
+#include "harness/present/device_text.hpp"
 #include "harness/present/grid.hpp"
 #include "harness/present/tables.hpp"
 #include "harness/result/device_json.hpp"
+#include "harness/result/facts_json.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
 #include "kernels/attention.hpp"
@@ -35,18 +37,6 @@ std::string work_in_words(const Work& work) {
     for (std::size_t i = 0; i < phase.size(); ++i) text += (i ? " + " : "") + amount(phase[i]);
   }
   return text;
-}
-
-// Any value on one line.
-std::string plain(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  if (!value.is_structured()) return value.dump();
-  std::string text;
-  for (const auto& [key, inner] : value.items()) {
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", value.is_object() ? key + " " : "", plain(inner));
-  }
-  return text.empty() ? "none" : text;
 }
 
 void print_pairs(const std::string& title, const std::vector<std::pair<std::string, std::string>>& pairs,
@@ -150,41 +140,30 @@ int info(const std::string& device, bool json) {
   const Roofline roofline = theoretical_roofline(info, &sku);
   const bool known = info.backend == Backend::cpu || !sku.empty();
   const Host host = describe_host();
-  const Json device_json = to_json(info, known);
   const std::map<std::string, std::string> environment = rate_environment();
   const Build build = describe_build();
   // Asks the libraries, which may load them.
   const std::vector<Library> libraries = libraries_of(info);
   const std::vector<Circumstance> around = health(info, host);
   if (json) {
-    const Json all = {{"device", device_json},     {"ceilings", to_json(roofline)}, {"health", to_json(around)},
-                      {"host", to_json(host)},     {"build", to_json(build)},       {"libraries", to_json(libraries)},
+    Json conditions = Json::array();
+    for (const Circumstance& one : around) conditions.push_back(to_json(one));
+    const Json all = {{"device", to_json(info, known)}, {"ceilings", to_json(roofline)}, {"health", conditions},
+                      {"host", to_json(host)},          {"build", to_json(build)},       {"libraries", to_json(libraries)},
                       {"environment", environment}};
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return kOk;
   }
   const TerminalStyle style = terminal_style(stdout);
-  std::vector<std::pair<std::string, std::string>> typed, circumstances, details, loaded, variables;
-  typed.emplace_back("name", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs"));
-  typed.emplace_back(info.backend == Backend::cuda ? "SMs" : "cores", std::to_string(info.multiprocessors));
-  if (info.rated_clock_hz) typed.emplace_back("rated clock", format_clock(*info.rated_clock_hz));
-  if (info.highest_clock_hz) typed.emplace_back("highest clock", format_clock(*info.highest_clock_hz));
-  typed.emplace_back(
-      "memory", fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
-  for (const CacheLevel& level : info.caches) {
-    std::string size = format_bytes(double(level.total_bytes));
-    if (level.instance_bytes != level.total_bytes) size += ", " + format_bytes(double(level.instance_bytes)) + " each";
-    typed.emplace_back("L" + level.name.substr(1) + " cache", size);
-  }
+  std::vector<std::pair<std::string, std::string>> circumstances, loaded, variables;
   for (const Circumstance& one : around) {
     circumstances.emplace_back(one.what, one.advice.empty() ? one.state : one.state + ": " + one.advice);
   }
-  for (const auto& [key, value] : device_json.at("details").items()) details.emplace_back(key, plain(value));
   for (const Library& library : libraries) loaded.emplace_back(library.name, library_text(library));
   variables.assign(environment.begin(), environment.end());
-  print_pairs("device", typed, style);
+  print_pairs("device", device_in_words(info, known), style);
   print_pairs("health of the environment", circumstances, style);
-  print_pairs("other attributes", details, style);
+  print_pairs("other attributes", attributes_in_words(info), style);
   print_pairs("this program", build_facts(build), style);
   print_pairs("libraries loaded", loaded, style);
   print_pairs("environment variables that affect rates", variables, style);

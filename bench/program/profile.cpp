@@ -21,7 +21,7 @@ namespace {
 
 /// The device that a profile is for, as its specification has it.
 DeviceInfo device_of(const Profile& profile) {
-  if (const auto* sku = find_sku(profile.example)) return specified_device(profile.example, *sku);
+  if (const Sku* sku = find_sku(profile.example)) return specified_device(profile.example, *sku);
   DeviceInfo cpu;
   cpu.id = "cpu";
   cpu.name = profile.example;

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <utility>
@@ -22,7 +23,6 @@
 #include "harness/model/statistics.hpp"
 #include "harness/present/cells.hpp"
 #include "harness/present/terminal_communication.hpp"
-#include "harness/result/device_json.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/merge.hpp"
 #include "harness/result/result_file.hpp"
@@ -80,9 +80,9 @@ Run recorded_in(const fs::path& folder) {
   }
 }
 
-RankInfo rank_info_of(const std::string& id, int rank, pid_t pid, const Json& facts) {
-  DeviceInfo info = gpu_from_json(facts.value("device", Json::object()));
+RankInfo rank_info_of(const std::string& id, int rank, pid_t pid, DeviceInfo info) {
   info.id = id;
+  info.backend = Backend::cuda;  // nothing is known of a device whose process could not begin
   RankInfo made = describe_rank(info);
   made.rank = made.local_rank = rank;
   made.pid = static_cast<int>(pid);
@@ -152,18 +152,17 @@ class AllDevices {
       MeasuredDevice& device = together_.emplace_back();
       device.run = recorded_in(place(kTogether, ids_[i]));
       if (!device.run.footer) device.ended = end_in_words(ends[i]);
-      const bool known = !device.run.header.facts.empty() || alone_.empty();
-      device.rank = rank_info_of(ids_[i], static_cast<int>(i), pids[i], (known ? device.run : alone_[i]).header.facts);
+      const bool known = device.recorded() || alone_.empty();
+      device.rank = rank_info_of(ids_[i], static_cast<int>(i), pids[i], (known ? device.run : alone_[i]).header.facts.device);
     }
   }
 
   int status() const { return status_; }
 
   void finish() {
-    const auto recorded = [](const MeasuredDevice& device) { return !device.run.header.facts.empty(); };
-    if (std::any_of(together_.begin(), together_.end(), recorded)) {
+    if (std::any_of(together_.begin(), together_.end(), std::mem_fn(&MeasuredDevice::recorded))) {
       Run run = merge(together_);
-      run.header.facts["arguments"] = options_.arguments;
+      run.header.facts.arguments = options_.arguments;
       status_ = worse(status_, exit_status(run.records));  // only side by side do other bits show
       const Conclusions conclusions = conclude(run);
       std::string unwritten;

@@ -23,9 +23,7 @@
 #include "harness/measure/overhead.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/run.hpp"
-#include "harness/result/device_json.hpp"
 #include "harness/result/result_file.hpp"
-#include "harness/result/words.hpp"
 #include "harness/team/rank_info.hpp"
 
 namespace roofmark {
@@ -141,21 +139,20 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
       own_load_(begin_share(device)),
       plan_(std::move(plan)),
       journal_(folder_ / "result.jsonl") {
-  Json& facts = run_.header.facts;
-  facts["context"] = to_json(benchmark_context(options.arguments.empty() ? "roofmark" : options.arguments.front()));
-  facts["schema_version"] = kSchemaVersion;
-  facts["suite"] = name(options.selection.suite);
-  facts["data"] = name(options.data);
-  facts["seed"] = options.seed;
-  facts["arguments"] = options.arguments;
-  facts["labels"] = options.labels;
-  facts["environment"] = rate_environment();
-  facts["started_utc"] = utc_now();
-  facts["clock_overhead_seconds"] = clock_overhead_seconds();
-  facts["build"] = to_json(describe_build());
-  facts["libraries"] = to_json(loaded_libraries());
-  facts["host"] = to_json(describe_host());
-  facts["device"] = to_json(device_, origin.known);
+  run_.header.facts = {benchmark_context(options.arguments.empty() ? "roofmark" : options.arguments.front()),
+                       std::string(name(options.selection.suite)),
+                       options.data,
+                       options.seed,
+                       options.arguments,
+                       options.labels,
+                       rate_environment(),
+                       utc_now(),
+                       clock_overhead_seconds(),
+                       describe_build(),
+                       loaded_libraries(),
+                       describe_host(),
+                       device_,
+                       origin.known};
   run_.header.theoretical = origin.theoretical;
   run_.header.findings = origin.findings;
   run_.header.ranks = origin.ranks;

@@ -87,8 +87,8 @@ class Examination {
         facts.governor && *facts.governor != "performance"
             ? "the clock follows the load; cpupower frequency-set -g performance as root"
             : "");
-    if (!facts.cores.empty()) {
-      add("cores and SMT", fmt::format("{} cores, {} thread{} per core", facts.cores.size(), facts.threads_per_core,
+    if (facts.cores > 0) {
+      add("cores and SMT", fmt::format("{} cores, {} thread{} per core", facts.cores, facts.threads_per_core,
                                        facts.threads_per_core == 1 ? "" : "s"));
     }
     if (facts.numa_nodes) add("NUMA nodes of the host", std::to_string(*facts.numa_nodes));

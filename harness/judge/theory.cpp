@@ -4,61 +4,45 @@
 
 #include <fmt/format.h>
 
-#include "harness/machine/json.hpp"
-#include "harness/model/expression.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
 
-extern const char* const kGpusJson;
-
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string source_of(const Json& figure) { return gpu_data().at("sources").at(figure.at("source").get<std::string>()); }
-
 /// Operations per clock per SM for the device's class of card, or null.
-const Json* rate(const DeviceInfo& device, const Resource& resource) {
-  const std::string capability = fmt::format("{}.{}", device.compute_capability / 10, device.compute_capability % 10);
-  const Json& all = gpu_data().at("compute_capabilities");
-  const auto found = all.find(capability);
-  if (found == all.end()) return nullptr;
-  const std::string id(resource.id);
-  if (device.name.find("GeForce") != std::string::npos && found->contains("geforce") && found->at("geforce").contains(id)) {
-    return &found->at("geforce").at(id);
-  }
-  const Json& rates = found->at("per_clock_per_multiprocessor");
-  return rates.contains(id) ? &rates.at(id) : nullptr;
+const Figure* rate(const DeviceInfo& device, const Resource& resource) {
+  const ClockRates* rates = clock_rates(device.compute_capability);
+  if (!rates) return nullptr;
+  const bool geforce = device.name.find("GeForce") != std::string::npos && rates->geforce.contains(resource.id);
+  const Figures& table = geforce ? rates->geforce : rates->rates;
+  const auto found = table.find(resource.id);
+  return found == table.end() ? nullptr : &found->second;
 }
 
 /// "; also 512 (source)" for the other figures that are published.
 template <class Format>
-std::string others(const Json& figure, const Format& format) {
+std::string others(const Figure& figure, const Format& format) {
   std::string text;
-  if (!figure.contains("also")) return text;
-  for (const Json& other : figure.at("also")) {
-    text += fmt::format("; also {} ({})", format(other.at("value").get<double>()), source_of(other));
-  }
+  for (const auto& [value, source] : figure.also) text += fmt::format("; also {} ({})", format(value), source);
   return text;
 }
 
 void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
   if (!device.highest_clock_hz || device.multiprocessors <= 0) return;
   for (const Resource& resource : kResources) {
-    const Json* figure = rate(device, resource);
-    // True results may exceed an approximate rate.
-    if (!figure || figure->value("approximate", false)) continue;
-    const double per_clock = figure->at("value");
+    const Figure* figure = rate(device, resource);
+    if (!figure || figure->approximate) continue;
+    const double per_clock = figure->value;
     Ceiling& ceiling = roofline.at(resource);
     ceiling.theoretical = device.multiprocessors * *device.highest_clock_hz * per_clock;
     ceiling.theoretical_clock_hz = device.highest_clock_hz;
     ceiling.rated_clock_hz = device.rated_clock_hz;
-    ceiling.theoretical_source = fmt::format(
-        "{} SMs x {:.0f} MHz x {} {} per clock per SM at compute capability {}.{} ({}{}){}", device.multiprocessors,
-        *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), device.compute_capability / 10,
-        device.compute_capability % 10, source_of(*figure), others(*figure, [](double per_clock) { return per_clock; }),
-        known ? "" : "; unknown SKU: a cut-down part delivers less");
+    ceiling.theoretical_source =
+        fmt::format("{} SMs x {:.0f} MHz x {} {} per clock per SM at compute capability {}.{} ({}{}){}", device.multiprocessors,
+                    *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), device.compute_capability / 10,
+                    device.compute_capability % 10, figure->source, others(*figure, [](double per_clock) { return per_clock; }),
+                    known ? "" : "; unknown SKU: a cut-down part delivers less");
   }
 }
 
@@ -88,74 +72,53 @@ void add_host_link(const DeviceInfo& device, Roofline& roofline) {
   add_link(link, resource::host_to_device, resource::device_to_host, roofline);
 }
 
-void add_datasheet(const Json& sku, Roofline& roofline) {
+void add_datasheet(const Sku& sku, Roofline& roofline) {
   for (const Resource& resource : kResources) {
-    const std::string id(resource.id);
-    if (!sku.at("tera_per_second").contains(id)) continue;
-    const Json& figure = sku.at("tera_per_second").at(id);
-    const Json& clock = published_clock(sku, id);
+    const auto found = sku.tera_per_second.find(resource.id);
+    if (found == sku.tera_per_second.end()) continue;
+    const Figure& figure = found->second;
     Ceiling& ceiling = roofline.at(resource);
-    ceiling.datasheet = figure.at("value").get<double>() * 1e12;
+    ceiling.datasheet = figure.value * 1e12;
     ceiling.datasheet_source =
-        fmt::format("{}: dense, at {:.0f} MHz ({}){}", sku.at("sku").get<std::string>(), clock.at("value").get<double>(),
-                    source_of(figure), others(figure, [&](double tera) { return format_rate(tera * 1e12, resource.unit); }));
+        fmt::format("{}: dense, at {:.0f} MHz ({}){}", sku.name, sku.published_clock_mhz(found->first).value, figure.source,
+                    others(figure, [&](double tera) { return format_rate(tera * 1e12, resource.unit); }));
   }
-  const Json& memory = sku.at("memory_gigabytes_per_second");
+  const Figure& memory = sku.memory_gigabytes_per_second;
   Ceiling& dram = roofline.at(resource::dram);
-  dram.datasheet = memory.at("value").get<double>() * 1e9;
-  dram.datasheet_source = fmt::format("{} ({}){}", sku.at("sku").get<std::string>(), source_of(memory),
+  dram.datasheet = memory.value * 1e9;
+  dram.datasheet_source = fmt::format("{} ({}){}", sku.name, memory.source,
                                       others(memory, [](double giga) { return format_rate(giga * 1e9, Unit::byte); }));
 }
 
 }  // namespace
 
-const Json& gpu_data() {
-  static const Json data = Json::parse(kGpusJson);
-  return data;
-}
-
-const Json* find_sku(const std::string& device_name) {
-  for (const Json& sku : gpu_data().at("skus")) {
-    if (Expression(sku.at("name_pattern").get<std::string>()).matches_whole(device_name)) return &sku;
-  }
-  return nullptr;
-}
-
-DeviceInfo specified_device(const std::string& name, const Json& sku) {
-  const auto figure = [&](const char* key) { return sku.at(key).at("value").get<double>(); };
+DeviceInfo specified_device(const std::string& name, const Sku& sku) {
   DeviceInfo device;
   device.id = "cuda:0";
   device.backend = Backend::cuda;
   device.name = name;
-  const std::string capability = sku.at("compute_capability");
-  const std::size_t dot = capability.find('.');
-  device.compute_capability = 10 * std::stoi(capability.substr(0, dot)) + std::stoi(capability.substr(dot + 1));
-  device.multiprocessors = static_cast<int>(figure("multiprocessors"));
-  device.rated_clock_hz = device.highest_clock_hz = figure("boost_clock_mhz") * 1e6;
-  if (sku.contains("memory_bus_bits")) device.memory_bus_bits = static_cast<int>(figure("memory_bus_bits"));
-  if (sku.contains("memory_clock_mhz")) device.memory_clock_hz = figure("memory_clock_mhz") * 1e6;
-  device.memory_bytes = device.free_bytes = static_cast<std::size_t>(figure("memory_gigabytes") * 1e9);
-  const auto l2 = static_cast<std::size_t>(figure("l2_mebibytes") * (1 << 20));
+  device.compute_capability = sku.compute_capability;
+  device.multiprocessors = static_cast<int>(sku.multiprocessors.value);
+  device.rated_clock_hz = device.highest_clock_hz = sku.boost_clock_mhz.value * 1e6;
+  if (sku.memory_bus_bits) device.memory_bus_bits = static_cast<int>(sku.memory_bus_bits->value);
+  if (sku.memory_clock_mhz) device.memory_clock_hz = sku.memory_clock_mhz->value * 1e6;
+  device.memory_bytes = device.free_bytes = static_cast<std::size_t>(sku.memory_gigabytes.value * 1e9);
+  const auto l2 = static_cast<std::size_t>(sku.l2_mebibytes.value * double(kMiB));
   device.caches = {{"l2", l2, l2}};
   return device;
-}
-
-const Json& published_clock(const Json& sku, std::string_view resource_id) {
-  const bool tensor = resource_id.find("_tensor") != std::string_view::npos && resource_id != resource::fp64_tensor.id;
-  return sku.at(tensor ? "tensor_clock_mhz" : "boost_clock_mhz");
 }
 
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku) {
   Roofline roofline;
   if (sku) sku->clear();
   if (device.backend == Backend::cpu) return roofline;
-  const Json* known = find_sku(device.name);
+  const Sku* known = find_sku(device.name);
   add_rates(device, known != nullptr, roofline);
   add_memory(device, roofline);
   add_host_link(device, roofline);
   if (known) {
     add_datasheet(*known, roofline);
-    if (sku) *sku = known->at("sku");
+    if (sku) *sku = known->name;
   }
   return roofline;
 }

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/machine/json.hpp"
-
 namespace roofmark {
 
 /// CPU time in seconds, read at one moment. In a container this is the whole machine's unless /proc/stat is virtualised.
@@ -19,7 +17,6 @@ struct CpuTime {
   double stolen = 0;  ///< steal: the hypervisor ran other virtual machines instead
   int cpus = 0;       ///< listed in /proc/stat
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuTime, at, own, busy, stolen, cpus)
 
 /// The current values; absent if `root`/proc/stat cannot be read. `root` is "/", or a copy in tests.
 std::optional<CpuTime> cpu_time(const std::filesystem::path& root);
@@ -32,7 +29,6 @@ struct CpuShare {
   int cores = 0;          ///< that it uses
   bool limited = false;   ///< a control group restricts it to part of the machine
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuShare, host, begin, end, cpus, cores, limited)
 
 /// Who else used the CPUs of a host.
 struct Contention {

@@ -200,17 +200,28 @@ std::vector<CacheLevel> read_caches(const fs::path& root, const std::vector<int>
   return caches;
 }
 
+std::vector<int> first_cpus(const fs::path& root, const std::vector<int>& usable) {
+  std::set<std::string> seen;
+  std::vector<int> first;
+  for (int cpu : usable) {
+    const auto siblings = first_line(cpu_folder(root, cpu) / "topology/thread_siblings_list");
+    if (seen.insert(siblings.value_or(std::to_string(cpu))).second) first.push_back(cpu);
+  }
+  return first;
+}
+
 CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   CpuFacts facts;
   const fs::path cpuinfo = root / "proc/cpuinfo";
   facts.model = value_in(cpuinfo, "model name").value_or("CPU");
 
-  std::set<std::string> seen, packages;
+  const std::vector<int> cores = first_cpus(root, usable);
+  facts.cores = static_cast<int>(cores.size());
+  std::set<std::string> packages;
   for (int cpu : usable) {
     const fs::path topology = cpu_folder(root, cpu) / "topology";
     const auto siblings = first_line(topology / "thread_siblings_list");
     if (siblings) facts.threads_per_core = std::max(facts.threads_per_core, static_cast<int>(parse_cpu_list(*siblings).size()));
-    if (seen.insert(siblings.value_or(std::to_string(cpu))).second) facts.cores.push_back(cpu);
     if (const auto package = first_line(topology / "physical_package_id")) packages.insert(*package);
   }
 
@@ -226,12 +237,12 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   facts.isa = vector_extensions(root);
   facts.virtual_machine = value_in(cpuinfo, "flags").value_or("").find(" hypervisor") != std::string::npos;
 
-  for (int cpu : facts.cores) {
+  for (int cpu : cores) {
     const auto kilohertz = number_in(cpu_folder(root, cpu) / "cpufreq/cpuinfo_max_freq");
     if (kilohertz) facts.max_clock_hz = std::max(facts.max_clock_hz.value_or(0), *kilohertz * 1e3);
   }
-  if (!facts.cores.empty()) {
-    facts.governor = first_line(cpu_folder(root, facts.cores.front()) / "cpufreq/scaling_governor");
+  if (!cores.empty()) {
+    facts.governor = first_line(cpu_folder(root, cores.front()) / "cpufreq/scaling_governor");
   }
   if (const auto pages = first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")) {
     const auto open = pages->find('['), close = pages->find(']');
@@ -240,7 +251,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
     }
   }
 
-  facts.caches = read_caches(root, facts.cores);
+  facts.caches = read_caches(root, cores);
   facts.memory_bytes = static_cast<std::size_t>(meminfo_bytes(root, "MemTotal").value_or(0));
   const auto limit = memory_limit(root).limit;
   if (limit && *limit < static_cast<double>(facts.memory_bytes)) {

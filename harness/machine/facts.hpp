@@ -15,9 +15,9 @@ namespace roofmark {
 
 /// What /proc and /sys say of the host. Absent if it cannot be read. `root` below is "/", or a copy in tests.
 struct CpuFacts {
-  std::string model;       ///< "model name" of /proc/cpuinfo, or "CPU"
-  std::vector<int> cores;  ///< the first usable logical CPU of each core, ascending
-  int logical_cpus = 0;    ///< that this process may use
+  std::string model;     ///< "model name" of /proc/cpuinfo, or "CPU"
+  int cores = 0;         ///< that this process may use
+  int logical_cpus = 0;  ///< of these cores, that this process may use
   int threads_per_core = 1;
   std::optional<int> packages;      ///< sockets of these cores
   std::optional<int> numa_nodes;    ///< of the host, with CPUs
@@ -36,6 +36,8 @@ struct CpuFacts {
 
 /// `usable`: the logical CPUs this process may run on.
 CpuFacts read_cpu_facts(const std::filesystem::path& root, const std::vector<int>& usable);
+/// The first usable logical CPU of each core, in the order of `usable`.
+std::vector<int> first_cpus(const std::filesystem::path& root, const std::vector<int>& usable);
 
 /// The data caches that these logical CPUs use, innermost level first.
 std::vector<CacheLevel> read_caches(const std::filesystem::path& root, const std::vector<int>& cpus);

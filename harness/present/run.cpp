@@ -4,30 +4,27 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-
 #include "harness/present/cells.hpp"
 #include "harness/present/roofline_plot.hpp"
 #include "harness/present/summary.hpp"
 #include "harness/present/tables.hpp"
 #include "harness/present/terminal_communication.hpp"
 #include "harness/present/transfers.hpp"
+#include "harness/result/words.hpp"
 
 namespace roofmark {
 
 std::string run_text(const Run& run, const Conclusions& conclusions, const TerminalStyle& style) {
-  const Json& facts = run.header.facts;
+  const RunFacts& facts = run.header.facts;
   const std::vector<RankInfo>& ranks = run.header.ranks;
-  const auto word = [&](const Json& json) { return json.get<std::string>(); };
   const std::string where =
-      ranks.empty() ? word(facts.at("host").at("name"))
+      ranks.empty() ? facts.host.name
                     : fmt::format("{} rank{} (rank 0 on {})", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
   const auto columns = static_cast<std::size_t>(style.columns);
   std::string text = "\n" + bold(style, wrapped(run.header.scope.text, columns, 2)) + "\n";
-  text += wrapped(fmt::format("{} on {}, {} data, seed {}", word(facts.at("device").at("name")), where, word(facts.at("data")),
-                              facts.at("seed").get<std::uint64_t>()),
-                  columns, 2) +
-          "\n\n";
+  text +=
+      wrapped(fmt::format("{} on {}, {} data, seed {}", facts.device.name, where, name(facts.data), facts.seed), columns, 2) +
+      "\n\n";
   const Analysis& analysis = conclusions.analysis;
   const std::vector<Record>& records = run.records;
   // The last screen says whether the device is well and at the end of a good link.

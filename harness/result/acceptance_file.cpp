@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "harness/machine/host.hpp"
-#include "harness/result/device_json.hpp"
+#include "harness/result/facts_json.hpp"
 #include "harness/result/fields.hpp"
 
 namespace roofmark {

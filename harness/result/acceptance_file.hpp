@@ -7,6 +7,7 @@
 
 #include "harness/judge/acceptance/acceptance.hpp"
 #include "harness/result/result_file.hpp"
+#include "harness/team/json_fwd.hpp"
 
 namespace roofmark {
 

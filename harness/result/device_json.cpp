@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/result/device_json.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "harness/result/fields.hpp"
@@ -40,11 +41,6 @@ void visit_gpu(Info& info, const Field& field) {
   field("pci_bus_id", gpu.pci_bus_id);
   field("cuda_driver_version", gpu.cuda_driver_version);
   field("cuda_runtime_version", gpu.cuda_runtime_version);
-  field("multiprocessors", info.multiprocessors);
-  field("rated_clock_hz", info.rated_clock_hz);
-  field("highest_clock_hz", info.highest_clock_hz);
-  field("memory_clock_hz", info.memory_clock_hz);
-  field("memory_bus_bits", info.memory_bus_bits);
   field("l2_bytes", gpu.l2_bytes);
   field("shared_memory_per_multiprocessor_bytes", gpu.shared_memory_per_multiprocessor_bytes);
   field("registers_per_multiprocessor", gpu.registers_per_multiprocessor);
@@ -79,24 +75,36 @@ void visit_gpu(Info& info, const Field& field) {
   field("gate", gpu.gate);
 }
 
-Json to_json(const CpuFacts& facts) {
-  Json json;
-  for (const auto& [key, value] : facts.cpuinfo) json["cpuinfo"][key] = value;
-  json["cores"] = facts.cores.size();
-  json["logical_cpus"] = facts.logical_cpus;
-  json["threads_per_core"] = facts.threads_per_core;
-  put(json, "packages", facts.packages);
-  put(json, "numa_nodes", facts.numa_nodes);
-  put(json, "cpu_quota_cores", facts.cpu_quota);
-  json["isa"] = facts.isa;
-  json["virtual_machine"] = facts.virtual_machine;
-  if (facts.max_clock_hz) json["max_mhz"] = *facts.max_clock_hz / 1e6;
-  put(json, "governor", facts.governor);
-  put(json, "transparent_hugepage", facts.transparent_hugepage);
-  put(json, "machine_memory_bytes", facts.machine_memory_bytes);
-  if (facts.machine_memory_bytes) json["memory_limit_bytes"] = facts.memory_bytes;
-  return json;
+/// `Info` is DeviceInfo, const when it is written.
+template <class Info, class Field>
+void visit_device(Info& info, const Field& field) {
+  field("multiprocessors", info.multiprocessors);
+  field("rated_clock_hz", info.rated_clock_hz);
+  field("highest_clock_hz", info.highest_clock_hz);
+  field("memory_clock_hz", info.memory_clock_hz);
+  field("memory_bus_bits", info.memory_bus_bits);
+  field("memory_bytes", info.memory_bytes);
+  field("free_bytes", info.free_bytes);
 }
+
+/// `Facts` is CpuFacts, const when it is written.
+template <class Facts, class Field>
+void visit_cpu(Facts& facts, const Field& field) {
+  field("cores", facts.cores);
+  field("logical_cpus", facts.logical_cpus);
+  field("threads_per_core", facts.threads_per_core);
+  field("packages", facts.packages);
+  field("numa_nodes", facts.numa_nodes);
+  field("cpu_quota_cores", facts.cpu_quota);
+  field("isa", facts.isa);
+  field("virtual_machine", facts.virtual_machine);
+  field("max_clock_hz", facts.max_clock_hz);
+  field("governor", facts.governor);
+  field("transparent_hugepage", facts.transparent_hugepage);
+  field("machine_memory_bytes", facts.machine_memory_bytes);
+}
+
+constexpr const char* kPlacedByProgram = "roofmark, one per core";
 
 /// An object, empty for a device that was made up.
 Json details(const DeviceInfo& info) {
@@ -104,7 +112,7 @@ Json details(const DeviceInfo& info) {
   if (info.backend == Backend::cuda) visit_gpu(info, put_into(json));
   if (info.cpu) {
     json["openmp_threads"] = info.openmp_threads;
-    json["threads_placed_by"] = info.places_threads ? "roofmark, one per core" : "the environment";
+    json["threads_placed_by"] = info.places_threads ? kPlacedByProgram : "the environment";
   }
   return json;
 }
@@ -116,6 +124,24 @@ void put_line(Json& json, const char* key, const std::optional<CeilingLine>& lin
 }
 
 }  // namespace
+
+Json to_json(const CpuFacts& facts) {
+  Json json;
+  for (const auto& [key, value] : facts.cpuinfo) json["cpuinfo"][key] = value;
+  visit_cpu(facts, put_into(json));
+  if (facts.machine_memory_bytes) json["memory_limit_bytes"] = facts.memory_bytes;
+  return json;
+}
+
+CpuFacts cpu_facts_from_json(const Json& json) {
+  CpuFacts facts;
+  if (json.contains("cpuinfo")) {
+    for (const auto& [key, value] : json.at("cpuinfo").items()) facts.cpuinfo.emplace_back(key, value);
+  }
+  visit_cpu(facts, get_from(json));
+  facts.memory_bytes = json.value("memory_limit_bytes", std::size_t{0});
+  return facts;
+}
 
 Json to_json(const Roofline& roofline) {
   Json all = Json::array();
@@ -148,80 +174,17 @@ Roofline roofline_from_json(const Json& json) {
   return roofline;
 }
 
-Json to_json(const Build& build) {
-  Json json = {{"version", build.version},
-               {"commit", build.commit},
-               {"dirty", build.dirty},
-               {"compiler", build.compiler},
-               {"build_type", build.build_type}};
-  if (!build.cuda_toolkit.empty()) {
-    json["cuda_toolkit"] = build.cuda_toolkit;
-    json["cuda_compiler"] = build.cuda_compiler;
-    json["cuda_architectures"] = build.cuda_architectures;
-  }
-  return json;
-}
-
-Json to_json(const BenchmarkContext& context) {
-  return {{"date", context.date},     {"host_name", context.host_name},     {"executable", context.executable},
-          {"num_cpus", context.cpus}, {"mhz_per_cpu", context.mhz_per_cpu}, {"cpu_scaling_enabled", context.cpu_scaling},
-          {"caches", Json::array()},  {"load_avg", context.load_averages},  {"library_build_type", "release"}};
-}
-
-Json to_json(const std::vector<Library>& libraries) {
-  Json json = Json::object();
-  for (const Library& library : libraries) {
-    if (library.unsupported.empty()) {
-      json[library.name] = {{"version", library.version}, {"path", library.path}};
-    } else {
-      json[library.name] = {{"unsupported", library.unsupported}};
-    }
-  }
-  return json;
-}
-
-Json to_json(const Host& host) {
-  Json json;
-  json["name"] = host.name;
-  put(json, "os", host.os);
-  put(json, "kernel", host.kernel);
-  put(json, "cpu", host.cpu);
-  json["cores"] = host.cores;
-  put(json, "memory_bytes", host.memory_bytes);
-  Json& facts = json["details"] = to_json(host.facts);
-  if (host.load_average) {
-    facts["load_average"] = *host.load_average;
-    facts["load_average_cpus"] = host.load_average_cpus;
-  }
-  return json;
-}
-
-DeviceInfo gpu_from_json(const Json& json) {
-  DeviceInfo info;
-  info.backend = Backend::cuda;
-  get(json, "id", info.id);
-  get(json, "name", info.name);
-  if (json.contains("details")) visit_gpu(info, get_from(json.at("details")));
-  return info;
-}
-
 Json to_json(const DeviceInfo& info, bool known) {
   Json json;
   json["id"] = info.id;
   json["kind"] = info.backend == Backend::cuda ? "cuda" : "cpu";
   json["name"] = info.name;
   json["known"] = known;
-  json["multiprocessors"] = info.multiprocessors;
   if (info.compute_capability) {
     json["compute_capability"] =
         std::to_string(info.compute_capability / 10) + "." + std::to_string(info.compute_capability % 10);
   }
-  put(json, "rated_clock_hz", info.rated_clock_hz);
-  put(json, "highest_clock_hz", info.highest_clock_hz);
-  put(json, "memory_clock_hz", info.memory_clock_hz);
-  if (info.memory_bus_bits) json["memory_bus_bits"] = *info.memory_bus_bits;
-  json["memory_bytes"] = info.memory_bytes;
-  json["free_bytes"] = info.free_bytes;
+  visit_device(info, put_into(json));
   json["caches"] = Json::array();
   for (const CacheLevel& level : info.caches) {
     json["caches"].push_back(
@@ -229,6 +192,28 @@ Json to_json(const DeviceInfo& info, bool known) {
   }
   json["details"] = details(info);
   return json;
+}
+
+DeviceInfo device_from_json(const Json& json) {
+  DeviceInfo info;
+  get(json, "id", info.id);
+  info.backend = json.at("kind") == "cuda" ? Backend::cuda : Backend::cpu;
+  get(json, "name", info.name);
+  if (json.contains("compute_capability")) {
+    info.compute_capability = static_cast<int>(std::lround(10 * std::stod(json.at("compute_capability").get<std::string>())));
+  }
+  visit_device(info, get_from(json));
+  for (const Json& level : json.at("caches")) {
+    info.caches.push_back({level.at("name"), level.at("total_bytes"), level.at("instance_bytes")});
+  }
+  const Json& details = json.at("details");
+  if (info.backend == Backend::cuda) visit_gpu(info, get_from(details));
+  if (details.contains("threads_placed_by")) {
+    info.cpu = cpu_facts_from_json(details);
+    get(details, "openmp_threads", info.openmp_threads);
+    info.places_threads = details.at("threads_placed_by") == kPlacedByProgram;
+  }
+  return info;
 }
 
 }  // namespace roofmark

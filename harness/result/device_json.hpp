@@ -3,21 +3,17 @@
 #pragma once
 
 #include "harness/device/device.hpp"
-#include "harness/machine/host.hpp"
-#include "harness/machine/json_fwd.hpp"
-#include "harness/machine/libraries.hpp"
 #include "harness/model/roofline.hpp"
+#include "harness/team/json_fwd.hpp"
 
 namespace roofmark {
 
-Json to_json(const Host& host);
-Json to_json(const Build& build);
-Json to_json(const BenchmarkContext& context);
-/// By name.
-Json to_json(const std::vector<Library>& libraries);
+/// Without the model, the caches and, where no control group limits it, the memory.
+Json to_json(const CpuFacts& facts);
+CpuFacts cpu_facts_from_json(const Json& json);
 Json to_json(const DeviceInfo& info, bool known);
-/// A GPU's id, name and, where there are any, `details` from that.
-DeviceInfo gpu_from_json(const Json& json);
+/// What is written again is the same.
+DeviceInfo device_from_json(const Json& json);
 Json to_json(const Roofline& roofline);
 /// The theoretical part alone: what a probe measured is found again from the records.
 Roofline roofline_from_json(const Json& json);

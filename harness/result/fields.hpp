@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 
 namespace roofmark {
 
@@ -19,6 +19,7 @@ inline void put(Json& json, const char* key, double value) {
 inline void put(Json& json, const char* key, bool value) { json[key] = value; }
 void put(Json& json, const char* key, const char* value) = delete;  // would be a bool
 inline void put(Json& json, const char* key, int value) { json[key] = value; }
+inline void put(Json& json, const char* key, unsigned value) { json[key] = value; }
 inline void put(Json& json, const char* key, std::uint64_t value) { json[key] = value; }
 inline void put(Json& json, const char* key, std::int64_t value) { json[key] = value; }
 inline void put(Json& json, const char* key, const std::string& value) {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 
 namespace roofmark {
 

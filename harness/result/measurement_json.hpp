@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/machine/json_fwd.hpp"
 #include "harness/model/measurement.hpp"
 #include "harness/result/json_text.hpp"
+#include "harness/team/json_fwd.hpp"
 
 namespace roofmark {
 

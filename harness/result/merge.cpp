@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -18,8 +19,6 @@
 namespace roofmark {
 
 namespace {
-
-bool recorded(const MeasuredDevice& device) { return !device.run.header.facts.empty(); }
 
 /// What each device has of one case; null: nothing.
 using Parts = std::vector<const Record*>;
@@ -152,7 +151,7 @@ std::vector<Finding> joined(const std::vector<std::pair<const RankInfo*, std::ve
 }
 
 RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
-  const auto first = std::find_if(devices.begin(), devices.end(), recorded);
+  const auto first = std::find_if(devices.begin(), devices.end(), std::mem_fn(&MeasuredDevice::recorded));
   if (first == devices.end()) throw std::invalid_argument("no device recorded anything");
   RunHeader header;
   header.facts = first->run.header.facts;
@@ -163,12 +162,12 @@ RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
   for (const MeasuredDevice& device : devices) {
     header.ranks.push_back(device.rank);
     // One that recorded nothing differs from no other.
-    health.push_back((recorded(device) ? device : *first).run.header.health);
-    if (!recorded(device)) continue;
+    health.push_back((device.recorded() ? device : *first).run.header.health);
+    if (!device.recorded()) continue;
     rooflines.push_back(device.run.header.theoretical);
     findings.emplace_back(&device.rank, device.run.header.findings);
     header.timing_overhead_seconds = std::max(header.timing_overhead_seconds, device.run.header.timing_overhead_seconds);
-    header.facts["started_utc"] = std::min<std::string>(header.facts["started_utc"], device.run.header.facts.at("started_utc"));
+    header.facts.started_utc = std::min(header.facts.started_utc, device.run.header.facts.started_utc);
   }
   header.theoretical = lowest(rooflines);
   header.findings = joined(findings);
@@ -213,7 +212,8 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   footer->counters = std::move(counters);
   footer->rank_telemetry = std::move(rank_telemetry);
   // The series belongs to the device of the header.
-  const std::optional<RunFooter>& first = std::find_if(devices.begin(), devices.end(), recorded)->run.footer;
+  const std::optional<RunFooter>& first =
+      std::find_if(devices.begin(), devices.end(), std::mem_fn(&MeasuredDevice::recorded))->run.footer;
   footer->telemetry = first ? first->telemetry : TelemetrySeries();
   return footer;
 }

@@ -12,8 +12,11 @@ namespace roofmark {
 /// One of several devices that were measured at the same time, each by a process of its own.
 struct MeasuredDevice {
   RankInfo rank;      ///< numbered by the device's place among the others
-  Run run;            ///< what its process recorded; an empty header if it recorded nothing
+  Run run;            ///< what its process recorded
   std::string ended;  ///< why its process recorded no more: "signal 9 (Killed)"; empty: it reached its end
+
+  /// Whether the process recorded anything.
+  bool recorded() const { return !run.header.facts.started_utc.empty(); }
 };
 
 /// The devices' runs as one run of a team, a rank per device. Of each case the slowest device's record stands for all, with

@@ -21,6 +21,7 @@
 #include "harness/result/json_text.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
+#include "harness/result/words.hpp"
 
 namespace roofmark {
 
@@ -57,12 +58,17 @@ bool follows_from_records(const Json& finding) {
          kind != type_of(FindingKind::telemetry_lost).id;
 }
 
+constexpr std::string_view kNotOfTheHeader[] = {
+    "complete",  "interrupted",    "ended",    "verdict",      "finished_utc",     "wall_time",
+    "telemetry", "rank_telemetry", "counters", "benchmarks",   "unmeasured",       "comparisons",
+    "transfers", "call_lines",     "ladders",  "sm_latencies", "loaded_latencies", "communication"};
+
+bool is_of_the_header(std::string_view key) {
+  return std::find(std::begin(kNotOfTheHeader), std::end(kNotOfTheHeader), key) == std::end(kNotOfTheHeader);
+}
+
 /// The run of a file, whose records are those of `entries`.
 Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entries) {
-  constexpr std::string_view kNotOfTheHeader[] = {
-      "complete",  "interrupted",    "ended",    "verdict",      "finished_utc",     "wall_time",
-      "telemetry", "rank_telemetry", "counters", "benchmarks",   "unmeasured",       "comparisons",
-      "transfers", "call_lines",     "ladders",  "sm_latencies", "loaded_latencies", "communication"};
   Run run;
   Json header = json.value_without(kNotOfTheHeader);
   // Those that follow from the records are found again. Which part had the others makes no difference to a reader.
@@ -145,9 +151,9 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
       check_schema_version(header.value(), journal);
       has_header = true;
       hold_part(header);
-      for (const auto& [key, value] : run.header.facts.items()) {
-        if (!header.contains(key)) refuse(key);
-      }
+      json.for_each([&](std::string_view key, const JsonText::View&) {
+        if (is_of_the_header(key) && !header.contains(key)) refuse(std::string(key));
+      });
       hold_ceilings(roofline_from_json(header.at("ceilings").value()));
     } else if (line.contains("footer")) {
       has_footer = true;
@@ -273,12 +279,12 @@ ResultFile read_result(const fs::path& file_or_folder) {
 }
 
 Evidence take_evidence(ResultFile& file, double now) {
-  const Json& facts = file.run.header.facts;
-  const Json& device = facts.at("device");
+  const RunFacts& facts = file.run.header.facts;
+  const bool is_gpu = facts.device.backend == Backend::cuda;
   Evidence evidence;
   evidence.file = file.path.string();
-  evidence.suite = facts.at("suite");
-  evidence.data = facts.at("data");
+  evidence.suite = facts.suite;
+  evidence.data = name(facts.data);
   evidence.weaker = file.run.header.scope.weaker;
   // `run --device all` measures each GPU twice: alone, and together with the others.
   evidence.together =
@@ -292,21 +298,23 @@ Evidence take_evidence(ResultFile& file, double now) {
     const std::string id = rank.uuid.empty() ? fmt::format("{}, rank {}", rank.device_id, rank.rank) : rank.device_id;
     evidence.devices.push_back({rank.uuid, rank.host, id, rank.device_name, {rank.versions.begin(), rank.versions.end()}});
   }
-  const Json details = device.value("details", Json::object());
   if (evidence.devices.empty()) {
-    evidence.devices.push_back({details.value("uuid", ""), facts.at("host").at("name"), device.at("id"), device.at("name")});
+    evidence.devices.push_back({facts.device.gpu.uuid, facts.host.name, facts.device.id, facts.device.name});
   }
-  if (device.value("kind", "") == "cuda" && !details.contains("foreign_processes")) evidence.unseen.insert("foreign_process");
-  for (std::size_t rank = 0; rank < evidence.devices.size() && device.value("kind", "") == "cuda"; ++rank) {
+  if (is_gpu && !facts.device.gpu.foreign_processes) evidence.unseen.insert("foreign_process");
+  for (std::size_t rank = 0; rank < evidence.devices.size() && is_gpu; ++rank) {
     for (const FindingKind kind : uncounted(evidence.counters, static_cast<int>(rank))) {
       evidence.devices[rank].unseen.emplace(type_of(kind).id);
     }
   }
-  evidence.versions["roofmark"] = facts.at("build").at("version");
-  for (const auto& [name, library] : facts.at("libraries").items()) evidence.versions[name] = library.at("version");
-  for (const auto& [name, key] : {std::pair("driver", "driver_version"), std::pair("vbios", "vbios")}) {
-    // In a file of several ranks they are those of rank 0 alone.
-    if (details.contains(key) && evidence.devices.size() == 1) evidence.versions[name] = details.at(key);
+  evidence.versions["roofmark"] = facts.build.version;
+  for (const Library& library : facts.libraries) evidence.versions[library.name] = library.version;
+  // In a file of several ranks they are those of rank 0 alone.
+  if (evidence.devices.size() == 1) {
+    const GpuFacts& gpu = facts.device.gpu;
+    for (const auto& [name, version] : {std::pair("driver", gpu.driver_version), std::pair("vbios", gpu.vbios)}) {
+      if (!version.empty()) evidence.versions[name] = version;
+    }
   }
   for (Record& record : file.run.records) {
     evidence.timed_seconds.push_back(timed_seconds(record));

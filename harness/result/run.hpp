@@ -15,18 +15,17 @@
 #include "harness/judge/sm_latency.hpp"
 #include "harness/judge/transfers.hpp"
 #include "harness/judge/verdict.hpp"
-#include "harness/machine/json.hpp"
 #include "harness/measure/settings.hpp"
 #include "harness/model/counter.hpp"
 #include "harness/model/scope.hpp"
+#include "harness/result/run_facts.hpp"
 #include "harness/team/rank_info.hpp"
 
 namespace roofmark {
 
 /// What is known before the first case.
 struct RunHeader {
-  /// Top-level entries of the result file that only readers of the file use: context, arguments, build, host, device, ...
-  Json facts = Json::object();
+  RunFacts facts;
   Roofline theoretical;
   std::vector<Finding> findings;
   std::vector<RankInfo> ranks;  ///< by rank; empty without a team

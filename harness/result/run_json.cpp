@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/result/device_json.hpp"
+#include "harness/result/facts_json.hpp"
 #include "harness/result/fields.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/team_json.hpp"
@@ -193,29 +194,24 @@ Comparison comparison_from_json(const JsonText::View& json) {
           json.at("denominator").get<std::string>(), json.value("work_ratio", 1.0)};
 }
 
-Json to_json(const std::vector<Circumstance>& health) {
-  Json json = Json::array();
-  for (const Circumstance& one : health) {
-    json.push_back({{"what", one.what}, {"state", one.state}});
-    put(json.back(), "advice", one.advice);
-    put(json.back(), "rank", one.rank);
-  }
+Json to_json(const Circumstance& circumstance) {
+  Json json = {{"what", circumstance.what}, {"state", circumstance.state}};
+  put(json, "advice", circumstance.advice);
+  put(json, "rank", circumstance.rank);
   return json;
 }
 
-std::vector<Circumstance> health_from_json(const Json& json) {
-  std::vector<Circumstance> health;
-  for (const Json& one : json) {
-    Circumstance& made = health.emplace_back(Circumstance{one.at("what"), one.at("state"), one.value("advice", ""), {}});
-    get(one, "rank", made.rank);
-  }
-  return health;
+Circumstance circumstance_from_json(const Json& json) {
+  Circumstance made{json.at("what"), json.at("state"), json.value("advice", ""), {}};
+  get(json, "rank", made.rank);
+  return made;
 }
 
 Json to_json(const RunHeader& header) {
   Json json = {{"scope", to_json(header.scope)}};
-  json.update(header.facts);
-  json["health"] = to_json(header.health);
+  json.update(to_json(header.facts));
+  Json& health = json["health"] = Json::array();
+  for (const Circumstance& one : header.health) health.push_back(to_json(one));
   put(json, "timing_overhead_seconds", header.timing_overhead_seconds);
   json["ceilings"] = to_json(header.theoretical);
   json["findings"] = to_json(header.findings);
@@ -228,11 +224,9 @@ Json to_json(const RunHeader& header) {
 
 RunHeader header_from_json(const Json& json) {
   RunHeader header;
-  header.facts = json;
-  for (const char* key : {"scope", "health", "timing_overhead_seconds", "ceilings", "findings", "team"})
-    header.facts.erase(key);
+  header.facts = run_facts_from_json(json);
   header.scope = scope_from_json(json.at("scope"));
-  header.health = health_from_json(json.at("health"));
+  for (const Json& one : json.at("health")) header.health.push_back(circumstance_from_json(one));
   get(json, "timing_overhead_seconds", header.timing_overhead_seconds);
   header.theoretical = roofline_from_json(json.at("ceilings"));
   header.findings = findings_from_json(json.at("findings"));

@@ -4,17 +4,17 @@
 
 #include <string>
 
-#include "harness/machine/json_fwd.hpp"
 #include "harness/result/json_text.hpp"
 #include "harness/result/run.hpp"
+#include "harness/team/json_fwd.hpp"
 
 namespace roofmark {
 
 Json to_json(const Comparison& comparison);
 Comparison comparison_from_json(const JsonText::View& json);
-/// As `roofmark info` and the result file have them.
-Json to_json(const std::vector<Circumstance>& health);
-std::vector<Circumstance> health_from_json(const Json& json);
+/// As `roofmark info` and the result file have it.
+Json to_json(const Circumstance& circumstance);
+Circumstance circumstance_from_json(const Json& json);
 Json to_json(const RunHeader& header);
 RunHeader header_from_json(const Json& json);
 Json to_json(const RunFooter& footer);

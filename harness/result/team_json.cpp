@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/result/team_json.hpp"
 
+#include "harness/result/device_json.hpp"
 #include "harness/result/fields.hpp"
+#include "harness/result/run_json.hpp"
 
 namespace roofmark {
 Json to_json(const RankInfo& member) {
@@ -61,6 +63,13 @@ RankInfo rank_info_from_json(const Json& json) {
   }
   return member;
 }
+
+void to_json(nlohmann::json& json, const RankInfo& rank) { json = to_json(rank); }
+void from_json(const nlohmann::json& json, RankInfo& rank) { rank = rank_info_from_json(json); }
+void to_json(nlohmann::json& json, const Circumstance& circumstance) { json = to_json(circumstance); }
+void from_json(const nlohmann::json& json, Circumstance& circumstance) { circumstance = circumstance_from_json(json); }
+void to_json(nlohmann::json& json, const Roofline& roofline) { json = to_json(roofline); }
+void from_json(const nlohmann::json& json, Roofline& roofline) { roofline = roofline_from_json(json); }
 
 Json to_json(const LatencyFit& fit) {
   Json json = {{"series", fit.series}};

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/machine/json_fwd.hpp"
 #include "harness/model/counter.hpp"
 #include "harness/model/telemetry_summary.hpp"
 #include "harness/result/json_text.hpp"
+#include "harness/team/json_fwd.hpp"
 
 namespace roofmark {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 #include "harness/team/team.hpp"
 
 namespace roofmark {

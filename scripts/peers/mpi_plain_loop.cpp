@@ -11,9 +11,9 @@
 
 #include "bench/families/collectives.hpp"
 #include "harness/machine/host.hpp"
-#include "harness/machine/json.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/model/statistics.hpp"
+#include "harness/team/json.hpp"
 #include "kernels/base/check.hpp"
 #include "tests/mpi/one_host.hpp"
 

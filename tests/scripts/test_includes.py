@@ -18,7 +18,10 @@ COLUMNS = [
 KERNELS = {"kernels/cuda": ["kernels", "kernels/base"], "kernels/cpu": ["kernels", "kernels/base"],
            "kernels/mpi": ["kernels", "kernels/base"], "kernels": ["kernels/base"]}
 LIBRARIES = {r"mpi\.h": r"/mpi/|kernels/base/mpi\.hpp", r"nccl\.h": r"/nccl/", r"cudnn\w*\.h": r"/cudnn/",
-             r"(cuda_runtime|cublasLt|nvml)\.h": r"/cuda/|kernels/base/cuda\.hpp"}
+             r"(cuda_runtime|cublasLt|nvml)\.h": r"/cuda/|kernels/base/cuda\.hpp",
+             r"nlohmann/.*": r"harness/team/json(_fwd)?\.hpp"}
+# Values become JSON at the edge: in files, between ranks, and where the table of GPUs is read.
+JSON = r"harness/(result|team)/|harness/judge/gpu_table\.cpp"
 
 SOURCES = sorted(path for folder in ("kernels", "harness", "bench") for path in (ROOT / folder).rglob("*")
                  if path.suffix in (".hpp", ".cpp", ".cu", ".cuh", ".inc"))
@@ -73,6 +76,12 @@ def test_arrows_run_down():
 def test_a_librarys_header_stands_in_its_folder(header):
     wrong = [name(path) for path in SOURCES for quote, target in included(path)
              if quote == "<" and re.fullmatch(header, target) and not re.search(LIBRARIES[header], name(path))]
+    assert wrong == []
+
+
+def test_json_stays_at_the_edge():
+    wrong = [name(path) for path in SOURCES for quote, target in included(path)
+             if re.fullmatch(r"harness/team/json(_fwd)?\.hpp", target) and not re.match(JSON, name(path))]
     assert wrong == []
 
 

@@ -54,7 +54,7 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
 
 /// Ranks of a host that may use the same cores divide them; with fewer cores than ranks they take turns.
 void share_cores(MpiTeam& team, const std::vector<std::string>& hosts) {
-  const std::vector<int> cores = read_cpu_facts("/", allowed_cpus()).cores;
+  const std::vector<int> cores = first_cpus("/", allowed_cpus());
   const auto all = team.gather(std::pair(hosts[static_cast<std::size_t>(team.rank())], cores));
   const auto& own = all[static_cast<std::size_t>(team.rank())];
   const auto sharing = static_cast<std::size_t>(std::count(all.begin(), all.end(), own));
@@ -86,7 +86,7 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   if (crew.info.backend == Backend::cuda && &cuda::nccl) {
     member.versions.emplace_back("NCCL", together(team, [] { return std::to_string(cuda::nccl.version()); }));
   }
-  for (const Json& rank : team.gather(to_json(member))) crew.ranks.push_back(rank_info_from_json(rank));
+  crew.ranks = team.gather(member);
   if (const std::string reason = mismatch(crew.ranks); !reason.empty()) throw TeamError(reason);
   // Every rank lists the same cases: the smallest memory bounds the sizes, and ranks of a host or a GPU share its memory.
   const auto sharing = crew.info.backend == Backend::cpu ? beside : ranks_on_gpu(crew.ranks, team.rank());

@@ -24,6 +24,7 @@
 #include "harness/present/tables.hpp"
 #include "harness/present/terminal_communication.hpp"
 #include "harness/result/device_json.hpp"
+#include "harness/result/facts_json.hpp"
 #include "harness/result/run_json.hpp"
 #include "harness/result/team_json.hpp"
 #include "harness/team/gather.hpp"
@@ -80,17 +81,13 @@ Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job) {
   if (job == TeamJob::collectives) {
     origin.theoretical = theoretical_links(crew.ranks);
   } else {
-    std::vector<Roofline> rooflines;
-    for (const Json& ceilings : team.gather(to_json(origin.theoretical))) rooflines.push_back(roofline_from_json(ceilings));
-    origin.theoretical = lowest(rooflines);
+    origin.theoretical = lowest(team.gather(origin.theoretical));
   }
   origin.ranks = crew.ranks;
   if (crew.ranks.size() > 1) {
     for (Finding& finding : origin.findings) finding.ranks = {0};  // each rank knows its own device
   }
-  std::vector<std::vector<Circumstance>> by_rank;
-  for (const Json& one : team.gather(to_json(origin.health))) by_rank.push_back(health_from_json(one));
-  origin.health = team_health(by_rank);
+  origin.health = team_health(team.gather(origin.health));
   return origin;
 }
 

@@ -71,8 +71,8 @@ class CpuDevice : public Device {
  public:
   CpuDevice() {
     const CpuFacts facts = read_cpu_facts(kRoot, cpu::usable_cpus());
-    if (facts.cores.empty()) throw DeviceError("the affinity of this process leaves it no CPU", false);
-    cores_ = facts.cores;
+    cores_ = first_cpus(kRoot, cpu::usable_cpus());
+    if (cores_.empty()) throw DeviceError("the affinity of this process leaves it no CPU", false);
     if (!std::getenv("OMP_NUM_THREADS")) {
       // More threads than the quota are stopped by the kernel in turns.
       const double cores = static_cast<double>(cores_.size());

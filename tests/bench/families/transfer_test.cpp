@@ -12,9 +12,9 @@
 
 #include "bench/families/ceilings.hpp"
 #include "bench/families/transfer_path.hpp"
-#include "harness/machine/json.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/measure/slots.hpp"
+#include "harness/team/json.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/ceilings.hpp"
 #include "kernels/transfer.hpp"

@@ -14,13 +14,12 @@
 #include <map>
 #include <set>
 
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 #include "kernels/base/data_type.hpp"
 
 namespace roofmark {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -57,38 +56,38 @@ double datasheet(const DeviceInfo& device, const Resource& resource) {
   return ceiling && ceiling->datasheet ? *ceiling->datasheet : std::nan("");
 }
 
-const Json& sku(const std::string& name) {
-  for (const Json& entry : gpu_data().at("skus")) {
-    if (entry.at("sku") == name) return entry;
+const Sku& sku(const std::string& name) {
+  for (const Sku& entry : known_skus()) {
+    if (entry.name == name) return entry;
   }
   throw std::out_of_range(name);
 }
 
 /// A figure and the others that are published beside it.
-std::vector<double> values(const Json& figure) {
-  std::vector<double> all{figure.at("value").get<double>()};
-  if (figure.contains("also")) {
-    for (const Json& other : figure.at("also")) all.push_back(other.at("value"));
-  }
+std::vector<double> values(const Figure& figure) {
+  std::vector<double> all{figure.value};
+  for (const auto& [other, source] : figure.also) all.push_back(other);
   return all;
 }
 
 /// Operations per clock per SM of a SKU's class, by the table.
-double per_clock(const Json& entry, const std::string& resource) {
-  const Json& capability = gpu_data().at("compute_capabilities").at(entry.at("compute_capability").get<std::string>());
-  if (entry.value("class", "") == "geforce" && capability.at("geforce").contains(resource)) {
-    return capability.at("geforce").at(resource).at("value");
-  }
-  return capability.at("per_clock_per_multiprocessor").at(resource).at("value");
+double per_clock(const Sku& entry, const std::string& resource) {
+  const ClockRates& rates = *clock_rates(entry.compute_capability);
+  return (entry.is_geforce && rates.geforce.contains(resource) ? rates.geforce : rates.rates).at(resource).value;
 }
 
 /// 1e12 operations a second from the table, one for each clock that is published.
-std::vector<double> computed(const Json& entry, const std::string& resource) {
+std::vector<double> computed(const Sku& entry, const std::string& resource) {
   std::vector<double> all;
-  for (double clock : values(published_clock(entry, resource))) {
-    all.push_back(entry.at("multiprocessors").at("value").get<double>() * clock * 1e6 * per_clock(entry, resource) / 1e12);
+  for (double clock : values(entry.published_clock_mhz(resource))) {
+    all.push_back(entry.multiprocessors.value * clock * 1e6 * per_clock(entry, resource) / 1e12);
   }
   return all;
+}
+
+const Json& gpu_data() {
+  static const Json data = Json::parse(kGpusJson);
+  return data;
 }
 
 /// Cells that sources give as a range or disagree on, or that the table does not give within 2 %. Nothing is tuned to pass.
@@ -99,9 +98,9 @@ const std::set<std::string> kExceptions = {"L40S fp64_fma",     "GB200 fp64_fma"
 
 TEST(PublishedPeaks, FollowFromTheRateTable) {
   std::set<std::string> listed;
-  for (const Json& entry : gpu_data().at("skus")) {
-    for (const auto& [resource, figure] : entry.at("tera_per_second").items()) {
-      const std::string cell = entry.at("sku").get<std::string>() + " " + resource;
+  for (const Sku& entry : known_skus()) {
+    for (const auto& [resource, figure] : entry.tera_per_second) {
+      const std::string cell = entry.name + " " + resource;
       const std::vector<double> published = values(figure), calculated = computed(entry, resource);
       const auto [low, high] = std::minmax_element(calculated.begin(), calculated.end());
       const bool reproduced = published[0] >= 0.98 * *low && published[0] <= 1.02 * *high;
@@ -123,23 +122,21 @@ TEST(PublishedPeaks, CoverEveryRateOfTheTable) {
   // What the table knows of a part and the datasheet does not print: vector fp16 and bf16, exponentials, shared memory, and
   // fp16 accumulation where it is no faster.
   const std::set<std::string> unprinted = {"fp16_fma", "bf16_fma", "exp", "shared", "l1", "fp16_tensor_fp16"};
-  for (const Json& entry : gpu_data().at("skus")) {
-    const Json& capability = gpu_data().at("compute_capabilities").at(entry.at("compute_capability").get<std::string>());
-    for (const auto& [resource, figure] : capability.at("per_clock_per_multiprocessor").items()) {
+  for (const Sku& entry : known_skus()) {
+    for (const auto& [resource, figure] : clock_rates(entry.compute_capability)->rates) {
       if (unprinted.contains(resource)) continue;
-      EXPECT_TRUE(entry.at("tera_per_second").contains(resource)) << entry.at("sku") << " " << resource;
+      EXPECT_TRUE(entry.tera_per_second.contains(resource)) << entry.name << " " << resource;
     }
   }
 }
 
 TEST(PublishedBandwidths, FollowFromTheBus) {
   int pins = 0;
-  for (const Json& entry : gpu_data().at("skus")) {
-    if (!entry.contains("memory_bus_bits")) continue;
+  for (const Sku& entry : known_skus()) {
+    if (!entry.memory_bus_bits) continue;
     ++pins;
-    const double calculated = entry.at("memory_bus_bits").at("value").get<double>() *
-                              entry.at("memory_clock_mhz").at("value").get<double>() * 2e6 / 8e9;
-    EXPECT_NEAR(calculated, entry.at("pin_gigabytes_per_second").at("value").get<double>(), 0.6) << entry.at("sku");
+    const double calculated = entry.memory_bus_bits->value * entry.memory_clock_mhz->value * 2e6 / 8e9;
+    EXPECT_NEAR(calculated, entry.pin_gigabytes_per_second->value, 0.6) << entry.name;
   }
   EXPECT_GE(pins, 10);
 }
@@ -205,12 +202,12 @@ TEST(FindSku, KnowsTheNamesThatDriversReport) {
                                                     {"NVIDIA GB300", "GB300"}};
   std::set<std::string> found;
   for (const auto& [name, expected] : names) {
-    const Json* entry = find_sku(name);
+    const Sku* entry = find_sku(name);
     ASSERT_NE(entry, nullptr) << name;
-    EXPECT_EQ(entry->at("sku"), expected) << name;
+    EXPECT_EQ(entry->name, expected) << name;
     found.insert(expected);
   }
-  EXPECT_EQ(found.size(), gpu_data().at("skus").size());
+  EXPECT_EQ(found.size(), known_skus().size());
 }
 
 TEST(FindSku, TakesNoOtherPartForAKnownOne) {
@@ -302,12 +299,11 @@ TEST(TheoreticalRoofline, OfTheCpuIsEmpty) {
 
 TEST(Traps, NoFigureIsASparseOne) {
   // A sparse figure is twice the dense one; between them lies nothing.
-  for (const Json& entry : gpu_data().at("skus")) {
-    for (const auto& [resource, figure] : entry.at("tera_per_second").items()) {
+  for (const Sku& entry : known_skus()) {
+    for (const auto& [resource, figure] : entry.tera_per_second) {
       const std::vector<double> calculated = computed(entry, resource);
       for (double published : values(figure)) {
-        EXPECT_LT(published, 1.5 * *std::max_element(calculated.begin(), calculated.end()))
-            << entry.at("sku") << " " << resource;
+        EXPECT_LT(published, 1.5 * *std::max_element(calculated.begin(), calculated.end())) << entry.name << " " << resource;
       }
     }
   }
@@ -386,7 +382,7 @@ TEST(Traps, B300IsCutInFp64AndInt8) {
     EXPECT_TRUE(std::isnan(theoretical(device, resource::fp64_tensor)));
     EXPECT_DOUBLE_EQ(theoretical(device, resource::exp), multiprocessors * 1920e6 * 32);
   }
-  EXPECT_EQ(values(sku("B300 HGX").at("multiprocessors")), (std::vector<double>{148, 152}));
+  EXPECT_EQ(values(sku("B300 HGX").multiprocessors), (std::vector<double>{148, 152}));
 }
 
 // CUDA 13's table has 64 packed FMAs per clock per SM where CUDA 12's had 128, of Blackwell only.

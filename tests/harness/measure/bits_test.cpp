@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "harness/machine/json.hpp"
 #include "harness/measure/runner.hpp"
+#include "harness/team/json.hpp"
 #include "tests/harness/fake_measure.hpp"
 
 namespace roofmark {

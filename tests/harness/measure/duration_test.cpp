@@ -5,9 +5,9 @@
 #include <map>
 
 #include "harness/judge/analysis.hpp"
-#include "harness/machine/json.hpp"
 #include "harness/measure/launch_check.hpp"
 #include "harness/measure/runner.hpp"
+#include "harness/team/json.hpp"
 #include "tests/harness/fake_measure.hpp"
 
 namespace roofmark {

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <set>
 
-#include "harness/machine/json.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/model/statistics.hpp"
+#include "harness/team/json.hpp"
 #include "tests/harness/fake_measure.hpp"
 #include "tests/harness/fake_telemetry.hpp"
 

@@ -54,11 +54,9 @@ Record lasting() {
 /// Every table of one device and of a team, and findings of many kinds.
 roofmark::Run everything() {
   roofmark::Run run;
-  run.header.facts = {{"device", {{"name", "NVIDIA H200 with a name that somebody made longer than any that is sold"}}},
-                      {"host", {{"name", kHosts[0]}}},
-                      {"suite", "baseline"},
-                      {"data", "normal"},
-                      {"seed", 1}};
+  run.header.facts.device.name = "NVIDIA H200 with a name that somebody made longer than any that is sold";
+  run.header.facts.host.name = kHosts[0];
+  run.header.facts.suite = "baseline";
   run.header.scope = {
       212, 31, {"--filter '^(attention|gemm)/bf16/.*impl:(tiled|naive)'", "0.05 s per case instead of 1 s"}, ""};
   run.header.scope.text = describe_scope(run.header.scope, "baseline", true);

@@ -61,7 +61,7 @@ class JournalFile : public testing::Test {
 
   void write_sample() const {
     Journal journal(path());
-    journal.header({{{"schema_version", kSchemaVersion}}, {}, {{FindingKind::unknown_device, "known before", ""}}, {}});
+    journal.header({{}, {}, {{FindingKind::unknown_device, "known before", ""}}, {}});
     Record record = sample_record();
     journal.record(record);
     record.status = Status::failed;
@@ -199,7 +199,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   Journal(path()).record(record);
   const std::string lines = text();
   fs::remove(path());
-  Journal(path()).header({{{"schema_version", kSchemaVersion}}, {}, {}, {}});
+  Journal(path()).header({{}, {}, {}, {}});
   overwrite(text() + lines);
   int skipped = 0;
   const roofmark::Run run = read_journal(path(), skipped);
@@ -245,7 +245,7 @@ TEST_F(JournalFile, NoSampleIsLostBesideTheRanks) {
 TEST_F(JournalFile, ARecoveredFileHasTheStragglersOfATeam) {
   {
     Journal journal(path());
-    journal.header({{{"schema_version", kSchemaVersion}}, {}, {}, members({"A", "B", "C"})});
+    journal.header({{}, {}, {}, members({"A", "B", "C"})});
     for (const Record& record : ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t bytes) {
            return (b == 2 ? 10 : 1) * (1e-5 + static_cast<double>(bytes) / 1e9);
          })) {
@@ -267,7 +267,8 @@ TEST_F(JournalFile, ARecoveredFileHasTheStragglersOfATeam) {
 }
 
 RunHeader header_of(const std::string& suite) {
-  RunHeader header{{{"schema_version", kSchemaVersion}, {"suite", suite}}, {}, {}, {}};
+  RunHeader header;
+  header.facts.suite = suite;
   header.scope = {52, 2, {"--filter 'gemm'"}, "A selection of the quick suite: 2 of 52 cases (--filter 'gemm')"};
   header.health = {{"ECC", "on", ""}, {"CPU governor", "powersave", "the clock follows the load", 3}};
   header.timing_overhead_seconds = 1.5e-6;
@@ -335,7 +336,7 @@ TEST_F(JournalFile, WhatAFullDiskDidNotTakeIsWrittenBeforeTheNextLine) {
   const auto old = std::signal(SIGXFSZ, SIG_IGN);
   {
     Journal journal(path());
-    journal.header({{{"schema_version", kSchemaVersion}}, {}, {}, {}});
+    journal.header({{}, {}, {}, {}});
     const rlimit full{fs::file_size(path()) + 100, whole.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &full);
     journal.record(sample_record());

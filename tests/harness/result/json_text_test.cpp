@@ -31,11 +31,8 @@ std::string refused(const std::string& text) {
 /// What a run writes: numbers of every magnitude, escapes, nested arrays, members without order.
 std::string result_text() {
   roofmark::Run run;
-  run.header.facts = {{"schema_version", 2},
-                      {"seed", 18446744073709551615u},
-                      {"offset", -9223372036854775807 - 1},
-                      {"host", {{"name", "n\u00f6de \"7\"\\\n\t\x01"}, {"numa", {{0, 1}, Json::array(), Json::object()}}}},
-                      {"none", nullptr}};
+  run.header.facts.seed = 18446744073709551615u;
+  run.header.facts.host.name = "n\u00f6de \"7\"\\\n\t\x01";
   run.records = {ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3),
                  ok_record("gemm", "", {{{{resource::fp32_fma, 1.0 / 3}}}}, 4.9e-324)};
   std::mt19937_64 random(3);
@@ -45,7 +42,11 @@ std::string result_text() {
     }
   }
   const Conclusions conclusions = conclude(run);
-  return to_json(run, conclusions).dump(1);
+  Json json = to_json(run, conclusions);
+  json["offset"] = -9223372036854775807 - 1;
+  json["nested"] = {{0, 1}, Json::array(), Json::object()};
+  json["none"] = nullptr;
+  return json.dump(1);
 }
 
 TEST(JsonText, GivesTheValuesOfNlohmannsParser) {

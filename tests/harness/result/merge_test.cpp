@@ -49,9 +49,10 @@ std::vector<MeasuredDevice> devices(const std::vector<std::vector<Record>>& reco
     all[i].rank.rank = static_cast<int>(i);
     all[i].rank.host = "node7";
     all[i].rank.device_id = id;
-    all[i].run.header.facts = {{"started_utc", "2026-01-02T03:00:0" + std::to_string(9 - i) + "Z"},
-                               {"device", {{"id", id}}},
-                               {"labels", {{"rack", "7"}}}};
+    RunFacts& facts = all[i].run.header.facts;
+    facts.started_utc = "2026-01-02T03:00:0" + std::to_string(9 - i) + "Z";
+    facts.device.id = id;
+    facts.labels = {{"rack", "7"}};
     all[i].run.records = records[i];
     all[i].run.footer = RunFooter{"2026-01-02T03:04:0" + std::to_string(i) + "Z", true, false, {}, {}, 10.0 + double(i)};
   }
@@ -99,9 +100,9 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   all[0].run.header.theoretical.at(resource::fp32_fma).theoretical = 1e12;
   all[1].run.header.findings.push_back({FindingKind::foreign_process, "7 train", ""});
   const roofmark::Run run = merge(all);
-  EXPECT_EQ(run.header.facts.at("device").at("id"), "cuda:0");
-  EXPECT_EQ(run.header.facts.at("labels").at("rack"), "7");
-  EXPECT_EQ(run.header.facts.at("started_utc"), "2026-01-02T03:00:08Z");
+  EXPECT_EQ(run.header.facts.device.id, "cuda:0");
+  EXPECT_EQ(run.header.facts.labels.at("rack"), "7");
+  EXPECT_EQ(run.header.facts.started_utc, "2026-01-02T03:00:08Z");
   ASSERT_EQ(run.header.ranks.size(), 2U);
   EXPECT_EQ(run.header.ranks[1].device_id, "cuda:1");
   EXPECT_EQ(run.header.theoretical.find(resource::dram)->theoretical, 3e12);
@@ -195,7 +196,7 @@ TEST(Merge, ADeviceThatRecordedNothingIsARankWithoutResults) {
   all[0].run = {};
   all[0].ended = "exit status 3";
   roofmark::Run run = merge(all);
-  EXPECT_EQ(run.header.facts.at("device").at("id"), "cuda:1");
+  EXPECT_EQ(run.header.facts.device.id, "cuda:1");
   EXPECT_EQ(run.header.ranks.size(), 2U);
   EXPECT_FALSE(run.records[0].measurement->ranks[0]);
   EXPECT_EQ(found_in_team(run, FindingKind::missing_result).size(), 1U);

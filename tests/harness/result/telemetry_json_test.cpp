@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 
 namespace roofmark {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
-#include "harness/machine/json.hpp"
 #include "harness/present/terminal_communication.hpp"
 #include "harness/result/team_json.hpp"
+#include "harness/team/json.hpp"
 #include "tests/harness/fake_root.hpp"
 
 namespace roofmark {

@@ -19,7 +19,7 @@
 #include "harness/device/cuda/kernels.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/device/hash.hpp"
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 #include "tests/constants.hpp"
 
 namespace roofmark {

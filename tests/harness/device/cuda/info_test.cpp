@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/device/cuda_device.hpp"
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 
 namespace roofmark::cuda {
 namespace {

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "harness/device/telemetry.hpp"
-#include "harness/machine/json.hpp"
+#include "harness/team/json.hpp"
 
 namespace roofmark::cuda {
 namespace {

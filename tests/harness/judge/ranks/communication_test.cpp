@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "harness/machine/json.hpp"
 #include "harness/result/team_json.hpp"
+#include "harness/team/json.hpp"
 #include "tests/harness/team_records.hpp"
 
 namespace roofmark {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "harness/machine/json_fwd.hpp"
+#include "harness/team/json_fwd.hpp"
 
 /// An absent value is null.
 template <class T>

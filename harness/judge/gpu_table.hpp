@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace roofmark {
+
+/// gpus.json, the data file that this table is read from, built into the program. Its "about" explains the fields.
+extern const char* const kGpusJson;
+
+/// A published figure and where it stands.
+struct Figure {
+  double value = 0;
+  std::string source;
+  std::vector<std::pair<double, std::string>> also;  ///< other figures that are published, with their sources
+  bool approximate = false;                          ///< true results may exceed it
+};
+
+/// By the id of a resource.
+using Figures = std::map<std::string, Figure, std::less<>>;
+
+/// Operations per clock per SM of a compute capability.
+struct ClockRates {
+  Figures rates;
+  Figures geforce;  ///< what differs on the consumer cards
+};
+
+/// A product as its vendor publishes it. Figures are dense, never for 2:4 sparse matrices.
+struct Sku {
+  std::string name, name_pattern;  ///< the pattern matches the whole name that the driver reports
+  int compute_capability = 0;      ///< 90 for 9.0
+  bool is_geforce = false;
+  Figure multiprocessors;
+  Figure boost_clock_mhz;   ///< that the published vector peaks and the fp64 tensor peak assume
+  Figure tensor_clock_mhz;  ///< that the other tensor peaks assume
+  Figures tera_per_second;  ///< peaks
+  Figure memory_gigabytes_per_second, memory_gigabytes, l2_mebibytes;
+  std::optional<Figure> memory_bus_bits, memory_clock_mhz, pin_gigabytes_per_second;
+
+  /// The clock that the published peak of a resource assumes.
+  const Figure& published_clock_mhz(const std::string& resource_id) const;
+};
+
+const std::vector<Sku>& known_skus();
+/// Null for an unknown compute capability.
+const ClockRates* clock_rates(int compute_capability);
+/// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is no H200, and
+/// a MIG slice is none of them.
+const Sku* find_sku(const std::string& device_name);
+
+}  // namespace roofmark

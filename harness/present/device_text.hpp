@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/device/device.hpp"
+
+namespace roofmark {
+
+/// What the device is, as (name, value). `known`: its published figures are known.
+std::vector<std::pair<std::string, std::string>> device_in_words(const DeviceInfo& info, bool known);
+
+/// What else was read of it, without what its health says. What could not be read is left out.
+std::vector<std::pair<std::string, std::string>> attributes_in_words(const DeviceInfo& info);
+
+}  // namespace roofmark

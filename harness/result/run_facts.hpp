@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/device/device.hpp"
+#include "harness/machine/host.hpp"
+#include "harness/machine/libraries.hpp"
+#include "harness/model/case.hpp"
+
+namespace roofmark {
+
+/// What was measured, by what program and where. Of a team, rank 0's.
+struct RunFacts {
+  BenchmarkContext context;
+  std::string suite;
+  Distribution data = Distribution::normal;  ///< of the operands
+  std::uint64_t seed = 0;
+  std::vector<std::string> arguments;              ///< of the command line
+  std::map<std::string, std::string> labels;       ///< from --label
+  std::map<std::string, std::string> environment;  ///< variables that affect rates
+  std::string started_utc;
+  double clock_overhead_seconds = 0;  ///< between two readings of the host's clock that follow one another
+  Build build;
+  std::vector<Library> libraries;
+  Host host;
+  DeviceInfo device;
+  bool device_known = false;  ///< its published figures are known
+};
+
+}  // namespace roofmark
