@@ -138,7 +138,7 @@ CpuFacts cpu_facts_from_json(const Json& json) {
   if (json.contains("cpuinfo")) {
     for (const auto& [key, value] : json.at("cpuinfo").items()) facts.cpuinfo.emplace_back(key, value);
   }
-  visit_cpu(facts, get_from(json));
+  visit_cpu(facts, get_present_from(json));
   facts.memory_bytes = json.value("memory_limit_bytes", std::size_t{0});
   return facts;
 }
@@ -207,10 +207,10 @@ DeviceInfo device_from_json(const Json& json) {
     info.caches.push_back({level.at("name"), level.at("total_bytes"), level.at("instance_bytes")});
   }
   const Json& details = json.at("details");
-  if (info.backend == Backend::cuda) visit_gpu(info, get_from(details));
+  if (info.backend == Backend::cuda) visit_gpu(info, get_present_from(details));
   if (details.contains("threads_placed_by")) {
     info.cpu = cpu_facts_from_json(details);
-    get(details, "openmp_threads", info.openmp_threads);
+    info.openmp_threads = details.value("openmp_threads", 0);
     info.places_threads = details.at("threads_placed_by") == kPlacedByProgram;
   }
   return info;

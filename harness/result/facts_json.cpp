@@ -122,7 +122,7 @@ Json to_json(const RunFacts& facts) {
 
 RunFacts run_facts_from_json(const Json& json) {
   RunFacts facts;
-  visit_context(facts.context, get_from(json.at("context")));
+  visit_context(facts.context, get_present_from(json.at("context")));
   get(json, "suite", facts.suite);
   facts.data = word_of<Distribution>(json.at("data"));
   get(json, "seed", facts.seed);

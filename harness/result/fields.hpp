@@ -58,4 +58,11 @@ auto get_from(const Source& json) {
   return [&json](const char* key, auto& value) { get(json, key, value); };
 }
 
+/// The same where every member may be absent, and then stays as it is.
+inline auto get_present_from(const Json& json) {
+  return [&json](const char* key, auto& value) {
+    if (json.contains(key)) get(json, key, value);
+  };
+}
+
 }  // namespace roofmark
