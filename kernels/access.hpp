@@ -76,7 +76,7 @@ struct AccessKernels {
   /// The number of blocks in clusters of `cluster` that are resident at once, one per SM; 0 where not even one
   /// cluster is. cc 9.0.
   int (*dsmem_blocks)(int cluster) = nullptr;
-  /// Each of `blocks` blocks, dsmem_blocks(cluster) at the most, has a set in its shared memory and reads that of the next
+  /// Each of `blocks` blocks, at most dsmem_blocks(cluster), has a set in its shared memory and reads that of the next
   /// block of its cluster (the last one that of the first) again and again, all together `passes` times: block b passes /
   /// blocks times, and once more where b < passes % blocks. sink[block, t] = the sum of the words that thread t reads, modulo
   /// 2^64: in a pass both words of each 16 bytes t + i * kDsmemThreads, i < kDsmemLoads. sink is [blocks, kDsmemThreads].

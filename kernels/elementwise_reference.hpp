@@ -75,7 +75,7 @@ ROOFMARK_HOST_DEVICE inline Scaled elementwise_reference(const ElementwiseProble
     return {value, fabs(value)};
   }
   const double x = at(type, arrays.x, i);
-  // What is under 2^-126 may be 0, before it is multiplied with x: so many roundoffs of fp32, and fewer of other types.
+  // What is under 2^-126 may be 0, before it is multiplied with x: as many roundoffs of fp32, and fewer of other types.
   const auto or_flushed = [=](const Scaled& exact) { return Scaled{exact.value, exact.scale + (1 + fabs(x)) * 0x1p-102}; };
   switch (problem.op) {
     case ElementwiseOp::add:

@@ -26,6 +26,11 @@ constexpr int input_count(StreamOp op) {
   constexpr int inputs[] = {1, 0, 1, 1, 2, 2, 2};
   return inputs[static_cast<int>(op)];
 }
+/// Model FLOPs per element: one per addition and per multiplication.
+constexpr int flops_per_element(StreamOp op) {
+  constexpr int flops[] = {1, 0, 0, 1, 1, 2, 2};
+  return flops[static_cast<int>(op)];
+}
 constexpr bool is_reduction(StreamOp op) { return op == StreamOp::read || op == StreamOp::dot; }
 constexpr int array_count(StreamOp op) { return input_count(op) + (is_reduction(op) ? 0 : 1); }
 

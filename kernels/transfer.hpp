@@ -36,7 +36,7 @@ struct TransferKernels {
   /// access to the other's memory, the driver stages the bytes in the host's. GPUs are ordinals.
   void (*between_gpus)(const CopyRange& range, int to, int from, Stream stream) = nullptr;
   /// By loads and stores of the SMs of the current device, 16 bytes per thread where both sides are equally aligned. Both sides
-  /// are addresses that the device reaches. `at_once`: so many of these copies share the SMs.
+  /// are addresses that the device reaches. `at_once`: the number of these copies that share the SMs.
   void (*by_sm)(const CopyRange& range, int at_once, Stream stream) = nullptr;
   /// By cudaMemcpyBatchAsync, of CUDA 13 on. Launching throws Unsupported where the driver lacks it.
   std::unique_ptr<CopyBatch> (*batch)(const std::vector<CopyRange>& ranges) = nullptr;

@@ -4,6 +4,7 @@
 
 #include "bench/support/case_list.hpp"
 #include "bench/support/listing.hpp"
+#include "bench/support/model_shapes.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/model/traffic.hpp"
@@ -72,8 +73,8 @@ void add(CaseList& list, DataType type, std::int64_t rows, std::int64_t columns)
   list.add(std::move(c));
 }
 
-// The logits of Llama 3: one row per sequence.
-constexpr std::int64_t kVocabulary = 128256;
+// Logits: one row per sequence.
+constexpr std::int64_t kVocabulary = kLlama3_8b.vocabulary;
 
 void list_contract(CaseList& list) {
   const std::vector<DataType> types =

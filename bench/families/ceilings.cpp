@@ -167,7 +167,7 @@ class Lister {
       c.family = "ceilings";
       c.operation = "gemm";
       c.raises = tensor_resource(type, fp32);
-      c.work.phases = {{{*c.raises, 2.0 * size * size * size}}};
+      c.work.phases = {{{*c.raises, product_flops(size, size, size)}}};
       add(std::move(c));
     }
   }

@@ -6,9 +6,9 @@
 
 namespace roofmark {
 
-std::vector<std::size_t> sizes(std::size_t least, std::size_t most, std::size_t factor) {
+std::vector<std::size_t> sizes(std::size_t smallest, std::size_t largest, std::size_t factor) {
   std::vector<std::size_t> all;
-  for (std::size_t bytes = least; bytes <= most; bytes *= factor) all.push_back(bytes);
+  for (std::size_t bytes = smallest; bytes <= largest; bytes *= factor) all.push_back(bytes);
   return all;
 }
 

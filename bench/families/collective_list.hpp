@@ -8,13 +8,12 @@
 
 #include "bench/families/collective_case.hpp"
 #include "bench/support/case_list.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 
-inline constexpr std::size_t kKi = 1024, kMi = kKi * kKi, kGi = kKi * kMi;
-
-/// least, least x factor, ... up to most.
-std::vector<std::size_t> sizes(std::size_t least, std::size_t most, std::size_t factor);
+/// smallest, smallest x factor, ... up to largest.
+std::vector<std::size_t> sizes(std::size_t smallest, std::size_t largest, std::size_t factor);
 
 /// Collectives that the library has.
 class CollectiveList {

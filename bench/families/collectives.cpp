@@ -76,11 +76,11 @@ std::vector<Group> all_reduce_of_process(const Listing& listing) {
       list.add({Collective::all_reduce, type, reduction, bytes, in_place, everyone(*listing.fabric), {}, {}, {}, -1});
     }
   };
-  const auto every = [&](std::size_t factor) { return sweep(listing, 16 * kGi, factor); };
+  const auto every = [&](std::size_t factor) { return sweep(listing, 16 * kGiB, factor); };
   if (listing.suite == SuiteName::smoke) {
-    add(DataType::fp32, Reduction::sum, false, {64 * kMi});
+    add(DataType::fp32, Reduction::sum, false, {64 * kMiB});
   } else if (listing.suite == SuiteName::quick) {
-    add(DataType::fp32, Reduction::sum, false, {8, kKi, 32 * kKi, kMi, 16 * kMi, 128 * kMi, 512 * kMi, kGi});
+    add(DataType::fp32, Reduction::sum, false, {8, kKiB, 32 * kKiB, kMiB, 16 * kMiB, 128 * kMiB, 512 * kMiB, kGiB});
   } else if (listing.suite == SuiteName::baseline) {
     for (const DataType type : {DataType::fp32, DataType::bf16}) add(type, Reduction::sum, false, every(4));
   } else {
@@ -107,19 +107,19 @@ std::vector<Group> collectives(const Listing& listing) {
     return made;
   };
   if (listing.suite == SuiteName::smoke) {
-    list.add(point(Collective::all_reduce, DataType::fp32, gpu ? 64 * kMi : 4 * kMi));
+    list.add(point(Collective::all_reduce, DataType::fp32, gpu ? 64 * kMiB : 4 * kMiB));
     return list.take();
   }
   if (listing.suite == SuiteName::quick) {
     for (const std::size_t bytes :
-         gpu ? std::vector<std::size_t>{8, kKi, 32 * kKi, 256 * kKi, 4 * kMi, 64 * kMi, 512 * kMi, 4 * kGi}
-             : std::vector<std::size_t>{8, 128, kKi, 8 * kKi, 64 * kKi, 512 * kKi, 4 * kMi, 32 * kMi}) {
+         gpu ? std::vector<std::size_t>{8, kKiB, 32 * kKiB, 256 * kKiB, 4 * kMiB, 64 * kMiB, 512 * kMiB, 4 * kGiB}
+             : std::vector<std::size_t>{8, 128, kKiB, 8 * kKiB, 64 * kKiB, 512 * kKiB, 4 * kMiB, 32 * kMiB}) {
       list.add_both_places(point(Collective::all_reduce, DataType::fp32, bytes));
     }
     return list.take();
   }
 
-  const std::vector<std::size_t> all = sweep(listing, gpu || full ? 16 * kGi : 64 * kMi, full ? 2 : 4);
+  const std::vector<std::size_t> all = sweep(listing, gpu || full ? 16 * kGiB : 64 * kMiB, full ? 2 : 4);
   const std::vector<DataType> baseline = gpu ? std::vector{DataType::fp32, DataType::bf16} : fabric.types;
   for (const Collective op : kCollectives) {
     if (op == Collective::ping_pong) continue;
@@ -136,12 +136,12 @@ std::vector<Group> collectives(const Listing& listing) {
   }
 
   // Scaling: the first 1, 2, 4, ... ranks with the same size, and with the same size per rank.
-  const std::size_t large = gpu ? 64 * kMi : 2 * kMi;
+  const std::size_t large = gpu ? 64 * kMiB : 2 * kMiB;
   for (const Collective op :
        {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all}) {
     if (!full && op != Collective::all_reduce) continue;
     for (int count = 1;; count = std::min(2 * count, ranks)) {
-      for (const std::size_t bytes : {kMi, large, large * static_cast<std::size_t>(count)}) {
+      for (const std::size_t bytes : {kMiB, large, large * static_cast<std::size_t>(count)}) {
         Point made = point(op, DataType::fp32, bytes);
         made.colours = first(fabric, count);
         list.add(made);
@@ -152,7 +152,7 @@ std::vector<Group> collectives(const Listing& listing) {
   for (const Grouping& part : parts(fabric)) {
     for (const Collective op : {Collective::all_reduce, Collective::all_to_all}) {
       if (!full && op != Collective::all_reduce) continue;
-      for (const std::size_t bytes : sizes(kKi, large, full ? 4 : 256)) {
+      for (const std::size_t bytes : sizes(kKiB, large, full ? 4 : 256)) {
         Point made = point(op, DataType::fp32, bytes);
         made.group = part.name;
         made.colours = part.colours;
@@ -162,7 +162,7 @@ std::vector<Group> collectives(const Listing& listing) {
   }
 
   // Calls that save the library work: captured in a graph, and with registered buffers.
-  for (const std::size_t bytes : sizes(8, gpu ? kGi : 0, full ? 4 : 64)) {
+  for (const std::size_t bytes : sizes(8, gpu ? kGiB : 0, full ? 4 : 64)) {
     Point made = point(Collective::all_reduce, DataType::fp32, bytes);
     made.issue = Issue::graph;
     list.add(made);
@@ -175,8 +175,8 @@ std::vector<Group> collectives(const Listing& listing) {
 
   int round = 0;
   for (const std::vector<int>& pairs : ranks > 1 ? rounds_of_pairs(ranks) : std::vector<std::vector<int>>()) {
-    for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMi : 16 * kMi, 4)
-                                        : std::vector<std::size_t>{8, 64 * kKi, kMi, gpu ? 64 * kMi : 4 * kMi}) {
+    for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMiB : 16 * kMiB, 4)
+                                        : std::vector<std::size_t>{8, 64 * kKiB, kMiB, gpu ? 64 * kMiB : 4 * kMiB}) {
       Point made = point(Collective::ping_pong, DataType::int8, bytes);
       made.colours = pairs;
       made.round = round;

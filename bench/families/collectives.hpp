@@ -16,7 +16,7 @@ std::vector<Group> link_ceilings(const Listing& listing);
 /// the all-reduce alone; empty without a fabric.
 std::vector<Group> collectives(const Listing& listing);
 
-/// A matrix product, an all-reduce, and both together.
+/// A matrix product, an all-reduce, and both together. Empty without a fabric between processes.
 std::vector<Group> overlap(const Listing& listing);
 
 }  // namespace roofmark

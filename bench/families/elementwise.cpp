@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/model_shapes.hpp"
 #include "bench/support/operation_counts.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
@@ -301,8 +302,7 @@ constexpr DataType kTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32};
 constexpr std::pair<DataType, DataType> kCasts[] = {{DataType::bf16, DataType::fp32}, {DataType::fp32, DataType::bf16},
                                                     {DataType::fp16, DataType::fp32}, {DataType::fp32, DataType::fp16},
                                                     {DataType::bf16, DataType::fp16}, {DataType::bf16, DataType::fp8}};
-/// Of Llama 3.
-constexpr std::int64_t kVocabulary = 128256, kHead = 128;
+constexpr std::int64_t kVocabulary = kLlama3_8b.vocabulary, kHead = kLlama3_8b.head_dim;
 
 // One element, less than a packet, incomplete last packets, and more than a block.
 void list_contract(CaseList& list) {

@@ -195,9 +195,7 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
   made.shared_bytes = kernels ? kernels->workspace_bytes : 0;
   const auto touched = static_cast<double>(layout.touched_bytes());
   Phase phase = memory_demands(device, touched, touched, made.protocol.cache);
-  const double operations =
-      2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
-  phase.insert(phase.begin(), {pipe(device, problem.type), operations});
+  phase.insert(phase.begin(), {pipe(device, problem.type), product_flops(problem.m, problem.n, problem.k)});
   made.work.phases = {std::move(phase)};
   made.unsupported = reason_against(listing, kernels, problem, tuned);
   if (made.unsupported.empty()) {

@@ -15,6 +15,11 @@ namespace roofmark {
 Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k,
                const std::string& layout = "tn", const std::string& algo = "default");
 
+/// FLOPs of D [m, n] = A [m, k] B [k, n]: a multiplication and an addition per term.
+constexpr double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
 /// fp64 has a fast path: otherwise it runs at a small fraction of the fp32 rate.
 bool has_fp64_tensor_cores(const DeviceInfo& device);
 

@@ -27,11 +27,11 @@ std::vector<Group> link_ceilings(const Listing& listing) {
   const std::vector<int> domains = places_of(listing.fabric->members).domains;
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // With its verification a probe takes six times its size.
-  const std::size_t most = std::min(kGi, std::bit_floor(listing.device.memory_bytes / 16));
+  const std::size_t most = std::min(kGiB, std::bit_floor(listing.device.memory_bytes / 16));
   CollectiveList list(listing);
   for (const auto& [name, colours] :
        {std::pair<std::string, std::vector<int>>{"inside", domains}, {"network", across(domains)}}) {
-    for (const std::size_t bytes : small ? sizes(kKi, kKi, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMi, 16 * kMi, 4)) {
+    for (const std::size_t bytes : small ? sizes(kKiB, kKiB, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMiB, 16 * kMiB, 4)) {
       Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
       if (!collective_work(listing, point).phases.empty()) list.add(point);
     }

@@ -11,6 +11,7 @@
 #include "bench/families/gemm.hpp"
 #include "bench/families/prepared_collective.hpp"
 #include "bench/support/beside.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark {
 
@@ -32,6 +33,8 @@ class PreparedOverlap final : public PreparedPair {
 }  // namespace
 
 std::vector<Group> overlap(const Listing& listing) {
+  // The GPUs of one process are driven by one thread: what it enqueues for one waits for the others.
+  if (!listing.fabric || listing.fabric->local) return {};
   const Fabric& fabric = *listing.fabric;
   const auto ranks = static_cast<int>(fabric.members.size());
   const SuiteName suite = listing.suite;
@@ -39,7 +42,7 @@ std::vector<Group> overlap(const Listing& listing) {
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // The product takes longer than the all-reduce, so that all of it could be hidden.
   const std::int64_t side = small ? 65 : gpu ? 8192 : 1024;
-  const std::size_t bytes = small ? 4 * 1001 : gpu ? 256 * kMi : 32 * kMi;
+  const std::size_t bytes = small ? 4 * 1001 : gpu ? 256 * kMiB : 32 * kMiB;
   const DataType type = gpu ? DataType::bf16 : DataType::fp32;
   Listing warm = listing;
   warm.cache = Cache::warm;
@@ -76,7 +79,9 @@ std::vector<Group> overlap(const Listing& listing) {
     c->overlap = OverlapPart{role, series};
     group.cases.push_back(std::move(*c));
   }
-  return {group};
+  CaseList list(listing);
+  list.add(std::move(group));
+  return list.take();
 }
 
 }  // namespace roofmark

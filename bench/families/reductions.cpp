@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/model_shapes.hpp"
 #include "bench/support/operation_counts.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
@@ -281,7 +282,7 @@ void list_gpu(CaseList& list) {
   add(list, Op::softmax, DataType::fp16, 8192, 8192);
   add(list, Op::softmax, DataType::fp32, 1024, 262144);
   add(list, Op::residual_rms_norm, bf16, 8192, 8192);
-  add(list, Op::cross_entropy, bf16, 8192, 128256);
+  add(list, Op::cross_entropy, bf16, 8192, kLlama3_8b.vocabulary);
   add(list, Op::row_sum, bf16, 8192, 8192);
   add(list, Op::quantise, bf16, 8192, 8192);
   if (suite == SuiteName::baseline) return;

@@ -148,21 +148,6 @@ class PreparedStream final : public Prepared {
   Memory workspace_;
 };
 
-/// Model FLOPs per element: one per addition and per multiplication.
-int flops_per_element(StreamOp op) {
-  switch (op) {
-    case StreamOp::write:
-    case StreamOp::copy:
-      return 0;
-    case StreamOp::read:
-    case StreamOp::scale:
-    case StreamOp::add:
-      return 1;
-    default:
-      return 2;
-  }
-}
-
 std::string why_unsupported(const StreamKernels* kernels, StreamOp op, StreamBy by) {
   if (!kernels || !kernels->launch) return "this build has no stream kernels for the device";
   if (by == StreamBy::kernel) return {};

@@ -37,7 +37,7 @@ Case triad(const Listing& listing, std::size_t bytes) {
 /// The product and, on a second stream, the triad.
 Case both(const Case& product, const Case& triad) {
   Case c = beside(product, triad);
-  c.shape.insert(c.shape.begin() + 3, {"bytes", value_of(triad.shape, "bytes")});
+  c.shape = shape_beside(product, {{"bytes", value_of(triad.shape, "bytes")}});
   return c;
 }
 

@@ -37,7 +37,7 @@ void list_copies_beside_product(CaseList& list) {
   const auto named = [](Case c, std::string copies, const std::string& bytes) {
     c.family = "transfer";
     c.operation = "beside_product";
-    c.shape.insert(c.shape.begin() + 3, {{"bytes", bytes}, {"copies", std::move(copies)}});
+    c.shape = shape_beside(c, {{"bytes", bytes}, {"copies", std::move(copies)}});
     return c;
   };
   const Case product = gemm_case(warm, DataType::bf16, side, side, side);

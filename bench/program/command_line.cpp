@@ -16,6 +16,7 @@
 #include "harness/judge/acceptance/profile.hpp"
 #include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"
+#include "harness/result/words.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -25,14 +26,17 @@ namespace {
 template <class Value>
 using Words = std::vector<std::pair<std::string, Value>>;
 
-const Words<SuiteName> kSuites = {{"smoke", SuiteName::smoke},
-                                  {"quick", SuiteName::quick},
-                                  {"baseline", SuiteName::baseline},
-                                  {"full", SuiteName::full},
-                                  {"sustained", SuiteName::sustained}};
-const Words<Cache> kCaches = {{"cold", Cache::cold}, {"warm", Cache::warm}};
-const Words<Distribution> kData = {
-    {"normal", Distribution::normal}, {"uniform", Distribution::uniform}, {"zeros", Distribution::zeros}};
+template <class Value>
+Words<Value> words_of(std::initializer_list<Value> values) {
+  Words<Value> words;
+  for (const Value value : values) words.emplace_back(name(value), value);
+  return words;
+}
+
+const Words<SuiteName> kSuites =
+    words_of({SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained});
+const Words<Cache> kCaches = words_of({Cache::cold, Cache::warm});
+const Words<Distribution> kData = words_of({Distribution::normal, Distribution::uniform, Distribution::zeros});
 
 /// An option whose value is one of a few words.
 template <class Value, class Target>

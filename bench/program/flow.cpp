@@ -29,11 +29,7 @@ std::size_t count_cases(const Plan& plan) {
 
 std::vector<Record> left_out(const Group& group, int pass, const std::string& reason) {
   std::vector<Record> records;
-  for (const Case& c : group.cases) {
-    Record& record = records.emplace_back(blank_record(c, pass));
-    record.status = c.unsupported.empty() ? Status::not_run : Status::unsupported;
-    record.reason = c.unsupported.empty() ? reason : c.unsupported;
-  }
+  for (const Case& c : group.cases) records.push_back(left_out(c, pass, reason));
   return records;
 }
 

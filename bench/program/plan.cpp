@@ -122,33 +122,16 @@ Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
   return plan;
 }
 
-namespace {
-
-struct Lists {
-  std::vector<Group> ceilings, suite;
-};
-
-Lists listed(const Listing& listing) {
-  Lists lists;
-  for (const NamedFamily& family : families()) {
-    for (Group& group : family.list(listing)) {
-      (group.cases.front().family == "ceilings" ? lists.ceilings : lists.suite).push_back(std::move(group));
-    }
-  }
-  return lists;
-}
-
-}  // namespace
-
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection) {
   return selection.only_device ? nullptr : process_fabric(info);
 }
 
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
-  Lists lists = listed({info, selection.suite, selection.cache, selection.memory_fraction, fabric, !selection.only_device});
+  Lists lists =
+      list_families({info, selection.suite, selection.cache, selection.memory_fraction, fabric, !selection.only_device});
   Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, info.backend);
   if (const Selection defaults; selection.cache || selection.memory_fraction != defaults.memory_fraction) {
-    Lists defined = listed({info, selection.suite, {}, defaults.memory_fraction, fabric, !selection.only_device});
+    Lists defined = list_families({info, selection.suite, {}, defaults.memory_fraction, fabric, !selection.only_device});
     keep_demanded(defined.ceilings, defined.suite, selection.suite);
     plan.suite_cases = count(defined.ceilings) + count(defined.suite);
   }

@@ -28,11 +28,9 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
     }
     std::_Exit(status);  // the measuring thread is stuck inside a driver and cannot be joined
   });
-  TerminalStyle style = terminal_style(stdout);
-  if (!options.color.empty()) style.colour = options.color == "yes";
   return run_plan(options,
                   {*device, team, watch, plan(device->info(), options.selection, fabric.get()),
-                   origin_of(device->info(), fabric.get()), note, style},
+                   origin_of(device->info(), fabric.get()), note, style_of(options)},
                   session);
 }
 

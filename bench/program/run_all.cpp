@@ -18,6 +18,7 @@
 
 #include "bench/program/interrupt.hpp"
 #include "bench/program/session.hpp"
+#include "bench/program/settings.hpp"
 #include "harness/machine/children.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/statistics.hpp"
@@ -110,25 +111,12 @@ std::pair<double, std::size_t> median_rate_ratio(const Run& alone, const Run& to
   return {cases ? median(std::move(ratios)) : 0, cases};
 }
 
-/// Throws WriteError.
-void write_run(const fs::path& folder, const Run& run, const Conclusions& conclusions) {
-  Journal journal(folder / "result.jsonl");
-  journal.header(run.header);
-  for (const Record& record : run.records) journal.record(record);
-  for (const Comparison& comparison : run.comparisons) journal.comparison(comparison);
-  if (run.footer) journal.footer(*run.footer);
-  if (!journal.error().empty()) throw WriteError(journal.error());
-  write_with_checksum(folder / "result.json", result_text(run, conclusions));
-}
-
 /// The processes of a run on all devices, and what they leave.
 class AllDevices {
  public:
   AllDevices(const std::vector<std::string>& ids, const RunOptions& options)
-      : ids_(ids), options_(options), folder_(make_folder(options.out)) {
+      : ids_(ids), options_(options), folder_(make_folder(options.out)), style_(style_of(options)) {
     if (!options.out_file.empty()) check_writable(options.out_file);
-    style_ = terminal_style(stdout);
-    if (!options.color.empty()) style_.colour = options.color == "yes";
   }
 
   /// False when the rest has no sense.

@@ -277,13 +277,10 @@ void Session::add_unreached(const std::string& lost_case, const std::string& rea
     for (const Group& group : groups) {
       for (const Case& c : group.cases) {
         if (reached(c, pass)) continue;
-        Record record = blank_record(c, pass);
-        const bool lost = !found_lost && record.name == lost_case;
+        const bool lost = !found_lost && c.name() == lost_case;
         found_lost |= lost;
-        record.status = !c.unsupported.empty() ? Status::unsupported : lost ? Status::failed : Status::not_run;
-        record.reason = !c.unsupported.empty()      ? c.unsupported
-                        : lost || lost_case.empty() ? reason
-                                                    : "the run ended in " + lost_case;
+        Record record = left_out(c, pass, lost || lost_case.empty() ? reason : "the run ended in " + lost_case);
+        if (lost && c.unsupported.empty()) record.status = Status::failed;
         journal_.record(record);
         run_.records.push_back(std::move(record));
       }

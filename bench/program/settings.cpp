@@ -47,6 +47,13 @@ Settings settings_of(const RunOptions& options) {
   return settings;
 }
 
+TerminalStyle style_of(const RunOptions& options, bool launched) {
+  TerminalStyle style = terminal_style(stdout);
+  if (launched) style.interactive = style.colour = false;
+  if (!options.color.empty()) style.colour = options.color == "yes";
+  return style;
+}
+
 RunScope scope_of(const RunOptions& options, const Plan& plan) {
   const Selection &selection = options.selection, defaults;
   RunScope scope;

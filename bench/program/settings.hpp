@@ -5,10 +5,15 @@
 #include "bench/program/commands.hpp"
 #include "harness/measure/settings.hpp"
 #include "harness/model/scope.hpp"
+#include "harness/present/terminal.hpp"
 
 namespace roofmark {
 
 Settings settings_of(const RunOptions& options);
+
+/// Of stdout, as --benchmark_color has it. `launched`: a launcher of ranks, which may give them a terminal whatever its own
+/// output goes to, started the program.
+TerminalStyle style_of(const RunOptions& options, bool launched = false);
 
 /// What these options and the plan that follows from them take of the suite.
 RunScope scope_of(const RunOptions& options, const Plan& plan);

@@ -9,12 +9,24 @@
 
 namespace roofmark {
 
+enum class Reach {
+  of_device,      ///< a device and its host
+  between_ranks,  ///< empty without a fabric; a team of ranks that measures its links lists these alone
+};
+
 struct NamedFamily {
   std::string_view name;
   Family list;
+  Reach reach;
 };
 
 /// Every family, in the order they run: those of the ceilings first.
 const std::vector<NamedFamily>& families();
+
+/// The groups of all families, or of those between ranks alone.
+struct Lists {
+  std::vector<Group> ceilings, suite;
+};
+Lists list_families(const Listing& listing, bool between_ranks_alone = false);
 
 }  // namespace roofmark

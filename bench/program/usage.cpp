@@ -67,13 +67,13 @@ UsageError unknown_flag(const CLI::App& command, const std::string& flag) {
 UsageError unknown_command(const CLI::App& command, const std::string& word) {
   const std::vector<std::string> known = names_of(commands_of(command));
   const std::string hint = nearest(word, known);
-  return UsageError(
-      fmt::format("unknown command '{}'{}", word, hint.empty() ? fmt::format("; there are {}", fmt::join(known, ", ")) : hint));
+  return UsageError(fmt::format("unknown command '{}'{}", word,
+                                hint.empty() ? fmt::format("; the commands are {}", fmt::join(known, ", ")) : hint));
 }
 
 void check_required(const CLI::App& command, const std::set<const CLI::Option*>& given) {
   if (!commands_of(command).empty()) {
-    throw UsageError(fmt::format("no command; there are {}", fmt::join(names_of(commands_of(command)), ", ")));
+    throw UsageError(fmt::format("no command; the commands are {}", fmt::join(names_of(commands_of(command)), ", ")));
   }
   for (const auto& options : {positionals_of(command), flags_of(command)}) {
     for (const CLI::Option* option : options) {
@@ -96,7 +96,7 @@ void check_words(const CLI::App& app, const std::vector<std::string>& words) {
         continue;
       }
       if (!commands_of(*command).empty()) throw unknown_command(*command, word);
-      if (places.empty()) throw UsageError(fmt::format("'{}' is one word too many", word));
+      if (places.empty()) throw UsageError(fmt::format("unexpected argument '{}'", word));
       given.insert(places.front());
       if (!is_repeatable(*places.front())) places.erase(places.begin());
       continue;

@@ -59,4 +59,11 @@ Case beside(Case work, const Case& other) {
   return work;
 }
 
+Shape shape_beside(const Case& product, const Shape& beside) {
+  Shape shape = {{"side", value_of(product.shape, "m")}};
+  shape.insert(shape.end(), beside.begin(), beside.end());
+  for (const char* key : {"impl", "cache"}) shape.emplace_back(key, value_of(product.shape, key));
+  return shape;
+}
+
 }  // namespace roofmark

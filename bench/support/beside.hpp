@@ -36,4 +36,8 @@ class PreparedPair : public Prepared {
 /// ended. The demands, the memory and what is verified are of both; names, data type and fingerprint's key are those of `work`.
 Case beside(Case work, const Case& other);
 
+/// The shape of a square product that something runs beside, short enough for a line: its side, what is `beside` it, its
+/// implementation and cache.
+Shape shape_beside(const Case& product, const Shape& beside);
+
 }  // namespace roofmark

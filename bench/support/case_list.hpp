@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "bench/support/listing.hpp"
+#include "harness/result/words.hpp"
 
 namespace roofmark {
 
 /// The key `cache` of a shape.
-inline std::pair<std::string, std::string> shape_entry(Cache cache) {
-  return {"cache", cache == Cache::cold ? "cold" : "warm"};
-}
+inline std::pair<std::string, std::string> shape_entry(Cache cache) { return {"cache", std::string(name(cache))}; }
 
 /// The cases of a family in the order in which they run, each name once.
 class CaseList {
@@ -25,7 +24,7 @@ class CaseList {
   const Listing& listing() const { return listing_; }
   bool on_gpu() const { return listing_.device.backend == Backend::cuda; }
 
-  /// Adds the cases that are not listed yet. A case that exceeds the device's memory, or the free memory of its host, is
+  /// Adds the cases that are not listed yet. A case that exceeds the memory of the device or of its host is
   /// unsupported; one that fits only without the cases before it becomes a group of its own. Keeps the comparisons of supported
   /// cases of one group.
   void add(Group group);

@@ -10,9 +10,19 @@
 
 namespace roofmark {
 
-/// The names of what lowers a clock.
-inline constexpr std::string_view kThrottleReasons[] = {"power cap",        "hardware slowdown", "sync boost",   "thermal",
-                                                        "hardware thermal", "power brake",       "display clock"};
+/// What lowers a clock.
+struct ThrottleReason {
+  std::string_view name;
+  bool is_slowdown;  ///< a device that works as it should never meets it; its power cap it may meet under any load
+};
+namespace throttle {
+inline constexpr ThrottleReason power_cap{"power cap", false}, hardware_slowdown{"hardware slowdown", true},
+    sync_boost{"sync boost", false}, thermal{"thermal", true}, hardware_thermal{"hardware thermal", true},
+    power_brake{"power brake", true}, display_clock{"display clock", false};
+}  // namespace throttle
+inline constexpr ThrottleReason kThrottleReasons[] = {
+    throttle::power_cap,        throttle::hardware_slowdown, throttle::sync_boost,   throttle::thermal,
+    throttle::hardware_thermal, throttle::power_brake,       throttle::display_clock};
 
 /// A device's own state at one moment; what cannot be read is absent.
 struct Telemetry {
@@ -24,7 +34,7 @@ struct Telemetry {
   std::optional<double> pcie_in_bytes, pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes;  ///< counters that only grow
   /// What the link carries in one direction: as it is trained now (idle, it slows down), and as fast and wide as both ends can.
   std::optional<double> pcie_bytes_per_second, pcie_bytes_per_second_at_most;
-  std::vector<std::string> throttle_reasons;  ///< that lower the clock now, of kThrottleReasons
+  std::vector<std::string> throttle_reasons;  ///< names of those that lower the clock now
   /// By the same names, how long each has lowered the clock: counters that only grow. Empty where the device keeps none.
   std::map<std::string, double> throttled_seconds;
 

@@ -89,9 +89,9 @@ void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
   }
 }
 
-/// A device that works as it should meets its power cap under load; these it never meets.
-bool is_slowdown(std::string_view reason) {
-  return reason == "thermal" || reason == "hardware thermal" || reason == "hardware slowdown" || reason == "power brake";
+bool is_slowdown(std::string_view name) {
+  return std::any_of(std::begin(kThrottleReasons), std::end(kThrottleReasons),
+                     [&](const ThrottleReason& reason) { return reason.name == name && reason.is_slowdown; });
 }
 
 /// How far the clock fell below the rated one, and why.
@@ -137,9 +137,9 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   const std::string fall = fmt::format("after {} s the rate is {} of the first second's",
                                        std::ceil(rates.settled_after_seconds), format_share(rates.settled_of_burst));
   if (rates.settled_of_burst < kDecay) {
-    const std::string explained = rates.explained_by_clock ? fmt::format("the fall of the {} explains {} of that", clock,
-                                                                         format_share(*rates.explained_by_clock))
-                                  : rates.clock == ClockDomain::none ? "no clock of the device has a part in it"
+    const std::string explained = rates.explained_by_clock           ? fmt::format("the lower {} explains {} of that", clock,
+                                                                                   format_share(*rates.explained_by_clock))
+                                  : rates.clock == ClockDomain::none ? "no clock of the device limits it"
                                                                      : fmt::format("the {} was not read at both times", clock);
     findings.push_back(
         {FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name, 1 - rates.settled_of_burst,
@@ -149,7 +149,7 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
     findings.push_back(
         {FindingKind::decay_without_clock,
-         fmt::format("{}, and relative to the {} it is {}", fall, clock, format_share(*rates.rate_per_clock_ratio)),
+         fmt::format("{}; the rate per {} is {} of the first second's", fall, clock, format_share(*rates.rate_per_clock_ratio)),
          record.name, 1 - *rates.rate_per_clock_ratio,
          fmt::format("the rate per {} fell to {}", clock, format_share(*rates.rate_per_clock_ratio))});
   }

@@ -27,7 +27,7 @@ struct CallLine {
   std::string than = {};
 };
 
-/// `comparisons`: two cases of which two lines are compared.
+/// `comparisons`: pairs of cases; the lines of the two are compared.
 std::vector<CallLine> call_lines(const std::vector<Record>& records, const std::vector<Comparison>& comparisons);
 
 }  // namespace roofmark

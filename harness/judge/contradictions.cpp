@@ -54,7 +54,7 @@ void find_contradictions(const Roofline& roofline, std::vector<Finding>& finding
     }
     if (!slower) continue;
     findings.push_back({FindingKind::contradiction,
-                        fmt::format("{} reached {}, less than the {} of {}: no device is built that way", faster.title,
+                        fmt::format("{} reached {}, less than the {} of {}, which is slower on every device", faster.title,
                                     format_rate(*rate, faster.unit), format_rate(fastest, slower->unit), slower->title),
                         {},
                         fastest / *rate - 1,

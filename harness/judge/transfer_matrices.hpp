@@ -20,7 +20,7 @@ bool is_end_key(const std::string& key);
 /// The values of a record's other keys than its bytes and, where `with_ends` is false, its ends.
 std::vector<std::string> how_of(const Record& record, bool with_ends);
 
-/// Of these records, each of which is a transfer.
+/// Of these records, all of them transfers.
 std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transfers);
 
 /// The ends and pairs that stand out, the worst first: slow_link.

@@ -21,7 +21,7 @@ struct CpuTime {
 /// The current values; absent if `root`/proc/stat cannot be read. `root` is "/", or a copy in tests.
 std::optional<CpuTime> cpu_time(const std::filesystem::path& root);
 
-/// What one process of a run says of its host's CPUs, from the begin of the run to its end.
+/// What one process of a run says of its host's CPUs, from the start of the run to its end.
 struct CpuShare {
   std::string host;
   CpuTime begin, end;

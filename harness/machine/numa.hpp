@@ -60,7 +60,7 @@ struct PagePlacement {
   std::size_t asked = 0, total = 0;  ///< a long range is sampled evenly
   std::string error;                 ///< why the kernel says nothing at all; empty where it does
 
-  /// The node that all pages lie on that the kernel tells of.
+  /// The node that holds every page whose place is known.
   std::optional<int> only_node() const;
   bool has_others_than(int node) const;  ///< pages on another node
   bool operator==(const PagePlacement&) const = default;

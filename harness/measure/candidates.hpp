@@ -14,8 +14,8 @@ namespace roofmark {
 inline constexpr double kVoidSample = std::numeric_limits<double>::infinity();
 
 /// Launches per sample: as many as reach Effort::sample_seconds, within Effort::max_launches. More only where they are issued
-/// as a graph over `graph_slots` slots: then a multiple of these, so that one graph serves every sample. What takes the gate
-/// keeps it, though a graph could hold more: launches of the two paths differ in time.
+/// as a graph over `graph_slots` slots: then a multiple of these, so that one graph serves every sample. A case that takes the
+/// gate keeps it, even if a graph could hold more launches: launch times of the two paths differ.
 int launches_per_sample(double seconds_per_launch, const Effort& effort, int graph_slots = 0);
 
 /// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any. Every

@@ -44,6 +44,13 @@ Record blank_record(const Case& c, int pass) {
   return record;
 }
 
+Record left_out(const Case& c, int pass, const std::string& reason) {
+  Record record = blank_record(c, pass);
+  record.status = c.unsupported.empty() ? Status::not_run : Status::unsupported;
+  record.reason = c.unsupported.empty() ? reason : c.unsupported;
+  return record;
+}
+
 CaseRun::CaseRun(RunState& run, const Case& c, int pass) : run_(run), case_(c), record_(blank_record(c, pass)) {
   record_.status = Status::ok;
   if (c.unsupported.empty()) return;

@@ -29,6 +29,9 @@ struct RunState {
 
 /// A record that knows its case and nothing else; not run.
 Record blank_record(const Case& c, int pass);
+/// The record of a case that is not measured: unsupported with the case's own reason where it has one, else not run for this
+/// reason.
+Record left_out(const Case& c, int pass, const std::string& reason);
 
 /// One case from preparation to record. Each step ends with the team's agreement: a case that fails on one rank has failed on
 /// all, and its later steps do nothing. Steps throw Interrupted and TeamBroken; all other errors become the record's status.

@@ -26,14 +26,14 @@ struct Protocol {
   /// Of cold caches: each slot is filled by itself, which takes time.
   int most_slots = 4096;
   Issue issue = Issue::automatic;
-  /// By the host's clock a sample is a single launch, so that percentiles are of single events, and a roof of the device says
-  /// nothing of it.
+  /// By the host's clock a sample is a single launch, so that percentiles are those of single events, and no ceiling of the
+  /// device applies.
   Timed timed = Timed::device;
   /// A single thread works: on a CPU the clock of its core counts.
   bool one_core = false;
   /// Launches per sample; 0: as many as make a sample of Effort::sample_seconds.
   int launches = 0;
-  /// The number of samples at the least, where the budget allows; 0: as the interval needs.
+  /// Minimum number of samples, where the budget allows; 0: as many as the interval needs.
   int samples = 0;
   /// The budget as a number of samples, where a sample takes so long that Effort::max_seconds would allow too few; 0: in
   /// seconds.
@@ -75,8 +75,8 @@ struct Background {
 class Prepared {
  public:
   virtual ~Prepared() = default;
-  /// Enqueues one execution on copy `slot`. Never allocates nor synchronises; may fork to other streams and joins them by
-  /// events before it returns.
+  /// Enqueues one execution on copy `slot`. Neither allocates nor synchronises; may fork to other streams, which it joins
+  /// by events before it returns.
   virtual void launch(Stream stream, int slot) = 0;
   /// Restores what a launch overwrites of its own inputs; untimed. Called before a launch that is verified and, when
   /// needs_reset() says so, before each sample.

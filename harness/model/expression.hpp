@@ -16,7 +16,7 @@ namespace roofmark {
 /// time linear in the length of the name, whatever the expression.
 class Expression {
  public:
-  /// Throws std::invalid_argument, which quotes the expression and says what is wrong where.
+  /// Throws std::invalid_argument, which quotes the expression and names the error and its position.
   explicit Expression(const std::string& expression);
 
   bool is_found_in(std::string_view name) const;

@@ -111,8 +111,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs,
      "Rates and ceilings are too low: end the other programs and run again."},
     {FindingKind::telemetry_lost, "telemetry_lost", Severity::warning, Doubt::nothing,
-     "What the device did from then on is not known, nor what its counters say after the run. Look for messages of the driver "
-     "(Xid) and "
+     "What the device did from then on is unknown, and so are its counters after the run. Look for driver messages (Xid) and "
      "run again."},
     {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates,
      "Times include the wait for a core: start at most one rank per core, and bind each rank to cores of its own."},
@@ -124,7 +123,7 @@ inline constexpr FindingType kFindingTypes[] = {
      "Where a pair is slow, each of its ends is fast with others: check the links and the route between them. Where one end is "
      "slow, check its slot, connectors and clocks."},
     {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates,
-     "The results of the other ranks stand. Look for messages of the driver (Xid) and repeat the case on this device."},
+     "The results of the other ranks stand. Look for driver messages (Xid) and repeat the case on this device."},
     {FindingKind::gate, "gate", Severity::warning, Doubt::rates,
      "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
     {FindingKind::cache, "cache", Severity::note, Doubt::nothing,
@@ -132,7 +131,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::unsettled, "unsettled", Severity::note, Doubt::nothing,
      "The rate was still changing when the warm-up ended. Allow more time with --max-seconds."},
     {FindingKind::overhead, "overhead", Severity::note, Doubt::nothing,
-     "The times of this case are too long by up to this share: they are given as measured, and nothing is subtracted."},
+     "The times of this case may be too long by this share. They are reported as measured: nothing is subtracted."},
     {FindingKind::nondeterministic, "nondeterministic", Severity::note, Doubt::nothing,
      "Expected of an algorithm whose order of summation varies; of any other, a lead on faulty hardware or a race."},
     {FindingKind::unknown_device, "unknown_device", Severity::note, Doubt::nothing,

@@ -267,6 +267,16 @@ void write_with_checksum(const fs::path& path, const std::string& text) {
   write_file(path.string() + ".sha256", fmt::format("{}  {}\n", sha256_of(text), path.filename().string()));
 }
 
+void write_run(const fs::path& folder, const Run& run, const Conclusions& conclusions) {
+  Journal journal(folder / "result.jsonl");
+  journal.header(run.header);
+  for (const Record& record : run.records) journal.record(record);
+  for (const Comparison& comparison : run.comparisons) journal.comparison(comparison);
+  if (run.footer) journal.footer(*run.footer);
+  if (!journal.error().empty()) throw WriteError(journal.error());
+  write_with_checksum(folder / "result.json", result_text(run, conclusions));
+}
+
 ResultFile read_result(const fs::path& file_or_folder) {
   const fs::path path = fs::is_directory(file_or_folder) ? file_or_folder / "result.json" : file_or_folder;
   try {

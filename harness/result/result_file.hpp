@@ -27,6 +27,9 @@ struct ResultFile {
 std::string sha256_of(const std::string& text);
 
 /// Writes `path` and beside it `path`.sha256, in the format of sha256sum, which is then also what checks it.
+/// The journal and the result file of a run in this folder. Throws WriteError.
+void write_run(const std::filesystem::path& folder, const Run& run, const Conclusions& conclusions);
+
 void write_with_checksum(const std::filesystem::path& path, const std::string& text);
 
 /// Reads a result file, or the result.json of a folder. Throws ReadError, with one line for people, where it cannot be read,

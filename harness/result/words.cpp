@@ -64,7 +64,7 @@ template <class Enum>
 Enum parse(std::string_view word) {
   const auto& words = kWords<Enum>;
   const auto found = std::find(words.begin(), words.end(), word);
-  if (found == words.end()) throw std::invalid_argument("'" + std::string(word) + "' is not a word of the format");
+  if (found == words.end()) throw std::invalid_argument("'" + std::string(word) + "' is not a known value");
   return static_cast<Enum>(found - words.begin());
 }
 template Status parse(std::string_view);

@@ -69,6 +69,12 @@ struct DeviceLimits {
   bool clusters;  ///< blocks can be launched as thread-block clusters
 };
 
+inline int device_attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
 /// The limits of the current device. All devices are queried at the first call.
 inline const DeviceLimits& device_limits() {
   static const std::vector<DeviceLimits> limits = [] {
@@ -76,11 +82,7 @@ inline const DeviceLimits& device_limits() {
     check(cudaGetDeviceCount(&devices));
     std::vector<DeviceLimits> all;
     for (int device = 0; device < devices; ++device) {
-      const auto attribute = [device](cudaDeviceAttr which) {
-        int value = 0;
-        check(cudaDeviceGetAttribute(&value, which, device));
-        return value;
-      };
+      const auto attribute = [device](cudaDeviceAttr which) { return device_attribute(which, device); };
       all.push_back({10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor),
                      attribute(cudaDevAttrMultiProcessorCount), attribute(cudaDevAttrMaxThreadsPerMultiProcessor),
                      attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), attribute(cudaDevAttrL2CacheSize),

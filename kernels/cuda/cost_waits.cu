@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "kernels/base/cuda.hpp"
+#include "kernels/base/special_registers.cuh"
 #include "kernels/cuda/cost.hpp"
-#include "kernels/cuda/ptx/special_registers.cuh"
 
 namespace roofmark::cuda {
 

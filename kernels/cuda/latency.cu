@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "kernels/base/cuda.hpp"
+#include "kernels/base/special_registers.cuh"
 #include "kernels/cuda/grid_barrier.cuh"
 #include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/atomic.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/cluster.cuh"
 #include "kernels/cuda/ptx/memory.cuh"
-#include "kernels/cuda/ptx/special_registers.cuh"
 #include "kernels/latency.hpp"
 
 namespace roofmark::cuda {

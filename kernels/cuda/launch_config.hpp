@@ -22,7 +22,7 @@ class LaunchConfig {
   LaunchConfig(const LaunchConfig&) = delete;
   LaunchConfig& operator=(const LaunchConfig&) = delete;
 
-  /// Clusters of so many blocks, in x. sm_90.
+  /// The number of blocks of a cluster, in x. sm_90.
   void set_clusters(unsigned blocks) {
     attribute_.id = cudaLaunchAttributeClusterDimension;
     attribute_.val.clusterDim.x = blocks;

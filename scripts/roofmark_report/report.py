@@ -38,6 +38,8 @@ FAMILIES = {
     "cost": "What single calls cost a program: to start work, to wait for it, to get memory.",
     "gemv": "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.",
     "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
+    "transfer": "Copies between host and GPU, between GPUs, and within the host.",
+    "sustained": "Loads that last: the rate of the first second against the rate that it settles at.",
     "decode_attention": "Attention of one new token to a cache of keys and values: reading the cache is the limit.",
 }
 

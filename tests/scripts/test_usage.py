@@ -27,11 +27,11 @@ def assert_one_line(done, status=2):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    ([], "no command; there are run, list, info, recover, accept, profile; see `roofmark --help`"),
-    (["measure"], "unknown command 'measure'; there are run, list, info, recover, accept, profile; see `roofmark --help`"),
+    ([], "no command; the commands are run, list, info, recover, accept, profile; see `roofmark --help`"),
+    (["measure"], "unknown command 'measure'; the commands are run, list, info, recover, accept, profile; see `roofmark --help`"),
     (["lst"], "unknown command 'lst' (did you mean list?); see `roofmark --help`"),
     (["profile", "shw"], "unknown command 'shw' (did you mean show?); see `roofmark profile --help`"),
-    (["profile"], "no command; there are check, show; see `roofmark profile --help`"),
+    (["profile"], "no command; the commands are check, show; see `roofmark profile --help`"),
     (["run", "--fast"], "unknown flag --fast; see `roofmark run --help`"),
     (["run", "--outt", "x"], "unknown flag --outt (did you mean --out?); see `roofmark run --help`"),
     (["run", "--outt=x"], "unknown flag --outt (did you mean --out?); see `roofmark run --help`"),
@@ -43,8 +43,8 @@ def assert_one_line(done, status=2):
     (["run", "--seed"], "--seed needs a value: NUMBER; see `roofmark run --help`"),
     (["run", "--out", "--quiet"], "--out needs a value: FOLDER; see `roofmark run --help`"),
     (["run", "--quiet=yes"], "--quiet takes no value; see `roofmark run --help`"),
-    (["run", "stream"], "'stream' is one word too many; see `roofmark run --help`"),
-    (["recover", "a", "b"], "'b' is one word too many; see `roofmark recover --help`"),
+    (["run", "stream"], "unexpected argument 'stream'; see `roofmark run --help`"),
+    (["recover", "a", "b"], "unexpected argument 'b'; see `roofmark recover --help`"),
     (["recover"], "RESULT is missing; see `roofmark recover --help`"),
     (["accept", "a"], "--profile is missing; see `roofmark accept --help`"),
     (["run", "--suite", "huge"], "--suite: 'huge' is not one of smoke, quick, baseline, full, sustained; see `roofmark run --help`"),

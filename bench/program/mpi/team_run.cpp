@@ -13,9 +13,10 @@
 #include <memory>
 #include <thread>
 
-#include "bench/families/collectives.hpp"
 #include "bench/program/flow.hpp"
 #include "bench/program/mpi/crew.hpp"
+#include "bench/program/settings.hpp"
+#include "bench/program/suite.hpp"
 #include "bench/program/together.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/machine/host.hpp"
@@ -42,9 +43,8 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
       return roofmark::plan(crew.info, of_each);
     }
     Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
-    std::vector<Group> suite = collectives(listing);
-    for (Group& group : overlap(listing)) suite.push_back(std::move(group));
-    return arranged(link_ceilings(listing), std::move(suite), selection, crew.info.backend);
+    Lists lists = list_families(listing, true);
+    return arranged(std::move(lists.ceilings), std::move(lists.suite), selection, crew.info.backend);
   });
   std::vector<Case*> cases;
   for (std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
@@ -163,13 +163,7 @@ class Watched {
 /// Where messages before the result go: stdout carries only the result when a format is requested.
 std::FILE* said_beside(const TeamOptions& options) { return options.run.format.empty() && !options.json ? stdout : stderr; }
 
-TerminalStyle team_style(const RunOptions& run) {
-  TerminalStyle style = terminal_style(stdout);
-  // A launcher may give its ranks a terminal whatever its own output goes to.
-  if (launcher_count()) style.interactive = style.colour = false;
-  if (!run.color.empty()) style.colour = run.color == "yes";
-  return style;
-}
+TerminalStyle team_style(const RunOptions& run) { return style_of(run, launcher_count().has_value()); }
 
 int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& watch, SharedSession& session) {
   const RunOptions& run = options.run;

@@ -60,7 +60,7 @@ ElementwiseError worst_of(const void* out_data, std::int64_t begin, std::int64_t
   const auto* y = static_cast<const Storage<kType>*>(y_data);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ElementwiseError worst{0, static_cast<std::size_t>(begin)};
-  double no_worse = 0;  // a difference of so many scales is certainly no worse: the division is for the few that may be
+  double no_worse = 0;  // differences up to this many scales are certainly no worse: only the others need the division
   for (std::int64_t i = begin; i < end; ++i) {
     const double ax = x ? alpha * E::value(x[i]) : 0, by = y ? beta * E::value(y[i]) : 0;
     const double got = E::value(out[i]), expected = ax + by + constant;

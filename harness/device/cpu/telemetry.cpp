@@ -43,7 +43,7 @@ Telemetry CpuTelemetry::read() {
                                    "thermal_throttle/package_throttle_total_time_ms");
     milliseconds = std::max(milliseconds, of_core);
   }
-  if (milliseconds) now.throttled_seconds["thermal"] = *milliseconds * 1e-3;
+  if (milliseconds) now.throttled_seconds[std::string(throttle::thermal.name)] = *milliseconds * 1e-3;
   return now;
 }
 

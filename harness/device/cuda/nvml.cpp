@@ -297,13 +297,14 @@ std::optional<std::vector<ForeignProcess>> NvmlDevice::foreign_processes() const
 std::vector<std::string> throttle_reasons(std::uint64_t mask) {
   // nvmlClocksEventReasons: 0x1 is idle, 0x2 the clocks an application asked for.
   constexpr std::uint64_t kNotThrottling = 0x1 | 0x2;
-  constexpr std::pair<std::uint64_t, const char*> kReasons[] = {
-      {0x4, "power cap"},         {0x8, "hardware slowdown"}, {0x10, "sync boost"},    {0x20, "thermal"},
-      {0x40, "hardware thermal"}, {0x80, "power brake"},      {0x100, "display clock"}};
+  constexpr std::pair<std::uint64_t, const ThrottleReason&> kReasons[] = {
+      {0x4, throttle::power_cap},      {0x8, throttle::hardware_slowdown}, {0x10, throttle::sync_boost},
+      {0x20, throttle::thermal},       {0x40, throttle::hardware_thermal}, {0x80, throttle::power_brake},
+      {0x100, throttle::display_clock}};
   std::vector<std::string> names;
   std::uint64_t rest = mask & ~kNotThrottling;
-  for (const auto& [bit, name] : kReasons) {
-    if (rest & bit) names.emplace_back(name);
+  for (const auto& [bit, reason] : kReasons) {
+    if (rest & bit) names.emplace_back(reason.name);
     rest &= ~bit;
   }
   if (rest) names.push_back(fmt::format("unknown ({:#x})", rest));

@@ -74,7 +74,7 @@ class NvmlDevice {
   bool fabric_is_ready() const;
   /// What connects it with another GPU; `refusal` by nvmlDeviceGetP2PStatus.
   PeerPath path_to(const NvmlDevice& peer) const;
-  /// What the PCIe link carries in one direction, as it is trained now and at the most; absent where NVML does not say.
+  /// What the PCIe link carries in one direction, as it is trained now, and its maximum; absent where NVML does not say.
   std::optional<double> pcie_bytes_per_second_now() const;
   std::optional<double> pcie_bytes_per_second_at_most() const;
   const Nvml& nvml() const { return *nvml_; }

@@ -65,9 +65,8 @@ NvmlTelemetry::Sources& NvmlTelemetry::sources() {
   Sources& found = *sources_;
   found.instantaneous = fields({field::kPowerInstant})[0].has_value();
 
-  // By the names of throttle_reasons().
   struct Reason {
-    const char* name;
+    std::string_view name;
     std::vector<unsigned> fields;  ///< the first that answers is taken
     std::optional<int> policy;
   };
@@ -75,11 +74,11 @@ NvmlTelemetry::Sources& NvmlTelemetry::sources() {
   const auto slowdown = [&](unsigned offset) { return first ? std::vector{first + offset} : std::vector<unsigned>(); };
   std::vector<unsigned> thermal = slowdown(0);
   thermal.push_back(field::kThermalTime);
-  const Reason reasons[] = {{"power cap", {field::kPowerCapTime}, 0},
-                            {"thermal", thermal, 1},
-                            {"sync boost", {field::kSyncBoostTime}, 2},
-                            {"hardware thermal", slowdown(1), std::nullopt},
-                            {"power brake", slowdown(2), std::nullopt}};
+  const Reason reasons[] = {{throttle::power_cap.name, {field::kPowerCapTime}, 0},
+                            {throttle::thermal.name, thermal, 1},
+                            {throttle::sync_boost.name, {field::kSyncBoostTime}, 2},
+                            {throttle::hardware_thermal.name, slowdown(1), std::nullopt},
+                            {throttle::power_brake.name, slowdown(2), std::nullopt}};
   for (const Reason& reason : reasons) {
     const auto answers = [&](unsigned id) { return fields({id})[0].has_value(); };
     const auto id = std::find_if(reason.fields.begin(), reason.fields.end(), answers);
@@ -109,12 +108,12 @@ std::optional<double> NvmlTelemetry::margin_celsius() const {
 std::map<std::string, double> NvmlTelemetry::throttled_seconds(const std::vector<std::optional<double>>& nanoseconds) const {
   std::map<std::string, double> seconds;
   for (std::size_t i = 0; i < nanoseconds.size(); ++i) {
-    if (nanoseconds[i]) seconds[sources_->throttle_fields[i].first] = *nanoseconds[i] * 1e-9;
+    if (nanoseconds[i]) seconds[std::string(sources_->throttle_fields[i].first)] = *nanoseconds[i] * 1e-9;
   }
   for (const auto& [reason, policy] : sources_->throttle_policies) {
     ViolationTime time;
     if (!device_.call("nvmlDeviceGetViolationStatus", policy, &time)) continue;
-    seconds[reason] = static_cast<double>(time.nanoseconds) * 1e-9;
+    seconds[std::string(reason)] = static_cast<double>(time.nanoseconds) * 1e-9;
   }
   return seconds;
 }

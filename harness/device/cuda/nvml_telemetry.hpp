@@ -30,10 +30,10 @@ class NvmlTelemetry final : public TelemetrySource {
  private:
   /// What this driver has, which must not change between two readings of a counter.
   struct Sources {
-    bool instantaneous = false;                                     ///< power
-    std::vector<std::pair<const char*, unsigned>> throttle_fields;  ///< by reason
-    std::vector<std::pair<const char*, int>> throttle_policies;     ///< of the older function: nvmlPerfPolicyType_t
-    std::optional<double> slowdown_celsius;                         ///< where NVML has no margin
+    bool instantaneous = false;                                          ///< power
+    std::vector<std::pair<std::string_view, unsigned>> throttle_fields;  ///< by reason
+    std::vector<std::pair<std::string_view, int>> throttle_policies;     ///< of the older function: nvmlPerfPolicyType_t
+    std::optional<double> slowdown_celsius;                              ///< where NVML has no margin
     std::unique_ptr<XidReports> xid;
   };
   Sources& sources();

@@ -1,26 +1,11 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/kernels.hpp"
+#include "kernels/base/special_registers.cuh"
 
 namespace roofmark::cuda {
 
 namespace {
-
-// CUDA C++ has no intrinsics for these two registers.
-
-/// Nanoseconds.
-__device__ std::uint64_t globaltimer() {
-  std::uint64_t now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
-/// The SM that this thread runs on.
-__device__ std::uint32_t smid() {
-  std::uint32_t sm;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-  return sm;
-}
 
 __global__ void wait_at_gate_kernel(const volatile std::uint32_t* opened, volatile std::uint32_t* expired, std::uint32_t ticket,
                                     std::uint64_t limit_nanoseconds) {

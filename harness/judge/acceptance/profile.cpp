@@ -108,7 +108,8 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
     refuse(name, node, fmt::format("unknown counter '{}'; known are {}", rule.argument, fmt::join(known, ", ")));
   }
   if (type->quantity == Quantity::share_of_time) {
-    std::vector<std::string> known(std::begin(kThrottleReasons), std::end(kThrottleReasons));
+    std::vector<std::string> known;
+    for (const ThrottleReason& reason : kThrottleReasons) known.emplace_back(reason.name);
     for (std::string& reason : known) std::replace(reason.begin(), reason.end(), ' ', '_');
     if (std::find(known.begin(), known.end(), rule.argument) == known.end()) {
       refuse(name, node, fmt::format("unknown throttle reason '{}'; known are {}", rule.argument, fmt::join(known, ", ")));

@@ -51,6 +51,7 @@ TEST(Suite, ListsNoCaseTwiceAndComparesCasesOfAGroupThatDifferInOneKey) {
           std::map<std::string, const Case*> here;
           for (const Case& c : group.cases) {
             EXPECT_TRUE(seen.insert(c.name()).second) << device.id << ": " << c.name();
+            EXPECT_LE(c.name().size(), 118U) << c.name() << " does not fit a line of 120 columns";
             here[c.name()] = &c;
           }
           for (const Comparison& comparison : group.comparisons) {
@@ -97,8 +98,7 @@ TEST(Suite, SustainedIsProductsNearlyAllMemoryAndBothAtOnce) {
       names_in(h200(), SuiteName::sustained, ""),
       (std::set<std::string>{"sustained/gemm/bf16/m:16384/n:16384/k:16384/impl:cublaslt/layout:tn/algo:default/cache:warm",
                              "sustained/gemm/fp64/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:default/cache:warm",
-                             "sustained/gemm_and_triad/bf16/m:16384/n:16384/k:16384/bytes:66571993088/impl:cublaslt/"
-                             "layout:tn/algo:default/cache:warm",
+                             "sustained/gemm_and_triad/bf16/side:16384/bytes:66571993088/impl:cublaslt/cache:warm",
                              "sustained/triad/fp64/bytes:133143986176/impl:own/cache:warm"}));
   EXPECT_EQ(names_in(two_cores(), SuiteName::sustained, ""),
             (std::set<std::string>{"sustained/gemm/fp32/m:2048/n:2048/k:2048/impl:blas/layout:tn/algo:default/cache:warm",

@@ -144,7 +144,8 @@ Nvml with(std::map<std::string, void*> functions) {
 }
 
 TEST(ThrottleReasons, AreThoseThatAProfileKnows) {
-  std::vector<std::string> known(std::begin(kThrottleReasons), std::end(kThrottleReasons));
+  std::vector<std::string> known;
+  for (const ThrottleReason& reason : kThrottleReasons) known.emplace_back(reason.name);
   EXPECT_THAT(throttle_reasons(0x1fc), testing::UnorderedElementsAreArray(known));
 }
 
