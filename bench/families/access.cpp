@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/families/access_atomic.hpp"
 #include "bench/families/access_patterns.hpp"
 #include "bench/support/case_list.hpp"
 #include "harness/model/traffic.hpp"
@@ -149,52 +150,8 @@ void add_bank_conflicts(CaseList& list, const std::vector<unsigned>& all_ways) {
   list.add(std::move(group));
 }
 
-constexpr std::string_view name(AddressPer per) {
-  constexpr std::string_view names[] = {"grid", "block", "warp", "thread"};
-  return names[static_cast<int>(per)];
-}
-
-/// Additions per thread. The more threads share a counter, the slower; and sums of fp32 are exact up to 2^24.
-unsigned additions(const Listing& listing, bool global, AddressPer per, int processors) {
-  if (listing.short_probes) return 11;
-  constexpr unsigned of_global[] = {0, 1024, 2048, 8192}, of_shared[] = {0, 128, 1024, 4096};
-  if (per == AddressPer::grid) return std::max((1U << 24) / static_cast<unsigned>(kAtomicThreads * processors), 1U);
-  return (global ? of_global : of_shared)[static_cast<int>(per)];
-}
-
-std::uint32_t bits_of(DataType type, std::int64_t number) {
-  std::uint32_t bits = 0;
-  store(type, &bits, 0, static_cast<double>(number));
-  return bits;
-}
-
 void add_atomic(CaseList& list, bool global, DataType type, AddressPer per) {
-  const Listing& listing = list.listing();
-  const AccessKernels* kernels = kernels_for(listing.device.backend);
-  const int processors = std::max(listing.device.multiprocessors, 1);
-  const unsigned repeats = additions(listing, global, per, processors);
-  const auto threads = static_cast<std::size_t>(kAtomicThreads) * static_cast<std::size_t>(processors);
-  const auto sharing = static_cast<std::size_t>(sharing_threads(per, processors)), counters = threads / sharing;
-  const std::size_t apart = per == AddressPer::thread ? 1 : kAtomicCounterStride;
-  Case c = blank_case(list, "atomic_add", type,
-                      {{"space", global ? "global" : "shared"}, {"per", std::string(name(per))}, {"impl", "own"}});
-  c.work = {{{{global ? resource::global_atomic : resource::shared_atomic, static_cast<double>(threads) * repeats}}}};
-  KnownOutput known;
-  known.type = type;
-  known.accumulates = global;
-  known.count = global ? counters * apart : threads;
-  const std::uint32_t total = bits_of(type, static_cast<std::int64_t>(sharing * repeats));
-  if (global) {
-    known.launch = [=](void* out, Stream stream) { kernels->atomic_add_global(type, out, per, repeats, processors, stream); };
-    known.expected = [=](std::size_t i) { return i % apart == 0 ? total : 0; };
-  } else {
-    known.launch = [=](void* out, Stream stream) { kernels->atomic_add_shared(type, out, per, repeats, processors, stream); };
-    known.expected = [=](std::size_t i) { return i % kAtomicBlock < kAtomicBlock / sharing ? total : 0; };
-  }
-  known.notes = {{"counters", std::to_string(counters)}, {"additions per thread", std::to_string(repeats)}};
-  c.slot_bytes = aligned(known.count * size_of(type));
-  c.prepare = [=](const Setup& setup) { return known_output(setup, known); };
-  list.add(std::move(c));
+  list.add(atomic_case(list.listing(), global, type, per));
 }
 
 /// Element i of the sinks of the blocks, two elements to a word: `passes` over all blocks.

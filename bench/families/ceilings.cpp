@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <tuple>
 
+#include "bench/families/access_atomic.hpp"
 #include "bench/families/ceiling_probes.hpp"
 #include "bench/families/gemm.hpp"
 #include "bench/families/stream.hpp"
@@ -90,6 +92,7 @@ class Lister {
       l2();
       stream_launch();
       for (const int nodes : kGraphNodes) graph_launch(nodes);
+      atomics();
     } else {
       for (DataType type : {DataType::fp64, DataType::fp32}) {
         fma(type, target_, {{"cores", "all"}});
@@ -202,6 +205,23 @@ class Lister {
          [&kernels = kernels_, repeats, target = target_](std::uint64_t* sinks, const void* data, Stream stream) {
            kernels.shared_read(sinks, data, repeats, target, stream);
          });
+  }
+
+  /// Additions by which a warp has a counter per thread, and those of a warp or a block to one counter, which the hardware may
+  /// combine. In shared memory fp32 takes a loop.
+  void atomics() {
+    for (const auto& [global, type, per] : {std::tuple{true, DataType::int32, AddressPer::thread},
+                                            {true, DataType::int32, AddressPer::warp},
+                                            {true, DataType::int32, AddressPer::block},
+                                            {true, DataType::fp32, AddressPer::thread},
+                                            {false, DataType::int32, AddressPer::thread},
+                                            {false, DataType::int32, AddressPer::warp},
+                                            {false, DataType::int32, AddressPer::block}}) {
+      Case c = atomic_case(listing_, global, type, per);
+      c.family = "ceilings";
+      c.raises = global ? resource::global_atomic : resource::shared_atomic;
+      add(std::move(c));
+    }
   }
 
   /// Each processor sweeps over `part` bytes, those of all arrays together.

@@ -76,21 +76,29 @@ bool is_demanded(const Resource& resource, const std::vector<Group>& suite) {
   });
 }
 
-/// Smoke has the ceilings that its cases demand.
-void keep_demanded(std::vector<Group>& ceilings, const std::vector<Group>& suite, SuiteName name) {
-  if (name != SuiteName::smoke) return;
+/// What few cases demand is probed only where one of the run does. A run of the device alone must not depend on other GPUs.
+bool is_probed_on_demand(const Resource& resource) {
+  const Resource rare[] = {resource::peer_in, resource::peer_out, resource::global_atomic, resource::shared_atomic};
+  return std::find(std::begin(rare), std::end(rare), resource) != std::end(rare);
+}
+
+template <class IsOptional>
+void drop_undemanded(std::vector<Group>& ceilings, const std::vector<Group>& suite, const IsOptional& is_optional) {
   std::erase_if(ceilings, [&](const Group& group) {
     const auto& raises = group.cases.front().raises;
-    return raises && !is_demanded(*raises, suite);
+    return raises && is_optional(*raises) && !is_demanded(*raises, suite);
   });
 }
 
-/// What crosses to other GPUs is probed where a case of the run demands it: a run of the device alone must not depend on them.
-void drop_peers(std::vector<Group>& ceilings, const std::vector<Group>& suite) {
-  std::erase_if(ceilings, [&](const Group& group) {
-    const auto& raises = group.cases.front().raises;
-    return raises && (*raises == resource::peer_in || *raises == resource::peer_out) && !is_demanded(*raises, suite);
-  });
+/// Smoke has the ceilings that its cases demand.
+void drop_for_smoke(std::vector<Group>& ceilings, const std::vector<Group>& suite, SuiteName name) {
+  if (name == SuiteName::smoke) drop_undemanded(ceilings, suite, [](const Resource&) { return true; });
+}
+
+/// Cases that a run of the whole suite measures, each ceiling once.
+std::size_t count_cases(std::vector<Group> ceilings, const std::vector<Group>& suite) {
+  drop_undemanded(ceilings, suite, is_probed_on_demand);
+  return count(ceilings) + count(suite);
 }
 
 /// A case's protocol has its share of the duration.
@@ -109,11 +117,12 @@ void divide_duration(std::vector<Group>& suite, double seconds) {
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend) {
   constexpr double kSmokeSecondsOfGpu = 20, kSmokeSecondsOfCpu = 10;
   const bool smoke = selection.suite == SuiteName::smoke;
-  keep_demanded(ceilings, suite, selection.suite);
-  const std::size_t suite_cases = count(ceilings) + count(suite);
+  drop_for_smoke(ceilings, suite, selection.suite);
+  const std::size_t suite_cases = count_cases(ceilings, suite);
   Plan plan = filtered(std::move(ceilings), std::move(suite), selection);
   plan.suite_cases = suite_cases;
-  if (!plan.suite.empty()) drop_peers(plan.ceilings, plan.suite);
+  // A filter that leaves nothing but ceilings asks for these.
+  if (!plan.suite.empty()) drop_undemanded(plan.ceilings, plan.suite, is_probed_on_demand);
   if (smoke) {
     plan.ceilings_again = false;
     plan.limit_seconds = backend == Backend::cuda ? kSmokeSecondsOfGpu : kSmokeSecondsOfCpu;
@@ -132,8 +141,8 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
   Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, info.backend);
   if (const Selection defaults; selection.cache || selection.memory_fraction != defaults.memory_fraction) {
     Lists defined = list_families({info, selection.suite, {}, defaults.memory_fraction, fabric, !selection.only_device});
-    keep_demanded(defined.ceilings, defined.suite, selection.suite);
-    plan.suite_cases = count(defined.ceilings) + count(defined.suite);
+    drop_for_smoke(defined.ceilings, defined.suite, selection.suite);
+    plan.suite_cases = count_cases(std::move(defined.ceilings), defined.suite);
   }
   return plan;
 }
