@@ -44,6 +44,7 @@ class PreparedArgmax final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
+  bool is_deterministic() const override { return true; }  // of equal maxima the first index counts
 
  private:
   Device& device_;

@@ -152,6 +152,7 @@ class PreparedElementwise final : public Prepared {
   Verification verify(int slot) override { return check_outputs(device_, written_by(slot)); }
 
   std::vector<Output> outputs(int slot) override { return outputs_of(written_by(slot)); }
+  bool is_deterministic() const override { return true; }  // an element is of its own inputs alone
 
  private:
   ElementwiseArrays arrays(int slot) const {

@@ -55,6 +55,7 @@ class PreparedTranspose final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
+  bool is_deterministic() const override { return true; }  // an element is of its own inputs alone
 
  private:
   static constexpr std::int64_t kBlock = 64;

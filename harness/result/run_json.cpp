@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/judge/transfer_matrices.hpp"
 #include "harness/result/device_json.hpp"
 #include "harness/result/facts_json.hpp"
 #include "harness/result/fields.hpp"
@@ -171,7 +172,9 @@ Json to_json(const Transfers& transfers) {
     for (const TransferMatrix::Cell& cell : matrix.cells) {
       entry["cells"].push_back(
           {{"from", name(cell.flow.from)}, {"to", name(cell.flow.to)}, {"bytes_per_second", cell.bytes_per_second}});
-      if (cell.path) entry["cells"].back()["path"] = to_json(*cell.path);
+      if (!cell.path) continue;
+      Json& path = entry["cells"].back()["path"] = to_json(*cell.path);
+      put(path, "text", in_words(*cell.path));
     }
     json["matrices"].push_back(std::move(entry));
   }

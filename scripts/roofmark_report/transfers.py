@@ -91,17 +91,12 @@ def table(result):
         ("r2", "Of the fit, by relative errors", True), ("Sizes", "That were measured", True)], rows, empty=False) if rows else None
 
 
-PATHS = {"board": "one board", "pcie_switch": "one PCIe switch", "pcie_switches": "several PCIe switches", "host_bridge": "the host bridge",
-         "numa_node": "the PCIe host bridges of a NUMA node", "system": "NUMA nodes"}
-
-
 def path_words(path):
-    """What connects two GPUs: "NVLink x 18", "through the host bridge"."""
+    """What connects two GPUs: "18 NVLinks", "a PCIe host bridge"."""
     if not path:
         return ""
-    links = f" x {path['nvlinks']}" if "nvlinks" in path else ""
-    words = f"NVLink{links}" if path.get("kind") == "nvlink" else f"through {PATHS[path['kind']]}" if "kind" in path else ""
-    return words + (f"; no access to each other's memory: {path['refusal']}" if "refusal" in path else "")
+    refusal = f"no access to each other's memory: {path['refusal']}" if "refusal" in path else ""
+    return "; ".join(part for part in (path.get("text"), refusal) if part)
 
 
 def matrices(result):

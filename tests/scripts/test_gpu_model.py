@@ -256,7 +256,7 @@ def test_three_gpus_have_a_matrix_of_their_links(tmp_path):
     assert matrix["how"] == ["access on", "copy_engine_read", "warm"] and matrix["bytes"] == 1 << 20
     assert {(cell["from"], cell["to"]) for cell in matrix["cells"]} == {(f"gpu:{a}", f"gpu:{b}") for a in range(3) for b in range(3) if a != b}
     for cell in matrix["cells"]:
-        assert cell["path"] == {"kind": "nvlink", "nvlinks": 18}
+        assert cell["path"] == {"kind": "nvlink", "nvlinks": 18, "text": "18 NVLinks"}
         assert 100e9 < cell["bytes_per_second"] < 390e9, "the model's rate, and the events of fork and join"
     record = found.record("transfer/peer/int8/bytes:1048576/from:2/to:1/access:on/impl:copy_engine_read/cache:warm")
     assert record["transfer"]["flows"] == [{"from": "gpu:2", "to": "gpu:1"}]
