@@ -39,7 +39,7 @@ take_cuda_flag() {
         [[ $value =~ ^(system|pypi|none)$ ]] || usage_error "--toolkit: '$value' is not one of system, pypi, none"
         toolkit_wanted=$value
       else
-        [[ $value =~ ^[0-9]{2,3}a?(,[0-9]{2,3}a?)*$ ]] || usage_error "--gpus: '$value' is no list like 80,90a,100"
+        [[ $value =~ ^[0-9]{2,3}a?(,[0-9]{2,3}a?)*$ ]] || usage_error "--gpus: '$value' is not a list like 80,90a,100"
         gpus=$value
       fi
       ;;
@@ -147,7 +147,7 @@ choose_toolkit() {
   [[ $toolkit_wanted != none ]] || return 0
   architectures=$(gpu_architectures)
   if [[ -z $architectures$toolkit_wanted ]]; then
-    ! $with_cudnn || usage_error "--with-cudnn goes with a GPU, --gpus or --toolkit pypi"
+    ! $with_cudnn || usage_error "--with-cudnn needs a GPU, --gpus or --toolkit pypi"
     return 0
   fi
   check_capabilities
@@ -160,7 +160,7 @@ choose_toolkit() {
   toolkit=$(toolkit_for "$toolkit_wanted" "$driver" "$(nvcc_version "$nvcc")" "$(beyond_nvcc "$nvcc")")
   [[ $toolkit != pypi ]] || nvcc=$pypi_toolkit/bin/nvcc
   if $with_cudnn && [[ $toolkit != pypi ]]; then
-    fail 3 "--with-cudnn goes with --toolkit pypi; this build takes $nvcc: name its cuDNN with CUDNN_ROOT"
+    fail 3 "--with-cudnn needs --toolkit pypi; this build takes $nvcc: name its cuDNN with CUDNN_ROOT"
   fi
 }
 

@@ -3,6 +3,7 @@
 """scripts/texts: every text that a user can meet, on this repository and on planted literals."""
 import importlib.machinery
 import importlib.util
+import re
 import subprocess
 
 from conftest import ROOT
@@ -39,3 +40,20 @@ def test_joins_literals_and_skips_comments_and_characters():
 def test_python_has_its_programs_documentation_and_whole_f_strings():
     source = '"""A program."""\ndef f(x):\n    """For readers."""\n    return f"{x:.1f} of {len(x)} hosts"\n'
     assert sorted(texts().of_python(source)) == [(1, "A program."), (4, "{x} of {len(x)} hosts")]
+
+
+def test_shell_scripts_say_strings_and_here_documents():
+    source = "#!/bin/bash\n# not this\necho \"one $(x y) text\" >&2 # nor this\ncat <<'END'\ntwo\n  three\nEND\nf 'four'\n"
+    assert list(texts().of_shell(source)) == [(3, "one $(x y) text"), (5, "two\n  three"), (8, "four")]
+
+
+def test_templates_say_what_stands_between_tags():
+    source = '<h1 class="a">A title</h1>{# a comment #}\n{% if x %}<p>{{ count }} cases, <b>of them</b></p>{% endif %}\n<style>p { b: c }\n</style>\nlast'
+    assert list(texts().of_template(source)) == [(1, "A title"), (2, "{count} cases, "), (2, "of them"), (5, "last")]
+
+
+def test_the_document_lists_every_kind_of_finding():
+    kinds = re.findall(r'{FindingKind::\w+, "(\w+)", Severity::(\w+),', (ROOT / "harness/model/finding.hpp").read_text(encoding="utf-8"))
+    rows = re.findall(r"^\| (error|warning|note) \|[^|]*\|([^|]*)\|$", (ROOT / "docs/method.md").read_text(encoding="utf-8"), re.M)
+    assert len(kinds) > 20
+    assert {(kind, severity) for severity, names in rows for kind in re.findall(r"`(\w+)`", names)} == set(kinds)

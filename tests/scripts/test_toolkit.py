@@ -167,7 +167,7 @@ def test_nothing_is_downloaded_without_need(node, tmp_path, flags, options):
     ([], {"driver": "12080"}, "PyPI has no nvcc for drivers of CUDA 12"),
     ([], {"driver": "12020"}, "the driver supports CUDA 12.2, and 12.4 or newer is needed"),
     ([], {"driver": ""}, "nvidia-smi lists a GPU, but libcuda.so.1 cannot be loaded"),
-    (["--with-cudnn"], {"nvcc": "13.0.88"}, "--with-cudnn goes with --toolkit pypi"),
+    (["--with-cudnn"], {"nvcc": "13.0.88"}, "--with-cudnn needs --toolkit pypi"),
 ], ids=str)
 def test_what_cannot_be_built_ends_before_anything_is_installed(node, tmp_path, flags, options, said):
     if not options.get("driver", "13000") and subprocess.run([sys.executable, "-c", 'import ctypes; ctypes.CDLL("libcuda.so.1")']).returncode == 0:
