@@ -5,6 +5,7 @@
 #include "bench/program/flow.hpp"
 #include "bench/program/interrupt.hpp"
 #include "bench/program/run_all.hpp"
+#include "bench/program/settings.hpp"
 #include "harness/team/solo_watch.hpp"
 #include "kernels/base/check.hpp"
 
