@@ -72,6 +72,7 @@ template Issue parse(std::string_view);
 template Timed parse(std::string_view);
 template ClockDomain parse(std::string_view);
 template Cache parse(std::string_view);
+template Distribution parse(std::string_view);
 template StopReason parse(std::string_view);
 template RaisedBy parse(std::string_view);
 template Pattern parse(std::string_view);
