@@ -49,8 +49,8 @@ struct Sku {
 const std::vector<Sku>& known_skus();
 /// Null for an unknown compute capability.
 const ClockRates* clock_rates(int compute_capability);
-/// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is no H200, and
-/// a MIG slice is none of them.
+/// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is no H200,
+/// and a MIG slice is none of them.
 const Sku* find_sku(const std::string& device_name);
 
 }  // namespace roofmark

@@ -39,7 +39,8 @@ void add_gpu(NamedValues& pairs, const DeviceInfo& info) {
   add_value(pairs, "CUDA of the driver", gpu.cuda_driver_version);
   add_value(pairs, "CUDA runtime", gpu.cuda_runtime_version);
   add_value(pairs, "shared memory per SM", size_text(gpu.shared_memory_per_multiprocessor_bytes));
-  if (gpu.registers_per_multiprocessor) add_value(pairs, "32-bit registers per SM", std::to_string(*gpu.registers_per_multiprocessor));
+  if (gpu.registers_per_multiprocessor)
+    add_value(pairs, "32-bit registers per SM", std::to_string(*gpu.registers_per_multiprocessor));
   add_value(pairs, "highest SM clock (NVML)", clock_text(gpu.sm_clock_max_hz));
   add_value(pairs, "highest memory clock (NVML)", clock_text(gpu.memory_clock_max_hz));
   add_value(pairs, "PCIe", link_text(gpu.pcie));
@@ -51,7 +52,8 @@ void add_gpu(NamedValues& pairs, const DeviceInfo& info) {
   add_value(pairs, "NVLink domain", gpu.nvlink_domain);
   if (info.near_node) add_value(pairs, "nearest NUMA node", std::to_string(*info.near_node));
   add_value(pairs, "last-level cache of the host", size_text(info.host_cache_bytes));
-  add_value(pairs, "managed memory", info.managed_on_demand ? "pages move while kernels run" : "moves as a whole before a kernel");
+  add_value(pairs, "managed memory",
+            info.managed_on_demand ? "pages move while kernels run" : "moves as a whole before a kernel");
   if (gpu.host_page_tables) add_value(pairs, "page tables", *gpu.host_page_tables ? "the host's" : "the GPU's own");
 }
 
@@ -60,7 +62,8 @@ void add_cpu(NamedValues& pairs, const DeviceInfo& info) {
   for (const auto& [key, value] : cpu.cpuinfo) add_value(pairs, key.c_str(), value);
   if (cpu.packages) add_value(pairs, "sockets", std::to_string(*cpu.packages));
   add_value(pairs, "vector extensions", fmt::format("{}", fmt::join(cpu.isa, ", ")));
-  add_value(pairs, "OpenMP threads",
+  add_value(
+      pairs, "OpenMP threads",
       fmt::format("{}, placed by {}", info.openmp_threads, info.places_threads ? "roofmark, one per core" : "the environment"));
 }
 
@@ -69,7 +72,7 @@ void add_cpu(NamedValues& pairs, const DeviceInfo& info) {
 NamedValues device_in_words(const DeviceInfo& info, bool known) {
   const bool gpu = info.backend == Backend::cuda;
   NamedValues pairs = {{"name", fmt::format("{} ({}){}", info.name, info.id, known ? "" : ", not in the table of known GPUs")},
-                 {gpu ? "SMs" : "cores", std::to_string(info.multiprocessors)}};
+                       {gpu ? "SMs" : "cores", std::to_string(info.multiprocessors)}};
   if (info.compute_capability > 0) {
     add_value(pairs, "compute capability", fmt::format("{}.{}", info.compute_capability / 10, info.compute_capability % 10));
   }
@@ -78,7 +81,7 @@ NamedValues device_in_words(const DeviceInfo& info, bool known) {
   add_value(pairs, "memory clock", clock_text(info.memory_clock_hz));
   if (info.memory_bus_bits) add_value(pairs, "memory bus", fmt::format("{} bit", *info.memory_bus_bits));
   add_value(pairs, "memory",
-      fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
+            fmt::format("{}, {} free", format_bytes(double(info.memory_bytes)), format_bytes(double(info.free_bytes))));
   for (const CacheLevel& level : info.caches) {
     std::string text = format_bytes(double(level.total_bytes));
     if (level.instance_bytes != level.total_bytes) text += ", " + format_bytes(double(level.instance_bytes)) + " each";
