@@ -32,9 +32,9 @@ struct TransferKernels {
   /// By the copy engine of a GPU (cudaMemcpyAsync). Pageable memory is staged by the calling thread, which waits. The way is
   /// said, not left to the addresses: managed memory would then be taken for the device's.
   void (*by_copy_engine)(const CopyRange& range, CopyWay way, Stream stream) = nullptr;
-  /// From the memory of one GPU to another's (cudaMemcpyPeerAsync), by the copy engine of the stream's GPU. Where neither has
-  /// access to the other's memory, the driver stages the bytes in the host's. GPUs are ordinals.
-  void (*between_gpus)(const CopyRange& range, int to, int from, Stream stream) = nullptr;
+  /// From the memory of one GPU to another's, by the copy engine of the stream's GPU. Where neither has access to the other's
+  /// memory, the driver stages the bytes in the host's.
+  void (*between_gpus)(const CopyRange& range, Stream stream) = nullptr;
   /// By loads and stores of the SMs of the current device, 16 bytes per thread where both sides are equally aligned. Both sides
   /// are addresses that the device reaches. `at_once`: the number of these copies that share the SMs.
   void (*by_sm)(const CopyRange& range, int at_once, Stream stream) = nullptr;

@@ -40,8 +40,9 @@ ChaseSet set_of(const DeviceInfo& device, std::size_t bytes) {
   return {lines, std::max(bytes / lines / kStrideStep * kStrideStep, kLine)};
 }
 
-/// Sizes per compute capability in KiB: the unified L1 of an SM, and the most of it that one block gets as shared memory. CUDA
-/// C++ Programming Guide, "Technical Specifications per Compute Capability".
+/// Sizes per compute capability: what the unified memory of an SM leaves for L1 with the smallest carve-out of shared memory
+/// that a block can have, and the maximum of shared memory per block. From 8.0 on each block reserves 1 KiB, so the smallest
+/// carve-out is 8 KiB. CUDA C++ Programming Guide, "Compute Capabilities".
 struct OnChip {
   std::size_t l1 = 0, shared = 0;
 };
@@ -51,18 +52,18 @@ OnChip on_chip(int compute_capability) {
     case 70:
       return {128 * kKiB, 96 * kKiB};
     case 75:
-      return {96 * kKiB, 64 * kKiB};
+      return {64 * kKiB, 64 * kKiB};
     case 80:
-      return {192 * kKiB, 163 * kKiB};
+      return {184 * kKiB, 163 * kKiB};
     case 86:
     case 89:
     case 120:
     case 121:
-      return {128 * kKiB, 99 * kKiB};
+      return {120 * kKiB, 99 * kKiB};
     case 90:
     case 100:
     case 103:
-      return {256 * kKiB, 227 * kKiB};
+      return {248 * kKiB, 227 * kKiB};
     default:
       return {};
   }

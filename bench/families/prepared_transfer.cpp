@@ -192,7 +192,7 @@ class PreparedTransfer final : public Prepared {
                                        leg.stream);
       case TransferBy::copy_engine_read:
       case TransferBy::copy_engine_write:
-        return kernels_.between_gpus(range, leg.flow.to.number, leg.flow.from.number, leg.stream);
+        return kernels_.between_gpus(range, leg.stream);
       case TransferBy::sm:
       case TransferBy::sm_read:
       case TransferBy::sm_write:

@@ -90,7 +90,8 @@ class DsmemLaunch : public LaunchConfig {
 }  // namespace
 
 void bank_conflicts(std::uint32_t* sink, unsigned ways, unsigned repeats, int processors, Stream stream) {
-  bank_conflicts_kernel<<<processors, kBankThreads, 0, stream>>>(sink, ways, repeats);
+  bank_conflicts_kernel<<<processors, kBankThreads, shared_bytes_to_be_alone(bank_conflicts_kernel, kBankThreads), stream>>>(
+      sink, ways, repeats);
   check(cudaGetLastError());
 }
 

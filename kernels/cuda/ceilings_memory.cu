@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/memory.cuh"
 
 namespace roofmark::cuda {
@@ -120,8 +121,9 @@ template <bool kThroughL1>
 void launch_cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                        Stream stream) {
   const unsigned tiles = bytes / target.processors / (kTileChunks * sizeof(Chunk));
-  cache_read_kernel<kThroughL1>
-      <<<target.processors, kCacheThreads, 0, stream>>>(sink, static_cast<const Chunk*>(data), tiles, repeats);
+  const auto kernel = cache_read_kernel<kThroughL1>;
+  kernel<<<target.processors, kCacheThreads, shared_bytes_to_be_alone(kernel, kCacheThreads), stream>>>(
+      sink, static_cast<const Chunk*>(data), tiles, static_cast<unsigned>(repeats));
   check(cudaGetLastError());
 }
 
@@ -135,7 +137,7 @@ void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::s
 }
 
 void l1_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream) {
-  // Shared memory, which this kernel has none of, is cut out of L1.
+  // Shared memory is cut out of L1. What keeps a second block off the SM leaves more than a part.
   check(cudaFuncSetAttribute(cache_read_kernel<true>, cudaFuncAttributePreferredSharedMemoryCarveout,
                              cudaSharedmemCarveoutMaxL1));
   launch_cache_read<true>(sink, data, bytes, repeats, target, stream);
@@ -143,15 +145,16 @@ void l1_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size
 
 void cache_write(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream) {
   const unsigned granules = bytes / target.processors / kCacheGranule;
-  cache_write_kernel<<<target.processors, kCacheThreads, 0, stream>>>(reinterpret_cast<Chunk*>(to), granules, repeats);
+  cache_write_kernel<<<target.processors, kCacheThreads, shared_bytes_to_be_alone(cache_write_kernel, kCacheThreads), stream>>>(
+      reinterpret_cast<Chunk*>(to), granules, static_cast<unsigned>(repeats));
   check(cudaGetLastError());
 }
 
 void cache_copy(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                 Stream stream) {
   const unsigned rows = bytes / target.processors / kCacheGranule;
-  cache_copy_kernel<<<target.processors, kCopyThreads, 0, stream>>>(reinterpret_cast<Chunk*>(to),
-                                                                    reinterpret_cast<const Chunk*>(from), rows, repeats);
+  cache_copy_kernel<<<target.processors, kCopyThreads, shared_bytes_to_be_alone(cache_copy_kernel, kCopyThreads), stream>>>(
+      reinterpret_cast<Chunk*>(to), reinterpret_cast<const Chunk*>(from), rows, static_cast<unsigned>(repeats));
   check(cudaGetLastError());
 }
 
@@ -160,7 +163,8 @@ std::size_t shared_read_bytes() { return kSharedBytes; }
 std::size_t shared_read_sinks(ProbeTarget target) { return static_cast<std::size_t>(target.processors) * kSharedThreads; }
 
 void shared_read(std::uint64_t* sink, const void* data, std::size_t repeats, ProbeTarget target, Stream stream) {
-  shared_read_kernel<<<target.processors, kSharedThreads, 0, stream>>>(sink, static_cast<const Chunk*>(data), repeats);
+  shared_read_kernel<<<target.processors, kSharedThreads, shared_bytes_to_be_alone(shared_read_kernel, kSharedThreads),
+                       stream>>>(sink, static_cast<const Chunk*>(data), static_cast<unsigned>(repeats));
   check(cudaGetLastError());
 }
 

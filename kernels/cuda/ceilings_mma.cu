@@ -3,6 +3,7 @@
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/ceilings_tensor.cuh"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/mma.cuh"
 
 namespace roofmark::cuda {
@@ -143,7 +144,8 @@ __global__ void __launch_bounds__(kWarps * 32, 1) mma_kernel(typename Product::S
 template <class Product>
 void launch_mma(void* sink, const void* a, const void* b, std::size_t iterations, ProbeTarget target, Stream stream) {
   using Word = typename Product::Word;
-  mma_kernel<Product><<<target.processors, kWarps * 32, 0, stream>>>(
+  const auto kernel = mma_kernel<Product>;
+  kernel<<<target.processors, kWarps * 32, shared_bytes_to_be_alone(kernel, kWarps * 32), stream>>>(
       static_cast<typename Product::Sum*>(sink), static_cast<const Word*>(a), static_cast<const Word*>(b), iterations);
   check(cudaGetLastError());
 }

@@ -7,6 +7,7 @@
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/math.cuh"
 #include "kernels/cuda/ptx/registers.cuh"
 
@@ -98,8 +99,9 @@ double fma_per_clock(DataType type, int capability) {
 template <class Arithmetic>
 void launch_fma(DataType type, void* sink, std::size_t steps, ProbeTarget target, Stream stream) {
   const double multipliers[2] = {fma_multiplier(type), fma_multiplier(type)};
-  fma_kernel<Arithmetic><<<target.processors, kThreads, 0, stream>>>(static_cast<typename Arithmetic::Vector*>(sink),
-                                                                     Arithmetic::make(multipliers), steps / kStepMultiple);
+  const auto kernel = fma_kernel<Arithmetic>;
+  kernel<<<target.processors, kThreads, shared_bytes_to_be_alone(kernel, kThreads), stream>>>(
+      static_cast<typename Arithmetic::Vector*>(sink), Arithmetic::make(multipliers), steps / kStepMultiple);
   check(cudaGetLastError());
 }
 
@@ -134,7 +136,8 @@ ChainLayout exp2_layout(ProbeTarget target) {
 }
 
 void exp2(float* sink, std::size_t steps, ProbeTarget target, Stream stream) {
-  exp2_kernel<<<target.processors, kThreads, 0, stream>>>(sink, steps / kStepMultiple);
+  exp2_kernel<<<target.processors, kThreads, shared_bytes_to_be_alone(exp2_kernel, kThreads), stream>>>(
+      sink, static_cast<unsigned>(steps / kStepMultiple));
   check(cudaGetLastError());
 }
 

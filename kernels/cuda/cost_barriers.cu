@@ -73,13 +73,13 @@ __global__ void __launch_bounds__(kThreads) barriers_kernel(BarrierMemory memory
 
 template <Barrier kBarrier>
 void launch_barriers(const BarrierMemory& memory, int barriers, unsigned blocks, unsigned group, Stream stream) {
-  LaunchConfig config(blocks, kThreads, stream);
+  const auto kernel = memory.rounds ? barriers_kernel<kBarrier, true> : barriers_kernel<kBarrier, false>;
+  LaunchConfig config(blocks, kThreads, stream, shared_bytes_to_be_alone(kernel, kThreads));
   if constexpr (kBarrier == Barrier::cluster) {
     config.set_clusters(group);
   } else {
     config.set_cooperative();
   }
-  const auto kernel = memory.rounds ? barriers_kernel<kBarrier, true> : barriers_kernel<kBarrier, false>;
   check(cudaLaunchKernelEx(config.get(), kernel, memory, barriers, group));
 }
 

@@ -47,32 +47,39 @@ cublaslt::Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t colu
 }
 
 template <class Value>
-Value configured(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
-  Value value = 0;
+cublasStatus_t get(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute, Value& value) {
   std::size_t written = 0;
-  check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written));
-  return value;
+  return cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written);
+}
+
+/// "?" where the library has no such attribute.
+template <class Value>
+std::string in_words(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  Value value = 0;
+  return get(algorithm, attribute, value) == CUBLAS_STATUS_SUCCESS ? std::to_string(value) : "?";
 }
 
 /// The numbers are those of cublasLt.h: tile 20 is CUBLASLT_MATMUL_TILE_128x128.
 std::string describe(const cublasLtMatmulHeuristicResult_t& result) {
   const cublasLtMatmulAlgo_t& a = result.algo;
-  return "id " + std::to_string(configured<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_ID)) +                          //
-         ", tile " + std::to_string(configured<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_TILE_ID)) +                //
-         ", stages " + std::to_string(configured<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_STAGES_ID)) +            //
-         ", split-K " + std::to_string(configured<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)) +           //
-         ", reduction " + std::to_string(configured<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME)) +  //
-         ", swizzle " + std::to_string(configured<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING)) +       //
-         ", custom " + std::to_string(configured<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)) +        //
-         ", inner " + std::to_string(configured<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID)) +        //
-         ", cluster " + std::to_string(configured<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID)) +    //
+  return "id " + in_words<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_ID) +                          //
+         ", tile " + in_words<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_TILE_ID) +                //
+         ", stages " + in_words<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_STAGES_ID) +            //
+         ", split-K " + in_words<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) +           //
+         ", reduction " + in_words<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) +  //
+         ", swizzle " + in_words<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING) +       //
+         ", custom " + in_words<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION) +        //
+         ", inner " + in_words<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID) +        //
+         ", cluster " + in_words<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID) +    //
          ", workspace " + std::to_string(result.workspaceSize);
 }
 
 /// The two schemes below add the parts of k in D's type, in place or in the workspace.
 int roundings(const cublasLtMatmulAlgo_t& algorithm) {
-  const auto parts = configured<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
-  const auto scheme = configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+  std::int32_t parts = 0;
+  std::uint32_t scheme = 0;
+  check(get(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, parts));
+  check(get(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, scheme));
   const bool in_output_type = scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE || scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   return in_output_type && parts > 1 ? 2 * parts : 1;
 }

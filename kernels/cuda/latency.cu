@@ -232,10 +232,8 @@ void chase(ChaseLoad load, ChaseEnd* out, void** at, const void* first, std::siz
 /// Blocks that run at the same time, each alone on its SM.
 template <class... Parameters, class... Given>
 void launch_one_per_sm(void (*kernel)(Parameters...), int blocks, int threads, Stream stream, Given... given) {
-  // Two blocks have no room on an SM for more than half of the shared memory each.
-  const std::size_t shared = static_cast<std::size_t>(device_limits().shared_bytes_per_block) / 2 + 1024;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
-  LaunchConfig config(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), stream, shared);
+  LaunchConfig config(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), stream,
+                      shared_bytes_to_be_alone(kernel, threads));
   config.set_cooperative();
   check(cudaLaunchKernelEx(config.get(), kernel, static_cast<Parameters>(given)...));
 }
@@ -273,7 +271,8 @@ void chase_neighbour(ChaseEnd* out, const std::uint32_t* next, std::size_t lines
                      Stream stream) {
   constexpr unsigned kCluster = 2;
   if (!device_limits().clusters) throw Unsupported("clusters of blocks need compute capability 9.0");
-  const std::size_t bytes = lines * stride;
+  // The neighbour is on another SM.
+  const std::size_t bytes = std::max(lines * stride, shared_bytes_to_be_alone(chase_neighbour_kernel, kThreads));
   check(cudaFuncSetAttribute(chase_neighbour_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
   LaunchConfig config(kCluster, kThreads, stream, bytes);
   config.set_clusters(kCluster);

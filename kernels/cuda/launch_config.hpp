@@ -2,12 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/base/kernel.hpp"
 
 namespace roofmark::cuda {
+
+/// Dynamic shared memory, in bytes, with which a block of `threads` is alone on its SM: no two have room for more than half of
+/// the shared memory each. Without it nothing keeps the hardware from placing two blocks of a grid of one block per SM on one
+/// SM while another idles. 0 where two blocks have too many threads for one SM. Allows the kernel that much.
+template <class... Parameters>
+std::size_t shared_bytes_to_be_alone(void (*kernel)(Parameters...), int threads) {
+  const DeviceLimits& limits = device_limits();
+  if (2 * threads > limits.threads_per_multiprocessor) return 0;
+  cudaFuncAttributes attributes = {};
+  check(cudaFuncGetAttributes(&attributes, kernel));
+  const std::size_t wanted = static_cast<std::size_t>(limits.shared_bytes_per_block) / 2 + 1024;
+  const std::size_t dynamic = wanted - std::min(wanted, attributes.sharedSizeBytes);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic)));
+  return dynamic;
+}
 
 /// A launch for cudaLaunchKernelEx, with one attribute at most.
 class LaunchConfig {

@@ -31,8 +31,10 @@ void by_copy_engine(const CopyRange& range, CopyWay way, Stream stream) {
   check(cudaMemcpyAsync(range.to, range.from, range.bytes, kind, stream));
 }
 
-void between_gpus(const CopyRange& range, int to, int from, Stream stream) {
-  check(cudaMemcpyPeerAsync(range.to, to, range.from, from, range.bytes, stream));
+/// By the copy engine of the stream's GPU, which so reads or writes the other one's memory; cudaMemcpyPeerAsync leaves the
+/// choice of the engine to the driver. The addresses say on which GPUs the ranges are.
+void between_gpus(const CopyRange& range, Stream stream) {
+  check(cudaMemcpyAsync(range.to, range.from, range.bytes, cudaMemcpyDefault, stream));
 }
 
 void by_sm(const CopyRange& range, int at_once, Stream stream) {

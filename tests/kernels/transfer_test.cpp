@@ -38,7 +38,7 @@ class Transfer : public KernelTest<TransferKernels> {
     };
     const Stream stream = device_->stream();
     if (kernels_->between_gpus) {
-      check("between GPUs", [&](const CopyRange& range) { kernels_->between_gpus(range, 0, 0, stream); });
+      check("between GPUs", [&](const CopyRange& range) { kernels_->between_gpus(range, stream); });
     }
     if (kernels_->by_copy_engine)
       check("copy engine", [&](CopyRange range) {

@@ -21,8 +21,10 @@ TEST_P(Transpose, MovesEveryElementAndWritesNothingElse) {
     std::int64_t rows, columns;
   };
   for (const DataType type : {DataType::fp64, DataType::fp32, DataType::bf16, DataType::int8}) {
-    // One element; less than a tile; one row, one column; whole tiles of both sizes; ragged on both sides.
-    for (const auto& [rows, columns] : {Shape{1, 1}, {5, 3}, {1, 257}, {257, 1}, {128, 64}, {67, 129}, {130, 65}}) {
+    // One element; less than a tile; one row, one column; whole tiles of both sizes; ragged on both sides; ragged in whole
+    // words of two and of four elements.
+    for (const auto& [rows, columns] :
+         {Shape{1, 1}, {5, 3}, {1, 257}, {257, 1}, {128, 64}, {67, 129}, {130, 65}, {66, 130}, {68, 132}, {4, 4}}) {
       for (const std::size_t offset : {0, 1}) {
         SCOPED_TRACE(testing::Message() << name(type) << " " << rows << " x " << columns << " at " << offset);
         // The input ends where its memory ends, so that reading beyond it is an error.

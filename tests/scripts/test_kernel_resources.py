@@ -45,6 +45,18 @@ def test_writes_the_list_and_prints_its_last_line(tmp_path):
     assert "greedy" in (tmp_path / "list.txt").read_text()
 
 
+@pytest.mark.parametrize("line", [
+    "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register "
+    "resources for the wgmma pipeline in the function '_ZN8roofmark4cuda4lazyEv'",
+    "ptxas info    : (C7507) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements."])
+def test_lost_performance_is_told_and_fails(tmp_path, line):
+    (tmp_path / "norm.cu.o.ptxas").write_text(SAID + line + "\n")
+    done = list_kernels("--no-spills", "sm_90a", "--out", tmp_path / "list.txt", tmp_path)
+    assert done.returncode == 1
+    assert line in done.stdout and line in (tmp_path / "list.txt").read_text()
+    assert list_kernels(tmp_path).returncode == 0
+
+
 def test_a_folder_without_kernels_is_an_error(tmp_path):
     done = list_kernels(tmp_path)
     assert done.returncode == 3

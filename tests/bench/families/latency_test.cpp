@@ -75,7 +75,7 @@ TEST_F(LatencyCases, DemandTheInnermostLevelThatOneThreadReaches) {
     EXPECT_EQ(demand(c).resource.id, level) << c.name();
   }
   for (const auto& [bytes, c] : chases(h200(), SuiteName::full)) {
-    const char* level = bytes <= 256 * kKiB ? "l1_access" : bytes <= 60 * kMiB ? "l2_access" : "dram_access";
+    const char* level = bytes <= 248 * kKiB ? "l1_access" : bytes <= 60 * kMiB ? "l2_access" : "dram_access";
     EXPECT_EQ(demand(c).resource.id, level) << c.name();
   }
   const auto past_l1 = chases(h200(), SuiteName::full, "cg");

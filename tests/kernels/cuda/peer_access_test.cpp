@@ -98,7 +98,7 @@ TEST_F(PeerAccess, CopiesBetweenGpusWithAndWithoutIt) {
         devices_[1]->to_host(got.data(), target.get(), kBytes);
         EXPECT_EQ(got, expected) << how;
       };
-      arrives("copy engine", [](const CopyRange& range, Stream stream) { cuda::transfer.between_gpus(range, 1, 0, stream); });
+      arrives("copy engine", [](const CopyRange& range, Stream stream) { cuda::transfer.between_gpus(range, stream); });
       if (access) arrives("SMs", [](const CopyRange& range, Stream stream) { cuda::transfer.by_sm(range, 1, stream); });
     }
   }
