@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 namespace roofmark {
 namespace {
 
@@ -41,6 +43,22 @@ TEST(TransfersText, OneLinePerLink) {
                           HasSubstr("87.4 % of PCIe 5 x16  "), HasSubstr("2.10 us"), HasSubstr("116 kB"), HasSubstr("0.9998"),
                           HasSubstr("host to device + device to host"), HasSubstr("0.870"), HasSubstr("96.0 GB/s")));
   EXPECT_THAT(text, Not(AnyOf(HasSubstr("not linear"), HasSubstr("0.990")))) << "the largest size says what links share";
+}
+
+TEST(TransfersText, ARowIsALineAt120Columns) {
+  Roofline roofline;
+  roofline.at(resource::host_to_device).theoretical = 63e9;
+  roofline.at(resource::host_to_device).theoretical_source = "PCIe 5 x16: 16 lanes x 32 GT/s, 128b/130b (a specification)";
+  Transfers transfers = of_two_links();
+  for (TransferSeries& series : transfers.series) {
+    series.how = {"write_combined", "far", "copy_engine", "cold"};
+    series.of_theoretical = 0.874;
+    series.of_empirical = 0.99;
+  }
+  transfers.series.front().how[3] = "warm";
+  const std::string text = transfers_text(transfers, roofline, {false, false, 120});
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << "a title, headings and two rows:\n" << text;
+  EXPECT_THAT(text, AllOf(HasSubstr("55.1 GB/s"), HasSubstr("87.4 % of PCIe 5 x16")));
 }
 
 TEST(TransfersText, ALineThatIsNoneIsCalledSo) {
