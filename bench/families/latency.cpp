@@ -194,7 +194,7 @@ void add_under_load(CaseList& list, std::size_t bytes, int percent, std::size_t 
                  .load = ChaseLoad::cg,
                  .background = background.value_or(ChaseBackground{})};
   Case c = chase_case(list, "chase", chase, resource::dram_access, {{"background", std::to_string(percent)}});
-  if (!background) c.unsupported = "readers are paced by the DRAM rate and the clock, and one of them is unknown";
+  if (!background) c.unsupported = "the readers' pace needs the DRAM rate and the clock, and one of them is unknown";
   if (device.multiprocessors < 2) c.unsupported = "needs two SMs";
   list.add(std::move(c));
 }
@@ -246,7 +246,7 @@ void add_peers(CaseList& list, std::size_t bytes) {
     if (gpu == own) continue;
     chase.peer = gpu;
     Case c = chase_case(list, "peer", chase, resource::peer_access, {{"gpu", std::to_string(gpu)}});
-    if (gpus < 2) c.unsupported = "needs two GPUs, and this process measures one";
+    if (gpus < 2) c.unsupported = "needs two GPUs, but this process has one";
     list.add(std::move(c));
   }
 }

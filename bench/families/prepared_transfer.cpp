@@ -151,7 +151,7 @@ class PreparedTransfer final : public Prepared {
     if (device_.info().backend != Backend::cpu) {
       const std::vector<int> usable = cpu::usable_cpus();
       if (!cpus.empty() && std::find_first_of(cpus.begin(), cpus.end(), usable.begin(), usable.end()) == cpus.end()) {
-        throw Unsupported(fmt::format("this process may use no CPU of node {}", node));
+        throw Unsupported(fmt::format("this process may not use CPUs of node {}", node));
       }
       pool_.emplace(usable, omp_get_max_threads());
     }

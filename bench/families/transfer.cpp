@@ -31,7 +31,7 @@ const std::vector<std::size_t> kColdSizes = {64 * kKiB, kMiB, 16 * kMiB, 64 * kM
 
 /// Why slots cannot keep the caches cold; empty if they can.
 std::string why_not_cold(const Case& c, const LastLevelCaches& caches, const SlotPlan& plan) {
-  if (c.host_slot_bytes && caches.host == 0) return "the kernel does not say how large the host's last-level cache is";
+  if (c.host_slot_bytes && caches.host == 0) return "the kernel does not report the size of the host's last-level cache";
   if (plan.cache_by == "slots") return {};
   return fmt::format("more than {} copies would have to rotate to exceed 4 times the last-level cache ({})",
                      c.protocol.most_slots, format_bytes(static_cast<double>(std::max(caches.device, caches.host))));

@@ -42,7 +42,7 @@ bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suit
       const bool over = plan.limit_seconds && team.decide(steady_seconds() - started > *plan.limit_seconds);
       on_measured(
           group,
-          over ? left_out(group, pass, fmt::format("left out: the {} suite's {:g} s were used up", suite, *plan.limit_seconds))
+          over ? left_out(group, pass, fmt::format("left out: the {} suite has used its {:g} s", suite, *plan.limit_seconds))
                : runner.run(group, pass),
           pass);
     }

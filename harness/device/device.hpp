@@ -38,14 +38,13 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened
   std::vector<CacheLevel> caches;
-  std::vector<int> host_nodes = {};   ///< NUMA nodes of the host whose memory this process may use; see nodes_with_memory()
-  std::vector<int> cpu_nodes = {};    ///< NUMA nodes on whose CPUs this process may run
-  std::optional<int> near_node = {};  ///< the one that the device is attached to; it may be none of these
-  // Of a GPU's host; a CPU is its own.
-  std::size_t host_cache_bytes = 0;  ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
-  std::size_t host_memory_bytes =
-      0;                            ///< that this process may use, of the node near the device where one is known; 0 if unknown
-  std::size_t host_free_bytes = 0;  ///< of it, when the device was opened; 0 if unknown
+  std::vector<int> host_nodes = {};   ///< NUMA nodes with memory that this process may use; see nodes_with_memory()
+  std::vector<int> cpu_nodes = {};    ///< NUMA nodes with CPUs that this process may use
+  std::optional<int> near_node = {};  ///< the node that the device is attached to; may be in neither list
+  // Properties of a GPU's host; for a CPU, its own.
+  std::size_t host_cache_bytes = 0;   ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
+  std::size_t host_memory_bytes = 0;  ///< of the near node if known, usable by this process; 0 if unknown
+  std::size_t host_free_bytes = 0;    ///< of it, when the device was opened; 0 if unknown
   /// Managed memory may exceed the device's: pages move while kernels run (concurrentManagedAccess).
   bool managed_on_demand = false;
   GpuFacts gpu = {};                 ///< of a GPU

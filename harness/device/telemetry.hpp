@@ -50,7 +50,7 @@ class TelemetrySource {
   virtual std::map<std::string, double> counters() = 0;
   /// How far apart the readings should be, in seconds: a reading may cost the device or the host something.
   virtual double period_seconds() const = 0;
-  /// What power_watts is: "instantaneous", "averaged by the driver", "from the energy counter"; empty where there is none.
+  /// The kind of power_watts: "instantaneous", "averaged by the driver", "from the energy counter"; empty without power.
   virtual std::string power_kind() = 0;
 };
 

@@ -13,7 +13,7 @@ namespace roofmark {
 /// gpus.json, the data file that this table is read from, built into the program. Its "about" explains the fields.
 extern const char* const kGpusJson;
 
-/// A published figure and where it stands.
+/// A published figure and its source.
 struct Figure {
   double value = 0;
   std::string source;
@@ -49,8 +49,8 @@ struct Sku {
 const std::vector<Sku>& known_skus();
 /// Null for an unknown compute capability.
 const ClockRates* clock_rates(int compute_capability);
-/// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is no H200,
-/// and a MIG slice is none of them.
+/// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is not an
+/// H200, and a MIG slice matches nothing.
 const Sku* find_sku(const std::string& device_name);
 
 }  // namespace roofmark

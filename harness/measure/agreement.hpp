@@ -44,7 +44,7 @@ std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& a
 /// Sets Fingerprint::differing_ranks.
 void compare_fingerprints(Team& team, std::optional<Fingerprint>& own);
 
-/// What a record says of its own rank; `own`: of the rank's own samples.
+/// The times of this rank for the team's record; `own`: statistics of this rank's samples.
 RankTimes own_times(const Record& record, const Summary& own);
 
 /// Each rank's statistics of its own samples; absent for ranks that have none.

@@ -13,7 +13,7 @@ namespace roofmark {
 /// Stands for a sample that does not count. In a team, one rank's void sample voids the others' at the same index.
 inline constexpr double kVoidSample = std::numeric_limits<double>::infinity();
 
-/// Launches per sample: as many as reach Effort::sample_seconds, within Effort::max_launches. More only where they are issued
+/// Launches per sample: enough to reach Effort::sample_seconds, within Effort::max_launches. More only where they are issued
 /// as a graph over `graph_slots` slots: then a multiple of these, so that one graph serves every sample. A case that takes the
 /// gate keeps it, even if a graph could hold more launches: launch times of the two paths differ.
 int launches_per_sample(double seconds_per_launch, const Effort& effort, int graph_slots = 0);

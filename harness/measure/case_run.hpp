@@ -80,7 +80,7 @@ class CaseRun {
   std::string where_and_when(double start_seconds) const;
 
   // Timing (case_run_timing.cpp).
-  /// Uncounted launches until the rate stands still, and the telemetry at their end.
+  /// Launches, without recording samples, until the rate is stable; then reads the telemetry.
   Telemetry lead_in();
   std::vector<Timing> timed_samples();
   Timing timed_sample(std::size_t sample);

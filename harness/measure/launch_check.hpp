@@ -19,7 +19,7 @@ class LaunchCheck {
   /// there should be a check. `most_checks`: between two calls of differing().
   LaunchCheck(Device& device, Prepared& prepared, double seconds, std::size_t most_checks);
 
-  /// Adds to the time of which hashing may take its share; true where the next check fits into it.
+  /// Adds to the time budget that hashing takes its share of; true if the next check fits.
   bool due(double seconds);
   /// Enqueues the hashes of what the last launch wrote to `slot`, and times them.
   void check(int slot);

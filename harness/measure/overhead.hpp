@@ -13,8 +13,8 @@ namespace roofmark {
 /// half a second. Absent where the device fails or no empty sample is valid: its first case will say why.
 std::optional<double> timing_overhead_seconds(Device& device);
 
-/// What the host's clock tells between two readings that follow one another, the median of many: the part of a single call's
-/// time that is none of the call's.
+/// Median time between two consecutive readings of the host's clock: the part of a single call's measured time that the timing
+/// adds.
 double clock_overhead_seconds();
 
 }  // namespace roofmark

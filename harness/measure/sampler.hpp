@@ -14,8 +14,8 @@
 
 namespace roofmark {
 
-/// Reads a device's telemetry in a thread of its own: at the source's period, and when it is asked. A source that does not
-/// answer within two seconds is given up: from then on there is no telemetry, and nothing waits for it.
+/// Reads a device's telemetry in a separate thread: at the source's period, and on request. A source that does not answer
+/// within two seconds is abandoned: there is no telemetry from then on, and nothing waits for it.
 class Sampler {
  public:
   static constexpr double kPatienceSeconds = 2;

@@ -31,15 +31,15 @@ struct Protocol {
   Timed timed = Timed::device;
   /// A single thread works: on a CPU the clock of its core counts.
   bool one_core = false;
-  /// Launches per sample; 0: as many as make a sample of Effort::sample_seconds.
+  /// Launches per sample; 0: enough for a sample of Effort::sample_seconds.
   int launches = 0;
-  /// Minimum number of samples, where the budget allows; 0: as many as the interval needs.
+  /// Minimum number of samples, if the budget allows; 0: as the interval needs.
   int samples = 0;
   /// The budget as a number of samples, where a sample takes so long that Effort::max_seconds would allow too few; 0: in
   /// seconds.
   int budget_samples = 0;
-  /// How long it is measured; 0: as many samples as the interval needs. With a duration there is no warm-up, launches follow
-  /// one another until the time is over, each is timed by itself, and the bits of each are compared with the verified one's.
+  /// Duration of the measurement; 0: as the interval needs. A case with a duration has no warm-up; it launches until the time
+  /// is over, times each launch, and compares its bits with the verified launch's.
   double seconds = 0;
 };
 
@@ -78,16 +78,16 @@ class Prepared {
   /// Enqueues one execution on copy `slot`. Neither allocates nor synchronises; may fork to other streams, which it joins
   /// by events before it returns.
   virtual void launch(Stream stream, int slot) = 0;
-  /// Restores what a launch overwrites of its own inputs; untimed. Called before a launch that is verified and, when
+  /// Restores inputs that a launch overwrites; untimed. Called before a launch that is verified and, when
   /// needs_reset() says so, before each sample.
   virtual void reset(int /*slot*/) {}
   virtual bool needs_reset() const { return false; }
-  /// False where this rank's launches do nothing, and other ranks of the team measure: it has no times of its own.
+  /// False if this rank's launches do nothing while other ranks measure: it has no times.
   virtual bool takes_part() const { return true; }
   /// More launches without a reset change the result, and are timed all the same.
   virtual bool accumulates() const { return false; }
-  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset() or
-  /// accumulates()). Fails on a poisoned output and on one wrong element anywhere.
+  /// Passes after a reset and one launch, and after more launches without a reset unless needs_reset() or accumulates(). Fails
+  /// on a poisoned output and on a single wrong element.
   virtual Verification verify(int slot) = 0;
   /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.
   virtual std::vector<Output> outputs(int /*slot*/) { return {}; }

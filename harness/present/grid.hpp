@@ -24,8 +24,8 @@ struct Column {
 
 enum class Mark { none, uncertain, wrong };
 
-/// A table that fits the terminal. Columns in which no row has a value ("" or "-") go. If the rows are too wide, columns leave;
-/// if that is not enough, what names a row gets a line of its own.
+/// A table that fits the terminal. Columns without a value ("" or "-") are dropped. If the rows are still too wide, the least
+/// important columns are dropped, and then a row's name moves to a separate line.
 struct Grid {
   std::string title;
   std::vector<Column> columns;
@@ -37,7 +37,7 @@ struct Grid {
 /// Ends in a newline; empty without rows. Adds the headings that left to `left_out`.
 std::string to_text(const Grid& grid, const TerminalStyle& style, std::set<std::string>* left_out = nullptr);
 
-/// Says what the tables of a section left out; empty: nothing.
+/// One line that names the dropped columns of a section's tables; empty if none.
 std::string left_out_text(const std::set<std::string>& headings, const TerminalStyle& style);
 
 }  // namespace roofmark

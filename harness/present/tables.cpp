@@ -151,7 +151,7 @@ std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style)
   }
   std::string text = to_text(Tables{grid}, style);
   if (doubtful) {
-    text += wrapped("? doubtful: a verified result exceeds it by more than 2 %; no verdict rests on it",
+    text += wrapped("? doubtful: a verified result exceeds it by more than 2 %; no verdict uses it",
                     static_cast<std::size_t>(style.columns), 2) +
             "\n";
   }
@@ -302,7 +302,7 @@ std::string loaded_latencies_table(const std::vector<LoadedLatencies>& latencies
   for (const LoadedLatencies& series : latencies) {
     for (const LoadedLatency& point : series.points) {
       add_row(tables,
-              fmt::format("dependent accesses beside a load on {}: {}", series.background.title,
+              fmt::format("dependent accesses under load on {}: {}", series.background.title,
                           series.series.substr(0, series.series.find('/'))),
               {{.heading = "load"}, {.heading = "of roof"}, {.heading = "cycles"}, {.heading = "latency"}}, series.series,
               {format_rate(point.background_per_second, series.background.unit), format_share(point.share_of_ceiling),

@@ -20,8 +20,8 @@ struct TerminalStyle {
 /// A terminal's width, else COLUMNS, else 120.
 TerminalStyle terminal_style(std::FILE* stream);
 
-/// A message on stderr: "roofmark: text". Its words wrap where the width is known (a terminal's, or COLUMNS); in a log a
-/// message is one line. A terminal that is gone takes no message, which ends no run.
+/// A message on stderr: "roofmark: text". Wraps if the width is known (a terminal's, or COLUMNS); in a log a message is one
+/// line. A closed terminal is ignored.
 void say(const std::string& program, const std::string& text);
 
 /// One line that says what is being measured, how far the run is and how long it will take; rewritten on a terminal, one line

@@ -118,7 +118,8 @@ std::string transfers_text(const Transfers& transfers, const Roofline& roofline,
     in_matrices.insert(matrix->series.begin(), matrix->series.end());
   }
   Grid grid{
-      "transfers: rate of the largest, over the busiest link in each direction; over all sizes, time = latency + bytes / slope",
+      "transfers: rate of the largest size, over the busiest link in each direction; fit over all sizes: time = latency + "
+      "bytes / slope",
       {{.heading = "link"},
        {.heading = "how", .is_shared = true, .speaks_for_itself = true},
        {.heading = "size", .leaves = 2},

@@ -118,7 +118,7 @@ void SteppedProcess::await_step() {
   char byte = 0;
   if (::recv(socket_, &byte, 1, 0) == 1) return;
   reap();
-  fail("ended before it had done its step");
+  fail("ended before it finished its step");
 }
 
 void SteppedProcess::go_on() {  // NOLINT(readability-make-member-function-const): it changes the process
@@ -150,7 +150,7 @@ void SteppedProcess::kill_late() {
   const bool is_dead = await_death(process_, Clock::now() + limit_, end);
   if (is_dead) process_ = 0;
   fail("did not answer within " + std::to_string(limit_.count()) + " ms, and " +
-       (is_dead ? "was killed" : "cannot be killed: the operating system holds it"));
+       (is_dead ? "was killed" : "cannot be killed: it is stuck in the kernel"));
 }
 
 void SteppedProcess::fail(const std::string& what) const {

@@ -110,6 +110,6 @@ def summary_table(result):
     room = LINES - len(memory) - len(links) - len(last)
     return table("summary", [
         ("What", "", False), ("Measured", "", True),
-        ("Expected", "By the theoretical ceilings where they are known, else by those measured in this run", True),
-        ("Share", "Measured / expected", True), ("Clock", "Observed with it", True), ("Health", "What the findings say of it", False),
+        ("Expected", "From the theoretical ceilings if known, else from those measured in this run", True),
+        ("Share", "Measured / expected", True), ("Clock", "Clock during the case", True), ("Health", "Findings about it", False),
         ("Case", "The case or probe that was measured", False)], memory + links + products[:room] + last, empty=False)

@@ -80,7 +80,7 @@ struct Check {
   std::string explanation;                           ///< what decided, where the numbers alone do not say it
   std::string reason, source, origin;                ///< the rule's
 
-  /// Whom it judges, for people: the device's label, "node node7", or "delivery".
+  /// The judged subject, for display: the device's label, "node node7", or "delivery".
   std::string subject() const;
 };
 
@@ -102,8 +102,8 @@ struct Judgement {
   bool accepted() const { return delivery.verdict == Verdict::pass; }
 };
 
-/// Applies every rule to every subject that it is about. Beside the profile's rules it checks, by rules of its own, that each
-/// run is complete (`complete`) and was of the profile's suite or a larger one, with nothing that makes it weaker
+/// Applies every rule to every subject. Built-in rules also check that each run is complete (`complete`) and ran the profile's
+/// suite or a larger one, with no weaker setting
 /// (`conditions`), that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`) and what the
 /// terms ask for
 /// (`expected_gpus`, `age`).

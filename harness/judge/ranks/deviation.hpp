@@ -24,8 +24,8 @@ struct Deviation {
 /// Fewer values than this make the median absolute deviation itself uncertain.
 inline constexpr std::size_t kMany = 7;
 
-/// Where `value` is above `least_times` the median and above 5 scaled median absolute deviations; of few values above 1.25
-/// times the median too. Of two values nobody can say which one is slow.
+/// Where `value` is above `least_times` the median and above 5 scaled median absolute deviations; for few values also
+/// above 1.25 times the median. With two values, neither can be called slow.
 std::optional<Deviation> stands_out(double value, const std::vector<double>& all, double least_times);
 
 /// ", 12 MADs above it"; empty where there is no deviation to count in.

@@ -44,7 +44,7 @@ struct Stragglers {
 
 Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places);
 
-/// The answer to "who is slow?" in one line, also where nobody is, nobody can say, or nothing asked.
+/// The answer to "which rank is slow?" in one line; also if none is, if it cannot be told, or if the run did not check.
 std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks);
 
 }  // namespace roofmark

@@ -246,7 +246,7 @@ void require_gpu() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return;
   cudaGetLastError();
-  throw DeviceError("NCCL connects GPUs, and there is none: " + describe_status(status).text, false);
+  throw DeviceError("NCCL needs a GPU, and none is usable: " + describe_status(status).text, false);
 }
 
 }  // namespace roofmark::cuda
