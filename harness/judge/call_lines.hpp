@@ -11,8 +11,8 @@
 
 namespace roofmark {
 
-/// time = fixed + n x each, over the values n of one key, by fit_line_relative(): of calls that the host timed, and of
-/// what the device was timed at that is no work, as barriers are. Needs three values.
+/// time = fixed + n x each, over the values n of one key, by fit_line_relative(): for calls timed by the host, and for device
+/// times without Work, such as barriers. Needs three values.
 struct CallLine {
   std::string series;        ///< the records' name without the key
   std::string key;           ///< "nodes", "bytes"

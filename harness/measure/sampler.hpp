@@ -35,10 +35,10 @@ class Sampler {
   Telemetry wait(std::uint64_t asked);
   /// The source's counters, read now.
   std::map<std::string, double> counters();
-  /// The readings so far that tell of a span.
+  /// The readings so far that cover a span.
   std::vector<Reading> around(const Span& span) const;
   TelemetrySeries series() const;
-  /// The source was given up.
+  /// The source was abandoned.
   bool gave_up() const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace roofmark {
 
-/// note: good to know; warning: the numbers concerned are worse or less certain than they look; error: something is wrong that
-/// has to be explained before the numbers concerned are used. No finding makes a result wrong.
+/// note: good to know; warning: the affected numbers are worse or less certain than they look; error: find the cause before
+/// using the affected numbers. No finding makes a result wrong.
 enum class Severity { note, warning, error };
 
 constexpr std::string_view name(Severity severity) {
@@ -18,7 +18,7 @@ constexpr std::string_view name(Severity severity) {
   return names[static_cast<int>(severity)];
 }
 
-/// What a finding puts in doubt, and so where the verdict of a run names it; `place`: a rank, host or link is slow.
+/// What a finding puts in doubt, which decides where the verdict names it; `place`: a rank, host or link is slow.
 enum class Doubt { nothing, roofs, rates, place, device };
 
 enum class FindingKind {
@@ -148,14 +148,14 @@ inline FindingKind finding_kind(std::string_view id) {
   throw std::invalid_argument("unknown kind of finding '" + std::string(id) + "'");
 }
 
-/// What a reader must know before trusting the numbers.
+/// Something to know before using the numbers.
 struct Finding {
   FindingKind kind;
   std::string text;
   std::string case_name;   ///< empty: of the whole run
   double size = 0;         ///< the worst of a kind has the largest
   std::string brief = {};  ///< for a headline: "DRAM drifted by 20 %"
-  /// Whose devices it is about, of several ranks; empty: of all.
+  /// The ranks that it is about; empty: all.
   std::vector<int> ranks = {};
 };
 

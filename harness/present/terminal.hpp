@@ -11,7 +11,7 @@
 
 namespace roofmark {
 
-/// What a terminal can show; colour unless NO_COLOR is set (no-color.org).
+/// Capabilities of a terminal; colour unless NO_COLOR is set (no-color.org).
 struct TerminalStyle {
   bool interactive = false;  ///< lines can be rewritten
   bool colour = false;
@@ -46,7 +46,7 @@ class Progress {
   std::size_t cases_, done_ = 0;
   double started_;
   bool shown_ = false;
-  std::string last_reason_;  ///< for which a case was not run: the first case alone is named
+  std::string last_reason_;  ///< why the last case was not run; only the first case per reason is printed
 };
 
 }  // namespace roofmark

@@ -13,9 +13,9 @@ namespace roofmark {
 /// A child process that works in steps. Its stdin is a socket: it writes a byte after each step and reads one before the next.
 /// It exits with status 0 after its last step, or if the socket is closed while it reads.
 ///
-/// What waits throws where the process ends otherwise: Unsupported if with status kUnsupported, else DeviceError, which is not
-/// sticky; both with the last line that the process wrote to stdout or stderr. A process that does not answer within the limit
-/// is killed with its children, which is a DeviceError too.
+/// The waiting functions throw if the process exits otherwise: Unsupported for status kUnsupported, else DeviceError (not
+/// sticky), both with the last line of its stdout or stderr. A process that does not answer within the limit is killed with its
+/// children, also a DeviceError.
 class SteppedProcess {
  public:
   static constexpr int kUnsupported = 3;
