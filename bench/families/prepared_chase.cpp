@@ -69,7 +69,7 @@ Verification judge(bool right, std::string detail) { return Verification::within
 
 constexpr const char* kReached = "the line reached, and the sum of all lines loaded: 0 as expected, 1 different";
 
-// A CPU's memory stands in huge pages from this size on.
+// A CPU's memory is in huge pages from this size on.
 constexpr std::size_t kHugeFrom = std::size_t{1} << 20;
 constexpr std::size_t kLines = 0, kAt = 1, kOut = 2, kRest = 3, kArrivals = 4, kNanoseconds = 5, kEnded = 6, kReads = 7,
                       kData = 8;

@@ -68,7 +68,7 @@ class PreparedTransfer final : public Prepared {
     }
   }
 
-  // Whoever touches managed memory takes its pages.
+  // Managed pages migrate to the processor that touches them.
   bool needs_reset() const override { return legs_.front().path.moves_pages(); }
   void reset(int slot) override {
     for (Leg& leg : legs_) leg.path.bring_back(slot);

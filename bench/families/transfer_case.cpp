@@ -291,7 +291,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
     c.work.phases = {link_demands(transfer)};
   }
   c.protocol = protocol_of(point, transfer);
-  // Of the GPU with the most arrays, which stands for all.
+  // For the GPU with the most arrays.
   std::size_t arrays = host_copy ? 2 : 0;
   for (const auto& [gpu, count] : arrays_by_gpu(transfer)) arrays = std::max(arrays, count);
   const std::size_t array = aligned(bytes + point.offset);

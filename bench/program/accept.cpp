@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a result was merged into one that is among `found`, which stands for it.
+/// Whether a result was merged into a file in `found`, which replaces it.
 bool is_merged(const fs::path& result, const std::set<fs::path>& found) {
   const fs::path parts = result.parent_path().parent_path();
   return parts.filename() == kTogether && found.contains(parts.parent_path() / "result.json");

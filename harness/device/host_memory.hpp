@@ -17,7 +17,7 @@ constexpr std::string_view name(HostMemoryKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-/// What host memory is asked for.
+/// A request for host memory.
 struct HostMemory {
   HostMemoryKind kind = HostMemoryKind::pageable;
   std::optional<int> node;  ///< NUMA node; absent: where the kernel places it

@@ -27,10 +27,10 @@ using Figures = std::map<std::string, Figure, std::less<>>;
 /// Operations per clock per SM of a compute capability.
 struct ClockRates {
   Figures rates;
-  Figures geforce;  ///< what differs on the consumer cards
+  Figures geforce;  ///< overrides for consumer cards
 };
 
-/// A product as its vendor publishes it. Figures are dense, never for 2:4 sparse matrices.
+/// A product with its published figures: dense, never for 2:4 sparse matrices.
 struct Sku {
   std::string name, name_pattern;  ///< the pattern matches the whole name that the driver reports
   int compute_capability = 0;      ///< 90 for 9.0

@@ -137,7 +137,7 @@ std::vector<Circumstance> team_health(const std::vector<std::vector<Circumstance
   std::vector<Circumstance> all = by_rank.front();
   for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
     for (const Circumstance& one : by_rank[rank]) {
-      // The load is never the same twice: what it is judged to be counts.
+      // The load always differs: compare its advice instead.
       const auto same = [&](const Circumstance& other) {
         return other.what == one.what && other.advice == one.advice && (one.what == kLoad || other.state == one.state);
       };

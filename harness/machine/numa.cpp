@@ -32,7 +32,7 @@ std::optional<NodeMask> mask_of(int node) {
   return mask;
 }
 
-/// The CPUs of a node that this thread may run on; absent where there is none.
+/// The CPUs of a node that this thread may run on; absent if none.
 std::optional<cpu_set_t> allowed_cpus_of(int node, const cpu_set_t& allowed) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -49,7 +49,7 @@ Words words_of(const std::string& name) {
 
 using Tables = std::vector<Grid>;
 
-/// Adds a row to the table of this title whose names have the same keys, which is made where there is none.
+/// Adds a row to the table with this title and these keys; creates the table if needed.
 void add_row(Tables& tables, const std::string& title, const std::vector<Column>& columns, const std::string& name, Row values,
              Mark mark = Mark::none) {
   const Words words = words_of(name);
@@ -239,7 +239,7 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
     if (!record.sustained) continue;
     const Sustained& rates = *record.sustained;
     const auto [burst_clock, settled_clock] = rates.clocks_hz();
-    // A case's first demand is what it is measured for.
+    // A case's first demand is its main resource.
     const Demand& demand = record.work.phases.front().front();
     const auto rate = [&](double launches) { return format_rate(launches * demand.amount, demand.resource.unit); };
     add_row(tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record.name,

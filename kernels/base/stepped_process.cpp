@@ -44,7 +44,7 @@ bool await_death(pid_t process, Clock::time_point end, int& status) {
   for (pid_t ended = 0; ended != process;) {
     ended = ::waitpid(process, &status, WNOHANG);
     if (ended == process) break;
-    // A launcher that ignores SIGCHLD hands that on, and then nobody keeps the status.
+    // A launcher that ignores SIGCHLD passes that on; the exit status is then lost.
     if (ended < 0 && errno != EINTR) throw_errno("waitpid");
     if (Clock::now() >= end) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -71,7 +71,7 @@ SteppedProcess::~SteppedProcess() {
   try {
     int status = 0;
     await_death(process_, Clock::now() + limit_, status);
-  } catch (const std::system_error&) {  // nobody keeps its status
+  } catch (const std::system_error&) {  // its status is lost
   }
 }
 
@@ -122,7 +122,7 @@ void SteppedProcess::await_step() {
 }
 
 void SteppedProcess::go_on() {  // NOLINT(readability-make-member-function-const): it changes the process
-  // Where the process is gone, the wait that follows says so.
+  // If the process has ended, the following wait reports it.
   [[maybe_unused]] const ssize_t sent = ::send(socket_, ".", 1, MSG_NOSIGNAL);
 }
 

@@ -52,7 +52,7 @@ std::string how_long(const Check& check, double timed_seconds) {
                      times * timed_seconds);
 }
 
-/// Holds one value against the limit of a rule.
+/// Compares one value with the limit of a rule.
 Check compare(const Rule& rule, const RuleReading& reading) {
   Check check = check_of(rule);
   const Scale scale = type_of(rule.quantity).scale;
@@ -108,7 +108,7 @@ Check decide(const Rule& rule, const RuleReading& reading) {
   return check;
 }
 
-/// Where one device stands in one run.
+/// One device in one run.
 struct Place {
   const Evidence* evidence;
   std::size_t index;

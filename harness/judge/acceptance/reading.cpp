@@ -21,7 +21,7 @@ Status status_of(const std::string& argument) {
   return argument == "wrong" ? Status::wrong : argument == "failed" ? Status::failed : Status::not_run;
 }
 
-/// Several ranks had to work together: the time is nobody's own.
+/// Several ranks worked together: the time belongs to no single rank.
 bool is_joint(const Record& record) { return record.message && record.message->ranks > 1; }
 
 /// Of a device, or of any where none is given.
