@@ -63,7 +63,7 @@ class Library {
     if (!library) throw Unsupported("cuDNN cannot be loaded: " + std::string(dlerror()));
     find(library, "cudnnGetVersion", version);
     if (version() < kOldestVersion) {
-      throw Unsupported(version_text(version()) + " is here, " + version_text(kOldestVersion) + " or newer is needed");
+      throw Unsupported(version_text(version()) + " is installed, " + version_text(kOldestVersion) + " or newer is needed");
     }
     find(library, "cudnnGetErrorString", error_name);
     find(library, "cudnnGetLastErrorString", last_error);

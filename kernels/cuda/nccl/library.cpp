@@ -124,7 +124,7 @@ Nccl::Nccl() {
   if (!library) throw Unsupported("NCCL cannot be loaded: " + std::string(dlerror()));
   require(library, "ncclGetVersion", get_version);
   if (get_version(&version) != ncclSuccess || version < kOldestVersion) {
-    throw Unsupported(version_text(version) + " is here, " + version_text(kOldestVersion) + " or newer is needed");
+    throw Unsupported(version_text(version) + " is installed, " + version_text(kOldestVersion) + " or newer is needed");
   }
   require(library, "ncclGetErrorString", error_string);
   require(library, "ncclGetLastError", last_error);
