@@ -72,7 +72,7 @@ def test_one_rank_alone_has_no_bandwidth_and_is_told_how_to_start_more(tmp_path)
     out = tmp_path / "out"
     done = ranks.run(1, *SMALL, "--out", out)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1 rank: nothing crosses a link; start more with mpirun -np N")
+    assert done.stdout.startswith("1 rank: no data crosses a link; start more ranks with mpirun -np N")
     assert "busbw" not in done.stdout and "B/s" not in done.stdout
     result = ranks.load(out)
     assert not result["communication"]["fits"] and "mpirun -np 2" in result["verdict"]["headline"]

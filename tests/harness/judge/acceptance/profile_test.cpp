@@ -144,7 +144,7 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(kHead), HasSubstr("no rules"));
   EXPECT_THAT(refusal("title = 't'\n"), HasSubstr("`devices` is missing"));
   EXPECT_THAT(refusal("a = [1,\n"), HasSubstr("p.toml:"));
-  EXPECT_THAT(refusal("inherit = 'none.toml'\n"), HasSubstr("no profile 'none.toml': neither a TOML file nor one of"));
+  EXPECT_THAT(refusal("inherit = 'none.toml'\n"), HasSubstr("no profile 'none.toml': it is neither a TOML file nor one of"));
   EXPECT_THAT(refusal("rule = 3\n" + kHead), HasSubstr("expects tables [rule.ID]"));
   std::string other = kHead;
   other.replace(other.find("example = \"NVIDIA H200\""), 23, "example = \"NVIDIA H100\"");
