@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What many result files say of a delivery: its nodes, devices, software, findings, and what was not measured."""
+"""Summarises the result files of a delivery: nodes, devices, software, findings, and cases not measured."""
 
 from . import facts, telemetry, units
 from .evidence import device_label, short

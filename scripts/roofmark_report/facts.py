@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says of device, host, build and conditions, as pairs of a name and a text."""
+"""Facts about device, host, build and conditions for a report, as pairs of a name and a text."""
 
 import shlex
 import statistics

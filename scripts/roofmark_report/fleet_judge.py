@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stands out in a fleet. docs/method.md, "A fleet", states the rules; those of stragglers are harness/judge/ranks'."""
+"""Finds what stands out in a fleet. docs/method.md, "A fleet", states the rules; those of stragglers are harness/judge/ranks'."""
 
 from . import units
 from .program import BAD_INPUT, Problem

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""The run in three to eight lines: what was measured, what is expected of the device, and the share."""
+"""The run in three to eight lines: measured rate, expected rate, share."""
 
 from . import plots, transfers, units
 from .communication import bandwidth, is_collective

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the device did while it was measured: telemetry over time, counters, energy, sustained load. All of it is optional in a result
-file, and its names in the file stand only here."""
+"""The device's behaviour during the run: telemetry over time, counters, energy, sustained load. All of it is optional in a result
+file; only this module uses its names."""
 
 import statistics
 

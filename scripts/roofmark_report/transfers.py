@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers between host and device, peers, or the host's nodes: their series over size, and what links carry together."""
+"""Transfers between host and device, peers, or the host's nodes: series over size, and the rates of concurrent links."""
 
 from . import plots, tables, units
 

@@ -267,8 +267,8 @@ def test_bad_input_is_one_line(delivered, tmp_path):
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(judged(paths, []) | {"checks": [{"rule": "r"}]}))
     for arguments, said in [((folder,), "either --profile or --verdict"), ((folder, "--profile", "cpu", "--verdict", good), "either --profile or --verdict"),
-                            ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "no verdict of roofmark accept"),
-                            ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "no verdict of roofmark accept"),
+                            ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "not a verdict of roofmark accept"),
+                            ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "not a verdict of roofmark accept"),
                             ((folder, "--verdict", good, "--max-age", "7d"), "have no effect on an existing --verdict"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
                             ((paths[0], "--verdict", good, "--out", paths[0]), "would replace"), ((), "required")]:
         done = run(*arguments)

@@ -133,7 +133,8 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\n")), HasSubstr("has no limit"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\nmost = 0\ncases = '.'\n")), HasSubstr("has no `cases`"));
   EXPECT_THAT(refusal(rule("quantity = 'rate'\nreason = 'r'\nleast = 1\n")), HasSubstr("has no `cases`"));
-  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'rate'\nreason = 'r'\nleast = 1e12\n")), HasSubstr("absolute limit and no `source`"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'rate'\nreason = 'r'\nleast = 1e12\n")),
+              HasSubstr("absolute limit and no `source`"));
   EXPECT_THAT(refusal(rule(kGood + "most = 1\n")), HasSubstr("has two limits"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = 0.1\n")), HasSubstr("has no `reason`"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = nan\n")), HasSubstr("finite number"));
