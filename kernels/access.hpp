@@ -17,7 +17,7 @@ constexpr std::int64_t sum_groups(std::int64_t count) { return (count + kSumGrou
 /// there. By its PTX name.
 enum class ReadBy { ld_global, cp_async_bulk };
 
-/// Every SM's set in the shared memory whose banks conflict: word w of it is bank_word(w).
+/// Bank conflicts: word w of each SM's set in shared memory is bank_word(w).
 inline constexpr unsigned kBankThreads = 512, kBankLoads = 8, kBankWords = 1024;
 constexpr std::uint32_t bank_word(std::uint32_t w) { return (w + 1) * 2654435761U; }
 /// The word of load `load` of a thread: the lanes of a warp read words that are `ways` apart, of 32 banks of adjacent words.
@@ -42,10 +42,10 @@ inline constexpr unsigned kDsmemThreads = 512, kDsmemLoads = 4, kDsmemSetBytes =
 
 /// Patterns of access to memory. Arrays are aligned to their elements. A null entry: the device has no such memory.
 struct AccessKernels {
-  /// Several sweeps over an array, each of which starts `offset` elements after the one before it:
+  /// Several sweeps over an array; each starts `offset` elements after the previous one:
   /// out[s, g] = sum of x[s * offset + i * stride] over the i of group g, modulo 2^32: kSumGroup of the `count` numbers i from
-  /// g * kSumGroup on, or as many as are left. Each element is loaded by itself, neighbours by neighbouring threads. out is
-  /// [sweeps, sum_groups(count)]; stride in elements.
+  /// g * kSumGroup on, or as many as are left. One load per element; adjacent threads load adjacent elements. out is [sweeps,
+  /// sum_groups(count)]; stride in elements.
   void (*stride)(std::int32_t* out, const std::int32_t* x, std::int64_t count, std::int64_t stride, std::int64_t sweeps,
                  std::int64_t offset, Stream stream);
 
@@ -65,21 +65,20 @@ struct AccessKernels {
   void (*bank_conflicts)(std::uint32_t* sink, unsigned ways, unsigned repeats, int processors, Stream stream) = nullptr;
 
   /// Every thread, of kAtomicThreads per SM, adds 1 to a counter `repeats` times. Types: int32, fp32. Counters of global memory
-  /// are adjacent where each thread has its own, else kAtomicCounterStride apart. The threads add to what they hold. Counters
-  /// of shared memory belong to a block and are adjacent; out is [blocks, kAtomicBlock], and counters that no thread adds to
-  /// are 0. Not for AddressPer::grid.
+  /// are adjacent where each thread has its own, else kAtomicCounterStride apart. Global counters are not cleared first. Shared
+  /// counters belong to a block and are adjacent; out is [blocks, kAtomicBlock], and counters that no thread adds to are 0. Not
+  /// for AddressPer::grid.
   void (*atomic_add_global)(DataType type, void* counters, AddressPer per, unsigned repeats, int processors,
                             Stream stream) = nullptr;
   void (*atomic_add_shared)(DataType type, void* out, AddressPer per, unsigned repeats, int processors,
                             Stream stream) = nullptr;
 
-  /// The number of blocks in clusters of `cluster` that are resident at once, one per SM; 0 where not even one
-  /// cluster is. cc 9.0.
+  /// Number of blocks that are resident at once in clusters of `cluster`, one block per SM; 0 if no cluster fits. cc 9.0.
   int (*dsmem_blocks)(int cluster) = nullptr;
-  /// Each of `blocks` blocks, at most dsmem_blocks(cluster), has a set in its shared memory and reads that of the next
-  /// block of its cluster (the last one that of the first) again and again, all together `passes` times: block b passes /
-  /// blocks times, and once more where b < passes % blocks. sink[block, t] = the sum of the words that thread t reads, modulo
-  /// 2^64: in a pass both words of each 16 bytes t + i * kDsmemThreads, i < kDsmemLoads. sink is [blocks, kDsmemThreads].
+  /// Each of `blocks` blocks (at most dsmem_blocks(cluster)) repeatedly reads the set in the shared memory of the next block of
+  /// its cluster, cyclically. All blocks together read `passes` times: block b passes / blocks times, plus once if b < passes %
+  /// blocks. sink[block, t] = the sum of the words that thread t reads, modulo 2^64: in a pass both words of each 16 bytes t +
+  /// i * kDsmemThreads, i < kDsmemLoads. sink is [blocks, kDsmemThreads].
   void (*dsmem)(std::uint64_t* sink, int cluster, int blocks, unsigned passes, Stream stream) = nullptr;
 };
 

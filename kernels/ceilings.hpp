@@ -80,9 +80,8 @@ struct CeilingKernels {
 
   std::size_t (*cache_read_sinks)(ProbeTarget target);
   /// Reads `bytes` (a multiple of kCacheGranule x processors, 64-byte aligned) of `data` `repeats` times, bypassing CUDA's L1
-  /// cache.
-  /// The data is divided into `processors` equal parts, and each processor reads its own part again and again.
-  /// sink[cache_read_sinks(target)]: sums, modulo 2^64, of the 8-byte words read; together they are repeats x the sum of the
+  /// cache. The data has `processors` equal parts; each processor reads its part `repeats` times.
+  /// sink[cache_read_sinks(target)]: sums, modulo 2^64, of the 8-byte words read; their total is repeats x the sum of all
   /// words.
   void (*cache_read)(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                      Stream stream);
@@ -90,9 +89,9 @@ struct CeilingKernels {
   void (*l1_read)(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                   Stream stream);
 
-  /// The same part by part, for stores and for both at once: pass p of `repeats`, counted from 0, stores w + p to each 8-byte
-  /// word w of `bytes` of `to`, and from[w] + p to each word of `bytes` / 2 of `to`, after a load of that word. `bytes` is that
-  /// of all arrays together.
+  /// Stores, and loads with stores, over the same parts: pass p of `repeats`, counted from 0, stores w + p to each 8-byte
+  /// word w of `bytes` of `to`, and from[w] + p to each word of `bytes` / 2 of `to`, after a load of that word. `bytes` counts
+  /// all arrays.
   void (*cache_write)(std::uint64_t* to, std::size_t bytes, std::size_t repeats, ProbeTarget target, Stream stream);
   void (*cache_copy)(std::uint64_t* to, const std::uint64_t* from, std::size_t bytes, std::size_t repeats, ProbeTarget target,
                      Stream stream);

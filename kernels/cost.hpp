@@ -14,47 +14,46 @@
 
 namespace roofmark {
 
-/// Something that a program calls to start work, to wait for it, or to get memory, made ready: all that a call takes is there
-/// before it is made. Unlike the operations of other headers it may allocate and synchronise: that is what it costs.
+/// A prepared host call that starts work, waits for it, or allocates memory. Its arguments are ready before the call. Unlike
+/// other operations it may allocate and synchronise: that is the cost being measured.
 class HostCall {
  public:
   virtual ~HostCall() = default;
   virtual void call() = 0;
-  /// Where the next call would not be the same: clears what a call has left, frees what was allocated, or allocates what was
-  /// freed. The device is idle when it returns. To be called before each call.
+  /// Call before each call(): undoes the previous call (clears its effect, frees what it allocated, allocates what it freed),
+  /// so that every call is the same. The device is idle when it returns.
   virtual void restore() {}
   virtual bool needs_restore() const { return false; }
 
   enum class Effect { invisible, missing, there };
-  /// Whether calls have had their effect; to be asked when the device is idle. Of a call that was restored: missing.
+  /// Whether the calls took effect; `missing` after restore(). Requires an idle device.
   virtual Effect effect() const { return Effect::invisible; }
 };
 
 struct HostCallPlan {
   std::string operation;                                  ///< launch, allocate
   std::vector<std::pair<std::string, std::string>> keys;  ///< in the order of the case's name
-  /// It returns when the device has finished: there is no difference between the two.
+  /// The call returns when the device has finished, so host and device time are the same.
   bool waits = false;
   std::size_t device_bytes = 0;  ///< that a call allocates
   std::string unsupported;       ///< why the device cannot do it, or empty
   /// `stream`: where the work goes.
   std::function<std::unique_ptr<HostCall>(Stream stream)> make;
-  /// How many calls are timed, where they and restore() take so long that the budget in seconds allows too few; 0: as it
-  /// allows.
+  /// Number of calls to time if calls and restore() are so slow that the time budget allows too few; 0: as the budget allows.
   int samples = 0;
 };
 
-/// What barriers meet at, in device memory.
+/// State of the barriers, in device memory.
 struct BarrierMemory {
   std::uint64_t* arrivals = nullptr;  ///< 0 before the first launch
-  std::uint32_t* passed = nullptr;    ///< by block: a launch writes how many barriers it has passed
-  /// By block, 0 before a launch: if given, a barrier counts only if every block is seen to have arrived, after it.
+  std::uint32_t* passed = nullptr;    ///< per block: number of barriers passed in the launch
+  /// Per block, 0 before a launch. If given, a barrier counts as passed only if all blocks had arrived before it was left.
   std::uint32_t* rounds = nullptr;
 };
 
 using DeviceCostLaunch = std::function<void(const BarrierMemory& memory, Stream stream)>;
 
-/// Work that the device does again and again in one launch, whose own time is asked for.
+/// Work that the device repeats within one launch, to measure the time of one repetition.
 struct DeviceCostPlan {
   std::string operation;
   std::vector<std::pair<std::string, std::string>> keys;  ///< in the order of the case's name

@@ -55,8 +55,8 @@ struct LatencyKernels {
   /// when a launch starts.
   void (*chase)(ChaseLoad load, ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t preload,
                 std::size_t steps, Stream stream);
-  /// chase() with nothing preloaded, on the SM of number `sm` (%smid): one block on each SM, of which the others end at once.
-  /// Where no SM has that number, nothing is written. `arrivals` is 0 before the first launch. Null on the CPU.
+  /// chase() without preloading, on SM `sm` (%smid): every SM gets one block, and the blocks of the other SMs exit at once.
+  /// Writes nothing if no SM has that number. `arrivals` is 0 before the first launch. Null on the CPU.
   void (*chase_on_sm)(ChaseLoad load, ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t steps,
                       unsigned sm, std::uint64_t* arrivals, Stream stream) = nullptr;
   /// chase() with load cg and nothing preloaded, while other SMs read until it has ended. `arrivals` is 0 before the first
@@ -69,8 +69,8 @@ struct LatencyKernels {
   /// stride is a multiple of 4 bytes, lines x stride at most the device's limit per block. Null on the CPU.
   void (*chase_shared)(ChaseEnd* out, const std::uint32_t* next, std::size_t lines, std::size_t stride, std::size_t steps,
                        Stream stream) = nullptr;
-  /// The same from a block to the shared memory of another one of its cluster, by addresses of 8 bytes, of which the stride is
-  /// a multiple. From compute capability 9.0 on.
+  /// The same from one block to the shared memory of another block in its cluster, by 8-byte addresses; the stride is a
+  /// multiple of 8. From compute capability 9.0 on.
   void (*chase_neighbour)(ChaseEnd* out, const std::uint32_t* next, std::size_t lines, std::size_t stride, std::size_t steps,
                           Stream stream) = nullptr;
   /// The same in constant memory, to which each launch copies `set` first: lines x stride bytes of device memory, at most

@@ -69,9 +69,9 @@ struct ReductionKernels {
   bool (*supports)(ReductionOp op, DataType type);
   void (*launch)(ReductionOp op, DataType type, const ReductionArrays& arrays, std::int64_t rows, std::int64_t columns,
                  Stream stream);
-  /// The expected values of rows [first, first + count) of `which`, in float64, and the scale of the error: what a correct
-  /// evaluation in fp32 may lose, in units of a roundoff. Both are arrays of as many doubles as `which` has elements in those
-  /// rows. For residual_rms_norm and quantise, the expected out follows from the sum and the scale that the launch has written.
+  /// The expected values of rows [first, first + count) of `which`, in float64, and the scale of the error: what a correct fp32
+  /// evaluation may lose, in units of a roundoff. Both arrays have one double per element of `which` in those rows. For
+  /// residual_rms_norm and quantise, the expected out is computed from the sum and the scale that the launch wrote.
   void (*reference)(ReductionOp op, DataType type, const ReductionArrays& arrays, ReductionOutput which, std::int64_t first,
                     std::int64_t count, std::int64_t columns, double* expected, double* scale, Stream stream);
 };

@@ -8,13 +8,13 @@
 
 namespace roofmark {
 
-/// A second stream, of the device or of another, for work beside that of the stream that a launch is enqueued on.
+/// A second stream, on the same or another device, for work concurrent with a launch's stream.
 class SideStream {
  public:
   virtual ~SideStream() = default;
-  /// The second stream; it waits for what `stream` holds so far.
+  /// Forks: the second stream waits for the work in `stream` so far.
   virtual Stream fork(Stream stream) = 0;
-  /// `stream` waits for what the second stream holds so far.
+  /// Joins: `stream` waits for the work in the second stream so far.
   virtual void join(Stream stream) = 0;
 };
 

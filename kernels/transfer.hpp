@@ -10,7 +10,7 @@
 
 namespace roofmark {
 
-/// One copy: to[i] = from[i] for i < bytes. The two do not overlap, and may be aligned to nothing.
+/// One copy: to[i] = from[i] for i < bytes. The two do not overlap and may be unaligned.
 struct CopyRange {
   void* to = nullptr;
   const void* from = nullptr;
@@ -19,33 +19,33 @@ struct CopyRange {
 
 enum class CopyWay { host_to_device, device_to_host };
 
-/// Copies that are enqueued by one call; in which order they are made is undefined.
+/// Copies enqueued by one call; their order is undefined.
 class CopyBatch {
  public:
   virtual ~CopyBatch() = default;
   virtual void launch(Stream stream) = 0;
 };
 
-/// Copies between host and device memory, between the memory of two devices, or from host to host memory. What a device lacks
-/// is null.
+/// Copies between host and device memory, between the memory of two devices, or from host to host memory. Null: not supported
+/// on the device.
 struct TransferKernels {
-  /// By the copy engine of a GPU (cudaMemcpyAsync). Pageable memory is staged by the calling thread, which waits. The way is
-  /// said, not left to the addresses: managed memory would then be taken for the device's.
+  /// By the copy engine of a GPU (cudaMemcpyAsync). Pageable memory is staged by the calling thread, which waits. The direction
+  /// is explicit: by addresses, managed memory would count as the device's.
   void (*by_copy_engine)(const CopyRange& range, CopyWay way, Stream stream) = nullptr;
-  /// From the memory of one GPU to another's, by the copy engine of the stream's GPU. Where neither has access to the other's
+  /// From the memory of one GPU to another's, by the copy engine of the stream's GPU. If neither has access to the other's
   /// memory, the driver stages the bytes in the host's.
   void (*between_gpus)(const CopyRange& range, Stream stream) = nullptr;
-  /// By loads and stores of the SMs of the current device, 16 bytes per thread where both sides are equally aligned. Both sides
-  /// are addresses that the device reaches. `at_once`: the number of these copies that share the SMs.
+  /// By loads and stores of the current device's SMs, 16 bytes per thread if both sides are equally aligned. The device must be
+  /// able to access both. `at_once`: number of concurrent copies that share the SMs.
   void (*by_sm)(const CopyRange& range, int at_once, Stream stream) = nullptr;
-  /// By cudaMemcpyBatchAsync, of CUDA 13 on. Launching throws Unsupported where the driver lacks it.
+  /// By cudaMemcpyBatchAsync, of CUDA 13 on. Launching throws Unsupported if the driver lacks it.
   std::unique_ptr<CopyBatch> (*batch)(const std::vector<CopyRange>& ranges) = nullptr;
   /// The device's address of host memory that it reaches: pinned, registered, or write-combined.
   void* (*device_address)(void* host) = nullptr;
 
   /// By memcpy on these threads of the OpenMP team, each a share.
   void (*by_threads)(const CopyRange& range, const std::vector<int>& threads) = nullptr;
-  /// The threads of the OpenMP team that run on these CPUs; all of them where none does.
+  /// The threads of the OpenMP team that run on these CPUs; all threads if none does.
   std::vector<int> (*threads_on)(const std::vector<int>& cpus) = nullptr;
 };
 

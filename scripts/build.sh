@@ -17,7 +17,7 @@ cuda_usage() {
   cat <<END
   --toolkit system|pypi|none  the CUDA toolkit to build with: the nvcc of this system, CUDA $pypi_version from PyPI in .venv, or none, for
                 the CPU alone. Default, for GPUs: the first, unless it is missing, older than $oldest_toolkit or too new for the driver
-  --gpus 90a,100  the compute capabilities to build for. Default: those of this machine's GPUs
+  --gpus 90a,100  compute capabilities to build for. Default: this machine's GPUs
   --with-cudnn  cuDNN too, with the toolkit from PyPI
 END
 }

@@ -182,7 +182,7 @@ void add_dsmem(CaseList& list, const std::vector<int>& clusters) {
     if (listing.device.compute_capability < 90) c.unsupported = "clusters need compute capability 9.0";
     c.prepare = [=](const Setup& setup) {
       const int blocks = kernels->dsmem_blocks(cluster);
-      if (blocks == 0) throw Unsupported(fmt::format("no cluster of {} blocks is resident, one block per SM", cluster));
+      if (blocks == 0) throw Unsupported(fmt::format("no cluster of {} blocks fits at one block per SM", cluster));
       return known_output(setup, {.count = 2 * static_cast<std::size_t>(blocks) * kDsmemThreads,
                                   .launch =
                                       [=](void* out, Stream stream) {

@@ -109,7 +109,7 @@ class PreparedGather final : public Prepared {
         if (!std::equal(source, source + static_cast<std::ptrdiff_t>(width), copied)) ++wrong;
       }
     }
-    return Verification::within(static_cast<double>(wrong), 0, "rows that differ from those of the table");
+    return Verification::within(static_cast<double>(wrong), 0, "rows that differ from the table's");
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
@@ -176,7 +176,7 @@ class PreparedKnown final : public Prepared {
     device_.to_host(got.data(), slots_.at(slot, 0), got.size() * sizeof(got[0]));
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] != known_.expected(i);
-    return Verification::within(static_cast<double>(wrong), 0, "elements that differ from those computed on the host");
+    return Verification::within(static_cast<double>(wrong), 0, "elements that differ from the host's");
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, 0)}; }

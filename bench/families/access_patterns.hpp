@@ -54,7 +54,7 @@ struct ReadArray {
 };
 std::unique_ptr<Prepared> read_array(const Setup& setup, const AccessKernels& kernels, const ReadArray& array);
 
-/// What a launch leaves in an array of `count` elements, each of which is known.
+/// The expected content of an array of `count` elements after a launch.
 struct KnownOutput {
   DataType type = DataType::int32;
   std::size_t count = 0;

@@ -35,7 +35,7 @@ std::unique_ptr<Prepared> read_probe(const Setup& setup, std::size_t sinks, std:
 
 /// Stores to all 8-byte words of `to`; `from` is null where nothing is read.
 using ProbeStore = std::function<void(std::uint64_t* to, const std::uint64_t* from, Stream)>;
-/// A launch of `store` writes `written` bytes in `times` passes, of which the p-th (from 0) stores w + p to word w; with
+/// A launch of `store` writes `written` bytes in `times` passes; pass p (from 0) stores w + p to word w; with
 /// `reads` it reads an array of the same size, and stores from[w] + p.
 std::unique_ptr<Prepared> store_probe(const Setup& setup, std::size_t written, bool reads, std::size_t times,
                                       const ProbeStore& store);

@@ -126,7 +126,7 @@ class Lister {
     Case c = probe_case("fma", type, shape, fma_resource(type, one_core), 2.0 * layout.chains * steps);
     c.slot_bytes = aligned(layout.chains * size_of(type));
     c.protocol.one_core = one_core;
-    if (layout.chains == 0) c.unsupported = "the processor has no fused multiply-add in this type";
+    if (layout.chains == 0) c.unsupported = "the processor has no fused multiply-add for this type";
     c.prepare = [&kernels = kernels_, type, target, steps](const Setup& setup) {
       return fma_probe(setup, kernels, type, target, steps);
     };

@@ -34,9 +34,9 @@ class PreparedCall final : public Prepared {
   Verification verify(int slot) override {
     switch (at(slot).effect()) {
       case HostCall::Effect::there:
-        return Verification::within(0, 0, "the call has had its effect");
+        return Verification::within(0, 0, "the call took effect");
       case HostCall::Effect::missing:
-        return Verification::within(1, 0, "the call has had no effect");
+        return Verification::within(1, 0, "the call had no effect");
       case HostCall::Effect::invisible:
         break;
     }

@@ -87,7 +87,7 @@ class PreparedGemm final : public Prepared {
     const double best = seconds[static_cast<std::size_t>(algorithm_)];
     tuning_ = fmt::format("proposal {} of {}", algorithm_ + 1, count);
     if (std::isfinite(seconds.front())) {
-      tuning_ += fmt::format("; {:.3f} times faster than the first when tuned", seconds.front() / best);
+      tuning_ += fmt::format("; {:.3f} times faster than the library's first choice", seconds.front() / best);
     }
     const auto failed = std::count(seconds.begin(), seconds.end(), std::numeric_limits<double>::infinity());
     if (failed > 0) tuning_ += fmt::format("; {} unusable", failed);
@@ -151,7 +151,7 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
   if (problem.type == DataType::int32) return "no library supports int32";
   if (device.backend == Backend::cpu) {
     if (problem.type != DataType::fp64 && problem.type != DataType::fp32) return "the BLAS supports only fp64 and fp32";
-    if (tuned) return "the BLAS offers no algorithms to choose from";
+    if (tuned) return "the BLAS has no choice of algorithms";
   } else {
     if (const int first = first_capability(problem.type); device.compute_capability < first) {
       return fmt::format("{} needs compute capability {}.{}, the device has {}.{}", name(problem.type), first / 10, first % 10,

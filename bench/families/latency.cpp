@@ -108,7 +108,7 @@ std::size_t steps_of(const Listing& listing, const Resource& level, std::size_t 
   return std::max(steps / lines, std::size_t{1}) * lines;
 }
 
-/// Addresses have no type of a data type: int8 stands for bytes, as in transfers.
+/// Addresses have no data type: int8 means bytes, as in transfers.
 Case blank_case(std::string operation, const ChaseSet& set, const Resource& level, std::size_t steps) {
   Case c;
   c.family = "latency";
@@ -153,7 +153,7 @@ void add_chase(CaseList& list, std::size_t bytes, ChaseLoad load = ChaseLoad::ca
   list.add(chase_case(list, "chase", {.set = set, .preload = fits_l1 ? set.lines : 0, .steps = steps, .load = load}, level));
 }
 
-/// The same line from an SM. Chased lines lie in both parts of an L2 that has two, one line lies in one.
+/// The same line from an SM. In a two-part L2, a chase's lines are in both parts, a single line in one.
 void add_on_sm(CaseList& list, ChaseLoad load, int sm) {
   const std::size_t steps = steps_of(list.listing(), resource::l2_access, 1);
   const Chase chase = {.set = {1, kLine}, .steps = steps, .load = load, .sm = static_cast<unsigned>(sm)};
@@ -195,7 +195,7 @@ void add_under_load(CaseList& list, std::size_t bytes, int percent, std::size_t 
                  .load = ChaseLoad::cg,
                  .background = background.value_or(ChaseBackground{})};
   Case c = chase_case(list, "chase", chase, resource::dram_access, {{"background", std::to_string(percent)}});
-  if (!background) c.unsupported = "readers are paced by the DRAM rate and the clock, and one of them is unknown";
+  if (!background) c.unsupported = "the readers' pace needs the DRAM rate and the clock, and one of them is unknown";
   if (device.multiprocessors < 2) c.unsupported = "needs two SMs";
   list.add(std::move(c));
 }
@@ -235,7 +235,7 @@ void add_host(CaseList& list, std::size_t bytes) {
   list.add(chase_case(list, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access));
 }
 
-/// In the memory of each other GPU of the process; where there is none, the case says so.
+/// In the memory of each other GPU of the process; unsupported if there is none.
 void add_peers(CaseList& list, std::size_t bytes) {
   const Listing& listing = list.listing();
   const Fabric* const fabric = listing.fabric && listing.fabric->local ? listing.fabric : nullptr;
@@ -247,7 +247,7 @@ void add_peers(CaseList& list, std::size_t bytes) {
     if (gpu == own) continue;
     chase.peer = gpu;
     Case c = chase_case(list, "peer", chase, resource::peer_access, {{"gpu", std::to_string(gpu)}});
-    if (gpus < 2) c.unsupported = "needs two GPUs, and this process measures one";
+    if (gpus < 2) c.unsupported = "needs two GPUs, but this process has one";
     list.add(std::move(c));
   }
 }

@@ -69,7 +69,7 @@ Verification judge(bool right, std::string detail) { return Verification::within
 
 constexpr const char* kReached = "the line reached, and the sum of all lines loaded: 0 as expected, 1 different";
 
-// A CPU's memory stands in huge pages from this size on.
+// A CPU's memory is in huge pages from this size on.
 constexpr std::size_t kHugeFrom = std::size_t{1} << 20;
 constexpr std::size_t kLines = 0, kAt = 1, kOut = 2, kRest = 3, kArrivals = 4, kNanoseconds = 5, kEnded = 6, kReads = 7,
                       kData = 8;
@@ -93,7 +93,7 @@ Memory host_memory(Device& device, const HostMemory& wanted, std::size_t bytes) 
   if (!wanted.node) return memory;
   const PagePlacement placed = placement_of(memory.get(), bytes);
   if (placed.has_others_than(*wanted.node)) {
-    throw Unsupported(fmt::format("memory requested on NUMA node {} lies on {}", *wanted.node, in_words(placed)));
+    throw Unsupported(fmt::format("memory requested on NUMA node {} is on {}", *wanted.node, in_words(placed)));
   }
   return memory;
 }
@@ -140,7 +140,7 @@ class PreparedChase : public Prepared {
     const ChaseEnd lap = walk(next_, chase_.set.stride, 0, chase_.set.lines).expected;
     const ChaseEnd part = walk(next_, chase_.set.stride, 0, made).expected;
     return judge(equal(result(slot, kRest), {0, lap.sum - part.sum}),
-                 "the line reached, and the sum of all lines loaded, of a launch and of the rest of a lap, exactly");
+                 "the line reached, and the sum of all lines loaded, for a launch and for the rest of a lap, exactly");
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
@@ -248,10 +248,10 @@ class PreparedLoadedChase final : public PreparedChase {
     const std::vector<BackgroundReads::Read> reads = reads_of(slot);
     for (std::size_t warp = 0; warp < reads.size(); ++warp) {
       if (reads[warp].chunks == 0 || reads[warp].sum != expected_sum(warp, reads[warp].chunks)) {
-        return judge(false, fmt::format("what warp {} of the readers has read: 0 as expected, 1 different", warp));
+        return judge(false, fmt::format("the data read by warp {} of the readers: 0 as expected, 1 different", warp));
       }
     }
-    return judge(true, chased.detail + "; and the sum of all words that the readers have read");
+    return judge(true, chased.detail + "; and the sum of all words read by the readers");
   }
 
   bool outputs_are_all() const override { return false; }

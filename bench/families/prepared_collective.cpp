@@ -37,7 +37,7 @@ class OneRank final : public PreparedCollective {
         seed_(setup.seed) {
     const auto own = static_cast<std::size_t>(rank_of_fabric);
     if (point.colours[own] < 0) return;
-    if (!communicator) throw DeviceError("this rank's communicator could not be made", false);
+    if (!communicator) throw DeviceError("this rank's communicator could not be created", false);
     if (const std::string reason = lacks(*communicator, point); !reason.empty()) throw Unsupported(reason);
     communicator_ = std::move(communicator);
     if (point.op == Collective::ping_pong) {
@@ -95,9 +95,9 @@ class OneRank final : public PreparedCollective {
   bool accumulates() const override { return point_.in_place && reduces(point_.op); }
 
   Verification verify(int slot) override {
-    if (!communicator_) return Verification::nothing("this rank takes no part");
+    if (!communicator_) return Verification::nothing("this rank does not take part");
     communicator_->check_health();
-    if (out_chunks_ == 0) return Verification::nothing("the result is the root's");
+    if (out_chunks_ == 0) return Verification::nothing("only the root has a result");
     if (reduces(point_.op)) {
       const std::size_t first = point_.op == Collective::reduce_scatter ? static_cast<std::size_t>(rank()) * chunk_ : 0;
       return compare(slot, 0, chunk_, bound(), [&](double* expected, double* scale, std::size_t begin, std::size_t count) {
@@ -216,7 +216,7 @@ class OneRank final : public PreparedCollective {
         const double value = load_as_double(point_.type, bits.data(), i);
         if (elementwise_error(point_.type, value, want[i], units[i]) <= bound) continue;
         if (wrong == 0) {
-          detail = fmt::format("element {} of its output is {} and should be {}", first + begin + i, format_figure(value, 6),
+          detail = fmt::format("element {} of its output is {}, expected {}", first + begin + i, format_figure(value, 6),
                                format_figure(want[i], 6));
         }
         ++wrong;

@@ -68,7 +68,7 @@ class PreparedTransfer final : public Prepared {
     }
   }
 
-  // Whoever touches managed memory takes its pages.
+  // Managed pages migrate to the processor that touches them.
   bool needs_reset() const override { return legs_.front().path.moves_pages(); }
   void reset(int slot) override {
     for (Leg& leg : legs_) leg.path.bring_back(slot);
@@ -151,7 +151,7 @@ class PreparedTransfer final : public Prepared {
     if (device_.info().backend != Backend::cpu) {
       const std::vector<int> usable = cpu::usable_cpus();
       if (!cpus.empty() && std::find_first_of(cpus.begin(), cpus.end(), usable.begin(), usable.end()) == cpus.end()) {
-        throw Unsupported(fmt::format("this process may use no CPU of node {}", node));
+        throw Unsupported(fmt::format("this process may not use CPUs of node {}", node));
       }
       pool_.emplace(usable, omp_get_max_threads());
     }

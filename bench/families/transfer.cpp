@@ -31,7 +31,7 @@ const std::vector<std::size_t> kColdSizes = {64 * kKiB, kMiB, 16 * kMiB, 64 * kM
 
 /// Why slots cannot keep the caches cold; empty if they can.
 std::string why_not_cold(const Case& c, const LastLevelCaches& caches, const SlotPlan& plan) {
-  if (c.host_slot_bytes && caches.host == 0) return "the kernel does not say how large the host's last-level cache is";
+  if (c.host_slot_bytes && caches.host == 0) return "the kernel does not report the size of the host's last-level cache";
   if (plan.cache_by == "slots") return {};
   return fmt::format("more than {} copies would have to rotate to exceed 4 times the last-level cache ({})",
                      c.protocol.most_slots, format_bytes(static_cast<double>(std::max(caches.device, caches.host))));
@@ -98,7 +98,7 @@ void list_near(CaseList& list, const std::vector<std::size_t>& sizes, const std:
     // The host reads it too slowly for a check.
     add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined}, TransferOp::host_to_device);
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed});
-    // Pages move to whoever touches them: stores of an SM would bring the target to the device.
+    // Pages migrate to the processor that touches them: an SM's stores would move the target to the device.
     add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm}, TransferOp::host_to_device);
   }
 }
@@ -128,7 +128,7 @@ TransferPoint host_copy(std::size_t bytes, int from, int to) {
           .by = TransferBy::memcpy};
 }
 
-/// The NUMA nodes of the host, of which there is at least one.
+/// The NUMA nodes of the host; at least one.
 std::vector<int> nodes_of(const DeviceInfo& device) {
   return device.host_nodes.empty() ? std::vector<int>{0} : device.host_nodes;
 }

@@ -153,8 +153,8 @@ const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool 
 }
 
 std::string why_unreached(const Fabric* fabric) {
-  return fabric ? "needs several GPUs in one process, and here each process measures one"
-                : "needs two GPUs, and this process measures one";
+  return fabric ? "needs several GPUs in one process, but each process here has one"
+                : "needs two GPUs, but this process has one";
 }
 
 /// Why two GPUs of the transfer have no access to each other's memory; empty where all have.
@@ -178,11 +178,10 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   if (between && !point.access && by_sm(point.by)) return "SMs reach another GPU's memory only with peer access";
   if (!kernels) return "this build has no transfers for the device";
   if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
-    return "pages of managed memory do not move while kernels run (concurrentManagedAccess is 0), so it cannot exceed the "
-           "device's";
+    return "managed memory cannot exceed the device's: pages do not migrate while kernels run (concurrentManagedAccess is 0)";
   }
   if (point.by == TransferBy::batched && !kernels->batch)
-    return "batched copies need CUDA toolkit 13 or newer, and this build has an older one";
+    return "batched copies need CUDA toolkit 13 or newer; this build used an older one";
   return {};
 }
 
@@ -191,32 +190,33 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   if (point.op == TransferOp::managed_copy) {
     const auto bytes = static_cast<double>(transfer.bytes), memory = static_cast<double>(device.memory_bytes);
     return {
-        {"bytes counted",
-         fmt::format("those that are copied ({}), once: the pages of the source come over the link", format_bytes(bytes))},
-        {"crosses the link too", "the pages of the copy on their way to the device, and pages that leave it for others"},
-        {"managed memory", fmt::format("{}, {:.4g} times the device's {}; all of it is in the host's memory before a launch",
+        {"bytes counted", fmt::format("the bytes copied ({}), once: the source's pages cross the link", format_bytes(bytes))},
+        {"crosses the link too", "the destination's pages to the device, and the pages evicted from it"},
+        {"managed memory", fmt::format("{}, {:.4g} times the device's {}; all of it is in host memory before a launch",
                                        format_bytes(2 * bytes), 2 * bytes / memory, format_bytes(memory))}};
   }
-  Notes notes = {{"bytes counted", point.op == TransferOp::host_copy ? "each byte that is copied, once: it is read and written"
-                                   : point.op == TransferOp::both && flows == 2
-                                       ? "what crosses the link, once, each direction on its own; `bytes` of one"
-                                   : flows > 1 ? fmt::format("what crosses each link, once, each direction on its own; `bytes` "
-                                                             "of one of {} copies; the busiest link counts",
-                                                             flows)
-                                               : "what crosses the link, once"}};
+  Notes notes = {
+      {"bytes counted",
+       point.op == TransferOp::host_copy ? "each byte copied, once: it is read and written"
+       : point.op == TransferOp::both && flows == 2
+           ? "each byte that crosses the link, once, per direction; `bytes` is one direction"
+       : flows > 1
+           ? fmt::format(
+                 "each byte that crosses a link, once, per direction; `bytes` is one of {} copies; the busiest link counts",
+                 flows)
+           : "each byte that crosses the link, once"}};
   if (point.by == TransferBy::batched) notes.emplace_back("copies per call", std::to_string(batch_count(point.bytes)));
   const bool host = point.op != TransferOp::host_copy && !is_between_gpus(point.op);
   if (host && !point.node && !device.near_node) {
-    notes.emplace_back("near", "the kernel names no node of this device: memory lies where it places it");
+    notes.emplace_back("near", "the kernel reports no NUMA node for this device: it places the memory");
   }
   const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
   if (unlike) {
     notes.emplace_back(
-        "roof",
-        fmt::format("none: the ceilings are those of {} ({}), and {} ({}) is another model or has links of another rate",
-                    device.id, device.name, unlike->device_id, unlike->device_name));
+        "roof", fmt::format("none: the ceilings belong to {} ({}), and {} ({}) is another model or has links of another rate",
+                            device.id, device.name, unlike->device_id, unlike->device_name));
   } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != cuda_ordinal(device))) {
-    notes.emplace_back("roof", fmt::format("that of {}, for the links of every GPU of its model", device.id));
+    notes.emplace_back("roof", fmt::format("the ceilings of {}, for the links of every GPU of its model", device.id));
   }
   return notes;
 }
@@ -291,7 +291,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
     c.work.phases = {link_demands(transfer)};
   }
   c.protocol = protocol_of(point, transfer);
-  // Of the GPU with the most arrays, which stands for all.
+  // For the GPU with the most arrays.
   std::size_t arrays = host_copy ? 2 : 0;
   for (const auto& [gpu, count] : arrays_by_gpu(transfer)) arrays = std::max(arrays, count);
   const std::size_t array = aligned(bytes + point.offset);

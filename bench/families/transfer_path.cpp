@@ -21,7 +21,7 @@ constexpr std::size_t kPage = 4096;
 
 std::string staging_note(std::optional<int> thread, std::optional<int> memory) {
   if (!thread || !memory || thread == memory) return {};
-  return fmt::format("crosses NUMA nodes: the calling thread is on node {} at the end, the memory on node {}", *thread,
+  return fmt::format("crosses NUMA nodes: at the end the calling thread is on node {}, the memory on node {}", *thread,
                      *memory);
 }
 
@@ -81,7 +81,7 @@ TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end
   const auto& nodes = info.host_nodes;
   if (!end.must_lie_there && info.near_node && !nodes.empty() &&
       std::find(nodes.begin(), nodes.end(), info.near_node) == nodes.end()) {
-    side.refusal = fmt::format("this process may use no memory of NUMA node {}", *info.near_node);
+    side.refusal = fmt::format("this process may not use memory of NUMA node {}", *info.near_node);
   }
   return side;
 }
@@ -112,7 +112,7 @@ std::uint64_t TransferPath::hash_of(const Side& side, int slot) {
 Verification TransferPath::verify(int slot) {
   if (!expected_) expected_ = checker().hash(generated().get(), bytes_);
   if (hash_of(to_, slot) != *expected_) return name_difference(slot);
-  return Verification::within(0, 0, "bytes that differ from the generator's, by a hash of all of them");
+  return Verification::within(0, 0, "bytes that differ from the generator's, by a hash of all bytes");
 }
 
 Verification TransferPath::name_difference(int slot) {
@@ -135,7 +135,7 @@ Verification TransferPath::name_difference(int slot) {
   Verification found = Verification::within(static_cast<double>(std::max<std::size_t>(wrong, 1)), 0, {});
   found.wrong = wrong;
   found.detail =
-      wrong == 0 ? fmt::format("{}: the hashes differ, but no byte read back over the link does", what_)
+      wrong == 0 ? fmt::format("{}: the hashes differ, but the bytes read back over the link do not", what_)
                  : fmt::format("bytes that differ from the generator's; the first is byte {} of {}, {}", first, bytes_, what_);
   return found;
 }
@@ -160,8 +160,7 @@ void TransferPath::add_notes(std::vector<std::pair<std::string, std::string>>& n
     notes.emplace_back(of, fmt::format("{}{}{}", lie, lie == lay ? "" : "; when allocated: " + lay,
                                        memory.node ? fmt::format("; asked for node {}", *memory.node) : ""));
     if (side->end.must_lie_there && !is_managed(*side) && now.has_others_than(*memory.node)) {
-      notes.emplace_back("pages moved",
-                         fmt::format("off node {} since they were allocated: not what the name says", *memory.node));
+      notes.emplace_back("pages moved", fmt::format("off node {} since allocation: the name no longer holds", *memory.node));
     }
     if (!side->refusal.empty()) notes.emplace_back("near", fmt::format("{}; it lies on {}", side->refusal, lie));
     if (memory.kind == HostMemoryKind::pageable && !two) {

@@ -16,7 +16,7 @@
 
 namespace roofmark {
 
-/// Where one end of a transfer lies.
+/// Placement of one end of a transfer.
 struct TransferEnd {
   bool on_device = false;
   HostMemory memory = {};  ///< of the host, otherwise

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a result was merged into one that is among `found`, which stands for it.
+/// Whether a result was merged into a file in `found`, which replaces it.
 bool is_merged(const fs::path& result, const std::set<fs::path>& found) {
   const fs::path parts = result.parent_path().parent_path();
   return parts.filename() == kTogether && found.contains(parts.parent_path() / "result.json");
@@ -34,7 +34,7 @@ bool is_merged(const fs::path& result, const std::set<fs::path>& found) {
 std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
   std::vector<fs::path> all;
   for (const std::string& argument : arguments) {
-    if (!fs::exists(argument)) throw ReadError(fmt::format("there is no {}", argument));
+    if (!fs::exists(argument)) throw ReadError(fmt::format("no file or folder {}", argument));
     if (!fs::is_directory(argument)) {
       all.emplace_back(argument);
       continue;
@@ -86,7 +86,7 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
     for (const DeliveredDevice& device : run.devices) {
       const auto [found, first] = runs.try_emplace({device.label(), run.suite, run.together}, &run);
       if (!first && found->second != &run) {
-        throw UsageError(fmt::format("{} and {} are both of the suite {} on {}: name one of them", found->second->file,
+        throw UsageError(fmt::format("{} and {} both hold the suite {} on {}: give only one of them", found->second->file,
                                      run.file, run.suite, device.label()));
       }
       const bool matches = is_for(device.name);
@@ -95,7 +95,7 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
     }
   }
   if (!any) {
-    throw UsageError(fmt::format("the profile {} is for {}, the results are of {}: use another profile (shipped: {})",
+    throw UsageError(fmt::format("the profile {} is for {}, the results are from {}: use another profile (shipped: {})",
                                  profile.name, profile.devices_in_words(), fmt::join(others, ", "),
                                  fmt::join(shipped_profiles(), ", ")));
   }

@@ -89,9 +89,9 @@ constexpr const char* kSuiteTimes =
     "Suites:\n"
     "  smoke      at most 20 s (10 s on a CPU): a scheduler's prolog or epilog\n"
     "  quick      one to four minutes\n"
-    "  baseline   longer: the cases of quick and more, or larger ones\n"
-    "  full       longer still: the cases of baseline and more, or larger ones\n"
-    "  sustained  as long as --seconds says: does the rate of the first second hold?\n";
+    "  baseline   longer: more cases than quick, or larger ones\n"
+    "  full       longest: more cases than baseline, or larger ones\n"
+    "  sustained  --seconds in all: does the rate of the first second hold?\n";
 
 }  // namespace
 
@@ -103,15 +103,15 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 
 void add_selection(CLI::App& command, Selection& selection, const Devices& devices) {
   command.add_option("--device", selection.device, devices.help)->type_name(devices.value)->default_str(selection.device);
-  add_word(command, "--suite", selection.suite, kSuites, "which cases, and how long each is measured")->default_str("baseline");
+  add_word(command, "--suite", selection.suite, kSuites, "the set of cases and their timing budget")->default_str("baseline");
   command
       .add_option("--filter", selection.filter,
-                  "take only cases in whose names this regular expression is found (`list` shows the names)")
+                  "run only cases whose name matches this regular expression (`list` shows the names)")
       ->type_name("EXPRESSION");
-  command.add_option("--exclude", selection.exclude, "leave out cases in whose names this regular expression is found")
+  command.add_option("--exclude", selection.exclude, "skip cases whose name matches this regular expression")
       ->type_name("EXPRESSION");
-  add_word(command, "--cache", selection.cache, kCaches, "cold or warm caches, for cases that offer both")
-      ->default_str("as the case is meant");
+  add_word(command, "--cache", selection.cache, kCaches, "cold or warm caches, for cases that support both")
+      ->default_str("each case's default");
   command
       .add_option("--memory-fraction", selection.memory_fraction,
                   "largest share of free memory that one case may use, 0.001 to 0.95")
@@ -132,9 +132,7 @@ void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::st
       ->type_name("SECONDS")
       ->check(between(0.001, 3600))
       ->default_str("smoke 0.05, quick 0.25, baseline 1, full 2");
-  command
-      .add_option("--seconds", options.selection.seconds,
-                  "duration of the suite sustained, divided among its cases, 1 to 604800")
+  command.add_option("--seconds", options.selection.seconds, "total duration of the suite sustained, 1 to 604800")
       ->type_name("SECONDS")
       ->check(between(1, 7 * 86400))
       ->default_str("300");
@@ -146,7 +144,7 @@ void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::st
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command.add_flag("--no-telemetry", options.no_telemetry,
-                   "do not read clocks, power, temperatures and error counters during the run");
+                   "do not sample clocks, power, temperatures and error counters during the run");
   command.add_flag("--quiet", options.quiet, "print only errors and the path of the result file");
 }
 
@@ -232,9 +230,8 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
       options.color = value == "auto" ? "" : value == "yes" || value == "true" ? "yes" : "no";
     } else {
       throw UsageError(
-          fmt::format("--benchmark_{} does not fit how roofmark measures; of Google Benchmark's flags it takes filter, "
-                      "list_tests, format, out, "
-                      "out_format and color",
+          fmt::format("roofmark does not support --benchmark_{}; supported Google Benchmark flags: filter, list_tests, format, "
+                      "out, out_format, color",
                       key));
     }
   }

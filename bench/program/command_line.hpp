@@ -39,8 +39,9 @@ void check_duration(const Selection& selection);
 /// Gives true for --benchmark_list_tests.
 bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options);
 
-/// Runs a program's command and gives its exit status: 2 for a usage error, 3 for what could not be measured or written, said
-/// on stderr by whom `speaker` names; by nobody where it gives "". A usage error ends with the command that helps.
+/// Runs a program's command and returns its exit status: 2 for a usage error, 3 if something could not be measured or written.
+/// Prints the error on stderr with the prefix that `speaker` returns; prints nothing if it is "". A usage error ends with the
+/// help command.
 int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker,
                  const std::string& help);
 

@@ -26,7 +26,7 @@ std::string usage_of(const CLI::App& command);
 std::string in_capitals(std::string text);
 
 std::vector<const CLI::App*> commands_of(const CLI::App& command);
-/// Null where there is none of this name.
+/// Null if there is none with this name.
 const CLI::App* command_of(const CLI::App& command, const std::string& name);
 /// The last command among the words.
 const CLI::App& last_command(const CLI::App& app, const std::vector<std::string>& words);

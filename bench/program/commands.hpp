@@ -77,7 +77,7 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
 /// Throws UsageError when a filter is malformed or nothing is left.
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection);
-/// What a suite needs beside its list of cases. Smoke: a limit of its own, and the ceilings that its cases demand, once.
+/// The suite-specific settings of a plan. Smoke: its own time limit, and only the ceilings that its cases need, measured once.
 /// Sustained: the run's duration, divided among the cases.
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend);
 /// The scope, one line per case with its memory and work, and the command that measures them; or a JSON array.

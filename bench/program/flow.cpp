@@ -42,7 +42,7 @@ bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suit
       const bool over = plan.limit_seconds && team.decide(steady_seconds() - started > *plan.limit_seconds);
       on_measured(
           group,
-          over ? left_out(group, pass, fmt::format("left out: the {} suite's {:g} s were used up", suite, *plan.limit_seconds))
+          over ? left_out(group, pass, fmt::format("left out: the {} suite has used its {:g} s", suite, *plan.limit_seconds))
                : runner.run(group, pass),
           pass);
     }
@@ -66,7 +66,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   const bool writes = team.rank() == 0;
   std::string place;
   Runner runner(setup.device, team, settings_of(options));  // reads the device's counters before anything runs there
-  // The slowest rank's; below zero where there is none.
+  // The slowest rank's; negative if there is none.
   const double slowest = team.max({timing_overhead_seconds(setup.device).value_or(-1)}).front();
   const std::optional<double> overhead = slowest < 0 ? std::nullopt : std::optional(slowest);
   Session* const session = shared.open(together(team, [&]() -> std::unique_ptr<Session> {

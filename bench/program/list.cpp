@@ -46,7 +46,7 @@ void print_pairs(const std::string& title, const std::vector<std::pair<std::stri
 
 // If `note` is set, say it after all arguments have proved right.
 std::unique_ptr<Device> open_selected(const std::string& value, std::string& note) {
-  if (value == "all") throw UsageError("--device all is for run; list and info take one device: auto, cpu or cuda:N");
+  if (value == "all") throw UsageError("--device all works only with run; list and info take one device: auto, cpu or cuda:N");
   return open_device(resolve_devices(value, note).front());
 }
 
@@ -125,7 +125,7 @@ void print_plan(const Plan& cases, const RunOptions& options, std::string_view c
     return;
   }
   const std::string next =
-      fmt::format("work: what one launch demands of each resource; `{} {}` with the same flags measures these cases",
+      fmt::format("work: what one launch needs of each resource; `{} {}` with the same flags measures these cases",
                   options.program, command);
   fmt::print("{}\n{}\n{}\n", paragraph(style, bold, scope_of(options, cases).text, ""), to_text(grid, style),
              wrapped(next, static_cast<std::size_t>(style.columns), 2));
@@ -168,7 +168,7 @@ int info(const std::string& device, bool json) {
   print_pairs("libraries loaded", loaded, style);
   print_pairs("environment variables that affect rates", variables, style);
   if (roofline.ceilings().empty()) {
-    fmt::print("{}\n", wrapped("No theoretical ceilings are known for this device; `roofmark run` measures its ceilings.",
+    fmt::print("{}\n", wrapped("This device has no known theoretical ceilings; `roofmark run` measures its ceilings.",
                                static_cast<std::size_t>(style.columns)));
     return kOk;
   }

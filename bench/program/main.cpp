@@ -23,7 +23,7 @@ struct Arguments {
   std::string profile, profile_device;
 };
 
-constexpr Devices kOneDevice = {"auto|cpu|cuda:N", "auto takes the first GPU, and the CPU where there is none"};
+constexpr Devices kOneDevice = {"auto|cpu|cuda:N", "auto: the first GPU, or the CPU if there is no GPU"};
 
 void add_accept(CLI::App& app, Arguments& arguments) {
   CLI::App* command = add_command(app, "accept", "judge results by a profile",
@@ -36,38 +36,38 @@ void add_accept(CLI::App& app, Arguments& arguments) {
                                   "  2  usage error, or a result or profile that cannot be read\n"
                                   "  3  a file cannot be written\n");
   AcceptOptions& acceptance = arguments.acceptance;
-  command->add_option("RESULT", acceptance.results, "result files, or folders that are searched for result.json")->required();
-  command->add_option("--profile", acceptance.profile, "profile of the program, or a TOML file")
+  command->add_option("RESULT", acceptance.results, "result files, or folders to search for result.json")->required();
+  command->add_option("--profile", acceptance.profile, "a shipped profile, or a TOML file")
       ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
       ->required();
-  add_expected(*command, "--expect-gpus", acceptance.expected_gpus, "number of GPUs that were ordered");
-  add_age(*command, "--max-age", acceptance.max_age_seconds, "age above which a result fails, as 90s, 15m, 12h or 7d");
+  add_expected(*command, "--expect-gpus", acceptance.expected_gpus, "number of GPUs ordered");
+  add_age(*command, "--max-age", acceptance.max_age_seconds, "maximum age of a result: 90s, 15m, 12h, 7d");
   add_file(*command, "--junit", acceptance.junit, "write every check as JUnit XML");
-  add_file(*command, "--json", acceptance.json, "write the judgement as JSON");
+  add_file(*command, "--json", acceptance.json, "write the verdict as JSON");
 }
 
 void add_profile(CLI::App& app, Arguments& arguments) {
   CLI::App* command = add_command(app, "profile", "check or show a profile");
   command->require_subcommand(1);
-  CLI::App* check = add_command(*command, "check", "find what is wrong with a profile",
+  CLI::App* check = add_command(*command, "check", "check a profile for mistakes",
                                 "Examples:\n"
                                 "  roofmark profile check own.toml\n"
                                 "Exit status:\n"
-                                "  0  nothing is wrong\n"
-                                "  1  something is wrong, one line each\n"
+                                "  0  no mistake\n"
+                                "  1  mistakes, one line each\n"
                                 "  2  usage error, or a profile that cannot be read\n");
-  CLI::App* show = add_command(*command, "show", "show what each limit comes to, and where it is from",
+  CLI::App* show = add_command(*command, "show", "show each limit as a rate, with its source",
                                "Examples:\n"
                                "  roofmark profile show h200_sxm\n"
                                "  roofmark profile show own.toml --device cuda:0\n");
   for (CLI::App* one : {check, show}) {
-    one->add_option("PROFILE", arguments.profile, "profile of the program, or a TOML file")
+    one->add_option("PROFILE", arguments.profile, "a shipped profile, or a TOML file")
         ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
         ->required();
   }
   show->add_option("--device", arguments.profile_device, "device to compute the limits for")
       ->type_name("cpu|cuda:N")
-      ->default_str("the kind of device that the profile names");
+      ->default_str("the device that the profile is for");
 }
 
 void add_commands(CLI::App& app, Arguments& arguments) {
@@ -78,17 +78,17 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                              "  roofmark run --suite quick --device all    each GPU alone, then all at once\n"
                              "  roofmark run --filter '^gemm/' --exclude fp64\n"
                              "  roofmark run --suite sustained --seconds 600 --out node7\n"));
-  add_selection(*run_command, arguments.run.selection,
-                {"auto|cpu|cuda:N|all",
-                 "auto takes the first GPU, and the CPU where there is none; all takes each GPU alone, then all at once"});
+  add_selection(
+      *run_command, arguments.run.selection,
+      {"auto|cpu|cuda:N|all", "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once"});
   add_run_options(*run_command, arguments.run, arguments.labels);
-  CLI::App* list_command = add_command(app, "list", "list the cases of a suite with the work that each must do",
+  CLI::App* list_command = add_command(app, "list", "list the cases of a suite and the work of each",
                                        "Examples:\n"
                                        "  roofmark list --suite quick --filter '^attention/'\n"
                                        "  roofmark list --suite full --json\n");
   add_selection(*list_command, arguments.run.selection, kOneDevice);
   for (CLI::App* command : {run_command, list_command}) {
-    command->add_flag("--only-device", arguments.run.selection.only_device, "leave out cases that use other GPUs of this node");
+    command->add_flag("--only-device", arguments.run.selection.only_device, "skip cases that use other GPUs of this node");
   }
   CLI::App* info_command = add_command(
       app, "info", "show the device, the health of its environment, and its theoretical ceilings with their sources",
@@ -103,9 +103,9 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   CLI::App* recover_command = add_command(app, "recover", "rebuild result.json from the journal of a run that was cut off",
                                           "Examples:\n"
                                           "  roofmark recover node7\n"
-                                          "  roofmark recover node7 --out /scratch/node7    where the disk of node7 is full\n");
+                                          "  roofmark recover node7 --out /scratch/node7    if the disk of node7 is full\n");
   recover_command->add_option("RESULT", arguments.result, "folder of the run, or its result.json or result.jsonl")->required();
-  add_folder(*recover_command, "--out", arguments.recovered, "folder for the new result.json")->default_str("that of the run");
+  add_folder(*recover_command, "--out", arguments.recovered, "folder for the new result.json")->default_str("the run's folder");
   add_accept(app, arguments);
   add_profile(app, arguments);
 }

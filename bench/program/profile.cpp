@@ -41,7 +41,7 @@ Plan plan_of(const Profile& profile, const std::string& wanted, const DeviceInfo
   Selection selection;
   const SuiteName suites[] = {SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained};
   const auto* suite = std::find_if(std::begin(suites), std::end(suites), [&](SuiteName one) { return name(one) == wanted; });
-  if (suite == std::end(suites)) throw ProfileError(fmt::format("{}: there is no suite '{}'", profile.name, wanted));
+  if (suite == std::end(suites)) throw ProfileError(fmt::format("{}: no suite '{}'", profile.name, wanted));
   selection.suite = *suite;
   selection.only_device = true;
   return plan(device, selection);
@@ -98,8 +98,8 @@ const Ceiling* binding(const Case& c, const Roofline& roofline) {
 /// "bf16 tensor: 1.07 PFLOP/s x 0.8 = 856 TFLOP/s"
 std::string comes_to(const Rule& rule, const Matched& found, const Roofline& roofline) {
   const double limit = rule.least ? *rule.least : rule.most.value_or(0);
-  if (rule.quantity == Quantity::settled_of_burst) return "of the rate of the first second";
-  if (rule.quantity == Quantity::of_empirical) return "of the ceiling that the same run measures";
+  if (rule.quantity == Quantity::settled_of_burst) return "share of the rate in the first second";
+  if (rule.quantity == Quantity::of_empirical) return "share of the ceiling measured in the same run";
   if (type_of(rule.quantity).scale != Scale::share || type_of(rule.quantity).basis != Basis::record || found.cases.empty())
     return "";
   const Ceiling* ceiling = binding(*found.cases.front(), roofline);
@@ -130,15 +130,14 @@ std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan&
   const auto none = [&](const auto& has) { return std::none_of(found.cases.begin(), found.cases.end(), has); };
   switch (rule.quantity) {
     case Quantity::settled_of_burst:
-      return none([](const Case* c) { return c->protocol.seconds > 0; }) ? "no case that matches is measured for a duration"
-                                                                         : "";
+      return none([](const Case* c) { return c->protocol.seconds > 0; }) ? "no matching case is a sustained case" : "";
     case Quantity::busbw:
-      return none([](const Case* c) { return c->message.has_value(); }) ? "no case that matches is a collective" : "";
+      return none([](const Case* c) { return c->message.has_value(); }) ? "no matching case is a collective" : "";
     case Quantity::rate:
-      return none([](const Case* c) { return !c->work.phases.empty(); }) ? "no case that matches counts its work" : "";
+      return none([](const Case* c) { return !c->work.phases.empty(); }) ? "no matching case counts its work" : "";
     case Quantity::drift:
-      if (!plan.ceilings_again) return "the suite measures its ceilings once: they have no drift";
-      return none([](const Case* c) { return c->raises.has_value(); }) ? "no case that matches is a ceiling" : "";
+      if (!plan.ceilings_again) return "the suite measures its ceilings only once: they have no drift";
+      return none([](const Case* c) { return c->raises.has_value(); }) ? "no matching case is a ceiling" : "";
     default:
       return "";
   }
@@ -154,23 +153,23 @@ std::vector<std::string> problems_of_limit(const Rule& rule, const Matched& foun
   const double whole = rule.quantity == Quantity::rate ? rate.value_or(0) : type.scale == Scale::share ? 1 : 0;
   const bool counted = type.scale == Scale::count;
   if (rule.least && *rule.least < kLeastShare * whole) {
-    problems.push_back(fmt::format("least = {:g} is below {:g} % of {}: anything passes", *rule.least, 100 * kLeastShare,
+    problems.push_back(fmt::format("least = {:g} is below {:g} % of {}: every value passes", *rule.least, 100 * kLeastShare,
                                    rule.quantity == Quantity::rate
                                        ? "the ceiling, " + format_rate(whole, ceiling->resource.unit)
-                                       : "what a share is of, 1"));
+                                       : "the largest share, 1"));
   } else if (rule.least && *rule.least <= 0) {
-    problems.push_back(fmt::format("least = {:g}: anything passes", *rule.least));
+    problems.push_back(fmt::format("least = {:g}: every value passes", *rule.least));
   }
   if (rule.least && rule.quantity == Quantity::ratio && rule.published && *rule.least > kMostRatio * *rule.published) {
-    problems.push_back(fmt::format("least = {:g} is above {:g} times the slowest published figure, {:g}: nothing passes",
+    problems.push_back(fmt::format("least = {:g} is above {:g} times the slowest published figure, {:g}: no value passes",
                                    *rule.least, kMostRatio, *rule.published));
   }
-  if (rule.most && *rule.most < 0) problems.push_back(fmt::format("most = {:g}: nothing passes", *rule.most));
+  if (rule.most && *rule.most < 0) problems.push_back(fmt::format("most = {:g}: no value passes", *rule.most));
   if (rule.most && type.scale == Scale::share && *rule.most >= 1) {
-    problems.push_back(fmt::format("most = {:g}: anything passes, a share is of 1", *rule.most));
+    problems.push_back(fmt::format("most = {:g}: every value passes: a share is at most 1", *rule.most));
   }
   if (rule.most && rule.published && !counted && *rule.most > kFar * *rule.published) {
-    problems.push_back(fmt::format("most = {:g} is above {:g} times the published figure, {:g}: anything passes", *rule.most,
+    problems.push_back(fmt::format("most = {:g} is above {:g} times the published figure, {:g}: every value passes", *rule.most,
                                    kFar, *rule.published));
   }
   return problems;
@@ -186,8 +185,8 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   }
   const std::vector<std::string_view> versions = version_names();
   if (rule.quantity == Quantity::version && std::find(versions.begin(), versions.end(), rule.argument) == versions.end()) {
-    problems.push_back(
-        fmt::format("limits the version of '{}', which no result has; known are {}", rule.argument, fmt::join(versions, ", ")));
+    problems.push_back(fmt::format("limits the version of '{}', which no result states; known are {}", rule.argument,
+                                   fmt::join(versions, ", ")));
   }
   if (type.basis != Basis::run && found.names.empty() && any_kernels) {
     problems.push_back(fmt::format("no {} of the suite {} on {} matches '{}'",
@@ -195,13 +194,13 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
                                    profile.example, rule.cases));
   }
   if (rule.least && type.scale == Scale::share && type.basis == Basis::record && *rule.least > 1) {
-    problems.push_back(fmt::format("least = {:g} is above the ceiling: a share is of 1", *rule.least));
+    problems.push_back(fmt::format("least = {:g} is above the ceiling: a share is at most 1", *rule.least));
   }
   if (rule.least && rule.quantity == Quantity::rate && !found.cases.empty()) {
     const Ceiling* ceiling = binding(*found.cases.front(), roofline);
     const auto most = ceiling ? std::max(ceiling->theoretical, ceiling->datasheet) : std::nullopt;
     if (most && *rule.least > *most) {
-      problems.push_back(fmt::format("least = {:g} is {} and above the ceiling, {}", *rule.least,
+      problems.push_back(fmt::format("least = {:g} is {}, above the ceiling of {}", *rule.least,
                                      format_rate(*rule.least, ceiling->resource.unit),
                                      format_rate(*most, ceiling->resource.unit)));
     }
@@ -209,11 +208,12 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   const bool performance =
       rule.least && (type.scale == Scale::share || type.scale == Scale::rate || type.scale == Scale::ratio);
   if (performance && (rule.mandatory != Mandatory::no || type.scale == Scale::ratio) && !rule.published) {
-    problems.emplace_back("gives no `published`: the slowest published figure, below half of which anything passes");
+    problems.emplace_back("has no `published` (the slowest published figure), which `least` is checked against");
   }
   if (performance && rule.published && *rule.least < *rule.published / 2) {
-    problems.push_back(fmt::format("least = {:g} is below half of the slowest published figure, {:g}: anything passes",
-                                   *rule.least, *rule.published));
+    problems.push_back(
+        fmt::format("least = {:g} is below half the slowest published figure, {:g}: too low to find a slow device", *rule.least,
+                    *rule.published));
   }
   return problems;
 }
@@ -234,7 +234,8 @@ int profile_check(const std::string& profile_name) {
     }
   }
   if (!any_kernels) {
-    fmt::print("{}: this build has no kernels for {}, so `cases` are not held against its suites\n", profile.name, device.name);
+    fmt::print("{}: this build has no kernels for {}, so `cases` are not checked against its suites\n", profile.name,
+               device.name);
   }
   fmt::print("{}: {} rules, {} problem{}\n", profile.name, profile.rules.size(), count, count == 1 ? "" : "s");
   return count == 0 ? kOk : kWrong;
@@ -248,7 +249,7 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
   const TerminalStyle style = terminal_style(stdout);
   const auto columns = static_cast<std::size_t>(style.columns);
   fmt::print("{}\n", profile_text(profile, style));
-  const std::string where = device_id.empty() ? "by its specification" : device_id;
+  const std::string where = device_id.empty() ? "from its specification" : device_id;
   fmt::print("{}\n\n", wrapped(fmt::format("Limits on {} ({}):", device.name, where), columns, 2));
   for (const Rule& rule : profile.rules) {
     const QuantityType& type = type_of(rule.quantity);

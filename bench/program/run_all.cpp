@@ -163,11 +163,12 @@ class AllDevices {
       present(options_, run, conclusions, unwritten.empty() ? folder_ / "result.json" : fs::path(), style_);
       std::cout.flush();
       if (!unwritten.empty()) {
-        throw WriteError(fmt::format("{}; each device's own result is in {}", unwritten, (folder_ / kTogether).string()));
+        throw WriteError(
+            fmt::format("{}; the results of the single devices are in {}", unwritten, (folder_ / kTogether).string()));
       }
     } else {
       roofmark::say(options_.program,
-                    "no device recorded a result while all ran at once; what each left is in " + folder_.string());
+                    "no device recorded a result while all ran at once; their files are in " + folder_.string());
     }
   }
 

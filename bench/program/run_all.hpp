@@ -10,7 +10,7 @@
 namespace roofmark {
 
 /// Measures each device alone (where `alone`), then all at once: shows what they lose to shared power, cooling and host. Each
-/// device has a process and a folder of its own (alone/cuda-0, together/cuda-0); result.json merges what was measured at once.
+/// device has its own process and folder (alone/cuda-0, together/cuda-0); result.json merges the concurrent results.
 /// Gives the exit status: the worst of the processes' and of what was merged.
 int run_on_all(const std::vector<std::string>& ids, const RunOptions& options, bool alone);
 

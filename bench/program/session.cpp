@@ -81,7 +81,7 @@ fs::path make_folder(const std::string& wanted) {
   }
   for (const char* file : {"result.json", "result.jsonl"}) {
     if (fs::exists(fs::path(wanted) / file))
-      throw UsageError(fmt::format("{} already holds a {}: choose another --out", wanted, file));
+      throw UsageError(fmt::format("{} already has a {}: choose another --out", wanted, file));
   }
   create(wanted);
   return wanted;
@@ -117,7 +117,7 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {
     origin.findings.push_back({FindingKind::unknown_device,
-                               "this GPU is not in the table of known GPUs: its ceilings come from its attributes alone",
+                               "this GPU is not in the table of known GPUs: its ceilings come only from its attributes",
                                {}});
   }
   if (const auto& others = device.gpu.foreign_processes; others && !others->empty()) {
@@ -232,7 +232,7 @@ int Session::exit_status_of_files() const {
 
 void Session::note_error(const std::string& error) {
   if (error.empty() || !std::exchange(write_error_, error).empty()) return;
-  say(program_, error + ": the run goes on, and tries again with every result");
+  say(program_, error + ": the run continues and retries after each result");
 }
 
 std::string Session::way_out() const {
@@ -245,11 +245,11 @@ std::string Session::way_out() const {
     int skipped = 0;
     for (const Record& record : read_journal(folder_ / "result.jsonl", skipped).records) kept.insert(record.name);
   } catch (const ReadError&) {
-    // Whoever took the journal away is told that it holds nothing.
+    // A missing journal holds no cases.
   }
   return fmt::format(
-      "{0}; the journal {1}/result.jsonl holds {2} of {3} cases: make room and run `roofmark recover {1}`, or write elsewhere "
-      "by `roofmark recover {1} --out FOLDER`",
+      "{0}; the journal {1}/result.jsonl holds {2} of {3} cases: free disk space and run `roofmark recover {1}`, or write to "
+      "another disk with `roofmark recover {1} --out FOLDER`",
       write_error_, folder, kept.size(), planned.size());
 }
 

@@ -17,7 +17,7 @@
 
 namespace roofmark {
 
-/// The folder of a run, made; empty: one of its own under roofmark-results. Throws UsageError where it holds a result already.
+/// Creates the folder of a run; empty: a new one under roofmark-results. Throws UsageError if it already has a result.
 std::filesystem::path make_folder(const std::string& wanted);
 
 /// What the header of a result file takes from the device, or from the team.
@@ -68,7 +68,7 @@ class Session {
   /// From a watch's thread: the case in progress failed with `reason`.
   int abandon(const std::string& reason);
 
-  /// Of a finished run. Says last on stderr which files could not be written, and the way out.
+  /// Presents a finished run. Last on stderr: the files that could not be written, and what to do.
   void present(const RunOptions& options, const TerminalStyle& style) const;
 
  private:
@@ -103,7 +103,7 @@ class SharedSession {
   Session* open(std::unique_ptr<Session> session);
   /// On every rank: where the files are.
   void set_folder(std::string folder);
-  /// Where rank 0 is gone: "`roofmark recover FOLDER` rebuilds ..."; empty before there is a folder. From any thread.
+  /// For the case that rank 0 died: "`roofmark recover FOLDER` rebuilds ..."; empty before there is a folder. From any thread.
   std::string way_back() const;
   /// From any thread. Gives the exit status.
   int abandon(const std::string& reason) const;

@@ -11,7 +11,7 @@
 
 namespace roofmark {
 
-/// Two that are launched together; how, a class of its own says. Both are reset and verified.
+/// Two cases that are launched together, in a way that a derived class defines. Both are reset and verified.
 class PreparedPair : public Prepared {
  public:
   PreparedPair(std::unique_ptr<Prepared> work, std::unique_ptr<Prepared> other)

@@ -15,7 +15,7 @@
 
 namespace roofmark {
 
-/// The ranks of one process, each on a device of its own, which one thread drives.
+/// The ranks of one process, one device each, driven by one thread.
 struct LocalRanks {
   /// The device of a rank but the first, whose device is the one under measurement.
   std::function<Device&(int rank)> device;

@@ -217,8 +217,8 @@ Verification ProductCheck::verify(Device& device, const void* a, const void* b, 
 
   const std::string unit = is_integer(output_) ? "sum of |terms|" : fmt::format("u({}) x sum of |terms|", name(output_));
   std::string detail = fmt::format(
-      "share of the allowed error: {} in {} sampled elements (maximum {} {}), {} in {} x {} checksums of up to {} "
-      "elements, which are certain to show an element that is off by {} of the root mean square",
+      "share of the allowed error: {} in {} sampled elements (maximum {} {}), {} in {} x {} checksums of up to {} elements, "
+      "which detect any element that is off by {} of the root mean square",
       format_figure(elements.of_allowed, 3), elements_.size(), format_figure(in_units_of_u, 3), unit,
       format_figure(sums.of_allowed, 3), problem_.m, blocks, block, format_figure(certain, 2));
   Worst worst = elements;

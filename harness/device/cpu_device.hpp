@@ -8,8 +8,8 @@
 
 namespace roofmark {
 
-/// The host as a device. While it is open, every thread of the OpenMP pool stays on a core of its own (as many threads as
-/// cores, or OMP_NUM_THREADS), unless the environment places them (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY).
+/// The host as a device. While it is open, every thread of the OpenMP pool is pinned to its own core (one thread per core, or
+/// OMP_NUM_THREADS), unless the environment places them (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY).
 std::unique_ptr<Device> open_cpu_device();
 
 }  // namespace roofmark

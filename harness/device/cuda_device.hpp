@@ -15,21 +15,20 @@ namespace roofmark {
 /// The values of N for which `cuda:N` is valid here.
 struct CudaDevices {
   std::vector<int> ordinals;
-  /// If there are none: the reason (no driver, driver older than the runtime, no permission, none visible) and what to do about
-  /// it.
+  /// If there are none: the reason (no driver, driver older than the runtime, no permission, none visible) and the remedy.
   std::string reason;
 };
 
 /// Does not throw if there is no device. Initialises no device.
 __attribute__((weak)) CudaDevices cuda_devices();
 
-/// What resolve_devices(value, note) says where CUDA offers these devices.
+/// The result of resolve_devices(value, note) if CUDA offers these devices.
 std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note);
 
-/// All but the free memory, of a device that need not be opened.
+/// Everything except the free memory, without opening the device.
 __attribute__((weak)) DeviceInfo describe_cuda_device(int ordinal);
 
-/// What connects two devices that need not be opened, and whether the driver lets them access each other's memory.
+/// The connection between two devices and whether they may access each other's memory, without opening them.
 __attribute__((weak)) PeerPath cuda_peer_path(int one, int other);
 
 /// Throws DeviceError if the device cannot be opened. Sets the calling thread's current device.

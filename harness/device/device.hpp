@@ -24,36 +24,35 @@
 
 namespace roofmark {
 
-/// What is known about a device. What cannot be read is absent.
+/// Facts about a device. Unreadable ones are absent.
 struct DeviceInfo {
   std::string id;  ///< "cuda:0", "cpu"
   Backend backend = Backend::cpu;
   std::string name;
   int compute_capability = 0;              ///< 90 for 9.0; 0 on the CPU
   int multiprocessors = 0;                 ///< SMs; on the CPU the cores this process may use
-  std::optional<double> rated_clock_hz;    ///< SM clock that the device is sold with; a GeForce boosts beyond it
+  std::optional<double> rated_clock_hz;    ///< rated SM clock; a GeForce boosts beyond it
   std::optional<double> highest_clock_hz;  ///< highest SM (core) clock that it may reach
   std::optional<double> memory_clock_hz;   ///< memory clock; each edge moves one bit per line
   std::optional<int> memory_bus_bits;
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened
   std::vector<CacheLevel> caches;
-  std::vector<int> host_nodes = {};   ///< NUMA nodes of the host whose memory this process may use; see nodes_with_memory()
-  std::vector<int> cpu_nodes = {};    ///< NUMA nodes on whose CPUs this process may run
-  std::optional<int> near_node = {};  ///< the one that the device is attached to; it may be none of these
-  // Of a GPU's host; a CPU is its own.
-  std::size_t host_cache_bytes = 0;  ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
-  std::size_t host_memory_bytes =
-      0;                            ///< that this process may use, of the node near the device where one is known; 0 if unknown
-  std::size_t host_free_bytes = 0;  ///< of it, when the device was opened; 0 if unknown
-  /// Managed memory may exceed the device's: pages move while kernels run (concurrentManagedAccess).
+  std::vector<int> host_nodes = {};   ///< NUMA nodes with memory that this process may use; see nodes_with_memory()
+  std::vector<int> cpu_nodes = {};    ///< NUMA nodes with CPUs that this process may use
+  std::optional<int> near_node = {};  ///< the node that the device is attached to; may be in neither list
+  // Properties of a GPU's host; for a CPU, its own.
+  std::size_t host_cache_bytes = 0;   ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
+  std::size_t host_memory_bytes = 0;  ///< of the near node if known, usable by this process; 0 if unknown
+  std::size_t host_free_bytes = 0;    ///< of it, when the device was opened; 0 if unknown
+  /// Managed memory may exceed the device's: pages migrate while kernels run (concurrentManagedAccess).
   bool managed_on_demand = false;
   GpuFacts gpu = {};                 ///< of a GPU
   std::optional<CpuFacts> cpu = {};  ///< of a CPU
   int openmp_threads = 0;            ///< of a CPU
   bool places_threads = false;       ///< of a CPU: the program places its threads, one per core; else the environment does
 
-  /// The node to ask for near the device; absent where there is no choice, or where this process may not use its memory.
+  /// The node to request near the device; absent if there is no choice, or if this process may not use its memory.
   std::optional<int> near_memory_node() const {
     const bool is_usable = std::find(host_nodes.begin(), host_nodes.end(), near_node) != host_nodes.end();
     return is_usable && host_nodes.size() > 1 ? near_node : std::nullopt;
@@ -78,11 +77,11 @@ struct TermSums {
   double squares = 0;
 };
 
-/// Runs the same batch of launches again and again.
+/// Runs the same batch of launches repeatedly.
 using Launch = std::function<void(Stream, int slot)>;
 struct BatchPlan {
   Issue path = Issue::stream;
-  Timed timed = Timed::device;  ///< by the host: on the stream, whatever `path` says
+  Timed timed = Timed::device;  ///< by the host: on the stream, regardless of `path`
   bool one_core = false;        ///< on a CPU: no other thread is kept ready for work
   int launches = 1;
   /// Launch i, counted from the batch's first sample on, uses slot i modulo slots.
@@ -94,7 +93,7 @@ struct Timing {
   double start_seconds = 0;  ///< since the device was opened
   double seconds = 0;        ///< of the whole batch, as BatchPlan::timed says
   double host_seconds = 0;   ///< the host's time for enqueueing the batch
-  bool valid = true;         ///< false: the gate had to open by itself, so the time is void
+  bool valid = true;         ///< false: the gate timed out, so the time is void
   int last_slot = 0;         ///< of the batch's last launch
 };
 class Batch {
@@ -118,8 +117,8 @@ class Device {
   virtual std::size_t free_bytes() = 0;
   /// At least 256-byte aligned. Counted in allocated_bytes() until it is freed.
   Memory allocate(std::size_t bytes) { return adopt(obtain(bytes), bytes); }
-  /// Host memory, whose pages the calling thread has touched first, on the wanted node. It is device memory of the CPU alone.
-  /// Throws Unsupported for a kind that the device lacks and for a node that the kernel refuses.
+  /// Host memory on the requested node; the calling thread touches its pages first. Only on the CPU is it device memory. Throws
+  /// Unsupported for a kind that the device lacks and for a node that the kernel refuses.
   virtual Memory allocate_host(std::size_t bytes, const HostMemory& wanted) = 0;
   /// Counts memory that a library allocated for this device.
   Memory adopt(Memory memory, std::size_t bytes) {
@@ -130,8 +129,7 @@ class Device {
               *counter -= bytes;
             }};
   }
-  /// Bytes that allocate() has handed out and that are not yet freed: an operation's workspace is measured by this, not
-  /// claimed.
+  /// Bytes allocated by allocate() and not yet freed: this measures an operation's workspace.
   std::size_t allocated_bytes() const { return *allocated_; }
   virtual void to_host(void* host, const void* device, std::size_t bytes) = 0;
   virtual void to_device(void* device, const void* host, std::size_t bytes) = 0;

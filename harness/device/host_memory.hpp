@@ -7,9 +7,9 @@
 
 namespace roofmark {
 
-/// pageable: as malloc gives it. A GPU's copy engine reaches only the others by itself: pinned and write_combined memory, which
-/// the driver allocates (write_combined is slow for the host to read); registered, which was pageable; managed, whose pages
-/// move to whoever touches them.
+/// pageable: from malloc; a GPU's copy engine cannot access it directly. pinned and write_combined: allocated by the driver
+/// (write_combined is slow for the host to read). registered: pageable memory, pinned later. managed: its pages migrate to the
+/// processor that touches them.
 enum class HostMemoryKind { pageable, pinned, registered, write_combined, managed };
 
 constexpr std::string_view name(HostMemoryKind kind) {
@@ -17,7 +17,7 @@ constexpr std::string_view name(HostMemoryKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-/// What host memory is asked for.
+/// A request for host memory.
 struct HostMemory {
   HostMemoryKind kind = HostMemoryKind::pageable;
   std::optional<int> node;  ///< NUMA node; absent: where the kernel places it

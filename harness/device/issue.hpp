@@ -8,7 +8,7 @@ namespace roofmark {
 /// enqueued) or are replayed as a captured graph. The CPU has only `stream`: a function call.
 enum class Issue { automatic, stream, gate, graph };
 
-/// What the seconds of a sample are.
+/// How the seconds of a sample are measured.
 ///   device      between two events on the device
 ///   call        of the host, from the call until it returns
 ///   completion  of the host, from the call until the device has finished

@@ -8,7 +8,7 @@
 
 namespace roofmark {
 
-/// What connects two GPUs: NVLink, or the common ancestor of their PCIe links, from the nearest to the farthest. `numa_node`:
+/// The connection between two GPUs: NVLink, or the common ancestor of their PCIe links, nearest first. `numa_node`:
 /// host bridges of one NUMA node. `system`: across NUMA nodes.
 enum class PathKind { nvlink, board, pcie_switch, pcie_switches, host_bridge, numa_node, system };
 
@@ -18,10 +18,10 @@ constexpr std::string_view abbreviation(PathKind kind) {
   return names[static_cast<int>(kind)];
 }
 
-/// The way between two GPUs of a host.
+/// The path between two GPUs of a host.
 struct PeerPath {
-  std::optional<PathKind> kind = {};  ///< absent where the driver does not say
-  int nvlinks = 0;                    ///< that carry it; 0 where it is not NVLink
+  std::optional<PathKind> kind = {};  ///< absent if the driver does not report it
+  int nvlinks = 0;                    ///< number of NVLinks; 0 for other paths
   /// Why the two may not access each other's memory, so that copies are staged through the host; empty: they may.
   std::string refusal = {};
 };

@@ -10,10 +10,10 @@
 
 namespace roofmark {
 
-/// What lowers a clock.
+/// A reason for a lower clock.
 struct ThrottleReason {
   std::string_view name;
-  bool is_slowdown;  ///< a device that works as it should never meets it; its power cap it may meet under any load
+  bool is_slowdown;  ///< never occurs on a healthy device; a power cap may occur under any load
 };
 namespace throttle {
 inline constexpr ThrottleReason power_cap{"power cap", false}, hardware_slowdown{"hardware slowdown", true},
@@ -29,28 +29,28 @@ struct Telemetry {
   std::optional<double> sm_clock_hz, memory_clock_hz, power_watts;
   std::optional<double> energy_joules;  ///< a counter that only grows, in steps of some tens of milliseconds
   std::optional<double> temperature_celsius, memory_temperature_celsius;
-  std::optional<double> slowdown_margin_celsius;  ///< how much hotter it may get before it slows itself down
+  std::optional<double> slowdown_margin_celsius;  ///< margin to the temperature at which it slows down
   std::optional<double> utilization;              ///< share of the driver's last period in which a kernel ran
   std::optional<double> pcie_in_bytes, pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes;  ///< counters that only grow
-  /// What the link carries in one direction: as it is trained now (idle, it slows down), and as fast and wide as both ends can.
+  /// The link's rate in one direction: at its present speed and width (idle links slow down), and at the highest of both ends.
   std::optional<double> pcie_bytes_per_second, pcie_bytes_per_second_at_most;
   std::vector<std::string> throttle_reasons;  ///< names of those that lower the clock now
-  /// By the same names, how long each has lowered the clock: counters that only grow. Empty where the device keeps none.
+  /// Per reason, the time that it has lowered the clock: cumulative counters. Empty if the device has none.
   std::map<std::string, double> throttled_seconds;
 
   bool operator==(const Telemetry&) const = default;
 };
 
-/// Reads a device's state, beside a Device and in another thread than its own. No function throws.
+/// Reads a device's state, independent of its Device and in another thread. No function throws.
 class TelemetrySource {
  public:
   virtual ~TelemetrySource() = default;
   virtual Telemetry read() = 0;
   /// By the ids of kCounters (harness/model/counter.hpp), those that can be read, and by their number_ids.
   virtual std::map<std::string, double> counters() = 0;
-  /// How far apart the readings should be, in seconds: a reading may cost the device or the host something.
+  /// Interval between readings in seconds: a reading may take time on the device or the host.
   virtual double period_seconds() const = 0;
-  /// What power_watts is: "instantaneous", "averaged by the driver", "from the energy counter"; empty where there is none.
+  /// The kind of power_watts: "instantaneous", "averaged by the driver", "from the energy counter"; empty without power.
   virtual std::string power_kind() = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace roofmark {
 
-/// The time of one access that waits for the one before.
+/// The time of one dependent access.
 struct AccessLatency {
   std::string case_name;
   double seconds = 0;
@@ -19,7 +19,7 @@ struct AccessLatency {
   std::optional<double> cycles() const { return clock_hz ? std::optional(seconds * *clock_hz) : std::nullopt; }
 };
 
-/// Of an ok record that demands accesses of one resource and nothing else.
+/// For an ok record that demands only accesses of one resource.
 std::optional<AccessLatency> access_latency(const Record& record);
 
 }  // namespace roofmark

@@ -42,7 +42,7 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
       const bool boosted = excess.ceiling > *ceiling.theoretical;
       findings.push_back({FindingKind::above_theoretical,
                           fmt::format("{}: {} is {:.3g} times the theoretical ceiling of {} ({}{}): "
-                                      "a count, a clock or a table is wrong here",
+                                      "a count, a clock or a table is wrong",
                                       excess.resource.title, format_rate(excess.rate, unit), excess.rate / excess.ceiling,
                                       format_rate(excess.ceiling, unit), ceiling.theoretical_source,
                                       boosted ? ", at the observed " + format_clock(*measurement.clock_hz) : ""),
@@ -128,30 +128,30 @@ void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) 
                       record.name, std::abs(ratio - 1)});
 }
 
-/// What a load that lasts did to the rate.
+/// How far the rate fell under sustained load.
 void find_decay(const Record& record, std::vector<Finding>& findings) {
   constexpr double kDecay = 0.95, kTolerance = 0.01;
   if (!record.sustained) return;
   const Sustained& rates = *record.sustained;
   const std::string_view clock = rates.clock == ClockDomain::memory ? "memory clock" : "clock";
-  const std::string fall = fmt::format("after {} s the rate is {} of the first second's",
+  const std::string fall = fmt::format("after {} s the rate is {} of the rate in the first second",
                                        std::ceil(rates.settled_after_seconds), format_share(rates.settled_of_burst));
   if (rates.settled_of_burst < kDecay) {
-    const std::string explained = rates.explained_by_clock           ? fmt::format("the lower {} explains {} of that", clock,
-                                                                                   format_share(*rates.explained_by_clock))
-                                  : rates.clock == ClockDomain::none ? "no clock of the device limits it"
+    const std::string explained = rates.explained_by_clock ? fmt::format("the lower {} explains {} of the drop", clock,
+                                                                         format_share(*rates.explained_by_clock))
+                                  : rates.clock == ClockDomain::none ? "no device clock limits it"
                                                                      : fmt::format("the {} was not read at both times", clock);
     findings.push_back(
         {FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name, 1 - rates.settled_of_burst,
-         fmt::format("a sustained load gets {} of the first second's rate", format_share(rates.settled_of_burst))});
+         fmt::format("the sustained rate is {} of the rate in the first second", format_share(rates.settled_of_burst))});
   }
   // A clock that rose at a constant rate is no decay.
   if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
-    findings.push_back(
-        {FindingKind::decay_without_clock,
-         fmt::format("{}; the rate per {} is {} of the first second's", fall, clock, format_share(*rates.rate_per_clock_ratio)),
-         record.name, 1 - *rates.rate_per_clock_ratio,
-         fmt::format("the rate per {} fell to {}", clock, format_share(*rates.rate_per_clock_ratio))});
+    findings.push_back({FindingKind::decay_without_clock,
+                        fmt::format("{}; the rate per {} is {} of that in the first second", fall, clock,
+                                    format_share(*rates.rate_per_clock_ratio)),
+                        record.name, 1 - *rates.rate_per_clock_ratio,
+                        fmt::format("the rate per {} fell to {}", clock, format_share(*rates.rate_per_clock_ratio))});
   }
 }
 
@@ -182,8 +182,8 @@ void find_overhead(const Record& record, double overhead_seconds, std::vector<Fi
   const double share = overhead_seconds / sample;
   if (!(share > kLimit)) return;
   findings.push_back({FindingKind::overhead,
-                      fmt::format("a sample takes {}, and timing adds {} to it: up to {} of the sample is timing overhead",
-                                  format_seconds(sample), format_seconds(overhead_seconds), format_share(share)),
+                      fmt::format("a sample takes {}, timing overhead adds {}: up to {} of the sample", format_seconds(sample),
+                                  format_seconds(overhead_seconds), format_share(share)),
                       record.name, share});
 }
 
@@ -199,9 +199,9 @@ void find_in_record(const Record& record, const Roofline& roofline, std::optiona
   const Measurement& measurement = *record.measurement;
   const bool by_host = measurement.timed != Timed::device;  // a scatter of single calls is the result
   if (!measurement.settled && !record.sustained && !by_host)
-    note(FindingKind::unsettled, "two warm-up windows never agreed within 1 %");
+    note(FindingKind::unsettled, "no two warm-up windows agreed within 1 %");
   if (measurement.void_samples) {
-    note(FindingKind::gate, fmt::format("{} samples are void: the gate had to open by itself", measurement.void_samples),
+    note(FindingKind::gate, fmt::format("{} samples are void: the launch gate timed out", measurement.void_samples),
          measurement.void_samples, fmt::format("{} samples of a case are void", measurement.void_samples));
   }
   if (measurement.cache_by == "partly") {
@@ -242,10 +242,9 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
   if (link && link->theoretical && *link->theoretical * kSame > most) return;
   findings.push_back(
       {FindingKind::link_training,
-       fmt::format("under load the PCIe link is trained to {} in each direction, {} of the {} that both of its ends support",
+       fmt::format("under load the PCIe link runs at {} in each direction, {} of the {} that both ends support",
                    format_rate(trained, Unit::byte), format_share(trained / most), format_rate(most, Unit::byte)),
-       best->name, 1 - trained / most,
-       fmt::format("the PCIe link is trained to {} of its rate", format_share(trained / most))});
+       best->name, 1 - trained / most, fmt::format("the PCIe link runs at {} of its rate", format_share(trained / most))});
 }
 
 /// Without a reading that a finding rests on, its absence says nothing.

@@ -19,22 +19,21 @@ struct ComparisonResult {
   std::optional<double> low, high;  ///< 95 % interval, from pairs of blocks
 };
 
-/// Derived results of one device's records. Computed anew whenever a file is written, so that a recovered file equals a
-/// complete one.
+/// Derived results of one device's records. Recomputed whenever a file is written, so a recovered file equals a complete one.
 struct Analysis {
   Roofline roofline;
   std::vector<ComparisonResult> comparisons;
   std::vector<Finding> findings;
-  std::set<FindingKind> unseen;  ///< of those that these records could show, the kinds for which they hold nothing to look at
+  std::set<FindingKind> unseen;  ///< kinds that these records could show but lack the data for
 };
 
 /// Raises the empirical ceilings from the ceilings family's records, places every ok record on them, marks the theoretical
 /// ceilings that a record exceeds as doubtful, and draws comparisons and findings. No record changes its status.
-/// `timing_overhead_seconds`: what timing adds to a sample.
+/// `timing_overhead_seconds`: overhead of timing per sample.
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
                  std::optional<double> timing_overhead_seconds = {});
 
-/// The exit status of a run with these records: 1 if any is wrong, or ranks that have to give equal bits do not, else 3 if any
+/// The exit status of a run with these records: 1 if any is wrong, or if ranks differ that must give equal bits, else 3 if any
 /// could not be measured, else 0.
 int exit_status(const std::vector<Record>& records);
 

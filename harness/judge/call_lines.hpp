@@ -11,8 +11,8 @@
 
 namespace roofmark {
 
-/// time = fixed + n x each, over the values n of one key, by fit_line_relative(): of calls that the host timed, and of
-/// what the device was timed at that is no work, as barriers are. Needs three values.
+/// time = fixed + n x each, over the values n of one key, by fit_line_relative(): for calls timed by the host, and for device
+/// times without Work, such as barriers. Needs three values.
 struct CallLine {
   std::string series;        ///< the records' name without the key
   std::string key;           ///< "nodes", "bytes"
@@ -21,8 +21,8 @@ struct CallLine {
   std::optional<double> r2;  ///< of the same weighted fit; absent where all times are equal
   int points = 0;            ///< values of the key
 
-  /// Of the line that rises more slowly than the one it is compared with: the count from which it takes less time, 0 where
-  /// it always does, and that other line's series. Absent where one of the two is no straight line (kLeastR2).
+  /// For the flatter of two compared lines: the count from which it is faster (0: always), and the other line's series. Absent
+  /// if either fit is not a straight line (kLeastR2).
   std::optional<double> faster_from = {};
   std::string than = {};
 };

@@ -13,7 +13,7 @@ namespace roofmark {
 /// gpus.json, the data file that this table is read from, built into the program. Its "about" explains the fields.
 extern const char* const kGpusJson;
 
-/// A published figure and where it stands.
+/// A published figure and its source.
 struct Figure {
   double value = 0;
   std::string source;
@@ -27,10 +27,10 @@ using Figures = std::map<std::string, Figure, std::less<>>;
 /// Operations per clock per SM of a compute capability.
 struct ClockRates {
   Figures rates;
-  Figures geforce;  ///< what differs on the consumer cards
+  Figures geforce;  ///< overrides for consumer cards
 };
 
-/// A product as its vendor publishes it. Figures are dense, never for 2:4 sparse matrices.
+/// A product with its published figures: dense, never for 2:4 sparse matrices.
 struct Sku {
   std::string name, name_pattern;  ///< the pattern matches the whole name that the driver reports
   int compute_capability = 0;      ///< 90 for 9.0
@@ -49,8 +49,8 @@ struct Sku {
 const std::vector<Sku>& known_skus();
 /// Null for an unknown compute capability.
 const ClockRates* clock_rates(int compute_capability);
-/// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is no H200,
-/// and a MIG slice is none of them.
+/// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is not an
+/// H200, and a MIG slice matches nothing.
 const Sku* find_sku(const std::string& device_name);
 
 }  // namespace roofmark

@@ -26,10 +26,9 @@ class Examination {
         !facts.foreign_processes ? "unknown"
         : others.empty()         ? "none"
                                  : others,
-        others.empty() ? "" : "they slow down every case: end them, or wait");
+        others.empty() ? "" : "they slow down every case: stop them, or wait");
     add_switch(facts.ecc, "ECC", true, "memory errors go unnoticed; nvidia-smi -e 1 as root, then reset the GPU");
-    add_switch(facts.mig_mode, "MIG", false,
-               "only a slice is measured; the theoretical ceilings may be those of the whole GPU");
+    add_switch(facts.mig_mode, "MIG", false, "only one slice is measured; the theoretical ceilings may be the whole GPU's");
     add_switch(facts.persistence_mode, "persistence mode", true,
                "the driver unloads between programs, which slows every start; nvidia-smi -pm 1 as root");
     add("compute mode", facts.compute_mode.value_or("unknown"));
@@ -37,24 +36,23 @@ class Examination {
     const auto limit = facts.power_limit_watts, usual = facts.power_limit_default_watts;
     if (limit && usual) {
       add("power limit", fmt::format("{:.0f} W, default {:.0f} W", *limit, *usual),
-          *limit < *usual - 1 ? "lowered: under load the clocks stay below those at the default limit" : "");
+          *limit < *usual - 1 ? "below the default: clocks under load are lower" : "");
     } else {
       add("power limit", "unknown");
     }
     const auto generation = facts.pcie_generation, width = facts.pcie_width;
     const auto best_generation = facts.pcie_generation_max, widest = facts.pcie_width_max;
     if (generation && width && best_generation && widest) {
-      // An idle link drops to a lower generation by itself; lanes are lost by a bad contact or by wiring.
+      // An idle link drops to a lower generation by design; lanes are lost to a bad contact or to wiring.
       add("PCIe link", fmt::format("generation {} of {}, {} lanes of {}", *generation, *best_generation, *width, *widest),
-          *width < *widest ? "lanes are missing, so transfers are slower; check the slot and the riser" : "");
+          *width < *widest ? "some lanes are not in use, which slows transfers; check the slot and the riser" : "");
     } else {
       add("PCIe link", "unknown");
     }
     if (facts.gate) add("launch gate", *facts.gate, "times of short launches include the host's time to enqueue them");
   }
 
-  /// Whether the process is on the GPU's socket. A control group may leave it the memory of a single node, which is then not
-  /// the host's only one.
+  /// Whether the process is on the GPU's socket. A control group may allow only one node's memory on a host with several nodes.
   void node_of(const DeviceInfo& gpu) {
     constexpr const char* kWhat = "NUMA node of the GPU";
     const bool sees_one = gpu.host_nodes.size() < 2;
@@ -69,11 +67,10 @@ class Examination {
     add(kWhat,
         fmt::format("{}; this process: CPUs of {}, memory of {}", *gpu.near_node, fmt::join(gpu.cpu_nodes, ", "),
                     fmt::join(gpu.host_nodes, ", ")),
-        missing.empty()
-            ? ""
-            : fmt::format("launches and transfers cross to another socket, because this process may not use {} of "
-                          "node {}: start it there (numactl --cpunodebind={} --membind={}) or change its control group",
-                          fmt::join(missing, " and "), *gpu.near_node, *gpu.near_node, *gpu.near_node));
+        missing.empty() ? ""
+                        : fmt::format("launches and transfers cross to another socket: this process may not use {} of node {}; "
+                                      "start it there (numactl --cpunodebind={} --membind={}) or change its control group",
+                                      fmt::join(missing, " and "), *gpu.near_node, *gpu.near_node, *gpu.near_node));
   }
 
   void host(const Host& host) {
@@ -81,7 +78,7 @@ class Examination {
     if (host.load_average) {
       const int cpus = std::max(host.load_average_cpus, 1);
       add(kLoad, fmt::format("{:.2f} on {} CPU{}, one-minute average", *host.load_average, cpus, cpus == 1 ? "" : "s"),
-          *host.load_average > 0.5 + 0.1 * cpus ? "other work takes its share of cores, caches and memory bandwidth" : "");
+          *host.load_average > 0.5 + 0.1 * cpus ? "other programs use cores, caches and memory bandwidth" : "");
     }
     add("CPU governor", facts.governor.value_or("unknown"),
         facts.governor && *facts.governor != "performance"
@@ -140,7 +137,7 @@ std::vector<Circumstance> team_health(const std::vector<std::vector<Circumstance
   std::vector<Circumstance> all = by_rank.front();
   for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
     for (const Circumstance& one : by_rank[rank]) {
-      // The load is never the same twice: what it is judged to be counts.
+      // The load always differs: compare its advice instead.
       const auto same = [&](const Circumstance& other) {
         return other.what == one.what && other.advice == one.advice && (one.what == kLoad || other.state == one.state);
       };

@@ -19,9 +19,8 @@ struct LadderPoint : AccessLatency {
 
 /// A plateau of the latency over the size.
 struct LadderLevel {
-  /// By the resource that most of its records demand, which is a guess from the sizes of the device's caches; the plateau
-  /// itself is found without them. `step` counts the levels of one resource: the parts of a cache, or DRAM beyond the reach of
-  /// the TLB.
+  /// The resource that most of its records demand: a guess from the device's cache sizes, which the search for plateaus does
+  /// not use. `step` counts the levels of one resource: the parts of a cache, or DRAM beyond the reach of the TLB.
   std::string resource;
   int step = 1;
   std::size_t smallest_bytes = 0, largest_bytes = 0;  ///< sizes on the plateau
@@ -38,14 +37,14 @@ struct Ladder {
   std::vector<LadderLevel> levels;
 };
 
-/// Of all series of ok records that demand nothing but accesses, and whose names differ in bytes and stride alone, each size
-/// once. Neither of those that tell SMs apart (SmLatencies) nor of those with a background (LoadedLatencies).
+/// For all series of ok records that demand only accesses and whose names differ only in bytes and stride; each size once.
+/// Excludes series per SM (SmLatencies) and with a background (LoadedLatencies).
 std::vector<Ladder> ladders_of(const std::vector<Record>& records);
 
-/// The plateaus of points that are sorted by size: the partition of the points into levels, and points between levels, that
-/// costs the least. A level costs kLevel, and for each of its points the square of the distance of its logarithm from the
-/// level's median in standard errors, at most kBetween, which a point between levels costs. A level has two points or more, its
-/// ends and most of the others within that distance, and exceeds the level before by kLeastRise.
+/// The plateaus of points that are sorted by size: the partition of the points into levels, and points between levels, with the
+/// lowest cost. A level costs kLevel, and for each of its points the square of the distance of its logarithm from the level's
+/// median in standard errors, at most kBetween, which a point between levels costs. A level has two points or more, its ends
+/// and most of the others within that distance, and exceeds the level before by kLeastRise.
 std::vector<LadderLevel> levels_of(const std::vector<LadderPoint>& points);
 
 }  // namespace roofmark

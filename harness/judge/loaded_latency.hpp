@@ -16,15 +16,15 @@ struct LoadedLatency : AccessLatency {
   std::optional<double> share_of_ceiling;  ///< of that resource's empirical ceiling or, without one, of the theoretical one
 };
 
-/// What an access takes while the rest of the device uses another resource, or the same one.
+/// Time per access while the other SMs load the same or another resource.
 struct LoadedLatencies {
   std::string series;  ///< the records' name without the key `background`
   Resource background;
   std::vector<LoadedLatency> points;  ///< by background
 };
 
-/// Of all series of ok records that demand nothing but accesses and have a background, and whose names differ in the key
-/// `background` alone.
+/// For all series of ok records that demand only accesses, have a background, and whose names differ only in the key
+/// `background`.
 std::vector<LoadedLatencies> loaded_latencies(const std::vector<Record>& records, const Roofline& roofline);
 
 }  // namespace roofmark

@@ -10,7 +10,7 @@
 
 namespace roofmark {
 
-/// The key of a shape that says which SM a case runs on.
+/// The key for the SM that a case runs on.
 inline constexpr const char* kSmKey = "sm";
 
 struct SmLatency : AccessLatency {
@@ -32,10 +32,10 @@ struct SmLatencies {
   std::vector<SmLevel> levels;
 };
 
-/// More than neighbouring SMs of one part of an L2 differ by, and less than the two parts of an H100's or A100's.
+/// Above the differences between SMs at the same part of an L2, below those between the two parts on H100 and A100.
 inline constexpr double kSmStep = 1.1;
 
-/// Of all series of ok records that demand nothing but accesses, and whose names differ in the SM alone.
+/// For all series of ok records that demand only accesses and whose names differ only in the SM.
 std::vector<SmLatencies> sm_latencies(const std::vector<Record>& records);
 
 }  // namespace roofmark

@@ -10,19 +10,20 @@
 
 namespace roofmark {
 
-/// A device as its vendor publishes it: what it should be, where none is at hand. Its memory is all free.
+/// The DeviceInfo of a SKU from its published specification, for use without a device. All memory is free.
 DeviceInfo specified_device(const std::string& name, const Sku& sku);
 
 /// The ceilings of a device from its specification, each with its source:
-///   theoretical  SMs x highest clock x operations per clock per SM; DRAM: bus width x memory clock x 2 / 8; from and to the
-///   host:
-///                what the PCIe link carries at its width, or NVLink-C2C; all as read
-///   datasheet    the vendor's figure where the SKU is known, at the clock that the vendor assumed
-/// A GPU that is not in the data file has the ceilings of its attributes, and `sku` stays empty; with an unknown compute
+///   theoretical  SMs x highest clock x operations per clock per SM
+///                DRAM: bus width x memory clock x 2 / 8
+///                from and to the host: the PCIe link at its width, or NVLink-C2C
+///                all from attributes read on the device
+///   datasheet    the vendor's figure for a known SKU, at the clock that the vendor assumed
+/// A GPU that is not in the data file has ceilings from its attributes, and `sku` stays empty; with an unknown compute
 /// capability only DRAM has a ceiling. The CPU has none.
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku = nullptr);
 
-/// Of the links of a GPU that has peers, from and to them: all its NVLinks, or PCIe where it has none; as read.
+/// Ceilings of a GPU's links to and from its peers: all its NVLinks, or PCIe if it has none.
 Roofline theoretical_peer_links(const DeviceInfo& device);
 
 }  // namespace roofmark

@@ -244,15 +244,15 @@ std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
   };
   for (const auto& [end, named] : by_size(ends)) {
     const Deviation& worst = named.worst.worst;
-    say(fmt::format("{}: its best transfer takes {:.2f} times the median of all ends{} ({})", in_words(end), worst.times,
+    say(fmt::format("{}: its best transfer takes {:.2f} times the median of all endpoints{} ({})", in_words(end), worst.times,
                     words(worst), named.place()),
         worst.times, fmt::format("transfers {} ({:.2f} times the median)", in_words(end), worst.times));
   }
   for (const auto& [pair, named] : by_size(pairs)) {
     const Deviation& worst = named.worst.worst;
-    say(fmt::format("{}: this transfer takes {:.2f} times what the best transfers of its two ends explain ({})", in_words(pair),
+    say(fmt::format("{}: this transfer takes {:.2f} times the time expected from each end's best transfer ({})", in_words(pair),
                     worst.times, named.place()),
-        worst.times, fmt::format("transfers {} ({:.2f} times what they need with others)", in_words(pair), worst.times));
+        worst.times, fmt::format("transfers {} ({:.2f} times their time with other peers)", in_words(pair), worst.times));
   }
   return findings;
 }
@@ -280,8 +280,7 @@ std::vector<Finding> refused_access(const std::vector<Record>& records) {
                                    : fmt::format(", at {}", format_rate(median(refused.staged.rbegin()->second), Unit::byte));
     findings.push_back(
         {FindingKind::peer_access,
-         fmt::format("{} and {}{} have no access to each other's memory ({}): copies between them are staged "
-                     "through the host{}",
+         fmt::format("{} and {}{} have no access to each other's memory ({}): copies between them go through host memory{}",
                      in_words(one), in_words(other),
                      more > 0 ? fmt::format(", and {} more pair{},", more, more == 1 ? "" : "s") : "", reason, staged),
          {},

@@ -109,7 +109,7 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
     if (trust > verdict.trust || (verdict.trust == trust && verdict.advice.empty())) verdict.advice = advice;
     verdict.trust = std::max(verdict.trust, trust);
   };
-  if (ended) say(Trust::bad, in_words(*ended), "The measured cases stand; the others have not passed. Run again.");
+  if (ended) say(Trust::bad, in_words(*ended), "The measured cases are valid; the others have not passed. Run again.");
   std::vector<std::string> differences = scope.changes;
   if (scope.cases != scope.suite_cases) {
     differences.insert(differences.begin(), fmt::format("{} of {} cases", scope.cases, scope.suite_cases));
@@ -119,10 +119,10 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
                                (differences.empty() ? "" : fmt::format(" ({})", fmt::join(differences, ", ")));
   if (counts.of(Status::wrong)) {
     say(Trust::bad, measured,
-        "Rely on no number of this device until the wrong result is explained: repeat the case, check the ECC counters and the "
-        "Xid messages.");
+        "Do not use any number from this device until the wrong result is explained: repeat the case, check the ECC counters "
+        "and the Xid messages.");
   } else if (counts.of(Status::failed) + counts.of(Status::not_run) + missing > 0 || records.empty()) {
-    say(Trust::bad, measured, "What was not measured has not passed: see why, then run again.");
+    say(Trust::bad, measured, "Cases that were not measured have not passed: fix the reasons given, then run again.");
   } else {
     say(Trust::good, measured, scope.cases < scope.suite_cases ? "To judge the whole device, run the whole suite." : "");
   }

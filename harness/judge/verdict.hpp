@@ -28,14 +28,14 @@ struct RunEnd {
   std::string case_name;  ///< in which it ended; empty: between two
 };
 
-/// How far the results of a run can be trusted, and what to do next.
+/// How far to trust the results of a run, and what to do next.
 struct RunVerdict {
   Trust trust = Trust::good;
   std::string headline;
-  std::string advice;  ///< empty where nothing is to be done
+  std::string advice;  ///< empty if there is nothing to do
 };
 
-/// `slow` answers, for a team, which rank, host or link is slow; empty without a team.
+/// `slow`: for a team, the slow rank, host or link; empty without a team.
 RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,
                      const std::optional<RunEnd>& ended, const std::string& slow);
 

@@ -10,7 +10,7 @@
 
 namespace roofmark {
 
-/// Starts a program with the arguments `words`; words[0] is its argv[0]. What a `silent` one writes to stdout goes nowhere.
+/// Starts a program with the arguments `words`; words[0] is its argv[0]. Discards the stdout of a `silent` program.
 /// Throws std::system_error.
 pid_t start_process(const std::string& program, std::vector<std::string> words, bool silent = false);
 

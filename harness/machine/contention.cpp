@@ -59,12 +59,11 @@ std::optional<Contention> contention_on(const std::string& host, const std::vect
   Contention made{host, {}, 0};
   if (others > std::max(kMinCores, kShare * cores)) {
     made.cores += others;
-    made.text =
-        fmt::format("other programs kept {:.2f} cores busy on average, beside the {:.0f} that this run uses", others, cores);
+    made.text = fmt::format("other programs used {:.2f} cores on average, beside the {:.0f} of this run", others, cores);
     if (limited) {
       made.text += fmt::format(
-          " (counted on all {} CPUs of the machine: programs outside of this container or control group, or on CPUs that this "
-          "run may not use, share caches, memory and clocks with it)",
+          " (on all {} CPUs of the machine: programs outside this container or control group, or on other CPUs, also share "
+          "caches, memory and clocks)",
           end.cpus);
     }
   }

@@ -21,7 +21,7 @@ struct CpuTime {
 /// The current values; absent if `root`/proc/stat cannot be read. `root` is "/", or a copy in tests.
 std::optional<CpuTime> cpu_time(const std::filesystem::path& root);
 
-/// What one process of a run says of its host's CPUs, from the start of the run to its end.
+/// One process's view of its host's CPU time, from the start of the run to its end.
 struct CpuShare {
   std::string host;
   CpuTime begin, end;
@@ -30,15 +30,14 @@ struct CpuShare {
   bool limited = false;   ///< a control group restricts it to part of the machine
 };
 
-/// Who else used the CPUs of a host.
+/// Foreign load on the CPUs of a host.
 struct Contention {
   std::string host, text;
   double cores = 0;  ///< of other programs and other virtual machines, on average
 };
 
-/// One for each host where, on average, programs that are not of the run kept more than 0.1 core and more than 2 % of the run's
-/// cores busy, or where the hypervisor stole more than 2 % of their time. The processes of a run are not foreign to one
-/// another.
+/// One per host on which, on average, other programs used more than 0.1 core and more than 2 % of the run's cores, or the
+/// hypervisor stole more than 2 % of their time. The processes of a run are not foreign to each other.
 std::vector<Contention> find_contention(const std::vector<CpuShare>& processes);
 
 }  // namespace roofmark

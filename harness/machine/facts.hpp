@@ -13,7 +13,7 @@
 
 namespace roofmark {
 
-/// What /proc and /sys say of the host. Absent if it cannot be read. `root` below is "/", or a copy in tests.
+/// Facts about the host from /proc and /sys. Absent if unreadable. `root` below is "/", or a copy in tests.
 struct CpuFacts {
   std::string model;     ///< "model name" of /proc/cpuinfo, or "CPU"
   int cores = 0;         ///< that this process may use
@@ -44,11 +44,11 @@ std::vector<CacheLevel> read_caches(const std::filesystem::path& root, const std
 
 /// Bytes that can be allocated without swapping, within the control groups' limit.
 std::size_t available_memory(const std::filesystem::path& root);
-/// Those that a NUMA node has at least: beyond them a process that is bound to the node is killed, however much other nodes
-/// have. Absent where the kernel does not say.
+/// Lower bound for one NUMA node: the kernel kills a process that is bound to the node and takes more, even if other nodes have
+/// memory. Absent if the kernel does not report it.
 std::optional<std::size_t> available_memory_of_node(int node, const std::filesystem::path& root);
 
-/// The machine's memory, or the control groups' limit if lower; and a NUMA node's, absent where the kernel does not say.
+/// The machine's memory, or the control groups' limit if lower; and a NUMA node's, absent if the kernel does not report it.
 std::size_t total_memory(const std::filesystem::path& root);
 std::optional<std::size_t> total_memory_of_node(int node, const std::filesystem::path& root);
 
@@ -63,7 +63,7 @@ std::vector<int> allowed_cpus();
 /// Pins the calling thread, and threads that it starts, to these CPUs. Throws std::system_error.
 void keep_to(const std::vector<int>& cpus);
 
-/// The NUMA node of a PCI device, from its folder; absent where the kernel knows none.
+/// The NUMA node of a PCI device, from its folder; absent if unknown to the kernel.
 std::optional<int> numa_node(const std::filesystem::path& device);
 /// The NUMA node that has all of these cores, which ascend.
 std::optional<int> numa_node_of(const std::vector<int>& cores, const std::filesystem::path& root);

@@ -31,7 +31,7 @@ Host describe_host();
 /// GOMP_*, OPENBLAS_*.
 std::map<std::string, std::string> rate_environment();
 
-/// What this program was built from, and with what.
+/// The sources and tools of this build.
 struct Build {
   std::string version, commit;
   bool dirty = false;  ///< the checkout had local changes

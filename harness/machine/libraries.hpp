@@ -11,15 +11,15 @@ namespace roofmark {
 /// A library that results depend on: CUDA's, the BLAS, MPI.
 struct Library {
   std::string name;
-  std::string version;      ///< in the library's own words; empty where it does not say
-  std::string path;         ///< the file that its code came from: the program itself where it is linked statically
+  std::string version;      ///< as reported by the library; empty if it reports none
+  std::string path;         ///< the file with its code: the program if linked statically
   std::string unsupported;  ///< why it cannot be used; then it has neither version nor path
 };
 
-/// Those that this process has loaded until now.
+/// The libraries loaded by this process so far.
 std::vector<Library> loaded_libraries();
 
-/// The names that they may have.
+/// All possible names.
 std::vector<std::string_view> library_names();
 
 }  // namespace roofmark

@@ -32,7 +32,7 @@ std::optional<NodeMask> mask_of(int node) {
   return mask;
 }
 
-/// The CPUs of a node that this thread may run on; absent where there is none.
+/// The CPUs of a node that this thread may run on; absent if none.
 std::optional<cpu_set_t> allowed_cpus_of(int node, const cpu_set_t& allowed) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -103,7 +103,7 @@ NodeScope::NodeScope(std::optional<int> node) {
   }
   if (!bound_ && !cpus_) {
     throw Unsupported(
-        fmt::format("memory cannot be placed on NUMA node {}: {}, and this process may use no CPU of it", *node, refusal));
+        fmt::format("memory cannot be placed on NUMA node {}: {}, and this process may not use its CPUs", *node, refusal));
   }
 }
 
@@ -154,7 +154,7 @@ PagePlacement placement_of(const void* data, std::size_t bytes) {
 
 std::string in_words(const PagePlacement& placement) {
   if (!placement.error.empty()) return "unknown: " + placement.error;
-  if (placement.pages.empty()) return "unknown: the kernel reports none of them";
+  if (placement.pages.empty()) return "unknown: the kernel reports no page";
   const std::string whole = fmt::format("{}{} pages", placement.asked < placement.total ? "a sample of " : "", placement.asked);
   if (placement.pages.size() == 1 && placement.unknown == 0) {
     return fmt::format("node {}, all of {}", placement.pages.begin()->first, whole);

@@ -13,7 +13,7 @@
 
 namespace roofmark {
 
-/// What one rank makes of a case.
+/// One rank's verdict on a case.
 struct RankVerdict {
   Status status = Status::ok;
   std::string reason;
@@ -37,17 +37,17 @@ struct OutputBits {
   std::string key, hash;
 };
 
-/// Identical devices must give identical bits: among ranks with equal keys the majority decides who differs; without a majority
-/// all of them do. Ranks whose own launches differ count as one group of their own. Absent: a rank without a fingerprint.
+/// Identical devices must give identical bits: among ranks with equal keys, those outside the majority differ; without a
+/// majority all do. Ranks with differing launches form one group. Absent: a rank without a fingerprint.
 std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& all);
 
 /// Sets Fingerprint::differing_ranks.
 void compare_fingerprints(Team& team, std::optional<Fingerprint>& own);
 
-/// What a record says of its own rank; `own`: of the rank's own samples.
+/// The times of this rank for the team's record; `own`: statistics of this rank's samples.
 RankTimes own_times(const Record& record, const Summary& own);
 
-/// Each rank's statistics of its own samples; absent for ranks that have none.
+/// Statistics of each rank's samples; absent for ranks without samples.
 std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
                                                         const std::optional<Sustained>& own_sustained,
                                                         const Record& own_record);

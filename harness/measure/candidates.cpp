@@ -42,7 +42,7 @@ class Candidate {
       if (timing && timing->valid) samples.push_back(timing->seconds / plan_.launches);
     } while (team_.decide(launch_ && settings_.clock() - started < settings_.effort.window_seconds / 2 &&
                           samples.size() < kMaxSamples));
-    if (launch_ && samples.empty()) failure_ = "no valid sample: the gate had to open by itself each time";
+    if (launch_ && samples.empty()) failure_ = "no valid sample: the launch gate timed out each time";
     return team_.max({launch_ && !samples.empty() ? median(samples) : kVoidSample}).front();
   }
   const std::string& failure() const { return failure_; }

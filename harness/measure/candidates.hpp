@@ -10,16 +10,16 @@
 
 namespace roofmark {
 
-/// Stands for a sample that does not count. In a team, one rank's void sample voids the others' at the same index.
+/// Marks a void sample. In a team, one rank's void sample voids the others' at the same index.
 inline constexpr double kVoidSample = std::numeric_limits<double>::infinity();
 
-/// Launches per sample: as many as reach Effort::sample_seconds, within Effort::max_launches. More only where they are issued
-/// as a graph over `graph_slots` slots: then a multiple of these, so that one graph serves every sample. A case that takes the
-/// gate keeps it, even if a graph could hold more launches: launch times of the two paths differ.
+/// Launches per sample: enough to reach Effort::sample_seconds, within Effort::max_launches. If they are issued as a graph over
+/// `graph_slots` slots, more are allowed: a multiple of the slots, so that one graph serves every sample. A case on the gate's
+/// path stays there, even if a graph could hold more launches: launch times of the two paths differ.
 int launches_per_sample(double seconds_per_launch, const Effort& effort, int graph_slots = 0);
 
 /// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any. Every
-/// rank calls it at the same point; ranks may have different numbers of candidates. Throws DeviceError where none is left.
+/// rank calls it at the same point; ranks may have different numbers of candidates. Throws DeviceError if no candidate is left.
 std::vector<double> time_candidates(Device& device, Team& team, const Settings& settings, const std::vector<Launch>& candidates,
                                     const Protocol& protocol, int slots);
 

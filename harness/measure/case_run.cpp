@@ -23,7 +23,7 @@ namespace {
 // Evicting the caches costs little beside a launch of this length.
 constexpr double kFlushFromSeconds = 100e-6;
 
-constexpr const char* kNoValidSample = "no valid sample: the gate had to open by itself each time";
+constexpr const char* kNoValidSample = "no valid sample: the launch gate timed out each time";
 
 }  // namespace
 
@@ -362,7 +362,7 @@ void CaseRun::summarize_samples() {
   };
   if (measurement.samples.empty()) return fail(kNoValidSample);
   measurement.summary = summarize(measurement.samples);
-  if (!(measurement.summary.minimum > 0)) return fail("the device's clock did not advance over a sample");
+  if (!(measurement.summary.minimum > 0)) return fail("the device's clock did not advance during a sample");
 }
 
 Record CaseRun::finish() {

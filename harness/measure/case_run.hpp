@@ -16,7 +16,7 @@
 
 namespace roofmark {
 
-/// What all cases of a run share.
+/// State shared by all cases of a run.
 struct RunState {
   Device& device;
   Team& team;
@@ -27,9 +27,9 @@ struct RunState {
   std::string lost_to;  ///< the case that met a sticky error; empty while the device works
 };
 
-/// A record that knows its case and nothing else; not run.
+/// A record with the case's properties only; status not run.
 Record blank_record(const Case& c, int pass);
-/// The record of a case that is not measured: unsupported with the case's own reason where it has one, else not run for this
+/// The record of a case that is not measured: unsupported with the case's reason if it has one, else not run for the given
 /// reason.
 Record left_out(const Case& c, int pass, const std::string& reason);
 
@@ -42,14 +42,14 @@ class CaseRun {
   const Case& measured_case() const { return case_; }
   bool alive() const { return alive_; }
 
-  /// Allocates and fills as many slots as cold caches take and `limit_bytes` allows.
+  /// Allocates and fills the slots for cold caches, within `limit_bytes`.
   void prepare(std::size_t limit_bytes);
   /// One launch against the reference; then the fingerprint of three.
   void verify();
   /// Chooses launches per sample and path, warms up until two windows agree, and derives the number of samples from the last
   /// window's spread. With a duration nothing is warmed up.
   void warm_up();
-  /// A lead-in and the block's samples; with a duration, the block's share of it. A sample with other bits makes the record
+  /// A lead-in and the block's samples; with a duration, the block's share of it. A sample with different bits makes the record
   /// wrong.
   void time_block(int block);
   void verify_again();
@@ -59,15 +59,15 @@ class CaseRun {
  private:
   void guarded(const std::function<void()>& step);
   void enter(std::string_view stage);
-  /// Again, so that the watch sees that a long stage goes on.
+  /// Repeats the stage, so that the watch sees progress in a long one.
   void tell_stage();
   void launch_once(int slot);
   Verification judge(int slot);
   std::optional<std::string> hash_outputs(int slot);
   void take_fingerprint();
-  /// Launches per sample, the path, and whether caches are flushed before each sample. Gives the seconds per launch.
+  /// Launches per sample, the path, and whether caches are flushed before each sample. Returns the seconds per launch.
   double settle_launches();
-  /// Runs uncounted samples in windows until two that follow one another agree, or until `end` by the host's clock.
+  /// Runs uncounted samples in windows until two consecutive ones agree, or until `end` on the host's clock.
   struct Windows {
     std::vector<double> last;          ///< seconds per launch of the last window's valid samples, the slowest rank's
     std::vector<double> host_seconds;  ///< that each sample took
@@ -80,7 +80,7 @@ class CaseRun {
   std::string where_and_when(double start_seconds) const;
 
   // Timing (case_run_timing.cpp).
-  /// Uncounted launches until the rate stands still, and the telemetry at their end.
+  /// Launches, without recording samples, until the rate is stable; then reads the telemetry.
   Telemetry lead_in();
   std::vector<Timing> timed_samples();
   Timing timed_sample(std::size_t sample);
@@ -92,13 +92,13 @@ class CaseRun {
     int slot = 0;
     double start_seconds = 0;
   };
-  /// Three launches and all that follow should give the bits of the verified one.
+  /// Three launches, and all later ones, should give the bits of the verified launch.
   bool reproducible() const { return record_.fingerprint && record_.fingerprint->deterministic && verified_bits_; }
   void plan_check(double sample_seconds);
   void check_bits(const Timing& timing, std::size_t sample);
-  /// Reads the hashes made since the last call; `describe` names the first launch that gave other bits.
+  /// Reads the hashes made since the last call; `describe` names the first launch with different bits.
   void compare_bits(const std::function<std::string(std::size_t check, const CheckedLaunch&)>& describe);
-  /// False where a launch gave other bits: the record is wrong.
+  /// False if a launch gave different bits: the record is wrong.
   bool conclude_bits(std::string_view checks);
 
   bool by_host() const { return case_.protocol.timed != Timed::device; }
@@ -109,7 +109,7 @@ class CaseRun {
   Timing checked_launches();
   /// Until the block's share of the duration is over.
   std::vector<Timing> samples_of_block(int block);
-  /// False where a launch gave other bits.
+  /// False if a launch gave different bits.
   bool conclude_duration();
 
   RunState& run_;
@@ -126,7 +126,7 @@ class CaseRun {
   std::optional<Sustained> own_sustained_;  ///< of this rank's part of them
 
   std::optional<std::string> verified_bits_;  ///< hash of the verified launch's outputs
-  int last_slot_ = 0;                         ///< of the launches that were made last
+  int last_slot_ = 0;                         ///< of the last launches
   std::unique_ptr<LaunchCheck> check_;
   std::vector<CheckedLaunch> unread_;  ///< checks whose hashes have not been read back
   std::int64_t differing_ = 0;

@@ -52,7 +52,7 @@ std::string CaseRun::device_in_words() const {
   return fmt::format("{} ({}{}{})", info.id, info.name, uuid.empty() ? "" : ", ", uuid);
 }
 
-// Each launch is timed, then its output is hashed: the hash lies between two timed launches.
+// Each launch is timed, then its output is hashed: the hash runs between two timed launches.
 Timing CaseRun::checked_launches() {
   Timing all;
   for (int i = 0; i < record_.measurement->launches_per_sample; ++i) {
@@ -90,7 +90,7 @@ bool CaseRun::conclude_duration() {
   Measurement& measurement = *record_.measurement;
   if (measurement.samples.empty()) return true;
   const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
-  // A case's first demand is what it is measured for.
+  // A case's first demand is its main resource.
   const ClockDomain clock = case_.work.phases.front().front().resource.clock;
   const std::vector<Reading> readings = run_.sampler.around({begin, end});
   record_.sustained = summarize_sustained(measurement.samples, readings, clock);

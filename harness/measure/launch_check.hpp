@@ -10,20 +10,20 @@
 
 namespace roofmark {
 
-/// Compares the bits that launches leave in their outputs with those of a verified launch, by hashes that the device makes and
-/// keeps until they are asked for. Hashing may take 3 % of the time: where all outputs would take more, each check has a window
-/// of them hashed, the next check the next window.
+/// Compares the output bits of launches with those of a verified launch, by hashes that the device computes and keeps until
+/// they are read. Hashing may take 3 % of the time: if hashing all outputs takes more, each check hashes one window, and the
+/// next check the next window.
 class LaunchCheck {
  public:
-  /// The outputs of slot 0 hold verified bits; all slots must give the same. A window takes 3 % of `seconds`, the time in which
-  /// there should be a check. `most_checks`: between two calls of differing().
+  /// The outputs of slot 0 hold verified bits; all slots must give the same. A window takes 3 % of `seconds`, the interval
+  /// between checks. `most_checks`: between two calls of differing().
   LaunchCheck(Device& device, Prepared& prepared, double seconds, std::size_t most_checks);
 
-  /// Adds to the time of which hashing may take its share; true where the next check fits into it.
+  /// Adds to the time budget that hashing takes its share of; true if the next check fits.
   bool due(double seconds);
-  /// Enqueues the hashes of what the last launch wrote to `slot`, and times them.
+  /// Enqueues and times the hashes of the last launch's output in `slot`.
   void check(int slot);
-  /// Reads the hashes back. The checks that found other bits, counted from the first one since the last call.
+  /// Reads the hashes back. Returns the checks with different bits, counted from the first one since the last call.
   std::vector<std::size_t> differing();
 
   std::int64_t checks() const { return checks_; }
@@ -46,7 +46,7 @@ class LaunchCheck {
   Device& device_;
   Prepared& prepared_;
   std::vector<Window> windows_;
-  std::size_t parts_ = 0;  ///< of the window that has most
+  std::size_t parts_ = 0;  ///< of the largest window
   Memory results_;
   std::unique_ptr<Batch> batch_;
   int slot_ = 0;

@@ -8,13 +8,13 @@
 
 namespace roofmark {
 
-/// Device seconds of a sample without a launch, the median of many: what the timing itself (on a GPU the two events behind the
-/// gate) adds to every sample. Samples go on until two medians agree, since an idle device's clock rises at first: for 50 ms to
-/// half a second. Absent where the device fails or no empty sample is valid: its first case will say why.
+/// Median device seconds of samples without a launch: the overhead of timing (on a GPU, the two events behind the gate) in
+/// every sample. Repeats until two medians agree, because an idle device's clock rises at first: for 50 ms to half a second.
+/// Absent if the device fails or no empty sample is valid; its first case then gives the reason.
 std::optional<double> timing_overhead_seconds(Device& device);
 
-/// What the host's clock tells between two readings that follow one another, the median of many: the part of a single call's
-/// time that is none of the call's.
+/// Median time between two consecutive readings of the host's clock: the part of a single call's measured time that the timing
+/// adds.
 double clock_overhead_seconds();
 
 }  // namespace roofmark

@@ -54,11 +54,11 @@ std::vector<Finding> Runner::find_lost_telemetry() {
     const std::string name = state_.team.describe(rank), where = name.empty() ? name : name + ": ";
     const std::string last = *end > 0 ? fmt::format("{:.1f} s after the device was opened", *end) : "at once";
     findings.push_back({FindingKind::telemetry_lost,
-                        fmt::format("{}the device's telemetry did not answer for {:g} s and was given up, {}", where,
+                        fmt::format("{}the device's telemetry did not answer for {:g} s and was abandoned, {}", where,
                                     Sampler::kPatienceSeconds, last),
                         {},
                         0,
-                        where + "the device's telemetry was given up",
+                        where + "the device's telemetry was abandoned",
                         name.empty() ? std::vector<int>() : std::vector{rank}});
   }
   return findings;

@@ -26,9 +26,9 @@ class Runner {
   const WallTime& wall_time() const { return state_.wall; }
   /// This rank's readings since the Runner was made.
   TelemetrySeries telemetry() const { return state_.sampler.series(); }
-  /// Of every rank's device until now; absent where nothing was read. Every rank must call it.
+  /// Telemetry of every rank's device until now; absent without a reading. Every rank must call it.
   std::vector<std::optional<TelemetrySummary>> rank_telemetry();
-  /// One per rank whose device's telemetry was given up. Every rank must call it.
+  /// One per rank with abandoned telemetry. Every rank must call it.
   std::vector<Finding> find_lost_telemetry();
   /// The counters of every rank's device, from when the Runner was made to now. Every rank must call it.
   std::vector<CounterChange> counters();

@@ -14,8 +14,8 @@
 
 namespace roofmark {
 
-/// Reads a device's telemetry in a thread of its own: at the source's period, and when it is asked. A source that does not
-/// answer within two seconds is given up: from then on there is no telemetry, and nothing waits for it.
+/// Reads a device's telemetry in a separate thread: at the source's period, and on request. A source that does not answer
+/// within two seconds is abandoned: there is no telemetry from then on, and nothing waits for it.
 class Sampler {
  public:
   static constexpr double kPatienceSeconds = 2;
@@ -35,10 +35,10 @@ class Sampler {
   Telemetry wait(std::uint64_t asked);
   /// The source's counters, read now.
   std::map<std::string, double> counters();
-  /// The readings so far that tell of a span.
+  /// The readings so far that cover a span.
   std::vector<Reading> around(const Span& span) const;
   TelemetrySeries series() const;
-  /// The source was given up.
+  /// The source was abandoned.
   bool gave_up() const;
 
  private:

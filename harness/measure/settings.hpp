@@ -11,10 +11,10 @@
 
 namespace roofmark {
 
-/// How much is measured. Every number here is a decision about all cases; docs/method.md gives the reasons.
+/// How much is measured. Every number applies to all cases; docs/method.md gives the reasons.
 struct Effort {
   double max_seconds = 1.0;              ///< timing budget per case, without warm-up and verification
-  int blocks = 5;                        ///< apart in time; the median's interval comes from them
+  int blocks = 5;                        ///< spread over time; the median's interval comes from them
   double gap_seconds = 0.01;             ///< minimum pause between two blocks of a case
   double sample_seconds = 1e-3;          ///< minimum device time per sample: timing adds some 10 us, 1 % of it
   int max_launches = 256;                ///< per sample behind the gate; more would fill the launch queue
@@ -22,7 +22,7 @@ struct Effort {
   double window_seconds = 0.1;           ///< length of a warm-up window
   double warm_up_seconds = 2.0;          ///< maximum
   double lead_in_window_seconds = 4e-3;  ///< length of a window of the uncounted launches before a block
-  double lead_in_seconds = 50e-3;        ///< of these launches, maximum; a batch that takes longer comes once
+  double lead_in_seconds = 50e-3;        ///< of these launches, maximum; a longer batch runs once
   double window_agreement = 0.01;        ///< the case has settled when the medians of two windows agree this well
   double interval_half_width = 0.005;    ///< of the median, at 95 %
   int min_samples = 20;                  ///< for p5 and p95, within the budget
@@ -40,7 +40,7 @@ struct Settings {
   double memory_fraction = 0.9;  ///< largest share of free memory that one group of cases may use
   /// The build, as part of every fingerprint's key.
   std::string build_key;
-  /// The host clock that windows and budgets are kept by; tests bring their own.
+  /// The host clock for windows and budgets; tests replace it.
   std::function<double()> clock = steady_seconds;
 };
 

@@ -10,7 +10,7 @@
 
 namespace roofmark {
 
-/// How many copies of its operands a case rotates through, and how that keeps the caches cold.
+/// The number of copies of its operands that a case rotates through, and the method that keeps the caches cold.
 struct SlotPlan {
   int slots = 1;
   std::string cache_by;  ///< as Measurement::cache_by
@@ -24,15 +24,15 @@ inline LastLevelCaches last_level_caches(const DeviceInfo& device) {
   return {device.last_level_cache_bytes(), device.host_cache_bytes};
 }
 
-/// Cold slots together exceed 4 times the last-level cache of the device, and what they have of the host's memory that of the
-/// host, as far as `limit_bytes` of device memory and Protocol::most_slots allow.
+/// Cold slots together exceed 4 times the device's last-level cache, and their host memory 4 times the host's, within
+/// `limit_bytes` of device memory and Protocol::most_slots.
 SlotPlan plan_slots(const Case& c, const LastLevelCaches& caches, std::size_t limit_bytes);
 
-/// Device memory that a case takes with one slot.
+/// Device memory of a case with one slot.
 inline std::size_t least_bytes(const Case& c) { return c.slot_bytes + c.shared_bytes; }
 
-/// Shares of `limit_bytes` for cases that are in memory together, by what each needs: one slot for each, in their order, and
-/// for more slots the same part of what each wants. A case that does not fit gets less than one slot, at no other's expense.
+/// Shares of `limit_bytes` for cases that are in memory together: one slot for each, in their order; the rest in proportion to
+/// the further slots that each wants. A case that does not fit gets less than one slot and does not reduce the others' shares.
 std::vector<std::size_t> divide_memory(const std::vector<const Case*>& cases, const LastLevelCaches& caches,
                                        std::size_t limit_bytes);
 

@@ -23,23 +23,22 @@ enum class Cache { cold, warm };
 /// How a case is measured. The defaults are those of the suite; a case changes only what it must.
 struct Protocol {
   Cache cache = Cache::cold;
-  /// Of cold caches: each slot is filled by itself, which takes time.
+  /// Limit for cold caches, because filling each slot takes time.
   int most_slots = 4096;
   Issue issue = Issue::automatic;
-  /// By the host's clock a sample is a single launch, so that percentiles are those of single events, and no ceiling of the
-  /// device applies.
+  /// With the host's clock a sample is a single launch, so percentiles are of single events, and no ceiling of the device
+  /// applies.
   Timed timed = Timed::device;
-  /// A single thread works: on a CPU the clock of its core counts.
+  /// Only one thread works: on a CPU the clock of its core counts.
   bool one_core = false;
-  /// Launches per sample; 0: as many as make a sample of Effort::sample_seconds.
+  /// Launches per sample; 0: enough for a sample of Effort::sample_seconds.
   int launches = 0;
-  /// Minimum number of samples, where the budget allows; 0: as many as the interval needs.
+  /// Minimum number of samples, if the budget allows; 0: as the interval needs.
   int samples = 0;
-  /// The budget as a number of samples, where a sample takes so long that Effort::max_seconds would allow too few; 0: in
-  /// seconds.
+  /// The budget as a number of samples, for samples so long that Effort::max_seconds allows too few; 0: budget in seconds.
   int budget_samples = 0;
-  /// How long it is measured; 0: as many samples as the interval needs. With a duration there is no warm-up, launches follow
-  /// one another until the time is over, each is timed by itself, and the bits of each are compared with the verified one's.
+  /// Duration of the measurement; 0: as the interval needs. A case with a duration has no warm-up; it launches until the time
+  /// is over, times each launch, and compares its bits with the verified launch's.
   double seconds = 0;
 };
 
@@ -52,7 +51,7 @@ struct Verification {
   std::size_t wrong = 0;  ///< elements, where they were counted
 
   static Verification nothing(std::string reason) { return {Status::nothing_to_verify, 0, 0, std::move(reason), 0}; }
-  /// Passed when error <= bound; an error that is NaN or infinite fails whatever the bound.
+  /// Passed when error <= bound; a NaN or infinite error always fails.
   static Verification within(double error, double bound, std::string detail) {
     return {std::isfinite(error) && error <= bound ? Status::passed : Status::failed, error, bound, std::move(detail), 0};
   }
@@ -65,10 +64,10 @@ struct Output {
   std::size_t count = 0;
 };
 
-/// What the device did beside the work of its launches, as the launches themselves counted it.
+/// The device's background work during launches, as counted by the launches.
 struct Background {
   Resource resource;
-  double per_second = 0;  ///< in units of the resource, while the work went on
+  double per_second = 0;  ///< in units of the resource, during the work
 };
 
 /// A case allocated, filled and ready, with `slots` copies of its operands. Outputs start poisoned (0xFF bytes).
@@ -78,40 +77,40 @@ class Prepared {
   /// Enqueues one execution on copy `slot`. Neither allocates nor synchronises; may fork to other streams, which it joins
   /// by events before it returns.
   virtual void launch(Stream stream, int slot) = 0;
-  /// Restores what a launch overwrites of its own inputs; untimed. Called before a launch that is verified and, when
+  /// Restores inputs that a launch overwrites; untimed. Called before a launch that is verified and, when
   /// needs_reset() says so, before each sample.
   virtual void reset(int /*slot*/) {}
   virtual bool needs_reset() const { return false; }
-  /// False where this rank's launches do nothing, and other ranks of the team measure: it has no times of its own.
+  /// False if this rank's launches do nothing while other ranks measure: it has no times.
   virtual bool takes_part() const { return true; }
   /// More launches without a reset change the result, and are timed all the same.
   virtual bool accumulates() const { return false; }
-  /// Holds after a reset and one launch (more launches without a reset may not change it, unless needs_reset() or
-  /// accumulates()). Fails on a poisoned output and on one wrong element anywhere.
+  /// Passes after a reset and one launch, and after more launches without a reset unless needs_reset() or accumulates(). Fails
+  /// on a poisoned output and on a single wrong element.
   virtual Verification verify(int slot) = 0;
-  /// What a launch writes: hashed for the fingerprint, and where the contract test plants its wrong elements.
+  /// The arrays that a launch writes: hashed for the fingerprint; the contract test plants wrong elements there.
   virtual std::vector<Output> outputs(int /*slot*/) { return {}; }
-  /// Equal operands give equal bits: the algorithm is pinned, and no sum depends on who comes first. Launches that differ all
-  /// the same make the record wrong. False where nothing promises that.
+  /// Equal operands give equal bits: the algorithm is pinned, and no sum depends on the order of execution. Differing launches
+  /// then make the record wrong. False without such a guarantee.
   virtual bool is_deterministic() const { return false; }
-  /// False where verify() looks at more than outputs(): then the same bits there do not stand for a result that was verified.
+  /// False if verify() checks more than outputs(): equal bits there then do not imply a verified result.
   virtual bool outputs_are_all() const { return true; }
-  /// What else decides the output's bits (a library's version and algorithm), for the fingerprint's key.
+  /// Other inputs to the output's bits (a library's version and algorithm), for the fingerprint's key.
   virtual std::string fingerprint_key() const { return {}; }
-  /// What a reader of the result wants to know of how it was done (algorithm chosen, workspace); kept in the record.
+  /// Details for the reader of a result (chosen algorithm, workspace); kept in the record.
   virtual std::vector<std::pair<std::string, std::string>> notes() const { return {}; }
-  /// Over all launches so far, where the case has one. The device is idle.
+  /// Over all launches so far, if the case has a background. The device is idle.
   virtual std::optional<Background> background() const { return {}; }
 };
 
-/// What a case is prepared with.
+/// The inputs of Case::prepare.
 struct Setup {
   Device& device;
   int slots = 1;
   Distribution data = Distribution::normal;
   std::uint64_t seed = 0;
   /// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any.
-  /// Every rank of a team must call it at the same point. Throws DeviceError where no candidate is left.
+  /// Every rank of a team must call it at the same point. Throws DeviceError if no candidate is left.
   std::function<std::vector<double>(const std::vector<Launch>&)> time;
 };
 
@@ -125,14 +124,14 @@ std::string value_of(const Shape& shape, std::string_view key);
 /// family/operation/type/key:value...; family/type/key:value... where the family has one operation.
 std::string case_name(const std::string& family, const std::string& operation, DataType type, const Shape& shape);
 
-/// Who exchanges a message with whom.
+/// The communication pattern.
 enum class Pattern {
   collective,  ///< all ranks of a communicator take part
   neighbours,  ///< each rank sends to the next one: a step of a ring
-  pairs        ///< each group is two ranks, whose link alone the message crosses, there and back
+  pairs        ///< each group is two ranks; the message crosses only their link, there and back
 };
 
-/// What the ranks of a case send one another, in the words of nccl-tests.
+/// The message between the ranks of a case, in nccl-tests' terms.
 struct Message {
   Pattern pattern = Pattern::collective;
   int ring_steps = 0;     ///< of a ring that performs it; 0: a ring cannot
@@ -140,7 +139,7 @@ struct Message {
   std::size_t bytes = 0;  ///< size: algbw = bytes / time
   std::size_t count = 0;  ///< elements passed to one call: of one part where `bytes` covers the parts of all ranks
   double bus_factor = 1;  ///< busbw / algbw
-  int trips = 1;          ///< messages that follow one another in one launch: size and time are of one of them
+  int trips = 1;          ///< messages in sequence per launch; size and time are per message
   int root = -1;          ///< -1: none
   std::string reduction;  ///< sum, max, avg, or empty
   std::string place;      ///< in, out
@@ -154,8 +153,8 @@ struct OverlapPart {
   std::string series;  ///< what the three have in common
 };
 
-/// How the probes of a ceiling raise it. rate: each by its own, and the best counts. slope: together, by the line of the
-/// seconds of a sample over its launches, so that what a sample costs besides its launches is no part of the ceiling.
+/// How the probes of a ceiling raise it. rate: each by its own rate; the best counts. slope: together, by the fit of a sample's
+/// seconds over its launches, so the fixed cost of a sample is not part of the ceiling.
 enum class RaisedBy { rate, slope };
 
 /// One point of a sweep, cheap to list: nothing is allocated before prepare.
@@ -166,12 +165,12 @@ struct Case {
   Shape shape;
   Work work;
   Protocol protocol;
-  /// Device memory one slot takes, workspace included, and what all slots share.
+  /// Device memory per slot, including workspace, and memory shared by all slots.
   std::size_t slot_bytes = 0;
   std::size_t shared_bytes = 0;
-  /// Memory of the device's host that one slot takes besides; 0 on a CPU, whose memory is the device's.
+  /// Additional host memory per slot; 0 on a CPU, where host memory is device memory.
   std::size_t host_slot_bytes = 0;
-  /// What one launch touches, by which cold slots are counted; 0: as slot_bytes.
+  /// Bytes touched by one launch, for counting cold slots; 0: slot_bytes.
   std::size_t touched_bytes = 0;
   /// The resource whose empirical ceiling this case may raise; only cases of the ceilings family have one.
   std::optional<Resource> raises;
@@ -179,7 +178,7 @@ struct Case {
   std::optional<Message> message;
   std::optional<OverlapPart> overlap;
   std::optional<Transfer> transfer;
-  /// Why this kind of device cannot do it; empty when it can.
+  /// Why this kind of device does not support it; empty if it does.
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;
 

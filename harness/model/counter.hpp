@@ -14,9 +14,9 @@
 namespace roofmark {
 
 enum class CounterKind {
-  events,   ///< since the device was set up: they only rise, and a fall is a reset of the device
-  present,  ///< there now, as other processes: worse when they rise
-  parts,    ///< that work now, as links: worse when they fall
+  events,   ///< cumulative: they only rise, and a fall means that the device was reset
+  present,  ///< current, such as other processes: a rise is worse
+  parts,    ///< working now, such as links: a fall is worse
 };
 
 /// A number that a device keeps about its own state, read before and after a run.
@@ -25,7 +25,7 @@ struct CounterType {
   FindingKind finding;  ///< of a change for the worse
   CounterKind kind = CounterKind::events;
   std::string_view title;
-  std::string_view number_id{};  ///< by which a source gives the number of the last event, as an Xid has one
+  std::string_view number_id{};  ///< id of the last event's number, such as an Xid's
 
   constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
 };
@@ -69,7 +69,7 @@ struct CounterChange {
   std::optional<double> before, after;
   std::optional<double> number{};  ///< of the last event, where it has one
 
-  /// By how much it got worse; absent where it could not be read, or where it was reset in between.
+  /// By how much it got worse; absent if it could not be read, or was reset in between.
   std::optional<double> worse() const {
     if (!before || !after) return std::nullopt;
     const CounterType* const type = find_counter(id);
@@ -89,8 +89,8 @@ struct CounterChange {
 /// "ecc_uncorrected" ... of each counter that got worse, with what it means; `device` of a rank goes before it.
 std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices);
 
-/// The kinds of findings that these counters cannot show on the device of a rank: it has none of that kind, or one could not be
-/// read after the run, or was reset.
+/// The kinds of findings that these counters cannot show on the device of a rank: the device has no such counter, or one could
+/// not be read after the run or was reset.
 std::set<FindingKind> uncounted(const std::vector<CounterChange>& changes, int rank);
 
 }  // namespace roofmark

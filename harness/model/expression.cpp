@@ -47,28 +47,28 @@ std::string what_is_wrong(const RE2& compiled, const std::string& expression) {
       return fmt::format("unknown escape '{}'", part);
     case RE2::ErrorBadCharClass:
     case RE2::ErrorBadCharRange:
-      return fmt::format("'{}' is no class or range of characters", part);
+      return fmt::format("'{}' is not a character class or range", part);
     case RE2::ErrorMissingBracket:
       return fmt::format("missing ] for '{}'", part);
     case RE2::ErrorMissingParen:
       return fmt::format("missing ) for the ( at character {}", lone_parenthesis(expression));
     case RE2::ErrorUnexpectedParen:
-      return fmt::format("the ) at character {} closes nothing", lone_parenthesis(expression));
+      return fmt::format("unmatched ) at character {}", lone_parenthesis(expression));
     case RE2::ErrorTrailingBackslash:
-      return "it ends in a single backslash";
+      return "trailing backslash";
     case RE2::ErrorRepeatArgument:
       return fmt::format("nothing before '{}' to repeat", part);
     case RE2::ErrorRepeatSize:
-      return fmt::format("'{}' repeats too often; at most 1000 times", part);
+      return fmt::format("'{}' repeats too often: at most 1000 times", part);
     case RE2::ErrorRepeatOp:
-      return fmt::format("'{}' repeats a repetition", part);
+      return fmt::format("'{}' is applied to a repetition", part);
     case RE2::ErrorBadPerlOp:
     case RE2::ErrorBadNamedCapture:
-      return fmt::format("unknown group '{}' (there is no look-ahead)", part);
+      return fmt::format("unknown group '{}' (look-ahead is not supported)", part);
     case RE2::ErrorBadUTF8:
       return "it is not UTF-8";
     default:
-      return "it is too large: nest and repeat less";
+      return "too large: use less nesting and fewer repetitions";
   }
 }
 

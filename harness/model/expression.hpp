@@ -13,7 +13,7 @@ class RE2;
 namespace roofmark {
 
 /// A regular expression over names, in RE2's syntax: that of ECMAScript without look-ahead and back-references. A search takes
-/// time linear in the length of the name, whatever the expression.
+/// time linear in the length of the name, for every expression.
 class Expression {
  public:
   /// Throws std::invalid_argument, which quotes the expression and names the error and its position.

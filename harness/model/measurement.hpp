@@ -22,22 +22,22 @@ struct Sample {
   bool throttled = false;  ///< a reason lowered the clock during the sample, by throttled_share()
 };
 
-/// A run of samples without a pause, and what the device did around it.
+/// Consecutive samples without a pause, with the device's state before and after.
 struct Block {
   Span span;                ///< in seconds since the device was opened
   Telemetry before, after;  ///< read at its ends
-  /// Uncounted launches directly before it, until their rate stood still.
+  /// Duration of the uncounted launches directly before it, until their rate was stable.
   double lead_in_seconds = 0;
   /// SM (core) clock: by a probe directly before the first sample and directly after the last one, and the mean between, by
   /// stamps.
   std::optional<double> first_clock_hz, mean_clock_hz, last_clock_hz;
   std::map<std::string, double> throttled_share = {};  ///< as in TelemetrySummary
 
-  /// The clock of its samples: the mean, and without stamps what the probes say on average.
+  /// The clock of its samples: the mean or, without stamps, the average of the probes.
   std::optional<double> clock_hz() const;
 };
 
-/// What the samples say, in seconds per launch. Undefined statistics are absent.
+/// Statistics of the samples, in seconds per launch. Undefined ones are absent.
 struct Summary {
   double median = 0, minimum = 0, maximum = 0;
   std::optional<double> p5, p95;                      ///< from 20 samples
@@ -74,7 +74,7 @@ struct Measurement {
   bool settled = false;  ///< two warm-up windows agreed within 1 %
   double warm_up_seconds = 0;
   StopReason stopped_by = StopReason::budget;
-  int void_samples = 0;            ///< left out because the gate opened by itself
+  int void_samples = 0;            ///< left out because the gate timed out
   std::optional<double> clock_hz;  ///< the median of the blocks' clocks
   std::optional<TelemetrySummary> telemetry;
   std::optional<Background> background;

@@ -18,7 +18,7 @@ struct Integral {
   std::optional<double> mean() const { return seconds > 0 ? std::optional(sum / seconds) : std::nullopt; }
 };
 
-/// Over the span, of straight lines between the readings. The first and the last stand for what lies before and behind them.
+/// Over the span, with linear interpolation between readings. The first and last readings extend to the ends of the span.
 Integral integrate(std::span<const Reading> readings, Member member, const Span& span) {
   std::vector<std::pair<double, double>> all, inside;  // seconds and value
   for (const Reading& reading : readings) {
@@ -27,7 +27,7 @@ Integral integrate(std::span<const Reading> readings, Member member, const Span&
     all.emplace_back(reading.seconds, *value);
     if (reading.seconds >= span.first && reading.seconds <= span.second) inside.push_back(all.back());
   }
-  // Beside a block the device idles: those readings count only where none lies in it.
+  // Before and after a block the device idles: those readings count only if the block contains none.
   const auto& points = inside.empty() ? all : inside;
   if (points.empty()) return {};
   const auto at = [&](double seconds) {

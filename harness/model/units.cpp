@@ -12,7 +12,7 @@ namespace roofmark {
 
 namespace {
 
-/// What stands for a quantity that is none: the quotient of two that are not there.
+/// Shown for a quantity that is not finite, such as a quotient of missing values.
 constexpr const char* kNone = "-";
 
 std::string three_digits(double value) {

@@ -13,7 +13,7 @@ namespace roofmark {
 /// Sizes of arrays and caches, in bytes.
 constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, kGiB = std::size_t{1} << 30;
 
-// For people only: files hold plain SI units. A quantity that is not finite is none, and reads "-".
+// For display only: files hold plain SI units. A quantity that is not finite is shown as "-".
 
 /// Three significant digits and a decimal prefix: 268 MFLOP, 450 k launches.
 std::string format_amount(double amount, Unit unit);

@@ -95,8 +95,8 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
     if (check.verdict != Verdict::pass && check.mandatory) text += told(check, style) + "\n";
   }
   for (const std::string& device : judgement.unknown_devices) {
-    text += wrapped(fmt::format("{} is not in the table of known GPUs: it is judged by ceilings computed from its attributes, "
-                                "which do not show disabled units, and by no datasheet.",
+    text += wrapped(fmt::format("{} is not in the table of known GPUs: the judgement uses ceilings computed from its "
+                                "attributes, which do not show disabled units, and no datasheet.",
                                 device),
                     static_cast<std::size_t>(style.columns), 2) +
             "\n";
@@ -107,15 +107,14 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
                                      [](const Check& check) { return check.verdict == Verdict::pass; });
   const SubjectVerdict& delivery = judgement.delivery;
   std::string counted = fmt::format(": {} of {} checks pass", passing, delivery.checks);
-  if (delivery.bad > 0) counted += fmt::format("; {} mandatory ones do not", delivery.bad);
+  if (delivery.bad > 0) counted += fmt::format("; {} mandatory checks do not pass", delivery.bad);
   if (const auto others = delivery.checks - passing - delivery.bad; others > 0) {
-    counted += fmt::format("; {} that are not mandatory do not", others);
+    counted += fmt::format("; {} other checks do not pass", others);
   }
   text += judgement.accepted() ? paragraph(style, green, "ACCEPTED", counted) : paragraph(style, red, "NOT ACCEPTED", counted);
-  const std::string next =
-      judgement.accepted()
-          ? "  `scripts/acceptance` with the same arguments writes the document to sign."
-          : "  The reasons are above, check by check: fix what they name and measure again, or refuse the delivery.";
+  const std::string next = judgement.accepted()
+                               ? "  `scripts/acceptance` with the same arguments writes the document to sign."
+                               : "  The checks above give the reasons: fix them and measure again, or refuse the delivery.";
   return text + wrapped(next, static_cast<std::size_t>(style.columns), 2) + "\n";
 }
 

@@ -9,11 +9,11 @@
 
 namespace roofmark {
 
-/// For each device, node and the delivery a row per rule with its worst check; then every mandatory check that does not pass,
-/// with its reason unshortened; then the verdicts. Of many devices, only those that do not pass have a table.
+/// Per device, node and delivery: a table with one row per rule and its worst check; then every mandatory check that does not
+/// pass, with its full reason; then the verdicts. With many devices, only failing ones have a table.
 std::string acceptance_text(const Judgement& judgement, const TerminalStyle& style);
 
-/// What a profile is for, and what it inherits; without its rules.
+/// A profile's purpose and ancestors, without its rules.
 std::string profile_text(const Profile& profile, const TerminalStyle& style);
 
 }  // namespace roofmark

@@ -30,7 +30,8 @@ std::string align(const std::vector<Row>& rows);
 /// `columns`.
 std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent = 0);
 
-/// Names and values in two left-aligned columns behind two blanks; the words of a value wrap. What has no value is left out.
+/// Names and values in two left-aligned columns behind two blanks; the words of a value wrap. Names without a value are left
+/// out.
 std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs, const TerminalStyle& style);
 
 using Paint = std::string (*)(const TerminalStyle&, const std::string&);
@@ -49,7 +50,7 @@ inline std::string micros(double seconds) {
   const double us = seconds * 1e6;
   return std::isfinite(us) ? fmt::format("{:.{}f}", us, us < 100 ? 2 : us < 10000 ? 1 : 0) : "-";
 }
-/// Of a fit that is called a line from `least` on.
+/// r2 of a fit; below `least` it is marked "not linear".
 inline std::string r2_text(std::optional<double> r2, double least = kLeastR2) {
   return r2 ? fmt::format("{:.4f}{}", *r2, *r2 < least ? " (not linear)" : "") : "-";
 }

@@ -53,7 +53,7 @@ void add_gpu(NamedValues& pairs, const DeviceInfo& info) {
   if (info.near_node) add_value(pairs, "nearest NUMA node", std::to_string(*info.near_node));
   add_value(pairs, "last-level cache of the host", size_text(info.host_cache_bytes));
   add_value(pairs, "managed memory",
-            info.managed_on_demand ? "pages move while kernels run" : "moves as a whole before a kernel");
+            info.managed_on_demand ? "pages migrate while kernels run" : "all of it migrates before a kernel");
   if (gpu.host_page_tables) add_value(pairs, "page tables", *gpu.host_page_tables ? "the host's" : "the GPU's own");
 }
 

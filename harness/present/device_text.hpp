@@ -10,10 +10,10 @@
 
 namespace roofmark {
 
-/// What the device is, as (name, value). `known`: its published figures are known.
+/// The device's properties, as (name, value). `known`: its published figures are known.
 std::vector<std::pair<std::string, std::string>> device_in_words(const DeviceInfo& info, bool known);
 
-/// What else was read of it, without what its health says. What could not be read is left out.
+/// Other attributes, except those in its health. Unreadable ones are left out.
 std::vector<std::pair<std::string, std::string>> attributes_in_words(const DeviceInfo& info);
 
 }  // namespace roofmark

@@ -183,7 +183,7 @@ std::string to_text(const Grid& grid, const TerminalStyle& style, std::set<std::
 
 std::string left_out_text(const std::set<std::string>& headings, const TerminalStyle& style) {
   if (headings.empty()) return {};
-  const std::string text = fmt::format("left out at this width, but in the file: {}", fmt::join(headings, ", "));
+  const std::string text = fmt::format("not shown at this width, but in the file: {}", fmt::join(headings, ", "));
   return grey(style, wrapped(text, static_cast<std::size_t>(style.columns), kGap)) + "\n";
 }
 

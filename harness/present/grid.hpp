@@ -13,10 +13,10 @@ namespace roofmark {
 
 struct Column {
   std::string heading;
-  int leaves = 0;                  ///< of a table that is too wide the column with the lowest number leaves first; 0: never
-  bool is_shared = false;          ///< a value that all rows share stands above the table
-  bool speaks_for_itself = false;  ///< above the table without its heading
-  bool stays = false;              ///< even where no row has a value
+  int leaves = 0;                  ///< in a table that is too wide, columns with low numbers are dropped first; 0: never
+  bool is_shared = false;          ///< a value that all rows share moves to the title
+  bool speaks_for_itself = false;  ///< in the title without its heading
+  bool stays = false;              ///< even if no row has a value
   std::string unit = {};           ///< below the heading
   std::string group = {};          ///< above the headings of adjacent columns
   bool is_text = false;            ///< to the left; the last column's words may wrap
@@ -24,8 +24,8 @@ struct Column {
 
 enum class Mark { none, uncertain, wrong };
 
-/// A table that fits the terminal. Columns in which no row has a value ("" or "-") go. If the rows are too wide, columns leave;
-/// if that is not enough, what names a row gets a line of its own.
+/// A table that fits the terminal. Columns without a value ("" or "-") are dropped. If the rows are still too wide, the least
+/// important columns are dropped, and then a row's name moves to a separate line.
 struct Grid {
   std::string title;
   std::vector<Column> columns;
@@ -34,10 +34,10 @@ struct Grid {
   std::vector<Mark> marks = {};  ///< by row; empty: none
 };
 
-/// Ends in a newline; empty without rows. Adds the headings that left to `left_out`.
+/// Ends in a newline; empty without rows. Adds the dropped headings to `left_out`.
 std::string to_text(const Grid& grid, const TerminalStyle& style, std::set<std::string>* left_out = nullptr);
 
-/// Says what the tables of a section left out; empty: nothing.
+/// One line that names the dropped columns of a section's tables; empty if none.
 std::string left_out_text(const std::set<std::string>& headings, const TerminalStyle& style);
 
 }  // namespace roofmark

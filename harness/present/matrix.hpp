@@ -18,10 +18,10 @@ inline constexpr std::size_t kLargestMatrix = 16;
 struct MatrixEnd {
   std::string heading;     ///< of its column
   std::string label;       ///< of its row
-  std::string group = {};  ///< a line stands between groups
+  std::string group = {};  ///< groups are separated by a line
 };
 
-/// Ends in a newline; empty where it has more rows or columns than kLargestMatrix, or would not fit the terminal.
+/// Ends in a newline; empty if it has more rows or columns than kLargestMatrix, or does not fit the terminal.
 std::string matrix_text(const std::string& title, const std::vector<MatrixEnd>& rows, const std::vector<MatrixEnd>& columns,
                         const std::function<std::string(std::size_t row, std::size_t column)>& cell,
                         const TerminalStyle& style);

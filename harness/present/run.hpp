@@ -9,7 +9,7 @@
 
 namespace roofmark {
 
-/// All that the terminal shows of a run that has ended: its title, the tables, the findings, the verdict.
+/// The terminal output of a finished run: title, tables, findings, verdict.
 std::string run_text(const Run& run, const Conclusions& conclusions, const TerminalStyle& style);
 
 }  // namespace roofmark

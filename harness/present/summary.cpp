@@ -26,7 +26,7 @@ std::string health_text(const std::vector<Circumstance>& health, const TerminalS
   Grid grid{"",
             {{.heading = "health"},
              {.heading = "rank", .is_text = true},
-             {.heading = "state: what it does to the results", .is_text = true}}};
+             {.heading = "state: effect on the results", .is_text = true}}};
   std::vector<std::string> unknown, fine;
   for (const Circumstance& one : health) {
     if (one.state == "unknown" && !one.rank) unknown.push_back(one.what);
@@ -36,9 +36,9 @@ std::string health_text(const std::vector<Circumstance>& health, const TerminalS
     }
     grid.rows.push_back({one.what, one.rank ? std::to_string(*one.rank) : "", one.state + ": " + one.advice});
   }
-  std::string text = grid.rows.empty() ? "health: nothing was found that limits the results\n" : to_text(grid, style);
+  std::string text = grid.rows.empty() ? "health: found nothing that limits the results\n" : to_text(grid, style);
   if (!fine.empty()) text += indented(style, fmt::format("fine: {}", fmt::join(fine, "; ")));
-  if (!unknown.empty()) text += indented(style, fmt::format("not known: {}", fmt::join(unknown, ", ")));
+  if (!unknown.empty()) text += indented(style, fmt::format("unknown: {}", fmt::join(unknown, ", ")));
   return text;
 }
 

@@ -14,9 +14,9 @@
 
 namespace roofmark {
 
-// What stands before and after the tables of a run. Each ends in a newline, or is empty; no line is wider than the terminal.
+// The texts before and after the tables of a run. Each ends in a newline, or is empty; no line is wider than the terminal.
 
-/// The circumstances with an advice, and which could not be read.
+/// The circumstances with advice, and the unreadable ones.
 std::string health_text(const std::vector<Circumstance>& health, const TerminalStyle& style);
 /// By severity; the three worst of each kind, the number of the others, and the advice.
 std::string findings_text(const std::vector<Finding>& findings, const TerminalStyle& style);

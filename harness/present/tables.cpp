@@ -49,7 +49,7 @@ Words words_of(const std::string& name) {
 
 using Tables = std::vector<Grid>;
 
-/// Adds a row to the table of this title whose names have the same keys, which is made where there is none.
+/// Adds a row to the table with this title and these keys; creates the table if needed.
 void add_row(Tables& tables, const std::string& title, const std::vector<Column>& columns, const std::string& name, Row values,
              Mark mark = Mark::none) {
   const Words words = words_of(name);
@@ -151,7 +151,7 @@ std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style)
   }
   std::string text = to_text(Tables{grid}, style);
   if (doubtful) {
-    text += wrapped("? doubtful: a verified result exceeds it by more than 2 %; no verdict rests on it",
+    text += wrapped("? doubtful: a verified result exceeds it by more than 2 %; no verdict uses it",
                     static_cast<std::size_t>(style.columns), 2) +
             "\n";
   }
@@ -239,7 +239,7 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
     if (!record.sustained) continue;
     const Sustained& rates = *record.sustained;
     const auto [burst_clock, settled_clock] = rates.clocks_hz();
-    // A case's first demand is what it is measured for.
+    // A case's first demand is its main resource.
     const Demand& demand = record.work.phases.front().front();
     const auto rate = [&](double launches) { return format_rate(launches * demand.amount, demand.resource.unit); };
     add_row(tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record.name,
@@ -302,7 +302,7 @@ std::string loaded_latencies_table(const std::vector<LoadedLatencies>& latencies
   for (const LoadedLatencies& series : latencies) {
     for (const LoadedLatency& point : series.points) {
       add_row(tables,
-              fmt::format("dependent accesses beside a load on {}: {}", series.background.title,
+              fmt::format("dependent accesses under load on {}: {}", series.background.title,
                           series.series.substr(0, series.series.find('/'))),
               {{.heading = "load"}, {.heading = "of roof"}, {.heading = "cycles"}, {.heading = "latency"}}, series.series,
               {format_rate(point.background_per_second, series.background.unit), format_share(point.share_of_ceiling),

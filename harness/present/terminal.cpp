@@ -86,7 +86,7 @@ void Progress::clear() {
   shown_ = false;
 }
 
-// A terminal may be gone, which ends no run.
+// A closed terminal must not end a run.
 void Progress::put(const std::string& text) const {
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);

@@ -11,7 +11,7 @@
 
 namespace roofmark {
 
-/// What a terminal can show; colour unless NO_COLOR is set (no-color.org).
+/// Capabilities of a terminal; colour unless NO_COLOR is set (no-color.org).
 struct TerminalStyle {
   bool interactive = false;  ///< lines can be rewritten
   bool colour = false;
@@ -20,8 +20,8 @@ struct TerminalStyle {
 /// A terminal's width, else COLUMNS, else 120.
 TerminalStyle terminal_style(std::FILE* stream);
 
-/// A message on stderr: "roofmark: text". Its words wrap where the width is known (a terminal's, or COLUMNS); in a log a
-/// message is one line. A terminal that is gone takes no message, which ends no run.
+/// A message on stderr: "roofmark: text". Wraps if the width is known (a terminal's, or COLUMNS); in a log a message is one
+/// line. A closed terminal is ignored.
 void say(const std::string& program, const std::string& text);
 
 /// One line that says what is being measured, how far the run is and how long it will take; rewritten on a terminal, one line
@@ -46,7 +46,7 @@ class Progress {
   std::size_t cases_, done_ = 0;
   double started_;
   bool shown_ = false;
-  std::string last_reason_;  ///< for which a case was not run: the first case alone is named
+  std::string last_reason_;  ///< why the last case was not run; only the first case per reason is printed
 };
 
 }  // namespace roofmark

@@ -15,8 +15,8 @@ namespace roofmark {
 std::string communication_tables(const std::vector<Record>& records, const Communication& communication,
                                  const std::vector<RankInfo>& members, const TerminalStyle& style);
 
-/// The table that is printed first: rank, host, local rank, device, UUID or cores, NUMA node, and the NICs of that node (all of
-/// the host's where one of the nodes is unknown).
+/// The first table: rank, host, local rank, device, UUID or cores, NUMA node, and the NICs of that node (all of the host's if a
+/// node is unknown).
 std::string ranks_table(const std::vector<RankInfo>& members, const TerminalStyle& style);
 
 }  // namespace roofmark

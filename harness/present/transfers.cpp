@@ -42,7 +42,7 @@ std::string contention_of(const TransferSeries& series, const Transfers& transfe
   return "-";
 }
 
-/// A matrix of more cells stands for the rows of its series.
+/// A matrix with more cells replaces the rows of its series.
 constexpr std::size_t kFewCells = 4;
 
 /// Of each series the largest size.
@@ -67,7 +67,7 @@ std::string short_path(const std::optional<PeerPath>& path) {
   return path->nvlinks > 0 ? fmt::format("{}{}", kind, path->nvlinks) : std::string(kind);
 }
 
-/// Rows send and columns receive. The path stands beside each cell where not all have the same.
+/// Rows send and columns receive. Each cell shows its path if the paths differ.
 std::string matrix_of(const TransferMatrix& matrix, const TerminalStyle& style) {
   std::set<Endpoint> from, to;
   std::set<std::string> paths;
@@ -118,7 +118,8 @@ std::string transfers_text(const Transfers& transfers, const Roofline& roofline,
     in_matrices.insert(matrix->series.begin(), matrix->series.end());
   }
   Grid grid{
-      "transfers: rate of the largest, over the busiest link in each direction; over all sizes, time = latency + bytes / slope",
+      "transfers: rate of the largest size, over the busiest link in each direction; fit over all sizes: time = latency + "
+      "bytes / slope",
       {{.heading = "link"},
        {.heading = "how", .is_shared = true, .speaks_for_itself = true},
        {.heading = "size", .leaves = 2},

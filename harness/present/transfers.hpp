@@ -10,8 +10,8 @@
 
 namespace roofmark {
 
-/// One line per series: the rate of its largest size, its share of the link's theoretical ceiling, what links lose that carry
-/// at the same time, and the fit. Empty without transfers.
+/// One line per series: the rate of its largest size, its share of the link's theoretical ceiling, the loss of concurrent
+/// links, and the fit. Empty without transfers.
 std::string transfers_text(const Transfers& transfers, const Roofline& roofline, const TerminalStyle& style);
 
 }  // namespace roofmark

@@ -72,8 +72,7 @@ void check_schema_version(const Json& header, const std::filesystem::path& path)
   if (version == 1) {
     throw ReadError(
         path.string() +
-        " was written by an older roofmark (schema 1), whose cases have other names: measure again, or recover it with "
-        "that release");
+        " was written by an older roofmark (schema 1) with other case names: measure again, or recover it with that release");
   }
   throw ReadError(
       fmt::format("{} has schema version {}, this roofmark reads version {}", path.string(), version.dump(), kSchemaVersion));

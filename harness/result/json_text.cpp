@@ -22,14 +22,14 @@ std::string reason(simdjson::error_code error) {
     case simdjson::UTF8_ERROR:
       return "it is not UTF-8";
     case simdjson::DEPTH_ERROR:
-      return fmt::format("it has more than {} levels", simdjson::DEFAULT_MAX_DEPTH);
+      return fmt::format("it is nested more than {} levels deep", simdjson::DEFAULT_MAX_DEPTH);
     case simdjson::NUMBER_ERROR:
-      return "it has a number that is malformed or out of range";
+      return "a number is malformed or out of range";
     case simdjson::CAPACITY:
     case simdjson::MEMALLOC:
       return "it is too large";
     default:
-      return "it is cut short, or is not JSON";
+      return "it is truncated, or not JSON";
   }
 }
 
@@ -46,8 +46,8 @@ void check_names(const dom::element& element, std::vector<std::string_view>& nam
   for (const auto& [name, value] : object) names.push_back(name);
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end()) {
-    const std::string name = Json(*twice).dump(-1, ' ', true);  // in one line, whatever is in it
-    throw std::invalid_argument(fmt::format("an object has the member {:.100} twice", name));
+    const std::string name = Json(*twice).dump(-1, ' ', true);  // escaped, so always one line
+    throw std::invalid_argument(fmt::format("an object has two members {:.100}", name));
   }
   for (const auto& [name, value] : object) {
     if (value.is_array() || value.is_object()) check_names(value, names);
@@ -89,12 +89,12 @@ Json value_of(const dom::element& element) {
   }
 }
 
-/// Says what stands where something else was expected: "abc" is no number.
+/// The error for a value of the wrong type: "abc" is not a number.
 std::invalid_argument mismatch(const dom::element& element, const char* what) {
   constexpr std::size_t kMost = 40;
-  std::string text = value_of(element).dump(-1, ' ', true);  // in one line, whatever is in it
+  std::string text = value_of(element).dump(-1, ' ', true);  // escaped, so always one line
   if (text.size() > kMost) text = text.substr(0, kMost) + "...";
-  return std::invalid_argument(fmt::format("{} is no {}", text, what));
+  return std::invalid_argument(fmt::format("{} is not {}", text, what));
 }
 
 template <class Value>
@@ -156,34 +156,34 @@ Json JsonText::View::value_without(std::span<const std::string_view> names) cons
   return members;
 }
 
-dom::array JsonText::View::array() const { return read<dom::array>(element_, "array"); }
-dom::object JsonText::View::object() const { return read<dom::object>(element_, "object"); }
+dom::array JsonText::View::array() const { return read<dom::array>(element_, "an array"); }
+dom::object JsonText::View::object() const { return read<dom::object>(element_, "an object"); }
 
 template <>
 bool JsonText::View::get() const {
-  return read<bool>(element_, "boolean");
+  return read<bool>(element_, "a boolean");
 }
 template <>
 double JsonText::View::get() const {
-  return read<double>(element_, "number");
+  return read<double>(element_, "a number");
 }
 template <>
 std::int64_t JsonText::View::get() const {
-  return read<std::int64_t>(element_, "integer");
+  return read<std::int64_t>(element_, "an integer");
 }
 template <>
 int JsonText::View::get() const {
   const auto value = get<std::int64_t>();
-  if (value != static_cast<int>(value)) throw mismatch(element_, "integer of 32 bits");
+  if (value != static_cast<int>(value)) throw mismatch(element_, "a 32-bit integer");
   return static_cast<int>(value);
 }
 template <>
 std::size_t JsonText::View::get() const {
-  return read<std::uint64_t>(element_, "integer from 0");
+  return read<std::uint64_t>(element_, "a non-negative integer");
 }
 template <>
 std::string JsonText::View::get() const {
-  return std::string(read<std::string_view>(element_, "string"));
+  return std::string(read<std::string_view>(element_, "a string"));
 }
 
 std::vector<double> JsonText::View::numbers() const {
@@ -192,7 +192,7 @@ std::vector<double> JsonText::View::numbers() const {
   values.reserve(elements.size());
   for (const dom::element& each : elements) {
     if (bool flag = false; each.get(values.emplace_back()) != simdjson::SUCCESS) {
-      if (each.get(flag)) throw mismatch(each, "number");
+      if (each.get(flag)) throw mismatch(each, "a number");
       values.back() = flag ? 1 : 0;
     }
   }

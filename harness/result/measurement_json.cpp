@@ -66,7 +66,7 @@ std::vector<Sample> samples_from_json(const JsonText::View& json) {
   const std::size_t count = columns.front().size();
   const auto same_size = [&](const auto& column) { return column.size() == count; };
   if (json.members() != columns.size() || !std::all_of(columns.begin(), columns.end(), same_size)) {
-    throw std::invalid_argument("the columns of the samples differ in length, or there are others");
+    throw std::invalid_argument("the sample columns differ in length, or one is unknown");
   }
   std::vector<Sample> samples;
   samples.reserve(count);

@@ -41,7 +41,7 @@ RankVerdict verdict_of(const MeasuredDevice& device, const Record* record) {
   if (record) return roofmark::verdict_of(*record);
   RankVerdict verdict;
   verdict.status = device.ended.empty() ? Status::unsupported : Status::not_run;
-  verdict.reason = device.ended.empty() ? "it is not among the cases of this device" : "the process ended: " + device.ended;
+  verdict.reason = device.ended.empty() ? "this device does not have this case" : "the process ended: " + device.ended;
   return verdict;
 }
 

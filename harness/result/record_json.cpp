@@ -234,7 +234,7 @@ Record record_from_json(const JsonText::View& json) {
     if (fingerprint.contains("differing_ranks")) made.differing_ranks = fingerprint.at("differing_ranks").integers();
   }
   if ((record.status == Status::ok) != record.measurement.has_value()) {
-    throw std::invalid_argument("'" + record.name + "': a measurement belongs to an ok record and to no other");
+    throw std::invalid_argument("'" + record.name + "': a record has a measurement if and only if it is ok");
   }
   return record;
 }

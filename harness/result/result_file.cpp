@@ -89,8 +89,8 @@ Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entrie
 void hold_against_journal(const fs::path& path, const JsonText::View& json, const Run& run,
                           const std::vector<JsonText::View>& entries, const fs::path& journal) {
   const auto refuse = [&](const std::string& what) {
-    throw ReadError(fmt::format("{} and its journal differ: {}; one of them was edited, or they are of different runs",
-                                path.string(), what));
+    throw ReadError(
+        fmt::format("{} and its journal differ: {}; one was edited, or they belong to different runs", path.string(), what));
   };
   std::vector<bool> held(entries.size());
   std::string missing;
@@ -169,8 +169,8 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
   if (!has_header) throw ReadError(journal.string() + " is not a roofmark journal: it has no header");
   if (skipped > 0) throw ReadError(fmt::format("{}: {} lines cannot be read", journal.string(), skipped));
   if (!run.footer && (has_footer || recorded != entries.size())) {
-    throw ReadError(fmt::format("{}: the run goes on or was cut off; `roofmark recover {}` completes the file", path.string(),
-                                path.parent_path().string()));
+    throw ReadError(fmt::format("{}: the run is still going or was cut off; `roofmark recover {}` completes the file",
+                                path.string(), path.parent_path().string()));
   }
   if (run.footer && !has_footer) refuse("the end of the run");
   if (recorded != entries.size()) refuse(fmt::format("{} results, {} in the journal", entries.size(), recorded));
@@ -194,9 +194,10 @@ std::optional<double> seconds_since_1970(const std::string& utc) {
 /// What helps where a file is not whole.
 std::string way_back(const fs::path& path) {
   const fs::path journal = fs::path(path).replace_extension(".jsonl");
-  return fs::exists(journal) ? fmt::format("; `roofmark recover {}` rebuilds it from its journal", path.string())
-                             : fmt::format("; `roofmark recover` could rebuild it from its journal, {}, which is not beside it",
-                                           journal.filename().string());
+  return fs::exists(journal)
+             ? fmt::format("; `roofmark recover {}` rebuilds it from its journal", path.string())
+             : fmt::format("; `roofmark recover` could rebuild it from its journal, but {} is not in the same folder",
+                           journal.filename().string());
 }
 
 ResultFile read(const fs::path& path) {
@@ -211,7 +212,7 @@ ResultFile read(const fs::path& path) {
                                   file.sha256, sum.filename().string(), given, way_back(path)));
     }
   } else {
-    file.not_held.push_back(fmt::format("no {} beside it", sum.filename().string()));
+    file.not_held.push_back(fmt::format("no {} in the same folder", sum.filename().string()));
   }
   const JsonText parsed(text);
   const JsonText::View json = parsed.root();
@@ -227,7 +228,7 @@ ResultFile read(const fs::path& path) {
   for (const Record& record : file.run.records) {
     for (const std::size_t count : {record.rank_status.size(), record.measurement ? record.measurement->ranks.size() : 0}) {
       if (count == 0 || count == ranks) continue;
-      throw ReadError(fmt::format("{} is damaged: {} has values of {} ranks, and the team has {}", path.string(), record.name,
+      throw ReadError(fmt::format("{} is damaged: {} has values of {} ranks, but the team has {}", path.string(), record.name,
                                   count, ranks));
     }
   }
@@ -237,7 +238,7 @@ ResultFile read(const fs::path& path) {
   if (fs::exists(journal)) {
     hold_against_journal(path, json, file.run, entries, journal);
   } else {
-    file.not_held.push_back(fmt::format("no journal {} beside it", journal.filename().string()));
+    file.not_held.push_back(fmt::format("no journal {} in the same folder", journal.filename().string()));
   }
   std::set<std::pair<std::string, int>> names;
   for (const Record& record : file.run.records) {

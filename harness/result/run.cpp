@@ -10,7 +10,7 @@ namespace roofmark {
 
 std::optional<RunEnd> Run::ended() const {
   if (footer) return footer->ended;
-  return RunEnd{"no end is recorded: it goes on, was killed, or the machine went down", in_progress};
+  return RunEnd{"no end is recorded: the run is still going, was killed, or the machine went down", in_progress};
 }
 
 std::vector<Finding> Conclusions::all_findings() const {

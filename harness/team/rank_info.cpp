@@ -151,8 +151,8 @@ std::string mismatch(const std::vector<RankInfo>& members) {
     const auto [found, first] = owners.try_emplace({given, given ? member.nccl_host_id : member.host, member.uuid}, &member);
     if (first || (member.may_share_gpu && found->second->may_share_gpu)) continue;
     reasons.push_back(
-        fmt::format("{} and {} have the same GPU ({}), which NCCL refuses: start one rank per GPU (NCCL 2.30 and newer allow "
-                    "more with NCCL_MULTI_RANK_GPU_ENABLE=1)",
+        fmt::format("{} and {} use the same GPU ({}), which NCCL does not allow: start one rank per GPU (NCCL 2.30 and newer "
+                    "allow more with NCCL_MULTI_RANK_GPU_ENABLE=1)",
                     describe(*found->second), describe(member), member.uuid));
     break;
   }

@@ -34,9 +34,9 @@ class TeamBroken : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The ranks that measure together. Every rank calls the same functions in the same order; only agree(false) may stand where
-/// the others call another function, which then throws PeerFailed there. Every function throws Interrupted, on all ranks at
-/// once, when one of them was.
+/// The ranks that measure together. Every rank calls the same functions in the same order; the exception is agree(false), which
+/// may meet another function on the other ranks; that function then throws PeerFailed. Every function throws Interrupted on all
+/// ranks at once if one rank was interrupted.
 class Team {
  public:
   virtual ~Team() = default;

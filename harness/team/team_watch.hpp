@@ -15,11 +15,11 @@ namespace channel {
 class Channel;
 }
 
-/// The watch of a team: a TCP channel beside MPI, with a thread of its own on every rank, so that a rank can say where it is
-/// while its measured call blocks. The channel is silent while all is well. When no rank has made a step for the timeout, or a
-/// rank ended unexpectedly, every waiting rank reports on stderr where and for how long it has waited, rank 0 names the ranks
-/// that never arrived, and every rank leaves. When rank 0 itself is gone or does not answer, each peer says so and leaves.
-/// Time during which the process was stopped or its machine slept does not count as waiting.
+/// The watch of a team: a TCP channel beside MPI with one thread per rank, so a rank can report its position while its measured
+/// call blocks. The channel is silent while all is well. When no rank has made a step for the timeout, or a rank ended
+/// unexpectedly, every waiting rank reports on stderr where and for how long it has waited, rank 0 names the ranks that never
+/// arrived, and every rank leaves. If rank 0 died or does not answer, each peer reports that and leaves. Time during which the
+/// process was stopped or its machine slept does not count as waiting.
 class TeamWatch final : public Watch {
  public:
   struct Setup {
@@ -31,7 +31,7 @@ class TeamWatch final : public Watch {
     std::function<void(const std::string&)> say = [](const std::string& line) { std::fputs((line + '\n').c_str(), stderr); };
     /// On a peer, when rank 0 is lost: what can still be done; may be empty. From the channel's thread.
     std::function<std::string()> way_back = [] { return std::string(); };
-    /// On rank 0, from the channel's thread, once if the team stands still: completes the files.
+    /// Called once on rank 0, from the channel's thread, if the team makes no progress: completes the files.
     std::function<void(const Standstill&)> on_standstill;
     /// On every rank, from the channel's thread, after on_standstill: leaves the process.
     std::function<void()> leave;
@@ -41,7 +41,7 @@ class TeamWatch final : public Watch {
   /// descriptors is too low for the number of ranks.
   /// On a peer: `address` is rank 0's; throws std::runtime_error when it cannot be reached within 10 s.
   TeamWatch(Setup setup, const std::string& address);
-  /// Says that this rank ends. To a peer that waits for its next step it has ended early.
+  /// Announces that this rank ends. A peer that still waits for its next step sees an early end.
   ~TeamWatch() override;
   TeamWatch(const TeamWatch&) = delete;
   TeamWatch& operator=(const TeamWatch&) = delete;

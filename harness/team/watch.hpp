@@ -7,7 +7,7 @@
 
 namespace roofmark {
 
-/// Why a run stands still.
+/// Why a run makes no progress.
 struct Standstill {
   std::string reason;  ///< one line, for the record: "no progress for 120 s: rank 2 (node7) never arrived"
   /// Ranks of a team. All ranks make the same steps, so a rank with fewer steps has not arrived where another one waits.

@@ -17,7 +17,7 @@ class DeviceError : public std::runtime_error {
   bool sticky_;
 };
 
-/// Too little memory is free for an allocation. `of`: the device's, or another kind; `limits`: what else may forbid it.
+/// Too little free memory for an allocation. `of`: the kind of memory; `limits`: other limits that may forbid it.
 class OutOfMemory : public std::runtime_error {
  public:
   OutOfMemory(std::size_t wanted, std::size_t free, const std::string& of = "memory", const std::string& limits = {})

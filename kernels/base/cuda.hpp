@@ -59,7 +59,7 @@ inline OwnedEvent make_event(unsigned flags = cudaEventDefault) {
   return OwnedEvent(event);
 }
 
-/// What a launch is dimensioned by.
+/// Limits for the dimensions of a launch.
 struct DeviceLimits {
   int compute_capability;  ///< 90 for 9.0
   int multiprocessors;

@@ -11,14 +11,14 @@
 namespace roofmark {
 
 /// What limits the memory that this process may lock, to end the message of a refusal: "; this process may lock 65536 bytes
-/// (ulimit -l)". Empty where nothing does.
+/// (ulimit -l)". Empty without a limit.
 inline std::string lock_limit_in_words() {
   rlimit locked{};
   if (getrlimit(RLIMIT_MEMLOCK, &locked) != 0 || locked.rlim_cur == RLIM_INFINITY) return {};
   return "; this process may lock " + std::to_string(locked.rlim_cur) + " bytes (ulimit -l)";
 }
 
-/// Bytes that the kernel would give to programs without swapping (MemAvailable); 0 if it does not say.
+/// MemAvailable: bytes available without swapping; 0 if the kernel does not report it.
 inline std::size_t available_host_memory() {
   std::ifstream facts("/proc/meminfo");
   for (std::string key, rest; facts >> key && std::getline(facts, rest);) {

@@ -8,7 +8,7 @@
 
 namespace roofmark {
 
-/// What an MPI function returns; a bare int has no namespace by which describe_status could be found.
+/// What an MPI function returns; a plain int has no namespace for finding describe_status.
 struct MpiStatus {
   int code;
 };

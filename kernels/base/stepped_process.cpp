@@ -44,7 +44,7 @@ bool await_death(pid_t process, Clock::time_point end, int& status) {
   for (pid_t ended = 0; ended != process;) {
     ended = ::waitpid(process, &status, WNOHANG);
     if (ended == process) break;
-    // A launcher that ignores SIGCHLD hands that on, and then nobody keeps the status.
+    // A launcher that ignores SIGCHLD passes that on; the exit status is then lost.
     if (ended < 0 && errno != EINTR) throw_errno("waitpid");
     if (Clock::now() >= end) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -71,7 +71,7 @@ SteppedProcess::~SteppedProcess() {
   try {
     int status = 0;
     await_death(process_, Clock::now() + limit_, status);
-  } catch (const std::system_error&) {  // nobody keeps its status
+  } catch (const std::system_error&) {  // its status is lost
   }
 }
 
@@ -118,11 +118,11 @@ void SteppedProcess::await_step() {
   char byte = 0;
   if (::recv(socket_, &byte, 1, 0) == 1) return;
   reap();
-  fail("ended before it had done its step");
+  fail("ended before it finished its step");
 }
 
 void SteppedProcess::go_on() {  // NOLINT(readability-make-member-function-const): it changes the process
-  // Where the process is gone, the wait that follows says so.
+  // If the process has ended, the following wait reports it.
   [[maybe_unused]] const ssize_t sent = ::send(socket_, ".", 1, MSG_NOSIGNAL);
 }
 
@@ -150,7 +150,7 @@ void SteppedProcess::kill_late() {
   const bool is_dead = await_death(process_, Clock::now() + limit_, end);
   if (is_dead) process_ = 0;
   fail("did not answer within " + std::to_string(limit_.count()) + " ms, and " +
-       (is_dead ? "was killed" : "cannot be killed: the operating system holds it"));
+       (is_dead ? "was killed" : "cannot be killed: it is stuck in the kernel"));
 }
 
 void SteppedProcess::fail(const std::string& what) const {

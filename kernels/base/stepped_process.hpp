@@ -10,12 +10,12 @@
 
 namespace roofmark {
 
-/// A program that works in steps, in a process of its own. Its stdin is a socket: it writes a byte there when a step is done,
-/// and reads one before it goes on. It ends with status 0 after its last step, and where the socket is closed while it reads.
+/// A child process that works in steps. Its stdin is a socket: it writes a byte after each step and reads one before the next.
+/// It exits with status 0 after its last step, or if the socket is closed while it reads.
 ///
-/// What waits throws where the process ends otherwise: Unsupported if with status kUnsupported, else DeviceError, which is not
-/// sticky; both with the last line that the process wrote to stdout or stderr. A process that does not answer within the limit
-/// is killed with its children, which is a DeviceError too.
+/// The waiting functions throw if the process exits otherwise: Unsupported for status kUnsupported, else DeviceError (not
+/// sticky), both with the last line of its stdout or stderr. A process that does not answer within the limit is killed with its
+/// children, also a DeviceError.
 class SteppedProcess {
  public:
   static constexpr int kUnsupported = 3;
@@ -28,7 +28,8 @@ class SteppedProcess {
   SteppedProcess(const SteppedProcess&) = delete;
   SteppedProcess& operator=(const SteppedProcess&) = delete;
 
-  /// Only where no process is running. In a process group of its own: an interrupt by the terminal does not end a step.
+  /// Requires that no process is running. The child gets its own process group, so Ctrl-C in the terminal does not interrupt a
+  /// step.
   void start();
   /// Waits until the process has done a step.
   void await_step();

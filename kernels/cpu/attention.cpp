@@ -107,7 +107,7 @@ class TiledPlan final : public AttentionPlan {
   explicit TiledPlan(const AttentionProblem& problem)
       : problem_(problem), tiles_(attention_tiles().front()), threads_(omp_get_max_threads()) {
     require_fp32(problem);
-    if (problem.keys > std::numeric_limits<std::int32_t>::max()) throw Unsupported("2^31 keys and more");
+    if (problem.keys > std::numeric_limits<std::int32_t>::max()) throw Unsupported("2^31 or more keys");
   }
 
   static std::size_t scratch_bytes(const AttentionProblem& problem) {

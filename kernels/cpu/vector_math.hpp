@@ -27,7 +27,7 @@ inline float multiply_and_add(float a, float b, float c) {
 template <bool kFused>
 inline float vector_exp(float x) {
   constexpr float kLog2E = 1.442695041F;
-  // ln 2 in two parts, of which the first has so few bits that its product with a small integer is exact.
+  // ln 2 in two parts; the first has so few bits that its product with a small integer is exact.
   constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
   constexpr float kLeast = -87.33654F, kGreatest = 88.72283F;
   // Added to a number of small magnitude, this leaves the nearest integer in the lowest bits.

@@ -57,7 +57,7 @@ void launch(bool global, DataType type, void* data, Counters counters, unsigned 
     case DataType::fp32:
       return launch<float>(global, data, counters, repeats, processors, stream);
     default:
-      throw Unsupported("atomic additions are of int32 and fp32");
+      throw Unsupported("atomic additions support int32 and fp32");
   }
 }
 

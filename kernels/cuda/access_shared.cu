@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kDsmemThreads)
       from += step;
     }
     sink[block * kDsmemThreads + threadIdx.x] = sums[0] + sums[1];
-    // The shared memory of a block that has ended is nobody's.
+    // A block's shared memory is invalid after the block exits.
     barrier_cluster_arrive_release();
     barrier_cluster_wait_acquire();
   }

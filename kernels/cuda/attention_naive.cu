@@ -106,7 +106,7 @@ class NaivePlan final : public AttentionPlan {
     constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
     if (problem.queries > std::int64_t{kMostDown} * kDown || problem.batch * problem.heads > kMostDown ||
         problem.batch * problem.heads * problem.queries * problem.head_dim / kThreads >= kMostBlocks) {
-      throw Unsupported("more queries or heads than a grid can have blocks");
+      throw Unsupported("more queries or heads than a grid has blocks");
     }
   }
 

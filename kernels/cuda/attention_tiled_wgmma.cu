@@ -126,7 +126,7 @@ class TiledWgmmaPlan final : public AttentionPlan {
 
 std::string unsupported(int compute_capability) {
   if (compute_capability == 90) return {};
-  return "tiled_wgmma needs compute capability 9.0: wgmma exists nowhere else";
+  return "tiled_wgmma needs compute capability 9.0: no other has wgmma";
 }
 
 template <DataType kType>

@@ -91,7 +91,7 @@ class UnfusedPlan final : public AttentionPlan {
     if (p.head_dim % 64 != 0) throw Unsupported("a head dimension that is not a multiple of 64");
     if (p.keys > kMostSoftmaxKeys) throw Unsupported("more than 32768 keys");
     if (p.batch * p.heads * p.queries > std::numeric_limits<std::int32_t>::max())
-      throw Unsupported("2^31 rows of scores and more");
+      throw Unsupported("2^31 or more rows of scores");
     return p;
   }
   static std::size_t scores_bytes(const AttentionProblem& p) {

@@ -22,7 +22,7 @@ class NewProcess final : public HostCall {
  public:
   NewProcess(const fs::path& program, const std::string& from, const std::string& until, cudaStream_t)
       : starts_(from == kStart), process_(program, words(from, until)) {
-    // What stands in the way of a second process, such as a GPU in exclusive mode, is found here.
+    // Finds obstacles to a second process, such as a GPU in exclusive mode.
     restore();
     call();
     restore();

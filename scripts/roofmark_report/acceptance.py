@@ -209,24 +209,24 @@ def page(verdict, digest, name, results, title=None, every=False):
 def main(arguments):
     parser = Parser(
         prog="acceptance", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Writes the acceptance document of a delivery: the verdict of `roofmark accept`, every rule with its evidence, what was not\n"
-        "measured, and a place to sign. One self-contained HTML file, which a browser prints to A4; the verdict as JSON lies beside it.",
+        description="Writes the acceptance document of a delivery: the verdict of `roofmark accept`, every rule with its evidence, the cases that\n"
+        "were not measured, and a signature block. One self-contained HTML file that a browser prints to A4; the verdict is also written as JSON.",
         epilog="ROOFMARK names the program where it is not in build/release or build/cpu-only, beside these scripts' installation, or in PATH.\n\n"
         "Exit status: 0 accepted; 1 not accepted; 2 bad usage or input; 3 the document could not be written.")
-    parser.add_argument("results", metavar="FOLDER", nargs="+", help="result files, or folders that are searched for result.json")
-    parser.add_argument("--profile", metavar="P", help="profile of the program, or a TOML file: `roofmark accept` judges by it")
-    parser.add_argument("--expect-gpus", metavar="N", help="GPUs that were ordered")
-    parser.add_argument("--max-age", metavar="AGE", help="age above which a result fails, as 90s, 12h or 7d")
+    parser.add_argument("results", metavar="FOLDER", nargs="+", help="result files, or folders to search for result.json")
+    parser.add_argument("--profile", metavar="P", help="a shipped profile, or a TOML file, for `roofmark accept`")
+    parser.add_argument("--expect-gpus", metavar="N", help="number of GPUs ordered")
+    parser.add_argument("--max-age", metavar="AGE", help="maximum age of a result: 90s, 15m, 12h, 7d")
     parser.add_argument("--verdict", metavar="FILE", help="present this verdict of `roofmark accept --json` instead of judging")
-    parser.add_argument("--title", metavar="TEXT", help="what is accepted, as an order number [the devices and nodes]")
+    parser.add_argument("--title", metavar="TEXT", help="what is accepted, such as an order number [the devices and nodes]")
     parser.add_argument("--every-check", action="store_true",
-                        help=f"show every passing row, not the {PASSING} of each rule that are nearest to the limit")
+                        help=f"show every passing row, not only the {PASSING} per rule that are nearest to the limit")
     parser.add_argument("--out", metavar="FILE.html", help="the document [acceptance.html in the first FOLDER]")
     options = parser.parse_args(arguments)
     if bool(options.profile) == bool(options.verdict):
         parser.error("either --profile or --verdict is needed")
     if options.verdict and (options.expect_gpus or options.max_age):
-        parser.error("--expect-gpus and --max-age apply to judging, and --verdict is already judged")
+        parser.error("--expect-gpus and --max-age have no effect on an existing --verdict")
     first = Path(options.results[0])
     out = Path(options.out) if options.out else (first if first.is_dir() else first.parent) / "acceptance.html"
     beside = out.with_suffix(".json")

@@ -46,7 +46,7 @@ def members(result):
     """Columns and rows of the table of ranks."""
     columns = [("Rank", "", True), ("Host", "", False), ("Local rank", "Rank within its host", True), ("Device", "", False),
                ("UUID", "", False), ("PCI bus", "", False), ("NUMA node", "Of the device", True), ("Cores", "Cores that the process may use", False),
-               ("Network ports", "Ports of the host that are up; where NUMA nodes are known, those near the device", False),
+               ("Network ports", "Ports of the host that are up, near the device if NUMA nodes are known", False),
                ("NVLink", "One direction, per GPU", True), ("PCIe", "One direction, per GPU", True)]
     rows = []
     for m in result.get("team", []):
@@ -260,8 +260,8 @@ def collectives(result):
         ("variant", "", False), ("time, us", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
         ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, us", "", True),
         ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
-        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; of the out-of-place case where there is one", True),
-        ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof by the bytes that remain where the network reduces", True),
+        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; out of place if measured", True),
+        ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof, counting only the bytes on the wire if the network reduces", True),
         ("of ring", "Predicted ring time / measured time: above 100 % is faster than a ring", True), ("p95, us", "Over the samples of the slowest rank", True),
         ("p99, us", "", True)]
     made = []
@@ -319,7 +319,7 @@ def scaling_rows(result):
 def overlap_rows(result):
     columns = [("Case", "", False), ("Product", "", True), ("All-reduce", "", True), ("Both together", "", True),
                ("Hidden", "Hidden share of the all-reduce: (product + all-reduce - both) / all-reduce", True), ("± 95 %", "From the intervals of the three times", True),
-               ("Product slowed by", "Where the product takes longer than the all-reduce", True)]
+               ("Product slowed by", "Only if the product takes longer than the all-reduce", True)]
     return columns, [[o["series"], *((units.seconds(o[key]), o[key], "") for key in ("work_seconds", "communication_seconds", "together_seconds")),
                       share(o["hidden"]), share(o.get("hidden_half_width")), share(o.get("slow_down"))] for o in result["communication"]["overlaps"]]
 

@@ -233,12 +233,12 @@ def basis(found):
     beyond = max((row["called_beyond"] for row in found["cases"] if "test" in row), default=0)
     lines = [f"{100 * significance.ALPHA:g} % false alarms among {cases} cases together (Holm)"]
     if max(found["runs"]) == 1:
-        lines = ["One run per side shows only the blocks within one process, which is less: how much processes differ is unknown."]
+        lines = ["One run per side shows only the variation within one process; the variation between processes is unknown."]
     elif "student" in tests:
-        lines.append("Student's t decides, which assumes that medians of runs scatter normally: Mann-Whitney needs "
+        lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
                      f"{significance.least_runs(cases)} runs per side.")
     if min(found["runs"]) == 1 < max(found["runs"]):
-        lines.append("Cases of one run against several have no interval, and so no verdict: that needs two runs per side.")
+        lines.append("Cases with only one run on a side have no interval and no verdict: that needs two runs per side.")
     if beyond > found["margin"]:
         lines.append(f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER: a smaller one needs {significance.FEWEST_RUNS} runs "
                      "per side.")
@@ -267,7 +267,7 @@ def summary(found):
                      f"maximum {100 * max(differences):.2f} %")
     bits = Counter(row["bits"] for row in rows)
     lines.append(f"fingerprints with equal keys: {bits['equal']} equal, {bits['differ']} different"
-                 + (": the same computation gave different bits, which points at silent data corruption" if bits["differ"] else ""))
+                 + (": the same computation gave different bits, which points to silent data corruption" if bits["differ"] else ""))
     lines += [f"different verdict: {text}" for text in found["different_status"]]
     for side, names in (("A", found["only_a"]), ("B", found["only_b"])):
         lines += [f"only in {side}: {name}" for name in names[:LISTED]]
@@ -353,10 +353,9 @@ def main(arguments):
         description="Compares the runs of A, the baseline, with those of B, case by case. ratio = seconds in A / seconds in B: above 1, B is "
         "faster. SLOWER and FASTER: significant (Mann-Whitney, or Student's t with few runs; Holm over all cases, 1 % false alarms in all) "
         "and beyond the margin. The same: the 95 % interval of the ratio is within the margin. Else undecided.",
-        epilog="A slowdown of 2 % among 300 cases is found with 95 % power by 9 runs per side where medians of runs scatter by 0.5 %, by 45 at "
-        "1.5 %, by 77 at 2 %. Let runs of A and B take turns. Exit status: 1 a case is SLOWER (with --fail-above: by more than that); 2 bad usage or input, or "
-        "results of different kinds; 3 the file could not "
-        "be written; else 0.")
+        epilog="To find a slowdown of 2 % among 300 cases with 95 % power takes 9 runs per side if medians of runs scatter "
+        "by 0.5 %, 45 at 1.5 %, 77 at 2 %. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
+        "that); 2 bad usage or input, or results of different kinds; 3 the file could not be written; else 0.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What many result files say of a delivery: its nodes, devices, software, findings, and what was not measured."""
+"""Summarises the result files of a delivery: nodes, devices, software, findings, and cases not measured."""
 
 from . import facts, telemetry, units
 from .evidence import device_label, short
@@ -120,7 +120,7 @@ def conditions(files):
     labels = list(dict.fromkeys(f"{key}: {value}" for file in files for key, value in file["labels"].items()))
     return facts.facts([
         ("suite", distinct("suite")), ("operands", distinct("operands")), ("command", distinct("command")),
-        ("measured", f"{started} to {finished}" if finished else f"from {started}; no run was finished"), ("labels", "; ".join(labels))])
+        ("measured", f"{started} to {finished}" if finished else f"from {started}; no run finished"), ("labels", "; ".join(labels))])
 
 
 def grouped(pairs):
@@ -162,9 +162,9 @@ def not_looked_for(files):
     if not any(len(file["nodes"]) > 1 for file in files):
         made.append(("Links between nodes", "no result of several nodes together (roofmark-mpi collectives)"))
     if not any(file["sustained"] for file in files):
-        made.append(("Sustained load", "no result holds a sustained case: every rate is that of seconds, not of hours"))
+        made.append(("Sustained load", "no result has a sustained case: every rate was measured over seconds, not hours"))
     if not any(file["telemetry"] for file in files):
-        made.append(("Clock, power and temperature over time", "no result holds telemetry over the whole run"))
+        made.append(("Clock, power and temperature over time", "no result has telemetry over the whole run"))
     if not any(file["counters"] for file in files):
-        made.append(("Error counters of the device", "no result holds counters from before and after the run"))
+        made.append(("Error counters of the device", "no result has counters from before and after the run"))
     return made

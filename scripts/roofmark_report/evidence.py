@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Result files without their samples, which are most of a file: what reads hundreds of files needs no sample."""
+"""Reads result files without their samples, which are most of a file: readers of hundreds of files do not need them."""
 
 import re
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says of device, host, build and conditions, as pairs of a name and a text."""
+"""Facts about device, host, build and conditions for a report, as pairs of a name and a text."""
 
 import shlex
 import statistics
@@ -64,9 +64,9 @@ def health(result):
     """Whether the environment is as it should be, and its circumstances, those that are not first."""
     found = sorted(result["health"], key=lambda one: "advice" not in one)
     bad = sum("advice" in one for one in found)
-    answer = ("No circumstance was read." if not found else
-              f"{bad} of {units.plural(len(found), 'circumstance')} of the environment can make the results worse." if bad else
-              f"The environment is as it should be, in all {units.plural(len(found), 'circumstance')} that were read.")
+    answer = ("The environment could not be read." if not found else
+              f"{bad} of {units.plural(len(found), 'check')} of the environment can make the results worse." if bad else
+              f"The environment is fine in all {units.plural(len(found), 'check')}.")
     return answer, [(one["what"] + (f" (rank {one['rank']})" if "rank" in one else ""), one["state"], one.get("advice", "")) for one in found]
 
 

@@ -294,8 +294,8 @@ def of_family(family, result, entries):
     elif family == "gemm":
         made = [(gemm_squares(result, entries), "Square matrix products: rate over size, one colour per type. Dotted: the measured ceiling "
                  "of the type. Dashed with open markers: the library's first choice, where the best of several algorithms was measured too."),
-                (gemm_projections(result, entries), "Other products: rate over n, the number of tokens in a transformer layer. With few "
-                 "tokens the bytes of the weights are the limit, with many the arithmetic.")]
+                (gemm_projections(result, entries), "Other products: rate over n, the number of tokens in a transformer layer. "
+                 "With few tokens, reading the weights is the limit; with many, arithmetic is.")]
     elif family == "attention":
         made = [(attention(entries, lambda record: record["placement"].get("flops_per_second"), "rate, FLOP/s"),
                  "Rate over sequence length, one line per implementation: with the scores in memory (naive, unfused) and without "
@@ -307,11 +307,11 @@ def of_family(family, result, entries):
         made = [(ceilings_family(result, entries), "Each probe's share of the theoretical ceiling. The best probe of a resource sets its "
                  "measured ceiling.")]
     else:
-        made = [(access_latency.ladders(result, entries), "Time of one access that waits for the one before, over the range of the accesses. Thick: the levels "
-                 "found in the times; dashed: between the two sizes where a level ends."),
-                (access_latency.over_sms(result, entries), "Time of one access to the same line from each SM. Thick: SMs that are as far away from it: "
-                 "those near the half of L2 that holds the line, and those near the other half."),
-                (access_latency.loaded(result, entries), "Time of one access while other SMs read: from an idle memory to a busy one."),
+        made = [(access_latency.ladders(result, entries), "Time per dependent access, over the range of the accesses. "
+                 "Thick: the levels found; dashed: the end of a level, between two sizes."),
+                (access_latency.over_sms(result, entries), "Time per access to the same line from each SM. "
+                 "Thick: SMs at the same distance: near the half of L2 that holds the line, or near the other half."),
+                (access_latency.loaded(result, entries), "Time per access while other SMs read, from an idle memory to a busy one."),
                 (transfers.plot(result, entries), "Rate over each link. Dotted: time = latency + bytes / rate, fitted over the sizes. Lines "
                  "across: the ceilings of the links (grey: measured, red: theoretical).")]
         if not any(figure for figure, _ in made):

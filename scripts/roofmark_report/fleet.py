@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which of many machines stands out: a folder of result files as tables, a page, lists of hosts, and metrics."""
+"""Finds the machines that stand out in a folder of result files: tables, a page, lists of hosts, and metrics."""
 
 import argparse
 import os
@@ -83,7 +83,7 @@ def show(connection, by, good, bad):
         if len(unsure) > SHOWN:
             print(f"  {len(unsure) - SHOWN} more on the page")
     if counted["hosts"] == 1:
-        print("\none host: there is nobody to compare it with")
+        print("\none host: no other host to compare with")
     print(f"\n{len(good)} hosts good, {len(bad)} bad, {counted['hosts'] - len(good) - len(bad)} not measured"
           + ("" if suspects else ": nothing stands out"))
     return bool(suspects or unread)
@@ -92,15 +92,14 @@ def show(connection, by, good, bad):
 def main(arguments):
     parser = Parser(
         prog="fleet", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Says which machines stand out among the result files (*.json) below a folder. Writes fleet.html, and the host names in\n"
+        description="Names the machines that stand out among the result files (*.json) below a folder. Writes fleet.html, and the host names in\n"
         "good.txt and bad.txt, one per line.",
         epilog=describe_tables() + "\n\nExit status: 0 nothing stands out; 1 something does, or a file could not be read; 2 bad usage or input; "
         "3 a file could not\nbe written.")
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--by", metavar="LABEL", default="host", help="groups to compare: a label of the runs (--label rack=...), or one of "
                         f"{', '.join(fleet_judge.COLUMNS)} [host]")
-    parser.add_argument("--verdict", metavar="FILE", action="append", default=[], help="what `roofmark accept --json` wrote about these machines, as a label; "
-                        "what lies below FOLDER is found without this flag")
+    parser.add_argument("--verdict", metavar="FILE", action="append", default=[], help="a verdict of `roofmark accept --json` about these machines, as a label; verdicts below FOLDER are found without this flag")
     parser.add_argument("--out", metavar="FOLDER", help="folder of the page and the lists [FOLDER itself]")
     parser.add_argument("--prometheus", metavar="FILE", help="also write metrics in Prometheus' text format, for node_exporter's textfile "
                         "collector; scripts/fleet_dashboard.json shows them in Grafana")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stands out in a fleet. docs/method.md, "A fleet", states the rules; those of stragglers are harness/judge/ranks'."""
+"""Finds what stands out in a fleet. docs/method.md, "A fleet", states the rules; those of stragglers are harness/judge/ranks'."""
 
 from . import units
 from .program import BAD_INPUT, Problem
@@ -21,10 +21,10 @@ COLUMNS = ("host", "model", *VERSIONS)  # of devices, that --by may name beside 
 # Kind: whether a host it names is bad, and what it says.
 KINDS = {
     "wrong": (True, "The newest run of a case gave a wrong result."),
-    "fingerprint": (True, "The same computation gave other bits, which points at silent data corruption."),
-    "below_ceiling": (True, "A measured ceiling is far below the theoretical one: the device is slow, whatever the others are."),
-    "slow_group": (True, "Its median exceeds that of the groups."),
-    "slow_host": (True, "Its median exceeds that of the hosts."),
+    "fingerprint": (True, "The same computation gave different bits, which points to silent data corruption."),
+    "below_ceiling": (True, "A measured ceiling is far below the theoretical one: the device is slow, even if all others are too."),
+    "slow_group": (True, "Its median time exceeds the groups' median."),
+    "slow_host": (True, "Its median time exceeds the hosts' median."),
     "slow_gpu": (True, "It is slower than the GPUs of its model."),
     "slower_than_before": (True, "It is slower than in its own earlier runs."),
     "not_measured": (False, "Its newest run is incomplete, or a case failed: its host is in neither list."),
@@ -164,7 +164,7 @@ def _fingerprints(connection):
     """Of the newest run per GPU, case and key: a GPU that was repaired is not bad for what it did before. Launches that differ among themselves are one
     group of their own; where no group is larger, the operation may be so."""
     return [("fingerprint", found["gpu"], found["hosts"], found["differ"],
-             f"other bits than {'most' if found['majority'] else 'others (any of them may be the wrong one)'} in {found['differ']} of "
+             f"other bits than {'most' if found['majority'] else 'others (any may be wrong)'} in {found['differ']} of "
              f"{found['of_all']} cases: {found['first']}{', ...' if found['differ'] > 1 else ''}")
             for found in rows(connection, """
                 WITH newest_prints AS (

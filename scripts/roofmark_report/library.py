@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""The part of plotly.js that the pages use. plotly carries the whole library, of which maps and 3D are most; its partial bundles are in no
-package of PyPI or Debian. The library is one function whose body declares modules by name, so a parser finds what the kept traces need."""
+"""The part of plotly.js that the pages use. The plotly package has the whole library, mostly maps and 3D; neither PyPI nor Debian
+packages its partial bundles. The library is one function whose body declares modules by name, so a parser finds what the kept
+traces need."""
 
 import base64
 import functools

@@ -41,7 +41,7 @@ def roofmark_program():
     places = (os.environ.get("ROOFMARK"), *builds, ROOT / ".." / ".." / "bin" / "roofmark", "roofmark")
     found = next((path for path in map(shutil.which, filter(None, places)) if path), None)
     if not found:
-        raise Problem(NOT_WRITTEN, "no program roofmark: build it, or name it by ROOFMARK")
+        raise Problem(NOT_WRITTEN, "no program roofmark: build it, or set ROOFMARK to its path")
     return found
 
 

@@ -118,15 +118,14 @@ def parse(data):
         if not text.strip():
             raise ValueError("it is empty" + _WAY_BACK) from error
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-        raise ValueError(f"{'cut short' if cut else 'not JSON'} (line {error.lineno}, column {error.colno}: {error.msg}){_WAY_BACK}") from error
+        raise ValueError(f"{'truncated' if cut else 'not JSON'} (line {error.lineno}, column {error.colno}: {error.msg}){_WAY_BACK}") from error
     except RecursionError as error:
         raise ValueError("nested too deeply for a result") from error
     if not isinstance(result, dict) or "schema_version" not in result:
         raise ValueError("not written by roofmark: no schema_version")
     version = result["schema_version"]
     if version == 1 and not isinstance(version, bool):
-        raise ValueError("written by an older roofmark (schema 1), whose cases have other names: measure again, or read it with that "
-                         "release")
+        raise ValueError("written by an older roofmark (schema 1) with other case names: measure again, or read it with that release")
     if version != SCHEMA_VERSION or isinstance(version, bool):
         raise ValueError(f"has schema version {_cut(json.dumps(version), 40)}, this tool reads version {SCHEMA_VERSION}")
     for error in () if _quick(SCHEMA)(result) else _VALIDATOR.iter_errors(result):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""The run in three to eight lines: what was measured, what is expected of the device, and the share."""
+"""The run in three to eight lines: measured rate, expected rate, share."""
 
 from . import plots, transfers, units
 from .communication import bandwidth, is_collective
@@ -110,6 +110,6 @@ def summary_table(result):
     room = LINES - len(memory) - len(links) - len(last)
     return table("summary", [
         ("What", "", False), ("Measured", "", True),
-        ("Expected", "By the theoretical ceilings where they are known, else by those measured in this run", True),
-        ("Share", "Measured / expected", True), ("Clock", "Observed with it", True), ("Health", "What the findings say of it", False),
+        ("Expected", "From the theoretical ceilings if known, else from those measured in this run", True),
+        ("Share", "Measured / expected", True), ("Clock", "Clock during the case", True), ("Health", "Findings about it", False),
         ("Case", "The case or probe that was measured", False)], memory + links + products[:room] + last, empty=False)

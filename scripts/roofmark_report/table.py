@@ -137,9 +137,9 @@ FORMATS = {"markdown": write_markdown, "csv": write_csv, "json": write_json}
 def main(arguments):
     parser = Parser(
         prog="table", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Writes results to standard output as one table: a row per case and pass (2: the ceilings after the suite). Several results\n"
-        "stand side by side, each with its own columns, named after the folder of the result.",
-        epilog="columns (without prefix in csv and json; a column that no case has is left out):\n"
+        description="Writes results to standard output as one table: one row per case and pass (2: the ceilings after the suite), one set\n"
+        "of columns per result, named after its folder.",
+        epilog="columns (without prefix in csv and json; empty columns are left out):\n"
         + "\n".join(f"  {name:17} {column.meaning}" for name, column in COLUMNS.items())
         + "\n\nExit status: 0; 2 bad usage or input; 3 the table could not be written.")
     parser.add_argument("results", nargs="+", metavar="RESULT", help="a result file, or a folder that is searched for result.json")

@@ -50,7 +50,7 @@ def ceilings_table(result):
             quantity(c.get("theoretical"), units.rate, unit), of("theoretical"), quantity(c.get("datasheet"), units.rate, unit),
             of("datasheet"), quantity(ridge, units.intensity)])
     return table("ceilings", [
-        ("Resource", "The resource; its tooltip says where the figures come from", False),
+        ("Resource", "The resource; its tooltip gives the sources", False),
         ("Id", "Its name in the tables of cases and in `roofmark list`", False),
         ("Measured", "The better of start and end: the roof for all results", True),
         ("Start", "Best probe before the suite", True), ("End", "Best probe after the suite", True),
@@ -105,10 +105,10 @@ def calls_table(family, entries):
                      checked(record)])
     return table(f"calls-{family}", [
         ("Call", "Operation and keys; the tooltip says where its timing ends", False),
-        ("p50", "The median of single calls, by the host's clock", True), ("p95", "Of 100 calls, 5 take longer", True),
-        ("p99", "Of 100 calls, 1 takes longer", True), ("Maximum", "The longest of all calls", True),
-        ("of a 10 us kernel", "p50 / 10 us", True), ("Calls", "That were timed", True),
-        ("Error, of what rounding allows", "Whether the call has had its effect", True)], rows, empty=False)
+        ("p50", "The median of single calls, by the host's clock", True), ("p95", "5 % of the calls take longer", True),
+        ("p99", "1 % of the calls take longer", True), ("Maximum", "The longest of all calls", True),
+        ("of a 10 us kernel", "p50 / 10 us", True), ("Calls", "Number of timed calls", True),
+        ("Error, of what rounding allows", "Whether the call took effect", True)], rows, empty=False)
 
 
 def call_lines_table(result):
@@ -123,9 +123,9 @@ def call_lines_table(result):
              quantity(line.get("r2"), units.digits, 4), str(line["points"]), faster(line)] for line in result.get("call_lines", [])]
     return table("call-lines", [
         ("Call", "The names of the cases without the count", False), ("Count", "What is counted", False),
-        ("Fixed", "Of every call", True), ("Each", "Of each one that is counted", True),
-        ("r2", "Of the fit of time = fixed + count x each, by relative errors", True), ("Points", "Counts that were measured", True),
-        ("Faster", "Where this line takes less time than the one it is compared with, which the tooltip names", True)],
+        ("Fixed", "Time per call, independent of the count", True), ("Each", "Additional time per counted item", True),
+        ("r2", "Of the fit time = fixed + count x each, by relative errors", True), ("Points", "Number of measured counts", True),
+        ("Faster", "Count from which this line is faster than the one in the tooltip", True)],
         rows, empty=False) if rows else None
 
 
@@ -170,13 +170,13 @@ def family_table(family, entries, titles):
              "; ".join(marks))])
     return table(f"family-{family}", [
         ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
-        ("Median", "Time per launch; the tooltip shows the number of samples, of launches per sample, and of samples whose bits were compared", True), ("95 % interval", "Of the median, from blocks apart in time", True),
-        ("Rate", "Model FLOPs / median; of dependent accesses, their number / median", True),
+        ("Median", "Time per launch; the tooltip shows the samples, the launches per sample, and the samples with compared bits", True), ("95 % interval", "Of the median, from blocks spread over time", True),
+        ("Rate", "Model FLOPs / median; for dependent accesses, accesses / median", True),
         ("Bandwidth", "Compulsory bytes / median", True),
         ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
         ("of roof", "Minimum time on the measured ceilings / median", True),
         ("of theor., highest clock", "Minimum time on the theoretical ceilings at the highest clock / median", True),
         ("of theor.", "Minimum time on the theoretical ceilings at the observed clock / median", True),
-        ("Clock", "The mean over each block: the median of the blocks", True),
-        ("Error, of what rounding allows", "Largest error found / error that the roundings of a correct computation can add up to", True), ("", "† throttled, ‡ not settled, * time budget ended", False)],
+        ("Clock", "Median over the blocks of each block's mean", True),
+        ("Error, of what rounding allows", "Largest error found / largest error that a correct computation can have", True), ("", "† throttled, ‡ not settled, * time budget ended", False)],
         rows, empty=False)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the device did while it was measured: telemetry over time, counters, energy, sustained load. All of it is optional in a result
-file, and its names in the file stand only here."""
+"""The device's behaviour during the run: telemetry over time, counters, energy, sustained load. All of it is optional in a result
+file; only this module uses its names."""
 
 import statistics
 
@@ -149,7 +149,7 @@ def energy_table(files, judged):
     return table("energy", [
         ("Case", "", False), ("Results", "", True), ("SM clock", "Median of the results", True), ("lowest", "", True), ("Power", "Median of the results", True),
         ("highest", "", True), ("Energy per launch", "Median of the results", True), ("Efficiency", "Median of the results", True),
-        ("Throttled", "The largest share of the time, and the reason", False)], rows, empty=False)
+        ("Throttled", "The largest share of time, and its reason", False)], rows, empty=False)
 
 
 def ranks_table(files):
@@ -191,9 +191,9 @@ def sustained_table(files):
             quantity(explained, units.share),
             "" if checked is None else f"{checked}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
     return table("sustained", [
-        ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first second", True), ("Settled", "Rate that it settled at", True),
-        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("Clock", "Burst and settled: the memory's where the case is measured for memory, else the SMs'", False), ("Power", "Burst and settled", False),
-        ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True), ("Launches checked", "Whose results were verified", True)],
+        ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first second", True), ("Settled", "Rate in the last quarter", True),
+        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("Clock", "Burst and settled: memory clock for memory-bound cases, else SM clock", False), ("Power", "Burst and settled", False),
+        ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True), ("Launches checked", "Launches with verified bits", True)],
         rows, empty=False)
 
 
@@ -210,5 +210,5 @@ def counters_table(files):
         once = sum("worse" not in counter for counter, _ in read)
         rows.append([name.replace("_", " "), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
     return table("counters", [
-        ("Counter", "", False), ("Devices", "On which it was read before and after", True), ("read once or reset", "Devices", True),
+        ("Counter", "", False), ("Devices", "Devices that reported it before and after", True), ("read once or reset", "Devices", True),
         ("Got worse during the runs", "", False), ("Not zero before", "", False)], rows, empty=False)

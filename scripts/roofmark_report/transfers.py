@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers between host and device, peers, or the host's nodes: their series over size, and what links carry together."""
+"""Transfers between host and device, peers, or the host's nodes: series over size, and the rates of concurrent links."""
 
 from . import plots, tables, units
 
@@ -82,13 +82,13 @@ def table(result):
             tables.quantity(series.get("half_size_bytes"), units.size), tables.quantity(series.get("r2"), units.digits, 4),
             tables.quantity(series.get("points"), str)])
     return tables.table("transfers", [
-        ("Links", "That each transfer crosses, at the same time", False), ("How", "The other keys of the names", False),
-        ("Largest", "Bytes over each link", True), ("Rate", "Of the largest, over each link", True),
-        ("of theor.", "Of the theoretical ceiling of the links", True), ("of roof", "Of what the ceilings' probes measured", True),
-        ("Together / alone", "What the links carry together / the sum of what each carries alone: 1 where they share nothing", True),
-        ("Latency", "Of the fit: time = latency + bytes / rate", True), ("Rate of the fit", "Of an endless transfer", True),
+        ("Links", "The links that the transfer uses at the same time", False), ("How", "The other keys of the names", False),
+        ("Largest", "Bytes over each link", True), ("Rate", "Rate of the largest size, over each link", True),
+        ("of theor.", "Share of the links' theoretical ceiling", True), ("of roof", "Share of the measured ceiling", True),
+        ("Together / alone", "Rate of all links together / sum of the rates of each alone: 1 if they share nothing", True),
+        ("Latency", "Of the fit: time = latency + bytes / rate", True), ("Rate of the fit", "Rate of an infinitely long transfer", True),
         ("Half at", "The size at which half of that rate is reached: latency x rate", True),
-        ("r2", "Of the fit, by relative errors", True), ("Sizes", "That were measured", True)], rows, empty=False) if rows else None
+        ("r2", "Of the fit, by relative errors", True), ("Sizes", "Number of measured sizes", True)], rows, empty=False) if rows else None
 
 
 def path_words(path):

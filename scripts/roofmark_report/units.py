@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Formats quantities as the program does (harness/model/units.cpp). An absent quantity, and one that is no finite number, is an
-empty string."""
+"""Formats quantities as the program does (harness/model/units.cpp). An absent or non-finite quantity is an empty string."""
 
 import math
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what `roofmark accept --json` wrote."""
+"""Reads the verdict written by `roofmark accept --json`."""
 
 import json
 
@@ -46,5 +46,5 @@ def parse(data):
     except ValueError as error:
         raise ValueError("not JSON") from error
     for error in jsonschema.Draft202012Validator(_SCHEMA).iter_errors(verdict):
-        raise ValueError(f"no verdict of roofmark accept: {error.json_path}: {error.message[:160]}")
+        raise ValueError(f"not a verdict of roofmark accept: {error.json_path}: {error.message[:160]}")
     return verdict

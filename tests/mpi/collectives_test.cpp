@@ -73,7 +73,7 @@ class MpiCollectives : public testing::Test {
         const Verification found = prepared->verify(0);
         EXPECT_EQ(found.status, Verified::failed) << "a wrong element at " << place << " of the output";
         EXPECT_EQ(found.wrong, 1U);
-        EXPECT_THAT(found.detail, HasSubstr("and should be"));
+        EXPECT_THAT(found.detail, HasSubstr("expected"));
       }
       team_.barrier();
     }

@@ -178,9 +178,9 @@ def cluster(noise_seed=0):
                             f"takes 1.30 times as long, 93 MADs: {name}")
     maker.find("slow_rank", f"{maker.who(11)}: its best pair between hosts takes 3.20 times the median of the ranks, 2107 MADs "
                             "(8 B, slow at 3 of 3 sizes)")
-    maker.find("slow_link", f"{maker.who(2)} and {maker.who(13)}: this pair takes 2.00 times what the best pairs of the two explain "
-                            "(67.1 MB, slow at 3 of 3 sizes)")
-    maker.find("fingerprint", f"{maker.who(3)}: bits differ from most ranks in 1 of 7 cases, which points at silent data corruption: "
+    maker.find("slow_link", f"{maker.who(2)} and {maker.who(13)}: this pair takes 2.00 times the time expected from "
+                            "each end's best pair (67.1 MB, slow at 3 of 3 sizes)")
+    maker.find("fingerprint", f"{maker.who(3)}: bits differ from most ranks in 1 of 7 cases, which points to silent data corruption: "
                               f"{name}", severity="error")
     return maker.result(
         suite="baseline", arguments=["roofmark-mpi", "collectives", "--suite", "baseline"], environment={"NCCL_DEBUG": "INFO"},

@@ -156,7 +156,7 @@ def h200(noise_seed=0):
             maker.find("throttle", "the clock fell by 18 % to 1620 MHz; throttle reason: power cap (in 5 of 5 blocks)", size=0.18,
                        brief="the clock fell by 18 % (power cap)", case=entry["name"])
     maker.find("drift", "fp8 tensor: the ceiling moved by -2.4 % between the start and the end of the run", size=0.024)
-    maker.find("unsettled", "two warm-up windows never agreed within 1 %", severity="note", case=maker.benchmarks[40]["name"])
+    maker.find("unsettled", "no two warm-up windows agreed within 1 %", severity="note", case=maker.benchmarks[40]["name"])
     return maker.result(
         suite="baseline", arguments=["roofmark", "run", "--suite", "baseline", "--label", "synthetic=yes"],
         environment={"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "32"},
@@ -221,7 +221,7 @@ def interrupted(result):
     del made["benchmarks"][half:]
     return made | {"complete": False, "interrupted": True, "comparisons": [], "ended": {"reason": "interrupted", "case": reached},
                    "verdict": {"level": "bad", "headline": f"The run was cut off in {reached}: interrupted",
-                               "advice": "The measured cases stand; the others have not passed. Run again."}}
+                               "advice": "The measured cases are valid; the others have not passed. Run again."}}
 
 
 if __name__ == "__main__":

@@ -246,7 +246,7 @@ class Maker:
         counted = Counter({entry["name"]: entry["roofmark"]["status"] for entry in self.benchmarks + self.unmeasured}.values())
         headline = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counted.items())
         if counted["wrong"] or counted["failed"] or counted["not_run"]:
-            return {"level": "bad", "headline": headline, "advice": "Rely on no number of this run until the wrong result is explained."}
+            return {"level": "bad", "headline": headline, "advice": "Do not use any number from this run until the wrong result is explained."}
         if self.findings:
             return {"level": "doubtful", "headline": headline, "advice": "Read the findings, then run again."}
         return {"level": "good", "headline": headline, "advice": ""}

@@ -162,16 +162,16 @@ def test_what_was_not_measured_is_said(delivered):
     for entry in BASE["unmeasured"]:
         if entry["roofmark"]["status"] == "unsupported":
             assert entry["name"] in page and entry["roofmark"]["reason"] in page
-    assert "no result of several nodes together" in page and "no result holds a sustained case" not in page
+    assert "no result of several nodes together" in page and "no result has a sustained case" not in page
     bare = make_delivery.write(folder / "bare", BASE, 1, 1, observed=False)
     verdict = judged(bare, [])
     page = text_of(acceptance.page(verdict, "f" * 64, "v.json", acceptance.find_results([folder / "bare"])))
-    for said in ("no result holds a sustained case", "no result holds telemetry", "no result holds counters"):
+    for said in ("no result has a sustained case", "no result has telemetry", "no result has counters"):
         assert said in page
     assert "Sustained load\n" not in page and "Error counters\n" not in page
     # A result beside the judged ones that was not judged is named.
     page = text_of(acceptance.page(verdict, "f" * 64, "v.json", acceptance.find_results([folder])))
-    assert "Not judged, though it lies beside" in page and str(paths[0]) in page
+    assert "Not judged, although in the same folder" in page and str(paths[0]) in page
 
 
 def test_telemetry_sustained_load_and_counters(delivered):
@@ -267,9 +267,9 @@ def test_bad_input_is_one_line(delivered, tmp_path):
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(judged(paths, []) | {"checks": [{"rule": "r"}]}))
     for arguments, said in [((folder,), "either --profile or --verdict"), ((folder, "--profile", "cpu", "--verdict", good), "either --profile or --verdict"),
-                            ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "no verdict of roofmark accept"),
-                            ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "no verdict of roofmark accept"),
-                            ((folder, "--verdict", good, "--max-age", "7d"), "is already judged"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
+                            ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "not a verdict of roofmark accept"),
+                            ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "not a verdict of roofmark accept"),
+                            ((folder, "--verdict", good, "--max-age", "7d"), "have no effect on an existing --verdict"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
                             ((paths[0], "--verdict", good, "--out", paths[0]), "would replace"), ((), "required")]:
         done = run(*arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and said in done.stderr, (arguments, done)
@@ -282,7 +282,7 @@ def test_bad_input_is_one_line(delivered, tmp_path):
 @judged_by_roofmark
 def test_what_roofmark_refuses_is_its_own_line(delivered):
     done = run(delivered[0], "--profile", "h9000")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "roofmark accept: there is no profile 'h9000'" in done.stderr
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "roofmark accept: no profile 'h9000'" in done.stderr
     done = run(delivered[0], "--profile", "cpu", env=os.environ | {"ROOFMARK": "/nonexistent", "PATH": "/nonexistent"})
     assert done.returncode == 3 or any((ROOT / "build" / preset / "roofmark").exists() for preset in ("release", "cpu-only"))
 

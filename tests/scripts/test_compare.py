@@ -107,7 +107,7 @@ def test_a_run_against_its_equal_repeats_exactly(result, save):
     assert "median 0.00 %, 95th percentile 0.00 %" in done.stdout
     assert f"{number} equal, 0 different" in done.stdout
     assert done.stdout.splitlines()[0] == f"B: 0 faster, 0 slower, 0 undecided, {number} the same"
-    assert "which is less" in done.stdout and "Only differences above 10 %" in done.stdout
+    assert "variation within one process" in done.stdout and "Only differences above 10 %" in done.stdout
 
 
 def test_nine_runs_find_2_percent_in_one_case(small):
@@ -276,7 +276,7 @@ def test_folders_are_searched_and_slower_is_status_1(small, tmp_path):
     written = tmp_path / "compared.json"
     done = run(tmp_path / "a", "--", tmp_path / "b", "--json", written)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "runs: 7 in A, 7 in B" in done.stdout and "which is less" not in done.stdout
+    assert "runs: 7 in A, 7 in B" in done.stdout and "variation within one process" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 120
     lines = done.stdout.splitlines()
     assert lines[lines.index("") + 2].startswith(name), "the slow case is first"
@@ -346,7 +346,7 @@ def test_bad_input_and_usage_are_one_line(small, save, tmp_path):
             compare.main([str(argument) for argument in arguments])
         assert raised.value.status == 2
     done = run(path, "--", broken)
-    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and f"{broken}: cut short" in done.stderr
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and f"{broken}: truncated" in done.stderr
     done = run(path, equal_of(path), "--json", tmp_path / "none" / "file")
     assert done.returncode == 3 and "cannot write" in done.stderr and "Traceback" not in done.stderr
 

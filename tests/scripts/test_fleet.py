@@ -297,7 +297,7 @@ def test_a_doubtful_run_and_a_selection_are_in_neither_list(folder):
 
 def test_one_host_has_nobody_to_compare_with(folder):
     put(folder, rack(2))
-    assert "one host: there is nobody to compare it with" in run(folder).stdout
+    assert "one host: no other host to compare with" in run(folder).stdout
 
 
 def test_history_the_newest_run_counts_and_a_decline_is_found(folder, tmp_path):
@@ -392,7 +392,7 @@ def test_what_cannot_be_read_is_named_and_the_others_count(folder):
     put(folder, results)
     text = json.dumps(results[0])
     for name, content, said in [
-            ("cut", text[:-5000], "cut short"), ("old", json.dumps(results[0] | {"schema_version": 1}), "older roofmark (schema 1)"),
+            ("cut", text[:-5000], "truncated"), ("old", json.dumps(results[0] | {"schema_version": 1}), "older roofmark (schema 1)"),
             ("other", "[]", "not written by roofmark"), ("nan", text.replace('"cv": 0', '"cv": NaN', 1), "NaN is not JSON"),
             ("lacks", json.dumps({k: v for k, v in results[0].items() if k != "host"}), "'host' is a required property"),
             ("text", json.dumps(results[0] | {"ceilings": "high"}), "is not of type 'array'"),
@@ -402,7 +402,7 @@ def test_what_cannot_be_read_is_named_and_the_others_count(folder):
     assert done.returncode == 1 and done.stderr == "" and "4 runs of 4 devices" in done.stdout
     unread = [line for line in done.stdout.splitlines() if line.startswith("not read: ")]
     assert len(unread) == 7
-    for name, said in [("cut", "cut short"), ("old", "older roofmark (schema 1)"), ("other", "not written by roofmark"), ("nan", "NaN is not JSON"),
+    for name, said in [("cut", "truncated"), ("old", "older roofmark (schema 1)"), ("other", "not written by roofmark"), ("nan", "NaN is not JSON"),
                        ("lacks", "'host' is a required property"), ("text", "'array'"), ("time", "its parts do not fit together")]:
         assert any(line.startswith(f"not read: {name}.json: ") and said in line for line in unread), (name, unread)
 

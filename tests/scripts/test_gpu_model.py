@@ -224,7 +224,7 @@ def test_transfers_have_a_line_per_series(tmp_path):
                    GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
     assert found.status == 0, found.stderr
     reasons = {e["roofmark"]["shape"]["impl"]: e["roofmark"]["reason"] for e in found.result["unmeasured"] if e["name"].startswith("transfer/peer")}
-    assert reasons == dict.fromkeys(["copy_engine_read", "copy_engine_write"], "needs two GPUs, and this process measures one")
+    assert reasons == dict.fromkeys(["copy_engine_read", "copy_engine_write"], "needs two GPUs, but this process has one")
     series = found.result["transfers"]["series"]
     assert [one["links"] for one in series] == [["host_to_device"], ["device_to_host"], ["host_to_device", "device_to_host"]]
     for one in series:
@@ -238,7 +238,7 @@ def test_transfers_have_a_line_per_series(tmp_path):
     assert [factor["factor"] for factor in factors] == [pytest.approx(1, abs=0.05)], "of the largest size"
     assert " of PCIe 5 x16" in found.stdout and "host to device + device to host" in found.stdout
     record = found.record("transfer/both/int8/bytes:64/memory:pinned/node:near/impl:copy_engine/cache:warm")
-    assert record["notes"]["bytes counted"].startswith("what crosses the link, once, each direction on its own")
+    assert record["notes"]["bytes counted"].startswith("each byte that crosses the link, once, per direction")
     assert record["notes"]["pinned memory"].startswith(("node ", "unknown: "))
 
 
@@ -260,7 +260,7 @@ def test_three_gpus_have_a_matrix_of_their_links(tmp_path):
         assert 100e9 < cell["bytes_per_second"] < 390e9, "the model's rate, and the events of fork and join"
     record = found.record("transfer/peer/int8/bytes:1048576/from:2/to:1/access:on/impl:copy_engine_read/cache:warm")
     assert record["transfer"]["flows"] == [{"from": "gpu:2", "to": "gpu:1"}]
-    assert record["notes"]["roof"] == "that of cuda:0, for the links of every GPU of its model"
+    assert record["notes"]["roof"] == "the ceilings of cuda:0, for the links of every GPU of its model"
     assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
     assert "all by 18 NVLinks" in flat(found.stdout) and "from gpu:2" in found.stdout
     assert not found.findings("slow_link") and not found.findings("peer_access")
@@ -287,8 +287,8 @@ def test_managed_memory_beyond_that_of_the_device(tmp_path):
         copied = share * (16 << 20) / 2
         assert record["work"]["phases"] == [[{"resource": "host_to_device", "unit": "B", "amount": copied}]]
         assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
-        assert record["notes"]["bytes counted"].startswith(f"those that are copied ({copied / 1e6:.3g} MB), once")
-        assert f"MB, {share:g} times the device's 16.8 MB; all of it is in the host's memory" in record["notes"]["managed memory"]
+        assert record["notes"]["bytes counted"].startswith(f"the bytes copied ({copied / 1e6:.3g} MB), once")
+        assert f"MB, {share:g} times the device's 16.8 MB; all of it is in host memory" in record["notes"]["managed memory"]
         assert record["measurement"]["launches_per_sample"] == 1 and "transfer" not in record
     within, beyond = (found.record(f"transfer/managed_copy/int8/of_memory:{share}/memory:managed/impl:sm/cache:warm") for share in ("0.5", "1.25"))
     comparison, = found.result["comparisons"]
@@ -320,7 +320,7 @@ def test_a_wrong_byte_of_a_transfer_is_named(tmp_path):
 def test_lanes_that_are_lost_show_under_transfers(healthy, run, tmp_path):
     found = run(GPUMODEL_COUNTER="pcie_width:8")
     assert [finding["text"] for finding in found.findings("link_training")] == [
-        "under load the PCIe link is trained to 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both of its ends support"]
+        "under load the PCIe link runs at 31.5 GB/s in each direction, 50.0 % of the 63.0 GB/s that both ends support"]
     assert not healthy.findings("link_training")
     rule = '[rule.link_training]\nquantity = "finding.link_training"\nmost = 0\nreason = "r"\n'
     for result, verdict in ((found, "FAIL"), (healthy, "PASS")):
@@ -662,7 +662,7 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
     own = [median(runs[f"together/cuda-{i}"], dram_copy) for i in (0, 1)]
     assert [rank["median"] for rank in measured["ranks"]] == own and measured["median"] == own[1] == pytest.approx(2 * own[0], rel=0.02)
     assert not merged.findings("slow_rank") and not merged.findings("missing_result")
-    assert f"{MODEL} (sm_90) on 2 ranks (rank 0 on " in flat(done.stdout) and "two ranks cannot show which of them is slow" in flat(done.stdout)
+    assert f"{MODEL} (sm_90) on 2 ranks (rank 0 on " in flat(done.stdout) and "with two ranks, the slow one cannot be told from the fast one" in flat(done.stdout)
     recover_again(merged)
     lines, rows = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)), tmp_path / "compared.json")
     assert f"different verdict: {TRIAD}: ok, then wrong" in lines
@@ -797,7 +797,7 @@ def test_a_wrong_bit_on_the_second_gpu_of_a_process_is_named(two_gpus):
     assert found.status == 1
     record = found.record(REDUCED)
     assert record["status"] == "wrong"
-    assert re.search(r"\(cuda:1: 1 of 8192 elements are wrong; element 0 of its output is \S+ and should be \S+\)$",
+    assert re.search(r"\(cuda:1: 1 of 8192 elements are wrong; element 0 of its output is \S+, expected \S+\)$",
                      record["reason"])
 
 

@@ -176,8 +176,7 @@ def test_a_gpu_that_never_enters_a_collective(tmp_path, first, stage):
     for rank in range(3):
         assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \S+ s in {re.escape(name)} \({stage}\)$", done.stderr, re.M)
     # Every host has enqueued the collective and waits for its GPU: nobody can tell which of them does not take part.
-    assert_ended(done, out, name, "no progress for 3 s: all ranks arrived and none proceeds: the network or a link failed, "
-                                  "or this step takes longer than --timeout")
+    assert_ended(done, out, name, "no progress for 3 s: all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than --timeout")
 
 
 def test_a_rank_that_never_joins_its_communicator(tmp_path):
@@ -252,7 +251,7 @@ def test_two_ranks_on_one_gpu_are_refused_unless_nccl_takes_them_for_two_hosts(t
     out = tmp_path / "out"
     done = ranks.run(2, *three_sizes(2, out), wrapper=with_gpus(1))
     assert done.returncode == 3
-    assert f"rank 0 ({HOST}) and rank 1 ({HOST}) have the same GPU (GPU-" in done.stderr, done.stderr
+    assert f"rank 0 ({HOST}) and rank 1 ({HOST}) use the same GPU (GPU-" in done.stderr, done.stderr
     assert not out.exists()
     own_host = ["sh", "-c", 'NCCL_HOSTID=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} exec "$@"', "--"]
     done = ranks.run(2, *three_sizes(2, out), wrapper=[*with_gpus(1), *own_host])

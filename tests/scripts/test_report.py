@@ -137,10 +137,10 @@ def test_verdict_scope_and_health_are_those_of_the_file(small):
     assert '<section class="verdict good" id="verdict">' in page and "<strong>7 ok, says the file</strong>" in page
     assert "<div>Sign.</div>" in page and "7 of 52 cases (--filter &#39;gemm&#39;)" in page
     answer, rows = facts.health(small)
-    assert answer.startswith("1 of 2 circumstances") and answer in page
+    assert answer.startswith("1 of 2 checks") and answer in page
     assert rows[0] == ("governor (rank 3)", "powersave", "the clock follows the load") and "the clock follows the load" in page
     del small["health"][1]["advice"]
-    assert facts.health(small)[0] == "The environment is as it should be, in all 2 circumstances that were read."
+    assert facts.health(small)[0] == "The environment is fine in all 2 checks."
 
 
 @pytest.mark.usefixtures("no_plotly")

@@ -117,7 +117,7 @@ def test_no_expression_runs_for_ever_or_crashes():
 def test_other_flags_of_google_benchmark_name_those_that_are_taken(flag):
     done = roofmark("run", f"--benchmark_{flag}")
     assert_one_line(done)
-    assert "filter, list_tests, format, out, out_format and color" in done.stderr
+    assert "filter, list_tests, format, out, out_format, color" in done.stderr
 
 
 def test_the_version_has_a_short_flag():

@@ -24,7 +24,7 @@ __global__ void empty_kernel() {}
 void make_context(int device) {
   const cudaError_t status = cudaSetDevice(device);
   if (status == cudaErrorDevicesUnavailable) {
-    throw roofmark::Unsupported("no second process can use this GPU: " + describe_status(status).text);
+    throw roofmark::Unsupported("a second process cannot use this GPU: " + describe_status(status).text);
   }
   check(status);
 }
@@ -46,10 +46,9 @@ bool tell_and_wait(bool is_last) {
 
 int main(int count, char** words) {
   if (count < 3) {
-    std::fprintf(
-        stderr,
-        "usage: roofmark-new-process DEVICE STEP...\nRuns until each of these steps is done (main, context, first_kernel, "
-        "second_kernel), tells its stdin, a socket, and waits for a byte there.\n");
+    std::fprintf(stderr,
+                 "usage: roofmark-new-process DEVICE STEP...\nRuns main, context, first_kernel, second_kernel in this "
+                 "order, up to the last STEP. After each STEP it writes a byte to its stdin, a socket, and waits for one.\n");
     return 2;
   }
   // A driver that hangs would keep the process, and with it the GPU, beyond its parent's end.

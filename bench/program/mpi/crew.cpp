@@ -41,7 +41,7 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
     const auto without = std::count(counts.begin(), counts.end(), 0U);
     if (without != 0 && without != team.size()) {
       const auto rank = static_cast<int>(std::find(counts.begin(), counts.end(), 0U) - counts.begin());
-      throw DeviceError(fmt::format("{} sees no GPU but other ranks do: give --device cuda or cpu", team.describe(rank)),
+      throw DeviceError(fmt::format("{} sees no GPU, but other ranks do: give --device cuda or cpu", team.describe(rank)),
                         false);
     }
     wanted = without == 0 ? "cuda" : "cpu";

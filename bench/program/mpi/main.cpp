@@ -28,7 +28,7 @@ void check_alike(const std::vector<std::string>& words, MpiTeam& team) {
   const std::vector<std::vector<std::string>> all = team.gather(words);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == all.front()) continue;
-    throw UsageError(fmt::format("all ranks need the same arguments: those of {} are '{}', those of {} '{}'", team.describe(0),
+    throw UsageError(fmt::format("all ranks need the same arguments: {} has '{}', {} has '{}'", team.describe(0),
                                  fmt::join(all.front(), " "), team.describe(static_cast<int>(rank)),
                                  fmt::join(all[rank], " ")));
   }
@@ -41,8 +41,7 @@ struct Arguments {
 };
 
 void add_commands(CLI::App& app, Arguments& arguments) {
-  const Devices devices = {"auto|cpu|cuda",
-                           "local rank N uses GPU N of its host; auto takes the CPUs where no rank sees a GPU"};
+  const Devices devices = {"auto|cpu|cuda", "local rank N uses GPU N of its host; auto: the CPUs if no rank sees a GPU"};
   TeamOptions& options = arguments.team;
   CLI::App* collectives_command =
       add_command(app, "collectives", "measure the links between the ranks and the collectives of a suite; write a result file",
@@ -53,7 +52,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                               "  smoke     one all-reduce\n"
                               "  quick     all-reduce, 8 sizes\n"
                               "  baseline  every collective and pair of ranks; scaling; overlap with a product\n"
-                              "  full      the same with every data type, reduction and twice as many sizes\n{}",
+                              "  full      baseline with every data type and reduction, and twice the sizes\n{}",
                               kExitStatusHelp));
   CLI::App* run_command = add_command(app, "run", "measure a single-device suite on all ranks at once; write a result file",
                                       run_footer("Examples:\n"
@@ -64,7 +63,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   }
   // What collectives carry is fixed, and as in nccl-tests they use the same buffers again and again.
   collectives_command->remove_option(collectives_command->get_option("--data"));
-  CLI::App* list_command = add_command(app, "list", "list the cases of collectives with the work that each must do",
+  CLI::App* list_command = add_command(app, "list", "list the cases of collectives and the work of each",
                                        "Examples:\n"
                                        "  mpirun -np 8 roofmark-mpi list --suite quick\n");
   add_selection(*list_command, options.run.selection, devices);

@@ -61,7 +61,7 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
   const std::vector<std::size_t> all = team.gather(std::hash<std::string>()(names));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] != all.front()) {
-      throw TeamError(fmt::format("{} would measure different cases from {}: their devices differ",
+      throw TeamError(fmt::format("{} and {} would measure different cases: their devices differ",
                                   team.describe(static_cast<int>(rank)), team.describe(0)));
     }
   }
@@ -188,8 +188,8 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
   together(team, [&] {
     if (const auto launcher = launcher_count(); launcher && launcher->ranks != size) {
       throw UsageError(
-          fmt::format("MPI reports {} rank{}, the launcher {} ({}): this program was built with a different MPI from "
-                      "the one that started it, so each process runs alone; use the launcher of that MPI",
+          fmt::format("MPI reports {} rank{}, the launcher {} ({}): the launcher belongs to a different MPI from the one this "
+                      "program was built with, so each process runs alone; use that MPI's launcher",
                       size, size == 1 ? "" : "s", launcher->ranks, launcher->variable));
     }
     if (options.expect_ranks && *options.expect_ranks != size) {
@@ -200,7 +200,7 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
   });
   if (team.rank() == 0 && !options.run.quiet)
     fmt::print(said_beside(options), "{}\n",
-               size == 1 ? "1 rank: nothing crosses a link; start more with mpirun -np N or srun -n N"
+               size == 1 ? "1 rank: no data crosses a link; start more ranks with mpirun -np N or srun -n N"
                          : fmt::format("{} ranks", size));
 }
 

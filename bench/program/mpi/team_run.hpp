@@ -22,8 +22,8 @@ enum class TeamJob {
   devices       ///< the suite of a single device, on every rank's at once
 };
 
-/// Throws UsageError, on every rank, when the world has another size than the launcher says, or than is expected: programs that
-/// each believe to be alone. Says first, on rank 0, how many ranks there are.
+/// Prints the number of ranks on rank 0, then throws UsageError on every rank if it differs from the launcher's or the expected
+/// number: N independent one-rank programs.
 void check_world(const TeamOptions& options, MpiTeam& team);
 
 /// Each gives an exit status, the same on every rank, or throws: a UsageError or TeamError on every rank, anything else on one

@@ -72,7 +72,7 @@ class CpuDevice : public Device {
   CpuDevice() {
     const CpuFacts facts = read_cpu_facts(kRoot, cpu::usable_cpus());
     cores_ = first_cpus(kRoot, cpu::usable_cpus());
-    if (cores_.empty()) throw DeviceError("the affinity of this process leaves it no CPU", false);
+    if (cores_.empty()) throw DeviceError("the affinity mask of this process has no CPU", false);
     if (!std::getenv("OMP_NUM_THREADS")) {
       // More threads than the quota are stopped by the kernel in turns.
       const double cores = static_cast<double>(cores_.size());

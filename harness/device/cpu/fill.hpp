@@ -10,8 +10,7 @@ namespace roofmark::cpu {
 
 void fill(void* data, DataType type, std::size_t count, const Fill& fill);
 
-/// Sets all bytes. Each thread writes the part that a loop of equal shares gives it, so that the pages that it touches first
-/// lie near it.
+/// Sets all bytes. Each thread writes an equal, contiguous share, so the pages that it touches first are near it.
 void set_bytes(void* data, unsigned char value, std::size_t bytes);
 
 }  // namespace roofmark::cpu

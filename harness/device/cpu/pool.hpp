@@ -22,9 +22,9 @@ class Pool {
   int threads() const { return threads_; }
   bool places() const { return places_; }
 
-  /// Wakes all threads and puts each on its core. To be called again before work is timed: a pool that worked with fewer
-  /// threads has ended the others, and new ones run wherever their creator may. So that this is everywhere, the calling
-  /// thread is moved to its core and not kept there; with the others kept on theirs it has no reason to leave.
+  /// Wakes all threads and pins each to its core. Call again before timing: a pool that ran with fewer threads has ended the
+  /// others, and new threads inherit their creator's affinity. Therefore the calling thread is only moved to its core, not
+  /// pinned; with the others pinned, it stays there.
   void make_ready();
 
  private:

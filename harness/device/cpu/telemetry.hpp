@@ -9,8 +9,8 @@
 
 namespace roofmark::cpu {
 
-/// A CPU's state as the kernel tells it: cpufreq, RAPL (powercap), thermal_throttle, hwmon, EDAC. `root` is "/", or a copy in
-/// tests.
+/// A CPU's state as reported by the kernel: cpufreq, RAPL (powercap), thermal_throttle, hwmon, EDAC. `root` is "/", or a copy
+/// in tests.
 class CpuTelemetry final : public TelemetrySource {
  public:
   CpuTelemetry(std::filesystem::path root, std::vector<int> cores);

@@ -27,7 +27,7 @@ class CudaBatch final : public Batch {
  public:
   CudaBatch(const BatchSite& site, const BatchPlan& plan, Launch launch)
       : site_(site), plan_(plan), launch_(std::move(launch)), begin_(make_event()), end_(make_event()) {
-    if (plan_.launches < 1 || plan_.slots < 1) throw std::invalid_argument("a batch has at least one launch and one slot");
+    if (plan_.launches < 1 || plan_.slots < 1) throw std::invalid_argument("a batch needs at least one launch and one slot");
     path_ = plan_.timed == Timed::device ? plan_.path : Issue::stream;
     if (path_ == Issue::automatic) path_ = plan_.launches > Gate::kMaxLaunches ? Issue::graph : Issue::gate;
     if (path_ == Issue::graph && graph_nodes() > kMaxGraphNodes) path_ = Issue::gate;

@@ -13,7 +13,7 @@
 
 namespace roofmark::cuda {
 
-/// What a batch needs from its device, which outlives it.
+/// The device's parts that a batch uses; the device outlives the batch.
 struct BatchSite {
   int ordinal = 0;
   cudaStream_t stream = nullptr;
@@ -23,8 +23,8 @@ struct BatchSite {
 };
 
 /// The first run starts with one untimed launch, for what is loaded lazily. A graph is gated too, so that the events do not
-/// time the host's graph launch. Work that cannot be captured is gated instead. Work that cannot be gated is timed as it comes:
-/// more than Gate::kMaxLaunches launches, no usable gate, or a gate that opened by itself twice in a row.
+/// time the host's graph launch. Work that cannot be captured is gated instead. Work that cannot be gated is timed without a
+/// gate: more than Gate::kMaxLaunches launches, no usable gate, or a gate that timed out twice in a row.
 std::unique_ptr<Batch> make_batch(const BatchSite& site, const BatchPlan& plan, Launch launch);
 
 }  // namespace roofmark::cuda

@@ -218,7 +218,7 @@ PeerPath cuda_peer_path(int one, int other) {
   const cuda::NvmlDevice first = cuda::find_in_nvml(one), second = cuda::find_in_nvml(other);
   PeerPath path = first.path_to(second);
   if (!first.fabric_is_ready() || !second.fabric_is_ready()) {
-    path.refusal = "the fabric of their NVLinks is not ready: start nvidia-fabricmanager, and see its log";
+    path.refusal = "their NVLink fabric is not ready: start nvidia-fabricmanager and check its log";
   }
   int there = 0, back = 0;
   check(cudaDeviceCanAccessPeer(&there, one, other));

@@ -11,9 +11,9 @@
 
 namespace roofmark::cuda {
 
-/// Holds a stream until the host has enqueued a whole batch behind it; otherwise the events around short launches would time
-/// the gaps in which the device waits for the host. A spinning kernel can deadlock (a full launch queue, a module that loads at
-/// its first launch, a profiler that runs one kernel at a time), so it opens by itself after kLimitNanoseconds.
+/// Blocks a stream until the host has enqueued a whole batch behind it; otherwise the events around short launches would
+/// include the gaps in which the device waits for the host. A spinning kernel can deadlock (a full launch queue, a module that
+/// loads at its first launch, a profiler that runs one kernel at a time), so it times out after kLimitNanoseconds.
 class Gate {
  public:
   static constexpr int kMaxLaunches = 256;
@@ -23,7 +23,7 @@ class Gate {
   /// Enqueues the waiting kernel. The gate is shut until open().
   void shut(cudaStream_t stream);
   void open();
-  /// Whether the last gate opened by itself. Valid once the work enqueued behind it is done.
+  /// Whether the last gate timed out. Valid once the work enqueued behind it is done.
   bool expired() const;
 
  private:

@@ -86,14 +86,13 @@ std::string describe(const Absence& absence) {
   const std::string said = fmt::format("{} ({})", cudaGetErrorString(absence.status), cudaGetErrorName(absence.status));
   if (!absence.forbidden_nodes.empty()) {
     return fmt::format(
-        "no permission to use the GPU: {} may not be opened ({}): ask for access to it (the group that owns it, "
-        "or a job that was given the GPU)",
+        "no permission to use the GPU: {} cannot be opened ({}): join the group that owns it, or run in a job that was given "
+        "the GPU",
         fmt::join(absence.forbidden_nodes, ", "), said);
   }
   if (absence.status == cudaErrorNoDevice && absence.visible_devices) {
     return fmt::format(
-        "no GPU is visible: CUDA_VISIBLE_DEVICES=\"{}\" names none: unset it, or name a GPU that nvidia-smi -L "
-        "lists",
+        "no GPU is visible: CUDA_VISIBLE_DEVICES=\"{}\" selects none: unset it, or select a GPU that nvidia-smi -L lists",
         *absence.visible_devices);
   }
   switch (absence.status) {
@@ -101,11 +100,11 @@ std::string describe(const Absence& absence) {
     case cudaErrorNoDevice:
       return "the driver finds no GPU: see nvidia-smi, and dmesg for errors of the NVIDIA driver";
     case cudaErrorSystemDriverMismatch:
-      return said + ": the driver's library and its kernel module differ: reload the module or reboot";
+      return said + ": the driver's library and kernel module have different versions: reload the module or reboot";
     case cudaErrorSystemNotReady:
-      return said + ": start nvidia-fabricmanager (or nvidia-imex), and see its log";
+      return said + ": start nvidia-fabricmanager (or nvidia-imex) and check its log";
     case cudaErrorCompatNotSupportedOnDevice:
-      return said + ": the forward-compatibility libraries do not support this GPU: take them off LD_LIBRARY_PATH";
+      return said + ": the forward-compatibility libraries do not support this GPU: remove them from LD_LIBRARY_PATH";
     default:
       return said + ": see nvidia-smi, and dmesg for errors of the NVIDIA driver";
   }

@@ -13,7 +13,7 @@
 
 namespace roofmark::cuda {
 
-/// What is known where no device can be used.
+/// Facts for the case that no device can be used.
 struct Absence {
   cudaError_t status = cudaErrorNoDevice;  ///< of counting the devices
   int driver_version = 0;                  ///< newest CUDA version that the driver supports, as 12040; 0 without a driver
@@ -22,7 +22,7 @@ struct Absence {
   std::vector<std::string> forbidden_nodes;    ///< device files that exist and may not be opened
 };
 
-/// The reason and the way out, in one line.
+/// The reason and the remedy, in one line.
 std::string describe(const Absence& absence);
 
 /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
@@ -32,7 +32,7 @@ std::string cuda_version_text(int version);
 /// "0000:3B:00.0"
 std::string pci_bus_id(int ordinal);
 
-/// All but free_bytes. Makes no context on the device.
+/// Everything except free_bytes. Creates no context on the device.
 DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml);
 
 }  // namespace roofmark::cuda

@@ -54,12 +54,12 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
 /// products [view.rows, n] = view * right [view.columns, n], row-major, in fp64. Enqueues.
 void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products, cudaStream_t stream);
 
-/// Holds the stream until *opened >= ticket, at most for `limit_nanoseconds`; then writes the ticket to *expired. Both words
+/// Blocks the stream until *opened >= ticket, at most for `limit_nanoseconds`; then writes the ticket to *expired. Both words
 /// are mapped host memory. Enqueues.
 void wait_at_gate(const std::uint32_t* opened, std::uint32_t* expired, std::uint32_t ticket, std::uint64_t limit_nanoseconds,
                   cudaStream_t stream);
 
-/// SM clock cycles between two readings of the nanosecond timer; both 0 if the timer stood still.
+/// SM clock cycles between two readings of the nanosecond timer; both 0 if the timer did not advance.
 struct ClockReading {
   std::int64_t cycles;
   std::uint64_t nanoseconds;

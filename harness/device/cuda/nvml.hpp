@@ -15,7 +15,7 @@
 namespace roofmark::cuda {
 
 /// The library that comes with the driver, loaded at run time: the toolkit need not have its header, and an older driver
-/// lacks some of its functions. Every question may go unanswered.
+/// lacks some of its functions. Every query may fail.
 class Nvml {
  public:
   /// The address of a function, or null.
@@ -54,10 +54,10 @@ class NvmlDevice {
 
   /// The highest SM clock that the card may boost to.
   std::optional<double> max_sm_clock_hz() const;
-  /// Sets what NVML knows of the facts; of its processes see below.
+  /// Sets the facts that NVML reports, except processes (below).
   void describe(GpuFacts& facts) const;
-  /// The compute processes on the device but this one; absent when NVML cannot say. In a container this process may be listed
-  /// under a number it does not know: ask before it uses the device.
+  /// The other compute processes on the device; absent if NVML does not report them. In a container this process may be listed
+  /// under an unknown pid: call before using the device.
   std::optional<std::vector<ForeignProcess>> foreign_processes() const;
 
   /// Calls a function whose first argument is the device; false as Nvml::call.
@@ -72,9 +72,9 @@ class NvmlDevice {
   std::optional<unsigned> nvlinks_up() const;
   /// False while the fabric of its NVLinks is being set up, or where that failed.
   bool fabric_is_ready() const;
-  /// What connects it with another GPU; `refusal` by nvmlDeviceGetP2PStatus.
+  /// The connection to another GPU; `refusal` from nvmlDeviceGetP2PStatus.
   PeerPath path_to(const NvmlDevice& peer) const;
-  /// What the PCIe link carries in one direction, as it is trained now, and its maximum; absent where NVML does not say.
+  /// The PCIe link's rate in one direction: present and maximum; absent if NVML does not report it.
   std::optional<double> pcie_bytes_per_second_now() const;
   std::optional<double> pcie_bytes_per_second_at_most() const;
   const Nvml& nvml() const { return *nvml_; }

@@ -13,8 +13,7 @@
 
 namespace roofmark::cuda {
 
-/// A GPU's state as NVML tells it. What this driver or GPU does not answer is absent. NVML is first asked in the thread that
-/// first asks for something.
+/// A GPU's state as reported by NVML; unreported values are absent. The first query initialises NVML in the querying thread.
 class NvmlTelemetry final : public TelemetrySource {
  public:
   explicit NvmlTelemetry(const NvmlDevice& device, std::filesystem::path kernel_log = "/dev/kmsg")

@@ -46,13 +46,13 @@ Check check_of(const Rule& rule) {
 /// of the time.
 std::string how_long(const Check& check, double timed_seconds) {
   const double distance = std::abs(*check.measured - *check.limit), half = (*check.high - *check.low) / 2;
-  if (!(distance > 0)) return "the measured value equals the limit: no measurement is long enough";
+  if (!(distance > 0)) return "the measured value equals the limit: no measurement is long enough to decide";
   const double times = std::max(2.0, std::ceil(half * half / (distance * distance)));
   return fmt::format("the limit lies within the 95 % interval: measure {:.0f} times as long (--max-seconds {:.3g})", times,
                      times * timed_seconds);
 }
 
-/// Holds one value against the limit of a rule.
+/// Compares one value with the limit of a rule.
 Check compare(const Rule& rule, const RuleReading& reading) {
   Check check = check_of(rule);
   const Scale scale = type_of(rule.quantity).scale;
@@ -91,7 +91,7 @@ Check compare(const Rule& rule, const RuleReading& reading) {
   }
   if (reading.lacks_interval) {
     check.verdict = Verdict::not_measured;
-    check.explanation = "there are too few blocks for an interval: measure longer (--max-seconds)";
+    check.explanation = "too few blocks for an interval: measure longer (--max-seconds)";
   }
   if (check.low && check.high && *check.low < *check.limit && *check.limit < *check.high) {
     check.verdict = Verdict::inside_interval;
@@ -108,7 +108,7 @@ Check decide(const Rule& rule, const RuleReading& reading) {
   return check;
 }
 
-/// Where one device stands in one run.
+/// One device in one run.
 struct Place {
   const Evidence* evidence;
   std::size_t index;
@@ -190,17 +190,18 @@ class Judge {
     for (const auto& [label, places] : places_) {
       const DeliveredDevice& one = device(label);
       own("device", Subject::gpu, pass_if(is_for(one.name)), profile_.devices_in_words(), one.name,
-          "The profile's limits are those of this kind of device.", one.node, label, places.front().evidence->file);
+          "The profile's limits apply to this kind of device only.", one.node, label, places.front().evidence->file);
       for (const Place& place : places) {
         const Evidence& run = *place.evidence;
-        own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a run to its end",
-            run.complete ? "complete" : "cut short", "What a run did not reach is not known.", one.node, label, run.file);
+        own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a complete run",
+            run.complete ? "complete" : "cut short", "Cases that the run did not reach are unknown.", one.node, label,
+            run.file);
         own("conditions", Subject::gpu, pass_if(as_agreed(run)),
-            fmt::format("suite {}, normal data, whole", suites().contains(run.suite) ? run.suite : profile_.suite),
+            fmt::format("suite {}, normal data, all of it", suites().contains(run.suite) ? run.suite : profile_.suite),
             fmt::format("suite {}, {} data{}{}", run.suite, run.data, run.weaker.empty() ? "" : ", ",
                         fmt::join(run.weaker, ", ")),
-            "The limits hold for operands whose bits switch as real ones do, and for the suite's own times, sizes and caches; "
-            "what was left out is not known.",
+            "The limits apply to normally distributed operands, whose bits toggle like real data, and to the suite's own "
+            "times, sizes and caches. Cases left out are unknown.",
             one.node, label, run.file);
         if (!terms_.max_age_seconds) continue;
         const bool dated = run.age_seconds.has_value();
@@ -209,7 +210,7 @@ class Judge {
         own("age", Subject::gpu,
             dated ? pass_if(*run.age_seconds >= kAhead && *run.age_seconds <= *terms_.max_age_seconds) : Verdict::not_measured,
             fmt::format("<= {}", format_duration(*terms_.max_age_seconds)), dated ? format_duration(*run.age_seconds) : "-",
-            "A device is judged by its present state (--max-age).", one.node, label, run.file);
+            "A result must show the present state of the device (--max-age).", one.node, label, run.file);
       }
     }
     std::map<std::string, std::set<std::string>> places_of;
@@ -220,14 +221,14 @@ class Judge {
     for (const auto& [uuid, where] : places_of) {
       if (where.size() < 2) continue;
       own("unique_gpus", Subject::delivery, Verdict::fail, "one place per GPU",
-          fmt::format("{} is {}", uuid, fmt::join(where, " and ")), "A GPU that is reported from two places is counted twice.",
+          fmt::format("{} is {}", uuid, fmt::join(where, " and ")), "A GPU reported from two places would be counted twice.",
           "", "", "");
     }
     if (!terms_.expected_gpus) return;
     const auto found = static_cast<int>(places_of.size());
     own("expected_gpus", Subject::delivery, pass_if(found == *terms_.expected_gpus),
         fmt::format("{} GPUs", *terms_.expected_gpus), fmt::format("{} GPU{}", found, found == 1 ? "" : "s"),
-        "As many as were ordered (--expect-gpus).", "", "", "");
+        "The delivery must have the number of GPUs that was ordered (--expect-gpus).", "", "", "");
   }
 
   /// The suites that the profile's rules are measured by.
@@ -304,11 +305,10 @@ class Judge {
     check.found = "-";
     const auto is_of_suite = [&](const Place& place) { return place.evidence->suite == rule.suite; };
     const bool no_run = !rule.suite.empty() && std::none_of(places.begin(), places.end(), is_of_suite);
-    check.explanation = no_run ? fmt::format("there is no result of the suite {}", rule.suite)
-                        : type_of(rule.quantity).basis == Basis::run ? "no run could look for it"
-                        : nothing_to_compare
-                            ? "the launches of each case differ, or it has no fingerprint: there are no bits to compare"
-                            : fmt::format("no result matches '{}'", rule.cases);
+    check.explanation = no_run                                       ? fmt::format("no result of the suite {}", rule.suite)
+                        : type_of(rule.quantity).basis == Basis::run ? "no run could check for it"
+                        : nothing_to_compare ? "no case has a fingerprint, or its launches differ: no bits to compare"
+                                             : fmt::format("no result matches '{}'", rule.cases);
     add(std::move(check), node, label, "");
   }
 

@@ -14,32 +14,32 @@
 
 namespace roofmark {
 
-/// A device as a delivery counts it.
+/// One device of a delivery.
 struct DeliveredDevice {
   std::string uuid;                                  ///< of a GPU; empty on a CPU
   std::string node;                                  ///< the host that reported it
   std::string id;                                    ///< "cuda:0"
   std::string name;                                  ///< as its driver reports it
   std::map<std::string, std::string> versions = {};  ///< its own, beside those of the run
-  std::set<std::string> unseen = {};                 ///< kinds of findings that there was no means to look for on it
+  std::set<std::string> unseen = {};                 ///< kinds of findings that could not be checked on it
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;
 };
 
-/// One run as it is judged.
+/// The evidence from one run.
 struct Evidence {
   std::string file;
   std::string suite, data;
   std::vector<std::string> weaker;    ///< RunScope::weaker
-  bool together = false;              ///< measured while the node's other GPUs were, too
-  std::set<std::string> unseen;       ///< kinds of findings that the run had no means to look for
-  std::optional<double> age_seconds;  ///< since it finished; absent of a run that did not finish
+  bool together = false;              ///< measured at the same time as the node's other GPUs
+  std::set<std::string> unseen;       ///< kinds of findings that the run could not check
+  std::optional<double> age_seconds;  ///< since it finished; absent if it did not finish
   bool complete = false;
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
   std::map<std::string, std::string> versions;
   std::vector<Record> records;        ///< their samples and blocks are not needed
-  std::vector<double> timed_seconds;  ///< by record: what its launches took together
+  std::vector<double> timed_seconds;  ///< per record: total time of its launches
   Analysis analysis;
   std::vector<Finding> findings;        ///< all of the run
   std::vector<CounterChange> counters;  ///< of every rank's device
@@ -51,7 +51,7 @@ struct AcceptanceTerms {
   std::optional<double> max_age_seconds;
 };
 
-/// What the launches of a record took together, in seconds; 0 where it was not measured.
+/// Total time of a record's launches in seconds; 0 if it was not measured.
 double timed_seconds(const Record& record);
 
 /// From good to bad. Only `pass` accepts.
@@ -75,12 +75,12 @@ struct Check {
   Verdict verdict = Verdict::not_measured;
   std::optional<double> limit, measured, low, high;  ///< in the quantity's unit; low and high: the 95 % interval
   std::optional<double> margin;                      ///< (measured - limit) / limit, positive on the good side
-  std::string expected;                              ///< for people: ">= 0.80 of 1.07 PFLOP/s"
-  std::string found;                                 ///< for people
-  std::string explanation;                           ///< what decided, where the numbers alone do not say it
+  std::string expected;                              ///< for display: ">= 0.80 of 1.07 PFLOP/s"
+  std::string found;                                 ///< for display
+  std::string explanation;                           ///< the reason, if the numbers do not show it
   std::string reason, source, origin;                ///< the rule's
 
-  /// Whom it judges, for people: the device's label, "node node7", or "delivery".
+  /// The judged subject, for display: the device's label, "node node7", or "delivery".
   std::string subject() const;
 };
 
@@ -96,14 +96,14 @@ struct Judgement {
   std::vector<Check> checks;  ///< by rule in the profile's order, then by subject
   std::vector<SubjectVerdict> devices, nodes;
   SubjectVerdict delivery;
-  /// Names of devices that are not in the table of known ones, so that their ceilings follow from their attributes alone.
+  /// Devices that are not in the table of known GPUs: their ceilings come only from their attributes.
   std::set<std::string> unknown_devices;
 
   bool accepted() const { return delivery.verdict == Verdict::pass; }
 };
 
-/// Applies every rule to every subject that it is about. Beside the profile's rules it checks, by rules of its own, that each
-/// run is complete (`complete`) and was of the profile's suite or a larger one, with nothing that makes it weaker
+/// Applies every rule to every subject. Built-in rules also check that each run is complete (`complete`) and ran the profile's
+/// suite or a larger one, with no weaker setting
 /// (`conditions`), that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`) and what the
 /// terms ask for
 /// (`expected_gpus`, `age`).

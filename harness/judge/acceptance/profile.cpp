@@ -59,7 +59,7 @@ Setter into(const std::string& name, T& target, const char* what) {
     target = *value;
   };
 }
-Setter text_into(const std::string& name, std::string& target) { return into(name, target, "a text in quotes"); }
+Setter text_into(const std::string& name, std::string& target) { return into(name, target, "a quoted string"); }
 
 Setter number_into(const std::string& name, std::optional<double>& target) {
   return [&name, &target](const toml::node& node) {
@@ -79,7 +79,7 @@ void check_expression(const std::string& name, const toml::node& node, const std
 
 void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
   const auto text = node.value<std::string>();
-  if (!text) refuse(name, node, "expects a text in quotes");
+  if (!text) refuse(name, node, "expects a quoted string");
   const std::string id = text->substr(0, text->find('.'));
   const QuantityType* type = find_quantity(id);
   if (!type) {
@@ -91,8 +91,7 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
   rule.argument = id.size() < text->size() ? text->substr(id.size() + 1) : "";
   if (rule.argument.empty() != type->argument.empty()) {
     refuse(name, node,
-           type->argument.empty() ? fmt::format("'{}' has nothing after its name", id)
-                                  : fmt::format("write {}.{}", id, type->argument));
+           type->argument.empty() ? fmt::format("'{}' takes no argument", id) : fmt::format("write {}.{}", id, type->argument));
   }
   if (type->quantity == Quantity::finding) {
     try {
@@ -117,7 +116,7 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
   }
   if (type->quantity == Quantity::results && rule.argument != "wrong" && rule.argument != "failed" &&
       rule.argument != "not_run") {
-    refuse(name, node, "results are counted by status: wrong, failed or not_run");
+    refuse(name, node, "expects a status: wrong, failed or not_run");
   }
 }
 
@@ -183,14 +182,14 @@ void check_rule(const std::string& name, const toml::node& node, const Rule& rul
   need(version || rule.least_version.empty(), "compares numbers: write its limit without quotes");
   need(!version || (!rule.least && !rule.most), "compares versions: write its limit in quotes");
   need(type.basis == Basis::run ? rule.cases.empty() : !rule.cases.empty(),
-       type.basis == Basis::run ? fmt::format("limits {}, which has no `cases`", type.id)
-                                : "names no `cases`: a regular expression searched for in their names, as with --filter");
+       type.basis == Basis::run ? fmt::format("has `cases`, but {} applies to the whole run", type.id)
+                                : "has no `cases`: a regular expression for their names, as in --filter");
   need(rule.quantity != Quantity::gpus || rule.per != Subject::gpu, "counts GPUs: write per = \"node\" or \"delivery\"");
   need(rule.quantity != Quantity::busbw || rule.per != Subject::gpu,
-       "judges ranks that work together: write per = \"node\" or \"delivery\"");
-  need(!rule.reason.empty(), "gives no `reason`");
+       "applies to several ranks together: write per = \"node\" or \"delivery\"");
+  need(!rule.reason.empty(), "has no `reason`");
   const bool absolute = type.scale == Scale::rate || type.scale == Scale::seconds;
-  need(!absolute || !rule.source.empty(), "has an absolute limit, which needs a `source`");
+  need(!absolute || !rule.source.empty(), "has an absolute limit and no `source`");
 }
 
 Profile parse(const std::string& text, const std::string& name, std::set<std::string> heirs);
@@ -203,7 +202,7 @@ Profile read(const std::string& name_or_path, const std::set<std::string>& heirs
   std::ifstream file(name_or_path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file && text.empty()) {
-    throw ProfileError(fmt::format("there is no profile '{}': neither a TOML file nor one of {}", name_or_path,
+    throw ProfileError(fmt::format("no profile '{}': it is neither a TOML file nor one of {}", name_or_path,
                                    fmt::join(shipped_profiles(), ", ")));
   }
   return parse(text, name_or_path, heirs);
@@ -221,7 +220,7 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
     std::string base;
     text_into(name, base)(*node);
     heirs.insert(name);
-    if (heirs.contains(base)) refuse(name, *node, fmt::format("inherits '{}', which inherits it", base));
+    if (heirs.contains(base)) refuse(name, *node, fmt::format("inherits '{}', which inherits this profile", base));
     profile = read(base, heirs);
     profile.inherited.insert(profile.inherited.begin(), base);
   }
@@ -263,7 +262,7 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
       rule->id = id;
       if (node->as_table()->contains("drop"))
         refuse(name, *node, fmt::format("rule '{}' is not inherited: nothing to drop", id));
-      if (!node->as_table()->contains("quantity")) refuse(name, *node, fmt::format("rule '{}' names no `quantity`", id));
+      if (!node->as_table()->contains("quantity")) refuse(name, *node, fmt::format("rule '{}' has no `quantity`", id));
     }
     if (node->as_table()->get_as<bool>("drop") && node->as_table()->size() == 1) {
       profile.rules.erase(rule);
@@ -291,7 +290,7 @@ Profile whole(Profile profile) {
   if (!DeviceSearch(profile)(profile.example)) {
     throw ProfileError(fmt::format("{}: `devices` does not match the example '{}'", profile.name, profile.example));
   }
-  if (profile.rules.empty()) throw ProfileError(fmt::format("{}: no rules: anything would pass", profile.name));
+  if (profile.rules.empty()) throw ProfileError(fmt::format("{}: no rules: every delivery would pass", profile.name));
   return profile;
 }
 

@@ -31,10 +31,10 @@ constexpr std::string_view name(Subject subject) {
 /// run lost sight of what the device has.
 enum class Mandatory { yes, no, where_measured };
 
-/// One limit. What stands here is what is judged: no tolerance is applied on top.
+/// One limit, applied as written: no tolerance is added.
 struct Rule {
   std::string id;
-  std::string cases;  ///< regular expression searched for in names, as --filter; empty where the basis has none
+  std::string cases;  ///< regular expression for case names, as in --filter; empty if the basis is the run
   std::string suite;  ///< that alone measures it, beside the profile's; empty: the profile's
   Quantity quantity = Quantity::of_empirical;
   std::string argument;               ///< of the quantity: KIND in finding.KIND
@@ -42,7 +42,7 @@ struct Rule {
   std::string least_version;          ///< of a version: dotted numbers
   Subject per = Subject::gpu;
   Mandatory mandatory = Mandatory::yes;
-  std::string reason;               ///< why the limit is there, for whoever has to act on it
+  std::string reason;               ///< why the limit exists, for the person who has to act on it
   std::string source;               ///< of the figure
   std::optional<double> published;  ///< the slowest published figure, in the quantity's unit
   bool measured = false;            ///< this project has measured the figure on this hardware

@@ -21,7 +21,7 @@ Status status_of(const std::string& argument) {
   return argument == "wrong" ? Status::wrong : argument == "failed" ? Status::failed : Status::not_run;
 }
 
-/// Several ranks had to work together: the time is nobody's own.
+/// Several ranks worked together: the time belongs to no single rank.
 bool is_joint(const Record& record) { return record.message && record.message->ranks > 1; }
 
 /// Of a device, or of any where none is given.
@@ -108,7 +108,7 @@ void set_at_clock(RuleReading& reading, std::optional<double> share) {
   constexpr double kTolerance = 1.02;
   reading.value.reset();
   if (!share) {
-    reading.why_not = "a ceiling or the clock during the case is not known";
+    reading.why_not = "a ceiling, or the clock during the case, is unknown";
   } else if (*share > kTolerance) {
     reading.why_not = fmt::format("{} of the roof at the observed clock: the clock is doubtful", format_share(*share));
   } else {
@@ -120,7 +120,7 @@ void read_share(RuleReading& reading, const Record& record, Quantity quantity, c
   const auto share = share_of(record, quantity, roofline);
   if (!share) {
     if (quantity == Quantity::of_theoretical_clock) return set_at_clock(reading, share);
-    reading.why_not = "a ceiling that it needs is not known";
+    reading.why_not = "a ceiling that it needs is unknown";
     return;
   }
   if (const Ceiling* ceiling = doubtful(record.work, roofline); ceiling && quantity != Quantity::of_empirical) {
@@ -151,7 +151,7 @@ void read_rate(RuleReading& reading, const Record& record) {
     }
   }
   if (!bound) {
-    reading.why_not = "its work is not counted in any resource";
+    reading.why_not = "its work counts on no resource";
     return;
   }
   reading.unit = bound->unit;
@@ -174,7 +174,7 @@ void read_settled(RuleReading& reading, const Record& record, std::optional<std:
   } else if (record.sustained) {
     reading.value = record.sustained->settled_of_burst;
   }
-  if (!reading.value) reading.why_not = "it was not measured for a duration";
+  if (!reading.value) reading.why_not = "it is not a sustained case";
 }
 
 /// Profiles name a reason with underscores.
@@ -190,7 +190,7 @@ void read_share_of_time(RuleReading& reading, const Measurement& measured, std::
   if (shares) {
     reading.value = shares->contains(reason) ? shares->at(reason) : 0;
   } else {
-    reading.why_not = "the device says nothing of its state";
+    reading.why_not = "the device reports no throttle reasons";
   }
 }
 
@@ -229,7 +229,7 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
       break;
     case Quantity::cv:
       reading.value = summary.cv;
-      if (!summary.cv) reading.why_not = "there are too few samples";
+      if (!summary.cv) reading.why_not = "too few samples";
       return reading;
     case Quantity::settled_of_burst:
       read_settled(reading, record, device);
@@ -247,7 +247,7 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
   const auto factor = faster_than_slowest(record, *device);
   if (!factor) {
     reading.value.reset();
-    reading.why_not = "this rank took no part";
+    reading.why_not = "this rank did not take part";
   } else if (!measured.ranks.empty()) {
     *reading.value = rule.quantity == Quantity::seconds ? *reading.value / *factor : *reading.value * *factor;
     reading.low = reading.high = std::nullopt;  // the interval is the slowest rank's
@@ -294,7 +294,7 @@ std::string lost_sight(const Evidence& evidence, FindingKind kind, std::optional
     const CounterType* const type = find_counter(change.id);
     const bool is_its = !device || change.rank == static_cast<int>(*device);
     if (type && type->finding == kind && is_its && !change.worse())
-      return fmt::format("{} could not be followed through the run", type->title);
+      return fmt::format("{} could not be read throughout the run", type->title);
   }
   return {};
 }
@@ -331,14 +331,14 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
         if (!versions || !reading.version.empty()) continue;
         if (const auto found = versions->find(rule.argument); found != versions->end()) reading.version = found->second;
       }
-      if (reading.version.empty()) reading.why_not = fmt::format("the version of {} is not in the result", rule.argument);
+      if (reading.version.empty()) reading.why_not = fmt::format("the result does not state the version of {}", rule.argument);
       return reading;
     }
   }
   if (rule.quantity == Quantity::finding) reading.lost = lost_sight(evidence, finding_kind(rule.argument), device);
   if (rule.quantity == Quantity::finding && counted.empty()) {
     reading.why_not = !reading.lost.empty()                        ? reading.lost
-                      : is_unseen(evidence, rule.argument, device) ? "the run could not look for it"
+                      : is_unseen(evidence, rule.argument, device) ? "the run could not check for it"
                                                                    : "";
     if (!reading.why_not.empty()) return reading;
   }
@@ -388,7 +388,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
         // Wrong or failed on another rank: this one has done its part, and its time is not in the file.
         if (device && record.status != Status::ok && status_on(record, device) == Status::ok) continue;
         if (rule.quantity == Quantity::differing_bits && !record.fingerprint) {
-          unsupported = "no case has a fingerprint: there are no bits to compare";
+          unsupported = "no case has a fingerprint: no bits to compare";
           continue;
         }
         RuleReading& reading =

@@ -12,7 +12,7 @@
 
 namespace roofmark {
 
-/// One value of a rule's quantity, or why there is none.
+/// One value of a rule's quantity, or the reason why it is missing.
 struct RuleReading {
   std::string of;                  ///< the case, ceiling or comparison; of a count, the first of what is counted
   const Record* record = nullptr;  ///< of Basis::record

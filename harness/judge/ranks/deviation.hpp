@@ -21,17 +21,17 @@ struct Deviation {
   std::optional<double> mads;  ///< in scaled median absolute deviations; absent where that is 0
 };
 
-/// Fewer values than this make the median absolute deviation itself uncertain.
+/// With fewer values, the median absolute deviation is uncertain.
 inline constexpr std::size_t kMany = 7;
 
-/// Where `value` is above `least_times` the median and above 5 scaled median absolute deviations; of few values above 1.25
-/// times the median too. Of two values nobody can say which one is slow.
+/// Set if `value` is above `least_times` the median and above 5 scaled median absolute deviations; for few values also
+/// above 1.25 times the median. With two values, neither can be called slow.
 std::optional<Deviation> stands_out(double value, const std::vector<double>& all, double least_times);
 
-/// ", 12 MADs above it"; empty where there is no deviation to count in.
+/// ", 12 MADs above it"; empty if the deviation is 0.
 std::string words(const Deviation& deviation);
 
-/// How often something stood out, and where it was worst.
+/// How often a subject stood out, and its worst case.
 struct Outlier {
   int times = 0;
   Deviation worst{0, {}};

@@ -28,7 +28,7 @@ std::vector<Finding> differing_fingerprints(const std::vector<Record>& records, 
     const std::size_t listed = std::min(names.size(), shown);
     const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed));
     findings.push_back({FindingKind::fingerprint,
-                        fmt::format("{}: bits differ from {} in {} of {} cases, which points at silent data corruption: {}{}",
+                        fmt::format("{}: bits differ from {} in {} of {} cases, which points to silent data corruption: {}{}",
                                     places.describe(rank), majority ? "most ranks" : "other ranks (any may be wrong)",
                                     names.size(), compared, fmt::join(first, ", "), names.size() > listed ? ", ..." : ""),
                         {},

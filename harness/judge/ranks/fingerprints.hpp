@@ -10,7 +10,7 @@
 
 namespace roofmark {
 
-/// Identical devices must give identical bits: the ranks whose bits differ from the majority's.
+/// Finds ranks whose bits differ from the majority's: identical devices must give identical bits.
 std::vector<Finding> differing_fingerprints(const std::vector<Record>& records, const Places& places);
 
 }  // namespace roofmark

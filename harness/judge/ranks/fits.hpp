@@ -27,7 +27,7 @@ struct LatencyFit {
 };
 
 std::optional<LatencyFit> fit(std::string series, const std::map<std::size_t, double>& seconds, double bus_factor);
-/// Of one series.
+/// For one series.
 std::optional<LatencyFit> fit(const std::string& name, const std::vector<const Record*>& series);
 
 std::vector<LatencyFit> fits_of(const std::vector<Record>& records, const PairTimes& times, const Places& places);

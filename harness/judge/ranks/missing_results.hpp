@@ -10,10 +10,10 @@
 
 namespace roofmark {
 
-/// Whether this rank has no result of a case that other ranks measured side by side with it.
+/// Whether this rank lacks a result that other ranks measured at the same time.
 bool lacks_result(const Record& record, std::size_t rank);
 
-/// The note of a record that says why a rank has no result.
+/// The key of a record's note with the reason why a rank has no result.
 std::string note_of_rank(int rank);
 
 /// The ranks that lack results, and the first reason.

@@ -16,11 +16,11 @@ struct Overlap {
   double work_seconds = 0, communication_seconds = 0, together_seconds = 0;
   double hidden = 0;                        ///< (work + communication - together) / communication; not clamped
   std::optional<double> hidden_half_width;  ///< of its 95 % interval, by those of the three medians
-  /// together / work - 1, only where the work takes longer: it ends last, so this is the price that it pays.
+  /// together / work - 1, only if the work takes longer: it then ends last, and this is its slow-down.
   std::optional<double> slow_down;
 };
 
-/// Of each series whose three parts are ok.
+/// For each series with three ok parts.
 std::vector<Overlap> overlaps_of(const std::vector<Record>& records);
 
 }  // namespace roofmark

@@ -11,7 +11,7 @@
 
 namespace roofmark {
 
-/// Where the ranks are. A rank that is not known has no place.
+/// Host and NVLink domain of each rank. An unknown rank has no place.
 class Places {
  public:
   explicit Places(const std::vector<RankInfo>& members);
@@ -21,9 +21,9 @@ class Places {
   bool any_host_has_several() const;
   std::size_t ranks() const { return ranks_.size(); }
   std::vector<int> ranks_of(const std::string& host) const;
-  /// What the two exchange crosses no network: they are on one host, or in one NVLink domain.
+  /// The two ranks communicate without the network: they are on one host, or in one NVLink domain.
   bool linked(const std::pair<int, int>& pair) const;
-  /// "within a host", "between hosts"; of NVLink domains where one spans several hosts.
+  /// "within a host", "between hosts"; with NVLink domains if one spans several hosts.
   std::string kind(bool linked) const;
   /// "rank 3 (node1)"
   std::string describe(int rank) const;

@@ -15,7 +15,7 @@ namespace roofmark {
 /// against the smallest team n0 of at least 2 in the same series:
 ///   strong  busbw(n, S) / busbw(n0, S): the same size
 ///   weak    busbw(n, S) / busbw(n0, S n0 / n): the same size per rank
-/// Sizes that differ by at most 2 % are the same (they are made of whole chunks). Absent where the other was not measured.
+/// Sizes that differ by at most 2 % count as equal (they consist of whole chunks). Absent if the other size was not measured.
 struct ScalingRow {
   std::string series;  ///< name without bytes and ranks
   int ranks = 1;
@@ -25,7 +25,7 @@ struct ScalingRow {
   std::optional<double> strong_efficiency, weak_efficiency;
 };
 
-/// Of the series that were measured with several numbers of ranks.
+/// For series measured with several numbers of ranks.
 std::vector<ScalingRow> scaling_of(const std::vector<Record>& records);
 
 }  // namespace roofmark

@@ -15,10 +15,10 @@ namespace roofmark {
 /// A record's name without these keys of its shape.
 std::string name_without(const Record& record, const std::set<std::string_view>& keys);
 
-/// An ok record in which whole communicators take part.
+/// An ok record of whole communicators.
 bool is_collective(const Record& record);
 
-/// Collective records whose names differ in these keys alone, in the order of their first records.
+/// Collective records whose names differ only in these keys, in the order of their first records.
 std::vector<std::pair<std::string, std::vector<const Record*>>> series_of(const std::vector<Record>& records,
                                                                           const std::set<std::string_view>& keys);
 

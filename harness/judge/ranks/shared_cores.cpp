@@ -29,7 +29,7 @@ std::vector<Finding> shared_cores(const std::vector<RankInfo>& members) {
         fmt::format("{} ranks share {} core{} of {}", ranks.size(), cores.size(), cores.size() == 1 ? "" : "s", host);
     findings.push_back(
         {FindingKind::shared_cores,
-         fmt::format("{}: ranks {} may use the same cores, {}", brief, fmt::join(ranks, ", "), fmt::join(cores, ", ")),
+         fmt::format("{}: ranks {} may run on the same cores, {}", brief, fmt::join(ranks, ", "), fmt::join(cores, ", ")),
          {},
          static_cast<double>(ranks.size()) / static_cast<double>(cores.size()),
          brief,

@@ -9,7 +9,7 @@
 
 namespace roofmark {
 
-/// The hosts whose ranks may use the same CPU cores and so wait for one another.
+/// The hosts on which several ranks may run on the same CPU cores and wait for each other.
 std::vector<Finding> shared_cores(const std::vector<RankInfo>& members);
 
 }  // namespace roofmark

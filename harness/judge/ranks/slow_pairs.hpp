@@ -12,8 +12,7 @@
 
 namespace roofmark {
 
-/// Thresholds of those who are slow: one of all, in times the median; a pair, in times what the best pairs of its two ends
-/// explain.
+/// Thresholds: for an end, in times the median; for a pair, in times the expectation from the best pairs of its two ends.
 inline constexpr double kSlow = 1.1, kSlowPair = 1.2;
 
 template <class Key>
@@ -22,7 +21,7 @@ void keep_least(std::map<Key, double>& values, const Key& key, double value) {
   if (!fresh) place->second = std::min(place->second, value);
 }
 
-/// By end, the time of its best pair.
+/// Per end, the time of its best pair.
 template <class Key>
 std::map<Key, double> best_pairs(const std::map<std::pair<Key, Key>, double>& pairs) {
   std::map<Key, double> best;
@@ -32,8 +31,8 @@ std::map<Key, double> best_pairs(const std::map<std::pair<Key, Key>, double>& pa
   return best;
 }
 
-/// Adds the pairs that take over kSlowPair times the worse of their ends' best pairs, and whose ratio to it stands out among
-/// the pairs.
+/// Adds the pairs that take more than kSlowPair times the slower of their ends' best pairs, if that ratio stands out among the
+/// pairs.
 template <class Key>
 void note_slow_pairs(const std::map<std::pair<Key, Key>, double>& pairs, const std::map<Key, double>& best,
                      const std::string& where, std::map<std::pair<Key, Key>, Outlier>& slow) {
@@ -42,13 +41,13 @@ void note_slow_pairs(const std::map<std::pair<Key, Key>, double>& pairs, const s
   const std::vector<double> all = values_of(excesses);
   for (const auto& [pair, excess] : excesses) {
     if (!(excess > kSlowPair)) continue;
-    // It is given in times what its ends explain, and in deviations of all pairs of its kind.
+    // Its size is the ratio to the expectation from its ends; its deviation is among all pairs of its kind.
     if (const auto deviation = stands_out(excess, all, 1)) slow[pair].add({excess, deviation->mads}, where);
   }
 }
 
-/// At how many of the sizes it must be slow to be named; `judged` are the ends that are compared. One slow size alone may be a
-/// neighbour's noise: it is a third of the sizes, and two where there are two; half of them among few.
+/// The number of sizes at which a subject must be slow to be named; `judged`: number of compared ends. A single slow size may
+/// be noise. A third of the sizes, at least two if there are two; half of them with few ends.
 inline int least_slow_sizes(std::size_t judged, int sizes) {
   constexpr int kSlowSizes = 2;
   return judged < kMany ? (sizes + 1) / 2 : std::min(sizes, std::max(kSlowSizes, (sizes + 2) / 3));

@@ -95,11 +95,11 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
   for (const auto& [pair, seen] : worst_first(links)) {
     findings.push_back(
         {FindingKind::slow_link,
-         fmt::format("{} and {}: this pair takes {:.2f} times what the best pairs of the two explain ({})",
+         fmt::format("{} and {}: this pair takes {:.2f} times the time expected from each end's best pair ({})",
                      places.describe(pair.first), places.describe(pair.second), seen.worst.times, of_sizes(seen)),
          {},
          seen.worst.times,
-         fmt::format("the link between {} and {} ({:.2f} times what they need with others)", places.describe(pair.first),
+         fmt::format("the link between {} and {} ({:.2f} times their time with other peers)", places.describe(pair.first),
                      places.describe(pair.second), seen.worst.times),
          {pair.first, pair.second}});
   }
@@ -164,17 +164,17 @@ Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& ti
 }
 
 std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks) {
-  if (ranks < 2) return "one rank alone has no link and nobody to compare with: start more (mpirun -np 2)";
+  if (ranks < 2) return "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)";
   if (!found.findings.empty()) {
     std::vector<std::string> names;
     for (const Finding& finding : found.findings) names.push_back(finding.brief);
     return fmt::format("slow: {}", fmt::join(names, ", "));
   }
   if (found.slowest.empty() && times.empty()) {
-    return "this run did not look for slow ranks: the suites baseline and full time every pair of ranks";
+    return "this run did not check for slow ranks: the suites baseline and full time every pair of ranks";
   }
   // One of two is always slower.
-  return ranks == 2 ? "two ranks cannot show which of them is slow" : "no rank, host or pair stands out";
+  return ranks == 2 ? "with two ranks, the slow one cannot be told from the fast one" : "no rank, host or pair stands out";
 }
 
 }  // namespace roofmark

@@ -13,7 +13,7 @@
 
 namespace roofmark {
 
-/// The slowest rank or host and by how much, whether or not it is a straggler.
+/// The slowest rank or host, straggler or not.
 struct Slowest {
   std::string of;              ///< "ranks, each alone", "hosts, each alone", "ranks, by the best pair within a host", ...
   std::string who;             ///< "rank 3 (node1)", "node1"
@@ -25,15 +25,15 @@ struct Slowest {
 
 /// Slow ranks, hosts and links.
 ///
-/// All ranks of a collective take nearly the same time, the slowest one's, so pairs tell. By kind of pair (within a host,
+/// All ranks of a collective take nearly the time of the slowest, so pairs are compared. By kind of pair (within a host,
 /// between hosts) and size, a rank's score is the time of its best pair, a host's score that of its ranks' best pair. A slow
 /// link to host C slows the pairs A-C and B-C; only C has no fast pair. A rank is a slow_rank if its score exceeds the median
 /// by 10 % and by 5 scaled median absolute deviations. A host with several ranks is a slow_host by the same rule, and its
 /// ranks are then not reported. A slow_link is a pair that takes over 1.2 times the worse of its ranks' scores, and whose
 /// ratio to it exceeds the other pairs' by 5 deviations (else every pair across two sockets would be one).
 ///
-/// Two ranks cannot tell which of them is slow. Fewer than seven say little by deviations (of three ranks the two of the best
-/// pair always agree exactly): they take 25 %, at half of the sizes. More take a third of the sizes.
+/// With two ranks, neither can be called slow. With fewer than seven, deviations are unreliable (of three ranks, the two of the
+/// best pair always agree exactly): the threshold is then 25 % at half of the sizes, otherwise a third of the sizes.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
 /// each case; a straggler is slow in at least one case of 20.
@@ -44,7 +44,7 @@ struct Stragglers {
 
 Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places);
 
-/// The answer to "who is slow?" in one line, also where nobody is, nobody can say, or nothing asked.
+/// The answer to "which rank is slow?" in one line; also if none is, if it cannot be told, or if the run did not check.
 std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks);
 
 }  // namespace roofmark

@@ -26,8 +26,8 @@ namespace roofmark::channel {
 //   answer ROUND STEPS SECONDS REST WHAT
 //   said                                 its line is on stderr
 //   bye STEPS                            it ends well
-//   failed                               it ends by an error of its own
-//   left                                 it gave rank 0 up
+//   failed                               this rank failed
+//   left                                 it stopped waiting for rank 0
 // From rank 0:
 //   welcome TOKEN
 //   ask ROUND
@@ -35,7 +35,7 @@ namespace roofmark::channel {
 //   say STEPS                            a standstill; a rank with no more steps than these is late
 //   leave
 //   bye
-//   failed                               rank 0 ends by an error of its own
+//   failed                               rank 0 failed
 
 inline constexpr double kConnectSeconds = 10;
 

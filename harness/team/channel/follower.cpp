@@ -115,8 +115,7 @@ class Follower final : public Channel {
       if (late_steps_) return stand();
       if (leader_failed_) return desert(" failed");
       if (leader_.open() && leader_.ended()) return desert(" ended unexpectedly");
-      if (complained_ && woken() >= given_up_at_)
-        return desert(" does not answer: stopped, or its host or the network to it is gone");
+      if (complained_ && woken() >= given_up_at_) return desert(" does not answer: stopped, or its host or network is down");
       if (!complained_ && woken() >= complaint_due()) {
         if (!leader_.open()) return desert(" ended before the others");
         complained_ = true;

@@ -77,8 +77,7 @@ Report report(const std::vector<RankState>& ranks, double timeout_seconds, const
   add(killed, " ended unexpectedly");
   // MPI tells the peers of a killed rank, which makes them fail too.
   if (killed.empty()) add(failed, " failed");
-  add(silent,
-      fmt::format(" {} not answer: stopped, or the host or the network to it is gone", silent.size() == 1 ? "does" : "do"));
+  add(silent, fmt::format(" {} not answer: stopped, or the host or network is down", silent.size() == 1 ? "does" : "do"));
   standstill.ended = killed;
   standstill.ended.insert(standstill.ended.end(), failed.begin(), failed.end());
   standstill.silent = silent;
@@ -90,8 +89,7 @@ Report report(const std::vector<RankState>& ranks, double timeout_seconds, const
     standstill.reason = fmt::format("no progress for {:g} s", timeout_seconds);
     if (parts.empty() && ranks.size() > 1) {
       parts.emplace_back(
-          "all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than "
-          "--timeout");
+          "all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than --timeout");
     }
   }
   std::sort(standstill.ended.begin(), standstill.ended.end());

@@ -63,7 +63,7 @@ class Library {
     if (!library) throw Unsupported("cuDNN cannot be loaded: " + std::string(dlerror()));
     find(library, "cudnnGetVersion", version);
     if (version() < kOldestVersion) {
-      throw Unsupported(version_text(version()) + " is here, " + version_text(kOldestVersion) + " or newer is needed");
+      throw Unsupported(version_text(version()) + " is installed, " + version_text(kOldestVersion) + " or newer is needed");
     }
     find(library, "cudnnGetErrorString", error_name);
     find(library, "cudnnGetLastErrorString", last_error);
@@ -140,7 +140,7 @@ void require_start(cudnnStatus_t status) {
     const StatusText said = describe_status(status);
     if (!said.sticky) {
       cudaGetLastError();  // what it left behind is not the next kernel's error
-      throw Unsupported(version_text(Library::loaded().version()) + " is here and cannot start: " + said.text);
+      throw Unsupported(version_text(Library::loaded().version()) + " is installed but does not start: " + said.text);
     }
   }
   check(status);
@@ -470,7 +470,7 @@ std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) {
     throw Unsupported("cuDNN's fused attention supports fp16 and bf16");
   }
   if (problem.causal && problem.queries > problem.keys) {
-    throw Unsupported("cuDNN's fused attention defines no result for queries that see no key");
+    throw Unsupported("cuDNN's fused attention is undefined for queries that see no key");
   }
   return std::make_unique<CudnnPlan>(problem);
 }

@@ -133,7 +133,7 @@ class NcclCommunicator final : public Communicator {
     if (buffer == Buffer::plain) throw std::invalid_argument("the device allocates plain buffers");
     if (buffer == Buffer::symmetric && !nccl_.window_register) throw Unsupported(nccl_.name() + " has no symmetric windows");
     if (buffer == Buffer::symmetric && size_ > 1 && !agreed_) {
-      throw Unsupported("registering a window waits for the other ranks, which are this thread's own");
+      throw Unsupported("registering a window waits for the other ranks, which this thread also runs");
     }
     const OnDevice here(comm_->device());
     bytes = std::max<std::size_t>(bytes, 1);

@@ -124,7 +124,7 @@ Nccl::Nccl() {
   if (!library) throw Unsupported("NCCL cannot be loaded: " + std::string(dlerror()));
   require(library, "ncclGetVersion", get_version);
   if (get_version(&version) != ncclSuccess || version < kOldestVersion) {
-    throw Unsupported(version_text(version) + " is here, " + version_text(kOldestVersion) + " or newer is needed");
+    throw Unsupported(version_text(version) + " is installed, " + version_text(kOldestVersion) + " or newer is needed");
   }
   require(library, "ncclGetErrorString", error_string);
   require(library, "ncclGetLastError", last_error);
@@ -246,7 +246,7 @@ void require_gpu() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return;
   cudaGetLastError();
-  throw DeviceError("NCCL connects GPUs, and there is none: " + describe_status(status).text, false);
+  throw DeviceError("NCCL needs a GPU, and none is usable: " + describe_status(status).text, false);
 }
 
 }  // namespace roofmark::cuda

@@ -21,7 +21,7 @@ __device__ inline void mbarrier_arrive_expect_tx(std::uint32_t barrier, unsigned
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-/// Whose writes the waiting thread sees: those of its own block, or of the whole cluster.
+/// Scope of the writes visible to the waiting thread: its own block, or the whole cluster.
 enum class Scope { cta, cluster };
 
 /// Repeats mbarrier.try_wait.parity until the phase of this parity has completed. The phase before the first has parity 1 and

@@ -208,7 +208,7 @@ TEST(Transfer, ColdIsComparedWithWarm) {
 TEST(Transfer, ColdThatCannotBeSaysWhy) {
   if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels";
   for (const Case& c : cold_of(on_host(0), SuiteName::full)) {
-    EXPECT_EQ(c.unsupported, "the kernel does not say how large the host's last-level cache is");
+    EXPECT_EQ(c.unsupported, "the kernel does not report the size of the host's last-level cache");
   }
   EXPECT_THAT(cold_of(on_host(0), SuiteName::full), SizeIs(8));
   // 4.2 GB of L3 would take 2^18 slots of 64 KiB.
@@ -328,13 +328,13 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
 
 TEST(Transfer, PairsOfGpusAreNotMissing) {
   for (const Case& c : transfers_of_suite(h200(), SuiteName::quick)) {
-    EXPECT_EQ(c.unsupported == "needs two GPUs, and this process measures one", c.operation == "peer") << c.name();
+    EXPECT_EQ(c.unsupported == "needs two GPUs, but this process has one", c.operation == "peer") << c.name();
   }
   Fabric ranks;
   ranks.members.resize(8);
   for (const Group& group : transfer({.device = h200(), .suite = SuiteName::quick, .fabric = &ranks})) {
     for (const Case& c : group.cases) {
-      EXPECT_EQ(c.unsupported == "needs several GPUs in one process, and here each process measures one", c.operation == "peer")
+      EXPECT_EQ(c.unsupported == "needs several GPUs in one process, but each process here has one", c.operation == "peer")
           << c.name();
     }
   }
@@ -710,7 +710,7 @@ TEST(Transfer, NearIsWhereMemoryMayBeUsed) {
     TwoNodes device(open_device("cpu"), 1, nodes);
     const auto prepared = transfer_case(device.info(), copy_of({}, {})).prepare(setup_of(device));
     EXPECT_THAT(device.asked, Each(-1));
-    EXPECT_THAT(note(*prepared, "near"), HasSubstr("this process may use no memory of NUMA node 1; it lies on "));
+    EXPECT_THAT(note(*prepared, "near"), HasSubstr("this process may not use memory of NUMA node 1; it lies on "));
     prepared->launch(device.stream(), 0);
     EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed);
   }
@@ -728,7 +728,7 @@ TEST(Transfer, NearIsBestEffortAndAnotherNodeIsNot) {
 }
 
 TEST(Transfer, AStagingCopyThatCrossesNodesIsSaid) {
-  EXPECT_EQ(staging_note(1, 0), "crosses NUMA nodes: the calling thread is on node 1 at the end, the memory on node 0");
+  EXPECT_EQ(staging_note(1, 0), "crosses NUMA nodes: at the end the calling thread is on node 1, the memory on node 0");
   EXPECT_THAT(staging_note(1, 1), IsEmpty());
   EXPECT_THAT(staging_note({}, 0), IsEmpty());
   EXPECT_THAT(staging_note(1, {}), IsEmpty());

@@ -105,7 +105,7 @@ TEST(Health, AProcessThatMayNotUseTheSocketOfItsGpuIsTold) {
   EXPECT_EQ(node().state, "1; this process: CPUs of 0, 1, memory of 0, 1");
   EXPECT_EQ(node().advice, "");
   device.cpu_nodes = {0};
-  EXPECT_THAT(node().advice, HasSubstr("may not use CPUs of node 1: start it there (numactl --cpunodebind=1 --membind=1)"));
+  EXPECT_THAT(node().advice, HasSubstr("may not use CPUs of node 1; start it there (numactl --cpunodebind=1 --membind=1)"));
   device.host_nodes = {0, 2};
   EXPECT_THAT(node().advice, HasSubstr("may not use CPUs and memory of node 1"));
   device.cpu_nodes = {};
@@ -117,7 +117,7 @@ TEST(Health, AProcessThatMayNotUseTheSocketOfItsGpuIsTold) {
 TEST(Health, OfATeamEveryRankThatDiffersIsNamed) {
   const std::vector<Circumstance> first = {{"load", "0.10 on 8 CPUs", ""}, {"CPU governor", "performance", ""}};
   const std::vector<Circumstance> alike = {{"load", "0.30 on 8 CPUs", ""}, {"CPU governor", "performance", ""}};
-  const std::vector<Circumstance> other = {{"load", "9.00 on 8 CPUs", "other work"}, {"CPU governor", "powersave", "slow"}};
+  const std::vector<Circumstance> other = {{"load", "9.00 on 8 CPUs", "other programs"}, {"CPU governor", "powersave", "slow"}};
   const auto found = team_health({first, alike, other});
   ASSERT_EQ(found.size(), 4U);
   EXPECT_FALSE(found[1].rank);

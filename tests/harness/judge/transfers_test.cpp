@@ -332,9 +332,9 @@ TEST(TransferMatrices, RefusedAccessIsSaidWithItsReasonAndItsPrice) {
   EXPECT_EQ(found.findings.front().kind, FindingKind::peer_access);
   EXPECT_THAT(found.findings.front().text,
               AllOf(StartsWith("GPU 0 and GPU 1, and 2 more pairs, have no access to each other's memory (the chipset does not "
-                               "support it): copies between them are staged through the host, at 5"),
+                               "support it): copies between them go through host memory, at 5"),
                     EndsWith(" GB/s")));
-  EXPECT_THAT(transfers_of({refused}).findings.front().text, EndsWith("are staged through the host"));
+  EXPECT_THAT(transfers_of({refused}).findings.front().text, EndsWith("go through host memory"));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(Verdict, DoubtsAreNamedByTheWorstOfEachKindAndTheirCauseFirst) {
 }
 
 TEST(Verdict, WhatIsWrongOrUnmeasuredOrFaultyIsBad) {
-  EXPECT_THAT(judged({Status::ok, Status::wrong}).advice, StartsWith("Rely on no number"));
+  EXPECT_THAT(judged({Status::ok, Status::wrong}).advice, StartsWith("Do not use any number"));
   for (const Status status : {Status::wrong, Status::failed, Status::not_run}) {
     EXPECT_EQ(judged({Status::ok, status}).trust, Trust::bad);
   }
@@ -98,7 +98,7 @@ TEST(Verdict, ARunThatWasCutOffSaysWhereAndWhyFirst) {
   EXPECT_EQ(verdict.trust, Trust::bad);
   EXPECT_EQ(verdict.headline,
             "The run was cut off in all_reduce/fp32/bytes:8: rank 3 (node1) ended unexpectedly; 1 ok, 1 not run");
-  EXPECT_THAT(verdict.advice, StartsWith("The measured cases stand"));
+  EXPECT_THAT(verdict.advice, StartsWith("The measured cases are valid"));
   EXPECT_THAT(judged({Status::ok}, {}, RunEnd{"no progress for 120 s in gemm/x (timing)", "gemm/x"}).headline,
               StartsWith("The run was cut off: no progress for 120 s in gemm/x (timing); 1 ok"));
 }

@@ -81,7 +81,7 @@ TEST(Numa, MemoryOfAGpuIsNoNodeOfTheHost) {
 TEST_F(Pages, LieNowhereUntilTheyAreTouched) {
   if (const std::string refused = placement_of(data_, 1).error; !refused.empty()) GTEST_SKIP() << "move_pages: " << refused;
   EXPECT_EQ(placement_of(data_, kPages * kPage).unknown, kPages);
-  EXPECT_EQ(in_words(placement_of(data_, kPages * kPage)), "unknown: the kernel reports none of them");
+  EXPECT_EQ(in_words(placement_of(data_, kPages * kPage)), "unknown: the kernel reports no page");
   std::memset(data_, 1, kPage + 1);
   const PagePlacement some = placement_of(data_, kPages * kPage);
   EXPECT_EQ(some.unknown, kPages - 2);

@@ -500,7 +500,7 @@ TEST_F(Measure, TelemetryThatARankLostIsFoundOfThatRankAlone) {
   EXPECT_EQ(findings[0].kind, FindingKind::telemetry_lost);
   EXPECT_EQ(findings[0].ranks, std::vector{1});
   EXPECT_EQ(findings[0].text,
-            "rank 1: the device's telemetry did not answer for 2 s and was given up, 12.5 s after the device was opened");
+            "rank 1: the device's telemetry did not answer for 2 s and was abandoned, 12.5 s after the device was opened");
 }
 
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {

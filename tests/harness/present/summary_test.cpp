@@ -50,12 +50,12 @@ TEST(Summary, EachCaseThatIsWrongIsNamedWithItsReason) {
 }
 
 TEST(Summary, TheHealthShowsWhatLimitsTheResults) {
-  EXPECT_EQ(health_text({{"ECC", "on", ""}}, {}), "health: nothing was found that limits the results\n  fine: ECC: on\n");
+  EXPECT_EQ(health_text({{"ECC", "on", ""}}, {}), "health: found nothing that limits the results\n  fine: ECC: on\n");
   EXPECT_EQ(health_text({{"ECC", "on", ""}, {"CPU governor", "unknown", ""}}, {}),
-            "health: nothing was found that limits the results\n  fine: ECC: on\n  not known: CPU governor\n");
+            "health: found nothing that limits the results\n  fine: ECC: on\n  unknown: CPU governor\n");
   EXPECT_EQ(
       health_text({{"ECC", "on", ""}, {"load", "3.00 on 2 CPUs", "other work"}, {"ECC", "off", "errors go unnoticed", 3}}, {}),
-      "health  rank  state: what it does to the results\n"
+      "health  rank  state: effect on the results\n"
       "load          3.00 on 2 CPUs: other work\n"
       "ECC     3     off: errors go unnoticed\n"
       "  fine: ECC: on\n");

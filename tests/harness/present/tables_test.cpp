@@ -110,7 +110,7 @@ TEST(Tables, ARowThatIsTooWideLosesItsColumnsOfLeastWorthAndSaysSo) {
     EXPECT_EQ(occurrences(all, "causal"), records.size() / 2) << all;
     EXPECT_THAT(all, HasSubstr("of roof"));
   }
-  EXPECT_THAT(records_table(records, {false, false, 80}), HasSubstr("left out at this width, but in the file: "));
+  EXPECT_THAT(records_table(records, {false, false, 80}), HasSubstr("not shown at this width, but in the file: "));
   EXPECT_THAT(records_table(records, {false, false, 200}), Not(HasSubstr("left out")));
 }
 
@@ -189,7 +189,7 @@ TEST(Tables, LatenciesBesideALoadHaveALinePerLoad) {
   const LoadedLatency idle{{"", 350e-9, 2e9, "dram_access"}, 0, 0.0};
   const LoadedLatency full{{"", 900e-9, {}, "dram_access"}, 4.1e12, 0.95};
   EXPECT_EQ(loaded_latencies_table({{"latency/chase/int8/bytes:268435456/impl:own", resource::dram, {idle, full}}}, {}),
-            "dependent accesses beside a load on DRAM: latency  chase  int8  bytes:268435456  impl:own\n"
+            "dependent accesses under load on DRAM: latency  chase  int8  bytes:268435456  impl:own\n"
             "load       of roof  cycles  latency\n"
             "0 B/s        0.0 %   700.0   350 ns\n"
             "4.10 TB/s   95.0 %       -   900 ns\n");

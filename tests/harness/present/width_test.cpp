@@ -63,7 +63,7 @@ roofmark::Run everything() {
   run.header.health = {
       {"persistence mode", "off", "the driver unloads between programs, which slows every start; nvidia-smi -pm 1 as root"},
       {"other processes", "1234567 python, 1234568 another-program-with-a-long-name",
-       "they slow down every case: end them, or wait", 3},
+       "they slow down every case: stop them, or wait", 3},
       {"power limit", "unknown", ""}};
   for (const Resource& resource : kResources) {
     Ceiling& ceiling = run.header.theoretical.at(resource);
@@ -92,7 +92,7 @@ roofmark::Run everything() {
   run.records.push_back(wrong);
   run.footer = RunFooter{"2026-01-02T03:04:05Z", true, false, {}, {1, 2, 3, 4, 5}, 4000, {}, {}};
   run.footer->findings = {{FindingKind::foreign_process,
-                           "other programs kept 1.02 cores busy on average, beside the 2 that this run uses "
+                           "other programs used 1.02 cores on average, beside the 2 of this run "
                            "(counted on all 64 CPUs of the machine)",
                            "", 1.02, "other programs used 1.02 cores"}};
   return run;

@@ -139,17 +139,17 @@ TEST(JsonText, SaysInALineWhyATextIsRefused) {
   EXPECT_EQ(refused(" \n"), "it is empty");
   for (const char* cut : {"{", "[1, 2", "{\"a\": 1}}", "[1,]", "{\"a\" 1}", "[1] 2", "nul", "[NaN]", "[\"\x01\"]", "\"\\x\"",
                           "[\"\\ud800\"]", "[\"\\udc00\"]"}) {
-    EXPECT_EQ(refused(cut), "it is cut short, or is not JSON") << cut;
+    EXPECT_EQ(refused(cut), "it is truncated, or not JSON") << cut;
   }
   EXPECT_EQ(refused("\xEF\xBB\xBF{}"), "it begins with a byte order mark");
   EXPECT_EQ(refused("[\"\xff\"]"), "it is not UTF-8");
   EXPECT_EQ(refused("[\"\xed\xa0\x80\"]"), "it is not UTF-8");  // half of a surrogate pair
-  EXPECT_EQ(refused(R"({"a": 1, "b": 2, "\u0061": 3})"), R"(an object has the member "a" twice)");
-  EXPECT_EQ(refused(R"([{"b": {"a\n": 1, "a\n": 1}}])"), R"(an object has the member "a\n" twice)");
+  EXPECT_EQ(refused(R"({"a": 1, "b": 2, "\u0061": 3})"), R"(an object has two members "a")");
+  EXPECT_EQ(refused(R"([{"b": {"a\n": 1, "a\n": 1}}])"), R"(an object has two members "a\n")");
   EXPECT_EQ(refused(std::string(1000, '[') + std::string(1000, ']')), "read");
-  EXPECT_EQ(refused(std::string(2000, '[') + std::string(2000, ']')), "it has more than 1024 levels");
+  EXPECT_EQ(refused(std::string(2000, '[') + std::string(2000, ']')), "it is nested more than 1024 levels deep");
   for (const char* number : {"[18446744073709551616]", "[-9223372036854775809]", "[1e999]", "[01]", "[-]"}) {
-    EXPECT_EQ(refused(number), "it has a number that is malformed or out of range") << number;
+    EXPECT_EQ(refused(number), "a number is malformed or out of range") << number;
   }
 }
 
@@ -166,7 +166,7 @@ TEST(JsonText, OfADamagedTextNothingElseIsReadThanByNlohmannsParser) {
     if (const std::string why = refused(damaged); why == "read") {
       ++read;
       EXPECT_EQ(value(damaged).dump(), expected.dump());
-    } else if (why == "it is cut short, or is not JSON" || why == "it is not UTF-8") {
+    } else if (why == "it is truncated, or not JSON" || why == "it is not UTF-8") {
       EXPECT_TRUE(expected.is_discarded()) << why;
     }
   }

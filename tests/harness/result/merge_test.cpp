@@ -243,8 +243,7 @@ TEST(Merge, ListsOfCasesMayDifferAndBothPassesOfACeilingStay) {
   EXPECT_EQ(run.records[1].pass, 2);
   EXPECT_EQ(run.records[2].name, "stream/copy/fp32/n:2");
   EXPECT_FALSE(run.records[2].measurement->ranks[0]);
-  EXPECT_THAT(run.records[2].notes,
-              ElementsAre(Pair("rank 0", "cuda:0 unsupported: it is not among the cases of this device")));
+  EXPECT_THAT(run.records[2].notes, ElementsAre(Pair("rank 0", "cuda:0 unsupported: this device does not have this case")));
 }
 
 TEST(Merge, OneDeviceIsATeamOfOne) {

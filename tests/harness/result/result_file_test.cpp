@@ -129,7 +129,7 @@ TEST_F(ResultFolder, ValuesOfOtherRanksThanTheTeamHasAreDamage) {
   Json json = Json::parse(text());
   json["benchmarks"][0]["roofmark"]["rank_status"] = {"ok", "ok"};
   overwrite(json.dump());
-  EXPECT_THAT(refusal(), HasSubstr("has values of 2 ranks, and the team has 0"));
+  EXPECT_THAT(refusal(), HasSubstr("has values of 2 ranks, but the team has 0"));
 }
 
 TEST_F(ResultFolder, OneRanksLinkSaysNothingOfTheOthers) {
@@ -237,7 +237,7 @@ TEST_F(ResultFolder, OfARunThatGoesOnItSaysSo) {
   for (const char* key : {"finished_utc", "wall_time"}) json.erase(key);
   json["complete"] = false;
   overwrite(json.dump());
-  EXPECT_THAT(refusal(), HasSubstr("the run goes on or was cut off; `roofmark recover"));
+  EXPECT_THAT(refusal(), HasSubstr("the run is still going or was cut off; `roofmark recover"));
 }
 
 TEST_F(ResultFolder, AnEditedSampleIsRefusedByTheJournal) {
@@ -283,7 +283,7 @@ TEST_F(ResultFolder, WhatIsNoResultIsRefusedInOneLine) {
   };
   const auto with = [&](const std::string& member) { return whole.substr(0, whole.size() - 1) + "," + member + "}"; };
   EXPECT_THAT(refused(""), HasSubstr("is damaged: it is empty"));
-  EXPECT_THAT(refused(whole.substr(0, whole.size() / 2)), HasSubstr("is damaged: it is cut short"));
+  EXPECT_THAT(refused(whole.substr(0, whole.size() / 2)), HasSubstr("is damaged: it is truncated"));
   EXPECT_THAT(refused("\xEF\xBB\xBF" + whole), HasSubstr("byte order mark"));
   EXPECT_THAT(refused(with("\"more\":\"\xff\"")), HasSubstr("is not UTF-8"));
   EXPECT_THAT(refused(with("\"suite\":\"full\"")), HasSubstr("member \"suite\" twice"));
@@ -292,7 +292,7 @@ TEST_F(ResultFolder, WhatIsNoResultIsRefusedInOneLine) {
   EXPECT_THAT(refused("[]"), HasSubstr("is not a roofmark result"));
   Json json = Json::parse(whole);
   json["unmeasured"] = 3;
-  EXPECT_THAT(refused(json.dump()), HasSubstr("is damaged: 3 is no array"));
+  EXPECT_THAT(refused(json.dump()), HasSubstr("is damaged: 3 is not an array"));
   json.erase("unmeasured");
   EXPECT_THAT(refused(json.dump()), HasSubstr("it has no member 'unmeasured'"));
   overwrite(with("\"more\":18446744073709551615"));

@@ -232,7 +232,7 @@ TEST(Members, TwoRanksOnOneGpuOfOneNcclHostDoNotMatch) {
   EXPECT_EQ(mismatch({first, rank_on(1, "node3"), second}), "");
   second.uuid = first.uuid;
   EXPECT_THAT(mismatch({first, rank_on(1, "node3"), second}),
-              HasSubstr("rank 0 (node3) and rank 5 (node3) have the same GPU (GPU-0), which NCCL refuses"));
+              HasSubstr("rank 0 (node3) and rank 5 (node3) use the same GPU (GPU-0), which NCCL does not allow"));
   second.nccl_host_id = "other";
   EXPECT_EQ(mismatch({first, second}), "");
   first.nccl_host_id = "other";

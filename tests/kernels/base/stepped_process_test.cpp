@@ -96,7 +96,7 @@ TEST(SteppedProcess, AnEndBeforeTheStepHasItsStatusAndLastLine) {
   EXPECT_EQ(failure("exit 5"), "sh ended with status 5");
   EXPECT_EQ(failure("echo at first; echo the reason >&2; exit 1"), "sh ended with status 1: the reason");
   EXPECT_EQ(failure("exit 3"), "sh ended with status 3") << "it does not say what is unsupported";
-  EXPECT_EQ(failure("exit 0"), "sh ended before it had done its step");
+  EXPECT_EQ(failure("exit 0"), "sh ended before it finished its step");
   EXPECT_EQ(failure("kill -SEGV $$"), "sh was ended by signal 11");
   EXPECT_EQ(failure("printf %600s x; exit 1"), "sh ended with status 1: " + std::string(511, ' ') + "x");
   expect_no_child();

@@ -222,9 +222,9 @@ TEST_P(NewProcess, AGpuThatIsTakenIsUnsupportedInTheDriversWords) {
       plan.make(device_->stream());
       ADD_FAILURE() << "made";
     } catch (const Unsupported& error) {
-      EXPECT_STREQ(
-          error.what(),
-          "no second process can use this GPU: cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy or unavailable");
+      EXPECT_STREQ(error.what(),
+                   "a second process cannot use this GPU: cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy or "
+                   "unavailable");
     }
   }
 }

@@ -220,7 +220,7 @@ TEST(Acceptance, WhatOneRunCannotShowAnotherMay) {
       "[rule.xid]\nquantity = 'finding.xid'\nmost = 0\nreason = 'r'\n");
   const Evidence blind = run("GPU-1", {product(0.9)});
   EXPECT_EQ(check_of(judge(profile, {blind}, {}), "throttle").verdict, Verdict::not_measured);
-  EXPECT_EQ(check_of(judge(profile, {blind}, {}), "throttle").explanation, "no run could look for it");
+  EXPECT_EQ(check_of(judge(profile, {blind}, {}), "throttle").explanation, "no run could check for it");
   Record observed = product(0.9);
   observed.measurement->telemetry.emplace();
   const Evidence seeing = run("GPU-1", {observed});
@@ -459,7 +459,7 @@ TEST(Acceptance, ACounterThatTheRunLostSightOfIsNotMeasuredAndDecides) {
   }
   EXPECT_EQ(check_of(judged({{"remap_failed", 0, 0, {}}}), "counter").explanation, "it could not be read after the run");
   EXPECT_EQ(check_of(judged({{"remap_failed", 0, 0, {}}}), "finding").explanation,
-            "failed remappings of memory rows could not be followed through the run");
+            "failed remappings of memory rows could not be read throughout the run");
   // What was read once is bad enough.
   EXPECT_EQ(check_of(judged({{"remap_failed", 0, 1, {}}}), "state").verdict, Verdict::fail);
   // A counter that was reset says nothing of the run, and two values of the state.
@@ -521,7 +521,7 @@ TEST(Acceptance, ARuleOfAnotherSuiteIsJudgedByARunOfThatSuiteAlone) {
   EXPECT_TRUE(judge(optional, {quick}, {}).accepted());
   EXPECT_EQ(check_of(judge(optional, {quick}, {}), "lasts").verdict, Verdict::not_measured)
       << "shown, though it does not decide";
-  EXPECT_EQ(check_of(judge(optional, {quick}, {}), "lasts").explanation, "there is no result of the suite sustained");
+  EXPECT_EQ(check_of(judge(optional, {quick}, {}), "lasts").explanation, "no result of the suite sustained");
   EXPECT_EQ(check_of(judge(mandatory, {quick}, {}), "lasts").verdict, Verdict::not_measured);
 
   Record settled = product(0.9);

@@ -95,7 +95,7 @@ TEST(Profile, AnInheritedRuleIsChangedKeyByKey) {
 TEST(Profile, ALimitDoesNotCarryOverToAnotherQuantity) {
   EXPECT_THAT(refusal("inherit = 'generic'\n" + kHead + "[rule.dram_read]\nquantity = 'rate'\n"), HasSubstr("has no limit"));
   EXPECT_THAT(refusal("inherit = 'generic'\n" + kHead + "[rule.dram_read]\nquantity = 'rate'\nleast = 4e12\n"),
-              HasSubstr("needs a `source`"));
+              HasSubstr("absolute limit and no `source`"));
 }
 
 TEST(Profile, AnInheritedRuleIsDropped) {
@@ -132,10 +132,11 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(rule("quantity = 'results.bad'\n")), HasSubstr("wrong, failed or not_run"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\n")), HasSubstr("has no limit"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\nmost = 0\ncases = '.'\n")), HasSubstr("has no `cases`"));
-  EXPECT_THAT(refusal(rule("quantity = 'rate'\nreason = 'r'\nleast = 1\n")), HasSubstr("names no `cases`"));
-  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'rate'\nreason = 'r'\nleast = 1e12\n")), HasSubstr("needs a `source`"));
+  EXPECT_THAT(refusal(rule("quantity = 'rate'\nreason = 'r'\nleast = 1\n")), HasSubstr("has no `cases`"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'rate'\nreason = 'r'\nleast = 1e12\n")),
+              HasSubstr("absolute limit and no `source`"));
   EXPECT_THAT(refusal(rule(kGood + "most = 1\n")), HasSubstr("has two limits"));
-  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = 0.1\n")), HasSubstr("gives no `reason`"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = 0.1\n")), HasSubstr("has no `reason`"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = nan\n")), HasSubstr("finite number"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = '0.1'\n")), HasSubstr("finite number"));
   EXPECT_THAT(refusal(rule(kGood + "per = 'rack'\n")), HasSubstr("\"gpu\", \"node\" or \"delivery\""));
@@ -144,7 +145,7 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(kHead), HasSubstr("no rules"));
   EXPECT_THAT(refusal("title = 't'\n"), HasSubstr("`devices` is missing"));
   EXPECT_THAT(refusal("a = [1,\n"), HasSubstr("p.toml:"));
-  EXPECT_THAT(refusal("inherit = 'none.toml'\n"), HasSubstr("no profile 'none.toml': neither a TOML file nor one of"));
+  EXPECT_THAT(refusal("inherit = 'none.toml'\n"), HasSubstr("no profile 'none.toml': it is neither a TOML file nor one of"));
   EXPECT_THAT(refusal("rule = 3\n" + kHead), HasSubstr("expects tables [rule.ID]"));
   std::string other = kHead;
   other.replace(other.find("example = \"NVIDIA H200\""), 23, "example = \"NVIDIA H100\"");

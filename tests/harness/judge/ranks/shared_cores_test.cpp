@@ -21,7 +21,7 @@ TEST(SharedCores, RanksOfOneHostNeedCoresOfTheirOwn) {
   const auto shared = found({"a", "a", "a", "b"}, {{0}, {1}, {0}, {0}});
   ASSERT_EQ(shared.size(), 1U);
   EXPECT_EQ(shared[0].kind, FindingKind::shared_cores);
-  EXPECT_EQ(shared[0].text, "2 ranks share 1 core of a: ranks 0, 2 may use the same cores, 0");
+  EXPECT_EQ(shared[0].text, "2 ranks share 1 core of a: ranks 0, 2 may run on the same cores, 0");
   EXPECT_EQ(shared[0].brief, "2 ranks share 1 core of a");
   EXPECT_EQ(shared[0].size, 2);
 }

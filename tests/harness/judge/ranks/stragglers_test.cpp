@@ -184,11 +184,11 @@ std::string slow(const std::vector<Record>& records, const std::vector<std::stri
 TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
   const auto even = [](int, int, std::size_t) { return 1e-6; };
   EXPECT_EQ(slow(ping_pong(4, {8, 1024}, even), {"a", "b", "c", "d"}), "no rank, host or pair stands out");
-  EXPECT_EQ(slow(ping_pong(2, {8}, even), {"a", "b"}), "two ranks cannot show which of them is slow");
+  EXPECT_EQ(slow(ping_pong(2, {8}, even), {"a", "b"}), "with two ranks, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow({collective("all_reduce", 8, 4, 1.5, 1e-6)}, {"a", "b", "c", "d"}),
-            "this run did not look for slow ranks: the suites baseline and full time every pair of ranks");
+            "this run did not check for slow ranks: the suites baseline and full time every pair of ranks");
   EXPECT_EQ(slow({collective("all_reduce", 8, 1, 0, 1e-6)}, {"a"}),
-            "one rank alone has no link and nobody to compare with: start more (mpirun -np 2)");
+            "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)");
   const auto records = ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t) { return (b == 2 ? 10.0 : 1.0) * 1e-5; });
   EXPECT_EQ(slow(records, {"A", "B", "C"}), "slow: rank 2 (C) (10.00 times the median)");
 }

@@ -153,7 +153,7 @@ TEST(AttentionCudnn, ThatItCannotStartIsAReasonAndNoFailure) {
     FAIL() << "it started";
   } catch (const Unsupported& unsupported) {
     EXPECT_THAT(unsupported.what(),
-                HasSubstr("is here and cannot start: CUDNN_STATUS_NOT_INITIALIZED: the model has no driver for it"));
+                HasSubstr("is installed but does not start: CUDNN_STATUS_NOT_INITIALIZED: the model has no driver for it"));
   }
   // Or the next kernel would be told of an error that is not its own.
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);

@@ -41,7 +41,7 @@ TEST_F(NcclLibrary, SaysThatItNeedsAGpu) {
     cuda::nccl.create(std::string(NCCL_UNIQUE_ID_BYTES, '\0'), 1, 0);
     FAIL() << "a communicator without a GPU";
   } catch (const DeviceError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("NCCL connects GPUs, and there is none"), HasSubstr("cudaError")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("NCCL needs a GPU, and none is usable"), HasSubstr("cudaError")));
     EXPECT_FALSE(error.sticky());
   }
   EXPECT_THROW(cuda::nccl.create_all({0, 1}), DeviceError);
