@@ -466,6 +466,19 @@ def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
     assert "of 2 that roofmark accept judged; 1 not judged" in page and 'id="not-accepted"' in page
 
 
+@pytest.mark.parametrize("verdict", ["NOT MEASURED", "INSIDE THE INTERVAL"])
+def test_a_host_that_was_not_accepted_is_not_good(folder, verdict):
+    results = rack(6)
+    put(folder, results)
+    text = json.dumps(accepted(results, bad=["GPU-0003"])).replace('"FAIL"', f'"{verdict}"')
+    (folder / "acceptance.json").write_text(text)
+    done = run(folder)
+    assert (done.returncode, done.stderr) == (1, "") and "2 hosts good, 0 bad, 1 not measured" in done.stdout
+    assert lines_of(folder / "bad.txt") == [] and lines_of(folder / "good.txt") == ["a00", "a02"]
+    assert "undecided (1)" in done.stdout and "a01: 1 of 4 checks by profile own do not pass; dram: 70.0 %, expected >= 80.0 %" in done.stdout
+    assert "acceptance undecided" in (folder / "fleet.html").read_text(encoding="utf-8")
+
+
 def test_a_fleet_without_a_verdict_says_nothing_of_acceptance(folder):
     put(folder, rack(4))
     assert run(folder).returncode == 0
