@@ -737,6 +737,30 @@ def test_what_a_lost_gpu_did_not_measure_is_said_and_the_other_is_measured(tmp_p
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE)
 
 
+def test_a_gpu_that_is_lost_under_a_load_that_lasts_leaves_the_others_measuring(tmp_path):
+    # cuda:1 is lost in the second of its timed launches at the earliest; cuda:2 takes three times as long.
+    out = tmp_path / "out"
+    done = roofmark("run", "--device", "all", "--suite", "sustained", "--seconds", "1", "--filter", "/gemm/bf16", "--out", out, GPUMODEL_DEVICES="4",
+                    GPUMODEL_MEMORY="64M", GPUMODEL_TOTAL="64M", GPUMODEL_STICKY="hash_kernel:6@1", GPUMODEL_SLOW="matmul:3@2")
+    assert done.returncode == 3, done.stderr
+    found = Run(done, out)
+    [entry] = found.entries
+    record = entry["roofmark"]
+    assert found.result["complete"] and len(found.result["team"]) == 4 and record["status"] == "ok"
+    ranks = record["measurement"]["ranks"]
+    assert [rank is None for rank in ranks] == [False, True, False, False]
+    assert all(rank["sustained"]["launches_checked"] >= 5 for rank in ranks if rank), "one per block, after the other was lost"
+    assert record["notes"]["rank 1"].startswith("cuda:1 failed: ") and "cudaErrorIllegalAddress" in record["notes"]["rank 1"]
+    missing, = found.findings("missing_result")
+    slow, = found.findings("slow_rank")
+    assert missing["text"].startswith("rank 1 (") and slow["text"].startswith("rank 2 (")
+    assert missing["text"] in flat(done.stdout) and slow["text"] in flat(done.stdout)
+    lost = reader.load(out / "together" / "cuda-1" / "result.json")[0]
+    assert lost["complete"] and [one["roofmark"]["status"] for one in lost["unmeasured"]] == ["failed"]
+    page = report_of(found, tmp_path)
+    assert "Sustained load" in page and "cudaErrorIllegalAddress" in page
+
+
 def test_a_process_that_is_killed_leaves_what_it_recorded(tmp_path):
     out = tmp_path / "out"
     journal = out / "together" / "cuda-1" / "result.jsonl"
