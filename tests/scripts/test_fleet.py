@@ -22,7 +22,7 @@ need("duckdb", "jinja2", "jsonschema", "orjson", "plotly", "tree_sitter_javascri
 from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_tables  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "fleet")]
-PROMTOOL = shutil.which("promtool")
+PROMTOOL = shutil.which("promtool", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)]))
 NAMES_OF_TIME = ("median", "minimum", "maximum", "p5", "p95")
 
 
@@ -520,7 +520,7 @@ def test_prometheus_reads_the_metrics(metrics):
         assert len({tuple(sorted(s.labels.items())) for s in family.samples}) == len(family.samples)
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="no promtool (Debian package prometheus)")
+@pytest.mark.skipif(PROMTOOL is None, reason="no promtool (scripts/setup --test puts that of Debian in .venv/bin)")
 def test_promtool_accepts_the_metrics(metrics):
     done = subprocess.run([PROMTOOL, "check", "metrics"], input=metrics.read_bytes(), capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
