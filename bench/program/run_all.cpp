@@ -87,10 +87,7 @@ RankInfo rank_info_of(const std::string& id, int rank, pid_t pid, DeviceInfo inf
   RankInfo made = describe_rank(info);
   made.rank = made.local_rank = rank;
   made.pid = static_cast<int>(pid);
-  made.versions = {{"roofmark", build_key()}};
-  for (const auto& [name, version] : {std::pair("driver", info.gpu.driver_version), std::pair("vbios", info.gpu.vbios)}) {
-    if (!version.empty()) made.versions.emplace_back(name, version);
-  }
+  made.versions.emplace_back("roofmark", build_key());
   return made;
 }
 

@@ -15,6 +15,9 @@ Json to_json(const RankInfo& member) {
   json["device_name"] = member.device_name;
   put(json, "uuid", member.uuid);
   put(json, "pci_bus_id", member.pci_bus_id);
+  put(json, "serial", member.serial);
+  put(json, "ecc", member.ecc);
+  put(json, "power_limit_watts", member.power_limit_watts);
   put(json, "numa_node", member.numa_node);
   put(json, "nvlink_domain", member.nvlink_domain);
   if (!member.cores.empty()) json["cores"] = member.cores;
@@ -46,6 +49,9 @@ RankInfo rank_info_from_json(const Json& json) {
   member.device_name = json.at("device_name");
   get(json, "uuid", member.uuid);
   get(json, "pci_bus_id", member.pci_bus_id);
+  get(json, "serial", member.serial);
+  get(json, "ecc", member.ecc);
+  get(json, "power_limit_watts", member.power_limit_watts);
   get(json, "numa_node", member.numa_node);
   get(json, "nvlink_domain", member.nvlink_domain);
   member.cores = json.value("cores", std::vector<int>());

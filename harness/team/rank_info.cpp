@@ -62,6 +62,12 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
   const GpuFacts& gpu = device.gpu;
   member.uuid = gpu.uuid;
   member.pci_bus_id = gpu.pci_bus_id;
+  member.serial = gpu.serial;
+  member.ecc = gpu.ecc;
+  member.power_limit_watts = gpu.power_limit_watts;
+  for (const auto& [name, version] : {std::pair("driver", gpu.driver_version), std::pair("vbios", gpu.vbios)}) {
+    if (!version.empty()) member.versions.emplace_back(name, version);
+  }
   member.numa_node = device.near_node;
   member.nvlink_domain = gpu.nvlink_domain;
   member.nvlink_bytes_per_second = gpu.nvlink.bytes_per_second;
@@ -164,7 +170,9 @@ std::string mismatch(const std::vector<RankInfo>& members) {
   };
   std::set<std::string> names;
   for (const RankInfo& member : members) {
-    for (const auto& entry : member.versions) names.insert(entry.first);
+    for (const auto& entry : member.versions) {
+      if (entry.first != "driver" && entry.first != "vbios") names.insert(entry.first);
+    }
   }
   for (const std::string& name : names) {
     for (const RankInfo& member : members) {

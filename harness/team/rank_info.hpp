@@ -23,7 +23,9 @@ struct RankInfo {
   bool may_share_gpu = false;  ///< NCCL_MULTI_RANK_GPU_ENABLE=1
   int pid = 0;
   std::string device_id, device_name;
-  std::string uuid, pci_bus_id;  ///< of a GPU
+  std::string uuid, pci_bus_id, serial;  ///< of a GPU
+  std::optional<bool> ecc;
+  std::optional<double> power_limit_watts;
   std::optional<int> numa_node;  ///< of the device, or of all cores that the process may use
   std::vector<int> cores;        ///< of a CPU: those that the process may use
   /// "CLUSTER_UUID/CLIQUE" of the NVLink domain that the GPU shares with other hosts; empty: none.
@@ -32,11 +34,12 @@ struct RankInfo {
   /// Of this rank's GPU, in one direction: links x rate, and generation x width, with their sources.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
   std::string nvlink_source, pcie_source;
-  /// Versions by name. Of ranks that communicate, they must be the same on all: roofmark, NCCL, MPI.
+  /// Versions by name: `driver` and `vbios` of its GPU; those of software (roofmark, NCCL, MPI) must be the same on all ranks
+  /// that communicate.
   std::vector<std::pair<std::string, std::string>> versions;
 };
 
-/// This process on its host; the caller sets `rank`, `local_rank` and `versions`.
+/// This process on its host; the caller sets `rank` and `local_rank` and adds to `versions`.
 RankInfo describe_rank(const DeviceInfo& device, const std::filesystem::path& root = "/");
 
 /// Groups of ranks by host, hosts in the order of their lowest rank.

@@ -202,8 +202,7 @@ def page(verdict, digest, name, results, title=None, every=False):
         nodes=delivery.hosts_table(files, subjects["nodes"]), devices=delivery.devices_table(files, subjects["devices"]),
         software=delivery.software(files), conditions=delivery.conditions(files), findings=delivery.findings(files),
         unmeasured=delivery.unmeasured(files), not_looked_for=delivery.not_looked_for(files), rooflines=rooflines, courses=courses,
-        ranks=telemetry.ranks_table(files), energy=telemetry.energy_table(files, timed), sustained=telemetry.sustained_table(files), listed=telemetry.LISTED,
-        counters=telemetry.counters_table(files), figures=library.elements(figures, "plain"), css_string=css_string)
+        telemetry=telemetry.tables(files, timed), figures=library.elements(figures, "plain"), css_string=css_string)
 
 
 def main(arguments):

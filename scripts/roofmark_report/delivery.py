@@ -3,7 +3,7 @@
 """Summarises the result files of a delivery: nodes, devices, software, findings, and cases not measured."""
 
 from . import facts, telemetry, units
-from .evidence import device_label, short
+from .evidence import device_label, short_of
 from .tables import table
 
 # What a result says of a device, as (title, key in its details, form).
@@ -13,17 +13,20 @@ DETAILS = (
 )
 
 
+def _identities(result):
+    """(UUID, id, host) of the device of each rank; a device that measured alone is rank 0."""
+    device = result["device"]
+    uuid = str(device["details"].get("uuid", "")) if device["kind"] == "cuda" else ""
+    return ([(member.get("uuid", ""), member["device_id"], member["host"]) for member in result.get("team", [])]
+            or [(uuid, device["id"], result["host"]["name"])])
+
+
 def _devices(result):
     """The devices of a result by their labels: a device per rank of a team, else the one of the run."""
-    device, host = result["device"], result["host"]["name"]
-    if "team" in result:
-        return {device_label(member.get("uuid", ""), member["device_id"], member["host"]):
-                {"host": member["host"], "id": member["device_id"], "name": member["device_name"], "uuid": member.get("uuid", ""),
-                 "pci_bus_id": member.get("pci_bus_id")} for member in result["team"]}
-    details = device["details"]
-    uuid = str(details.get("uuid", "")) if device["kind"] == "cuda" else ""
-    return {device_label(uuid, device["id"], host): {"host": host, "id": device["id"], "name": device["name"], "uuid": uuid} | {
-        key: details.get(key) for _, key, _ in DETAILS}}
+    device = result["device"]
+    told = [(member["device_name"], member["versions"] | member) for member in result.get("team", [])] or [(device["name"], device["details"])]
+    return {device_label(uuid, device_id, host): {"host": host, "id": device_id, "name": name, "uuid": uuid} | {
+        key: details.get(key) for _, key, _ in DETAILS} for (uuid, device_id, host), (name, details) in zip(_identities(result), told)}
 
 
 def _hosts(result):
@@ -38,7 +41,9 @@ def _hosts(result):
     for member in result.get("team", []):
         ports = [f"{nic['name']} ({nic['kind']}{', ' + units.link_rate(nic['bytes_per_second']) if 'bytes_per_second' in nic else ''})"
                  for nic in member["nics"]]
-        hosts.setdefault(member["host"], {})["ports"] = ", ".join(ports)
+        known = hosts.setdefault(member["host"], {})
+        known["ports"] = ", ".join(ports)
+        known["driver"] = known.get("driver") or member["versions"].get("driver")
     return hosts
 
 
@@ -49,21 +54,30 @@ def _software(result):
     return pairs + [(f"{name} of the ranks", version) for name, version in ranks] + sorted(result["environment"].items())
 
 
+def places(result):
+    """What a reader calls the device of each rank."""
+    return [short_of(*identity) for identity in _identities(result)]
+
+
+def where(result):
+    """The device of a result, or how many there are on how many nodes."""
+    named = set(_identities(result))
+    hosts = {host for _, _, host in named}
+    return short_of(*named.pop()) if len(named) == 1 else f"{units.plural(len(named), 'device')} of {units.plural(len(hosts), 'node')}"
+
+
 def summary(result, digest):
     """What an acceptance document needs of a result, without its records."""
     devices = _devices(result)
     hosts = sorted({device["host"] for device in devices.values()})
-    members = [(member.get("uuid", ""), member["device_id"], member["host"]) for member in result.get("team", [])]
-    places = [short(device_label(*member)) for member in members] or [short(next(iter(devices)))]
-    where = short(next(iter(devices))) if len(devices) == 1 else f"{units.plural(len(devices), 'device')} of {units.plural(len(hosts), 'node')}"
     return {
-        "sha256": digest, "where": where, "devices": devices, "hosts": _hosts(result), "software": _software(result), "nodes": hosts,
+        "sha256": digest, "where": where(result), "devices": devices, "hosts": _hosts(result), "software": _software(result), "nodes": hosts,
         "command": " ".join(result["arguments"]), "suite": result["suite"], "operands": f"{facts.DATA[result['data']]}, seed {result['seed']}",
         "started": result["started_utc"], "finished": result.get("finished_utc", ""), "labels": result["labels"],
         "ok": len(result["benchmarks"]), "findings": result["findings"],
         "unmeasured": [(entry["roofmark"]["status"], entry["roofmark"].get("reason", "no reason recorded"), entry["name"])
                        for entry in result["unmeasured"]],
-        **telemetry.summary(result, places)}
+        **telemetry.summary(result, places(result))}
 
 
 def merged(parts):

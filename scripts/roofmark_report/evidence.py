@@ -46,7 +46,11 @@ def parts_of(label):
     return named.groups()
 
 
-def short(label):
-    """A device's label for a narrow column: its node, id and the beginning of its UUID."""
-    uuid, device_id, host = parts_of(label)
+def short_of(uuid, device_id, host):
+    """What a narrow column calls a device: its node, id and the beginning of its UUID."""
     return f"{host} {device_id}" + (f" ({'-'.join(uuid.split('-')[:2])})" if uuid else "")
+
+
+def short(label):
+    """The same of a device's label."""
+    return short_of(*parts_of(label))

@@ -29,7 +29,7 @@ def describe_tables():
         made.append(f"  {name}: {what}\n    {', '.join(columns)}")
     for name, (what, _) in fleet_judge.VIEWS.items():
         made.append(f"  {name}: {what}")
-    made.append("  suspects: what stands out: kind, who, hosts, bad, text\n  hosts: host, grp, gpus, newest, verdict (good, bad, not measured), acceptance (PASS,\n    INSIDE THE INTERVAL, NOT MEASURED, FAIL; null: not judged), reasons")
+    made.append("  suspects: what stands out: kind, who, hosts, verdict (on them), text\n  hosts: host, grp, gpus, newest, verdict (good, bad, not measured), acceptance (PASS,\n    INSIDE THE INTERVAL, NOT MEASURED, FAIL; null: not judged), reasons")
     made.append("DESCRIBE newest lists the columns of a table.")
     return "\n".join(made)
 

@@ -18,18 +18,19 @@ FLOOR_OF = "CASE " + " ".join(
 VERSIONS = ("driver", "vbios", "nccl", "kernel", "cuda", "roofmark")
 COLUMNS = ("host", "model", *VERSIONS)  # of devices, that --by may name beside labels
 
-# Kind: whether a host it names is bad, and what it says.
+# Kind: the verdict on a host that it names, and what it says.
 KINDS = {
-    "wrong": (True, "The newest run of a case gave a wrong result."),
-    "fingerprint": (True, "The same computation gave different bits, which points to silent data corruption."),
-    "below_ceiling": (True, "A measured ceiling is far below the theoretical one: the device is slow, even if all others are too."),
-    "slow_group": (True, "Its median time exceeds the groups' median."),
-    "slow_host": (True, "Its median time exceeds the hosts' median."),
-    "slow_gpu": (True, "It is slower than the GPUs of its model."),
-    "slower_than_before": (True, "It is slower than in its own earlier runs."),
-    "not_measured": (False, "Its newest run is incomplete, or a case failed: its host is in neither list."),
-    "not_accepted": (True, "The newest verdict of `roofmark accept` on the host is FAIL."),
-    "drift": (False, "Its versions differ from the majority of its model."),
+    "wrong": ("bad", "The newest run of a case gave a wrong result."),
+    "fingerprint": ("bad", "The same computation gave different bits, which points to silent data corruption."),
+    "below_ceiling": ("bad", "A measured ceiling is far below the theoretical one: the device is slow, even if all others are too."),
+    "slow_group": ("bad", "Its median time exceeds the groups' median."),
+    "slow_host": ("bad", "Its median time exceeds the hosts' median."),
+    "slow_gpu": ("bad", "It is slower than the GPUs of its model."),
+    "slower_than_before": ("bad", "It is slower than in its own earlier runs."),
+    "not_measured": ("not measured", "Its newest run is incomplete, or a case failed: its host is in neither list."),
+    "not_accepted": ("bad", "The newest verdict of `roofmark accept` on the host is FAIL."),
+    "undecided": ("not measured", "The newest verdict of `roofmark accept` on the host is NOT MEASURED or INSIDE THE INTERVAL: it is in neither list."),
+    "drift": ("good", "Its versions differ from the majority of its model."),
 }
 
 VIEWS = {
@@ -195,14 +196,17 @@ def _not_good(connection):
 
 
 def _not_accepted(connection):
-    return [("not_accepted", found["host"], {found["host"]}, found["bad"],
-             f"{found['bad']} of {found['checks']} checks by profile {found['profile']} do not pass; {found['rule']}: {found['found']}, expected {found['expected']}")
+    """Hosts whose newest verdict is another than PASS, each with the check that is furthest from passing."""
+    return [("not_accepted" if found["verdict"] == "FAIL" else "undecided", found["host"], {found["host"]}, found["bad"],
+             f"{found['bad']} of {found['checks']} checks by profile {found['profile']} do not pass"
+             + (f"; {found['rule']}: {found['found']}, expected {found['expected']}" if found["rule"] else ""))
             for found in rows(connection, """
-                SELECT v.host, any_value(v.bad) AS bad, any_value(v.checks) AS checks, any_value(v.profile) AS profile,
+                SELECT v.host, any_value(v.verdict) AS verdict, any_value(v.bad) AS bad, any_value(v.checks) AS checks, any_value(v.profile) AS profile,
                        arg_min(c.rule, coalesce(c.margin, -1e9)) AS rule, arg_min(c.found, coalesce(c.margin, -1e9)) AS found,
                        arg_min(c.expected, coalesce(c.margin, -1e9)) AS expected
-                FROM newest_verdicts AS v JOIN newest_checks AS c ON c.host = v.host AND c.verdict = 'FAIL' AND c.mandatory
-                WHERE v.subject = 'node' AND v.verdict = 'FAIL' AND v.host IN (SELECT host FROM gpus) GROUP BY v.host ORDER BY any_value(v.bad) DESC, v.host""")]
+                FROM newest_verdicts AS v LEFT JOIN newest_checks AS c ON c.host = v.host AND c.verdict = v.verdict AND c.mandatory
+                WHERE v.subject = 'node' AND v.verdict <> 'PASS' AND v.host IN (SELECT host FROM gpus)
+                GROUP BY v.host ORDER BY any_value(v.bad) DESC, v.host""")]
 
 
 def drift(connection):
@@ -224,7 +228,7 @@ def judge(connection, by):
                      f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); the majority has {found['majority']}"))
     order = list(KINDS)
     made.sort(key=lambda row: (order.index(row[0]), -row[3]))
-    connection.execute("CREATE TABLE suspects (kind VARCHAR, who VARCHAR, hosts VARCHAR[], bad BOOLEAN, text VARCHAR)")
+    connection.execute("CREATE TABLE suspects (kind VARCHAR, who VARCHAR, hosts VARCHAR[], verdict VARCHAR, text VARCHAR)")
     if made:
         connection.executemany("INSERT INTO suspects VALUES (?, ?, ?, ?, ?)",
                                [(kind, who, sorted(hosts), KINDS[kind][0], text) for kind, who, hosts, _, text in made])
@@ -233,11 +237,11 @@ def judge(connection, by):
         WITH unsure AS (SELECT DISTINCT host, CASE WHEN level <> 'good' THEN 'the verdict of its newest run is ' || level
                                                    ELSE 'its newest run is no whole suite: ' || changes END AS reason
                         FROM gpus WHERE level <> 'good' OR changes <> ''),
-        named AS (SELECT kind, bad, who || ': ' || text AS reason, unnest(hosts) AS host FROM suspects
-                  UNION ALL SELECT 'unsure', false, reason, host FROM unsure)
+        named AS (SELECT kind, verdict, who || ': ' || text AS reason, unnest(hosts) AS host FROM suspects
+                  UNION ALL SELECT 'unsure', 'not measured', reason, host FROM unsure)
         SELECT gpus.host, any_value(grp) AS grp, count(*) AS gpus, max(started) AS newest,
-               CASE WHEN gpus.host IN (SELECT host FROM named WHERE bad) THEN 'bad'
-                    WHEN gpus.host IN (SELECT host FROM named WHERE kind IN ('not_measured', 'unsure')) THEN 'not measured' ELSE 'good' END AS verdict,
+               CASE WHEN gpus.host IN (SELECT host FROM named WHERE named.verdict = 'bad') THEN 'bad'
+                    WHEN gpus.host IN (SELECT host FROM named WHERE named.verdict = 'not measured') THEN 'not measured' ELSE 'good' END AS verdict,
                (SELECT any_value(verdict) FROM newest_verdicts WHERE subject = 'node' AND newest_verdicts.host = gpus.host) AS acceptance,
                (SELECT list(reason) FROM named WHERE named.host = gpus.host AND kind <> 'drift') AS reasons
         FROM gpus GROUP BY gpus.host ORDER BY gpus.host""")

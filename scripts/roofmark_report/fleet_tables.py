@@ -71,12 +71,13 @@ def _device_rows(result, run):
         uuid = _text(details.get("uuid"))
         return [common | {"gpu": uuid or f"{device['id']} of {host['name']}", "host": host["name"], "device": device["id"],
                           "serial": _text(details.get("serial")), "vbios": _text(details.get("vbios"))}]
-    # Ranks may share a device. The driver and the kernel in the file are those of rank 0's host.
+    # Ranks may share a device. The kernel in the file is that of rank 0's host, and in older files the driver is too.
     names = [member.get("uuid") or f"{member['device_id']} of {member['host']}" for member in result["team"]]
     return [common | {"gpu": name if names.count(name) == 1 else f"{name}, rank {member['rank']}", "host": member["host"],
                       "device": member["device_id"], "rank": member["rank"], "model": member["device_name"],
-                      "nccl": member["versions"].get("NCCL"), "vbios": member["versions"].get("vbios"),
-                      **({} if member["host"] == host["name"] else {"driver": None, "kernel": None, "cuda": None})}
+                      "nccl": member["versions"].get("NCCL"), "vbios": member["versions"].get("vbios"), "serial": member.get("serial"),
+                      **({} if member["host"] == host["name"] else {"driver": None, "kernel": None, "cuda": None}),
+                      **({"driver": member["versions"]["driver"]} if "driver" in member["versions"] else {})}
             for name, member in zip(names, result["team"])]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import jinja2
 import markupsafe
 
-from . import communication, facts, family_plots, library, plots, roofline_plot, summary, tables, transfers, units
+from . import communication, delivery, facts, family_plots, library, plots, roofline_plot, summary, tables, telemetry, transfers, units
 from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem, printable
 from .result import files_of, load
 
@@ -190,10 +190,13 @@ def page(result, digest, form="packed"):
         "name": family, "meaning": FAMILIES.get(family, ""), "tables": tabled(family, entries), "count": len(entries)}
         | drawn(family_plots.of_family(family, result, entries)) for family, entries in families.items()]
     team = team_section(result, figure, titles) if "communication" in result else None
+    course = telemetry.plot(result)
+    courses = [(figure(course), "", telemetry.reasons(result))] if course else []
     fused = family_plots.fused_pairs(result)
     fused = figure(fused) if fused else None
     return template("report.html.j2").render(
         result=result, level=LEVELS[result["verdict"]["level"]], health=facts.health(result), ranks=units.plural(len(result.get("team", ())), "rank"), summary=summary.summary_table(result), warnings=warnings(result), counts=counts(result),
+        courses=courses, telemetry=telemetry.tables([telemetry.summary(result, delivery.places(result)) | {"where": delivery.where(result)}]),
         statuses=STATUSES, findings=group_findings(result), ceilings=tables.ceilings_table(result),
         call_lines=tables.call_lines_table(result), transfers=transfers.table(result),
         matrices=[figure(plot) for plot in transfers.matrices(result)], has_roofline=roofline is not None, points=len({entry["name"] for entry in roofline_plot.placed_on_roofline(result)}), sections=sections, team=team, fused=fused,

@@ -28,27 +28,32 @@ def _work(record):
     return 1, "launch"
 
 
-def _sustained_of(record, places):
+def _sustained_of(record, named):
     """(device, rates) of a load that lasted: of each rank by itself, or of all as one (device: None)."""
-    ranks = [(places[rank], times["sustained"]) for rank, times in enumerate(record["measurement"].get("ranks", []))
+    ranks = [(named(rank), times["sustained"]) for rank, times in enumerate(record["measurement"].get("ranks", []))
              if times and "sustained" in times]
     return ranks or ([(None, record["sustained"])] if "sustained" in record else [])
 
 
 def summary(result, places):
     """What the tables below need of a result; `places` names the device of each rank."""
+    places = dict(enumerate(places))
+
+    def named(rank):
+        return places.get(rank, f"rank {rank}")
+
     energy, sustained = [], []
     for entry in result["benchmarks"]:
         record = entry["roofmark"]
         if found := record["measurement"].get("telemetry"):
             energy.append((entry["name"], record["pass"], found))
-        for where, found in _sustained_of(record, places):
+        for where, found in _sustained_of(record, named):
             work, unit = _work(record)
             rates = {key: found[key] * work for key in ("burst_rate", "settled_rate")}  # launches per second in the file
             sustained.append((entry["name"], where, unit, found | rates))
-    ranks = [(places[rank], found) for rank, found in enumerate(result.get("rank_telemetry", [])) if found]
+    ranks = [(named(rank), found) for rank, found in enumerate(result.get("rank_telemetry", [])) if found]
     return {"telemetry": bool(result.get("telemetry", {}).get("rows")), "rank_telemetry": ranks, "energy": energy,
-            "counters": [(counter, places[counter["rank"]]) for counter in result.get("counters", [])], "sustained": sustained}
+            "counters": [(counter, named(counter["rank"])) for counter in result.get("counters", [])], "sustained": sustained}
 
 
 def _thinned(xs, ys):
@@ -66,17 +71,23 @@ def _thinned(xs, ys):
 
 def _throttled_spans(found, end):
     """(begin, end, reasons) of each stretch in which the device reported reasons to lower its clock."""
-    changes = [(seconds, tuple(reasons)) for seconds, *reasons in found.get("reasons", [])]
+    changes = [(seconds, tuple(map(str, reasons))) for seconds, *reasons in found.get("reasons", []) if not isinstance(seconds, str)]
     ends = [seconds for seconds, _ in changes[1:]] + [end]
     return [(begin, until, reasons) for (begin, reasons), until in zip(changes, ends) if reasons and until > begin]
 
 
+def _columns(result):
+    """The series by name, empty without any reading or any time."""
+    found = result.get("telemetry", {})
+    columns = dict(zip(found.get("columns", ()), zip(*found.get("rows", ()))))
+    return columns if None not in columns.get("seconds", [None]) else {}
+
+
 def plot(result):
     """Clock, power and temperature over the run, one above the other; None without telemetry."""
-    found = result.get("telemetry", {})
-    if not found.get("rows"):
+    columns = _columns(result)
+    if not columns:
         return None
-    columns = dict(zip(found["columns"], zip(*found["rows"])))
     seconds = columns["seconds"]
     panels = [(title, lines) for title, lines in (
         (title, [(name, [value if value is None else scale * value for value in columns[column]]) for column, name, scale in lines
@@ -93,7 +104,7 @@ def plot(result):
                            "y": [y for _, y in points], "yaxis": f"y{suffix}", "meta": "records", "line": {"width": 1.1, "color": plots.COLOURS[len(traces) % len(plots.COLOURS)]}})
         axes[f"yaxis{suffix}"] = plots.axis(title, type="linear", dtick=None, tickformat="", rangemode="tozero",
                                             domain=[1 - (i + 1) * height + 0.03, 1 - i * height])
-    spans = _throttled_spans(found, seconds[-1])
+    spans = _throttled_spans(result["telemetry"], seconds[-1])
     shapes = [{"type": "rect", "xref": "x", "yref": "paper", "x0": begin, "x1": end, "y0": 0, "y1": 1, "fillcolor": "#E69F00", "opacity": 0.2,
                "line": {"width": 0}, "layer": "below"} for begin, end, _ in spans]
     x = plots.axis("seconds since the device was opened", type="linear", dtick=None, tickformat="",
@@ -107,11 +118,9 @@ def plot(result):
 
 def reasons(result):
     """The reasons that lowered the clock, with the seconds of each."""
-    found = result.get("telemetry", {})
-    if not found.get("rows"):
-        return []
+    columns = _columns(result)
     lasted = {}
-    for begin, end, named in _throttled_spans(found, found["rows"][-1][0]):
+    for begin, end, named in _throttled_spans(result["telemetry"], columns["seconds"][-1]) if columns else ():
         for reason in named:
             lasted[reason] = lasted.get(reason, 0) + end - begin
     return [(reason, units.duration(seconds)) for reason, seconds in sorted(lasted.items(), key=lambda item: -item[1])]
@@ -125,6 +134,12 @@ def _median(values):
 def _extreme(which, values):
     known = [value for value in values if value is not None]
     return which(known) if known else None
+
+
+def tables(files, judged=()):
+    """What a page shows of telemetry, by the names of its macro; `judged` are the cases whose energy is listed."""
+    return {"ranks": ranks_table(files), "energy": energy_table(files, judged), "sustained": sustained_table(files), "listed": LISTED,
+            "counters": counters_table(files)}
 
 
 def energy_table(files, judged):
@@ -182,18 +197,20 @@ def sustained_table(files):
     cases = [(name, where or file["where"], unit, found) for file in files for name, where, unit, found in file["sustained"]]
     rows = []
     for name, where, unit, found in sorted(cases, key=lambda case: case[3].get("settled_of_burst", 1))[:LISTED]:
-        checked, explained = found.get("launches_checked"), found.get("explained_by_clock")
+        compared, explained = found.get("launches_checked"), found.get("explained_by_clock")
         rows.append([
             name, where, quantity(found.get("burst_rate"), units.rate, unit), quantity(found.get("settled_rate"), units.rate, unit),
             quantity(found.get("settled_of_burst"), units.share),
             quantity(found.get("settled_after_seconds"), lambda v: "" if v is None else units.duration(v)),
             _from_to(found, "memory_clock_hz" if found.get("clock") == "memory" else "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
-            quantity(explained, units.share),
-            "" if checked is None else f"{checked}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
+            quantity(found.get("rate_per_clock_ratio"), units.share), quantity(explained, units.share),
+            "" if compared is None else f"{compared}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
     return table("sustained", [
         ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first second", True), ("Settled", "Rate in the last quarter", True),
         ("of burst", "Settled / burst", True), ("Settled after", "", True), ("Clock", "Burst and settled: memory clock for memory-bound cases, else SM clock", False), ("Power", "Burst and settled", False),
-        ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True), ("Launches checked", "Launches with verified bits", True)],
+        ("Rate per clock", "Settled rate / settled clock, over burst rate / burst clock", True),
+        ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True),
+        ("Launches compared", "Launches whose output bits were compared with the verified launch's; in brackets, the share of all bytes written", True)],
         rows, empty=False)
 
 

@@ -5,6 +5,7 @@ import copy
 import hashlib
 import json
 import os
+import resource
 import subprocess
 import time
 import xml.etree.ElementTree
@@ -62,6 +63,31 @@ def test_of_a_folder_every_result_is_judged(h200, tmp_path, own_profile):
     assert "3 of 3 devices accepted" in done.stdout and "3 of 3 nodes accepted" in done.stdout
     done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5), "--expect-gpus", 4)
     assert done.returncode == 1 and "expected_gpus" in done.stdout
+
+
+def test_a_thousand_files_are_judged_in_ten_seconds(h200, tmp_path, own_profile):
+    result, families = clean(h200), {}
+    for entry in result["benchmarks"]:
+        families.setdefault(entry["roofmark"]["family"], []).append(entry)
+    # A case of each family and the one that the profile limits, with a tenth of their samples: 150 KB.
+    result["benchmarks"] = [entry for entries in families.values() for i, entry in enumerate(entries) if i < 1 or "/bf16/m:4096/n:4096/" in entry["name"]]
+    for entry in result["benchmarks"]:
+        samples = entry["roofmark"]["measurement"]["samples"]
+        entry["roofmark"]["measurement"]["samples"] = {name: column[::10] for name, column in samples.items()}
+    result.pop("telemetry")
+    result["host"]["name"], result["device"]["details"]["uuid"] = "@host@", "@gpu@"
+    text = json.dumps(result)
+    for gpu in range(1000):
+        path = tmp_path / "delivery" / f"gpu{gpu}" / "result.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(text.replace("@host@", f"n{gpu // 8:03d}").replace("@gpu@", f"GPU-{gpu:04d}"), encoding="utf-8")
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_CPU, (10, 10))  # seconds, of all threads: 1.3 were taken by a build without sanitizers
+
+    done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5), "--expect-gpus", 1000, preexec_fn=limited)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert "1000 of 1000 devices accepted" in done.stdout and "125 of 125 nodes accepted" in done.stdout
 
 
 def test_of_a_run_on_all_gpus_the_merged_result_stands_for_what_it_merged(h200, tmp_path, own_profile):
@@ -312,6 +338,16 @@ def test_a_shipped_profile_is_right_and_is_shown(name):
     assert shown.returncode == 0, shown.stderr
     assert "reason" in shown.stdout and "limit" in shown.stdout
     assert "common" in next(line for line in shown.stdout.splitlines() if line.startswith("  inherits"))
+
+
+def test_a_profile_is_shown_with_the_cases_of_the_device_that_is_asked_for():
+    shown = roofmark("profile", "show", "cpu", "--device", "cpu").stdout
+    assert "\nLimits on " in shown and " (cpu):\n" in shown
+    product = shown[shown.index("\nproduct_fp32\n"):shown.index("\nproduct_fp64\n")]
+    assert "limit   of_empirical >= 40.0 %, per GPU" in product and "is      of the ceiling that the same run measures" in product
+    assert "(1 of the suite quick)" in product
+    done = roofmark("profile", "show", "cpu", "--device", "gpu")
+    assert_one_line(done)
 
 
 @pytest.mark.parametrize(

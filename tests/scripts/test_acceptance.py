@@ -19,7 +19,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 import jsonschema  # noqa: E402
-from roofmark_report import acceptance, delivery, evidence, program, telemetry  # noqa: E402
+from roofmark_report import acceptance, delivery, evidence, program, telemetry, units  # noqa: E402
 from roofmark_report import result as reader  # noqa: E402
 from roofmark_report import verdict as verdicts  # noqa: E402
 
@@ -176,7 +176,7 @@ def test_what_was_not_measured_is_said(delivered):
 
 def test_telemetry_sustained_load_and_counters(delivered):
     page = text_of(page_of(delivered, [check("product", "PASS", delivered[2][0], of=PRODUCT, interval_low=1.0)]))
-    for said in ("Clock lowered by power cap for 3 min 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
+    for said in ("Clock lowered by power cap for 3 min 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "100.1 %", "Launches compared", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
                  "40.0 %, power cap", "640 W"):
         assert said in page, said
 
@@ -243,6 +243,20 @@ def test_each_device_of_a_team_has_its_own_telemetry_and_decay(cluster):
         times.pop("sustained", None)
     [row] = telemetry.sustained_table([delivery.summary(cluster, "0")])["rows"]
     assert row[1][0] == "16 devices of 2 nodes"
+
+
+def test_each_device_of_a_team_has_its_serial_firmware_limit_and_driver(cluster):
+    for rank, member in enumerate(cluster["team"]):
+        member |= {"serial": f"16542300{rank:05d}", "ecc": rank != 9, "power_limit_watts": 700.0 - rank}
+        member["versions"] |= {"driver": f"570.{rank // 8}", "vbios": f"96.00.{rank:02d}"}
+    assert not list(jsonschema.Draft202012Validator(reader.SCHEMA).iter_errors(cluster))
+    made = delivery.summary(cluster, "0")
+    found = delivery.devices_table([made], dict.fromkeys(made["devices"], "PASS"))
+    rows = [dict(zip((title for title, _, _ in found["columns"]), (cell[0] for cell in row))) for row in found["rows"]]
+    assert [(row["Serial number"], row["VBIOS"], row["PCI bus"], row["ECC"]) for row in rows[8:10]] == [
+        ("1654230000008", "96.00.08", "0000:10:00.0", "on"), ("1654230000009", "96.00.09", "0000:20:00.0", "off")]
+    assert rows[15]["Power limit"] == units.watts(685) and len({row["Serial number"] for row in rows}) == 16
+    assert made["hosts"]["node2"]["driver"] == "570.1"
 
 
 def test_versions_that_differ_are_counted(delivered):

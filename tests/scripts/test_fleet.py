@@ -22,7 +22,7 @@ need("duckdb", "jinja2", "jsonschema", "orjson", "plotly", "tree_sitter_javascri
 from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_tables  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "fleet")]
-PROMTOOL = shutil.which("promtool")
+PROMTOOL = shutil.which("promtool", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)]))
 NAMES_OF_TIME = ("median", "minimum", "maximum", "p5", "p95")
 
 
@@ -466,6 +466,19 @@ def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
     assert "of 2 that roofmark accept judged; 1 not judged" in page and 'id="not-accepted"' in page
 
 
+@pytest.mark.parametrize("verdict", ["NOT MEASURED", "INSIDE THE INTERVAL"])
+def test_a_host_that_was_not_accepted_is_not_good(folder, verdict):
+    results = rack(6)
+    put(folder, results)
+    text = json.dumps(accepted(results, bad=["GPU-0003"])).replace('"FAIL"', f'"{verdict}"')
+    (folder / "acceptance.json").write_text(text)
+    done = run(folder)
+    assert (done.returncode, done.stderr) == (1, "") and "2 hosts good, 0 bad, 1 not measured" in done.stdout
+    assert lines_of(folder / "bad.txt") == [] and lines_of(folder / "good.txt") == ["a00", "a02"]
+    assert "undecided (1)" in done.stdout and "a01: 1 of 4 checks by profile own do not pass; dram: 70.0 %, expected >= 80.0 %" in done.stdout
+    assert "acceptance undecided" in (folder / "fleet.html").read_text(encoding="utf-8")
+
+
 def test_a_fleet_without_a_verdict_says_nothing_of_acceptance(folder):
     put(folder, rack(4))
     assert run(folder).returncode == 0
@@ -507,7 +520,7 @@ def test_prometheus_reads_the_metrics(metrics):
         assert len({tuple(sorted(s.labels.items())) for s in family.samples}) == len(family.samples)
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="no promtool (Debian package prometheus)")
+@pytest.mark.skipif(PROMTOOL is None, reason="no promtool (scripts/setup --test puts that of Debian in .venv/bin)")
 def test_promtool_accepts_the_metrics(metrics):
     done = subprocess.run([PROMTOOL, "check", "metrics"], input=metrics.read_bytes(), capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -359,6 +359,31 @@ def test_list_has_the_work_of_what_a_run_measures(healthy):
         assert entry["roofmark"]["work"] == work
 
 
+def test_throttling_fails_a_rule_of_the_share_of_time_and_one_of_the_finding(healthy, run, tmp_path):
+    def rule(quantity, most):
+        cases = 'cases = "^stream/"\n' if quantity.startswith("share") else ""
+        return f'[rule.{quantity.replace(".", "_")}]\n{cases}quantity = "{quantity}"\nmost = {most}\nreason = "r"\n'
+
+    rules = rule("share_of_time.thermal", 0.01) + rule("share_of_time.power_brake", 0.0) + rule("finding.slowdown", 0)
+    for found, thermal, verdict in ((run(GPUMODEL_THROTTLE="0:1"), pytest.approx(1, abs=0.1), "FAIL"), (healthy, 0, "PASS")):
+        checks = {check["rule"]: check for check in accept(tmp_path, found.out, rules=rules)["checks"]}
+        told = checks["share_of_time_thermal"]
+        assert (told["verdict"], told["measured"], told["of"]) == (verdict, thermal, TRIAD)
+        assert checks["share_of_time_power_brake"]["verdict"] == "PASS" and checks["finding_slowdown"]["verdict"] == verdict
+
+
+def test_a_profile_shows_its_limits_on_a_device():
+    # 6144 bit x 3201 MHz x 2 / 8 bit per byte; 1 SM x 2 MHz x 256 FLOP per clock.
+    done = roofmark("profile", "show", "generic", "--device", "cuda:0")
+    assert done.returncode == 0, done.stderr
+    assert f"Limits on {MODEL} (sm_90) (cuda:0):" in done.stdout
+    assert "dram_read\n  limit   of_theoretical >= 75.0 %, per GPU\n  is      3.69 TB/s of 4.92 TB/s (DRAM)\n" in done.stdout
+    assert "fma_fp32\n  limit   of_theoretical_clock >= 80.0 %, per GPU\n  is      410 MFLOP/s of 512 MFLOP/s (fp32 FMA)\n" in done.stdout
+    other = roofmark("profile", "show", "generic", "--device", "cuda:0", GPUMODEL_SMS="2").stdout
+    assert "is      819 MFLOP/s of 1.02 GFLOP/s (fp32 FMA)" in other and "3.69 TB/s of 4.92 TB/s (DRAM)" in other
+    assert roofmark("profile", "show", "generic", "--device", "cuda:7").returncode == 3
+
+
 def test_throttling_from_the_start(healthy, run):
     found = run(GPUMODEL_THROTTLE="0:1")
     assert found.status == 0, found.stderr
@@ -735,6 +760,30 @@ def test_what_a_lost_gpu_did_not_measure_is_said_and_the_other_is_measured(tmp_p
     missing, = found.findings("missing_result")
     assert missing["text"].startswith("rank 1 (") and missing["text"] in flat(done.stdout)
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE)
+
+
+def test_a_gpu_that_is_lost_under_a_load_that_lasts_leaves_the_others_measuring(tmp_path):
+    # cuda:1 is lost in the second of its timed launches at the earliest; cuda:2 takes three times as long.
+    out = tmp_path / "out"
+    done = roofmark("run", "--device", "all", "--suite", "sustained", "--seconds", "1", "--filter", "/gemm/bf16", "--out", out, GPUMODEL_DEVICES="4",
+                    GPUMODEL_MEMORY="64M", GPUMODEL_TOTAL="64M", GPUMODEL_STICKY="hash_kernel:6@1", GPUMODEL_SLOW="matmul:3@2")
+    assert done.returncode == 3, done.stderr
+    found = Run(done, out)
+    [entry] = found.entries
+    record = entry["roofmark"]
+    assert found.result["complete"] and len(found.result["team"]) == 4 and record["status"] == "ok"
+    ranks = record["measurement"]["ranks"]
+    assert [rank is None for rank in ranks] == [False, True, False, False]
+    assert all(rank["sustained"]["launches_checked"] >= 5 for rank in ranks if rank), "one per block, after the other was lost"
+    assert record["notes"]["rank 1"].startswith("cuda:1 failed: ") and "cudaErrorIllegalAddress" in record["notes"]["rank 1"]
+    missing, = found.findings("missing_result")
+    slow, = found.findings("slow_rank")
+    assert missing["text"].startswith("rank 1 (") and slow["text"].startswith("rank 2 (")
+    assert missing["text"] in flat(done.stdout) and slow["text"] in flat(done.stdout)
+    lost = reader.load(out / "together" / "cuda-1" / "result.json")[0]
+    assert lost["complete"] and [one["roofmark"]["status"] for one in lost["unmeasured"]] == ["failed"]
+    page = report_of(found, tmp_path)
+    assert "Sustained load" in page and "cudaErrorIllegalAddress" in page
 
 
 def test_a_process_that_is_killed_leaves_what_it_recorded(tmp_path):

@@ -11,11 +11,13 @@ import shlex
 import subprocess
 import sys
 
+import make_delivery
 import make_result
 import pytest
+import result_maker
 from conftest import ROOT, need
 
-need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
 from roofmark_report import communication, facts, library, plots, report, tables  # noqa: E402
 from roofmark_report import result as reader  # noqa: E402
@@ -83,6 +85,32 @@ def test_every_record_is_in_a_table_and_a_plot(result):
     for entry in result["benchmarks"]:
         if entry["roofmark"]["family"] != "ceilings":
             assert plots.hover(entry) in drawn
+
+
+def test_telemetry_sustained_load_and_counters_are_shown_as_in_an_acceptance():
+    made = make_delivery.gpu(make_result.h200(), 0, 0, 1)
+    page = report.page(made, "0" * 64).replace("\N{NO-BREAK SPACE}", " ")
+    drawn = [figure for figure in figures_of(page).values() if figure["layout"]["xaxis"].get("title", {}).get("text") == "seconds since the device was opened"]
+    assert len(drawn) == 1 and {trace["name"] for trace in drawn[0]["data"]} >= {"SM clock", "memory clock", "power", "margin to slowdown"}
+    shown = page[page.index('id="telemetry"'):page.index('id="section-1"')]
+    for said in ("Clock lowered by power cap for 3 min 29 s", 'id="sustained"', "1980 → 1800 MHz", "100.1 %", "97.0 %", "4000 (25.0 %)", 'id="counters"',
+                 "ecc corrected", "node1 cuda:0 (GPU-00000001): 16"):
+        assert said in shown, said
+    assert 'id="energy"' not in page, "the tables of the families have it"
+    for key in ("telemetry", "counters"):
+        del made[key]
+    for entry in made["benchmarks"]:
+        entry["roofmark"].pop("sustained", None)
+    page = report.page(made, "0" * 64)
+    assert not any(f'id="{name}"' in page for name in ("telemetry", "sustained", "counters"))
+
+
+def test_strange_telemetry_ends_in_no_traceback(cluster):
+    made = cluster | {"rank_telemetry": [{"seconds": 1.0, "throttled_share": {}}] * 20, "counters": result_maker.counters(rank=77)}
+    assert "rank 77" in report.page(made, "0" * 64) and "rank 19" in report.page(made, "0" * 64)
+    for series in ({"columns": ["power_watts"], "rows": [[1.0]]}, {"columns": ["seconds"], "rows": [[]]}, {"columns": ["seconds"], "rows": [[None]]},
+                   {"columns": ["seconds", "power_watts"], "rows": [[0.0, 1.0], [1.0, 1.0]], "reasons": [["a"], [0.0, 1.0], [0.5]]}):
+        report.page(cluster | {"telemetry": {"period_seconds": 0.05} | series}, "0" * 64)
 
 
 def column(table, title):

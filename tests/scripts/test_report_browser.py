@@ -6,11 +6,12 @@ import subprocess
 import time
 
 import browser
+import make_delivery
 import make_result
 import pytest
 from conftest import need
 
-need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from roofmark_report import communication, report  # noqa: E402
 
 PATH = browser.find()
@@ -21,6 +22,12 @@ pytestmark = pytest.mark.skipif(PATH is None, reason=f"no browser (looked for {'
 def shown():
     with browser.Browser(PATH) as opened:
         yield opened
+
+
+@pytest.fixture
+def observed():
+    """With telemetry over time, a sustained case and counters."""
+    return make_delivery.gpu(make_result.h200(), 0, 0, 1)
 
 
 def make(result, tmp_path):
@@ -127,7 +134,7 @@ def test_a_page_is_drawn_when_it_has_loaded(small, form, tmp_path):
     assert drawn.count('class="main-svg"') > 3 and "FLOP per byte</text>" in drawn
 
 
-@pytest.mark.parametrize("name", ("h200", "cpu", "cluster"))
+@pytest.mark.parametrize("name", ("h200", "cpu", "cluster", "observed"))
 def test_no_table_is_cut_on_paper(name, request, tmp_path, shown):
     made = request.getfixturevalue(name) if name != "cpu" else make_result.cpu()
     shown.open(make(made, tmp_path))
@@ -141,7 +148,7 @@ def test_no_table_is_cut_on_paper(name, request, tmp_path, shown):
     assert shown.evaluate(cut) == []
 
 
-@pytest.mark.parametrize("name", ("small", "h200", "cluster"))
+@pytest.mark.parametrize("name", ("small", "h200", "cluster", "observed"))
 def test_a_phone_shows_it_without_scrolling_the_page(name, request, tmp_path, shown):
     shown.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
     shown.open(make(request.getfixturevalue(name), tmp_path))

@@ -9,7 +9,7 @@ import random
 import pytest
 from conftest import need
 
-need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import attempt, places  # noqa: E402
 
 

@@ -8,7 +8,7 @@ import make_result
 import pytest
 from conftest import ROOT, need
 
-need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
 from roofmark_report import communication, family_plots, plots, report, summary, transfers, units  # noqa: E402
 

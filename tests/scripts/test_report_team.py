@@ -7,7 +7,7 @@ import json
 import pytest
 from conftest import need
 
-need("jsonschema", "jinja2", "plotly", "tree_sitter_javascript")
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
 from roofmark_report import communication, plots, report, table  # noqa: E402
 

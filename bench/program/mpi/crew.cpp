@@ -82,7 +82,8 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   RankInfo member = describe_rank(crew.info);
   member.rank = team.rank();
   member.local_rank = local;
-  member.versions = {{"roofmark", build_key()}, {"MPI", mpi::library()}};
+  member.versions.emplace_back("roofmark", build_key());
+  member.versions.emplace_back("MPI", mpi::library());
   if (crew.info.backend == Backend::cuda && &cuda::nccl) {
     member.versions.emplace_back("NCCL", together(team, [] { return std::to_string(cuda::nccl.version()); }));
   }

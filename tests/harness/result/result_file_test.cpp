@@ -146,6 +146,19 @@ TEST_F(ResultFolder, OneRanksLinkSaysNothingOfTheOthers) {
   EXPECT_TRUE(evidence.analysis.unseen.contains(FindingKind::link_training));
 }
 
+TEST_F(ResultFolder, ACaseThatIsThereTwiceIsDamage) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  json["benchmarks"].push_back(json["benchmarks"][0]);
+  overwrite(json.dump());
+  EXPECT_THAT(refusal(), HasSubstr("has " + json["benchmarks"][0]["name"].get<std::string>() + " twice"));
+  // The ceilings are measured before the suite and after it.
+  json["benchmarks"].back()["roofmark"]["pass"] = 2;
+  overwrite(json.dump());
+  EXPECT_EQ(refusal(), "read");
+}
+
 TEST_F(ResultFolder, AFindingOfAnotherVersionIsNoDamage) {
   remove("result.json.sha256");
   remove("result.jsonl");

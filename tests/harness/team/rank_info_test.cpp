@@ -67,12 +67,21 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   gpu.near_node = 1;
   gpu.gpu.uuid = "GPU-3";
   gpu.gpu.pci_bus_id = "0000:3B:00.0";
+  gpu.gpu.serial = "1654230000003";
+  gpu.gpu.driver_version = "570.86";
+  gpu.gpu.vbios = "96.00";
+  gpu.gpu.ecc = false;
+  gpu.gpu.power_limit_watts = 700;
   gpu.gpu.nvlink = {450e9, "18 NVLinks"};
   gpu.gpu.nvlink_domain = "8f6a/1";
   gpu.gpu.pcie = {63e9, "PCIe 5"};
   const RankInfo member = describe_rank(gpu, root);
   EXPECT_EQ(member.uuid, "GPU-3");
   EXPECT_EQ(member.pci_bus_id, "0000:3B:00.0");
+  EXPECT_EQ(member.serial, "1654230000003");
+  EXPECT_THAT(member.versions, ElementsAre(std::pair("driver", "570.86"), std::pair("vbios", "96.00")));
+  EXPECT_EQ(member.ecc, false);
+  EXPECT_EQ(member.power_limit_watts, 700);
   EXPECT_EQ(member.numa_node, 1);
   EXPECT_EQ(member.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(member.nvlink_source, "18 NVLinks");
@@ -102,6 +111,9 @@ TEST(RankInfo, GoesThroughJson) {
   member.may_share_gpu = true;
   member.pid = 42;
   member.pci_bus_id = "0000:3B:00.0";
+  member.serial = "1654230000003";
+  member.ecc = true;
+  member.power_limit_watts = 700;
   member.numa_node = 1;
   member.cores = {2, 3};
   member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
@@ -121,6 +133,9 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.pid, 42);
   EXPECT_EQ(read.uuid, "GPU-3");
   EXPECT_EQ(read.pci_bus_id, "0000:3B:00.0");
+  EXPECT_EQ(read.serial, "1654230000003");
+  EXPECT_EQ(read.ecc, true);
+  EXPECT_EQ(read.power_limit_watts, 700);
   EXPECT_EQ(read.numa_node, 1);
   EXPECT_THAT(read.cores, ElementsAre(2, 3));
   ASSERT_EQ(read.nics.size(), 2u);
@@ -133,6 +148,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.versions, member.versions);
 
   const RankInfo plain = rank_info_from_json(to_json(RankInfo{}));
+  EXPECT_FALSE(plain.ecc || plain.power_limit_watts || !plain.serial.empty());
   EXPECT_FALSE(plain.numa_node || plain.nvlink_bytes_per_second || plain.pcie_bytes_per_second || plain.may_share_gpu);
 }
 
@@ -260,6 +276,8 @@ TEST(Members, VersionsThatDifferAreNamedOnBothSides) {
             "versions of NCCL differ: rank 0 (node3) has 2.28.9, rank 1 (node7) has 2.27.5; "
             "versions of roofmark differ: rank 0 (node3) has 1, rank 2 (node8) has no roofmark");
   third.versions = first.versions;
+  third.versions.emplace_back("driver", "570.86");  // of its GPU: a finding of the fleet, no reason not to measure
+  EXPECT_EQ(mismatch({first, third}), "");
   third.versions.emplace_back("MPI", "4");
   EXPECT_EQ(mismatch({first, third}), "versions of MPI differ: rank 0 (node3) has no MPI, rank 2 (node8) has 4");
   EXPECT_EQ(mismatch({}), "");

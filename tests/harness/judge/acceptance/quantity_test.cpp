@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/acceptance/quantity.hpp"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "tests/harness/judge/acceptance/deliveries.hpp"
+
+namespace roofmark {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The check of a product at half of the theoretical peak (1 TFLOP/s) by one rule.
+Check judged(
+    const std::string& rule, const std::function<void(Evidence&)>& change = [](Evidence&) {}) {
+  Evidence evidence = run("GPU-1", {product(0.5)});
+  change(evidence);
+  return check_of(judge(profile_of("[rule.one]\nreason = 'r'\nsource = 's'\n" + rule), {evidence}, {}), "one");
+}
+
+std::string cases(const std::string& quantity, const std::string& limit) {
+  return "cases = '^gemm/'\nquantity = '" + quantity + "'\n" + limit + "\n";
+}
+
+TEST(QuantityOfARule, AShareOfTheDatasheetIsOfTheVendorsFigureAndNotOfTheTheoreticalOne) {
+  const auto with_datasheet = [](Evidence& evidence) {
+    evidence.analysis.roofline.at(resource::bf16_tensor).datasheet = 0.625 * kPeak;
+  };
+  const Check passes = judged(cases("of_datasheet", "least = 0.79"), with_datasheet);
+  EXPECT_EQ(passes.verdict, Verdict::pass);
+  EXPECT_NEAR(*passes.measured, 0.8, 1e-12);
+  EXPECT_NEAR(*passes.margin, 0.01 / 0.79, 1e-9);
+  EXPECT_THAT(passes.expected, HasSubstr(">= 79.0 % of 625 GFLOP/s (bf16 tensor)"));
+  EXPECT_EQ(judged(cases("of_datasheet", "least = 0.81"), with_datasheet).verdict, Verdict::fail);
+  const Check unknown = judged(cases("of_datasheet", "least = 0.1"));
+  EXPECT_EQ(unknown.verdict, Verdict::not_measured);
+  EXPECT_EQ(unknown.explanation, "a ceiling that it needs is not known");
+}
+
+TEST(QuantityOfARule, AShareOfTheMeasuredRoofIsThatOfThePlacement) {
+  const auto with_probe = [](Evidence& evidence) {
+    Record probe = ok_record("ceilings", "mma", {{{{resource::bf16_tensor, kPeak}}}}, 1 / 0.625);
+    probe.raises = resource::bf16_tensor;
+    std::vector<Record> records = {probe, product(0.5)};
+    Roofline theoretical;
+    theoretical.at(resource::bf16_tensor).theoretical = kPeak;
+    evidence.analysis = analyze(theoretical, records, {});
+    evidence.timed_seconds = {1, 1};
+    evidence.records = records;
+  };
+  const Check passes = judged(cases("of_empirical", "least = 0.79"), with_probe);
+  EXPECT_EQ(passes.verdict, Verdict::pass) << passes.explanation;
+  EXPECT_NEAR(*passes.measured, 0.8, 1e-12);
+  EXPECT_THAT(passes.expected, HasSubstr("of 625 GFLOP/s (bf16 tensor)"));
+  EXPECT_EQ(judged(cases("of_empirical", "least = 0.81"), with_probe).verdict, Verdict::fail);
+  EXPECT_EQ(judged(cases("of_empirical", "least = 0.1")).verdict, Verdict::not_measured) << "no probe ran";
+}
+
+TEST(QuantityOfARule, ARateIsInUnitsOfTheBindingResourceAndFallsAsTheTimeRises) {
+  const Check passes = judged(cases("rate", "least = 490e9"));
+  EXPECT_EQ(passes.verdict, Verdict::pass);
+  EXPECT_NEAR(*passes.measured, 500e9, 1);
+  EXPECT_THAT(passes.expected, HasSubstr(">= 490 GFLOP/s"));
+  EXPECT_NEAR(*passes.low, 500e9 / 1.001, 1);
+  EXPECT_NEAR(*passes.high, 500e9 / 0.999, 1);
+  EXPECT_EQ(judged(cases("rate", "least = 510e9")).verdict, Verdict::fail);
+  EXPECT_EQ(judged(cases("rate", "least = 499.8e9")).verdict, Verdict::inside_interval);
+}
+
+TEST(QuantityOfARule, SecondsRiseWithTheTime) {
+  const Check passes = judged(cases("seconds", "most = 2.01"));
+  EXPECT_EQ(passes.verdict, Verdict::pass);
+  EXPECT_EQ(passes.measured, 2);
+  EXPECT_NEAR(*passes.low, 1.998, 1e-9);
+  EXPECT_EQ(judged(cases("seconds", "most = 1.99")).verdict, Verdict::fail);
+  EXPECT_EQ(judged(cases("seconds", "most = 2.001")).verdict, Verdict::inside_interval);
+}
+
+TEST(QuantityOfARule, ACoefficientOfVariationIsThatOfTheSamples) {
+  const auto spread = [](Evidence& evidence) { evidence.records[0].measurement->summary.cv = 0.02; };
+  EXPECT_EQ(judged(cases("cv", "most = 0.03"), spread).verdict, Verdict::pass);
+  const Check fails = judged(cases("cv", "most = 0.01"), spread);
+  EXPECT_EQ(fails.verdict, Verdict::fail);
+  EXPECT_EQ(fails.measured, 0.02);
+  EXPECT_NEAR(*fails.margin, -1, 1e-9);
+  const Check unknown =
+      judged(cases("cv", "most = 0.03"), [](Evidence& evidence) { evidence.records[0].measurement->summary.cv.reset(); });
+  EXPECT_EQ(unknown.verdict, Verdict::not_measured);
+  EXPECT_EQ(unknown.explanation, "there are too few samples");
+}
+
+TEST(QuantityOfARule, ADriftCountsInBothDirections) {
+  const auto drifting = [](double last) {
+    return [last](Evidence& evidence) {
+      Ceiling& ceiling = evidence.analysis.roofline.at(resource::bf16_tensor);
+      ceiling.first_by = "ceilings/mma";
+      ceiling.first = 1e12;
+      ceiling.last = last;
+    };
+  };
+  const std::string rule = "cases = '^ceilings/'\nquantity = 'drift'\nmost = 0.1\n";
+  EXPECT_EQ(judged(rule, drifting(0.95e12)).verdict, Verdict::pass);
+  for (const double last : {0.85e12, 1.15e12}) {
+    const Check fails = judged(rule, drifting(last));
+    EXPECT_EQ(fails.verdict, Verdict::fail);
+    EXPECT_NEAR(*fails.measured, 0.15, 1e-9);
+    EXPECT_EQ(fails.of, "ceilings/mma");
+  }
+  const Check once = judged(rule, [](Evidence& evidence) {
+    Ceiling& ceiling = evidence.analysis.roofline.at(resource::bf16_tensor);
+    ceiling.first_by = "ceilings/mma";
+    ceiling.first = 1e12;
+  });
+  EXPECT_EQ(once.verdict, Verdict::not_measured);
+  EXPECT_EQ(once.explanation, "it was not measured again after the suite");
+}
+
+TEST(QuantityOfARule, ARatioIsThatOfAComparisonWithItsInterval) {
+  const auto compared = [](double low, double ratio, double high) {
+    return [=](Evidence& evidence) {
+      evidence.analysis.comparisons = {
+          {{"tuned against default", "algo", "gemm/x/algo:tuned", "gemm/x/algo:default"}, ratio, low, high}};
+    };
+  };
+  const std::string rule = cases("ratio", "least = 1.05");
+  const Check passes = judged(rule, compared(1.08, 1.1, 1.12));
+  EXPECT_EQ(passes.verdict, Verdict::pass);
+  EXPECT_EQ(passes.measured, 1.1);
+  EXPECT_THAT(passes.of, HasSubstr("gemm/x/algo:tuned"));
+  EXPECT_THAT(passes.found, HasSubstr("1.100 x"));
+  EXPECT_EQ(judged(rule, compared(1.04, 1.06, 1.08)).verdict, Verdict::inside_interval);
+  EXPECT_EQ(judged(rule, compared(0.97, 0.98, 0.99)).verdict, Verdict::fail);
+  EXPECT_EQ(judged(rule).verdict, Verdict::not_measured) << "nothing was compared";
+}
+
+}  // namespace
+}  // namespace roofmark

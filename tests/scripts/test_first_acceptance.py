@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a stranger does by the README: measures this machine's CPU, accepts it, prints the document, and changes a limit."""
+
+import json
+import os
+import subprocess
+import sys
+
+import browser
+import pytest
+from conftest import ROOT, need
+
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
+ROOFMARK = os.environ.get("ROOFMARK")
+pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+# The limit is far from what any machine gives: it is the way that is tested.
+PROFILE = """title = "Two rules"
+devices = ".*"
+example = "a CPU of two cores"
+suite = "smoke"
+
+[rule.right]
+quantity = "results.wrong"
+most = 0
+reason = "A result that is wrong once will be wrong again."
+
+[rule.product]
+cases = "^gemm/fp32/"
+quantity = "of_empirical"
+least = LEAST
+published = 0.1
+reason = "A product is far below the FMA rate only where something is broken."
+source = "this test"
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The folder of a whole run of the smoke suite, which is cut off after 10 s of a busy machine."""
+    for _ in range(3):
+        out = tmp_path_factory.mktemp("measured") / "cpu7"
+        done = subprocess.run([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--quiet", "--out", out], capture_output=True, text=True, timeout=300,
+                              check=False)
+        assert done.returncode in (0, 3), done.stderr
+        if done.returncode == 0:
+            return out
+    result = json.loads((out / "result.json").read_text())
+    assert {entry["roofmark"]["reason"] for entry in result["unmeasured"]} == {"left out: the smoke suite's 10 s were used up"}
+    pytest.skip("this machine is too busy for the 10 s of the smoke suite")
+
+
+def test_a_real_run_is_accepted_printed_and_with_a_stricter_limit_refused(measured, tmp_path):
+    profile = tmp_path / "two.toml"
+    profile.write_text(PROFILE.replace("LEAST", "0.05"))
+    checked = subprocess.run([ROOFMARK, "profile", "check", profile], capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+    def accept():
+        done = subprocess.run([ROOFMARK, "accept", measured, "--profile", profile], capture_output=True, text=True, timeout=60, check=False)
+        written = subprocess.run([sys.executable, ROOT / "scripts" / "acceptance", measured, "--profile", profile, "--title", "Order 4711"],
+                                 capture_output=True, text=True, timeout=120, check=False)
+        assert (written.returncode, written.stderr) == (done.returncode, "")
+        return done.returncode, done.stdout, (measured / "acceptance.html").read_text(encoding="utf-8")
+
+    status, said, page = accept()
+    assert status == 0 and "\nACCEPTED: " in said, said
+    assert "<title>ACCEPTED: Order 4711" in page
+    if browser.find():
+        # The README's command; root has no sandbox.
+        subprocess.run([browser.find(), "--headless", "--no-sandbox", f"--user-data-dir={tmp_path / 'browser'}", f"--print-to-pdf={tmp_path / 'a.pdf'}",
+                        measured / "acceptance.html"], capture_output=True, timeout=120, check=True)
+        assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    profile.write_text(PROFILE.replace("LEAST", "100"))
+    status, said, page = accept()
+    assert status == 1 and "NOT ACCEPTED" in said and "FAIL product: cpu of " in said and "two.toml:11" in said, said
+    assert "<title>NOT ACCEPTED: Order 4711" in page and "product" in page
+
+
+def test_the_readme_prints_the_document_by_this_command():
+    assert "chromium --headless --print-to-pdf=cpu7/acceptance.pdf cpu7/acceptance.html" in (ROOT / "README.md").read_text(encoding="utf-8")
