@@ -14,6 +14,7 @@
 
 #include "kernels/base/data_type.hpp"
 #include "kernels/base/kernel.hpp"
+#include "kernels/base/operation.hpp"
 
 namespace roofmark {
 
@@ -46,12 +47,6 @@ inline constexpr Collective kCollectives[] = {
     Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter, Collective::broadcast, Collective::reduce,
     Collective::all_to_all, Collective::gather,     Collective::scatter,        Collective::send_recv, Collective::ping_pong};
 
-constexpr std::string_view name(Collective op) {
-  constexpr std::string_view names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
-                                        "all_to_all", "gather",     "scatter",        "send_recv", "ping_pong"};
-  return names[static_cast<int>(op)];
-}
-
 enum class Reduction { sum, max, avg };
 
 constexpr std::string_view name(Reduction reduction) {
@@ -59,71 +54,56 @@ constexpr std::string_view name(Reduction reduction) {
   return names[static_cast<int>(reduction)];
 }
 
-constexpr bool reduces(Collective op) {
-  return op == Collective::all_reduce || op == Collective::reduce_scatter || op == Collective::reduce;
-}
+/// Of the arrays of a rank: one chunk, or one per rank; of the root's alone, where the others have none.
+enum class Chunks { one, total, one_of_root, total_of_root };
+
+/// What a collective counts among n ranks.
+struct CollectiveOperation {
+  Collective op;
+  std::string_view name;
+  bool reduces;
+  Chunks in, out;
+  /// busbw / algbw, as nccl-tests' PERFORMANCE.md defines them: algbw = size / time; busbw is the rate of each link of a ring
+  /// in one direction, so it compares with the hardware's rate for any n. This many times (n - 1) / n; 0: the factor is 1.
+  int bus_rounds;
+  /// Consecutive transfers of a ring that performs it: this many times n - 1, or a number for any n. A ring cannot where both
+  /// are 0.
+  int ring_rounds, ring_steps;
+};
+inline constexpr CollectiveOperation kCollectiveOperations[] = {
+    {Collective::all_reduce, "all_reduce", true, Chunks::one, Chunks::one, 2, 2, 0},
+    {Collective::all_gather, "all_gather", false, Chunks::one, Chunks::total, 1, 1, 0},
+    {Collective::reduce_scatter, "reduce_scatter", true, Chunks::total, Chunks::one, 1, 1, 0},
+    {Collective::broadcast, "broadcast", false, Chunks::one_of_root, Chunks::one, 0, 1, 0},
+    {Collective::reduce, "reduce", true, Chunks::one, Chunks::one_of_root, 0, 1, 0},
+    {Collective::all_to_all, "all_to_all", false, Chunks::total, Chunks::total, 1, 1, 0},
+    {Collective::gather, "gather", false, Chunks::one, Chunks::total_of_root, 1, 1, 0},
+    {Collective::scatter, "scatter", false, Chunks::total_of_root, Chunks::one, 1, 1, 0},
+    {Collective::send_recv, "send_recv", false, Chunks::one, Chunks::one, 0, 0, 1},
+    {Collective::ping_pong, "ping_pong", false, Chunks::one, Chunks::one, 0, 0, 0}};
+static_assert(rows_in_order(kCollectiveOperations));
+
+constexpr const CollectiveOperation& operation(Collective op) { return kCollectiveOperations[static_cast<int>(op)]; }
+constexpr std::string_view name(Collective op) { return operation(op).name; }
+constexpr bool reduces(Collective op) { return operation(op).reduces; }
+constexpr bool is_of_root(Chunks chunks) { return chunks == Chunks::one_of_root || chunks == Chunks::total_of_root; }
+constexpr bool is_total(Chunks chunks) { return chunks == Chunks::total || chunks == Chunks::total_of_root; }
 /// One rank, the root, holds all of the input or output.
-constexpr bool has_root(Collective op) {
-  return op == Collective::broadcast || op == Collective::reduce || op == Collective::gather || op == Collective::scatter;
-}
+constexpr bool has_root(Collective op) { return is_of_root(operation(op).in) || is_of_root(operation(op).out); }
 /// nccl-tests' size counts n chunks, not one.
-constexpr bool counts_total(Collective op) {
-  return op == Collective::all_gather || op == Collective::reduce_scatter || op == Collective::all_to_all ||
-         op == Collective::gather || op == Collective::scatter;
+constexpr bool counts_total(Collective op) { return is_total(operation(op).in) || is_total(operation(op).out); }
+constexpr int chunk_count(Chunks chunks, int ranks, bool root) {
+  return is_of_root(chunks) && !root ? 0 : is_total(chunks) ? ranks : 1;
 }
 /// Chunks of a rank's input and output.
-constexpr int chunks_in(Collective op, int ranks, bool root) {
-  if (op == Collective::reduce_scatter || op == Collective::all_to_all) return ranks;
-  if (op == Collective::scatter) return root ? ranks : 0;
-  return op == Collective::broadcast && !root ? 0 : 1;
-}
-constexpr int chunks_out(Collective op, int ranks, bool root) {
-  if (op == Collective::all_gather || op == Collective::all_to_all) return ranks;
-  if (op == Collective::gather) return root ? ranks : 0;
-  return op == Collective::reduce && !root ? 0 : 1;
-}
-
-/// busbw / algbw, as nccl-tests' PERFORMANCE.md defines them: algbw = size / time; busbw is the rate of each link of a ring in
-/// one direction, so it compares with the hardware's rate for any n.
+constexpr int chunks_in(Collective op, int ranks, bool root) { return chunk_count(operation(op).in, ranks, root); }
+constexpr int chunks_out(Collective op, int ranks, bool root) { return chunk_count(operation(op).out, ranks, root); }
 constexpr double bus_factor(Collective op, int ranks) {
   const double n = ranks;
-  switch (op) {
-    case Collective::all_reduce:
-      return 2 * (n - 1) / n;
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::all_to_all:
-    case Collective::gather:
-    case Collective::scatter:
-      return (n - 1) / n;
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::send_recv:
-    case Collective::ping_pong:
-      break;
-  }
-  return 1;
+  return operation(op).bus_rounds ? operation(op).bus_rounds * (n - 1) / n : 1;
 }
-
-/// Consecutive transfers of a ring of n ranks that performs it; 0 where a ring cannot.
 constexpr int ring_steps(Collective op, int ranks) {
-  switch (op) {
-    case Collective::all_reduce:
-      return 2 * (ranks - 1);
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::all_to_all:
-    case Collective::gather:
-    case Collective::scatter:
-      return ranks - 1;
-    case Collective::send_recv:
-      return 1;
-    case Collective::ping_pong:
-      break;
-  }
-  return 0;
+  return operation(op).ring_rounds * (ranks - 1) + operation(op).ring_steps;
 }
 
 /// One call; `in` or `out` may be null where a rank has no input or output.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/base/kernel.hpp"
+#include "kernels/base/operation.hpp"
 
 namespace roofmark {
 
@@ -49,13 +50,43 @@ enum class ElementwiseOp {
   adamw_update
 };
 
-constexpr std::string_view name(ElementwiseOp op) {
-  constexpr std::string_view names[] = {"add",          "bias_add",    "relu",         "gelu_tanh",          "gelu_erf",
-                                        "silu",         "swiglu",      "residual_add", "bias_gelu_residual", "cast",
-                                        "rope",         "embedding",   "adamw",        "adamw_decay",        "adamw_first",
-                                        "adamw_second", "adamw_update"};
-  return names[static_cast<int>(op)];
-}
+/// An operation's name, the arrays that it reads beside x, its counts, and what it loses in fp32 before its result is rounded,
+/// in roundoffs of fp32:
+///   add, rope       1 for the sum; and 1 for the products
+///   silu            4 for the exponential, 1 for the sum, 2 for the reciprocal, 2 for the products; swiglu 1 more
+///   gelu_tanh       as silu, and 4 for the argument of the exponential; bias_gelu_residual 2 more
+///   gelu_erf        10 for the polynomial, 8 for its argument, 4 + 2 for the exponential and its argument, 6 for the rest;
+///                   1.1e-5 for the tail of narrow types
+///   adamw           m 2, v 3; p 2 for m, 3 for the root of v, 4 for the divisor, 3 for the rest
+struct ElementwiseOperation {
+  ElementwiseOp op;
+  std::string_view name;
+  bool reads_y, reads_bias;
+  OperationCounts counts;
+  double loss_in_fp32;
+};
+inline constexpr ElementwiseOperation kElementwiseOperations[] = {
+    {ElementwiseOp::add, "add", true, false, {1, 0}, 1},
+    {ElementwiseOp::bias_add, "bias_add", false, true, {1, 0}, 1},
+    {ElementwiseOp::relu, "relu", false, false, {1, 0}, 0},
+    {ElementwiseOp::gelu_tanh, "gelu_tanh", false, false, {8, 1}, 13},
+    {ElementwiseOp::gelu_erf, "gelu_erf", false, false, {4, 1}, 30},
+    {ElementwiseOp::silu, "silu", false, false, {2, 1}, 9},
+    {ElementwiseOp::swiglu, "swiglu", true, false, {3, 1}, 10},
+    {ElementwiseOp::residual_add, "residual_add", true, false, {1, 0}, 1},
+    {ElementwiseOp::bias_gelu_residual, "bias_gelu_residual", true, true, {10, 1}, 15},
+    {ElementwiseOp::cast, "cast", false, false, {0, 0}, 0},
+    {ElementwiseOp::rope, "rope", false, false, {3, 0}, 2},
+    {ElementwiseOp::embedding, "embedding", false, false, {0, 0}, 0},
+    {ElementwiseOp::adamw, "adamw", false, false, {14, 0}, 12},
+    {ElementwiseOp::adamw_decay, "adamw_decay", false, false, {1, 0}, 1},
+    {ElementwiseOp::adamw_first, "adamw_first", false, false, {3, 0}, 2},
+    {ElementwiseOp::adamw_second, "adamw_second", false, false, {4, 0}, 3},
+    {ElementwiseOp::adamw_update, "adamw_update", false, false, {6, 0}, 12}};
+static_assert(rows_in_order(kElementwiseOperations));
+
+constexpr const ElementwiseOperation& operation(ElementwiseOp op) { return kElementwiseOperations[static_cast<int>(op)]; }
+constexpr std::string_view name(ElementwiseOp op) { return operation(op).name; }
 
 /// AdamW (Loshchilov and Hutter, 2019) with the usual constants at step t = 100.
 struct AdamW {

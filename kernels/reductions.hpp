@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/base/kernel.hpp"
+#include "kernels/base/operation.hpp"
 
 namespace roofmark {
 
@@ -25,21 +26,43 @@ inline constexpr ReductionOp kReductionOps[] = {
     ReductionOp::softmax,       ReductionOp::layer_norm, ReductionOp::rms_norm, ReductionOp::residual_rms_norm,
     ReductionOp::cross_entropy, ReductionOp::row_sum,    ReductionOp::quantise};
 
-constexpr std::string_view name(ReductionOp op) {
-  constexpr std::string_view names[] = {"softmax",       "layer_norm", "rms_norm", "residual_rms_norm",
-                                        "cross_entropy", "row_sum",    "quantise"};
-  return names[static_cast<int>(op)];
-}
+/// What an operation takes, gives and counts, and what its `out` loses in fp32 before it is rounded: `sums` times the loss of a
+/// sum over the row, and roundoffs of fp32 besides.
+///   softmax        the sum; 4 for each of two exponentials; 3 for the division and the products
+///   layer_norm     the mean's sum; half of the squares' sum, 2 for the root, 4 for the rest
+///   rms_norm       half of the squares' sum, 2 for the root, 3 for the products
+///   cross_entropy  the sum; 4 for the exponentials, 2 for the logarithm, 4 for the additions
+///   row_sum        the sum, of signed terms; the last rounding
+///   quantise       the inverse of the scale, and the product
+struct ReductionOperation {
+  ReductionOp op;
+  std::string_view name;
+  bool has_weight;
+  bool gives_one_number;  ///< per row
+  OperationCounts counts;
+  struct Loss {
+    double sums, roundoffs;
+  } loss_in_fp32;
+};
+inline constexpr ReductionOperation kReductionOperations[] = {
+    {ReductionOp::softmax, "softmax", false, false, {4, 1}, {1, 11}},        // max, -, +, x 1 / sum
+    {ReductionOp::layer_norm, "layer_norm", true, false, {7, 0}, {1.5, 6}},  // + of mean, -, square, +, x 1 / sigma, x w, + b
+    {ReductionOp::rms_norm, "rms_norm", true, false, {4, 0}, {0.5, 5}},      // square, +, x 1 / root, x weight
+    {ReductionOp::residual_rms_norm, "residual_rms_norm", true, false, {5, 0}, {0.5, 5}},
+    {ReductionOp::cross_entropy, "cross_entropy", false, true, {3, 1}, {1, 10}},  // max, -, +
+    {ReductionOp::row_sum, "row_sum", false, true, {1, 0}, {1, 1}},
+    {ReductionOp::quantise, "quantise", false, false, {2, 0}, {0, 2}}};  // max, x 1 / scale
+static_assert(rows_in_order(kReductionOperations));
+
+constexpr const ReductionOperation& operation(ReductionOp op) { return kReductionOperations[static_cast<int>(op)]; }
+constexpr std::string_view name(ReductionOp op) { return operation(op).name; }
+constexpr bool has_weight(ReductionOp op) { return operation(op).has_weight; }
+constexpr bool gives_one_number(ReductionOp op) { return operation(op).gives_one_number; }
 
 inline constexpr float kNormEpsilon = 1e-5F;
 inline constexpr float kGreatestFp8 = 448;
 inline constexpr float kLeastScale = 0x1p-126F;
 
-/// Whether the result of a row is one number.
-constexpr bool gives_one_number(ReductionOp op) { return op == ReductionOp::cross_entropy || op == ReductionOp::row_sum; }
-constexpr bool has_weight(ReductionOp op) {
-  return op == ReductionOp::layer_norm || op == ReductionOp::rms_norm || op == ReductionOp::residual_rms_norm;
-}
 /// The type of `out` for an x of `type`.
 constexpr DataType output_type(ReductionOp op, DataType type) {
   return gives_one_number(op) ? DataType::fp32 : op == ReductionOp::quantise ? DataType::fp8 : type;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/base/kernel.hpp"
+#include "kernels/base/operation.hpp"
 
 namespace roofmark {
 
@@ -16,23 +17,24 @@ enum class StreamOp { read, write, copy, scale, add, triad, dot };
 inline constexpr StreamOp kStreamOps[] = {StreamOp::read, StreamOp::write, StreamOp::copy, StreamOp::scale,
                                           StreamOp::add,  StreamOp::triad, StreamOp::dot};
 
-constexpr std::string_view name(StreamOp op) {
-  constexpr std::string_view names[] = {"read", "write", "copy", "scale", "add", "triad", "dot"};
-  return names[static_cast<int>(op)];
-}
+/// What an operation counts.
+struct StreamOperation {
+  StreamOp op;
+  std::string_view name;
+  int inputs, outputs;  ///< arrays; without an output the result is a sum
+  int flops;            ///< model FLOPs per element: one per addition and per multiplication
+};
+inline constexpr StreamOperation kStreamOperations[] = {{StreamOp::read, "read", 1, 0, 1}, {StreamOp::write, "write", 0, 1, 0},
+                                                        {StreamOp::copy, "copy", 1, 1, 0}, {StreamOp::scale, "scale", 1, 1, 1},
+                                                        {StreamOp::add, "add", 2, 1, 1},   {StreamOp::triad, "triad", 2, 1, 2},
+                                                        {StreamOp::dot, "dot", 2, 0, 2}};
+static_assert(rows_in_order(kStreamOperations));
 
-/// Arrays that an operation accesses: its inputs and its output, if it writes one.
-constexpr int input_count(StreamOp op) {
-  constexpr int inputs[] = {1, 0, 1, 1, 2, 2, 2};
-  return inputs[static_cast<int>(op)];
-}
-/// Model FLOPs per element: one per addition and per multiplication.
-constexpr int flops_per_element(StreamOp op) {
-  constexpr int flops[] = {1, 0, 0, 1, 1, 2, 2};
-  return flops[static_cast<int>(op)];
-}
-constexpr bool is_reduction(StreamOp op) { return op == StreamOp::read || op == StreamOp::dot; }
-constexpr int array_count(StreamOp op) { return input_count(op) + (is_reduction(op) ? 0 : 1); }
+constexpr const StreamOperation& operation(StreamOp op) { return kStreamOperations[static_cast<int>(op)]; }
+constexpr std::string_view name(StreamOp op) { return operation(op).name; }
+constexpr int input_count(StreamOp op) { return operation(op).inputs; }
+constexpr bool is_reduction(StreamOp op) { return operation(op).outputs == 0; }
+constexpr int array_count(StreamOp op) { return operation(op).inputs + operation(op).outputs; }
 
 /// Maximum number of terms that read and dot add in fp32 before they continue in fp64.
 inline constexpr int kStreamChunk = 64;

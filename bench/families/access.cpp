@@ -13,7 +13,7 @@
 #include "bench/families/access_atomic.hpp"
 #include "bench/families/access_patterns.hpp"
 #include "bench/support/case_list.hpp"
-#include "harness/model/traffic.hpp"
+#include "bench/support/memory_case.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
 
@@ -29,6 +29,10 @@ std::size_t range_bytes(const DeviceInfo& device) {
   return std::bit_ceil(std::max(line.bytes / line.fetched * 4 * device.last_level_cache_bytes(), 256 * kMiB));
 }
 
+std::string why_unsupported(const DeviceInfo& device) {
+  return kernels_for(device.backend) ? "" : "this build has no access patterns for the device";
+}
+
 Case blank_case(const CaseList& list, std::string operation, DataType type, Shape shape) {
   Case c;
   c.family = "access";
@@ -36,19 +40,17 @@ Case blank_case(const CaseList& list, std::string operation, DataType type, Shap
   c.type = type;
   c.shape = std::move(shape);
   c.protocol.cache = Cache::warm;
-  if (!kernels_for(list.listing().device.backend)) c.unsupported = "this build has no access patterns for the device";
+  c.unsupported = why_unsupported(list.listing().device);
   return c;
 }
 
 /// Of memory behind caches: a launch touches `touched` bytes and moves `moved` of them, or moves some several times.
-Case memory_case(const CaseList& list, std::string operation, Shape shape, const SlotLayout& layout, Cache cache,
+Case cached_case(const CaseList& list, std::string operation, Shape shape, const SlotLayout& layout, Cache cache,
                  std::size_t touched, std::size_t moved) {
-  Case c = blank_case(list, std::move(operation), DataType::int32, std::move(shape));
-  c.shape.push_back(shape_entry(cache));
-  c.protocol.cache = cache;
-  c.slot_bytes = layout.slot_bytes();
-  c.touched_bytes = touched;
-  c.work = {{memory_demands(list.listing().device, static_cast<double>(touched), static_cast<double>(moved), cache)}};
+  const DeviceInfo& device = list.listing().device;
+  Case c = memory_case(device, "access", std::move(operation), DataType::int32, std::move(shape), cache, layout,
+                       LaunchBytes{touched, moved});
+  c.unsupported = why_unsupported(device);
   return c;
 }
 
@@ -59,7 +61,7 @@ void add_stride(CaseList& list, std::int64_t count, std::int64_t stride) {
   const AccessKernels* kernels = kernels_for(backend);
   const Strided strided(count, stride, backend);
   const SlotLayout layout = strided.layout();
-  Case c = memory_case(list, "stride",
+  Case c = cached_case(list, "stride",
                        {{"bytes", std::to_string(strided.range_bytes())},
                         {"stride", std::to_string(static_cast<std::size_t>(stride) * kElementBytes)},
                         {"impl", "own"}},
@@ -76,7 +78,7 @@ void add_gather(CaseList& list, std::int64_t rows, std::int64_t width) {
     const Gathered gathered{rows, width, in_order};
     const SlotLayout layout = gathered.layout();
     const std::size_t bytes = layout.touched_bytes() + gathered.index_bytes();
-    Case c = memory_case(list, "gather",
+    Case c = cached_case(list, "gather",
                          {{"rows", std::to_string(rows)},
                           {"row_bytes", std::to_string(static_cast<std::size_t>(width) * kElementBytes)},
                           {"order", in_order ? "sequential" : "random"},
@@ -98,7 +100,7 @@ void add_read(CaseList& list, std::size_t bytes, std::int64_t passes, Cache cach
     const ReadArray array{by, static_cast<std::int64_t>(bytes / kElementBytes), passes};
     const SlotLayout layout = array.layout();
     const bool bulk = by == ReadBy::cp_async_bulk;
-    Case c = memory_case(list, "read", {{"bytes", std::to_string(bytes)}, {"impl", bulk ? "cp_async_bulk" : "ld_global"}},
+    Case c = cached_case(list, "read", {{"bytes", std::to_string(bytes)}, {"impl", bulk ? "cp_async_bulk" : "ld_global"}},
                          layout, cache, layout.touched_bytes(), bytes * static_cast<std::size_t>(passes) + out_bytes(layout));
     if (bulk && device.compute_capability < 90) c.unsupported = "bulk copies need compute capability 9.0";
     c.prepare = [=](const Setup& setup) { return read_array(setup, *kernels, array); };
@@ -126,7 +128,7 @@ void add_bank_conflicts(CaseList& list, const std::vector<unsigned>& all_ways) {
     Case c = blank_case(list, "bank_conflicts", DataType::int32, {{"ways", std::to_string(ways)}, {"impl", "own"}});
     const std::size_t count = static_cast<std::size_t>(processors) * kBankThreads;
     c.work = {{{{resource::shared, bytes_per_pass * passes * processors}}}};
-    c.slot_bytes = aligned(count * sizeof(std::uint32_t));
+    c.slot_bytes = one_output(c.type, count).slot_bytes();
     c.prepare = [=](const Setup& setup) {
       return known_output(setup, {.count = count,
                                   .launch =
@@ -178,7 +180,7 @@ void add_dsmem(CaseList& list, const std::vector<int>& clusters) {
   for (const int cluster : clusters) {
     Case c = blank_case(list, "dsmem", DataType::int32, {{"cluster", std::to_string(cluster)}, {"impl", "own"}});
     c.work = {{{{resource::shared, static_cast<double>(kDsmemSetBytes) * passes}}}};
-    c.slot_bytes = aligned(static_cast<std::size_t>(processors) * kDsmemThreads * sizeof(std::uint64_t));
+    c.slot_bytes = one_output(c.type, 2 * static_cast<std::size_t>(processors) * kDsmemThreads).slot_bytes();
     if (listing.device.compute_capability < 90) c.unsupported = "clusters need compute capability 9.0";
     c.prepare = [=](const Setup& setup) {
       const int blocks = kernels->dsmem_blocks(cluster);

@@ -63,7 +63,7 @@ Case atomic_case(const Listing& listing, bool global, DataType type, AddressPer 
     known.expected = [=](std::size_t i) { return i % kAtomicBlock < kAtomicBlock / sharing ? total : 0; };
   }
   known.notes = {{"counters", std::to_string(counters)}, {"additions per thread", std::to_string(repeats)}};
-  c.slot_bytes = aligned(known.count * size_of(type));
+  c.slot_bytes = one_output(type, known.count).slot_bytes();
   c.prepare = [=](const Setup& setup) { return known_output(setup, known); };
   return c;
 }

@@ -160,9 +160,7 @@ class PreparedRead final : public Prepared {
 class PreparedKnown final : public Prepared {
  public:
   PreparedKnown(const Setup& setup, KnownOutput known)
-      : device_(setup.device),
-        known_(std::move(known)),
-        slots_(setup, SlotLayout({SlotArray::output(known_.type, known_.count)})) {}
+      : device_(setup.device), known_(std::move(known)), slots_(setup, one_output(known_.type, known_.count)) {}
 
   void reset(int slot) override {
     if (known_.accumulates) device_.zero(slots_.at(slot, 0), known_.count * size_of(known_.type));

@@ -4,10 +4,10 @@
 
 #include "bench/support/case_list.hpp"
 #include "bench/support/listing.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
-#include "harness/model/traffic.hpp"
 
 namespace roofmark {
 
@@ -56,17 +56,9 @@ class PreparedArgmax final : public Prepared {
 
 void add(CaseList& list, DataType type, std::int64_t rows, std::int64_t columns) {
   const ArgmaxKernels* kernels = select(list.listing().device.backend, &cuda::argmax, &cpu::argmax);
-  const SlotLayout layout = layout_of(type, rows, columns);
-  const auto bytes = static_cast<double>(layout.touched_bytes());
-  const Cache cache = list.listing().cache.value_or(Cache::cold);
-  Case c;
-  c.family = "argmax";
-  c.type = type;
-  c.shape = {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "own"}, shape_entry(cache)};
-  c.work = {{memory_demands(list.listing().device, bytes, bytes, cache)}};
-  c.protocol.cache = cache;
-  c.slot_bytes = layout.slot_bytes();
-  c.touched_bytes = layout.touched_bytes();
+  Case c = memory_case(list.listing().device, "argmax", "", type,
+                       {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "own"}},
+                       list.listing().cache.value_or(Cache::cold), layout_of(type, rows, columns));
   if (!kernels) c.unsupported = "this build has no argmax kernel for the device";
   c.prepare = [=](const Setup& setup) -> std::unique_ptr<Prepared> {
     return std::make_unique<PreparedArgmax>(setup, *kernels, type, rows, columns);

@@ -120,12 +120,11 @@ Case make_case(const Listing& listing, const AttentionProblem& p, std::string_vi
   const Implementation chosen = implementation(backend, impl);
   const AttentionReference* reference = select(backend, &cuda::attention_reference, &cpu::attention_reference);
 
-  Case made = attention_case(listing, p);
-  made.family = "attention";
-  made.shape = {
-      {"batch", std::to_string(p.batch)},     {"heads", std::to_string(p.heads)}, {"kv_heads", std::to_string(p.kv_heads)},
-      {"queries", std::to_string(p.queries)}, {"keys", std::to_string(p.keys)},   {"d", std::to_string(p.head_dim)},
-      {"mask", p.causal ? "causal" : "none"}, {"impl", std::string(impl)},        shape_entry(made.protocol.cache)};
+  const Shape shape = {{"batch", std::to_string(p.batch)},       {"heads", std::to_string(p.heads)},
+                       {"kv_heads", std::to_string(p.kv_heads)}, {"queries", std::to_string(p.queries)},
+                       {"keys", std::to_string(p.keys)},         {"d", std::to_string(p.head_dim)},
+                       {"mask", p.causal ? "causal" : "none"},   {"impl", std::string(impl)}};
+  Case made = attention_case(listing, "attention", shape, p);
   if (chosen.kernels && chosen.kernels->workspace_bytes) made.shared_bytes = chosen.kernels->workspace_bytes(p);
   made.unsupported = why_unsupported(listing, chosen, reference);
   if (made.unsupported.empty()) {

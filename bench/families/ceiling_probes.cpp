@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bench/support/rounding.hpp"
-#include "bench/support/slots.hpp"
 
 namespace roofmark {
 namespace {
@@ -20,8 +19,7 @@ namespace {
 /// A launch writes its sink and no other memory.
 class Probe : public Prepared {
  public:
-  Probe(const Setup& setup, DataType type, std::size_t count)
-      : device_(setup.device), slots_(setup, SlotLayout({SlotArray::output(type, count)})) {}
+  Probe(const Setup& setup, const SlotLayout& sinks) : device_(setup.device), slots_(setup, sinks) {}
   std::vector<Output> outputs(int slot) override { return {output(slot)}; }
 
  protected:
@@ -68,7 +66,7 @@ double fma_step(DataType type, double x) {
 class FmaProbe final : public Probe {
  public:
   FmaProbe(const Setup& setup, const CeilingKernels& kernels, DataType type, ProbeTarget target, std::size_t steps)
-      : Probe(setup, type, kernels.fma_layout(type, target).chains),
+      : Probe(setup, one_output(type, kernels.fma_layout(type, target).chains)),
         kernels_(kernels),
         type_(type),
         target_(target),
@@ -102,7 +100,10 @@ class FmaProbe final : public Probe {
 class Exp2Probe final : public Probe {
  public:
   Exp2Probe(const Setup& setup, const CeilingKernels& kernels, ProbeTarget target, std::size_t steps)
-      : Probe(setup, DataType::fp32, kernels.exp2_layout(target).chains), kernels_(kernels), target_(target), steps_(steps) {}
+      : Probe(setup, one_output(DataType::fp32, kernels.exp2_layout(target).chains)),
+        kernels_(kernels),
+        target_(target),
+        steps_(steps) {}
   void launch(Stream stream, int slot) override {
     kernels_.exp2(static_cast<float*>(output(slot).data), steps_, target_, stream);
   }
@@ -132,7 +133,7 @@ class TensorCoreProbe final : public Probe {
  public:
   TensorCoreProbe(const Setup& setup, const CeilingKernels& kernels, TensorProbe probe, ProbeTarget target,
                   std::size_t iterations)
-      : Probe(setup, sink_type(probe.type), sinks(kernels.tensor_layout(probe, target))),
+      : Probe(setup, tensor_sinks(probe.type, kernels.tensor_layout(probe, target))),
         kernels_(kernels),
         probe_(probe),
         target_(target),
@@ -226,11 +227,7 @@ class TensorCoreProbe final : public Probe {
 class ReadProbe final : public Probe {
  public:
   ReadProbe(const Setup& setup, std::size_t sinks, std::size_t bytes, std::size_t times, ProbeRead read)
-      : Probe(setup, DataType::int32, 2 * sinks),
-        bytes_(bytes),
-        times_(times),
-        read_(std::move(read)),
-        data_(device_.allocate(bytes)) {
+      : Probe(setup, read_sinks(sinks)), bytes_(bytes), times_(times), read_(std::move(read)), data_(device_.allocate(bytes)) {
     device_.fill(data_.get(), DataType::fp32, bytes / size_of(DataType::fp32), {setup.data, setup.seed, 0});
   }
   void launch(Stream stream, int slot) override { read_(static_cast<std::uint64_t*>(output(slot).data), data_.get(), stream); }
@@ -258,10 +255,7 @@ class ReadProbe final : public Probe {
 class StoreProbe final : public Probe {
  public:
   StoreProbe(const Setup& setup, std::size_t written, bool reads, std::size_t times, ProbeStore store)
-      : Probe(setup, DataType::int32, written / size_of(DataType::int32)),
-        bytes_(written),
-        times_(times),
-        store_(std::move(store)) {
+      : Probe(setup, written_words(written)), bytes_(written), times_(times), store_(std::move(store)) {
     if (!reads) return;
     from_ = device_.allocate(written);
     device_.fill(from_.get(), DataType::fp32, written / size_of(DataType::fp32), {setup.data, setup.seed, 0});
@@ -301,6 +295,36 @@ class LaunchProbe final : public Prepared {
 
 }  // namespace
 
+const Resource& fma_resource(DataType type, bool one_core) {
+  switch (type) {
+    case DataType::fp64:
+      return one_core ? resource::fp64_fma_one_core : resource::fp64_fma;
+    case DataType::fp32:
+      return one_core ? resource::fp32_fma_one_core : resource::fp32_fma;
+    case DataType::fp16:
+      return resource::fp16_fma;
+    default:
+      return resource::bf16_fma;
+  }
+}
+
+const Resource& tensor_resource(DataType type, DataType accumulate) {
+  switch (type) {
+    case DataType::fp64:
+      return resource::fp64_tensor;
+    case DataType::tf32:
+      return resource::tf32_tensor;
+    case DataType::fp16:
+      return accumulate == DataType::fp16 ? resource::fp16_tensor_fp16 : resource::fp16_tensor;
+    case DataType::bf16:
+      return resource::bf16_tensor;
+    case DataType::fp8:
+      return resource::fp8_tensor;
+    default:
+      return resource::int8_tensor;
+  }
+}
+
 std::unique_ptr<Prepared> fma_probe(const Setup& setup, const CeilingKernels& kernels, DataType type, ProbeTarget target,
                                     std::size_t steps) {
   return std::make_unique<FmaProbe>(setup, kernels, type, target, steps);
@@ -315,7 +339,11 @@ std::unique_ptr<Prepared> tensor_probe(const Setup& setup, const CeilingKernels&
   return std::make_unique<TensorCoreProbe>(setup, kernels, probe, target, iterations);
 }
 
-std::size_t tensor_sink_bytes(DataType type, const TensorLayout& layout) { return sinks(layout) * size_of(sink_type(type)); }
+SlotLayout tensor_sinks(DataType type, const TensorLayout& layout) { return one_output(sink_type(type), sinks(layout)); }
+
+SlotLayout read_sinks(std::size_t sinks) { return one_output(DataType::int32, 2 * sinks); }
+
+SlotLayout written_words(std::size_t bytes) { return one_output(DataType::int32, bytes / size_of(DataType::int32)); }
 
 std::unique_ptr<Prepared> read_probe(const Setup& setup, std::size_t sinks, std::size_t bytes, std::size_t times,
                                      ProbeRead read) {

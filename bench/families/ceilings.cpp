@@ -15,7 +15,6 @@
 #include "bench/families/stream.hpp"
 #include "bench/families/transfer.hpp"
 #include "bench/support/case_list.hpp"
-#include "bench/support/slots.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -38,36 +37,6 @@ Case probe_case(std::string operation, DataType type, Shape shape, const Resourc
   c.raises = resource;
   c.protocol.cache = Cache::warm;
   return c;
-}
-
-const Resource& fma_resource(DataType type, bool one_core) {
-  switch (type) {
-    case DataType::fp64:
-      return one_core ? resource::fp64_fma_one_core : resource::fp64_fma;
-    case DataType::fp32:
-      return one_core ? resource::fp32_fma_one_core : resource::fp32_fma;
-    case DataType::fp16:
-      return resource::fp16_fma;
-    default:
-      return resource::bf16_fma;
-  }
-}
-
-const Resource& tensor_resource(DataType type, DataType accumulate) {
-  switch (type) {
-    case DataType::fp64:
-      return resource::fp64_tensor;
-    case DataType::tf32:
-      return resource::tf32_tensor;
-    case DataType::fp16:
-      return accumulate == DataType::fp16 ? resource::fp16_tensor_fp16 : resource::fp16_tensor;
-    case DataType::bf16:
-      return resource::bf16_tensor;
-    case DataType::fp8:
-      return resource::fp8_tensor;
-    default:
-      return resource::int8_tensor;
-  }
 }
 
 class Lister {
@@ -124,7 +93,7 @@ class Lister {
     const std::size_t steps = count_for(layout.steps_per_clock, kStepMultiple);
     const bool one_core = device_.backend == Backend::cpu && shape.front().second == "one";
     Case c = probe_case("fma", type, shape, fma_resource(type, one_core), 2.0 * layout.chains * steps);
-    c.slot_bytes = aligned(layout.chains * size_of(type));
+    c.slot_bytes = one_output(type, layout.chains).slot_bytes();
     c.protocol.one_core = one_core;
     if (layout.chains == 0) c.unsupported = "the processor has no fused multiply-add for this type";
     c.prepare = [&kernels = kernels_, type, target, steps](const Setup& setup) {
@@ -146,7 +115,7 @@ class Lister {
       const double operations = 2.0 * layout.m * layout.n * layout.k * layout.depth * layout.blocks * iterations;
       Case c = probe_case(wgmma ? "wgmma" : "mma", type, {{"accumulate", std::string(name(accumulate))}},
                           tensor_resource(type, accumulate), operations);
-      c.slot_bytes = aligned(tensor_sink_bytes(type, layout));
+      c.slot_bytes = tensor_sinks(type, layout).slot_bytes();
       c.shared_bytes = static_cast<std::size_t>(layout.m + layout.n) * layout.k * size_of(type);
       if (layout.blocks == 0) {
         c.unsupported = fmt::format("compute capability {}.{} has no {} for {}", target_.compute_capability / 10,
@@ -179,7 +148,7 @@ class Lister {
     const ChainLayout layout = kernels_.exp2_layout(target_);
     const std::size_t steps = count_for(layout.steps_per_clock, kStepMultiple);
     Case c = probe_case("exp2", DataType::fp32, {}, resource::exp, static_cast<double>(layout.chains) * steps);
-    c.slot_bytes = aligned(layout.chains * sizeof(float));
+    c.slot_bytes = one_output(DataType::fp32, layout.chains).slot_bytes();
     c.prepare = [&kernels = kernels_, target = target_, steps](const Setup& setup) {
       return exp2_probe(setup, kernels, target, steps);
     };
@@ -191,7 +160,7 @@ class Lister {
             std::size_t times, const ProbeRead& read) {
     shape.emplace_back("bytes", std::to_string(bytes));
     Case c = probe_case(std::move(operation), DataType::fp32, std::move(shape), resource, static_cast<double>(bytes) * times);
-    c.slot_bytes = aligned(sinks * sizeof(std::uint64_t));
+    c.slot_bytes = read_sinks(sinks).slot_bytes();
     c.shared_bytes = bytes;
     c.prepare = [bytes, sinks, times, read](const Setup& setup) { return read_probe(setup, sinks, bytes, times, read); };
     add(std::move(c));
@@ -245,7 +214,7 @@ class Lister {
     shape.emplace_back("bytes", std::to_string(bytes));
     Case c = probe_case(fmt::format("cache_{}", name(op)), DataType::fp32, std::move(shape), resource,
                         static_cast<double>(bytes) * repeats);
-    c.slot_bytes = aligned(written);
+    c.slot_bytes = written_words(written).slot_bytes();
     c.shared_bytes = reads ? written : 0;
     c.prepare = [&kernels = kernels_, target = target_, bytes, repeats, written, reads](const Setup& setup) {
       return store_probe(setup, written, reads, repeats,

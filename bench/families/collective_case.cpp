@@ -94,9 +94,9 @@ Case collective_case(const Listing& listing, const Point& point) {
   c.protocol.cache = Cache::warm;
   // Enqueued one after another, as in nccl-tests: behind a closed gate the library could wait for room in its own queues.
   c.protocol.issue = point.issue == Issue::automatic ? Issue::stream : point.issue;
-  const auto n = static_cast<std::size_t>(ranks);
-  const std::size_t chunks = counts_total(point.op) ? (point.op == Collective::all_to_all ? 2 * n : n + 1) : 2;
-  c.slot_bytes = chunks * chunk * size_of(point.type) + 512;
+  // The root has the largest arrays.
+  const auto of_root = [&](auto chunks) { return static_cast<std::size_t>(chunks(point.op, ranks, true)); };
+  c.slot_bytes = collective_layout(point, of_root(chunks_in), of_root(chunks_out)).slot_bytes();
   c.shared_bytes = 2 * std::min(chunk, kVerifiedPiece) * sizeof(double);
   Message message;
   if (point.op == Collective::send_recv) message.pattern = Pattern::neighbours;

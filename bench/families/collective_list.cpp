@@ -15,9 +15,13 @@ std::vector<std::size_t> sizes(std::size_t smallest, std::size_t largest, std::s
 CollectiveList::CollectiveList(const Listing& listing)
     : cases_(listing), communicator_(listing.fabric->local ? nullptr : listing.fabric->split(everyone(*listing.fabric))) {}
 
+std::optional<Case> CollectiveList::offered(const Point& point) const {
+  if (ranks_of(point) == 0 || (communicator_ && !lacks(*communicator_, point).empty())) return std::nullopt;
+  return collective_case(cases_.listing(), point);
+}
+
 void CollectiveList::add(const Point& point) {
-  if (ranks_of(point) == 0 || (communicator_ && !lacks(*communicator_, point).empty())) return;
-  cases_.add(collective_case(cases_.listing(), point));
+  if (std::optional<Case> c = offered(point)) add(*std::move(c));
 }
 
 void CollectiveList::add_both_places(Point point) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "bench/families/collective_case.hpp"
@@ -20,6 +22,9 @@ class CollectiveList {
  public:
   explicit CollectiveList(const Listing& listing);
 
+  /// Absent where the library lacks it.
+  std::optional<Case> offered(const Point& point) const;
+  void add(Case c) { cases_.add(std::move(c)); }
   void add(const Point& point);
   /// Out of place and in place.
   void add_both_places(Point point);

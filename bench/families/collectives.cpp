@@ -63,32 +63,35 @@ std::vector<Group> contract(const Listing& listing) {
   return list.take();
 }
 
-/// Every size that a device holds at all.
-std::vector<std::size_t> sweep(const Listing& listing, std::size_t most, std::size_t factor) {
-  return sizes(8, std::min(most, listing.device.memory_bytes), factor);
-}
+/// A type and reduction over all ranks, in sizes that grow by a factor.
+struct Sweep {
+  DataType type = DataType::fp32;
+  Reduction reduction = Reduction::sum;
+  std::size_t factor = 4;
+  bool in_place = true;  ///< besides out of place
+};
 
-/// Beside the suite of a single device: the all-reduce alone.
-std::vector<Group> all_reduce_of_process(const Listing& listing) {
-  CollectiveList list(listing);
-  const auto add = [&](DataType type, Reduction reduction, bool in_place, const std::vector<std::size_t>& all) {
-    for (const std::size_t bytes : all) {
-      list.add({Collective::all_reduce, type, reduction, bytes, in_place, everyone(*listing.fabric), {}, {}, {}, -1});
-    }
-  };
-  const auto every = [&](std::size_t factor) { return sweep(listing, 16 * kGiB, factor); };
-  if (listing.suite == SuiteName::smoke) {
-    add(DataType::fp32, Reduction::sum, false, {64 * kMiB});
-  } else if (listing.suite == SuiteName::quick) {
-    add(DataType::fp32, Reduction::sum, false, {8, kKiB, 32 * kKiB, kMiB, 16 * kMiB, 128 * kMiB, 512 * kMiB, kGiB});
-  } else if (listing.suite == SuiteName::baseline) {
-    for (const DataType type : {DataType::fp32, DataType::bf16}) add(type, Reduction::sum, false, every(4));
-  } else {
-    for (const bool in_place : {false, true}) add(DataType::fp32, Reduction::sum, in_place, every(2));
-    for (const DataType type : {DataType::fp16, DataType::bf16}) add(type, Reduction::sum, false, every(4));
-    for (const Reduction reduction : {Reduction::max, Reduction::avg}) add(DataType::fp32, reduction, false, every(16));
+/// Ranks of their own processes measure nothing else: they have every type and reduction. The GPUs of one process have these
+/// collectives beside the suite of one GPU.
+std::vector<Sweep> sweeps(const Listing& listing) {
+  const Fabric& fabric = *listing.fabric;
+  const bool full = listing.suite == SuiteName::full, gpu = listing.device.backend == Backend::cuda;
+  using R = Reduction;
+  if (fabric.local && !full) return {{DataType::fp32, R::sum, 4, false}, {DataType::bf16, R::sum, 4, false}};
+  if (fabric.local) {
+    return {{DataType::fp32, R::sum, 2, true},
+            {DataType::fp16, R::sum, 4, false},
+            {DataType::bf16, R::sum, 4, false},
+            {DataType::fp32, R::max, 16, false},
+            {DataType::fp32, R::avg, 16, false}};
   }
-  return list.take();
+  std::vector<Sweep> all;
+  for (const DataType type : full || !gpu ? fabric.types : std::vector{DataType::fp32, DataType::bf16}) {
+    all.push_back({type, R::sum, full ? 2U : 4U, true});
+    if (!full) continue;
+    for (const R reduction : {R::max, R::avg}) all.push_back({type, reduction, 2, true});
+  }
+  return all;
 }
 
 }  // namespace
@@ -97,11 +100,11 @@ std::vector<Group> collectives(const Listing& listing) {
   if (!listing.fabric || listing.suite == SuiteName::sustained) return {};
   if (listing.suite == SuiteName::contract) return contract(listing);
   const Fabric& fabric = *listing.fabric;
-  if (fabric.local) return all_reduce_of_process(listing);
   const bool gpu = listing.device.backend == Backend::cuda, full = listing.suite == SuiteName::full;
   const auto ranks = static_cast<int>(fabric.members.size());
   const std::vector<int> world = everyone(fabric);
   CollectiveList list(listing);
+  const auto add = [&](const Point& made, bool in_place) { in_place ? list.add_both_places(made) : list.add(made); };
   const auto point = [&](Collective op, DataType type, std::size_t bytes) {
     Point made{op, type, Reduction::sum, bytes, false, world, {}, {}, {}, -1};
     return made;
@@ -114,26 +117,23 @@ std::vector<Group> collectives(const Listing& listing) {
     for (const std::size_t bytes :
          gpu ? std::vector<std::size_t>{8, kKiB, 32 * kKiB, 256 * kKiB, 4 * kMiB, 64 * kMiB, 512 * kMiB, 4 * kGiB}
              : std::vector<std::size_t>{8, 128, kKiB, 8 * kKiB, 64 * kKiB, 512 * kKiB, 4 * kMiB, 32 * kMiB}) {
-      list.add_both_places(point(Collective::all_reduce, DataType::fp32, bytes));
+      add(point(Collective::all_reduce, DataType::fp32, bytes), !fabric.local);
     }
     return list.take();
   }
 
-  const std::vector<std::size_t> all = sweep(listing, gpu || full ? 16 * kGiB : 64 * kMiB, full ? 2 : 4);
-  const std::vector<DataType> baseline = gpu ? std::vector{DataType::fp32, DataType::bf16} : fabric.types;
   for (const Collective op : kCollectives) {
-    if (op == Collective::ping_pong) continue;
-    for (const DataType type : full ? fabric.types : baseline) {
-      for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::avg}) {
-        if (reduction != Reduction::sum && (!full || !reduces(op))) continue;
-        for (const std::size_t bytes : all) {
-          Point made = point(op, type, bytes);
-          made.reduction = reduction;
-          list.add_both_places(made);
-        }
+    if (op == Collective::ping_pong || (fabric.local && op != Collective::all_reduce)) continue;
+    for (const Sweep& sweep : sweeps(listing)) {
+      if (sweep.reduction != Reduction::sum && !reduces(op)) continue;
+      for (const std::size_t bytes : sizes(8, gpu || full ? 16 * kGiB : 64 * kMiB, sweep.factor)) {
+        Point made = point(op, sweep.type, bytes);
+        made.reduction = sweep.reduction;
+        add(made, sweep.in_place);
       }
     }
   }
+  if (fabric.local) return list.take();
 
   // Scaling: the first 1, 2, 4, ... ranks with the same size, and with the same size per rank.
   const std::size_t large = gpu ? 64 * kMiB : 2 * kMiB;

@@ -13,7 +13,7 @@ namespace roofmark {
 std::vector<Group> link_ceilings(const Listing& listing);
 
 /// Every collective over the fabric's ranks, their groups and pairs; each rank lists the same. Over the ranks of one process
-/// the all-reduce alone; empty without a fabric.
+/// the all-reduce of all of them; empty without a fabric.
 std::vector<Group> collectives(const Listing& listing);
 
 /// A matrix product, an all-reduce, and both together. Empty without a fabric between processes.

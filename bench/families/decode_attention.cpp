@@ -43,11 +43,10 @@ void add(CaseList& list, DataType type, std::int64_t batch, std::int64_t heads, 
   const DecodeAttentionKernels* kernels = select(backend, &cuda::decode_attention, &cpu::decode_attention);
   const AttentionReference* reference = select(backend, &cuda::attention_reference, &cpu::attention_reference);
 
-  Case made = attention_case(list.listing(), p);
-  made.family = "decode_attention";
-  made.shape = {{"batch", std::to_string(batch)}, {"heads", std::to_string(heads)}, {"kv_heads", std::to_string(kv_heads)},
-                {"keys", std::to_string(keys)},   {"d", std::to_string(head_dim)},  {"impl", "split"},
-                shape_entry(made.protocol.cache)};
+  const Shape shape = {{"batch", std::to_string(batch)},       {"heads", std::to_string(heads)},
+                       {"kv_heads", std::to_string(kv_heads)}, {"keys", std::to_string(keys)},
+                       {"d", std::to_string(head_dim)},        {"impl", "split"}};
+  Case made = attention_case(list.listing(), "decode_attention", shape, p);
   if (!kernels || !reference) {
     made.unsupported = "this build has no decode attention for the device";
   } else if (!kernels->supports(p)) {

@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/operation_counts.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
-#include "harness/model/traffic.hpp"
 #include "kernels/stream.hpp"
 
 namespace roofmark {
@@ -30,15 +29,14 @@ constexpr std::size_t kX = 0, kY = 1, kBias = 2, kCosines = 3, kSines = 4, kIds 
 SlotLayout layout_of(const ElementwiseProblem& p) {
   const auto elements = static_cast<std::size_t>(p.elements()), rows = static_cast<std::size_t>(p.rows),
              columns = static_cast<std::size_t>(p.columns);
-  const bool second = p.op == Op::add || p.op == Op::swiglu || p.op == Op::bias_gelu_residual || p.op == Op::residual_add;
+  const ElementwiseOperation& op = operation(p.op);
   const std::size_t angles = p.op == Op::rope ? rows * static_cast<std::size_t>(p.head / 2) : 0;
   const std::size_t state = is_adamw(p.op) ? elements : 0;
   return SlotLayout(
       {SlotArray::input(p.type, p.op == Op::embedding ? static_cast<std::size_t>(p.vocabulary) * columns : elements, kX),
-       SlotArray::input(p.op == Op::residual_add ? DataType::fp32 : p.type, second ? elements : 0, kY),
-       SlotArray::input(p.type, p.op == Op::bias_gelu_residual ? columns : 0, kBias),
-       SlotArray::input(DataType::fp32, angles, kCosines), SlotArray::input(DataType::fp32, angles, kSines),
-       SlotArray::scratch(DataType::int32, p.op == Op::embedding ? rows : 0),
+       SlotArray::input(p.op == Op::residual_add ? DataType::fp32 : p.type, op.reads_y ? elements : 0, kY),
+       SlotArray::input(p.type, op.reads_bias ? columns : 0, kBias), SlotArray::input(DataType::fp32, angles, kCosines),
+       SlotArray::input(DataType::fp32, angles, kSines), SlotArray::scratch(DataType::int32, p.op == Op::embedding ? rows : 0),
        SlotArray::output(output_type(p), is_adamw(p.op) ? 0 : elements), SlotArray::output(DataType::fp32, state),
        SlotArray::output(DataType::fp32, state), SlotArray::output(DataType::fp32, state)});
 }
@@ -62,30 +60,9 @@ std::size_t touched_bytes(const ElementwiseProblem& p) {
 /// Bytes that a launch moves: AdamW reads and writes its state.
 std::size_t moved_bytes(const ElementwiseProblem& p) { return touched_bytes(p) + 3 * layout_of(p)[kP].bytes(); }
 
-/// What an operation counts, and what it loses in fp32 before its result is rounded, in roundoffs of fp32:
-///   add, rope       1 for the sum; and 1 for the products
-///   silu            4 for the exponential, 1 for the sum, 2 for the reciprocal, 2 for the products; swiglu 1 more
-///   gelu_tanh       as silu, and 4 for the argument of the exponential; bias_gelu_residual 2 more
-///   gelu_erf        10 for the polynomial, 8 for its argument, 4 + 2 for the exponential and its argument, 6 for the rest;
-///                   1.1e-5 for the tail of narrow types
-///   adamw           m 2, v 3; p 2 for m, 3 for the root of v, 4 for the divisor, 3 for the rest
-struct Operation {
-  Op op;
-  OperationCounts counts;
-  double loss_in_fp32;
-};
-constexpr Operation kOperations[] = {
-    {Op::add, {1, 0}, 1},  {Op::relu, {1, 0}, 0},    {Op::gelu_tanh, {8, 1}, 13},   {Op::gelu_erf, {4, 1}, 30},
-    {Op::silu, {2, 1}, 9}, {Op::swiglu, {3, 1}, 10}, {Op::residual_add, {1, 0}, 1}, {Op::bias_gelu_residual, {10, 1}, 15},
-    {Op::cast, {0, 0}, 0}, {Op::rope, {3, 0}, 2},    {Op::embedding, {0, 0}, 0},    {Op::adamw, {14, 0}, 12}};
-
-const Operation& operation(Op op) {
-  return *std::find_if(std::begin(kOperations), std::end(kOperations), [&](const Operation& each) { return each.op == op; });
-}
-
 double loss_in_fp32(Op op, DataType type, ElementwiseOutput which) {
-  if (which == ElementwiseOutput::m) return 2;
-  if (which == ElementwiseOutput::v) return 3;
+  if (which == ElementwiseOutput::m) return operation(Op::adamw_first).loss_in_fp32;
+  if (which == ElementwiseOutput::v) return operation(Op::adamw_second).loss_in_fp32;
   const double tail = op == Op::gelu_erf && type != DataType::fp32 ? 1.1e-5 / unit_roundoff(DataType::fp32) : 0;
   return operation(op).loss_in_fp32 + tail;
 }
@@ -244,24 +221,14 @@ Case elementwise_case(const Listing& listing, const ElementwiseProblem& problem,
   const DeviceInfo& device = listing.device;
   const ElementwiseKernels* kernels = select(device.backend, &cuda::elementwise, &cpu::elementwise);
   const StreamKernels* stream = select(device.backend, &cuda::stream, &cpu::stream);
-  const std::size_t touched = touched_bytes(problem);
-  const Cache cache = listing.cache.value_or(Cache::cold);
-
-  Case c;
-  c.family = "elementwise";
-  c.operation = name(problem.op);
-  c.type = problem.type;
-  c.shape = shape_of(problem);
-  c.shape.emplace_back("impl", "own");
-  if (comes_in_steps(problem.op)) c.shape.emplace_back("algo", by == By::fused ? "fused" : "separate");
-  c.shape.push_back(shape_entry(cache));
-  Phase demands = memory_demands(device, static_cast<double>(touched), static_cast<double>(moved_bytes(problem)), cache);
-  add_demands(demands, operation(problem.op).counts, static_cast<double>(problem.elements()), device.backend);
-  c.work.phases = {demands};
-  c.protocol.cache = cache;
-  c.slot_bytes = layout_of(problem).slot_bytes();
+  Shape shape = shape_of(problem);
+  shape.emplace_back("impl", "own");
+  if (comes_in_steps(problem.op)) shape.emplace_back("algo", by == By::fused ? "fused" : "separate");
+  Case c = memory_case(device, "elementwise", std::string(name(problem.op)), problem.type, std::move(shape),
+                       listing.cache.value_or(Cache::cold), layout_of(problem),
+                       LaunchBytes{touched_bytes(problem), moved_bytes(problem)});
+  add_demands(c.work.phases.front(), operation(problem.op).counts, static_cast<double>(problem.elements()), device.backend);
   c.shared_bytes = shared_layout(problem, by).slot_bytes();
-  c.touched_bytes = touched;
   if (!kernels || !stream || !stream->library_copy) {
     c.unsupported = "this build has no element-wise kernels for the device";
   } else if (!kernels->supports(problem)) {

@@ -10,10 +10,10 @@
 #include <stdexcept>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/product_check.hpp"
 #include "bench/support/slots.hpp"
-#include "harness/model/traffic.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/gemm.hpp"
 
@@ -178,25 +178,16 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
   const GemmKernels* kernels = kernels_for(device.backend);
   const bool tuned = algo == "tuned";
 
-  Case made;
-  made.family = "gemm";
-  made.type = problem.type;
-  made.protocol.cache = listing.cache.value_or(Cache::cold);
-  made.shape = {{"m", std::to_string(problem.m)},
-                {"n", std::to_string(problem.n)},
-                {"k", std::to_string(problem.k)},
-                {"impl", device.backend == Backend::cpu ? "blas" : "cublaslt"},
-                {"layout", std::string(name(problem.layout))},
-                {"algo", algo},
-                shape_entry(made.protocol.cache)};
-  const SlotLayout layout = layout_of(problem);
-  made.slot_bytes = layout.slot_bytes();
-  made.touched_bytes = layout.touched_bytes();
+  Case made = memory_case(device, "gemm", "", problem.type,
+                          {{"m", std::to_string(problem.m)},
+                           {"n", std::to_string(problem.n)},
+                           {"k", std::to_string(problem.k)},
+                           {"impl", device.backend == Backend::cpu ? "blas" : "cublaslt"},
+                           {"layout", std::string(name(problem.layout))},
+                           {"algo", algo}},
+                          listing.cache.value_or(Cache::cold), layout_of(problem));
   made.shared_bytes = kernels ? kernels->workspace_bytes : 0;
-  const auto touched = static_cast<double>(layout.touched_bytes());
-  Phase phase = memory_demands(device, touched, touched, made.protocol.cache);
-  phase.insert(phase.begin(), {pipe(device, problem.type), product_flops(problem.m, problem.n, problem.k)});
-  made.work.phases = {std::move(phase)};
+  demand_first(made, {{pipe(device, problem.type), product_flops(problem.m, problem.n, problem.k)}});
   made.unsupported = reason_against(listing, kernels, problem, tuned);
   if (made.unsupported.empty()) {
     made.prepare = [problem, kernels, tuned, what](const Setup& setup) -> std::unique_ptr<Prepared> {

@@ -8,11 +8,11 @@
 
 #include "bench/families/gemm.hpp"
 #include "bench/support/case_list.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/rounding.hpp"
 #include "bench/support/slots.hpp"
-#include "harness/model/traffic.hpp"
 #include "kernels/gemv_reference.hpp"
 
 namespace roofmark {
@@ -91,23 +91,17 @@ class PreparedGemv final : public Prepared {
 /// The case without its implementation.
 Case described(const Listing& listing, const GemvProblem& p, const std::string& impl) {
   const DeviceInfo& device = listing.device;
-  Case made;
-  made.family = "gemv";
-  made.type = p.type;
-  made.protocol.cache = listing.cache.value_or(Cache::cold);
-  made.shape = {{"weights", std::string(name(p.weights, p.type))},
-                {"m", std::to_string(p.m)},
-                {"k", std::to_string(p.k)},
-                {"impl", impl},
-                shape_entry(made.protocol.cache)};
+  Case made = memory_case(device, "gemv", "", p.type,
+                          {{"weights", std::string(name(p.weights, p.type))},
+                           {"m", std::to_string(p.m)},
+                           {"k", std::to_string(p.k)},
+                           {"impl", impl}},
+                          listing.cache.value_or(Cache::cold), layout_of(p));
   // One multiplication and one addition per weight; converting a weight is up to the implementation.
   const Resource& pipe = device.backend == Backend::cpu ? resource::fp32_fma
                          : p.type == DataType::fp16     ? resource::fp16_tensor
                                                         : resource::bf16_tensor;
-  const auto touched = static_cast<double>(layout_of(p).touched_bytes());
-  Phase demands = memory_demands(device, touched, touched, made.protocol.cache);
-  demands.insert(demands.begin(), {pipe, 2.0 * static_cast<double>(p.m) * static_cast<double>(p.k)});
-  made.work.phases = {std::move(demands)};
+  demand_first(made, {{pipe, 2.0 * static_cast<double>(p.m) * static_cast<double>(p.k)}});
   return made;
 }
 
@@ -116,9 +110,6 @@ Case own_case(const Listing& listing, const GemvProblem& p, const std::string& w
   const GemvKernels* kernels = select(device.backend, &cuda::gemv, &cpu::gemv);
   const GemvReference* reference = select(device.backend, &cuda::gemv_reference, &cpu::gemv_reference);
   Case made = described(listing, p, "own");
-  const SlotLayout layout = layout_of(p);
-  made.slot_bytes = layout.slot_bytes();
-  made.touched_bytes = layout.touched_bytes();
   if (!kernels || !reference) {
     made.unsupported = "this build has no matrix-vector product for the device";
   } else if (!kernels->supports(p)) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,17 +34,15 @@ std::vector<Group> link_ceilings(const Listing& listing) {
        {std::pair<std::string, std::vector<int>>{"inside", domains}, {"network", across(domains)}}) {
     for (const std::size_t bytes : small ? sizes(kKiB, kKiB, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMiB, 16 * kMiB, 4)) {
       Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
-      if (!collective_work(listing, point).phases.empty()) list.add(point);
+      std::optional<Case> c = list.offered(point);
+      if (!c || c->work.phases.empty()) continue;
+      c->raises = c->work.phases.front().front().resource;
+      c->operation = c->raises->id;
+      c->family = "ceilings";
+      list.add(*std::move(c));
     }
   }
-  std::vector<Group> groups = list.take();
-  for (Group& group : groups) {
-    Case& c = group.cases.front();
-    c.raises = c.work.phases.front().front().resource;
-    c.operation = c.raises->id;
-    c.family = "ceilings";
-  }
-  return groups;
+  return list.take();
 }
 
 }  // namespace roofmark

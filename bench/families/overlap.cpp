@@ -20,8 +20,7 @@ namespace {
 /// A collective beside a product.
 class PreparedOverlap final : public PreparedPair {
  public:
-  PreparedOverlap(std::unique_ptr<Prepared> product, std::unique_ptr<PreparedCollective> collective)
-      : PreparedPair(std::move(product), std::move(collective)) {}
+  using PreparedPair::PreparedPair;
 
   void launch(Stream stream, int slot) override {
     static_cast<PreparedCollective&>(*other_).launch_beside(stream, slot, [&] { work_->launch(stream, slot); });
@@ -29,6 +28,11 @@ class PreparedOverlap final : public PreparedPair {
   std::string fingerprint_key() const override { return work_->fingerprint_key() + "; " + other_->fingerprint_key(); }
   std::vector<std::pair<std::string, std::string>> notes() const override { return other_->notes(); }
 };
+
+std::unique_ptr<Prepared> prepare_overlap(const Setup&, std::unique_ptr<Prepared> product,
+                                          std::unique_ptr<Prepared> collective) {
+  return std::make_unique<PreparedOverlap>(std::move(product), std::move(collective));
+}
 
 }  // namespace
 
@@ -56,15 +60,7 @@ std::vector<Group> overlap(const Listing& listing) {
                        {"k", length},
                        {"bytes", std::to_string(bytes_of(point))},
                        {"ranks", std::to_string(ranks)}};
-  Case both = product;
-  for (const Phase& phase : collective.work.phases) {
-    both.work.phases.front().insert(both.work.phases.front().end(), phase.begin(), phase.end());
-  }
-  both.slot_bytes += collective.slot_bytes;
-  both.unsupported = product.unsupported.empty() ? collective.unsupported : product.unsupported;
-  both.prepare = [&fabric, point, prepare = product.prepare](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedOverlap>(prepare(setup), prepare_rank(setup, fabric, point));
-  };
+  Case both = together(product, collective, prepare_overlap);
   collective.message.reset();
   product.operation = "gemm";
   collective.operation = "all_reduce";

@@ -305,7 +305,7 @@ class PreparedOnChipChase final : public Prepared {
         memory_(memory),
         set_(set),
         steps_(steps),
-        slots_(setup, SlotLayout({SlotArray::output(kWord, kEndWords)})) {
+        slots_(setup, one_output(kWord, kEndWords)) {
     const std::vector<std::uint32_t> next = random_cycle(set.lines, setup.seed);
     expected_ = walk(next, set.stride, 0, steps).expected;
     if (memory != OnChipMemory::constant) {
@@ -366,7 +366,7 @@ std::unique_ptr<Prepared> prepare_chase(const Setup& setup, const LatencyKernels
   return std::make_unique<PreparedChase>(setup, kernels, chase);
 }
 
-std::size_t on_chip_chase_slot_bytes() { return aligned(sizeof(ChaseEnd)); }
+std::size_t on_chip_chase_slot_bytes() { return one_output(kWord, kEndWords).slot_bytes(); }
 
 std::unique_ptr<Prepared> prepare_on_chip_chase(const Setup& setup, const LatencyKernels& kernels, OnChipMemory memory,
                                                 const ChaseSet& set, std::size_t steps) {

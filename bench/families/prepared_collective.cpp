@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "bench/support/slots.hpp"
 #include "harness/device/elementwise_error.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
@@ -50,17 +50,12 @@ class OneRank final : public PreparedCollective {
     in_chunks_ = static_cast<std::size_t>(chunks_in(point.op, ranks, first));
     out_chunks_ = static_cast<std::size_t>(chunks_out(point.op, ranks, first));
     if (point.op == Collective::ping_pong && peer_ < rank_of_fabric) in_chunks_ = 0;
-    // Broadcast in place goes from and to the same array; there `in` is the root's alone.
-    const std::size_t both =
-        point.in_place ? std::max(in_chunks_, out_chunks_) * chunk_bytes() : aligned(in_bytes()) + out_bytes();
-    slot_bytes_ = aligned(std::max<std::size_t>(both, 1));
-    const std::size_t bytes = static_cast<std::size_t>(setup.slots) * slot_bytes_;
-    memory_ = point.buffer == Buffer::plain ? device_.allocate(bytes)
-                                            : device_.adopt(communicator_->allocate(bytes, point.buffer), bytes);
-    for (int slot = 0; slot < setup.slots; ++slot) {
-      device_.poison(base(slot), slot_bytes_);
-      if (!point.in_place) fill(slot);
-    }
+    SlotLayout layout = collective_layout(point, in_chunks_, out_chunks_);
+    const std::size_t bytes = layout.bytes(setup.slots);
+    Memory memory = point.buffer == Buffer::plain ? device_.allocate(bytes)
+                                                  : device_.adopt(communicator_->allocate(bytes, point.buffer), bytes);
+    slots_.emplace(setup, std::move(layout), setup.slots, std::move(memory));
+    for (int slot = 0; slot < setup.slots && !point.in_place; ++slot) fill(slot);
   }
 
   bool takes_part() const override { return communicator_ != nullptr; }
@@ -87,7 +82,7 @@ class OneRank final : public PreparedCollective {
   void reset(int slot) override {
     if (!communicator_) return;
     if (!point_.in_place) return device_.poison(out(slot), out_bytes());
-    if (out_chunks_ > in_chunks_) device_.poison(base(slot), slot_bytes_);
+    if (out_chunks_ > in_chunks_) device_.poison(slots_->at(slot, 0), slots_->layout()[0].bytes());
     fill(slot);
   }
   // To restore the inputs between samples would change what the caches hold for a program's next call. The numbers grow to
@@ -141,18 +136,17 @@ class OneRank final : public PreparedCollective {
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
   std::size_t chunk_bytes() const { return chunk_ * size_of(point_.type); }
-  std::size_t in_bytes() const { return in_chunks_ * chunk_bytes(); }
   std::size_t out_bytes() const { return out_chunks_ * chunk_bytes(); }
   CollectiveData data() const { return {seed_, size()}; }
   double bound() const { return point_.reduction == Reduction::avg ? average_bound(size()) : 0; }
 
-  std::byte* base(int slot) const {
-    return static_cast<std::byte*>(memory_.get()) + static_cast<std::size_t>(slot) * slot_bytes_;
+  // Broadcast in place goes from and to the same array; there `in` is the root's alone.
+  std::byte* in(int slot) const {
+    return slots_->at<std::byte>(slot, 0) + (point_.in_place && in_chunks_ < out_chunks_ ? offset() : 0);
   }
-  std::byte* in(int slot) const { return base(slot) + (point_.in_place && in_chunks_ < out_chunks_ ? offset() : 0); }
   std::byte* out(int slot) const {
-    if (!point_.in_place) return base(slot) + aligned(in_bytes());
-    return base(slot) + (out_chunks_ < in_chunks_ ? offset() : 0);
+    if (!point_.in_place) return slots_->at<std::byte>(slot, 1);
+    return slots_->at<std::byte>(slot, 0) + (out_chunks_ < in_chunks_ ? offset() : 0);
   }
   // Where both are a chunk they begin at the same address.
   std::size_t offset() const {
@@ -233,11 +227,11 @@ class OneRank final : public PreparedCollective {
   int rank_of_fabric_;
   const CollectiveDataKernels& kernels_;
   Point point_;
-  std::size_t chunk_, in_chunks_ = 0, out_chunks_ = 0, slot_bytes_ = 0;
+  std::size_t chunk_, in_chunks_ = 0, out_chunks_ = 0;
   std::uint64_t seed_;
   int peer_ = -1;
   std::shared_ptr<Communicator> communicator_;
-  Memory memory_;
+  std::optional<Slots> slots_;
 };
 
 /// The ranks of this process, launched together.
@@ -302,6 +296,12 @@ class LocalCollective final : public Prepared {
 
 const CollectiveDataKernels* data_kernels(Backend backend) {
   return select(backend, &cuda::collective_data, &cpu::collective_data);
+}
+
+SlotLayout collective_layout(const Point& point, std::size_t in_chunks, std::size_t out_chunks) {
+  const std::size_t in = in_chunks * chunk_of(point), out = out_chunks * chunk_of(point);
+  if (point.in_place) return one_output(point.type, std::max(in, out));
+  return SlotLayout({SlotArray::scratch(point.type, in), SlotArray::output(point.type, out)});
 }
 
 std::unique_ptr<Prepared> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point) {

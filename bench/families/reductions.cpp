@@ -8,12 +8,12 @@
 #include <cmath>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/operation_counts.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
-#include "harness/model/traffic.hpp"
 #include "kernels/reductions_reference.hpp"
 #include "kernels/stream.hpp"
 
@@ -47,37 +47,15 @@ SlotLayout layout_of(const Problem& p) {
 }
 
 /// In units of u(type) x the scale of reductions_reference.hpp. 16-bit types: 1 for the rounding of the result, and the loss in
-/// fp32 before it. In roundoffs of fp32:
-///   a sum of positive terms   a chain of L similar terms has independent roundings, uniform within u x the partial sum: a
-///                             standard deviation of sqrt(L) / 3 of the sum; eight of them, and 1 for each of at most 16
-///                             levels of merging
-///   softmax                   the sum; 4 for each of two exponentials; 3 for the division and the products
-///   layer_norm                the mean's sum; half of the squares' sum, 2 for the root, 4 for the rest
-///   rms_norm                  half of the squares' sum, 2 for the root, 3 for the products
-///   cross_entropy             the sum; 4 for the exponentials, 2 for the logarithm, 4 for the additions
-///   row_sum                   signed terms, as for the stream's sums: eight times sqrt(L / 6), and the last rounding
-///   sum, quantise             1 for each of the addition, the scale, its inverse and the product
+/// fp32 before it. The sum and the scale beside `out` lose one roundoff of fp32 each. A sum over a row loses:
+///   of positive terms   a chain of L similar terms has independent roundings, uniform within u x the partial sum: a standard
+///                       deviation of sqrt(L) / 3 of the sum; eight of them, and 1 for each of at most 16 levels of merging
+///   of signed terms     as the stream's sums: eight times sqrt(L / 6)
 double bound(ReductionOp op, ReductionOutput which, DataType type) {
-  const double positive_sum = 8 * std::sqrt(kReductionChunk) / 3 + 16;
-  const double in_fp32 = [&] {
-    if (which != ReductionOutput::out) return 1.0;
-    switch (op) {
-      case ReductionOp::softmax:
-        return positive_sum + 11;
-      case ReductionOp::layer_norm:
-        return 1.5 * positive_sum + 6;
-      case ReductionOp::rms_norm:
-      case ReductionOp::residual_rms_norm:
-        return 0.5 * positive_sum + 5;
-      case ReductionOp::cross_entropy:
-        return positive_sum + 10;
-      case ReductionOp::row_sum:
-        return 8 * std::sqrt(kReductionChunk / 6.0) + 1;
-      case ReductionOp::quantise:
-        break;
-    }
-    return 2.0;
-  }();
+  const double sum =
+      op == ReductionOp::row_sum ? 8 * std::sqrt(kReductionChunk / 6.0) : 8 * std::sqrt(kReductionChunk) / 3 + 16;
+  const auto [sums, roundoffs] = operation(op).loss_in_fp32;
+  const double in_fp32 = which == ReductionOutput::out ? sums * sum + roundoffs : 1;
   if (type == DataType::fp32) return in_fp32;
   return 1 + in_fp32 * unit_roundoff(DataType::fp32) / unit_roundoff(type);
 }
@@ -154,49 +132,17 @@ class PreparedReduction final : public Prepared {
   Slots slots_;
 };
 
-OperationCounts counts_of(ReductionOp op) {
-  switch (op) {
-    case ReductionOp::softmax:  // max, -, +, x 1 / sum
-      return {4, 1};
-    case ReductionOp::layer_norm:  // + for the mean, -, square, +, x 1 / sigma, x weight, + bias
-      return {7, 0};
-    case ReductionOp::rms_norm:  // square, +, x 1 / root, x weight
-      return {4, 0};
-    case ReductionOp::residual_rms_norm:
-      return {5, 0};
-    case ReductionOp::cross_entropy:  // max, -, +
-      return {3, 1};
-    case ReductionOp::row_sum:
-      return {1, 0};
-    case ReductionOp::quantise:  // max, x 1 / scale
-      return {2, 0};
-  }
-  return {};
-}
-
 Case reduction_case(const Listing& listing, const Problem& problem) {
   const DeviceInfo& device = listing.device;
   const ReductionKernels* kernels = select(device.backend, &cuda::reductions, &cpu::reductions);
   const StreamKernels* stream = select(device.backend, &cuda::stream, &cpu::stream);
-  const SlotLayout layout = layout_of(problem);
-  const Cache cache = listing.cache.value_or(Cache::cold);
-  const auto touched = static_cast<double>(layout.touched_bytes());
-
-  Case c;
-  c.family = "reductions";
-  c.operation = name(problem.op);
-  c.type = problem.type;
-  c.shape = {{"rows", std::to_string(problem.rows)}, {"columns", std::to_string(problem.columns)}, {"impl", "own"}};
+  Shape shape = {{"rows", std::to_string(problem.rows)}, {"columns", std::to_string(problem.columns)}, {"impl", "own"}};
   if (problem.op == ReductionOp::residual_rms_norm) {
-    c.shape.emplace_back("algo", problem.by == By::fused ? "fused" : "separate");
+    shape.emplace_back("algo", problem.by == By::fused ? "fused" : "separate");
   }
-  c.shape.push_back(shape_entry(cache));
-  Phase demands = memory_demands(device, touched, touched, cache);
-  add_demands(demands, counts_of(problem.op), static_cast<double>(problem.elements()), device.backend);
-  c.work.phases = {demands};
-  c.protocol.cache = cache;
-  c.slot_bytes = layout.slot_bytes();
-  c.touched_bytes = layout.touched_bytes();
+  Case c = memory_case(device, "reductions", std::string(name(problem.op)), problem.type, std::move(shape),
+                       listing.cache.value_or(Cache::cold), layout_of(problem));
+  add_demands(c.work.phases.front(), operation(problem.op).counts, static_cast<double>(problem.elements()), device.backend);
   if (!kernels) {
     c.unsupported = "this build has no reductions for the device";
   } else if (!kernels->supports(problem.op, problem.type)) {

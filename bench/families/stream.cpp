@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/traffic.hpp"
@@ -275,26 +276,14 @@ std::size_t nearly_all_memory(const Listing& listing, std::size_t parts) {
 Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size_t bytes, Cache cache, StreamBy by) {
   const StreamKernels* kernels = kernels_for(device.backend);
   const Problem problem(op, type, bytes);
-  const auto touched = static_cast<double>(touched_bytes(problem));
-
-  Case one;
-  one.family = "stream";
-  one.operation = name(op);
-  one.type = type;
-  one.shape = {{"bytes", std::to_string(bytes)},
-               {"impl", by == StreamBy::kernel ? "own"
-                        : op == StreamOp::copy ? "memcpy"
-                                               : "memset"},
-               shape_entry(cache)};
-  Phase demands = memory_demands(device, touched, touched, cache);
-  if (const int flops = flops_per_element(op)) {
+  const std::size_t touched = touched_bytes(problem);
+  const char* const impl = by == StreamBy::kernel ? "own" : op == StreamOp::copy ? "memcpy" : "memset";
+  Case one = memory_case(device, "stream", std::string(name(op)), type, {{"bytes", std::to_string(bytes)}, {"impl", impl}},
+                         cache, layout_of(problem), LaunchBytes{touched, touched});
+  if (const int flops = operation(op).flops) {
     const Resource& pipe = type == DataType::fp64 ? resource::fp64_fma : resource::fp32_fma;
-    demands.push_back({pipe, flops * static_cast<double>(problem.count)});
+    one.work.phases.front().push_back({pipe, flops * static_cast<double>(problem.count)});
   }
-  one.work.phases = {demands};
-  one.protocol.cache = cache;
-  one.slot_bytes = layout_of(problem).slot_bytes();
-  one.touched_bytes = touched_bytes(problem);
   one.unsupported = why_unsupported(kernels, op, by);
   if (!one.unsupported.empty()) return one;
   one.shared_bytes = kernels->workspace_bytes(op, problem.count);

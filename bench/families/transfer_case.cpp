@@ -12,6 +12,7 @@
 
 #include "bench/families/prepared_transfer.hpp"
 #include "bench/families/transfer.hpp"
+#include "bench/families/transfer_path.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/model/traffic.hpp"
 #include "harness/model/units.hpp"
@@ -294,7 +295,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   // For the GPU with the most arrays.
   std::size_t arrays = host_copy ? 2 : 0;
   for (const auto& [gpu, count] : arrays_by_gpu(transfer)) arrays = std::max(arrays, count);
-  const std::size_t array = aligned(bytes + point.offset);
+  const std::size_t array = transfer_layout(bytes, point.offset).slot_bytes();
   const bool is_all_on_host = device.backend == Backend::cpu;
   c.slot_bytes = is_all_on_host || !host_copy ? arrays * array : 0;
   if (!is_all_on_host) c.host_slot_bytes = host_ends(transfer) * array;

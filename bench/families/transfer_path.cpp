@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/support/slots.hpp"
 #include "harness/device/hash.hpp"
 #include "harness/machine/huge_pages.hpp"
 #include "kernels/base/check.hpp"
@@ -25,12 +24,15 @@ std::string staging_note(std::optional<int> thread, std::optional<int> memory) {
                      *memory);
 }
 
+SlotLayout transfer_layout(std::size_t bytes, std::size_t offset) {
+  return SlotLayout({SlotArray::scratch(DataType::int8, bytes, offset)});
+}
+
 TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t bytes, std::size_t offset, const TransferEnd& from,
                            const TransferEnd& to, std::uint64_t array)
     : what_(std::move(what)),
       bytes_(bytes),
-      offset_(offset),
-      stride_(aligned(offset + bytes)),
+      layout_(transfer_layout(bytes, offset)),
       slots_(setup.slots),
       fill_{setup.data, setup.seed, array},
       from_(make(setup, from)),
@@ -87,7 +89,7 @@ TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end
 }
 
 unsigned char* TransferPath::at(const Side& side, int slot) const {
-  return static_cast<unsigned char*>(side.arrays.get()) + static_cast<std::size_t>(slot) * stride_ + offset_;
+  return reinterpret_cast<unsigned char*>(layout_.address(side.arrays.get(), slot, 0));
 }
 
 CopyRange TransferPath::range(int slot) const { return {at(to_, slot), at(from_, slot), bytes_}; }

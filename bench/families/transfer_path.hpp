@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/support/slots.hpp"
 #include "harness/device/device.hpp"
 #include "harness/machine/numa.hpp"
 #include "harness/model/case.hpp"
@@ -29,6 +30,9 @@ struct TransferEnd {
 /// What the driver's staging of pageable memory crosses, by the nodes of the thread that copies and of the memory; empty if
 /// nothing is known to be crossed.
 std::string staging_note(std::optional<int> thread, std::optional<int> memory);
+
+/// The array of a slot, on either side.
+SlotLayout transfer_layout(std::size_t bytes, std::size_t offset);
 
 /// One direction of a transfer: an array from the generator, and its copy, which starts poisoned; both once per slot, one slot
 /// behind the other.
@@ -69,10 +73,11 @@ class TransferPath {
   std::uint64_t hash_of(const Side& side, int slot);
   Memory generated();
   Verification name_difference(int slot);
-  std::size_t allocated_bytes() const { return static_cast<std::size_t>(slots_) * stride_; }
+  std::size_t allocated_bytes() const { return layout_.bytes(slots_); }
 
   std::string what_;
-  std::size_t bytes_, offset_, stride_;
+  std::size_t bytes_;
+  SlotLayout layout_;
   int slots_;
   Fill fill_;
   Side from_, to_;

@@ -3,9 +3,9 @@
 #include "kernels/transpose.hpp"
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
-#include "harness/model/traffic.hpp"
 
 namespace roofmark {
 
@@ -70,17 +70,9 @@ class PreparedTranspose final : public Prepared {
 
 Case transpose_case(const Listing& listing, DataType type, std::int64_t rows, std::int64_t columns) {
   const TransposeKernels* kernels = select(listing.device.backend, &cuda::transpose, &cpu::transpose);
-  const SlotLayout layout = layout_of(type, rows, columns);
-  const auto bytes = static_cast<double>(layout.touched_bytes());
-  const Cache cache = listing.cache.value_or(Cache::cold);
-  Case c;
-  c.family = "transpose";
-  c.type = type;
-  c.shape = {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "tiled"}, shape_entry(cache)};
-  c.work = {{memory_demands(listing.device, bytes, bytes, cache)}};
-  c.protocol.cache = cache;
-  c.slot_bytes = layout.slot_bytes();
-  c.touched_bytes = layout.touched_bytes();
+  Case c = memory_case(listing.device, "transpose", "", type,
+                       {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "tiled"}},
+                       listing.cache.value_or(Cache::cold), layout_of(type, rows, columns));
   if (!kernels) {
     c.unsupported = "this build has no transpose kernel for the device";
     return c;

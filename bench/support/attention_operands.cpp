@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "bench/support/listing.hpp"
+#include "bench/support/memory_case.hpp"
 #include "bench/support/rounding.hpp"
-#include "harness/model/traffic.hpp"
 
 namespace roofmark {
 namespace {
@@ -68,24 +68,16 @@ CheckedOutput AttentionOperands::checked(int slot, AttentionReference::Queries r
   return {"O", output(slot), width, 1 + fp32_error(problem_), rows};
 }
 
-Case attention_case(const Listing& listing, const AttentionProblem& p) {
+Case attention_case(const Listing& listing, std::string family, Shape shape, const AttentionProblem& p) {
   const bool gpu = listing.device.backend == Backend::cuda;
-  Case made;
-  made.type = p.type;
-  made.protocol.cache = listing.cache.value_or(Cache::cold);
-  const SlotLayout layout = layout_of(p);
-  made.slot_bytes = layout.slot_bytes();
-  made.touched_bytes = layout.touched_bytes();
-
+  Case made = memory_case(listing.device, std::move(family), "", p.type, std::move(shape), listing.cache.value_or(Cache::cold),
+                          layout_of(p));
   // Per visible pair: two dot products of head_dim terms, and one exponential.
   const double pairs = visible_pairs(p);
-  const auto touched = static_cast<double>(made.touched_bytes);
   const Resource& pipe = !gpu ? resource::fp32_fma : p.type == DataType::fp16 ? resource::fp16_tensor : resource::bf16_tensor;
   Phase demands = {{pipe, 4 * static_cast<double>(p.head_dim) * pairs}};
   if (gpu) demands.push_back({resource::exp, pairs});
-  const Phase of_memory = memory_demands(listing.device, touched, touched, made.protocol.cache);
-  demands.insert(demands.end(), of_memory.begin(), of_memory.end());
-  made.work.phases = {std::move(demands)};
+  demand_first(made, demands);
   return made;
 }
 

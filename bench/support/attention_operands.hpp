@@ -25,7 +25,7 @@ class AttentionOperands {
   Slots slots_;
 };
 
-/// The type, memory and Work of a problem, which do not depend on the implementation; name and shape are left empty.
-Case attention_case(const Listing& listing, const AttentionProblem& problem);
+/// The type, memory and Work of a problem, which do not depend on the implementation.
+Case attention_case(const Listing& listing, std::string family, Shape shape, const AttentionProblem& problem);
 
 }  // namespace roofmark

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/support/beside.hpp"
 
+#include "harness/measure/slots.hpp"
 #include "kernels/side_stream.hpp"
 
 namespace roofmark {
@@ -44,19 +45,27 @@ class PreparedBeside final : public PreparedPair {
 
 }  // namespace
 
-Case beside(Case work, const Case& other) {
+Case together(Case work, const Case& other, PreparePair prepare) {
   Phase& demands = work.work.phases.front();
-  const Phase& more = other.work.phases.front();
-  demands.insert(demands.end(), more.begin(), more.end());
+  for (const Phase& more : other.work.phases) demands.insert(demands.end(), more.begin(), more.end());
+  work.touched_bytes = touched_bytes(work) + touched_bytes(other);
   work.slot_bytes += other.slot_bytes;
-  work.touched_bytes += other.touched_bytes;
   work.shared_bytes += other.shared_bytes;
   if (work.unsupported.empty()) work.unsupported = other.unsupported;
-  if (work.unsupported.empty() && !&cuda::side_stream) work.unsupported = "this build has no second stream for the device";
-  work.prepare = [first = work.prepare, second = other.prepare](const Setup& setup) -> std::unique_ptr<Prepared> {
-    return std::make_unique<PreparedBeside>(setup, first(setup), second(setup));
+  work.prepare = [prepare, first = work.prepare, second = other.prepare](const Setup& setup) {
+    return prepare(setup, first(setup), second(setup));
   };
   return work;
+}
+
+Case beside(Case work, const Case& other) {
+  Case both = together(
+      std::move(work), other,
+      [](const Setup& setup, std::unique_ptr<Prepared> first, std::unique_ptr<Prepared> second) -> std::unique_ptr<Prepared> {
+        return std::make_unique<PreparedBeside>(setup, std::move(first), std::move(second));
+      });
+  if (both.unsupported.empty() && !&cuda::side_stream) both.unsupported = "this build has no second stream for the device";
+  return both;
 }
 
 Shape shape_beside(const Case& product, const Shape& beside) {

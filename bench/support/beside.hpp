@@ -32,8 +32,14 @@ class PreparedPair : public Prepared {
   const std::unique_ptr<Prepared> work_, other_;
 };
 
-/// `work` as it is, but with `other` on a second stream of the GPU, from the start of each launch; a launch ends when both have
-/// ended. The demands, the memory and what is verified are of both; names, data type and fingerprint's key are those of `work`.
+using PreparePair = std::unique_ptr<Prepared> (*)(const Setup&, std::unique_ptr<Prepared> work,
+                                                  std::unique_ptr<Prepared> other);
+/// `work` as it is, but launched with `other`, as the class says that `prepare` makes. The demands, the memory and what is
+/// verified are of both; names, data type and protocol are those of `work`.
+Case together(Case work, const Case& other, PreparePair prepare);
+
+/// The two together, with `other` on a second stream of the GPU from the start of each launch; a launch ends when both have
+/// ended. The fingerprint's key is that of `work`.
 Case beside(Case work, const Case& other);
 
 /// The shape of a square product that something runs beside, short enough for a line: its side, what is `beside` it, its

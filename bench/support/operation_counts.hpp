@@ -3,14 +3,9 @@
 #pragma once
 
 #include "harness/model/case.hpp"
+#include "kernels/base/operation.hpp"
 
 namespace roofmark {
-
-/// Per element, after an operation's formula: additions, multiplications, divisions, roots and comparisons; and exponentials,
-/// where a tanh and an erf take one each.
-struct OperationCounts {
-  double flops = 0, exponentials = 0;
-};
 
 /// The CPU has no unit for exponentials, and no ceiling of them.
 inline void add_demands(Phase& demands, const OperationCounts& counts, double elements, Backend backend) {

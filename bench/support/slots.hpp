@@ -22,15 +22,18 @@ struct SlotArray {
   std::size_t count = 0;
   Holds holds = Holds::nothing;
   std::uint64_t sequence = 0;  ///< of the generator, where it holds random values
+  std::size_t offset = 0;      ///< bytes from an aligned address to the first element
 
   std::size_t bytes() const { return count * size_of(type); }
 
   static SlotArray input(DataType type, std::size_t count, std::uint64_t sequence) {
-    return {type, count, Holds::random, sequence};
+    return {type, count, Holds::random, sequence, 0};
   }
-  static SlotArray output(DataType type, std::size_t count) { return {type, count, Holds::poison, 0}; }
+  static SlotArray output(DataType type, std::size_t count) { return {type, count, Holds::poison, 0, 0}; }
   /// The case writes it itself.
-  static SlotArray scratch(DataType type, std::size_t count) { return {type, count, Holds::nothing, 0}; }
+  static SlotArray scratch(DataType type, std::size_t count, std::size_t offset = 0) {
+    return {type, count, Holds::nothing, 0, offset};
+  }
 };
 
 /// The arrays of one slot, one after the other, each aligned.
@@ -44,6 +47,9 @@ class SlotLayout {
   /// The bytes of the arrays, without and with the padding between them.
   std::size_t touched_bytes() const { return touched_; }
   std::size_t slot_bytes() const { return slot_; }
+  std::size_t bytes(int slots) const { return static_cast<std::size_t>(slots) * slot_; }
+  /// In `memory` of several slots, one after the other; null of an array without elements.
+  std::byte* address(void* memory, int slot, std::size_t array) const;
 
  private:
   std::vector<SlotArray> arrays_;
@@ -51,25 +57,28 @@ class SlotLayout {
   std::size_t touched_ = 0, slot_ = 0;
 };
 
+/// A slot of one output.
+inline SlotLayout one_output(DataType type, std::size_t count) { return SlotLayout({SlotArray::output(type, count)}); }
+
 /// The copies of a case's arrays, filled and poisoned. All slots hold the same values.
 class Slots {
  public:
   Slots(const Setup& setup, SlotLayout layout);
   /// With another number of slots than `setup` has.
   Slots(const Setup& setup, SlotLayout layout, int slots);
+  /// In memory of another allocator, which holds `slots` of the layout.
+  Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory);
 
   const SlotLayout& layout() const { return layout_; }
   template <class T = void>
   T* at(int slot, std::size_t array) const {
-    return static_cast<T*>(address(slot, array));
+    return reinterpret_cast<T*>(layout_.address(memory_.get(), slot, array));
   }
   Output output(int slot, std::size_t array) const;
   /// Poisons the outputs of all slots again.
   void poison();
 
  private:
-  void* address(int slot, std::size_t array) const;
-
   Device& device_;
   SlotLayout layout_;
   int slots_;

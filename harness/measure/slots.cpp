@@ -19,7 +19,7 @@ std::size_t slots_beyond(std::size_t cache_bytes, std::size_t touched) {
 
 SlotPlan plan_slots(const Case& c, const LastLevelCaches& caches, std::size_t limit_bytes) {
   if (c.protocol.cache == Cache::warm) return {1, "warm"};
-  const std::size_t touched = std::max<std::size_t>(c.touched_bytes ? c.touched_bytes : c.slot_bytes, 1);
+  const std::size_t touched = std::max<std::size_t>(touched_bytes(c), 1);
   std::size_t wanted = slots_beyond(caches.device, touched);
   if (c.host_slot_bytes) wanted = std::max(wanted, slots_beyond(caches.host, c.host_slot_bytes));
   if (wanted == 1) return {1, "size"};

@@ -28,6 +28,9 @@ inline LastLevelCaches last_level_caches(const DeviceInfo& device) {
 /// `limit_bytes` of device memory and Protocol::most_slots.
 SlotPlan plan_slots(const Case& c, const LastLevelCaches& caches, std::size_t limit_bytes);
 
+/// What one launch touches of a case's slot.
+inline std::size_t touched_bytes(const Case& c) { return c.touched_bytes ? c.touched_bytes : c.slot_bytes; }
+
 /// Device memory of a case with one slot.
 inline std::size_t least_bytes(const Case& c) { return c.slot_bytes + c.shared_bytes; }
 

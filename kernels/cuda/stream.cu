@@ -149,10 +149,11 @@ __device__ void with_tile(std::size_t tile, std::size_t packets, Use use) {
 template <StreamOp kOp, class T, bool kVector, int kBytes, bool kEvictFirst>
 __global__ void __launch_bounds__(kThreads, kBlocks) stream_kernel(Arrays<T> arrays, Compute<T> s) {
   using Tiles = Tiling<T, kVector, kBytes>;
+  constexpr int kInputs = input_count(kOp);
   with_tile<Tiles::kSize>(blockIdx.x, Tiles::packets(arrays), [&]<bool kWhole>(unsigned end) {
     typename Tiles::Held x{}, y{};
-    if constexpr (input_count(kOp) > 0) Tiles::template load<kWhole>(x, Tiles::first(arrays.x, arrays, blockIdx.x), end);
-    if constexpr (input_count(kOp) > 1) Tiles::template load<kWhole>(y, Tiles::first(arrays.y, arrays, blockIdx.x), end);
+    if constexpr (kInputs > 0) Tiles::template load<kWhole>(x, Tiles::first(arrays.x, arrays, blockIdx.x), end);
+    if constexpr (kInputs > 1) Tiles::template load<kWhole>(y, Tiles::first(arrays.y, arrays, blockIdx.x), end);
 #pragma unroll
     for (int i = 0; i < Tiles::kPackets; ++i) {
 #pragma unroll
@@ -162,7 +163,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) stream_kernel(Arrays<T> arr
   });
   if (blockIdx.x == 0) {
     for_ragged_end(arrays, [&](std::size_t i) {
-      arrays.to[i] = element<kOp>(input_count(kOp) > 0 ? arrays.x[i] : T{}, input_count(kOp) > 1 ? arrays.y[i] : T{}, s);
+      arrays.to[i] = element<kOp>(kInputs > 0 ? arrays.x[i] : T{}, kInputs > 1 ? arrays.y[i] : T{}, s);
     });
   }
 }

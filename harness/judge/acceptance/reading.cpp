@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 
+#include "harness/judge/ranks/bus_bandwidth.hpp"
 #include "harness/judge/ranks/missing_results.hpp"
 #include "harness/model/units.hpp"
 
@@ -159,6 +160,12 @@ void read_rate(RuleReading& reading, const Record& record) {
   set_by_time(reading, summary, record.work.total(*bound) / summary.median, true);
 }
 
+void read_busbw(RuleReading& reading, const Record& record) {
+  const auto bandwidth = bus_bandwidth(record);
+  if (bandwidth && bandwidth->busbw) return set_by_time(reading, record.measurement->summary, *bandwidth->busbw, true);
+  reading.why_not = record.message ? "between fewer than two ranks nothing crosses a link" : "it is not a collective";
+}
+
 /// How many ranks, and records of other runs, have other bits is the judge's to count; here are this run's own.
 double differing(const Record& record, std::optional<std::size_t> device) {
   const auto& ranks = record.fingerprint->differing_ranks;
@@ -216,13 +223,7 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
       read_rate(reading, record);
       break;
     case Quantity::busbw:
-      if (record.message) {
-        const Message& message = *record.message;
-        set_by_time(reading, summary, message.bus_factor * message.trips * static_cast<double>(message.bytes) / summary.median,
-                    true);
-      } else {
-        reading.why_not = "it is not a collective";
-      }
+      read_busbw(reading, record);
       break;
     case Quantity::seconds:
       set_by_time(reading, summary, summary.median, false);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <utility>
 
 #include "harness/device/cpu_device.hpp"
 #include "harness/device/random.hpp"
@@ -28,6 +29,26 @@ TEST(SlotLayout, PlacesArraysOneAfterTheOtherAligned) {
   EXPECT_EQ(made.offset(kOut), 768U);
   EXPECT_EQ(made.slot_bytes(), 1024U);
   EXPECT_EQ(layout(4096).slot_bytes(), 3U * 4096);
+}
+
+TEST(SlotLayout, AnOffsetMovesAnArrayFromItsAlignedAddress) {
+  const SlotLayout made({SlotArray::scratch(DataType::int8, 254, 3), SlotArray::output(DataType::fp32, 0)});
+  EXPECT_EQ(made.slot_bytes(), 512U);
+  EXPECT_EQ(made.bytes(3), 3U * 512);
+  std::byte memory[1024];
+  EXPECT_EQ(made.address(memory, 1, 0), memory + 512 + 3);
+  EXPECT_EQ(made.address(memory, 1, 1), nullptr);
+}
+
+TEST(Slots, TakeTheMemoryThatTheyAreGiven) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  Memory memory = device->allocate(layout().bytes(2));
+  const void* const begin = memory.get();
+  const Slots slots({*device, 1, Distribution::normal, 42, {}}, layout(), 2, std::move(memory));
+  EXPECT_EQ(slots.at(0, kX), begin);
+  EXPECT_EQ(device->allocated_bytes(), layout().bytes(2));
+  EXPECT_EQ(slots.at<float>(1, kX)[64], generate(Distribution::normal, DataType::fp32, 42, 7, 64));
+  EXPECT_EQ(*slots.at<unsigned char>(1, kOut), 0xff);
 }
 
 class FilledSlots : public testing::Test {

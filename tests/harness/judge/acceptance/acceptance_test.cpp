@@ -575,6 +575,11 @@ TEST(Acceptance, ACollectiveIsJudgedPerNodeAndNotPerGpu) {
   evidence.devices[1].node = "node2";
   EXPECT_FALSE(judge(profile_of(rule + "per = 'node'\n"), {evidence}, {}).accepted());
   EXPECT_TRUE(judge(profile_of(rule + "per = 'delivery'\n"), {evidence}, {}).accepted());
+  // One rank has no bus bandwidth: a bandwidth of 0 would fail.
+  evidence.records.front().message->ranks = 1;
+  evidence.records.front().message->bus_factor = 0;
+  const Judgement one = judge(profile_of(rule + "per = 'delivery'\n"), {evidence}, {});
+  EXPECT_EQ(check_of(one, "busbw").verdict, Verdict::not_measured);
 }
 
 }  // namespace
