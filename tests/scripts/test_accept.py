@@ -135,7 +135,7 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
                                 ("other.json", "[1, 2]", "is not a roofmark result"), ("part.json", text.replace('"ceilings"', '"floors"'), "damaged"),
                                 ("empty.json", "", "it is empty"), ("marked.json", "\ufeff" + text, "byte order mark"),
                                 ("latin.json", text.encode().replace(b'"quick"', b'"\xff"'), "not UTF-8"),
-                                ("twice.json", '{"suite": "full",' + text[1:], 'member "suite" twice'),
+                                ("twice.json", '{"suite": "full",' + text[1:], 'two members "suite"'),
                                 ("deep.json", "[" * 100_000 + "]" * 100_000, "1024 levels"), ("number.json", '{"big": 1e999,' + text[1:], "out of range")):
         path = tmp_path / name
         path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())

@@ -95,7 +95,7 @@ TEST_F(Duration, ADecayWhileTheClocksHoldIsNotAscribedToThem) {
     EXPECT_NEAR(*records[0].sustained->explained_by_clock, 0, 1e-6);
     std::map<FindingKind, std::string> found;
     for (const Finding& finding : analyze({}, records, {}).findings) found[finding.kind] = finding.text;
-    EXPECT_THAT(found[FindingKind::decay], HasSubstr("clock explains 0.0 % of that"));
+    EXPECT_THAT(found[FindingKind::decay], HasSubstr("clock explains 0.0 % of the drop"));
     EXPECT_THAT(found[FindingKind::decay_without_clock], HasSubstr("clock is 50.0 %"));
   }
 }

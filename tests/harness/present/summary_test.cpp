@@ -20,7 +20,7 @@ TEST(Summary, FindingsStandBySeverityAreCountedAndAdvised) {
   }
   findings.push_back({FindingKind::above_theoretical, "DRAM: too fast", "stream/copy"});
   const std::string text = findings_text(findings, {});
-  EXPECT_THAT(text, StartsWith("error: above_theoretical  stream/copy: DRAM: too fast\n  Verification passed"));
+  EXPECT_THAT(text, StartsWith("error: above_theoretical  stream/copy: DRAM: too fast\n  The result passed verification"));
   EXPECT_THAT(
       text,
       HasSubstr("warning: throttle  gemm/7: the clock fell\nwarning: throttle  gemm/0: the clock fell\n"

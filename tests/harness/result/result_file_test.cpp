@@ -299,7 +299,7 @@ TEST_F(ResultFolder, WhatIsNoResultIsRefusedInOneLine) {
   EXPECT_THAT(refused(whole.substr(0, whole.size() / 2)), HasSubstr("is damaged: it is truncated"));
   EXPECT_THAT(refused("\xEF\xBB\xBF" + whole), HasSubstr("byte order mark"));
   EXPECT_THAT(refused(with("\"more\":\"\xff\"")), HasSubstr("is not UTF-8"));
-  EXPECT_THAT(refused(with("\"suite\":\"full\"")), HasSubstr("member \"suite\" twice"));
+  EXPECT_THAT(refused(with("\"suite\":\"full\"")), HasSubstr("two members \"suite\""));
   EXPECT_THAT(refused(with("\"more\":1e999")), HasSubstr("out of range"));
   EXPECT_THAT(refused(with("\"more\":" + std::string(5000, '[') + std::string(5000, ']'))), HasSubstr("1024 levels"));
   EXPECT_THAT(refused("[]"), HasSubstr("is not a roofmark result"));

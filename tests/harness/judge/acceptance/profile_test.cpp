@@ -131,7 +131,8 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(rule("quantity = 'finding.magic'\n")), HasSubstr("unknown kind of finding 'magic'"));
   EXPECT_THAT(refusal(rule("quantity = 'results.bad'\n")), HasSubstr("wrong, failed or not_run"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\n")), HasSubstr("has no limit"));
-  EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\nmost = 0\ncases = '.'\n")), HasSubstr("has no `cases`"));
+  EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\nmost = 0\ncases = '.'\n")),
+              HasSubstr("has `cases`, but results applies to the whole run"));
   EXPECT_THAT(refusal(rule("quantity = 'rate'\nreason = 'r'\nleast = 1\n")), HasSubstr("has no `cases`"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'rate'\nreason = 'r'\nleast = 1e12\n")),
               HasSubstr("absolute limit and no `source`"));
