@@ -101,7 +101,7 @@ def plot(result):
         for name, values in lines:
             points = _thinned(seconds, values)
             traces.append({"type": "scatter", "mode": "lines", "name": plots.text(name), "x": [x for x, _ in points],
-                           "y": [y for _, y in points], "yaxis": f"y{suffix}", "meta": "records", "line": {"width": 1.1, "color": plots.COLOURS[len(traces) % len(plots.COLOURS)]}})
+                           "y": [y for _, y in points], "yaxis": f"y{suffix}", "line": {"width": 1.1, "color": plots.COLOURS[len(traces) % len(plots.COLOURS)]}})
         axes[f"yaxis{suffix}"] = plots.axis(title, type="linear", dtick=None, tickformat="", rangemode="tozero",
                                             domain=[1 - (i + 1) * height + 0.03, 1 - i * height])
     spans = _throttled_spans(result["telemetry"], seconds[-1])

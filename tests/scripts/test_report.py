@@ -242,7 +242,7 @@ def test_a_folder_gets_a_report_beside_each_result(small, tmp_path):
 
 @pytest.mark.usefixtures("no_plotly")
 def test_absent_parts_are_left_out(small):
-    for key in ("wall_time", "finished_utc"):
+    for key in ("wall_time", "finished_utc", "telemetry", "counters"):
         small.pop(key)
     for key in ("ceilings", "benchmarks", "comparisons", "findings", "unmeasured"):
         small[key] = []
