@@ -11,8 +11,8 @@
 namespace roofmark {
 
 /// Compares the bits that launches leave in their outputs with those of a verified launch, by hashes that the device makes and
-/// keeps until they are asked for. Hashing may take 3 % of the time: where all outputs would take more, each check has a window
-/// of them hashed, the next check the next window.
+/// keeps until they are asked for. Hashing may take 3 % of the time, as measured: where all outputs would take more, each check
+/// has a window of them hashed, the next check the next window.
 class LaunchCheck {
  public:
   /// The outputs of slot 0 hold verified bits; all slots must give the same. A window takes 3 % of `seconds`, the time in which
@@ -25,6 +25,8 @@ class LaunchCheck {
   void check(int slot);
   /// Reads the hashes back. The checks that found other bits, counted from the first one since the last call.
   std::vector<std::size_t> differing();
+  /// Makes the windows smaller where hashing has become slower than it was planned for. Call after differing().
+  void rescale();
 
   std::int64_t checks() const { return checks_; }
   double share_checked() const { return checks_ ? hashed_bytes_ / (double(checks_) * double(output_bytes_)) : 0; }
@@ -41,6 +43,7 @@ class LaunchCheck {
   const Window& next_window() const { return windows_[static_cast<std::size_t>(checks_) % windows_.size()]; }
   void enqueue(Stream stream);
   void measure_rate();
+  std::size_t affordable_window() const;
   void divide(std::size_t window_bytes);
 
   Device& device_;
@@ -53,7 +56,10 @@ class LaunchCheck {
   std::size_t pending_ = 0;  ///< checks since the last call of differing()
   std::int64_t checks_ = 0;
   std::size_t output_bytes_ = 0;
-  double bytes_per_second_ = 0;  ///< of hashing
+  std::size_t window_bytes_ = 0;
+  std::vector<std::uint64_t> verified_;  ///< a hash of each whole output
+  double check_seconds_;                 ///< the time in which there should be a check
+  double bytes_per_second_ = 0;          ///< of hashing, by the last check
   double hashed_bytes_ = 0, seconds_ = 0, offered_seconds_ = 0;
 };
 

@@ -35,8 +35,8 @@ struct Protocol {
   int launches = 0;
   /// Minimum number of samples, where the budget allows; 0: as many as the interval needs.
   int samples = 0;
-  /// The budget as a number of samples, where a sample takes so long that Effort::max_seconds would allow too few; 0: in
-  /// seconds.
+  /// The budget as a number of samples, times Effort::longer, where a sample takes so long that Effort::max_seconds would allow
+  /// too few; 0: in seconds.
   int budget_samples = 0;
   /// How long it is measured; 0: as many samples as the interval needs. With a duration there is no warm-up, launches follow
   /// one another until the time is over, each is timed by itself, and the bits of each are compared with the verified one's.

@@ -31,7 +31,8 @@ enum class FindingKind {
   slowdown,
   clock,
   decay,
-  decay_without_clock,
+  decay_by_clock,
+  rate_per_clock,
   energy,
   uncorrected_errors,
   corrected_errors,
@@ -86,10 +87,16 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::clock, "clock", Severity::warning, Doubt::rates,
      "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
     {FindingKind::decay, "decay", Severity::warning, Doubt::rates,
-     "A sustained load gets the settled rate. Where the clock explains the fall, check the power limit, cooling and airflow."},
-    {FindingKind::decay_without_clock, "decay_without_clock", Severity::warning, Doubt::rates,
-     "The clock that this rate follows does not explain the fall. Check for other programs, the other clocks, temperatures and "
-     "the ECC counters."},
+     "A sustained load gets the settled rate, and the clock explains too little of the fall. Check for other programs, the "
+     "other "
+     "clocks, temperatures and the ECC counters."},
+    {FindingKind::decay_by_clock, "decay_by_clock", Severity::warning, Doubt::nothing,
+     "A sustained load gets the settled rate: this is what the device delivers within its limits. Check the power limit, "
+     "cooling "
+     "and airflow."},
+    {FindingKind::rate_per_clock, "rate_per_clock", Severity::warning, Doubt::rates,
+     "The rate did not follow its clock, so neither power nor temperature explains it. Check for other programs, the other "
+     "clocks and the ECC counters."},
     {FindingKind::energy, "energy", Severity::warning, Doubt::nothing,
      "The energy counter and the power readings disagree: trust neither for energy per launch. Report the driver."},
     {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error, Doubt::device,

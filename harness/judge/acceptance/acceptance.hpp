@@ -31,15 +31,15 @@ struct DeliveredDevice {
 struct Evidence {
   std::string file;
   std::string suite, data;
-  std::vector<std::string> weaker;    ///< RunScope::weaker
-  bool together = false;              ///< measured while the node's other GPUs were, too
-  std::set<std::string> unseen;       ///< kinds of findings that the run had no means to look for
-  std::optional<double> age_seconds;  ///< since it finished; absent of a run that did not finish
+  std::optional<double> budget_seconds = {};  ///< RunFacts::budget_seconds
+  std::vector<std::string> weaker;            ///< RunScope::weaker
+  bool together = false;                      ///< measured while the node's other GPUs were, too
+  std::set<std::string> unseen;               ///< kinds of findings that the run had no means to look for
+  std::optional<double> age_seconds;          ///< since it finished; absent of a run that did not finish
   bool complete = false;
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
   std::map<std::string, std::string> versions;
-  std::vector<Record> records;        ///< their samples and blocks are not needed
-  std::vector<double> timed_seconds;  ///< by record: what its launches took together
+  std::vector<Record> records;  ///< their samples and blocks are not needed
   Analysis analysis;
   std::vector<Finding> findings;        ///< all of the run
   std::vector<CounterChange> counters;  ///< of every rank's device
@@ -50,9 +50,6 @@ struct AcceptanceTerms {
   std::optional<int> expected_gpus;
   std::optional<double> max_age_seconds;
 };
-
-/// What the launches of a record took together, in seconds; 0 where it was not measured.
-double timed_seconds(const Record& record);
 
 /// From good to bad. Only `pass` accepts.
 enum class Verdict { pass, inside_interval, not_measured, fail };
