@@ -58,6 +58,7 @@ class PreparedStride final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
+  bool is_deterministic() const override { return true; }  // integers
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
     const Backend backend = device_.info().backend;
@@ -113,6 +114,7 @@ class PreparedGather final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
+  bool is_deterministic() const override { return true; }  // integers
 
  private:
   static constexpr std::size_t kPartElements = std::size_t{1} << 24;
@@ -145,6 +147,7 @@ class PreparedRead final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
+  bool is_deterministic() const override { return true; }  // integers
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return {{"times read", std::to_string(array_.passes)}};
@@ -178,6 +181,7 @@ class PreparedKnown final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, 0)}; }
+  bool is_deterministic() const override { return true; }  // integers
   std::vector<std::pair<std::string, std::string>> notes() const override { return known_.notes; }
 
  private:

@@ -19,9 +19,10 @@ namespace {
 class PreparedAttention final : public Prepared {
  public:
   PreparedAttention(const Setup& setup, const AttentionProblem& problem, const AttentionKernels& kernels,
-                    const AttentionReference& reference)
+                    const AttentionReference& reference, bool deterministic)
       : device_(setup.device),
         problem_(problem),
+        deterministic_(deterministic),
         plan_(kernels.plan(problem)),
         operands_(setup, problem),
         reference_(reference),
@@ -53,6 +54,7 @@ class PreparedAttention final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {operands_.output(slot)}; }
+  bool is_deterministic() const override { return deterministic_; }
 
   std::string fingerprint_key() const override { return plan_->algorithm(); }
 
@@ -79,6 +81,7 @@ class PreparedAttention final : public Prepared {
 
   Device& device_;
   AttentionProblem problem_;
+  bool deterministic_;
   std::unique_ptr<AttentionPlan> plan_;  // first: a problem that the library refuses needs no operands
   AttentionOperands operands_;
   const AttentionReference& reference_;
@@ -128,8 +131,10 @@ Case make_case(const Listing& listing, const AttentionProblem& p, std::string_vi
   if (chosen.kernels && chosen.kernels->workspace_bytes) made.shared_bytes = chosen.kernels->workspace_bytes(p);
   made.unsupported = why_unsupported(listing, chosen, reference);
   if (made.unsupported.empty()) {
-    made.prepare = [p, kernels = chosen.kernels, reference](const Setup& setup) -> std::unique_ptr<Prepared> {
-      return std::make_unique<PreparedAttention>(setup, p, *kernels, *reference);
+    // A query's sums have a fixed order in the own kernels and in products by cuBLASLt; cuDNN chooses.
+    const bool fixed_order = chosen.name != kCudnn;
+    made.prepare = [p, fixed_order, kernels = chosen.kernels, reference](const Setup& setup) -> std::unique_ptr<Prepared> {
+      return std::make_unique<PreparedAttention>(setup, p, *kernels, *reference, fixed_order);
     };
   }
   return made;

@@ -69,6 +69,7 @@ class PreparedGemv final : public Prepared {
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kY)}; }
+  bool is_deterministic() const override { return true; }  // each row is summed by one thread, warp or block, without atomics
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
     if (what_.empty()) return {};

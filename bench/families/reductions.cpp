@@ -85,6 +85,7 @@ class PreparedReduction final : public Prepared {
   Verification verify(int slot) override { return check_outputs(device_, written_by(slot)); }
 
   std::vector<Output> outputs(int slot) override { return outputs_of(written_by(slot)); }
+  bool is_deterministic() const override { return true; }  // a row's sums have a fixed order
 
  private:
   ReductionArrays arrays(int slot) const {

@@ -139,7 +139,7 @@ void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::st
   command.add_option("--timeout", options.timeout, "give up after this many seconds without progress, 1 to 86400")
       ->type_name("SECONDS")
       ->check(between(1, 86400))
-      ->default_str("120");
+      ->default_str("120, smoke 20 on a GPU and 10 on the CPU");
   command.add_option("--label", labels, "copied to the result file; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -35,6 +35,8 @@ inline constexpr const char* kExitStatusHelp =
     "  130  interrupted (SIGINT, SIGTERM or SIGHUP)\n";
 
 inline constexpr double kSustainedSeconds = 300;  ///< of the suite sustained
+/// Of the suite smoke, for the whole process.
+inline constexpr double kSmokeSecondsOfGpu = 20, kSmokeSecondsOfCpu = 10;
 
 /// Which cases run on which device.
 struct Selection {
@@ -55,7 +57,7 @@ struct RunOptions {
   Distribution data = Distribution::normal;
   std::uint64_t seed = 1;
   std::optional<double> max_seconds;  ///< timing budget per case; absent: the suite's
-  double timeout = 120;
+  std::optional<double> timeout;      ///< absent: 120 s, and for smoke its own limit
   std::map<std::string, std::string> labels;
   bool quiet = false;
   bool no_telemetry = false;

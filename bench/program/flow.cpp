@@ -8,7 +8,9 @@
 
 #include "bench/program/interrupt.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/time_limit.hpp"
 #include "bench/program/together.hpp"
+#include "harness/machine/host.hpp"
 #include "harness/measure/overhead.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/team/gather.hpp"
@@ -33,18 +35,43 @@ std::vector<Record> left_out(const Group& group, int pass, const std::string& re
   return records;
 }
 
+/// While this lives, a session that is abandoned may ask the runner what it has observed.
+class Observing {
+ public:
+  Observing(Session* session, Runner& runner) : session_(session) {
+    if (!session_) return;
+    const auto now = [&runner] {
+      Observations observed;
+      observed.counters = runner.own_counters();
+      observed.telemetry = runner.telemetry();
+      observed.findings = runner.find_own_lost_telemetry();
+      return observed;
+    };
+    session_->observe({[&runner](std::size_t first) { return runner.telemetry(first); }, now}, runner.counters_before());
+  }
+  ~Observing() {
+    if (session_) session_->observe({}, {});
+  }
+  Observing(const Observing&) = delete;
+  Observing& operator=(const Observing&) = delete;
+
+ private:
+  Session* session_;
+};
+
 /// False when the run was interrupted.
 template <class OnMeasured>
 bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suite, const OnMeasured& on_measured) {
-  const double started = steady_seconds();
+  TimeLimit limit(plan.limit_seconds, process_seconds, suite);
   const auto measure_all = [&](const std::vector<Group>& groups, int pass) {
     for (const Group& group : groups) {
-      const bool over = plan.limit_seconds && team.decide(steady_seconds() - started > *plan.limit_seconds);
-      on_measured(
-          group,
-          over ? left_out(group, pass, fmt::format("left out: the {} suite has used its {:g} s", suite, *plan.limit_seconds))
-               : runner.run(group, pass),
-          pass);
+      const std::size_t cases = group.cases.size();
+      if (team.decide(limit.allows(cases))) {
+        on_measured(group, runner.run(group, pass), pass);
+        limit.took(cases);
+      } else {
+        on_measured(group, left_out(group, pass, limit.refusal(cases)), pass);
+      }
     }
   };
   try {
@@ -79,6 +106,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   }));
   shared.set_folder(team.gather(place).front());
 
+  const Observing observing(session, runner);
   const std::optional<CpuShare> load = begin_share(setup.device.info());
   Progress progress(options.program, terminal_style(stderr), !writes || options.quiet || !options.format.empty(),
                     count_cases(setup.plan));

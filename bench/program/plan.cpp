@@ -115,7 +115,6 @@ void divide_duration(std::vector<Group>& suite, double seconds) {
 }  // namespace
 
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend) {
-  constexpr double kSmokeSecondsOfGpu = 20, kSmokeSecondsOfCpu = 10;
   const bool smoke = selection.suite == SuiteName::smoke;
   drop_for_smoke(ceilings, suite, selection.suite);
   const std::size_t suite_cases = count_cases(ceilings, suite);

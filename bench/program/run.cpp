@@ -13,12 +13,23 @@ namespace roofmark {
 
 namespace {
 
-int run_on(const std::string& id, const RunOptions& options, const std::string& note) {
+int run_on(const std::string& id, const RunOptions& options, const std::string& note, Watch& watch, SharedSession& session) {
+  watch.doing("opening " + id);
   const auto device = open_device(id);
   const auto fabric = fabric_of(device->info(), options.selection);
   SoloTeam team(&interrupted());
+  return run_plan(options,
+                  {*device, team, watch, plan(device->info(), options.selection, fabric.get()),
+                   origin_of(device->info(), fabric.get()), note, style_of(options)},
+                  session);
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
   SharedSession session;
-  SoloWatch watch(options.timeout, [&](const Standstill& standstill) {
+  // A driver may hang as soon as it is asked for its devices.
+  SoloWatch watch(timeout_seconds(options), [&](const Standstill& standstill) {
     int status = kNotMeasured;
     try {
       std::fputs("\n", stderr);
@@ -29,18 +40,11 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
     }
     std::_Exit(status);  // the measuring thread is stuck inside a driver and cannot be joined
   });
-  return run_plan(options,
-                  {*device, team, watch, plan(device->info(), options.selection, fabric.get()),
-                   origin_of(device->info(), fabric.get()), note, style_of(options)},
-                  session);
-}
-
-}  // namespace
-
-int run(const RunOptions& options) {
+  watch.doing("looking for devices");
   std::string note;
   const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
-  if (options.selection.device != "all") return run_on(ids.front(), options, note);
+  if (options.selection.device != "all") return run_on(ids.front(), options, note, watch, session);
+  watch.rest();  // each device's process has a watch of its own
   // Two suites have a time of their own, which one device after another would exceed.
   const SuiteName suite = options.selection.suite;
   return run_on_all(ids, options, suite != SuiteName::smoke && suite != SuiteName::sustained);

@@ -51,14 +51,18 @@ std::vector<std::string> words_for(const RunOptions& options, const std::string&
 }
 
 // A process's exit status from its wait status. A signal may end it before it can complete a file.
-int exit_status_of(int status) {
+int exit_status_of(std::optional<int> ended) {
+  if (!ended) return kNotMeasured;  // stuck
+  const int status = *ended;
   if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP)) {
     return kInterrupted;
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kNotMeasured;
 }
 
-std::string end_in_words(int status) {
+std::string end_in_words(std::optional<int> ended, double patience_seconds) {
+  if (!ended) return fmt::format("no sign of progress for {:g} s: it was given up", patience_seconds);
+  const int status = *ended;
   if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   return fmt::format("exit status {}", WEXITSTATUS(status));
 }
@@ -108,6 +112,32 @@ std::pair<double, std::size_t> median_rate_ratio(const Run& alone, const Run& to
   return {cases ? median(std::move(ratios)) : 0, cases};
 }
 
+/// Whether processes still make progress, by what they add to their journals.
+class SignsOfLife {
+ public:
+  SignsOfLife(std::vector<fs::path> folders, double patience_seconds)
+      : folders_(std::move(folders)), patience_seconds_(patience_seconds), last_(folders_.size()) {
+    for (Sign& sign : last_) sign.seconds = steady_seconds();
+  }
+
+  bool ended_long_ago(std::size_t process) {
+    Sign& last = last_.at(process);
+    std::error_code ignored;  // it may not have begun
+    const auto size = fs::file_size(folders_[process] / "result.jsonl", ignored);
+    if (!ignored && size != last.size) last = {size, steady_seconds()};
+    return steady_seconds() - last.seconds > patience_seconds_;
+  }
+
+ private:
+  struct Sign {
+    std::uintmax_t size = 0;
+    double seconds = 0;  ///< when it was seen
+  };
+  std::vector<fs::path> folders_;
+  double patience_seconds_;
+  std::vector<Sign> last_;
+};
+
 /// The processes of a run on all devices, and what they leave.
 class AllDevices {
  public:
@@ -120,7 +150,7 @@ class AllDevices {
   bool measure_alone() {
     for (const std::string& id : ids_) {
       say(id + " alone");
-      wait({spawn(id, kAlone, {}, options_.quiet || !options_.format.empty())});
+      wait({spawn(id, kAlone, {}, options_.quiet || !options_.format.empty())}, {place(kAlone, id)});
       if (status_ == kInterrupted || status_ == kUsage) return false;
       alone_.push_back(recorded_in(place(kAlone, id)));
     }
@@ -130,13 +160,15 @@ class AllDevices {
   void measure_together() {
     say(fmt::format("{} at once", fmt::join(ids_, ", ")));
     std::vector<pid_t> pids;
+    std::vector<fs::path> places;
+    for (const std::string& id : ids_) places.push_back(place(kTogether, id));
     // Cases that use other GPUs would disturb them.
     for (const std::string& id : ids_) pids.push_back(spawn(id, kTogether, {"--only-device"}, true));
-    const std::vector<int> ends = wait(pids);
+    const std::vector<std::optional<int>> ends = wait(pids, places);
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       MeasuredDevice& device = together_.emplace_back();
       device.run = recorded_in(place(kTogether, ids_[i]));
-      if (!device.run.footer) device.ended = end_in_words(ends[i]);
+      if (!device.run.footer) device.ended = end_in_words(ends[i], patience_seconds());
       const bool known = device.recorded() || alone_.empty();
       device.rank = rank_info_of(ids_[i], static_cast<int>(i), pids[i], (known ? device.run : alone_[i]).header.facts.device);
     }
@@ -193,9 +225,16 @@ class AllDevices {
     return start_process("/proc/self/exe", std::move(words), silent);
   }
 
-  std::vector<int> wait(const std::vector<pid_t>& pids) {
-    std::vector<int> ends = wait_for(pids, interrupted());
-    for (const int end : ends) status_ = worse(status_, exit_status_of(end));
+  /// A process gives up by itself after the timeout, and then completes its files.
+  double patience_seconds() const {
+    constexpr double kToComplete = 30;
+    return timeout_seconds(options_) + kToComplete;
+  }
+
+  std::vector<std::optional<int>> wait(const std::vector<pid_t>& pids, std::vector<fs::path> folders) {
+    SignsOfLife signs(std::move(folders), patience_seconds());
+    auto ends = wait_for(pids, interrupted(), [&](std::size_t process) { return signs.ended_long_ago(process); });
+    for (const std::optional<int>& end : ends) status_ = worse(status_, exit_status_of(end));
     if (interrupted()) status_ = kInterrupted;
     return ends;
   }

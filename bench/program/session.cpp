@@ -19,6 +19,7 @@
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
+#include "harness/machine/patience.hpp"
 #include "harness/measure/case_run.hpp"
 #include "harness/measure/overhead.hpp"
 #include "harness/model/units.hpp"
@@ -120,6 +121,14 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
                                "this GPU is not in the table of known GPUs: its ceilings come only from its attributes",
                                {}});
   }
+  if (device.gpu.nvml_hung) {
+    origin.findings.push_back(
+        {FindingKind::telemetry_lost,
+         fmt::format("NVML did not answer for {:g} s when the device was opened: it was not asked again", kPatienceSeconds),
+         {},
+         0,
+         "the device's telemetry was given up"});
+  }
   if (const auto& others = device.gpu.foreign_processes; others && !others->empty()) {
     origin.findings.push_back({FindingKind::foreign_process,
                                "other processes use this GPU: " + name_processes(*others),
@@ -146,6 +155,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
                        options.arguments,
                        options.labels,
                        rate_environment(),
+                       budget_seconds(options),
                        utc_now(),
                        clock_overhead_seconds(),
                        describe_build(),
@@ -162,12 +172,34 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
   journal_.header(run_.header);
 }
 
+void Session::observe(Observer observer, std::vector<CounterChange> counters_before) {
+  const std::lock_guard lock(mutex_);
+  observer_ = std::move(observer);
+  if (finished_ || !observer_.telemetry) return;
+  run_.seen.counters = std::move(counters_before);
+  if (!run_.seen.counters.empty()) journal_.seen({{}, run_.seen.counters});
+}
+
+void Session::journal_seen() {
+  seen_ = steady_seconds();
+  if (!observer_.telemetry) return;
+  TelemetrySeries more = observer_.telemetry(run_.seen.telemetry.readings.size());
+  // Also without readings: whoever waits for this process sees that it goes on.
+  journal_.seen({more, {}});
+  if (more.readings.empty()) return;
+  std::vector<Reading> readings = std::move(run_.seen.telemetry.readings);
+  std::move(more.readings.begin(), more.readings.end(), std::back_inserter(readings));
+  run_.seen.telemetry = std::move(more);
+  run_.seen.telemetry.readings = std::move(readings);
+}
+
 void Session::doing(const std::string& case_name, const WallTime& spent) {
   const std::lock_guard lock(mutex_);
   if (finished_) return;
   // A case has several stages.
   if (case_name != std::exchange(run_.in_progress, case_name)) journal_.begun(case_name);
   spent_ = spent;
+  if (steady_seconds() - seen_ > kRewriteSeconds) journal_seen();
 }
 
 void Session::add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass) {
@@ -184,6 +216,7 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
     journal_.comparison(comparison);
     run_.comparisons.push_back(comparison);
   }
+  journal_seen();
   if (steady_seconds() - written_ > kRewriteSeconds) write();
   note_error(journal_.error());
   writing_ += steady_seconds() - start;
@@ -198,6 +231,7 @@ int Session::finish(bool complete, const WallTime& spent, Observations observed)
 int Session::abandon(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   // Of a team, what the other ranks know is out of reach.
+  if (!finished_ && observer_.now) observed_ = observer_.now();
   if (run_.header.ranks.empty()) observed_.loads.push_back(end_share(own_load_));
   const int status = complete_files(false, spent_, run_.in_progress, reason);
   const std::string said = write_error_.empty() ? "results so far: " + (folder_ / "result.json").string() : way_out();
@@ -210,6 +244,7 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
   add_unreached(lost_case, reason);
   const double start = steady_seconds();
   run_.footer = footer(complete, spent);
+  run_.seen = {};
   if (!complete) run_.footer->ended = RunEnd{reason, run_.in_progress};
   conclusions_ = conclude(run_);
   run_.footer->wall.writing = writing_ + steady_seconds() - start;
@@ -254,6 +289,7 @@ std::string Session::way_out() const {
 }
 
 RunFooter Session::footer(bool complete, const WallTime& wall) {
+  std::optional<TelemetrySummary> summary = summarize(observed_.telemetry.readings);
   std::vector<Finding> findings = foreign_load(observed_.loads);
   std::move(observed_.findings.begin(), observed_.findings.end(), std::back_inserter(findings));
   return {utc_now(),
@@ -263,6 +299,7 @@ RunFooter Session::footer(bool complete, const WallTime& wall) {
           wall,
           steady_seconds() - started_,
           std::move(observed_.telemetry),
+          std::move(summary),
           std::move(observed_.rank_telemetry),
           std::move(observed_.counters)};
 }

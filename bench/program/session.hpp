@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,6 +52,12 @@ struct Observations {
   std::vector<std::optional<CpuShare>> loads;  ///< by rank
 };
 
+/// What may be asked of a run in progress from any thread, about this process's device.
+struct Observer {
+  std::function<TelemetrySeries(std::size_t first)> telemetry;  ///< without the first readings
+  std::function<Observations()> now;                            ///< waits no longer than a driver that hangs is waited for
+};
+
 /// A run in progress and its files. A watch's thread may abandon it at any time. Where a file cannot be written, as on a full
 /// disk, the run goes on.
 class Session {
@@ -58,6 +65,8 @@ class Session {
   Session(const DeviceInfo& device, const RunOptions& options, std::filesystem::path folder, Plan plan, const Origin& origin,
           std::optional<double> timing_overhead_seconds);
 
+  /// Who is asked until the next call; nobody by an empty one. The journal gets what has been seen every few seconds.
+  void observe(Observer observer, std::vector<CounterChange> counters_before);
   /// The case in progress from now on, and the time spent until then.
   void doing(const std::string& case_name, const WallTime& spent);
   void add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass);
@@ -76,13 +85,15 @@ class Session {
   void add_unreached(const std::string& lost_case, const std::string& reason);
   int complete_files(bool complete, const WallTime& spent, const std::string& lost_case, const std::string& reason);
   void write();
+  void journal_seen();
   void note_error(const std::string& error);
   int exit_status_of_files() const;
   std::string way_out() const;
 
   const char* program_;
   std::filesystem::path folder_;
-  double started_, written_ = 0, writing_ = 0;
+  double started_, written_ = 0, writing_ = 0, seen_ = 0;  ///< by the host's clock
+  Observer observer_;
   const DeviceInfo device_;
   const std::optional<CpuShare> own_load_;  ///< begun with the session
   const Plan plan_;

@@ -24,6 +24,7 @@ double seconds_of(SuiteName suite) {
 Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
   Effort effort;
   effort.max_seconds = max_seconds.value_or(seconds_of(suite));
+  effort.longer = std::max(1.0, effort.max_seconds / seconds_of(suite));
   // A short timing budget gets a short warm-up and short samples; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
   effort.window_seconds = std::min(effort.window_seconds, 0.2 * effort.max_seconds);
@@ -35,6 +36,19 @@ Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
 }
 
 }  // namespace
+
+double timeout_seconds(const RunOptions& options) {
+  constexpr double kTimeoutSeconds = 120;
+  const Selection& selection = options.selection;
+  const double smoke = selection.device == "cpu" ? kSmokeSecondsOfCpu : kSmokeSecondsOfGpu;
+  return options.timeout.value_or(selection.suite == SuiteName::smoke ? smoke : kTimeoutSeconds);
+}
+
+double budget_seconds(const RunOptions& options) {
+  const Selection& selection = options.selection;
+  if (selection.suite == SuiteName::sustained) return selection.seconds.value_or(kSustainedSeconds);
+  return options.max_seconds.value_or(seconds_of(selection.suite));
+}
 
 Settings settings_of(const RunOptions& options) {
   Settings settings;

@@ -10,6 +10,10 @@
 namespace roofmark {
 
 Settings settings_of(const RunOptions& options);
+/// Without progress for so long, a run is given up.
+double timeout_seconds(const RunOptions& options);
+/// RunFacts::budget_seconds.
+double budget_seconds(const RunOptions& options);
 
 /// Of stdout, as --benchmark_color has it. `launched`: a launcher of ranks, which may give them a terminal whatever its own
 /// output goes to, started the program.

@@ -41,6 +41,7 @@ struct GpuFacts {
   std::optional<double> power_limit_watts, power_limit_default_watts;
   std::optional<bool> persistence_mode, mig_mode;
   std::optional<std::vector<ForeignProcess>> foreign_processes;
+  bool nvml_hung = false;           ///< it did not answer: nothing that it knows is here
   std::optional<std::string> gate;  ///< why launches are not held back by the gate; absent where they are
 };
 

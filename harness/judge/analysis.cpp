@@ -3,6 +3,7 @@
 #include "harness/judge/analysis.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -128,11 +129,10 @@ void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) 
                       record.name, std::abs(ratio - 1)});
 }
 
-/// How far the rate fell under sustained load.
-void find_decay(const Record& record, std::vector<Finding>& findings) {
-  constexpr double kDecay = 0.95, kTolerance = 0.01;
-  if (!record.sustained) return;
-  const Sustained& rates = *record.sustained;
+/// How far the rate fell under sustained load of one device.
+std::vector<Finding> decays(const Sustained& rates) {
+  constexpr double kDecay = 0.95, kExplained = 0.9, kTolerance = 0.01;
+  std::vector<Finding> found;
   const std::string_view clock = rates.clock == ClockDomain::memory ? "memory clock" : "clock";
   const std::string fall = fmt::format("after {} s the rate is {} of the rate in the first second",
                                        std::ceil(rates.settled_after_seconds), format_share(rates.settled_of_burst));
@@ -141,17 +141,50 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
                                                                          format_share(*rates.explained_by_clock))
                                   : rates.clock == ClockDomain::none ? "no device clock limits it"
                                                                      : fmt::format("the {} was not read at both times", clock);
-    findings.push_back(
-        {FindingKind::decay, fmt::format("{}; {}", fall, explained), record.name, 1 - rates.settled_of_burst,
+    const bool by_clock = rates.explained_by_clock.value_or(0) >= kExplained;
+    found.push_back(
+        {by_clock ? FindingKind::decay_by_clock : FindingKind::decay,
+         fmt::format("{}; {}", fall, explained),
+         {},
+         1 - rates.settled_of_burst,
          fmt::format("the sustained rate is {} of the rate in the first second", format_share(rates.settled_of_burst))});
   }
-  // A clock that rose at a constant rate is no decay.
-  if (rates.settled_of_burst < 1 - kTolerance && rates.rate_per_clock_ratio && *rates.rate_per_clock_ratio < 1 - kTolerance) {
-    findings.push_back({FindingKind::decay_without_clock,
-                        fmt::format("{}; the rate per {} is {} of that in the first second", fall, clock,
-                                    format_share(*rates.rate_per_clock_ratio)),
-                        record.name, 1 - *rates.rate_per_clock_ratio,
-                        fmt::format("the rate per {} fell to {}", clock, format_share(*rates.rate_per_clock_ratio))});
+  if (const auto& ratio = rates.rate_per_clock_ratio; ratio && std::abs(*ratio - 1) > kTolerance) {
+    found.push_back({FindingKind::rate_per_clock,
+                     fmt::format("{}; the rate per {} is {} of that in the first second", fall, clock, format_share(*ratio)),
+                     {},
+                     std::abs(*ratio - 1),
+                     fmt::format("the rate per {} {} to {}", clock, *ratio < 1 ? "fell" : "rose", format_share(*ratio))});
+  }
+  return found;
+}
+
+/// Each kind once: of the rank where it is worst, with all ranks that have it.
+void find_decay(const Record& record, std::vector<Finding>& findings) {
+  std::map<FindingKind, Finding> of_ranks;
+  bool by_rank = false;
+  const auto& ranks = record.measurement->ranks;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!ranks[rank] || !ranks[rank]->sustained) continue;
+    by_rank = true;
+    for (Finding& one : decays(*ranks[rank]->sustained)) {
+      const auto [place, is_new] = of_ranks.try_emplace(one.kind, Finding{one.kind, {}, record.name});
+      Finding& worst = place->second;
+      worst.ranks.push_back(static_cast<int>(rank));
+      if (!is_new && one.size <= worst.size) continue;
+      worst.size = one.size;
+      worst.text = fmt::format("rank {}: {}", rank, one.text);
+      worst.brief = fmt::format("rank {}: {}", rank, one.brief);
+    }
+  }
+  for (auto& [kind, finding] : of_ranks) {
+    if (finding.ranks.size() > 1) finding.text += fmt::format("; it is the worst of ranks {}", fmt::join(finding.ranks, ", "));
+    findings.push_back(std::move(finding));
+  }
+  if (by_rank || !record.sustained) return;
+  for (Finding& one : decays(*record.sustained)) {
+    one.case_name = record.name;
+    findings.push_back(std::move(one));
   }
 }
 
@@ -249,11 +282,21 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
 
 /// Without a reading that a finding rests on, its absence says nothing.
 std::set<FindingKind> without_evidence(const std::vector<Record>& records) {
-  std::set<FindingKind> unseen = {FindingKind::clock, FindingKind::throttle, FindingKind::slowdown, FindingKind::energy,
-                                  FindingKind::link_training};
+  std::set<FindingKind> unseen = {FindingKind::clock,         FindingKind::throttle,      FindingKind::slowdown,
+                                  FindingKind::energy,        FindingKind::decay,         FindingKind::decay_by_clock,
+                                  FindingKind::link_training, FindingKind::rate_per_clock};
+  const auto see = [&](const Sustained& rates) {
+    unseen.erase(FindingKind::decay);
+    unseen.erase(FindingKind::decay_by_clock);
+    if (rates.rate_per_clock_ratio) unseen.erase(FindingKind::rate_per_clock);
+  };
   for (const Record& record : records) {
+    if (record.sustained) see(*record.sustained);
     if (!record.measurement) continue;
     const Measurement& measurement = *record.measurement;
+    for (const auto& rank : measurement.ranks) {
+      if (rank && rank->sustained) see(*rank->sustained);
+    }
     if (measurement.clock_hz) unseen.erase(FindingKind::clock);
     if (const auto& telemetry = measurement.telemetry) {
       unseen.erase(FindingKind::throttle);

@@ -29,8 +29,9 @@ pid_t start_process(const std::string& program, std::vector<std::string> words, 
   return child;
 }
 
-std::vector<int> wait_for(const std::vector<pid_t>& children, const std::atomic<bool>& interrupted) {
-  std::vector<int> statuses(children.size());
+std::vector<std::optional<int>> wait_for(const std::vector<pid_t>& children, const std::atomic<bool>& interrupted,
+                                         const std::function<bool(std::size_t child)>& is_stuck) {
+  std::vector<std::optional<int>> statuses(children.size());
   std::vector<bool> ended(children.size());
   bool passed_on = false;
   for (std::size_t left = children.size(); left > 0;) {
@@ -40,9 +41,16 @@ std::vector<int> wait_for(const std::vector<pid_t>& children, const std::atomic<
     for (std::size_t i = 0; i < children.size(); ++i) {
       if (ended[i]) continue;
       if (pass_on) ::kill(children[i], SIGTERM);
-      const pid_t found = ::waitpid(children[i], &statuses[i], WNOHANG);
-      if (found == 0 || (found < 0 && errno == EINTR)) continue;
+      int status = 0;
+      const pid_t found = ::waitpid(children[i], &status, WNOHANG);
+      if (found < 0 && errno == EINTR) continue;
       if (found < 0) throw std::system_error(errno, std::generic_category(), "cannot wait for a child process");
+      if (found == 0) {
+        if (!is_stuck || !is_stuck(i)) continue;
+        ::kill(children[i], SIGKILL);
+      } else {
+        statuses[i] = status;
+      }
       ended[i] = true;
       --left;
     }

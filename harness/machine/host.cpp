@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "build_info.hpp"
@@ -62,6 +63,19 @@ std::string utc_now(double seconds_ago) {
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+double process_seconds() {
+  // The 22nd value, counted behind the program's name, which may hold anything.
+  constexpr int kStart = 22, kFirstBehindName = 3;
+  std::ifstream stat("/proc/self/stat"), up("/proc/uptime");
+  std::string line, value;
+  std::getline(stat, line);
+  std::istringstream values(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  for (int i = kFirstBehindName; i <= kStart; ++i) values >> value;
+  double now = 0;
+  up >> now;
+  return std::max(0.0, now - std::strtod(value.c_str(), nullptr) / static_cast<double>(::sysconf(_SC_CLK_TCK)));
 }
 
 Host describe_host() {

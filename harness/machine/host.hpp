@@ -15,6 +15,8 @@ namespace roofmark {
 /// ISO 8601 in UTC, to the second.
 std::string utc_now(double seconds_ago = 0);
 std::string host_name();
+/// Since this process was started, by the kernel.
+double process_seconds();
 
 /// The host of this process. Absent or empty if it cannot be read.
 struct Host {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/patience.hpp"
+
 // Null in a build without CUDA, and with another BLAS.
 extern "C" {
 __attribute__((weak)) int cudaRuntimeGetVersion(int* version);  // NOLINT(readability-identifier-naming)
@@ -45,8 +47,11 @@ std::string nccl(void* address) {
 }
 std::string returned(void* address) { return ten_thousands(as<std::size_t()>(address)()); }
 std::string nvml(void* address) {
-  std::array<char, 128> text{};
-  return as<int(char*, unsigned)>(address)(text.data(), text.size()) == 0 ? text.data() : std::string();
+  const auto version = within_patience<std::string>([ask = as<int(char*, unsigned)>(address)]() -> std::string {
+    std::array<char, 128> text{};
+    return ask(text.data(), text.size()) == 0 ? text.data() : "";
+  });
+  return version.value_or("");  // its driver hangs
 }
 std::string blas(void* /*address*/) { return openblas_get_config ? openblas_get_config() : ""; }
 std::string mpi(void* address) {

@@ -290,12 +290,14 @@ void CaseRun::warm_up() {
     // A rank that does not take part spends next to nothing, so the maximum counts.
     const double sample_cost = std::max(team.max({median(windows.host_seconds)}).front(), 1e-9);
     const int budget_samples = case_.protocol.budget_samples;
-    const double affordable = budget_samples > 0 ? budget_samples : std::max(1.0, effort.max_seconds / sample_cost);
+    const double affordable =
+        budget_samples > 0 ? budget_samples * effort.longer : std::max(1.0, effort.max_seconds / sample_cost);
     // A window of one sample has no spread: then the budget decides.
     const auto needed = samples_needed(window, effort.interval_half_width, effort.blocks);
     const double least = std::max(effort.min_samples, case_.protocol.samples);
-    const double wanted = needed ? std::max(static_cast<double>(*needed), least) : effort.max_samples;
-    const double samples = std::min({wanted, affordable, static_cast<double>(effort.max_samples)});
+    const double most = effort.max_samples * effort.longer;
+    const double wanted = needed ? std::max(static_cast<double>(*needed), least) * effort.longer : most;
+    const double samples = std::min({wanted, affordable, most});
     measurement.stopped_by = wanted <= affordable ? StopReason::interval : StopReason::budget;
     blocks_ = static_cast<int>(team.decide(std::clamp<std::int64_t>(std::llround(samples), 1, effort.blocks)));
     samples_per_block_ = static_cast<int>(team.decide(std::llround(std::ceil(samples / blocks_))));
@@ -317,8 +319,12 @@ void CaseRun::verify_again() {
     if (lasts() && !conclude_duration()) return;
     Measurement& measurement = *record_.measurement;
     if (check_) {
-      measurement.samples_checked = static_cast<int>(lasts() ? measurement.samples.size() : check_->checks());
+      const auto checks = static_cast<std::size_t>(check_->checks());
+      measurement.samples_checked = static_cast<int>(lasts() ? std::min(checks, measurement.samples.size()) : checks);
       measurement.share_checked = check_->share_checked();
+      double spanned = 0;
+      for (const Block& block : measurement.blocks) spanned += block.span.second - block.span.first;
+      if (spanned > 0) measurement.checking_share_of_time = check_->seconds() / spanned;
     }
     measurement.background = prepared_->background();
     {
@@ -334,7 +340,10 @@ void CaseRun::verify_again() {
       }
     }
     describe_conditions();
-    if (run_.team.size() > 1) measurement.ranks = gather_rank_times(run_.team, own_seconds_, own_sustained_, record_);
+    if (run_.team.size() > 1) {
+      measurement.ranks = gather_rank_times(run_.team, own_seconds_, own_sustained_, record_);
+      measurement.of_rank = run_.team.rank();
+    }
   });
 }
 
@@ -366,7 +375,10 @@ void CaseRun::summarize_samples() {
 }
 
 Record CaseRun::finish() {
-  if (prepared_) record_.notes = prepared_->notes();
+  if (prepared_) {
+    const auto notes = prepared_->notes();
+    record_.notes.insert(record_.notes.begin(), notes.begin(), notes.end());
+  }
   if (alive_) summarize_samples();
   if (record_.status != Status::ok) {  // a wrong or failed case has no number
     record_.measurement.reset();

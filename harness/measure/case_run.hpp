@@ -88,16 +88,16 @@ class CaseRun {
 
   // The bits of timed launches (case_run_timing.cpp).
   struct CheckedLaunch {
-    std::size_t sample = 0;  ///< of the block
+    std::size_t number = 0;  ///< of the sample in its block; with a duration, of the launch, from 1
     int slot = 0;
     double start_seconds = 0;
   };
   /// Three launches, and all later ones, should give the bits of the verified launch.
   bool reproducible() const { return record_.fingerprint && record_.fingerprint->deterministic && verified_bits_; }
   void plan_check(double sample_seconds);
-  void check_bits(const Timing& timing, std::size_t sample);
+  void check_bits(const Timing& timing, std::size_t number);
   /// Reads the hashes made since the last call; `describe` names the first launch with different bits.
-  void compare_bits(const std::function<std::string(std::size_t check, const CheckedLaunch&)>& describe);
+  void compare_bits(const std::function<std::string(const CheckedLaunch&)>& describe);
   /// False if a launch gave different bits: the record is wrong.
   bool conclude_bits(std::string_view checks);
 
@@ -111,6 +111,7 @@ class CaseRun {
   std::vector<Timing> samples_of_block(int block);
   /// False if a launch gave different bits.
   bool conclude_duration();
+  void note_hot_burst(const std::vector<Reading>& readings);
 
   RunState& run_;
   const Case& case_;
@@ -132,6 +133,7 @@ class CaseRun {
   std::int64_t differing_ = 0;
   std::string first_differing_;
 
+  std::size_t launches_ = 0;  ///< with a duration
   std::optional<double> first_start_;
   double begin_ = 0;  ///< by the host's clock
 };

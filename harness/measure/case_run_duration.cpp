@@ -62,7 +62,8 @@ Timing CaseRun::checked_launches() {
     all.seconds += one.seconds;
     all.host_seconds += one.host_seconds;
     all.valid = all.valid && one.valid;
-    if (check_) check_bits(one, 0);
+    ++launches_;
+    if (check_ && check_->due(one.seconds)) check_bits(one, launches_);
   }
   return all;
 }
@@ -76,13 +77,28 @@ std::vector<Timing> CaseRun::samples_of_block(int block) {
     enter("timing");
     const std::vector<Timing> more = timed_samples();
     timings.insert(timings.end(), more.begin(), more.end());
-    compare_bits([&](std::size_t check, const CheckedLaunch& launch) {
-      const std::int64_t before = check_->checks() - static_cast<std::int64_t>(unread_.size());
-      return fmt::format("launch {} {}, {:.3f} s after the first", before + static_cast<std::int64_t>(check) + 1,
-                         where_and_when(launch.start_seconds), launch.start_seconds - *first_start_);
+    compare_bits([&](const CheckedLaunch& launch) {
+      return fmt::format("launch {} {}, {:.3f} s after the first", launch.number, where_and_when(launch.start_seconds),
+                         launch.start_seconds - *first_start_);
     });
+    if (check_) check_->rescale();
   } while (run_.team.decide(clock() < end));
   return timings;
+}
+
+// Cases follow one another without a pause: the first second of a later one is that of a device that is hot already.
+void CaseRun::note_hot_burst(const std::vector<Reading>& readings) {
+  constexpr double kWarmerCelsius = 5;
+  const auto first_of = [](const std::vector<Reading>& of) {
+    const auto has_it = [](const Reading& reading) { return reading.state.temperature_celsius.has_value(); };
+    const auto found = std::find_if(of.begin(), of.end(), has_it);
+    return found == of.end() ? std::nullopt : found->state.temperature_celsius;
+  };
+  const auto of_run = first_of(run_.sampler.series().readings), of_case = first_of(readings);
+  if (!of_run || !of_case || *of_case <= *of_run + kWarmerCelsius) return;
+  record_.notes.emplace_back("burst", fmt::format("began at {:.0f} C, {:.0f} above the start of the run: on a cold device it "
+                                                  "may be faster",
+                                                  *of_case, *of_case - *of_run));
 }
 
 bool CaseRun::conclude_duration() {
@@ -95,6 +111,7 @@ bool CaseRun::conclude_duration() {
   const std::vector<Reading> readings = run_.sampler.around({begin, end});
   record_.sustained = summarize_sustained(measurement.samples, readings, clock);
   measurement.settled = record_.sustained->settled_after_seconds < end - begin;
+  note_hot_burst(readings);
   if (check_) {
     record_.sustained->launches_checked = check_->checks();
     record_.sustained->share_checked = check_->share_checked();

@@ -75,8 +75,8 @@ void CaseRun::time_block(int block) {
     record_.measurement->blocks.push_back(std::move(around));
     keep_samples(block, timings);
     if (lasts()) return;
-    compare_bits([&](std::size_t, const CheckedLaunch& launch) {
-      return fmt::format("sample {} of block {}, in slot {}, {}", launch.sample + 1, block + 1, launch.slot,
+    compare_bits([&](const CheckedLaunch& launch) {
+      return fmt::format("sample {} of block {}, in slot {}, {}", launch.number + 1, block + 1, launch.slot,
                          where_and_when(launch.start_seconds));
     });
     conclude_bits("checked samples");
@@ -149,15 +149,15 @@ void CaseRun::plan_check(double sample_seconds) {
   check_ = std::make_unique<LaunchCheck>(run_.device, *prepared_, seconds, static_cast<std::size_t>(samples_per_block_));
 }
 
-void CaseRun::check_bits(const Timing& timing, std::size_t sample) {
-  unread_.push_back({sample, timing.last_slot, timing.start_seconds});
+void CaseRun::check_bits(const Timing& timing, std::size_t number) {
+  unread_.push_back({number, timing.last_slot, timing.start_seconds});
   check_->check(timing.last_slot);
 }
 
-void CaseRun::compare_bits(const std::function<std::string(std::size_t, const CheckedLaunch&)>& describe) {
+void CaseRun::compare_bits(const std::function<std::string(const CheckedLaunch&)>& describe) {
   if (!check_) return;
   for (const std::size_t check : check_->differing()) {
-    if (differing_++ == 0) first_differing_ = describe(check, unread_.at(check));
+    if (differing_++ == 0) first_differing_ = describe(unread_.at(check));
   }
   unread_.clear();
 }

@@ -19,13 +19,14 @@ std::size_t bytes_of(const Output& output) { return output.count * size_of(outpu
 }  // namespace
 
 LaunchCheck::LaunchCheck(Device& device, Prepared& prepared, double seconds, std::size_t most_checks)
-    : device_(device), prepared_(prepared) {
-  for (const Output& output : prepared_.outputs(0)) output_bytes_ += bytes_of(output);
+    : device_(device), prepared_(prepared), check_seconds_(seconds) {
+  for (const Output& output : prepared_.outputs(0)) {
+    output_bytes_ += bytes_of(output);
+    verified_.push_back(device_.hash(output.data, bytes_of(output)));
+  }
   if (output_bytes_ == 0) return;
   measure_rate();
-  const double affordable = kShareOfTime / (1 - kShareOfTime) * seconds * bytes_per_second_;
-  const auto window = static_cast<std::size_t>(std::min(affordable, static_cast<double>(output_bytes_)));
-  divide(window >= output_bytes_ ? window : std::max(window / kAlignment * kAlignment, kLeastWindow));
+  divide(affordable_window());
   results_ = device_.allocate(most_checks * parts_ * sizeof(std::uint64_t));
   batch_ = device_.batch({}, [this](Stream stream, int) { enqueue(stream); });
 }
@@ -43,9 +44,19 @@ void LaunchCheck::measure_rate() {
   bytes_per_second_ = static_cast<double>(bytes) / std::max(batch->run().seconds, 1e-9);
 }
 
+/// Somewhat below its share, so that a check that took longer does not put off the next one.
+std::size_t LaunchCheck::affordable_window() const {
+  constexpr double kOfShare = 0.9;
+  const double affordable = kOfShare * kShareOfTime / (1 - kShareOfTime) * check_seconds_ * bytes_per_second_;
+  const auto window = static_cast<std::size_t>(std::min(affordable, static_cast<double>(output_bytes_)));
+  return window >= output_bytes_ ? window : std::max(window / kAlignment * kAlignment, kLeastWindow);
+}
+
 /// Cuts the outputs, one behind the other, into windows.
 void LaunchCheck::divide(std::size_t window_bytes) {
   const std::vector<Output> outputs = prepared_.outputs(0);
+  window_bytes_ = window_bytes;
+  windows_.clear();
   std::size_t room = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     for (std::size_t offset = 0; offset < bytes_of(outputs[i]);) {
@@ -81,8 +92,12 @@ bool LaunchCheck::due(double seconds) {
 void LaunchCheck::check(int slot) {
   if (!batch_) return;
   slot_ = slot;
-  seconds_ += batch_->run().seconds;
-  for (const Part& part : next_window()) hashed_bytes_ += static_cast<double>(part.bytes);
+  double bytes = 0;
+  for (const Part& part : next_window()) bytes += static_cast<double>(part.bytes);
+  const double seconds = batch_->run().seconds;
+  seconds_ += seconds;
+  hashed_bytes_ += bytes;
+  if (seconds > 0) bytes_per_second_ = bytes / seconds;
   ++checks_;
   ++pending_;
 }
@@ -103,6 +118,21 @@ std::vector<std::size_t> LaunchCheck::differing() {
   }
   pending_ = 0;
   return found;
+}
+
+void LaunchCheck::rescale() {
+  constexpr double kTooMuch = 1.1;
+  if (!batch_ || pending_ > 0) return;
+  const std::size_t window = affordable_window();
+  if (window >= window_bytes_ || static_cast<double>(window_bytes_) < kTooMuch * static_cast<double>(window)) return;
+  // The new windows take the bits that are there now, so these must be the verified ones.
+  const std::vector<Output> outputs = prepared_.outputs(0);
+  bool verified = true;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    verified = verified && device_.hash(outputs[i].data, bytes_of(outputs[i])) == verified_[i];
+  }
+  seconds_ += 2 * static_cast<double>(output_bytes_) / bytes_per_second_;
+  if (verified) divide(window);
 }
 
 }  // namespace roofmark

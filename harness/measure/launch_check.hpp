@@ -11,8 +11,8 @@
 namespace roofmark {
 
 /// Compares the output bits of launches with those of a verified launch, by hashes that the device computes and keeps until
-/// they are read. Hashing may take 3 % of the time: if hashing all outputs takes more, each check hashes one window, and the
-/// next check the next window.
+/// they are read. Hashing may take 3 % of the time, as measured: if hashing all outputs takes more, each check hashes one
+/// window, and the next check the next window.
 class LaunchCheck {
  public:
   /// The outputs of slot 0 hold verified bits; all slots must give the same. A window takes 3 % of `seconds`, the interval
@@ -25,6 +25,8 @@ class LaunchCheck {
   void check(int slot);
   /// Reads the hashes back. Returns the checks with different bits, counted from the first one since the last call.
   std::vector<std::size_t> differing();
+  /// Makes the windows smaller where hashing has become slower than it was planned for. Call after differing().
+  void rescale();
 
   std::int64_t checks() const { return checks_; }
   double share_checked() const { return checks_ ? hashed_bytes_ / (double(checks_) * double(output_bytes_)) : 0; }
@@ -41,6 +43,7 @@ class LaunchCheck {
   const Window& next_window() const { return windows_[static_cast<std::size_t>(checks_) % windows_.size()]; }
   void enqueue(Stream stream);
   void measure_rate();
+  std::size_t affordable_window() const;
   void divide(std::size_t window_bytes);
 
   Device& device_;
@@ -53,7 +56,10 @@ class LaunchCheck {
   std::size_t pending_ = 0;  ///< checks since the last call of differing()
   std::int64_t checks_ = 0;
   std::size_t output_bytes_ = 0;
-  double bytes_per_second_ = 0;  ///< of hashing
+  std::size_t window_bytes_ = 0;
+  std::vector<std::uint64_t> verified_;  ///< a hash of each whole output
+  double check_seconds_;                 ///< the time in which there should be a check
+  double bytes_per_second_ = 0;          ///< of hashing, by the last check
   double hashed_bytes_ = 0, seconds_ = 0, offered_seconds_ = 0;
 };
 

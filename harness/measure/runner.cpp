@@ -40,48 +40,74 @@ std::vector<std::optional<TelemetrySummary>> Runner::rank_telemetry() {
   return state_.team.gather(summarize(state_.sampler.series().readings));
 }
 
-std::vector<Finding> Runner::find_lost_telemetry() {
-  // When it ended: the time of the last reading, in seconds.
-  std::optional<double> own;
-  if (const TelemetrySeries series = state_.sampler.series(); series.gave_up) {
-    own = series.readings.empty() ? 0 : series.readings.back().seconds;
+namespace {
+
+/// When telemetry that was given up ended: the time of the last reading, in seconds; 0 where there was none.
+std::optional<double> end_of_lost(const TelemetrySeries& series) {
+  if (!series.gave_up) return std::nullopt;
+  return series.readings.empty() ? 0 : series.readings.back().seconds;
+}
+
+Finding lost_telemetry(const Team& team, int rank, double end) {
+  const std::string name = team.describe(rank), where = name.empty() ? name : name + ": ";
+  const std::string last = end > 0 ? fmt::format("{:.1f} s after the device was opened", end) : "at once";
+  return {FindingKind::telemetry_lost,
+          fmt::format("{}the device's telemetry did not answer for {:g} s and was abandoned, {}", where,
+                      Sampler::kPatienceSeconds, last),
+          {},
+          0,
+          where + "the device's telemetry was abandoned",
+          name.empty() ? std::vector<int>() : std::vector{rank}};
+}
+
+using Counters = std::map<std::string, double>;
+
+std::vector<CounterChange> changes_of(int rank, const Counters& before, const Counters& after) {
+  const auto value = [](const Counters& values, std::string_view id) {
+    const auto found = values.find(std::string(id));
+    return found == values.end() ? std::nullopt : std::optional(found->second);
+  };
+  std::vector<CounterChange> changes;
+  for (const CounterType& type : kCounters) {
+    CounterChange change{std::string(type.id), rank, value(before, type.id), value(after, type.id),
+                         value(after, type.number_id)};
+    if (change.before || change.after) changes.push_back(std::move(change));
   }
-  const std::vector<std::optional<double>> ends = state_.team.gather(own);
+  return changes;
+}
+
+}  // namespace
+
+std::vector<Finding> Runner::find_lost_telemetry() {
+  const std::vector<std::optional<double>> ends = state_.team.gather(end_of_lost(state_.sampler.series()));
   std::vector<Finding> findings;
-  for (int rank = 0; rank < static_cast<int>(ends.size()); ++rank) {
-    const std::optional<double>& end = ends[static_cast<std::size_t>(rank)];
-    if (!end) continue;
-    const std::string name = state_.team.describe(rank), where = name.empty() ? name : name + ": ";
-    const std::string last = *end > 0 ? fmt::format("{:.1f} s after the device was opened", *end) : "at once";
-    findings.push_back({FindingKind::telemetry_lost,
-                        fmt::format("{}the device's telemetry did not answer for {:g} s and was abandoned, {}", where,
-                                    Sampler::kPatienceSeconds, last),
-                        {},
-                        0,
-                        where + "the device's telemetry was abandoned",
-                        name.empty() ? std::vector<int>() : std::vector{rank}});
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (ends[rank]) findings.push_back(lost_telemetry(state_.team, static_cast<int>(rank), *ends[rank]));
   }
   return findings;
 }
 
+std::vector<Finding> Runner::find_own_lost_telemetry() const {
+  const auto end = end_of_lost(state_.sampler.series());
+  return end ? std::vector{lost_telemetry(state_.team, state_.team.rank(), *end)} : std::vector<Finding>();
+}
+
 std::vector<CounterChange> Runner::counters() {
-  using Values = std::map<std::string, double>;
-  const auto ranks = state_.team.gather(std::pair<Values, Values>(counters_before_, state_.sampler.counters()));
-  std::vector<CounterChange> changes;
+  const auto ranks = state_.team.gather(std::pair<Counters, Counters>(counters_before_, state_.sampler.counters()));
+  std::vector<CounterChange> all;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto& [before, after] = ranks[rank];
-    const auto value = [](const Values& values, std::string_view id) {
-      const auto found = values.find(std::string(id));
-      return found == values.end() ? std::nullopt : std::optional(found->second);
-    };
-    for (const CounterType& type : kCounters) {
-      CounterChange change{std::string(type.id), static_cast<int>(rank), value(before, type.id), value(after, type.id),
-                           value(after, type.number_id)};
-      if (change.before || change.after) changes.push_back(std::move(change));
+    for (CounterChange& change : changes_of(static_cast<int>(rank), ranks[rank].first, ranks[rank].second)) {
+      all.push_back(std::move(change));
     }
   }
-  return changes;
+  return all;
 }
+
+std::vector<CounterChange> Runner::own_counters() {
+  return changes_of(state_.team.rank(), counters_before_, state_.sampler.counters());
+}
+
+std::vector<CounterChange> Runner::counters_before() const { return changes_of(state_.team.rank(), counters_before_, {}); }
 
 std::vector<Record> Runner::run(const Group& group, int pass) {
   std::vector<CaseRun> runs;

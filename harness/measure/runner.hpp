@@ -24,8 +24,15 @@ class Runner {
 
   bool device_lost() const { return !state_.lost_to.empty(); }
   const WallTime& wall_time() const { return state_.wall; }
-  /// This rank's readings since the Runner was made.
-  TelemetrySeries telemetry() const { return state_.sampler.series(); }
+  // This rank's, from any thread: what it knows when the other ranks, or its own measuring thread, are out of reach.
+  /// The readings since the Runner was made, without the first ones.
+  TelemetrySeries telemetry(std::size_t first = 0) const { return state_.sampler.series_from(first); }
+  /// The counters of its device, now or only before the run.
+  std::vector<CounterChange> own_counters();
+  std::vector<CounterChange> counters_before() const;
+  /// Empty, or that its device's telemetry was given up.
+  std::vector<Finding> find_own_lost_telemetry() const;
+
   /// Telemetry of every rank's device until now; absent without a reading. Every rank must call it.
   std::vector<std::optional<TelemetrySummary>> rank_telemetry();
   /// One per rank with abandoned telemetry. Every rank must call it.

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -150,10 +151,14 @@ std::vector<Reading> Sampler::around(const Span& span) const {
   return {found.begin(), found.end()};
 }
 
-TelemetrySeries Sampler::series() const {
+TelemetrySeries Sampler::series_from(std::size_t first) const {
   if (!state_) return {};
   const std::lock_guard lock(state_->mutex);
-  return state_->series;
+  const TelemetrySeries& all = state_->series;
+  TelemetrySeries rest{all.period_seconds, all.power, {}, all.cpu_seconds, all.gave_up};
+  const auto skipped = static_cast<std::ptrdiff_t>(std::min(first, all.readings.size()));
+  rest.readings.assign(all.readings.begin() + skipped, all.readings.end());
+  return rest;
 }
 
 bool Sampler::gave_up() const {

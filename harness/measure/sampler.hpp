@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/patience.hpp"
 #include "harness/model/telemetry_summary.hpp"
 
 namespace roofmark {
@@ -18,7 +20,7 @@ namespace roofmark {
 /// within two seconds is abandoned: there is no telemetry from then on, and nothing waits for it.
 class Sampler {
  public:
-  static constexpr double kPatienceSeconds = 2;
+  static constexpr double kPatienceSeconds = roofmark::kPatienceSeconds;
 
   /// `seconds`: the clock of the readings; called from the sampler's thread. Without a source every answer is empty.
   Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds = kPatienceSeconds);
@@ -37,7 +39,9 @@ class Sampler {
   std::map<std::string, double> counters();
   /// The readings so far that cover a span.
   std::vector<Reading> around(const Span& span) const;
-  TelemetrySeries series() const;
+  TelemetrySeries series() const { return series_from(0); }
+  /// The same without the first readings.
+  TelemetrySeries series_from(std::size_t first) const;
   /// The source was abandoned.
   bool gave_up() const;
 

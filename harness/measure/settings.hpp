@@ -14,6 +14,7 @@ namespace roofmark {
 /// How much is measured. Every number applies to all cases; docs/method.md gives the reasons.
 struct Effort {
   double max_seconds = 1.0;              ///< timing budget per case, without warm-up and verification
+  double longer = 1;                     ///< every case takes this many times as many samples, to narrow its interval
   int blocks = 5;                        ///< spread over time; the median's interval comes from them
   double gap_seconds = 0.01;             ///< minimum pause between two blocks of a case
   double sample_seconds = 1e-3;          ///< minimum device time per sample: timing adds some 10 us, 1 % of it

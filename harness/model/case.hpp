@@ -35,7 +35,8 @@ struct Protocol {
   int launches = 0;
   /// Minimum number of samples, if the budget allows; 0: as the interval needs.
   int samples = 0;
-  /// The budget as a number of samples, for samples so long that Effort::max_seconds allows too few; 0: budget in seconds.
+  /// The budget as a number of samples, times Effort::longer, for samples so long that Effort::max_seconds allows
+  /// too few; 0: budget in seconds.
   int budget_samples = 0;
   /// Duration of the measurement; 0: as the interval needs. A case with a duration has no warm-up; it launches until the time
   /// is over, times each launch, and compares its bits with the verified launch's.

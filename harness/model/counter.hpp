@@ -15,7 +15,7 @@ namespace roofmark {
 
 enum class CounterKind {
   events,   ///< cumulative: they only rise, and a fall means that the device was reset
-  present,  ///< current, such as other processes: a rise is worse
+  present,  ///< current, such as other processes and rows that wait for a reset: a rise is worse
   parts,    ///< working now, such as links: a fall is worse
 };
 
@@ -37,7 +37,7 @@ inline constexpr CounterType kCounters[] = {
      "memory rows remapped after corrected errors"},
     {"remapped_rows_uncorrected", FindingKind::uncorrected_errors, CounterKind::events,
      "memory rows remapped after uncorrected errors"},
-    {"remap_pending", FindingKind::uncorrected_errors, CounterKind::events, "memory rows waiting to be remapped"},
+    {"remap_pending", FindingKind::uncorrected_errors, CounterKind::present, "memory rows waiting to be remapped"},
     {"remap_failed", FindingKind::uncorrected_errors, CounterKind::events, "failed remappings of memory rows"},
     {"retired_pages_corrected", FindingKind::corrected_errors, CounterKind::events,
      "memory pages retired after corrected errors"},

@@ -31,7 +31,8 @@ enum class FindingKind {
   slowdown,
   clock,
   decay,
-  decay_without_clock,
+  decay_by_clock,
+  rate_per_clock,
   energy,
   uncorrected_errors,
   corrected_errors,
@@ -86,10 +87,14 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::clock, "clock", Severity::warning, Doubt::rates,
      "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
     {FindingKind::decay, "decay", Severity::warning, Doubt::rates,
-     "Expect the settled rate under sustained load. If the clock explains the drop, check the power limit, cooling and "
-     "airflow."},
-    {FindingKind::decay_without_clock, "decay_without_clock", Severity::warning, Doubt::rates,
-     "The clock does not explain the drop. Check for other programs, the other clocks, temperatures and the ECC counters."},
+     "Expect the settled rate under sustained load. The clock explains too little of the drop: check for other programs, the "
+     "other clocks, temperatures and the ECC counters."},
+    {FindingKind::decay_by_clock, "decay_by_clock", Severity::warning, Doubt::nothing,
+     "Expect the settled rate under sustained load: the device delivers this within its limits. Check the power limit, cooling "
+     "and airflow."},
+    {FindingKind::rate_per_clock, "rate_per_clock", Severity::warning, Doubt::rates,
+     "The rate did not follow its clock, so neither power nor temperature explains it. Check for other programs, the other "
+     "clocks and the ECC counters."},
     {FindingKind::energy, "energy", Severity::warning, Doubt::nothing,
      "The energy counter and the power readings disagree: do not use either for energy per launch. Report the driver."},
     {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error, Doubt::device,

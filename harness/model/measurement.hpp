@@ -80,6 +80,11 @@ struct Measurement {
   std::optional<Background> background;
   int samples_checked = 0;   ///< the bits that their last launch left were compared with the verified launch's, by hashes
   double share_checked = 0;  ///< bytes compared / bytes that these launches wrote
+  /// That comparing took, of the blocks' time; absent without comparisons.
+  std::optional<double> checking_share_of_time;
+  /// In a file of several devices, whose samples, blocks and telemetry these are; other devices have other clocks. Absent of
+  /// one device.
+  std::optional<int> of_rank;
 };
 
 enum class Status { ok, wrong, failed, not_run, unsupported };

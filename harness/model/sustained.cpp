@@ -71,11 +71,13 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
     found.burst_clock_hz = state->sm_clock_hz;
     found.burst_memory_clock_hz = state->memory_clock_hz;
     found.burst_power_watts = state->power_watts;
+    found.burst_temperature_celsius = state->temperature_celsius;
   }
   if (const auto state = summarize(readings, {settled}, settled_seconds)) {
     found.settled_clock_hz = state->sm_clock_hz;
     found.settled_memory_clock_hz = state->memory_clock_hz;
     found.settled_power_watts = state->power_watts;
+    found.settled_temperature_celsius = state->temperature_celsius;
   }
   found.clock = clock;
   const auto [before, after] = found.clocks_hz();

@@ -24,6 +24,8 @@ struct Sustained {
   std::optional<double> burst_clock_hz, settled_clock_hz;  ///< SM (core) clock
   std::optional<double> burst_memory_clock_hz, settled_memory_clock_hz;
   std::optional<double> burst_power_watts, settled_power_watts;
+  /// The highest of each time: a burst that began on a hot device is none of a cold one.
+  std::optional<double> burst_temperature_celsius, settled_temperature_celsius;
   ClockDomain clock = ClockDomain::sm;         ///< what the rate should follow: the clock of the next two values
   std::optional<double> rate_per_clock_ratio;  ///< settled rate / settled clock, over burst rate / burst clock
   /// ln(settled clock / burst clock) / ln(settled_of_burst): 1 where the rate fell as the clock did, 0 where the clock held.

@@ -104,20 +104,22 @@ Json to_json(const Host& host) {
 }
 
 Json to_json(const RunFacts& facts) {
-  return {{"context", to_json(facts.context)},
-          {"schema_version", kSchemaVersion},
-          {"suite", facts.suite},
-          {"data", name(facts.data)},
-          {"seed", facts.seed},
-          {"arguments", facts.arguments},
-          {"labels", facts.labels},
-          {"environment", facts.environment},
-          {"started_utc", facts.started_utc},
-          {"clock_overhead_seconds", facts.clock_overhead_seconds},
-          {"build", to_json(facts.build)},
-          {"libraries", to_json(facts.libraries)},
-          {"host", to_json(facts.host)},
-          {"device", to_json(facts.device, facts.device_known)}};
+  Json json = {{"context", to_json(facts.context)},
+               {"schema_version", kSchemaVersion},
+               {"suite", facts.suite},
+               {"data", name(facts.data)},
+               {"seed", facts.seed},
+               {"arguments", facts.arguments},
+               {"labels", facts.labels},
+               {"environment", facts.environment},
+               {"started_utc", facts.started_utc},
+               {"clock_overhead_seconds", facts.clock_overhead_seconds},
+               {"build", to_json(facts.build)},
+               {"libraries", to_json(facts.libraries)},
+               {"host", to_json(facts.host)},
+               {"device", to_json(facts.device, facts.device_known)}};
+  put(json, "budget_seconds", facts.budget_seconds);
+  return json;
 }
 
 RunFacts run_facts_from_json(const Json& json) {
@@ -129,6 +131,7 @@ RunFacts run_facts_from_json(const Json& json) {
   get(json, "arguments", facts.arguments);
   get(json, "labels", facts.labels);
   get(json, "environment", facts.environment);
+  get(json, "budget_seconds", facts.budget_seconds);
   get(json, "started_utc", facts.started_utc);
   facts.clock_overhead_seconds = json.value("clock_overhead_seconds", 0.0);
   visit_build(facts.build, get_from(json.at("build")));

@@ -112,8 +112,11 @@ Run read_journal(const std::filesystem::path& path, int& skipped) {
       run.in_progress.clear();
     } else if (line.contains("comparison")) {
       run.comparisons.push_back(comparison_from_json(line.at("comparison")));
+    } else if (line.contains("seen")) {
+      add_seen(run.seen, line.at("seen"));
     } else if (line.contains("footer")) {
       run.footer = footer_from_json(line.at("footer"));
+      run.seen = {};
     } else {
       return false;
     }

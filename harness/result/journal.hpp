@@ -48,6 +48,8 @@ class Journal {
   void begun(const std::string& case_name) { append("begun", case_name); }
   void record(const Record& record) { append("record", to_json(record)); }
   void comparison(const Comparison& comparison) { append("comparison", to_json(comparison)); }
+  /// Readings that no earlier line has; the counters with the first ones.
+  void seen(const Seen& seen) { append("seen", to_json(seen)); }
   void footer(const RunFooter& footer) { append("footer", to_json(footer)); }
 
   /// Why not all lines are in the file; empty: they are.

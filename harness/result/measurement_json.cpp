@@ -45,6 +45,8 @@ void visit_sustained(Of& sustained, const Field& field) {
   field("settled_memory_clock_hz", sustained.settled_memory_clock_hz);
   field("burst_power_watts", sustained.burst_power_watts);
   field("settled_power_watts", sustained.settled_power_watts);
+  field("burst_temperature_celsius", sustained.burst_temperature_celsius);
+  field("settled_temperature_celsius", sustained.settled_temperature_celsius);
   field("rate_per_clock_ratio", sustained.rate_per_clock_ratio);
   field("explained_by_clock", sustained.explained_by_clock);
   field("launches_checked", sustained.launches_checked);
@@ -135,6 +137,8 @@ Json to_json(const Measurement& m) {
   json["void_samples"] = m.void_samples;
   json["samples_checked"] = m.samples_checked;
   json["share_checked"] = m.share_checked;
+  put(json, "checking_share_of_time", m.checking_share_of_time);
+  put(json, "of_rank", m.of_rank);
   put(json, "clock_hz", m.clock_hz);
   if (m.telemetry) json["telemetry"] = to_json(*m.telemetry);
   if (m.background) {
@@ -207,6 +211,8 @@ Measurement measurement_from_json(const JsonText::View& json) {
   get(json, "void_samples", m.void_samples);
   get(json, "samples_checked", m.samples_checked);
   get(json, "share_checked", m.share_checked);
+  get(json, "checking_share_of_time", m.checking_share_of_time);
+  get(json, "of_rank", m.of_rank);
   get(json, "clock_hz", m.clock_hz);
   if (json.contains("telemetry")) m.telemetry = telemetry_summary_from_json(json.at("telemetry"));
   if (json.contains("background")) {

@@ -105,7 +105,10 @@ Record merged(const std::vector<MeasuredDevice>& devices, const Parts& parts) {
   Record record = *stands;
   for (std::size_t i = 0; i < verdicts.size() && !all_alike; ++i) record.rank_status.push_back(verdicts[i].status);
   if (ok) {
-    if (parts.size() > 1) record.measurement->ranks = times_of(parts);
+    if (parts.size() > 1) {
+      record.measurement->ranks = times_of(parts);
+      record.measurement->of_rank = devices[*slowest].rank.rank;
+    }
     record.fingerprint = fingerprint_of(parts);
   } else if (!all_alike) {
     join_verdicts(record, verdicts, [&](int rank) { return devices[static_cast<std::size_t>(rank)].rank.device_id; });
@@ -192,7 +195,9 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
       if (!ended) ended = RunEnd{"", end.case_name};
       ended->reason += fmt::format("{}{}: {}", ended->reason.empty() ? "" : "; ", device.rank.device_id, end.reason);
     }
-    rank_telemetry.push_back(own ? summarize(own->telemetry.readings) : std::nullopt);
+    rank_telemetry.push_back(own && own->telemetry_summary
+                                 ? own->telemetry_summary
+                                 : summarize((own ? own->telemetry : device.run.seen.telemetry).readings));
     if (!own) continue;
     interrupted = interrupted || own->interrupted;
     finished = std::max(finished, own->finished_utc);
@@ -215,6 +220,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   const std::optional<RunFooter>& first =
       std::find_if(devices.begin(), devices.end(), std::mem_fn(&MeasuredDevice::recorded))->run.footer;
   footer->telemetry = first ? first->telemetry : TelemetrySeries();
+  footer->telemetry_summary = first ? first->telemetry_summary : std::nullopt;
   return footer;
 }
 

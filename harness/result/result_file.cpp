@@ -59,9 +59,9 @@ bool follows_from_records(const Json& finding) {
 }
 
 constexpr std::string_view kNotOfTheHeader[] = {
-    "complete",  "interrupted",    "ended",    "verdict",      "finished_utc",     "wall_time",
-    "telemetry", "rank_telemetry", "counters", "benchmarks",   "unmeasured",       "comparisons",
-    "transfers", "call_lines",     "ladders",  "sm_latencies", "loaded_latencies", "communication"};
+    "complete",          "interrupted",    "ended",        "verdict",          "finished_utc", "wall_time",   "telemetry",
+    "telemetry_summary", "rank_telemetry", "counters",     "benchmarks",       "unmeasured",   "comparisons", "transfers",
+    "call_lines",        "ladders",        "sm_latencies", "loaded_latencies", "communication"};
 
 bool is_of_the_header(std::string_view key) {
   return std::find(std::begin(kNotOfTheHeader), std::end(kNotOfTheHeader), key) == std::end(kNotOfTheHeader);
@@ -81,6 +81,8 @@ Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entrie
   json.at("comparisons").for_each([&](const JsonText::View& one) { run.comparisons.push_back(comparison_from_json(one)); });
   if (json.contains("finished_utc")) {
     run.footer = footer_from_json(json, false);
+  } else {
+    add_seen(run.seen, json);
   }
   return run;
 }
@@ -162,7 +164,7 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
       hold(line.at("record"));
       ++recorded;
     } else {
-      return line.contains("begun") || line.contains("comparison");
+      return line.contains("begun") || line.contains("comparison") || line.contains("seen");
     }
     return true;
   });
@@ -296,6 +298,7 @@ Evidence take_evidence(ResultFile& file, double now) {
   evidence.file = file.path.string();
   evidence.suite = facts.suite;
   evidence.data = name(facts.data);
+  evidence.budget_seconds = facts.budget_seconds;
   evidence.weaker = file.run.header.scope.weaker;
   // `run --device all` measures each GPU twice: alone, and together with the others.
   evidence.together =
@@ -304,6 +307,8 @@ Evidence take_evidence(ResultFile& file, double now) {
     if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
     evidence.complete = file.run.footer->complete && !file.run.footer->interrupted;
     evidence.counters = std::move(file.run.footer->counters);
+  } else {
+    evidence.counters = std::move(file.run.seen.counters);
   }
   for (const RankInfo& rank : file.run.header.ranks) {
     const std::string id = rank.uuid.empty() ? fmt::format("{}, rank {}", rank.device_id, rank.rank) : rank.device_id;
@@ -328,7 +333,6 @@ Evidence take_evidence(ResultFile& file, double now) {
     }
   }
   for (Record& record : file.run.records) {
-    evidence.timed_seconds.push_back(timed_seconds(record));
     if (!record.measurement) continue;
     // What is assigned {} keeps its memory.
     std::vector<Sample>().swap(record.measurement->samples);

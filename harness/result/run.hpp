@@ -42,10 +42,18 @@ struct RunFooter {
   WallTime wall;
   double total_seconds = 0;
   TelemetrySeries telemetry = {};  ///< of this process's device
+  /// Of its readings with the seconds under each throttle reason, which the series in a file lacks.
+  std::optional<TelemetrySummary> telemetry_summary = {};
   /// Of every rank's device, over the whole run; empty without a team. Absent: nothing was read.
   std::vector<std::optional<TelemetrySummary>> rank_telemetry = {};
   std::vector<CounterChange> counters = {};  ///< of every rank's
   std::optional<RunEnd> ended = {};          ///< absent of a complete run
+};
+
+/// What a run in progress has seen of this process's device so far. A footer has all of it.
+struct Seen {
+  TelemetrySeries telemetry;
+  std::vector<CounterChange> counters;  ///< before the run
 };
 
 /// One run: what the journal holds, line by line. The rest of a result file follows from it.
@@ -55,6 +63,7 @@ struct Run {
   std::vector<Comparison> comparisons;
   std::optional<RunFooter> footer;  ///< absent while the run goes on, and of one that was cut off
   std::string in_progress;          ///< the case that has begun and has no record yet
+  Seen seen;                        ///< of a run without a footer
 
   /// Why the run has not reached its last case; absent where it has.
   std::optional<RunEnd> ended() const;

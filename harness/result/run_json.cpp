@@ -237,6 +237,24 @@ RunHeader header_from_json(const Json& json) {
   return header;
 }
 
+Json to_json(const Seen& seen) {
+  Json json = Json::object();
+  if (!seen.telemetry.readings.empty() || seen.telemetry.gave_up) json["telemetry"] = to_json(seen.telemetry);
+  if (!seen.counters.empty()) json["counters"] = to_json(seen.counters);
+  return json;
+}
+
+void add_seen(Seen& seen, const JsonText::View& json) {
+  if (json.contains("telemetry")) {
+    TelemetrySeries more = telemetry_series_from_json(json.at("telemetry"));
+    std::vector<Reading> readings = std::move(seen.telemetry.readings);
+    std::move(more.readings.begin(), more.readings.end(), std::back_inserter(readings));
+    seen.telemetry = std::move(more);
+    seen.telemetry.readings = std::move(readings);
+  }
+  if (json.contains("counters")) seen.counters = counters_from_json(json.at("counters"));
+}
+
 Json to_json(const RunFooter& footer) {
   const WallTime& wall = footer.wall;
   const double known = wall.timing + wall.warm_up + wall.preparation + wall.verification + wall.writing;
@@ -253,6 +271,7 @@ Json to_json(const RunFooter& footer) {
                  {"writing_seconds", wall.writing},
                  {"other_seconds", std::max(0.0, footer.total_seconds - known)}}}};
   if (!footer.telemetry.readings.empty()) json["telemetry"] = to_json(footer.telemetry);
+  if (footer.telemetry_summary) json["telemetry_summary"] = to_json(*footer.telemetry_summary);
   for (const auto& summary : footer.rank_telemetry) json["rank_telemetry"].push_back(summary ? to_json(*summary) : Json());
   if (!footer.counters.empty()) json["counters"] = to_json(footer.counters);
   if (footer.ended) json["ended"] = to_json(*footer.ended);
@@ -271,6 +290,7 @@ RunFooter footer_from_json(const JsonText::View& json, bool with_findings) {
   footer.wall = {seconds("preparation_seconds"), seconds("verification_seconds"), seconds("warm_up_seconds"),
                  seconds("timing_seconds"), seconds("writing_seconds")};
   if (json.contains("telemetry")) footer.telemetry = telemetry_series_from_json(json.at("telemetry"));
+  if (json.contains("telemetry_summary")) footer.telemetry_summary = telemetry_summary_from_json(json.at("telemetry_summary"));
   if (json.contains("rank_telemetry")) {
     json.at("rank_telemetry").for_each([&](const JsonText::View& one) {
       auto& summary = footer.rank_telemetry.emplace_back();
@@ -289,7 +309,7 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
   Json result = to_json(run.header);
   result["complete"] = false;
   result["interrupted"] = false;
-  if (run.footer) result.update(to_json(*run.footer));
+  result.update(run.footer ? to_json(*run.footer) : to_json(run.seen));
   if (const auto ended = run.ended()) result["ended"] = to_json(*ended);
   result["verdict"] = to_json(conclusions.verdict);
   result["ceilings"] = to_json(conclusions.analysis.roofline);

@@ -17,6 +17,9 @@ Json to_json(const Circumstance& circumstance);
 Circumstance circumstance_from_json(const Json& json);
 Json to_json(const RunHeader& header);
 RunHeader header_from_json(const Json& json);
+Json to_json(const Seen& seen);
+/// Adds its readings, and takes its counters where it has any.
+void add_seen(Seen& seen, const JsonText::View& json);
 Json to_json(const RunFooter& footer);
 /// Of a result file, whose findings stand together, without them.
 RunFooter footer_from_json(const JsonText::View& json, bool with_findings = true);

@@ -121,7 +121,7 @@ def test_a_decay_by_a_busy_neighbour_is_found_and_not_ascribed_to_the_clock(tmp_
     # The frequency governor may lower the clock of a core that is busy; no machine's falls by half of that.
     assert rates.get("explained_by_clock", 0) < 0.5, rates
     if "settled_clock_hz" in rates:
-        assert rates["rate_per_clock_ratio"] < 0.9 and any(finding["kind"] == "decay_without_clock" for finding in result["findings"])
+        assert rates["rate_per_clock_ratio"] < 0.9 and any(finding["kind"] == "rate_per_clock" for finding in result["findings"])
     else:
         assert "the clock was not read at both times" in decay[0]["text"], decay
 

@@ -611,6 +611,41 @@ def test_a_hang_ends_after_the_timeout(healthy, run):
     assert reader.load(found.out / "result.json")[0] == found.result
 
 
+def test_after_a_hang_the_file_has_what_was_seen_of_the_gpu_and_its_xid_decides(run, tmp_path):
+    found = run("--timeout", "8", GPUMODEL_HANG=f"{KERNEL}:1", GPUMODEL_COUNTER="xid:1")
+    assert found.status == 3 and not found.result["complete"]
+    assert len(found.result["telemetry"]["rows"]) > 20, "the readings until then, of 8 s and more"
+    assert found.result["telemetry_summary"]["seconds"] > 1
+    xid, = (counter for counter in found.result["counters"] if counter["id"] == "xid")
+    assert xid["worse"] == 1 and found.findings("xid")
+    journal = [json.loads(line) for line in (found.out / "result.jsonl").read_text().splitlines()]
+    seen = [line["seen"] for line in journal if "seen" in line]
+    assert "xid" in [counter["id"] for counter in seen[0]["counters"]] and any("telemetry" in line for line in seen[1:])
+    told = judged(tmp_path, found.out)
+    assert told["finding.xid"] == "FAIL" and told["results.failed"] == "FAIL"
+
+
+@pytest.mark.parametrize("seconds, shown", [("0", "when the device was opened"), ("2.5", "was given up, ")], ids=["at_once", "later"])
+def test_an_nvml_that_hangs_is_given_up_and_its_rules_are_not_measured(run, tmp_path, seconds, shown):
+    found = run(GPUMODEL_NVML_HANG=seconds)
+    assert found.status == 0 and found.result["complete"], found.stderr
+    lost, = found.findings("telemetry_lost")
+    assert "did not answer for 2 s" in lost["text"]
+    assert shown in lost["text"] or seconds != "0"  # a busy machine may not have opened it by then
+    told = judged(tmp_path, found.out)
+    assert {told[quantity] for quantity in ("finding.xid", "counter.ecc_uncorrected", "state.remap_failed")} == {"NOT MEASURED"}
+    assert told["delivery"] != "PASS"
+
+
+def judged(tmp_path, out):
+    """The verdict of each quantity of a run by the rules that all profiles share, and that of the delivery."""
+    profile = tmp_path / "model.toml"
+    profile.write_text(f'inherit = "common"\ntitle = "t"\ndevices = "{MODEL}.*"\nexample = "{MODEL} (sm_90)"\nsuite = "quick"\n')
+    roofmark("accept", out, "--profile", profile, "--json", tmp_path / "verdict.json")
+    told = json.loads((tmp_path / "verdict.json").read_text())
+    return {check["quantity"]: check["verdict"] for check in told["checks"] if "quantity" in check} | {"delivery": told["delivery"]["verdict"]}
+
+
 def test_out_of_memory_is_not_run_and_the_rest_is(healthy, run):
     found = run(GPUMODEL_OOM_AFTER="1536K")
     assert found.status == 3

@@ -111,7 +111,7 @@ class Watched {
     TeamWatch::Setup setup;
     setup.rank = team.rank();
     setup.size = team.size();
-    setup.timeout_seconds = options.timeout;
+    setup.timeout_seconds = timeout_seconds(options);
     setup.describe = [&team](int rank) { return team.describe(rank); };
     setup.say = [this](const std::string& line) { say(line); };
     if (session) setup.way_back = [session] { return session->way_back(); };

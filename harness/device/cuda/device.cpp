@@ -33,7 +33,11 @@ std::vector<std::string> environment() {
 NvmlDevice find_in_nvml(int ordinal) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, ordinal));
-  return NvmlDevice(Nvml::driver(), uuid_text(properties.uuid), pci_bus_id(ordinal));
+  const Nvml& nvml = Nvml::driver();
+  const auto found = ask_patiently<NvmlDevice>(nvml, [&nvml, uuid = uuid_text(properties.uuid), bus_id = pci_bus_id(ordinal)] {
+    return NvmlDevice(nvml, uuid, bus_id);
+  });
+  return found.value_or(NvmlDevice(nvml));
 }
 
 class CudaDevice final : public Device {
@@ -155,7 +159,9 @@ class CudaDevice final : public Device {
     if (!counts_while_idle_) counts_while_idle_ = counts_while_idle();
     return *counts_while_idle_ ? of_each_sm<ClockStamp>(stamp_clocks) : std::vector<ClockStamp>();
   }
-  std::unique_ptr<TelemetrySource> telemetry_source() override { return std::make_unique<NvmlTelemetry>(nvml_); }
+  std::unique_ptr<TelemetrySource> telemetry_source() override {
+    return nvml_.nvml().is_hung() ? nullptr : std::make_unique<NvmlTelemetry>(nvml_);
+  }
 
  private:
   void use() const { check(cudaSetDevice(ordinal_)); }
@@ -216,8 +222,11 @@ DeviceInfo describe_cuda_device(int ordinal) { return cuda::read_device_info(ord
 
 PeerPath cuda_peer_path(int one, int other) {
   const cuda::NvmlDevice first = cuda::find_in_nvml(one), second = cuda::find_in_nvml(other);
-  PeerPath path = first.path_to(second);
-  if (!first.fabric_is_ready() || !second.fabric_is_ready()) {
+  const auto found = cuda::ask_patiently<std::pair<PeerPath, bool>>(first.nvml(), [first, second] {
+    return std::pair(first.path_to(second), first.fabric_is_ready() && second.fabric_is_ready());
+  });
+  auto [path, is_ready] = found.value_or(std::pair(PeerPath(), true));
+  if (!is_ready) {
     path.refusal = "their NVLink fabric is not ready: start nvidia-fabricmanager and check its log";
   }
   int there = 0, back = 0;

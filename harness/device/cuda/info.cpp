@@ -144,7 +144,15 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   // Attributes in kHz; 0 where the driver does not know.
   if (const auto kilohertz = read(cudaDevAttrClockRate).value_or(0)) info.rated_clock_hz = kilohertz * 1e3;
   // Cards boost beyond the attribute up to NVML's maximum; NVML may be missing.
-  info.highest_clock_hz = std::max(info.rated_clock_hz, nvml.max_sm_clock_hz());
+  const auto told = ask_patiently<GpuFacts>(nvml.nvml(), [nvml] {
+    GpuFacts facts;
+    nvml.describe(facts);
+    facts.foreign_processes = nvml.foreign_processes();
+    return facts;
+  });
+  info.gpu = told.value_or(GpuFacts());
+  info.gpu.nvml_hung = !told;
+  info.highest_clock_hz = std::max(info.rated_clock_hz, info.gpu.sm_clock_max_hz);
   if (const auto kilohertz = read(cudaDevAttrMemoryClockRate).value_or(0)) info.memory_clock_hz = kilohertz * 1e3;
   if (const auto bits = read(cudaDevAttrGlobalMemoryBusWidth).value_or(0)) info.memory_bus_bits = bits;
   if (const auto bytes = read(cudaDevAttrL2CacheSize).value_or(0)) {
@@ -175,8 +183,6 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   if (!host_caches.empty()) info.host_cache_bytes = host_caches.back().total_bytes;
   info.managed_on_demand = read(cudaDevAttrConcurrentManagedAccess).value_or(0) != 0;
   if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) gpu.host_page_tables = *tables != 0;
-  nvml.describe(gpu);
-  gpu.foreign_processes = nvml.foreign_processes();
   return info;
 }
 

@@ -46,7 +46,12 @@ LinkRate pcie_rate(std::optional<int> generation, std::optional<int> lanes) {
 
 }  // namespace
 
-Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) { usable_ = call("nvmlInit_v2"); }
+Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) {
+  const auto init = within_patience<bool>(
+      [function = reinterpret_cast<int (*)()>(resolve_("nvmlInit_v2"))] { return function && function() == 0; });
+  usable_ = init.value_or(false);
+  hung_ = !init;
+}
 
 const Nvml& Nvml::driver() {
   // Never closed: the process uses it to its end.

@@ -2,15 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/device/cuda/nvml_types.hpp"
 #include "harness/device/gpu_facts.hpp"
 #include "harness/device/peer_path.hpp"
+#include "harness/machine/patience.hpp"
 
 namespace roofmark::cuda {
 
@@ -23,8 +26,14 @@ class Nvml {
 
   /// Initialises the library that `resolve` finds its functions in.
   explicit Nvml(Resolve resolve);
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
   /// The driver's, loaded once; knows no function where it cannot be loaded.
   static const Nvml& driver();
+
+  /// A call did not return in time: no more is asked.
+  bool is_hung() const { return hung_; }
+  void give_up() const { hung_ = true; }
 
   /// Calls a function of NVML, which returns 0 for success; false when it fails or is not there. The arguments' types
   /// are those of NVML's declaration; its enumerations are ints.
@@ -42,12 +51,25 @@ class Nvml {
 
  private:
   Resolve resolve_;
-  bool usable_ = true;
+  std::atomic<bool> usable_ = true;
+  mutable std::atomic<bool> hung_ = false;
 };
+
+/// What `ask` finds out by NVML, in a thread of its own; nothing where the driver hangs, and from then on nothing at once.
+/// `ask` must own what it uses.
+template <class Answer>
+std::optional<Answer> ask_patiently(const Nvml& nvml, std::function<Answer()> ask) {
+  if (nvml.is_hung()) return std::nullopt;
+  std::optional<Answer> answer = within_patience(std::move(ask));
+  if (!answer) nvml.give_up();
+  return answer;
+}
 
 /// One GPU as NVML sees it.
 class NvmlDevice {
  public:
+  /// One that answers nothing.
+  explicit NvmlDevice(const Nvml& nvml) : nvml_(&nvml) {}
   /// The device of a CUDA UUID ("GPU-..."), else of a PCI bus id: NVML's order of devices is not CUDA's. A device that is not
   /// found answers nothing.
   NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id);

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one judge, from the reading of a rule to the verdict on a delivery.
 #include "harness/judge/acceptance/acceptance.hpp"
 
 #include <fmt/format.h>
@@ -42,18 +43,31 @@ Check check_of(const Rule& rule) {
   return check;
 }
 
-/// The launches must take this many times as long for the interval to leave the limit outside: its width falls with the root
-/// of the time.
-std::string how_long(const Check& check, double timed_seconds) {
+/// The flag of the run that lengthens its measurements, at `times` the run's own value.
+std::string longer_by(const Evidence& run, double times) {
+  constexpr double kMostPerCase = 3600, kMostInAll = 7 * 86400;
+  const bool sustained = run.suite == "sustained";
+  const char* const flag = sustained ? "--seconds" : "--max-seconds";
+  if (!run.budget_seconds) return fmt::format("{} times its {}", times, flag);
+  // Rounded up to three digits: less would not be long enough.
+  const double wanted = times * *run.budget_seconds, digit = std::pow(10, std::floor(std::log10(wanted)) - 2);
+  const double seconds = std::ceil(wanted / digit * (1 - 1e-9)) * digit, most = sustained ? kMostInAll : kMostPerCase;
+  if (seconds > most) return fmt::format("{} allows {:g} s, too few", flag, most);
+  return fmt::format("{} {:.6g}", flag, seconds);
+}
+
+/// The run must measure this many times as long for the interval to leave the limit outside: its width falls with the root of
+/// the time.
+std::string how_long(const Check& check, const Evidence& run) {
   const double distance = std::abs(*check.measured - *check.limit), half = (*check.high - *check.low) / 2;
   if (!(distance > 0)) return "the measured value equals the limit: no measurement is long enough to decide";
   const double times = std::max(2.0, std::ceil(half * half / (distance * distance)));
-  return fmt::format("the limit lies within the 95 % interval: measure {:.0f} times as long (--max-seconds {:.3g})", times,
-                     times * timed_seconds);
+  return fmt::format("the limit lies within the 95 % interval: measure {:.0f} times as long ({})", times,
+                     longer_by(run, times));
 }
 
-/// Compares one value with the limit of a rule.
-Check compare(const Rule& rule, const RuleReading& reading) {
+/// Compares one value with the limit of a rule. `run`: what it was read from; null of a count over all runs.
+Check compare(const Rule& rule, const RuleReading& reading, const Evidence* run) {
   Check check = check_of(rule);
   const Scale scale = type_of(rule.quantity).scale;
   check.of = reading.of;
@@ -91,18 +105,19 @@ Check compare(const Rule& rule, const RuleReading& reading) {
   }
   if (reading.lacks_interval) {
     check.verdict = Verdict::not_measured;
-    check.explanation = "too few blocks for an interval: measure longer (--max-seconds)";
+    check.explanation = fmt::format("too few blocks for an interval: measure longer ({})",
+                                    run && run->suite == "sustained" ? "--seconds" : "--max-seconds");
   }
-  if (check.low && check.high && *check.low < *check.limit && *check.limit < *check.high) {
+  if (run && check.low && check.high && *check.low < *check.limit && *check.limit < *check.high) {
     check.verdict = Verdict::inside_interval;
-    check.explanation = how_long(check, reading.timed_seconds);
+    check.explanation = how_long(check, *run);
   }
   return check;
 }
 
 /// Applies a rule to one value.
-Check decide(const Rule& rule, const RuleReading& reading) {
-  Check check = compare(rule, reading);
+Check decide(const Rule& rule, const RuleReading& reading, const Evidence* run) {
+  Check check = compare(rule, reading, run);
   const bool has_it = check.verdict != Verdict::not_measured || !reading.lost.empty();
   check.mandatory |= rule.mandatory == Mandatory::where_measured && has_it;
   return check;
@@ -277,10 +292,36 @@ class Judge {
     return std::all_of(run.devices.begin(), run.devices.end(), [&](const DeliveredDevice& one) { return one.node == node; });
   }
 
+  using Parts = std::vector<std::pair<RuleReading, const Evidence*>>;
+
+  /// What is known of all parts; a part without a value is one that the run could not see.
+  static RuleReading sum_of(const Parts& parts) {
+    RuleReading sum;
+    for (const auto& [part, run] : parts) {
+      if (part.value) sum.value = sum.value.value_or(0) + *part.value;
+      if (!part.of.empty()) sum.of += (sum.of.empty() ? "" : "; ") + part.of;
+      const std::string& lost = part.value || !part.lost.empty() ? part.lost : part.why_not;
+      if (sum.lost.empty() && !lost.empty()) sum.lost = fmt::format("{}: {}", run->file, lost);
+    }
+    if (!sum.value) std::swap(sum.why_not, sum.lost);
+    return sum;
+  }
+
+  static std::string files_of(const Parts& parts) {
+    std::vector<std::string> files;
+    for (const auto& [part, run] : parts) files.push_back(run->file);
+    return fmt::format("{}", fmt::join(files, ", "));
+  }
+
   void judge_subject(const Rule& rule, NameSearch& cases, const std::string& node, const std::string& label,
                      const std::vector<Place>& places) {
     if (rule.quantity == Quantity::gpus) return count_gpus(rule, node);
     bool any = false, nothing_to_compare = false;
+    const Quantity quantity = rule.quantity;
+    // A limit per node or delivery is on what happened in all its runs together.
+    const bool adds_up = rule.per != Subject::gpu &&
+                         (quantity == Quantity::counter || quantity == Quantity::results || quantity == Quantity::finding);
+    Parts parts;
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;
       if (rule.per == Subject::node && !all_on(run, node)) continue;
@@ -291,10 +332,15 @@ class Judge {
           nothing_to_compare = true;
           continue;
         }
-        add(decide(rule, reading), node, label, run.file);
         any = true;
+        if (adds_up) {
+          parts.emplace_back(std::move(reading), &run);
+        } else {
+          add(decide(rule, reading, &run), node, label, run.file);
+        }
       }
     }
+    if (!parts.empty()) add(decide(rule, sum_of(parts), parts.front().second), node, label, files_of(parts));
     if (any) return;
     Check check = check_of(rule);
     check.expected =
@@ -320,7 +366,7 @@ class Judge {
     uuids.erase("");
     RuleReading reading;
     reading.value = static_cast<double>(uuids.size());
-    add(decide(rule, reading), node, "", "");
+    add(decide(rule, reading, nullptr), node, "", "");
   }
 
   /// Results of the same case and fingerprint key that have other bits than this one, unless most have this one's. Those whose
@@ -382,13 +428,6 @@ std::string DeliveredDevice::label() const {
 std::string Check::subject() const {
   if (!device.empty()) return device;
   return node.empty() ? "delivery" : "node " + node;
-}
-
-double timed_seconds(const Record& record) {
-  double seconds = 0;
-  if (!record.measurement) return seconds;
-  for (const Sample& sample : record.measurement->samples) seconds += sample.seconds * record.measurement->launches_per_sample;
-  return seconds;
 }
 
 Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms) {

@@ -31,15 +31,15 @@ struct DeliveredDevice {
 struct Evidence {
   std::string file;
   std::string suite, data;
-  std::vector<std::string> weaker;    ///< RunScope::weaker
-  bool together = false;              ///< measured at the same time as the node's other GPUs
-  std::set<std::string> unseen;       ///< kinds of findings that the run could not check
-  std::optional<double> age_seconds;  ///< since it finished; absent if it did not finish
+  std::optional<double> budget_seconds = {};  ///< RunFacts::budget_seconds
+  std::vector<std::string> weaker;            ///< RunScope::weaker
+  bool together = false;                      ///< measured at the same time as the node's other GPUs
+  std::set<std::string> unseen;               ///< kinds of findings that the run could not check
+  std::optional<double> age_seconds;          ///< since it finished; absent if it did not finish
   bool complete = false;
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
   std::map<std::string, std::string> versions;
-  std::vector<Record> records;        ///< their samples and blocks are not needed
-  std::vector<double> timed_seconds;  ///< per record: total time of its launches
+  std::vector<Record> records;  ///< their samples and blocks are not needed
   Analysis analysis;
   std::vector<Finding> findings;        ///< all of the run
   std::vector<CounterChange> counters;  ///< of every rank's device
@@ -50,9 +50,6 @@ struct AcceptanceTerms {
   std::optional<int> expected_gpus;
   std::optional<double> max_age_seconds;
 };
-
-/// Total time of a record's launches in seconds; 0 if it was not measured.
-double timed_seconds(const Record& record);
 
 /// From good to bad. Only `pass` accepts.
 enum class Verdict { pass, inside_interval, not_measured, fail };

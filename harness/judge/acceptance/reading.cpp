@@ -201,8 +201,7 @@ void read_share_of_time(RuleReading& reading, const Measurement& measured, std::
   }
 }
 
-RuleReading read_record(const Rule& rule, const Record& record, double timed_seconds, const Roofline& roofline,
-                        std::optional<std::size_t> device) {
+RuleReading read_record(const Rule& rule, const Record& record, const Roofline& roofline, std::optional<std::size_t> device) {
   RuleReading reading;
   reading.of = record.name;
   reading.record = &record;
@@ -216,7 +215,6 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
     return reading;
   }
   const Measurement& measured = *record.measurement;
-  reading.timed_seconds = timed_seconds;
   const Summary& summary = measured.summary;
   switch (rule.quantity) {
     case Quantity::rate:
@@ -261,6 +259,20 @@ RuleReading read_record(const Rule& rule, const Record& record, double timed_sec
   return reading;
 }
 
+/// Whether a device's telemetry ended before its run did; any device's where none is given.
+bool lost_telemetry(const Evidence& evidence, std::optional<std::size_t> device) {
+  return std::any_of(evidence.findings.begin(), evidence.findings.end(), [&](const Finding& finding) {
+    return finding.kind == FindingKind::telemetry_lost && (!device || is_about(finding, *device));
+  });
+}
+
+/// Telemetry that ended before it gave the first value tells nothing of what a device has.
+bool never_counted(const Evidence& evidence, std::optional<std::size_t> device) {
+  const auto is_its = [&](const CounterChange& change) { return !device || change.rank == static_cast<int>(*device); };
+  return lost_telemetry(evidence, device) && std::none_of(evidence.counters.begin(), evidence.counters.end(), is_its);
+}
+constexpr const char* kNeverCounted = "the device's telemetry was given up before it gave any counter";
+
 /// Of one device, or of all: the sum of what got worse, or the worst state.
 void read_counter(RuleReading& reading, const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
   const CounterType* const type = find_counter(rule.argument);
@@ -277,20 +289,17 @@ void read_counter(RuleReading& reading, const Rule& rule, const Evidence& eviden
     const double known = reading.value.value_or(is_state ? *value : 0);
     reading.value = !is_state ? known + *value : falls ? std::min(known, *value) : std::max(known, *value);
   }
+  if (never_counted(evidence, device)) reading.lost = kNeverCounted;
   if (!reading.value) reading.why_not = reading.lost.empty() ? "the device does not count it" : reading.lost;
-}
-
-/// Whether a device's telemetry ended before its run did; any device's where none is given.
-bool lost_telemetry(const Evidence& evidence, std::optional<std::size_t> device) {
-  return std::any_of(evidence.findings.begin(), evidence.findings.end(), [&](const Finding& finding) {
-    return finding.kind == FindingKind::telemetry_lost && (!device || is_about(finding, *device));
-  });
 }
 
 /// How the run lost sight of what shows a kind of finding on a device, or on any where none is given; else empty.
 std::string lost_sight(const Evidence& evidence, FindingKind kind, std::optional<std::size_t> device) {
   const bool by_readings = kind == FindingKind::throttle || kind == FindingKind::slowdown || kind == FindingKind::energy;
   if (by_readings && lost_telemetry(evidence, device)) return "the device's telemetry ended during the run";
+  const bool by_counters =
+      std::any_of(std::begin(kCounters), std::end(kCounters), [&](const CounterType& type) { return type.finding == kind; });
+  if (by_counters && never_counted(evidence, device)) return kNeverCounted;
   for (const CounterChange& change : evidence.counters) {
     const CounterType* const type = find_counter(change.id);
     const bool is_its = !device || change.rank == static_cast<int>(*device);
@@ -379,8 +388,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
   }
   switch (type_of(rule.quantity).basis) {
     case Basis::record:
-      for (std::size_t i = 0; i < evidence.records.size(); ++i) {
-        const Record& record = evidence.records[i];
+      for (const Record& record : evidence.records) {
         if (!cases(record.name) || (device && is_joint(record))) continue;
         if (record.status == Status::unsupported) {
           unsupported = "unsupported: " + record.reason;
@@ -392,8 +400,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
           unsupported = "no case has a fingerprint: no bits to compare";
           continue;
         }
-        RuleReading& reading =
-            all.emplace_back(read_record(rule, record, evidence.timed_seconds.at(i), evidence.analysis.roofline, device));
+        RuleReading& reading = all.emplace_back(read_record(rule, record, evidence.analysis.roofline, device));
         if (rule.quantity == Quantity::share_of_time && record.status == Status::ok && !reading.value &&
             lost_telemetry(evidence, device)) {
           reading.lost = reading.why_not = "the device's telemetry ended during the run";

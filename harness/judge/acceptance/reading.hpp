@@ -20,7 +20,6 @@ struct RuleReading {
   std::string version;          ///< of Scale::version
   std::string base;             ///< what a share is of: "1.07 PFLOP/s (bf16 tensor)"
   Unit unit = Unit::byte;       ///< of Scale::rate
-  double timed_seconds = 0;     ///< how long the launches behind it took together
   std::string why_not;          ///< why there is no value
   bool lacks_interval = false;  ///< a time of its own device without a 95 % interval
   bool wrong = false;           ///< the result is wrong: that fails any rule

@@ -202,5 +202,22 @@ TEST(Plan, KnowsWhatMakesARunWeakerThanItsSuite) {
   EXPECT_EQ(weaker([](RunOptions& run) { run.selection.seconds = 3600; }), 0U);
 }
 
+/// The advice of `accept` for a limit within an interval.
+TEST(Settings, ABudgetAboveTheSuitesTakesAsManyTimesMoreSamples) {
+  RunOptions options;
+  options.selection.suite = SuiteName::quick;
+  EXPECT_EQ(budget_seconds(options), 0.25);
+  EXPECT_EQ(settings_of(options).effort.longer, 1);
+  options.max_seconds = 1;
+  EXPECT_EQ(budget_seconds(options), 1);
+  EXPECT_EQ(settings_of(options).effort.longer, 4);
+  options.max_seconds = 0.05;
+  EXPECT_EQ(settings_of(options).effort.longer, 1) << "a shorter one bounds the samples alone";
+  options.selection.suite = SuiteName::sustained;
+  EXPECT_EQ(budget_seconds(options), 300);
+  options.selection.seconds = 20;
+  EXPECT_EQ(budget_seconds(options), 20);
+}
+
 }  // namespace
 }  // namespace roofmark

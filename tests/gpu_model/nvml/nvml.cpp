@@ -3,6 +3,7 @@
 // The stand-in NVML (libnvidia-ml.so.1) of the GPUs that the stand-in runtime models.
 //
 // GPUMODEL_FOREIGN=n          n processes of other users run on every GPU [0]; read at every call
+// GPUMODEL_NVML_HANG=s        no call returns once s seconds have passed since the first one [none]
 // GPUMODEL_NVLINK_DOMAIN=n/c  the GPUs are in clique c of an NVLink domain of several hosts, number n [none]
 //
 // GPUMODEL_ARCH, GPUMODEL_DEVICES, GPUMODEL_CLOCK_MHZ, GPUMODEL_THROTTLE and GPUMODEL_COUNTER act through the runtime. The ids
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -91,8 +93,18 @@ int index_of(const void* handle) {
   return at >= handles && at < handles + gpumodel_devices() ? static_cast<int>(at - handles) : -1;
 }
 
+/// Does not return once the driver hangs.
+void answer_or_hang() {
+  using Clock = std::chrono::steady_clock;
+  static const Clock::time_point first = Clock::now();
+  const char* const after = std::getenv("GPUMODEL_NVML_HANG");
+  if (!after || Clock::now() - first < std::chrono::duration<double>(std::atof(after))) return;
+  for (;;) ::pause();
+}
+
 /// What every function of a device begins with.
 Result check(const void* handle, const void* to) {
+  answer_or_hang();
   if (!initialized) return uninitialized;
   return index_of(handle) >= 0 && to ? success : invalid_argument;
 }
@@ -121,6 +133,7 @@ Result answer(const void* handle, To* to, Value value) {
 }
 
 Result answer_text(char* to, unsigned length, const char* text) {
+  answer_or_hang();
   if (!initialized) return uninitialized;
   if (!to) return invalid_argument;
   if (length <= std::strlen(text)) return insufficient_size;
@@ -135,6 +148,7 @@ constexpr int bus_of_first_device = 0x18;
 
 /// The device for which `format` gives the name, with its index counted from `first`.
 Result find_device(void** handle, const char* wanted, const char* format, int first) {
+  answer_or_hang();
   if (!initialized) return uninitialized;
   if (!wanted || !handle) return invalid_argument;
   for (int i = 0; i < gpumodel_devices(); ++i) {
@@ -153,6 +167,7 @@ Result find_device(void** handle, const char* wanted, const char* format, int fi
 extern "C" {
 
 int nvmlInit_v2() {
+  answer_or_hang();
   initialized = true;
   return success;
 }

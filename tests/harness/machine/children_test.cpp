@@ -21,10 +21,10 @@ TEST(Children, EachOnesStatusIsGivenInTheOrderOfTheChildren) {
   const std::atomic<bool> interrupted{false};
   const auto statuses = wait_for({shell("sleep 0.2; exit 3"), shell("exit 0"), shell("kill -KILL $$")}, interrupted);
   ASSERT_EQ(statuses.size(), 3U);
-  EXPECT_EQ(WEXITSTATUS(statuses[0]), 3);
+  EXPECT_EQ(WEXITSTATUS(*statuses[0]), 3);
   EXPECT_EQ(statuses[1], 0);
-  ASSERT_TRUE(WIFSIGNALED(statuses[2]));
-  EXPECT_EQ(WTERMSIG(statuses[2]), SIGKILL);
+  ASSERT_TRUE(WIFSIGNALED(*statuses[2]));
+  EXPECT_EQ(WTERMSIG(*statuses[2]), SIGKILL);
 }
 
 TEST(Children, AnInterruptIsPassedOnOnceAndTheirEndsAreWaitedFor) {
@@ -39,9 +39,22 @@ TEST(Children, AnInterruptIsPassedOnOnceAndTheirEndsAreWaitedFor) {
   while (!fs::exists(folder / "a") || !fs::exists(folder / "b")) std::this_thread::yield();
   const std::atomic<bool> interrupted{true};
   const auto statuses = wait_for(children, interrupted);
-  EXPECT_EQ(WEXITSTATUS(statuses[0]), 41);
-  EXPECT_EQ(WEXITSTATUS(statuses[1]), 41);
+  EXPECT_EQ(WEXITSTATUS(*statuses[0]), 41);
+  EXPECT_EQ(WEXITSTATUS(*statuses[1]), 41);
   fs::remove_all(folder);
+}
+
+TEST(Children, OneThatIsStuckIsKilledAndNotWaitedFor) {
+  const std::atomic<bool> interrupted{false};
+  const std::vector<pid_t> children = {shell("exec sleep 1000"), shell("exit 3")};
+  std::vector<int> asked(children.size());
+  const auto statuses = wait_for(children, interrupted, [&](std::size_t child) { return child == 0 && ++asked[child] == 3; });
+  EXPECT_FALSE(statuses[0]);
+  EXPECT_EQ(WEXITSTATUS(*statuses[1]), 3);
+  EXPECT_EQ(asked[0], 3);
+  int status = 0;
+  ASSERT_EQ(::waitpid(children[0], &status, 0), children[0]);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
 TEST(Children, AProgramThatIsNotThereIsAnError) {

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace roofmark {
 namespace {
@@ -22,6 +24,14 @@ TEST(RateEnvironment, IsWhatTheProgramWasStartedWith) {
   setenv(kOwn, "INIT,TUNING", 1);
   EXPECT_FALSE(rate_environment().contains(kOwn)) << "the program's own";
   unsetenv(kOwn);
+}
+
+TEST(ProcessSeconds, AdvanceFromTheStartOfTheProcess) {
+  const double first = process_seconds();
+  EXPECT_GE(first, 0);
+  EXPECT_LT(first, 86400);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the kernel counts hundredths
+  EXPECT_GT(process_seconds(), first);
 }
 
 }  // namespace

@@ -170,6 +170,10 @@ TEST_F(BlockOfSamples, ABudgetInSamplesIsKeptWhateverTheyTake) {
     EXPECT_EQ(record.measurement->stopped_by, StopReason::budget);
     EXPECT_FALSE(record.measurement->summary.p95.has_value()) << "takes 20 samples";
   }
+  Settings settings = settings_for(device);
+  settings.effort.longer = 3;
+  device.seconds = [](int) { return 0.3; };
+  EXPECT_EQ(Runner(device, team, settings).run({{c}, {}}, 1).front().measurement->samples.size(), 30u);
 }
 
 TEST_F(BlockOfSamples, TheDeviceIsKeptBusyWhileItsTelemetryIsRead) {

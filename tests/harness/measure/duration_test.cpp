@@ -96,7 +96,7 @@ TEST_F(Duration, ADecayWhileTheClocksHoldIsNotAscribedToThem) {
     std::map<FindingKind, std::string> found;
     for (const Finding& finding : analyze({}, records, {}).findings) found[finding.kind] = finding.text;
     EXPECT_THAT(found[FindingKind::decay], HasSubstr("clock explains 0.0 % of the drop"));
-    EXPECT_THAT(found[FindingKind::decay_without_clock], HasSubstr("clock is 50.0 %"));
+    EXPECT_THAT(found[FindingKind::rate_per_clock], HasSubstr("clock is 50.0 %"));
   }
 }
 
@@ -225,9 +225,9 @@ TEST_F(Windows, WhereAllIsHashedWithinThreePercentEachLaunchIsCheckedWhole) {
   EXPECT_NEAR(check.seconds(), 3 * 3e-4, 1e-9);
 }
 
-// 3 % of 5 ms hash about 15 kB: the 30 kB take two launches, and the second window begins in the first output.
+// 2.7 % of 5.5 ms hash about 15 kB: the 30 kB take two launches, and the second window begins in the first output.
 TEST_F(Windows, ElseTheWindowMovesOverAllOutputs) {
-  LaunchCheck check(device, outputs, 0.005, 10);
+  LaunchCheck check(device, outputs, 0.0055, 10);
   for (const auto& [output, byte, found] : {std::tuple(&outputs.first, 0, 0u),
                                             {&outputs.first, 19'999, 1u},
                                             {&outputs.second, 0, 1u},
@@ -242,7 +242,54 @@ TEST_F(Windows, ElseTheWindowMovesOverAllOutputs) {
     EXPECT_THAT(check.differing(), ElementsAre(found)) << byte;
   }
   EXPECT_NEAR(check.share_checked(), 0.5, 0.001);
-  EXPECT_LE(check.seconds() / (16 * 0.005), 0.031);
+  EXPECT_LE(check.seconds() / (16 * 0.0055), 0.031);
+}
+
+// The device becomes ten times slower at hashing than it was when the windows were planned.
+TEST_F(Windows, HashingThatGetsSlowerTakesThreePercentAllTheSame) {
+  LaunchCheck check(device, outputs, 0.02, 10);
+  const auto launch = [&](int launches) {
+    for (int i = 0; i < launches; ++i) {
+      if (check.due(0.02)) check.check(0);
+      EXPECT_THAT(check.differing(), ElementsAre());
+      check.rescale();
+    }
+  };
+  launch(10);
+  EXPECT_EQ(check.checks(), 10);
+  device.hash_seconds_per_byte *= 10;
+  launch(1000);
+  EXPECT_LE(check.seconds() / (1010 * 0.02), 0.031);
+  EXPECT_GT(check.checks(), 900) << "windows got smaller, so that nearly every launch is still checked";
+  EXPECT_LT(check.share_checked(), 0.25);
+  outputs.second[9'999] ^= 1;
+  for (int i = 0; i < 6; ++i) check.check(0);
+  EXPECT_EQ(check.differing().size(), 1u) << "each of six windows comes once";
+}
+
+TEST_F(Windows, OtherBitsAreNeverTakenForVerifiedOnesWhenWindowsGetSmaller) {
+  LaunchCheck check(device, outputs, 0.02, 100);
+  device.hash_seconds_per_byte *= 10;
+  check.check(0);
+  EXPECT_THAT(check.differing(), ElementsAre());
+  outputs.second[9'999] ^= 1;
+  check.rescale();
+  for (int i = 0; i < 100; ++i) check.check(0);
+  EXPECT_GT(check.differing().size(), 0u);
+}
+
+TEST_F(Duration, HashingThatGetsSlowerIsHeldToItsShare) {
+  int hashes = 0;
+  device.hash_value = [&] {
+    if (++hashes == 500) device.hash_seconds_per_byte = 1e-4;  // 0.4 ms, where a launch takes 1 ms
+    return 1;
+  };
+  const Record record = measure(10);
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_LE(record.sustained->checking_share_of_time, 0.031);
+  EXPECT_GT(record.sustained->checking_share_of_time, 0.025);
+  EXPECT_DOUBLE_EQ(*record.measurement->checking_share_of_time, record.sustained->checking_share_of_time);
+  EXPECT_LT(record.sustained->launches_checked, static_cast<std::int64_t>(record.measurement->samples.size()));
 }
 
 }  // namespace

@@ -86,6 +86,36 @@ TEST_F(Measure, SpreadAsksForMoreSamplesUntilTheBudgetEndsIt) {
   EXPECT_LE(wide.measurement->samples.size(), 1005U);  // one second of a millisecond each, whole blocks
 }
 
+// What `accept` advises for a limit within the interval: --max-seconds four times the suite's.
+TEST_F(Measure, ALongerBudgetNarrowsTheIntervalOfACaseThatTheIntervalStopped) {
+  device.seconds = [](int launch) {
+    const auto mixed = static_cast<std::uint32_t>(launch) * 2654435761U;
+    return 1e-3 * (1 + 0.02 * (static_cast<double>(mixed >> 8) / (1 << 24) - 0.5));
+  };
+  const auto measure_with = [&](double budget, double longer) {
+    Settings settings = settings_for(device);
+    settings.effort.max_seconds = budget;
+    settings.effort.longer = longer;
+    return *Runner(device, team, settings).run({{make_case()}, {}}, 1).front().measurement;
+  };
+  const auto width = [](const Measurement& measurement) {
+    return *measurement.summary.interval_high - *measurement.summary.interval_low;
+  };
+  double short_width = 0, long_width = 0;
+  std::size_t samples = 0, long_samples = 0;
+  for (int run = 0; run < 20; ++run) {
+    const Measurement once = measure_with(1, 1), longer = measure_with(16, 16);
+    ASSERT_EQ(once.stopped_by, StopReason::interval);
+    ASSERT_EQ(longer.stopped_by, StopReason::interval);
+    samples += once.samples.size();
+    long_samples += longer.samples.size();
+    short_width += width(once);
+    long_width += width(longer);
+  }
+  EXPECT_NEAR(static_cast<double>(long_samples) / static_cast<double>(samples), 16, 3);
+  EXPECT_LT(long_width, short_width / 2.5);
+}
+
 TEST_F(Measure, ALaunchLongerThanTheBudgetIsStillMeasured) {
   device.seconds = [](int) { return 30.0; };
   const Record record = measure(make_case());

@@ -47,6 +47,8 @@ TEST(CounterChange, ProcessesMayGoAwayAndEventsMayNot) {
   EXPECT_EQ((CounterChange{"foreign_processes", 0, 1, 0}.worse()), 0);
   EXPECT_EQ((CounterChange{"foreign_processes", 0, 1, 3}.worse()), 2);
   EXPECT_EQ((CounterChange{"xid", 0, 1, 0}.worse()), std::nullopt);
+  EXPECT_EQ((CounterChange{"remap_pending", 0, 1, 0}.worse()), 0) << "remapped by a reset, which loses no count";
+  EXPECT_EQ((CounterChange{"remap_pending", 0, 0, 1}.worse()), 1);
 }
 
 TEST(FindWorseCounters, EveryCounterHasItsFinding) {

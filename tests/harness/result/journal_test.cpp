@@ -318,6 +318,38 @@ TEST_F(JournalFile, ARunThatWasKilledNamesTheCaseInWhichItEnded) {
   EXPECT_FALSE(result.contains("ended"));
 }
 
+/// A run that is killed ends without a footer: what it had seen stands in its journal all the same.
+TEST_F(JournalFile, WhatWasSeenOfTheDeviceSurvivesAKill) {
+  const auto series = [](double from) {
+    TelemetrySeries made{0.05, "averaged by the driver", {}, from, false};
+    for (const double seconds : {from, from + 0.05}) made.readings.push_back({seconds, {}});
+    for (Reading& reading : made.readings) reading.state.power_watts = 100 * reading.seconds;
+    return made;
+  };
+  {
+    Journal journal(path());
+    journal.header({{}, {}, {}, {}});
+    journal.seen({{}, {{"xid", 0, 2.0, {}}}});
+    journal.seen({series(1), {}});
+    journal.record(sample_record());
+    journal.seen({{}, {}});
+    journal.seen({series(2), {}});
+  }
+  int skipped = 0;
+  roofmark::Run run = read_journal(path(), skipped);
+  EXPECT_EQ(skipped, 0);
+  ASSERT_EQ(run.seen.telemetry.readings.size(), 4u);
+  EXPECT_EQ(run.seen.telemetry.readings[3].seconds, 2.05);
+  EXPECT_EQ(run.seen.telemetry.cpu_seconds, 2) << "of the last line";
+  ASSERT_EQ(run.seen.counters.size(), 1u);
+  EXPECT_EQ(run.seen.counters[0].before, 2);
+  const Json result = assembled(run);
+  EXPECT_EQ(result.at("telemetry").at("rows").size(), 4u);
+  EXPECT_EQ(result.at("telemetry").at("power"), "averaged by the driver");
+  EXPECT_EQ(result.at("counters").at(0).at("before"), 2);
+  EXPECT_FALSE(result.at("counters").at(0).contains("worse"));
+}
+
 TEST_F(JournalFile, AFindingKeepsItsSizeAndItsHeadline) {
   RunHeader header = header_of("quick");
   header.findings = {{FindingKind::foreign_process, "busy", "", 1.02, "other programs used 1.02 cores", {3, 5}}};

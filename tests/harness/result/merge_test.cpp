@@ -141,6 +141,9 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   EXPECT_EQ(summarized.footer->rank_telemetry[1]->power_watts, 450);
   EXPECT_EQ(summarized.footer->rank_telemetry[1]->temperature_celsius, 50);
   EXPECT_FALSE(summarized.footer->rank_telemetry[1]->joules_per_launch);
+  // What it knew itself counts: the series in its file lacks the seconds under each reason.
+  all[1].run.footer->telemetry_summary.emplace().throttled_share = {{"power cap", 0.25}};
+  EXPECT_EQ(merge(all).footer->rank_telemetry[1]->throttled_share.at("power cap"), 0.25);
   all[1].run.footer->complete = false;
   all[1].run.footer->interrupted = true;
   EXPECT_FALSE(merge(all).footer->complete);

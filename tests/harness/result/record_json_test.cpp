@@ -12,7 +12,8 @@ namespace {
 TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   Record record = ok_record("sustained", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3);
   record.sustained = Sustained{
-      80, 60, 12.5, 0.75, 1.9e9, 1.5e9, 3.2e9, 3.1e9, 650, 700, ClockDomain::memory, 0.95, 0.8, 123'456'789'012, 0.5, 0.029};
+      80,  60,   12.5, 0.75, 1.9e9, 1.5e9, 3.2e9, 3.1e9, 650, 700, 45, 71, ClockDomain::memory, 0.95, 0.8, 123'456'789'012,
+      0.5, 0.029};
   const Json json = to_json(record);
   const std::vector<std::string> keys = {"clock",
                                          "burst_rate",
@@ -25,6 +26,8 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
                                          "settled_memory_clock_hz",
                                          "burst_power_watts",
                                          "settled_power_watts",
+                                         "burst_temperature_celsius",
+                                         "settled_temperature_celsius",
                                          "rate_per_clock_ratio",
                                          "explained_by_clock",
                                          "launches_checked",

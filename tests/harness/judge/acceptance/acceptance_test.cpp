@@ -31,8 +31,36 @@ TEST(Acceptance, ALimitWithinTheIntervalIsNoPassAndSaysHowLongToMeasure) {
   const Check& check = check_of(judgement, "product");
   EXPECT_EQ(check.verdict, Verdict::inside_interval);
   EXPECT_FALSE(judgement.accepted());
-  // The half width is twice the distance: four times the time. 20 samples of 1 / 0.808 s were measured.
-  EXPECT_THAT(check.explanation, HasSubstr("measure 5 times as long (--max-seconds 124"));
+  // The half width is twice the distance: four times the time.
+  EXPECT_THAT(check.explanation, HasSubstr("measure 5 times as long (--max-seconds 1.25)"));
+}
+
+TEST(Acceptance, HowLongToMeasureIsSaidByTheFlagOfTheRun) {
+  const auto advice = [](const std::string& suite, std::optional<double> budget) {
+    Evidence evidence = run("GPU-1", {product(0.808, 0.02)});
+    evidence.suite = suite;
+    evidence.budget_seconds = budget;
+    return check_of(judge(profile_of(kProduct), {evidence}, {}), "product").explanation;
+  };
+  EXPECT_THAT(advice("quick", 0.333), HasSubstr("(--max-seconds 1.67)")) << "rounded up";
+  EXPECT_THAT(advice("sustained", 300), HasSubstr("(--seconds 1500)"));
+  EXPECT_THAT(advice("quick", 1000), HasSubstr("(--max-seconds allows 3600 s, too few)"));
+  EXPECT_THAT(advice("quick", std::nullopt), HasSubstr("(5 times its --max-seconds)"));
+}
+
+TEST(Acceptance, AComparisonsLimitWithinTheIntervalSaysHowLongToMeasureToo) {
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.analysis.comparisons = {{{"tuned against default", "gemm/a", "gemm/b"}, 1.01, 0.99, 1.03}};
+  const Judgement judgement = judge(profile_of(R"(
+[rule.faster]
+cases = "^gemm/"
+quantity = "ratio"
+least = 1.0
+reason = "r"
+source = "s"
+)"),
+                                    {evidence}, {});
+  EXPECT_THAT(check_of(judgement, "faster").explanation, HasSubstr("measure 4 times as long (--max-seconds 1)"));
 }
 
 TEST(Acceptance, WhatWasNotMeasuredDoesNotPass) {
@@ -469,6 +497,56 @@ TEST(Acceptance, TelemetryThatEndedDuringTheRunShowsNothingOfTheRest) {
   EXPECT_EQ(judgement.delivery.bad, 2) << "the late case, and the finding";
   EXPECT_EQ(judgement.delivery.verdict, Verdict::not_measured);
   EXPECT_EQ(check_of(judgement, "share").verdict, Verdict::pass) << "of the early case";
+}
+
+/// A driver that hangs before it gives anything looks like a device without counters.
+TEST(Acceptance, TelemetryThatEndedBeforeItsFirstValueIsLostSightOf) {
+  const std::string optional = "most = 0\nmandatory = 'where measured'\nreason = 'r'\n";
+  const Profile profile =
+      profile_of("[rule.state]\nquantity = 'state.remap_failed'\n" + optional + "[rule.counter]\nquantity = 'counter.xid'\n" +
+                 optional + "[rule.finding]\nquantity = 'finding.xid'\n" + optional);
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  for (const FindingKind kind : uncounted({}, 0)) evidence.devices[0].unseen.emplace(type_of(kind).id);
+  EXPECT_TRUE(judge(profile, {evidence}, {}).accepted()) << "a device that counts nothing";
+  evidence.findings = {{FindingKind::telemetry_lost, "text", ""}};
+  const Judgement hung = judge(profile, {evidence}, {});
+  EXPECT_EQ(hung.delivery.bad, 3);
+  EXPECT_EQ(hung.delivery.verdict, Verdict::not_measured);
+  for (const char* rule : {"state", "counter", "finding"}) {
+    EXPECT_TRUE(check_of(hung, rule).mandatory) << rule;
+    EXPECT_EQ(check_of(hung, rule).explanation, "the device's telemetry was given up before it gave any counter") << rule;
+  }
+  evidence.counters = {{"ecc_corrected", 0, 0, {}}};
+  EXPECT_FALSE(check_of(judge(profile, {evidence}, {}), "state").mandatory) << "it gave others before: it lacks this one";
+}
+
+TEST(Acceptance, CountsPerNodeAddUpOverTheRunsOfTheNode) {
+  const std::string rules =
+      "[rule.ecc]\nquantity = 'counter.ecc_corrected'\nmost = 5\nper = 'node'\nreason = 'r'\n"
+      "[rule.failed]\nquantity = 'results.failed'\nmost = 1\nper = 'delivery'\nreason = 'r'\n";
+  Record failed = product(0.9);
+  failed.status = Status::failed;
+  const auto with = [&](const std::string& uuid, const std::string& node, double errors, const Record& record) {
+    Evidence evidence = run(uuid, {record}, node);
+    evidence.counters = {{"ecc_corrected", 0, 10, 10 + errors}};
+    return evidence;
+  };
+  const std::vector<Evidence> runs = {with("GPU-1", "node1", 3, failed), with("GPU-2", "node1", 3, product(0.9)),
+                                      with("GPU-3", "node2", 3, failed)};
+  const Judgement judgement = judge(profile_of(rules), runs, {});
+  std::map<std::string, double> errors;
+  for (const Check& check : judgement.checks) {
+    if (check.rule == "ecc") errors[check.node] = *check.measured;
+  }
+  EXPECT_EQ(errors, (std::map<std::string, double>{{"node1", 6}, {"node2", 3}}));
+  EXPECT_EQ(check_of(judgement, "ecc").verdict, Verdict::fail) << "two runs with 3 of 5 each";
+  EXPECT_EQ(check_of(judgement, "ecc").file, "GPU-1.json, GPU-2.json");
+  EXPECT_EQ(check_of(judgement, "failed").measured, 2);
+  std::vector<Evidence> blind = runs;
+  blind[1].counters[0].after = {};
+  EXPECT_EQ(check_of(judge(profile_of(rules), blind, {}), "ecc").verdict, Verdict::not_measured) << "at least 3, maybe more";
+  EXPECT_THAT(check_of(judge(profile_of(rules), blind, {}), "ecc").explanation,
+              HasSubstr("GPU-2.json: it could not be read after the run"));
 }
 
 TEST(Acceptance, ARuleOfAnotherSuiteIsJudgedByARunOfThatSuiteAlone) {

@@ -34,6 +34,7 @@ inline Evidence run(const std::string& uuid, std::vector<Record> records, const 
   Evidence evidence;
   evidence.file = uuid + ".json";
   evidence.suite = "quick";
+  evidence.budget_seconds = 0.25;
   evidence.data = "normal";
   evidence.age_seconds = 3600;
   evidence.complete = true;
@@ -42,7 +43,6 @@ inline Evidence run(const std::string& uuid, std::vector<Record> records, const 
   Roofline theoretical;
   theoretical.at(resource::bf16_tensor).theoretical = kPeak;
   evidence.analysis = analyze(theoretical, records, {});
-  for (const Record& record : records) evidence.timed_seconds.push_back(timed_seconds(record));
   evidence.records = records;
   return evidence;
 }

@@ -48,7 +48,6 @@ TEST(QuantityOfARule, AShareOfTheMeasuredRoofIsThatOfThePlacement) {
     Roofline theoretical;
     theoretical.at(resource::bf16_tensor).theoretical = kPeak;
     evidence.analysis = analyze(theoretical, records, {});
-    evidence.timed_seconds = {1, 1};
     evidence.records = records;
   };
   const Check passes = judged(cases("of_empirical", "least = 0.79"), with_probe);

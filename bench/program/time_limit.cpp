@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/time_limit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace roofmark {
+
+TimeLimit::TimeLimit(std::optional<double> limit, std::function<double()> seconds, std::string_view suite)
+    : limit_(limit), seconds_(std::move(seconds)), suite_(suite), begun_(seconds_()) {}
+
+bool TimeLimit::allows(std::size_t cases) const { return !limit_ || seconds_() + expected(cases) <= *limit_; }
+
+std::string TimeLimit::refusal(std::size_t cases) const {
+  const double left = *limit_ - seconds_();
+  if (left <= 0) return fmt::format("left out: the {} suite's {:g} s were used up", suite_, *limit_);
+  return fmt::format("left out: it may take {:.1f} s, and {:.1f} s of the {} suite's {:g} s are left", expected(cases), left,
+                     suite_, *limit_);
+}
+
+void TimeLimit::took(std::size_t cases) {
+  const double now = seconds_();
+  if (cases > 0) case_seconds_ = std::max(case_seconds_, (now - begun_) / static_cast<double>(cases));
+  begun_ = now;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/time_limit.hpp"
+
+#include <gmock/gmock.h>
+
+namespace roofmark {
+namespace {
+
+TEST(TimeLimit, NoGroupBeginsThatIsExpectedToExceedIt) {
+  double now = 1;  // that opening the device took
+  TimeLimit limit(
+      10, [&] { return now; }, "smoke");
+  EXPECT_TRUE(limit.allows(100)) << "nothing is known yet";
+  now = 5;
+  limit.took(2);
+  EXPECT_TRUE(limit.allows(2)) << "4 s of the 5 that are left";
+  EXPECT_FALSE(limit.allows(3));
+  EXPECT_EQ(limit.refusal(3), "left out: it may take 6.0 s, and 5.0 s of the smoke suite's 10 s are left");
+  now = 5.1;
+  limit.took(1);
+  EXPECT_FALSE(limit.allows(3)) << "the slowest case counts";
+  now = 10.1;
+  EXPECT_FALSE(limit.allows(1));
+  EXPECT_EQ(limit.refusal(1), "left out: the smoke suite's 10 s were used up");
+}
+
+TEST(TimeLimit, WithoutOneEverythingIsAllowed) {
+  double now = 0;
+  TimeLimit limit(
+      {}, [&] { return now; }, "full");
+  limit.took(1);
+  now = 1e9;
+  EXPECT_TRUE(limit.allows(1000));
+}
+
+}  // namespace
+}  // namespace roofmark
