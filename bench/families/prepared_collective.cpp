@@ -81,7 +81,10 @@ class OneRank final : public PreparedCollective {
   // nothing.
   void reset(int slot) override {
     if (!communicator_) return;
-    if (!point_.in_place) return device_.poison(out(slot), out_bytes());
+    if (!point_.in_place) {
+      if (out_chunks_ > 0) device_.poison(out(slot), out_bytes());
+      return;
+    }
     if (out_chunks_ > in_chunks_) device_.poison(slots_->at(slot, 0), slots_->layout()[0].bytes());
     fill(slot);
   }

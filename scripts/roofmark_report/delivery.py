@@ -4,6 +4,7 @@
 
 from . import facts, telemetry, units
 from .evidence import device_label, short_of
+from .result import STATUSES
 from .tables import table
 
 # What a result says of a device, as (title, key in its details, form).
@@ -160,14 +161,13 @@ def findings(files):
 
 def unmeasured(files):
     """Cases without a measurement: (status, reason, how many, cases each once, results each once)."""
-    order = ("wrong", "failed", "not_run", "unsupported")
     groups = {}
     for file in files:
         for status, reason, case in file["unmeasured"]:
             count, cases, places = groups.setdefault((status, reason), (0, {}, {}))
             groups[status, reason] = (count + 1, cases | {case: 1}, places | {file["where"]: 1})
     return [(status.replace("_", " "), reason, count, list(cases), list(places))
-            for (status, reason), (count, cases, places) in sorted(groups.items(), key=lambda item: order.index(item[0][0]))]
+            for (status, reason), (count, cases, places) in sorted(groups.items(), key=lambda item: STATUSES.index(item[0][0]))]
 
 
 def not_looked_for(files):

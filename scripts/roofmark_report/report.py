@@ -108,7 +108,7 @@ def comparison_medians(result):
 
 
 def unmeasured_groups(result):
-    order = ("wrong", "failed", "not_run", "unsupported")
+    order = list(STATUSES)
     groups = {}
     for entry in result["unmeasured"]:
         record = entry["roofmark"]

@@ -99,6 +99,7 @@ def _items(validator, items, instance, schema):
 
 
 SCHEMA = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))
+STATUSES = SCHEMA["$defs"]["record"]["properties"]["status"]["enum"]
 _VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"items": _items})(SCHEMA)
 
 

@@ -146,6 +146,7 @@ def test_the_kinds_of_findings_that_the_report_knows_are_those_of_the_schema():
     properties = reader.SCHEMA["$defs"]["finding"]["properties"]
     assert set(communication.STRAGGLERS) <= set(properties["kind"]["enum"])
     assert set(report.SEVERITIES) == set(properties["severity"]["enum"])
+    assert list(report.STATUSES) == reader.STATUSES
     assert set(report.LEVELS) == set(reader.SCHEMA["properties"]["verdict"]["properties"]["level"]["enum"])
 
 
