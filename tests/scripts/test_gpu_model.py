@@ -330,6 +330,17 @@ def test_lanes_that_are_lost_show_under_transfers(healthy, run, tmp_path):
         assert [check["verdict"] for check in told["checks"] if check["rule"] == "conditions"] == ["FAIL"]
 
 
+def test_a_slot_of_an_older_generation_is_a_finding_of_the_run_and_of_its_file(healthy, run, tmp_path):
+    found = run(GPUMODEL_SLOT="4")
+    text = "the slot gives PCIe 4, the GPU supports 5: an older machine has no better; otherwise check the link speed that the BIOS allows and the riser"
+    assert [(finding["text"], finding["size"]) for finding in found.findings("link_training")] == [(text, 0.5)]
+    assert [row["advice"] for row in found.result["health"] if row["what"] == "PCIe slot"] == [text]
+    rule = '[rule.link_training]\nquantity = "finding.link_training"\nmost = 0\nreason = "r"\n'
+    told = accept(tmp_path, found.out, rules=rule)
+    assert [check["verdict"] for check in told["checks"] if check["rule"] == "link_training"] == ["FAIL"]
+    assert not healthy.findings("link_training")
+
+
 def test_a_gpu_of_another_architecture(run):
     # Its results are judged and its times are not: the model may be faster than an A100 could be.
     found = run(GPUMODEL_ARCH="80")
