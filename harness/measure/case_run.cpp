@@ -9,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "harness/machine/numa.hpp"
 #include "harness/measure/agreement.hpp"
 #include "harness/measure/candidates.hpp"
 #include "harness/measure/slots.hpp"
@@ -299,7 +300,7 @@ void CaseRun::warm_up() {
     measurement.stopped_by = wanted <= affordable ? StopReason::interval : StopReason::budget;
     blocks_ = static_cast<int>(team.decide(std::clamp<std::int64_t>(std::llround(samples), 1, effort.blocks)));
     samples_per_block_ = static_cast<int>(team.decide(std::llround(std::ceil(samples / blocks_))));
-    measurement.launches_per_sample = plan_.launches;
+    measurement.launches_per_sample = plan_.launches * case_.protocol.executions;
     measurement.path = batch_->path();
     measurement.warm_up_seconds = run_.settings.clock() - started;
     sample_seconds = median(window) * plan_.launches;
@@ -367,6 +368,16 @@ void CaseRun::summarize_samples() {
 
 Record CaseRun::finish() {
   if (prepared_) record_.notes = prepared_->notes();
+  if (prepared_ && by_host() && run_.device.info().backend == Backend::cuda) {
+    const auto node = node_of_this_thread(), near = run_.device.info().near_node;
+    if (node) {
+      record_.notes.emplace_back("calling thread",
+                                 fmt::format("on node {} at the end{}", *node,
+                                             !near          ? "; the kernel names no node of the device"
+                                             : node == near ? ", as the device"
+                                                            : fmt::format("; the device is on node {}", *near)));
+    }
+  }
   if (alive_) summarize_samples();
   if (record_.status != Status::ok) {  // a wrong or failed case has no number
     record_.measurement.reset();

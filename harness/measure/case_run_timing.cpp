@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "harness/machine/host.hpp"
@@ -65,9 +66,12 @@ void CaseRun::time_block(int block) {
     around.first_clock_hz = device.observed_clock_hz(case_.protocol.one_core);
     const auto now = device.clock();
     const std::vector<ClockStamp> first = device.clock_stamps();
+    std::optional<Sampler::Quiet> quiet;
+    if (by_host()) quiet.emplace(run_.sampler);
     around.span.first = now();
     const std::vector<Timing> timings = lasts() ? samples_of_block(block) : timed_samples();
     around.span.second = now();
+    quiet.reset();
     around.mean_clock_hz = mean_clock_hz(first, device.clock_stamps(), device.info().highest_clock_hz);
     around.last_clock_hz = device.observed_clock_hz(case_.protocol.one_core);
     around.after = run_.sampler.read();

@@ -33,6 +33,9 @@ struct Protocol {
   bool one_core = false;
   /// Launches per sample; 0: as many as make a sample of Effort::sample_seconds.
   int launches = 0;
+  /// Executions that one call of Prepared::launch enqueues, where what a call takes besides must not count: work and time are
+  /// of one.
+  int executions = 1;
   /// Minimum number of samples, where the budget allows; 0: as many as the interval needs.
   int samples = 0;
   /// The budget as a number of samples, where a sample takes so long that Effort::max_seconds would allow too few; 0: in
