@@ -577,6 +577,7 @@ TEST(PeerTransfer, WhatForksToAnotherGpuCopiesOneGibibyteOfEachFlow) {
   EXPECT_EQ(executions("peer/int8/bytes:16777216/from:0/to:1"), 16);
   EXPECT_EQ(executions("peer/int8/bytes:4294967296/from:0/to:1"), 1);
   for (const Case& c : all) {
+    if (!c.transfer) continue;  // beside a product
     EXPECT_LE(c.transfer->flows.size() * static_cast<std::size_t>(c.protocol.executions + 2), 256U) << c.name();
   }
 }
