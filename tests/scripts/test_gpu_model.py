@@ -202,6 +202,8 @@ def test_every_family_that_has_a_small_case(tmp_path):
         "transpose": r"\w+/rows:256/columns:256",
         "elementwise": "(add|relu)/bf16/elements:1048576",
         "latency": "(chase|shared)/int8/bytes:(4096|8192|16384)/",
+        "access": "bank_conflicts/int32/ways:(1|32)/",
+        "cost": "(launch/int32/kernel:empty|graph_set_parameters/int32/nodes:10)/",
         "transfer": r"\w+/int8/bytes:(64|65536|1048576)/memory",
     }
     # 36 MiB have room for the library's workspace of 32 MiB.
