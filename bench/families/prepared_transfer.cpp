@@ -24,8 +24,9 @@ bool is_gpu(const Endpoint& end) { return end.kind == Endpoint::Kind::gpu; }
 
 /// What is asked of the host's memory: with a single node there is nothing to choose, and near is where the kernel places it if
 /// this process may use no memory of the near node.
-HostMemory host_memory(const DeviceInfo& device, HostMemoryKind kind, std::optional<int> node) {
-  HostMemory memory{kind, node ? node : device.near_memory_node(), true};
+HostMemory host_memory(const DeviceInfo& device, const TransferPoint& point, std::optional<int> node) {
+  const HostMemoryKind kind = point.memory;
+  HostMemory memory{kind, node ? node : device.near_memory_node(), point.huge_pages.value_or(true)};
   if (device.host_nodes.size() < 2) memory.node.reset();
   if (kind != HostMemoryKind::pageable && kind != HostMemoryKind::registered) memory.huge_pages = false;
   return memory;
@@ -45,8 +46,8 @@ std::vector<CopyRange> pieces_of(const CopyRange& range) {
 class PreparedTransfer final : public Prepared {
  public:
   PreparedTransfer(const Setup& setup, const TransferPoint& point, const Transfer& transfer, const TransferKernels& kernels,
-                   const std::function<Device&(int)>& gpu, Notes notes)
-      : device_(setup.device), point_(point), kernels_(kernels), notes_(std::move(notes)) {
+                   const std::function<Device&(int)>& gpu, int copies, Notes notes)
+      : device_(setup.device), point_(point), kernels_(kernels), copies_(copies), notes_(std::move(notes)) {
     for (const Flow& flow : transfer.flows) add(setup, flow, transfer.bytes, gpu);
     if (point.op == TransferOp::host_copy) place_threads(point.to_node.value_or(0));
     for (Leg& leg : legs_) {
@@ -60,7 +61,7 @@ class PreparedTransfer final : public Prepared {
     for (Leg& leg : legs_) leg.stream = leg.side ? leg.side->fork(stream) : stream;
     for (Leg& leg : legs_) {
       if (several_devices_) leg.mover.stream();  // makes its device the current one
-      copy(leg, at);
+      for (int i = 0; i < copies_; ++i) copy(leg, at);
     }
     if (several_devices_) device_.stream();
     for (Leg& leg : legs_) {
@@ -123,7 +124,7 @@ class PreparedTransfer final : public Prepared {
     Device& near = from ? *from : to ? *to : setup.device;
     const auto end = [&](const Endpoint& of, Device* device, std::optional<int> node) {
       if (is_gpu(of)) return TransferEnd{true, {}, device};
-      const HostMemory memory = host_memory(near.info(), point_.memory, node);
+      const HostMemory memory = host_memory(near.info(), point_, node);
       return TransferEnd{false, memory, &near, node && memory.node};
     };
     const bool host_copy = point_.op == TransferOp::host_copy;
@@ -208,6 +209,7 @@ class PreparedTransfer final : public Prepared {
   Device& device_;
   TransferPoint point_;
   const TransferKernels& kernels_;
+  int copies_;  ///< of each flow in a launch
   Notes notes_;
   std::vector<std::shared_ptr<void>> access_;  ///< held for as long as the case
   std::vector<Leg> legs_;
@@ -220,8 +222,8 @@ class PreparedTransfer final : public Prepared {
 
 std::unique_ptr<Prepared> prepare_transfer(const Setup& setup, const TransferPoint& point, const Transfer& transfer,
                                            const TransferKernels& kernels, const std::function<Device&(int ordinal)>& gpu,
-                                           Notes notes) {
-  return std::make_unique<PreparedTransfer>(setup, point, transfer, kernels, gpu, std::move(notes));
+                                           int copies, Notes notes) {
+  return std::make_unique<PreparedTransfer>(setup, point, transfer, kernels, gpu, copies, std::move(notes));
 }
 
 std::size_t batch_count(std::size_t bytes) { return pieces_of({{}, {}, bytes}).size(); }

@@ -17,10 +17,10 @@ namespace roofmark {
 using Notes = std::vector<std::pair<std::string, std::string>>;
 
 /// The flows of `transfer`, each on a stream of the GPU that moves it; the first of the device under measurement is on its own
-/// stream, which the others fork from and join. `gpu` gives the device of an ordinal.
+/// stream, which the others fork from and join; a launch makes `copies` of each. `gpu` gives the device of an ordinal.
 std::unique_ptr<Prepared> prepare_transfer(const Setup& setup, const TransferPoint& point, const Transfer& transfer,
                                            const TransferKernels& kernels, const std::function<Device&(int ordinal)>& gpu,
-                                           Notes notes);
+                                           int copies, Notes notes);
 
 /// The number of copies in a batch of `bytes`.
 std::size_t batch_count(std::size_t bytes);

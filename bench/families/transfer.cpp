@@ -95,11 +95,24 @@ void list_near(CaseList& list, const std::vector<std::size_t>& sizes, const std:
   for (const std::size_t bytes : few) {
     if (bytes >= kSmallestBatch) add_both_ways(list, {.bytes = bytes, .by = TransferBy::batched});
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::registered});
-    // The host reads it too slowly for a check.
-    add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined}, TransferOp::host_to_device);
+    add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined});
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed});
     // Pages migrate to the processor that touches them: an SM's stores would move the target to the device.
     add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed, .by = TransferBy::sm}, TransferOp::host_to_device);
+  }
+}
+
+/// Host memory in huge and in small pages, where the program may choose them.
+void list_pages(CaseList& list) {
+  for (const HostMemoryKind kind : {HostMemoryKind::pageable, HostMemoryKind::registered}) {
+    for (const TransferOp op : {TransferOp::host_to_device, TransferOp::device_to_host}) {
+      TransferPoint point{.op = op, .bytes = kLargeTransfer, .memory = kind, .huge_pages = true};
+      Group group = {{transfer_case(list.listing().device, point)}, {}};
+      point.huge_pages = false;
+      group.cases.push_back(transfer_case(list.listing().device, point));
+      group.comparisons = {compare(group.cases[0], group.cases[1])};
+      list.add(std::move(group));
+    }
   }
 }
 
@@ -144,6 +157,7 @@ void list_gpu(CaseList& list) {
   list_copies_beside_product(list);
   const std::vector<std::size_t> few = suite == SuiteName::full ? transfer_sizes() : kFewSizes;
   list_near(list, transfer_sizes(), few);
+  list_pages(list);
   if (!list.listing().is_alone) return;
   if (suite == SuiteName::full) list_oversubscription(list);
   for (const int node : device.host_nodes) {
@@ -152,7 +166,10 @@ void list_gpu(CaseList& list) {
       add_both_ways(list, {.bytes = bytes, .node = node});
       if (suite != SuiteName::full) continue;
       add_both_ways(list, {.bytes = bytes, .node = node, .by = TransferBy::sm});
-      add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::pageable, .node = node});
+      for (const HostMemoryKind kind : {HostMemoryKind::pageable, HostMemoryKind::registered, HostMemoryKind::managed}) {
+        add_each_way(list, {.bytes = bytes, .memory = kind, .node = node});
+      }
+      if (bytes >= kSmallestBatch) add_both_ways(list, {.bytes = bytes, .node = node, .by = TransferBy::batched});
     }
   }
   // What the host itself copies is often the limit where several GPUs copy at once.

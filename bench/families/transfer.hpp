@@ -45,6 +45,9 @@ struct TransferPoint {
   HostMemoryKind memory = HostMemoryKind::pinned;
   /// NUMA node of the host memory, and of host_copy the node it is copied to; absent: the one near the device.
   std::optional<int> node = {}, to_node = {};
+  /// Of pageable and registered memory: whether its pages are huge or small, where that is what is compared; absent: huge
+  /// where the kernel gives them.
+  std::optional<bool> huge_pages = {};
   TransferBy by = TransferBy::copy_engine;
   Cache cache = Cache::warm;
   std::size_t offset = 0;  ///< of both ends, in bytes from an aligned address

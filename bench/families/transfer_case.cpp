@@ -14,6 +14,7 @@
 #include "bench/families/transfer.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "bench/support/slots.hpp"
+#include "harness/judge/theory.hpp"
 #include "harness/model/traffic.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/peer_access.hpp"
@@ -83,6 +84,7 @@ Shape shape_of(const TransferPoint& point) {
   } else {
     add("memory", std::string(name(point.memory)));
     if (point.op != TransferOp::managed_copy) add("node", node(point.node));
+    if (point.huge_pages) add("pages", *point.huge_pages ? "huge" : "small");
     if (point.all_gpus || point.gpu) add("gpu", point.all_gpus ? "all" : std::to_string(*point.gpu));
   }
   if (point.offset) add("offset", std::to_string(point.offset));
@@ -181,6 +183,9 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
     return "managed memory cannot exceed the device's: pages do not migrate while kernels run (concurrentManagedAccess is 0)";
   }
+  if (point.memory == HostMemoryKind::write_combined && point.op != TransferOp::host_to_device) {
+    return "the host reads write-combined memory too slowly to check every byte that arrives there";
+  }
   if (point.by == TransferBy::batched && !kernels->batch)
     return "batched copies need CUDA toolkit 13 or newer; this build used an older one";
   return {};
@@ -222,7 +227,26 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   return notes;
 }
 
-Protocol protocol_of(const TransferPoint& point, const Transfer& transfer) {
+/// Launches of a sample, so that what starts one counts little: as many as the link's theoretical rate gives in 20 ms, and no
+/// more than nvbandwidth enqueues.
+int pipelined(const DeviceInfo& device, std::size_t bytes) {
+  constexpr double kSampleSeconds = 20e-3, kUnknownRate = 25e9;
+  constexpr int kMost = 16;
+  const Roofline roofline = theoretical_roofline(device);
+  const Ceiling* const link = roofline.find(resource::host_to_device);
+  const double rate = link && link->theoretical ? *link->theoretical : kUnknownRate;
+  return static_cast<int>(std::clamp(std::ceil(kSampleSeconds * rate / static_cast<double>(bytes)), 1.0, double{kMost}));
+}
+
+/// Copies of a launch that forks to other devices and joins them, which takes tens of microseconds: 1 GiB of each flow.
+int copies_per_fork(std::size_t bytes, int flows) {
+  constexpr int kMost = 16, kEvents = 2;
+  const int wanted = std::clamp(static_cast<int>(kGiB / bytes), 1, kMost);
+  return std::clamp(kMostCommands / flows - kEvents, 1, wanted);
+}
+
+Protocol protocol_of(const DeviceInfo& device, const TransferPoint& point, const Transfer& transfer) {
+  constexpr std::size_t kLarge = 16 * kMiB;
   Protocol protocol;
   protocol.cache = point.cache;
   protocol.most_slots = 1 << 17;  // filling one takes microseconds
@@ -233,12 +257,22 @@ Protocol protocol_of(const TransferPoint& point, const Transfer& transfer) {
   if (point.memory == HostMemoryKind::managed) protocol.launches = 1;
   const auto flows = static_cast<int>(transfer.flows.size());
   const bool several_gpus = arrays_by_gpu(transfer).size() > 1 || point.gpu;
-  int commands = 0;  // of a launch
-  if (point.by == TransferBy::batched) commands = flows * static_cast<int>(batch_count(16 * kMiB));
-  if (several_gpus) commands = 3 * flows;  // a copy, and the events of its stream's fork and join
-  if (commands == 0) return protocol;
-  if (!waits) protocol.issue = Issue::gate;
-  if (point.bytes < 16 * kMiB) protocol.launches = std::max(1, kMostCommands / commands);
+  int commands = 1;                                     // of a launch
+  if (flows > 1 || several_gpus) commands = 3 * flows;  // a copy, and the events of its stream's fork and join
+  if (point.by == TransferBy::batched) commands = flows * static_cast<int>(batch_count(kLarge));
+  const int most = std::max(1, kMostCommands / commands);
+  const bool has_own_issue = point.by == TransferBy::batched || several_gpus;
+  if (has_own_issue && !waits) protocol.issue = Issue::gate;
+  const bool crosses_link = point.op != TransferOp::host_copy && point.op != TransferOp::managed_copy;
+  if (!crosses_link || protocol.launches > 0) return protocol;
+  if (point.bytes < kLarge) {
+    if (commands > 1) protocol.launches = most;
+  } else if (several_gpus) {
+    protocol.launches = 1;
+    protocol.executions = copies_per_fork(point.bytes, flows);
+  } else {
+    protocol.launches = std::min(most, pipelined(device, point.bytes));
+  }
   return protocol;
 }
 
@@ -289,9 +323,11 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   } else if (managed) {
     c.work.phases = {managed_copy_demands(device, static_cast<double>(bytes))};
   } else if (!unlike) {
-    c.work.phases = {link_demands(transfer)};
+    // What SMs read of the host's memory the L2 cache may still hold from the launch before.
+    const double cached = point.by == TransferBy::sm ? static_cast<double>(device.last_level_cache_bytes()) : 0;
+    c.work.phases = {link_demands(transfer, cached)};
   }
-  c.protocol = protocol_of(point, transfer);
+  c.protocol = protocol_of(device, point, transfer);
   // For the GPU with the most arrays.
   std::size_t arrays = host_copy ? 2 : 0;
   for (const auto& [gpu, count] : arrays_by_gpu(transfer)) arrays = std::max(arrays, count);
@@ -305,9 +341,10 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   if (!managed) c.transfer = transfer;
   if (!c.unsupported.empty()) return c;
   Notes notes = notes_of(device, point, transfer, unlike);
-  c.prepare = [point, kernels, reached, own, transfer = std::move(transfer), notes = std::move(notes)](const Setup& setup) {
+  c.prepare = [point, kernels, reached, own, executions = c.protocol.executions, transfer = std::move(transfer),
+               notes = std::move(notes)](const Setup& setup) {
     const auto gpu = [&](int ordinal) -> Device& { return ordinal == own ? setup.device : reached->local->device(ordinal); };
-    return prepare_transfer(setup, point, transfer, *kernels, gpu, notes);
+    return prepare_transfer(setup, point, transfer, *kernels, gpu, executions, notes);
   };
   return c;
 }

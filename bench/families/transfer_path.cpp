@@ -169,7 +169,7 @@ void TransferPath::add_notes(std::vector<std::pair<std::string, std::string>>& n
       const std::string staged = staging_note(node_of_this_thread(), now.only_node());
       if (!staged.empty()) notes.emplace_back("staging copy", staged);
     }
-    if (!memory.huge_pages) continue;
+    if (memory.kind != HostMemoryKind::pageable && memory.kind != HostMemoryKind::registered) continue;
     const auto huge = huge_page_share("/", side->arrays.get());
     notes.emplace_back(of + " in huge pages", huge ? fmt::format("{:.0f} %", 100 * *huge) : "unknown");
   }

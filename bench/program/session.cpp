@@ -14,6 +14,7 @@
 #include "bench/program/interrupt.hpp"
 #include "bench/program/settings.hpp"
 #include "bench/support/listing.hpp"
+#include "harness/judge/gpu_links.hpp"
 #include "harness/judge/health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/facts.hpp"
@@ -115,6 +116,7 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
       for (const Ceiling& link : peers.ceilings()) origin.theoretical.at(link.resource) = link;
     }
   }
+  if (device.backend == Backend::cuda) origin.findings = find_missing_links(device);
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {
     origin.findings.push_back({FindingKind::unknown_device,

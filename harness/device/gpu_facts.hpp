@@ -33,8 +33,10 @@ struct GpuFacts {
   // By NVML.
   std::string driver_version, serial, vbios;
   std::optional<double> sm_clock_max_hz, memory_clock_max_hz;
-  std::optional<int> pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;
-  LinkRate pcie, c2c;               ///< to the host; of PCIe at its highest generation, with the lanes that it has now
+  std::optional<int> pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;  ///< the maximum of GPU and slot
+  std::optional<int> pcie_generation_of_gpu, pcie_width_of_gpu;  ///< the GPU's own maximum, in whatever slot it is
+  LinkRate pcie, c2c;  ///< to the host; of PCIe at its highest generation, with the lanes that it has now
+  std::optional<int> c2c_links, c2c_links_up;
   std::optional<int> nvlink_links;  ///< that are up
   LinkRate nvlink;                  ///< of these links together
   std::string nvlink_domain;        ///< "CLUSTER_UUID/CLIQUE" of the NVLink domain shared with other hosts; empty: none

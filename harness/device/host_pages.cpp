@@ -39,6 +39,7 @@ void require_host_memory(std::size_t bytes, const HostMemory& wanted) {
 
 Memory map_pages(std::size_t bytes, bool huge_pages, std::optional<int> node) {
   const std::size_t huge = huge_page_bytes("/");
+  const int advice = huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
   // A small array would take a whole huge page, which has 512 MiB on a kernel with pages of 64 KiB.
   if (bytes < huge / 2) huge_pages = false;
   const std::size_t step = huge_pages ? huge : static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -49,7 +50,7 @@ Memory map_pages(std::size_t bytes, bool huge_pages, std::optional<int> node) {
   auto* aligned = start + (round_up(reinterpret_cast<std::size_t>(start), step) - reinterpret_cast<std::size_t>(start));
   if (aligned != start) munmap(start, static_cast<std::size_t>(aligned - start));
   munmap(aligned + length, static_cast<std::size_t>(start + step - aligned));
-  if (huge_pages) madvise(aligned, length, MADV_HUGEPAGE);
+  if (huge_pages || advice == MADV_NOHUGEPAGE) madvise(aligned, length, advice);
   if (node) bind_pages(aligned, length, *node);
   return Memory(aligned, [length](void* data) { munmap(data, length); });
 }

@@ -54,8 +54,12 @@ GpuTable read_table() {
     sku.l2_mebibytes = figure(json.at("l2_mebibytes"));
     for (const auto& [key, value] : {std::pair("memory_bus_bits", &sku.memory_bus_bits),
                                      {"memory_clock_mhz", &sku.memory_clock_mhz},
-                                     {"pin_gigabytes_per_second", &sku.pin_gigabytes_per_second}}) {
+                                     {"pin_gigabytes_per_second", &sku.pin_gigabytes_per_second},
+                                     {"nvlink_gigabytes_per_second_per_direction", &sku.nvlink_gigabytes_per_second}}) {
       if (json.contains(key)) *value = figure(json.at(key));
+    }
+    if (sku.nvlink_gigabytes_per_second) {
+      sku.nvlink_by_bridge = json.at("nvlink_gigabytes_per_second_per_direction").value("note", "") == "through a bridge";
     }
   }
   return table;

@@ -41,6 +41,8 @@ struct Sku {
   Figures tera_per_second;  ///< peaks
   Figure memory_gigabytes_per_second, memory_gigabytes, l2_mebibytes;
   std::optional<Figure> memory_bus_bits, memory_clock_mhz, pin_gigabytes_per_second;
+  std::optional<Figure> nvlink_gigabytes_per_second;  ///< of all links in one direction
+  bool nvlink_by_bridge = false;                      ///< without the bridge, which many machines lack, no link is up
 
   /// The clock that the published peak of a resource assumes.
   const Figure& published_clock_mhz(const std::string& resource_id) const;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "harness/judge/gpu_links.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -50,6 +51,10 @@ class Examination {
       add("PCIe link", "unknown");
     }
     if (facts.gate) add("launch gate", *facts.gate, "times of short launches include the host's time to enqueue them");
+  }
+
+  void links(const DeviceInfo& gpu) {
+    for (GpuLink& link : links_of(gpu)) add(std::move(link.what), std::move(link.state), std::move(link.advice));
   }
 
   /// Whether the process is on the GPU's socket. A control group may allow only one node's memory on a host with several nodes.
@@ -126,6 +131,7 @@ std::vector<Circumstance> health(const DeviceInfo& device, const Host& host) {
   Examination examination(found);
   if (device.backend == Backend::cuda) {
     examination.gpu(device.gpu);
+    examination.links(device);
     examination.node_of(device);
   }
   examination.host(host);

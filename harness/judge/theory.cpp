@@ -129,6 +129,12 @@ Roofline theoretical_peer_links(const DeviceInfo& device) {
   // NVLinks whose rate no table has are not bound by PCIe.
   if (gpu.nvlink_links.value_or(0) > 0 && !gpu.nvlink.bytes_per_second) return roofline;
   add_link(gpu.nvlink.bytes_per_second ? gpu.nvlink : gpu.pcie, resource::peer_in, resource::peer_out, roofline);
+  const Sku* const sku = gpu.nvlink.bytes_per_second ? find_sku(device.name) : nullptr;
+  if (!sku || !sku->nvlink_gigabytes_per_second) return roofline;
+  for (const Resource& direction : {resource::peer_in, resource::peer_out}) {
+    roofline.at(direction).datasheet = sku->nvlink_gigabytes_per_second->value * 1e9;
+    roofline.at(direction).datasheet_source = fmt::format("{} ({})", sku->name, sku->nvlink_gigabytes_per_second->source);
+  }
   return roofline;
 }
 

@@ -301,7 +301,7 @@ void CaseRun::warm_up() {
     measurement.stopped_by = wanted <= affordable ? StopReason::interval : StopReason::budget;
     blocks_ = static_cast<int>(team.decide(std::clamp<std::int64_t>(std::llround(samples), 1, effort.blocks)));
     samples_per_block_ = static_cast<int>(team.decide(std::llround(std::ceil(samples / blocks_))));
-    measurement.launches_per_sample = plan_.launches;
+    measurement.launches_per_sample = plan_.launches * case_.protocol.executions;
     measurement.path = batch_->path();
     measurement.warm_up_seconds = run_.settings.clock() - started;
     sample_seconds = median(window) * plan_.launches;
@@ -379,6 +379,7 @@ Record CaseRun::finish() {
     const auto notes = prepared_->notes();
     record_.notes.insert(record_.notes.begin(), notes.begin(), notes.end());
   }
+  if (prepared_ && by_host() && run_.device.info().backend == Backend::cuda) note_calling_thread();
   if (alive_) summarize_samples();
   if (record_.status != Status::ok) {  // a wrong or failed case has no number
     record_.measurement.reset();

@@ -82,6 +82,8 @@ class CaseRun {
   // Timing (case_run_timing.cpp).
   /// Launches, without recording samples, until the rate is stable; then reads the telemetry.
   Telemetry lead_in();
+  /// Where the thread that makes single calls runs.
+  void note_calling_thread();
   std::vector<Timing> timed_samples();
   Timing timed_sample(std::size_t sample);
   void keep_samples(int block, const std::vector<Timing>& timings);

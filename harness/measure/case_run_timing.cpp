@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "harness/machine/host.hpp"
+#include "harness/machine/numa.hpp"
 #include "harness/measure/candidates.hpp"
 #include "harness/measure/case_run.hpp"
 #include "harness/model/statistics.hpp"
@@ -65,9 +67,12 @@ void CaseRun::time_block(int block) {
     around.first_clock_hz = device.observed_clock_hz(case_.protocol.one_core);
     const auto now = device.clock();
     const std::vector<ClockStamp> first = device.clock_stamps();
+    std::optional<Sampler::Quiet> quiet;
+    if (by_host()) quiet.emplace(run_.sampler);
     around.span.first = now();
     const std::vector<Timing> timings = lasts() ? samples_of_block(block) : timed_samples();
     around.span.second = now();
+    quiet.reset();
     around.mean_clock_hz = mean_clock_hz(first, device.clock_stamps(), device.info().highest_clock_hz);
     around.last_clock_hz = device.observed_clock_hz(case_.protocol.one_core);
     around.after = run_.sampler.read();
@@ -172,6 +177,15 @@ bool CaseRun::conclude_bits(std::string_view checks) {
 
 std::string CaseRun::where_and_when(double start_seconds) const {
   return fmt::format("on {} at {}", device_in_words(), utc_now(run_.device.clock()() - start_seconds));
+}
+
+void CaseRun::note_calling_thread() {
+  const auto node = node_of_this_thread(), near = run_.device.info().near_node;
+  if (!node) return;
+  record_.notes.emplace_back("calling thread", fmt::format("on node {} at the end{}", *node,
+                                                           !near          ? "; the kernel names no node of the device"
+                                                           : node == near ? ", as the device"
+                                                                          : fmt::format("; the device is on node {}", *near)));
 }
 
 }  // namespace roofmark

@@ -110,6 +110,8 @@ std::vector<CounterChange> Runner::own_counters() {
 std::vector<CounterChange> Runner::counters_before() const { return changes_of(state_.team.rank(), counters_before_, {}); }
 
 std::vector<Record> Runner::run(const Group& group, int pass) {
+  std::optional<Stopwatch> watch;
+  if (!group.cases.empty()) watch.emplace(state_.wall.families[group.cases.front().family], state_.settings.clock);
   std::vector<CaseRun> runs;
   runs.reserve(group.cases.size());
   for (const Case& c : group.cases) runs.emplace_back(state_, c, pass);

@@ -33,6 +33,7 @@ struct Sampler::State {
   std::mutex mutex;
   std::condition_variable wake, answered;
   std::uint64_t asked = 0, served = 0;  ///< readings that somebody waits for
+  bool quiet = false, reading = false;
   bool asked_counters = false, ready = false, ending = false, ended = false, gave_up = false;
   std::map<std::string, double> counters;
   TelemetrySeries series;
@@ -59,6 +60,7 @@ void Sampler::State::run() {
   answered.notify_all();
   const auto period =
       std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(period_seconds));
+  const auto is_wanted = [&] { return ending || asked_counters || asked != served; };
   while (!ending) {
     if (std::exchange(asked_counters, false)) {
       lock.unlock();
@@ -69,7 +71,12 @@ void Sampler::State::run() {
       answered.notify_all();
       continue;
     }
+    if (quiet && !is_wanted()) {
+      wake.wait(lock, [&] { return !quiet || is_wanted(); });
+      continue;
+    }
     const std::uint64_t serves = asked;
+    reading = true;
     lock.unlock();
     const auto next = std::chrono::steady_clock::now() + period;
     const double begin = seconds();
@@ -77,14 +84,14 @@ void Sampler::State::run() {
     const double middle = (begin + seconds()) / 2;
     const double spent = thread_cpu_seconds();
     lock.lock();
+    reading = false;
     series.cpu_seconds = spent;
     latest = state;
     if (state != Telemetry()) series.readings.push_back({middle, std::move(state)});  // one that says nothing is none
     served = serves;
     answered.notify_all();
     // Where a reading takes longer than a period, others get the driver in between.
-    wake.wait_until(lock, std::max(next, std::chrono::steady_clock::now() + period / 4),
-                    [&] { return ending || asked_counters || asked != served; });
+    wake.wait_until(lock, std::max(next, std::chrono::steady_clock::now() + period / 4), is_wanted);
   }
   ended = true;
   answered.notify_all();
@@ -132,6 +139,21 @@ Telemetry Sampler::wait(std::uint64_t asked) {
   std::unique_lock lock(state_->mutex);
   if (!state_->wait(lock, [&] { return state_->served >= asked; })) return {};
   return state_->latest;
+}
+
+Sampler::Quiet::Quiet(Sampler& sampler) : sampler_(sampler) {
+  if (!sampler_.state_) return;
+  State& state = *sampler_.state_;
+  std::unique_lock lock(state.mutex);
+  state.quiet = true;
+  state.wait(lock, [&] { return !state.reading; });
+}
+
+Sampler::Quiet::~Quiet() {
+  if (!sampler_.state_) return;
+  const std::lock_guard lock(sampler_.state_->mutex);
+  sampler_.state_->quiet = false;
+  sampler_.state_->wake.notify_all();
 }
 
 std::map<std::string, double> Sampler::counters() {

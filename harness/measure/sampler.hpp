@@ -35,6 +35,17 @@ class Sampler {
   std::uint64_t ask();
   bool answered(std::uint64_t asked) const;
   Telemetry wait(std::uint64_t asked);
+  /// While it lives no reading is taken unless somebody asks: in the driver a reading delays the calls of other threads.
+  class Quiet {
+   public:
+    explicit Quiet(Sampler& sampler);
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+    ~Quiet();
+
+   private:
+    Sampler& sampler_;
+  };
   /// The source's counters, read now.
   std::map<std::string, double> counters();
   /// The readings so far that cover a span.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,7 @@ struct Settings {
 /// Seconds per stage, summed over the run.
 struct WallTime {
   double preparation = 0, verification = 0, warm_up = 0, timing = 0, writing = 0;
+  std::map<std::string, double> families = {};  ///< of all stages but writing, by family
 };
 
 /// Adds the time until it is destroyed to a total.

@@ -33,6 +33,9 @@ struct Protocol {
   bool one_core = false;
   /// Launches per sample; 0: enough for a sample of Effort::sample_seconds.
   int launches = 0;
+  /// Executions that one call of Prepared::launch enqueues, where what a call takes besides must not count: work and time are
+  /// of one.
+  int executions = 1;
   /// Minimum number of samples, if the budget allows; 0: as the interval needs.
   int samples = 0;
   /// The budget as a number of samples, times Effort::longer, for samples so long that Effort::max_seconds allows

@@ -28,7 +28,7 @@ Endpoint parse_endpoint(std::string_view text) {
   throw std::invalid_argument("'" + std::string(text) + "' is not an endpoint of a transfer");
 }
 
-Phase link_demands(const Transfer& transfer) {
+Phase link_demands(const Transfer& transfer, double cached) {
   // By the end whose link it is.
   std::map<int, std::pair<Resource, std::map<Endpoint, double>>> carried;
   const auto add = [&](int order, const Resource& link, const Endpoint& of) {
@@ -52,7 +52,7 @@ Phase link_demands(const Transfer& transfer) {
   for (const auto& [order, link] : carried) {
     double most = 0;
     for (const auto& [end, bytes] : link.second) most = std::max(most, bytes);
-    phase.push_back({link.first, most});
+    phase.push_back({link.first, most, link.first.id == resource::host_to_device.id ? std::min(most, cached) : 0});
   }
   return phase;
 }

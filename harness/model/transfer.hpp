@@ -49,7 +49,7 @@ struct Transfer {
 
 /// What the busiest link of each direction carries. A flow between a GPU and the host takes host_to_device or device_to_host of
 /// that GPU; one between GPUs takes peer_out of the first and peer_in of the second; one between the host's nodes takes
-/// host_dram.
-Phase link_demands(const Transfer& transfer);
+/// host_dram. `cached` bytes of what comes from the host a cache of the GPU may hold, and need not come.
+Phase link_demands(const Transfer& transfer, double cached = 0);
 
 }  // namespace roofmark

@@ -110,7 +110,14 @@ std::string wall_time_text(const WallTime& wall, double total, const TerminalSty
       fmt::format("{} in all: timing {}, warm-up {}, preparation {}, verification {}, writing {}, other {}",
                   format_duration(total), share(wall.timing), share(wall.warm_up), share(wall.preparation),
                   share(wall.verification), share(wall.writing), share(other));
-  return wrapped(text, static_cast<std::size_t>(style.columns), 2) + "\n";
+  std::vector<std::pair<double, std::string>> families;
+  for (const auto& [family, seconds] : wall.families) families.emplace_back(seconds, family);
+  std::sort(families.rbegin(), families.rend());
+  std::string by_family;
+  for (const auto& [seconds, family] : families) {
+    by_family += fmt::format("{}{} {}", by_family.empty() ? "; by family: " : ", ", family, format_duration(seconds));
+  }
+  return wrapped(text + by_family, static_cast<std::size_t>(style.columns), 2) + "\n";
 }
 
 }  // namespace roofmark

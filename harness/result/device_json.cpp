@@ -59,10 +59,14 @@ void visit_gpu(Info& info, const Field& field) {
   field("pcie_width", gpu.pcie_width);
   field("pcie_generation_max", gpu.pcie_generation_max);
   field("pcie_width_max", gpu.pcie_width_max);
+  field("pcie_generation_of_gpu", gpu.pcie_generation_of_gpu);
+  field("pcie_width_of_gpu", gpu.pcie_width_of_gpu);
   field("pcie_bytes_per_second", gpu.pcie.bytes_per_second);
   field("pcie_source", gpu.pcie.source);
   field("c2c_bytes_per_second", gpu.c2c.bytes_per_second);
   field("c2c_source", gpu.c2c.source);
+  field("c2c_links", gpu.c2c_links);
+  field("c2c_links_up", gpu.c2c_links_up);
   field("nvlink_links", gpu.nvlink_links);
   field("nvlink_bytes_per_second", gpu.nvlink.bytes_per_second);
   field("nvlink_source", gpu.nvlink.source);

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/judge/ranks/findings_of_ranks.hpp"
 #include "harness/judge/ranks/missing_results.hpp"
 #include "harness/measure/agreement.hpp"
 #include "harness/result/words.hpp"
@@ -122,37 +123,6 @@ Record merged(const std::vector<MeasuredDevice>& devices, const Parts& parts) {
   return record;
 }
 
-/// Each finding once, with the devices that have it, unless all do.
-std::vector<Finding> joined(const std::vector<std::pair<const RankInfo*, std::vector<Finding>>>& by_device) {
-  std::vector<std::pair<Finding, std::vector<const RankInfo*>>> found;
-  for (const auto& [rank, findings] : by_device) {
-    for (const Finding& finding : findings) {
-      const auto same = [&](const auto& one) {
-        return std::tie(one.first.kind, one.first.text, one.first.case_name) ==
-               std::tie(finding.kind, finding.text, finding.case_name);
-      };
-      auto place = std::find_if(found.begin(), found.end(), same);
-      if (place == found.end()) place = found.insert(found.end(), {finding, {}});
-      if (place->second.empty() || place->second.back() != rank) place->second.push_back(rank);
-    }
-  }
-  std::vector<Finding> all;
-  for (auto& [finding, devices] : found) {
-    if (devices.size() != by_device.size()) {
-      std::vector<std::string> ids;
-      for (const RankInfo* rank : devices) {
-        ids.push_back(rank->device_id);
-        finding.ranks.push_back(rank->rank);
-      }
-      for (std::string* text : {&finding.text, &finding.brief}) {
-        if (!text->empty()) *text = fmt::format("{}: {}", fmt::join(ids, ", "), *text);
-      }
-    }
-    all.push_back(std::move(finding));
-  }
-  return all;
-}
-
 RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
   const auto first = std::find_if(devices.begin(), devices.end(), std::mem_fn(&MeasuredDevice::recorded));
   if (first == devices.end()) throw std::invalid_argument("no device recorded anything");
@@ -160,7 +130,7 @@ RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
   header.facts = first->run.header.facts;
   header.scope = first->run.header.scope;
   std::vector<Roofline> rooflines;
-  std::vector<std::pair<const RankInfo*, std::vector<Finding>>> findings;
+  std::vector<FindingsOfRank> findings;
   std::vector<std::vector<Circumstance>> health;
   for (const MeasuredDevice& device : devices) {
     header.ranks.push_back(device.rank);
@@ -168,12 +138,12 @@ RunHeader merged_header(const std::vector<MeasuredDevice>& devices) {
     health.push_back((device.recorded() ? device : *first).run.header.health);
     if (!device.recorded()) continue;
     rooflines.push_back(device.run.header.theoretical);
-    findings.emplace_back(&device.rank, device.run.header.findings);
+    findings.push_back({&device.rank, device.run.header.findings});
     header.timing_overhead_seconds = std::max(header.timing_overhead_seconds, device.run.header.timing_overhead_seconds);
     header.facts.started_utc = std::min(header.facts.started_utc, device.run.header.facts.started_utc);
   }
   header.theoretical = lowest(rooflines);
-  header.findings = joined(findings);
+  header.findings = join_findings(findings);
   header.health = team_health(health);
   return header;
 }
@@ -184,7 +154,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   bool complete = true, interrupted = false;
   std::optional<RunEnd> ended;
   std::string finished;
-  std::vector<std::pair<const RankInfo*, std::vector<Finding>>> findings;
+  std::vector<FindingsOfRank> findings;
   std::vector<CounterChange> counters;
   std::vector<std::optional<TelemetrySummary>> rank_telemetry;
   for (const MeasuredDevice& device : devices) {
@@ -201,7 +171,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
     if (!own) continue;
     interrupted = interrupted || own->interrupted;
     finished = std::max(finished, own->finished_utc);
-    findings.emplace_back(&device.rank, own->findings);
+    findings.push_back({&device.rank, own->findings});
     for (CounterChange counter : own->counters) {
       counter.rank = device.rank.rank;
       counters.push_back(std::move(counter));
@@ -213,7 +183,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   footer->complete = complete;
   footer->interrupted = interrupted;
   footer->ended = std::move(ended);
-  footer->findings = joined(findings);
+  footer->findings = join_findings(findings);
   footer->counters = std::move(counters);
   footer->rank_telemetry = std::move(rank_telemetry);
   // The series belongs to the device of the header.

@@ -54,6 +54,8 @@ Json measured_part(const Record& record) {
 
 bool follows_from_records(const Json& finding) {
   const std::string kind = finding.at("kind");
+  // Under load it follows from a record; what the slot or the links lack was known before.
+  if (kind == type_of(FindingKind::link_training).id) return finding.contains("case");
   return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id &&
          kind != type_of(FindingKind::telemetry_lost).id;
 }
@@ -344,7 +346,9 @@ Evidence take_evidence(ResultFile& file, double now) {
   for (Finding& finding : file.conclusions.communication.findings) evidence.findings.push_back(std::move(finding));
   if (evidence.devices.size() > 1) {
     // The blocks of a record are one rank's: they say nothing of the others' links.
-    std::erase_if(evidence.findings, [](const Finding& finding) { return finding.kind == FindingKind::link_training; });
+    std::erase_if(evidence.findings, [](const Finding& finding) {
+      return finding.kind == FindingKind::link_training && !finding.case_name.empty();
+    });
     evidence.analysis.unseen.insert(FindingKind::link_training);
   }
   file.run = {};

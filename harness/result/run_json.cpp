@@ -72,23 +72,13 @@ Json to_json(const LoadedLatencies& latencies) {
 
 Json to_json(const std::vector<Finding>& findings) {
   Json json = Json::array();
-  for (const Finding& finding : findings) {
-    const FindingType& type = type_of(finding.kind);
-    json.push_back({{"kind", type.id}, {"severity", name(type.severity)}, {"text", finding.text}, {"advice", type.advice}});
-    put(json.back(), "case", finding.case_name);
-    put(json.back(), "brief", finding.brief);
-    if (finding.size > 0) put(json.back(), "size", finding.size);
-    if (!finding.ranks.empty()) json.back()["ranks"] = finding.ranks;
-  }
+  for (const Finding& finding : findings) json.push_back(to_json(finding));
   return json;
 }
 
 std::vector<Finding> findings_from_json(const Json& json) {
   std::vector<Finding> findings;
-  for (const Json& finding : json) {
-    findings.push_back({finding_kind(finding.at("kind").get<std::string>()), finding.at("text"), finding.value("case", ""),
-                        finding.value("size", 0.0), finding.value("brief", ""), finding.value("ranks", std::vector<int>())});
-  }
+  for (const Json& finding : json) findings.push_back(finding_from_json(finding));
   return findings;
 }
 
@@ -183,6 +173,25 @@ Json to_json(const Transfers& transfers) {
 
 }  // namespace
 
+Json to_json(const Finding& finding) {
+  const FindingType& type = type_of(finding.kind);
+  Json json = {{"kind", type.id}, {"severity", name(type.severity)}, {"text", finding.text}, {"advice", type.advice}};
+  put(json, "case", finding.case_name);
+  put(json, "brief", finding.brief);
+  if (finding.size > 0) put(json, "size", finding.size);
+  if (!finding.ranks.empty()) json["ranks"] = finding.ranks;
+  return json;
+}
+
+Finding finding_from_json(const Json& json) {
+  return {finding_kind(json.at("kind").get<std::string>()),
+          json.at("text"),
+          json.value("case", ""),
+          json.value("size", 0.0),
+          json.value("brief", ""),
+          json.value("ranks", std::vector<int>())};
+}
+
 Json to_json(const Comparison& comparison) {
   Json json = {{"name", comparison.name},
                {"key", comparison.key},
@@ -270,6 +279,7 @@ Json to_json(const RunFooter& footer) {
                  {"verification_seconds", wall.verification},
                  {"writing_seconds", wall.writing},
                  {"other_seconds", std::max(0.0, footer.total_seconds - known)}}}};
+  if (!wall.families.empty()) json["wall_time"]["families"] = wall.families;
   if (!footer.telemetry.readings.empty()) json["telemetry"] = to_json(footer.telemetry);
   if (footer.telemetry_summary) json["telemetry_summary"] = to_json(*footer.telemetry_summary);
   for (const auto& summary : footer.rank_telemetry) json["rank_telemetry"].push_back(summary ? to_json(*summary) : Json());
@@ -289,6 +299,7 @@ RunFooter footer_from_json(const JsonText::View& json, bool with_findings) {
   footer.total_seconds = seconds("total_seconds");
   footer.wall = {seconds("preparation_seconds"), seconds("verification_seconds"), seconds("warm_up_seconds"),
                  seconds("timing_seconds"), seconds("writing_seconds")};
+  if (wall.contains("families")) footer.wall.families = wall.at("families").value().get<std::map<std::string, double>>();
   if (json.contains("telemetry")) footer.telemetry = telemetry_series_from_json(json.at("telemetry"));
   if (json.contains("telemetry_summary")) footer.telemetry_summary = telemetry_summary_from_json(json.at("telemetry_summary"));
   if (json.contains("rank_telemetry")) {

@@ -15,6 +15,9 @@ Comparison comparison_from_json(const JsonText::View& json);
 /// As `roofmark info` and the result file have it.
 Json to_json(const Circumstance& circumstance);
 Circumstance circumstance_from_json(const Json& json);
+Json to_json(const Finding& finding);
+/// Throws std::invalid_argument for a kind that this version does not know.
+Finding finding_from_json(const Json& json);
 Json to_json(const RunHeader& header);
 RunHeader header_from_json(const Json& json);
 Json to_json(const Seen& seen);

@@ -74,6 +74,8 @@ void to_json(nlohmann::json& json, const RankInfo& rank) { json = to_json(rank);
 void from_json(const nlohmann::json& json, RankInfo& rank) { rank = rank_info_from_json(json); }
 void to_json(nlohmann::json& json, const Circumstance& circumstance) { json = to_json(circumstance); }
 void from_json(const nlohmann::json& json, Circumstance& circumstance) { circumstance = circumstance_from_json(json); }
+void to_json(nlohmann::json& json, const Finding& finding) { json = to_json(finding); }
+void from_json(const nlohmann::json& json, Finding& finding) { finding = finding_from_json(json); }
 void to_json(nlohmann::json& json, const Roofline& roofline) { json = to_json(roofline); }
 void from_json(const nlohmann::json& json, Roofline& roofline) { roofline = roofline_from_json(json); }
 

@@ -4,6 +4,7 @@
 
 #include "harness/judge/health.hpp"
 #include "harness/judge/ranks/communication.hpp"
+#include "harness/model/finding.hpp"
 #include "harness/team/json_fwd.hpp"
 #include "harness/team/rank_info.hpp"
 
@@ -17,6 +18,8 @@ void to_json(nlohmann::json& json, const RankInfo& rank);
 void from_json(const nlohmann::json& json, RankInfo& rank);
 void to_json(nlohmann::json& json, const Circumstance& circumstance);
 void from_json(const nlohmann::json& json, Circumstance& circumstance);
+void to_json(nlohmann::json& json, const Finding& finding);
+void from_json(const nlohmann::json& json, Finding& finding);
 /// The theoretical ceilings alone.
 void to_json(nlohmann::json& json, const Roofline& roofline);
 void from_json(const nlohmann::json& json, Roofline& roofline);

@@ -14,6 +14,11 @@ namespace roofmark::cuda {
 /// Enqueues a kernel of one thread that does nothing.
 void launch_empty(Stream stream);
 
+/// Enqueues a kernel of one thread: *to = value.
+void launch_store(unsigned* to, unsigned value, Stream stream);
+/// The function of that kernel, as a graph's nodes have it.
+const void* store_function();
+
 /// Plans of calls, in order.
 class CallPlans {
  public:

@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/cost.hpp"
@@ -96,6 +99,69 @@ class GraphCall final : public HostCall {
   OwnedGraphExec executable_;
 };
 
+OwnedGraph capture(const std::function<void(cudaStream_t)>& enqueue) {
+  const OwnedStream stream = make_stream();
+  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+  enqueue(stream.get());
+  cudaGraph_t captured = nullptr;
+  check(cudaStreamEndCapture(stream.get(), &captured));
+  return OwnedGraph(captured);
+}
+
+/// Gives every kernel of a graph, of which each stores a value of its own, another value to store.
+class SetParameters final : public HostCall {
+ public:
+  SetParameters(int nodes, cudaStream_t stream) : stream_(stream), values_(make_values(nodes)), nodes_(nodes) {
+    unsigned* const values = values_.get();
+    graph_ = capture([&](cudaStream_t captured) {
+      for (int i = 0; i < nodes; ++i) launch_store(values + i, 0, captured);
+    });
+    std::size_t count = nodes_.size();
+    check(cudaGraphGetNodes(graph_.get(), nodes_.data(), &count));
+    executable_ = cuda::instantiate(graph_.get());
+  }
+  void call() override {
+    cudaKernelNodeParams parameters = {};
+    parameters.func = const_cast<void*>(store_function());
+    parameters.gridDim = parameters.blockDim = dim3(1);
+    unsigned* to = values_.get();
+    for (cudaGraphNode_t node : nodes_) {
+      void* arguments[] = {&to, &wanted_};
+      parameters.kernelParams = arguments;
+      check(cudaGraphExecKernelNodeSetParams(executable_.get(), node, &parameters));
+      ++to;
+    }
+  }
+  void restore() override { ++wanted_; }
+  bool needs_restore() const override { return true; }
+  Effect effect() const override {
+    check(cudaGraphLaunch(executable_.get(), stream_));
+    check(cudaStreamSynchronize(stream_));
+    std::vector<unsigned> stored(nodes_.size());
+    check(cudaMemcpy(stored.data(), values_.get(), stored.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    const auto is_new = [&](unsigned value) { return value == wanted_; };
+    return std::all_of(stored.begin(), stored.end(), is_new) ? Effect::there : Effect::missing;
+  }
+
+ private:
+  struct Free {
+    void operator()(unsigned* data) const { cudaFree(data); }
+  };
+  using Values = std::unique_ptr<unsigned, Free>;
+  static Values make_values(int count) {
+    void* data = nullptr;
+    check(cudaMalloc(&data, static_cast<std::size_t>(count) * sizeof(unsigned)));
+    return Values(static_cast<unsigned*>(data));
+  }
+
+  cudaStream_t stream_;
+  Values values_;
+  std::vector<cudaGraphNode_t> nodes_;
+  OwnedGraph graph_;
+  OwnedGraphExec executable_;
+  unsigned wanted_ = 1;  ///< by the next call; the graph was captured with 0
+};
+
 class LaunchMany final : public HostCall {
  public:
   LaunchMany(int kernels, cudaStream_t stream) : kernels_(kernels), stream_(stream) {}
@@ -121,6 +187,10 @@ void add_graphs(CallPlans& calls) {
     calls.add<GraphCall>("graph_upload", keys, CallPlans::at_once, GraphStep::upload, nodes, width);
     calls.add<GraphCall>("graph_first_launch", keys, CallPlans::at_once, GraphStep::first_launch, nodes, width);
     calls.add<GraphCall>("graph_launch", keys, CallPlans::at_once, GraphStep::launch, nodes, width);
+  }
+  for (const int nodes : {1, 10, 100, 1000}) {
+    const CallPlans::Keys keys = {{"nodes", std::to_string(nodes)}, {"width", "1"}};
+    calls.add<SetParameters>("graph_set_parameters", keys, CallPlans::when_finished, nodes);
   }
   // From how many kernels on a graph pays.
   for (const int kernels : {1, 2, 5, 10, 20, 100}) {

@@ -106,7 +106,16 @@ void launch_dependent(Stream stream) {
   check(cudaLaunchKernelEx(&config, dependent_kernel));
 }
 
+__global__ void store_kernel(unsigned* to, unsigned value) { *to = value; }
+
 }  // namespace
+
+void launch_store(unsigned* to, unsigned value, Stream stream) {
+  store_kernel<<<1, 1, 0, stream>>>(to, value);
+  check(cudaGetLastError());
+}
+
+const void* store_function() { return reinterpret_cast<const void*>(store_kernel); }
 
 void launch_empty(Stream stream) {
   empty_kernel<<<1, 1, 0, stream>>>();

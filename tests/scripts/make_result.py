@@ -8,7 +8,7 @@ import json
 import sys
 
 from make_cluster import cluster
-from result_maker import GIB, KIB, MIB, SIZE_OF, UNITS, Maker, attention, chase, beside_readers, from_each_sm, gemm, stream, transfer
+from result_maker import GIB, KIB, MIB, SIZE_OF, UNITS, Maker, access, attention, calls, chase, beside_readers, from_each_sm, gemm, stream, transfer
 
 
 def h200(noise_seed=0):
@@ -89,6 +89,8 @@ def h200(noise_seed=0):
                   for a in range(4) for b in range(4) if a != b]}]
     from_each_sm(maker, 16, 262, 470, clock)
     beside_readers(maker, 690, clock)
+    access(maker, clock)
+    calls(maker)
     maker.compare(*(f"stream/copy/fp64/bytes:{12 * GIB}/impl:{impl}/cache:warm" for impl in ("own", "memcpy")))
 
     def both(kind, shape, best, pipe, layout="tn", with_default=True):

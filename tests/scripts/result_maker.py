@@ -57,7 +57,7 @@ class Maker:
             self.ceilings[resource] = ceiling
         self.benchmarks, self.unmeasured, self.comparisons, self.findings, self.ladders = [], [], [], [], []
         self.transfers = {"series": [], "contention": []}
-        self.sm_latencies, self.loaded_latencies = [], []
+        self.sm_latencies, self.loaded_latencies, self.call_lines = [], [], []
 
     def case(self, family, operation, kind, shape, phases, **extra):
         """A record without its outcome, and its name."""
@@ -264,11 +264,13 @@ class Maker:
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
             **({"ladders": self.ladders} if self.ladders else {}),
+            **({"call_lines": self.call_lines} if self.call_lines else {}),
             **({"transfers": self.transfers} if self.transfers["series"] else {}),
             **({"sm_latencies": self.sm_latencies, "loaded_latencies": self.loaded_latencies} if self.sm_latencies else {}), **self.telemetry(), "scope": self.scope(top["suite"]), "health": self.health(), "verdict": self.verdict(),
             "timing_overhead_seconds": 1.6e-6,
             "wall_time": {"total_seconds": 303.2, "timing_seconds": 181.0, "warm_up_seconds": 64.1, "preparation_seconds": 22.6,
-                          "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7},
+                          "verification_seconds": 27.9, "writing_seconds": 1.9, "other_seconds": 5.7,
+                          "families": {family: 12.5 for family in sorted({entry["roofmark"]["family"] for entry in self.benchmarks})}},
         } | top
 
 
@@ -347,6 +349,39 @@ def beside_readers(maker, idle, clock_hz):
         points.append({"case": name, "background_per_second": share * maker.reached["dram"], "seconds": seconds, "share_of_ceiling": share,
                        "cycles": seconds * clock_hz})
     maker.loaded_latencies.append({"series": "latency/chase/int8/bytes:1073741824/stride:256/impl:own", "background": "dram", "points": points})
+
+
+def calls(maker):
+    """Calls that the host timed, each until it returns and until the device has finished, and the lines over a count."""
+    def add(operation, shape, until, seconds):
+        name = maker.measure("cost", operation, "int32", shape | {"until": until, "impl": "cuda"}, [], seconds=seconds, path="stream")
+        record = maker.benchmarks[-1]["roofmark"]
+        record["measurement"] |= {"timed": "call" if until == "return" else "completion", "launches_per_sample": 1, "samples_checked": 0,
+                                  "share_checked": 0.0}
+        record["measurement"]["p99"] = record["measurement"]["maximum"]
+        record["placement"] = {}
+        maker.benchmarks[-1]["iterations"] = len(record["measurement"]["samples"]["seconds"])
+        return name
+
+    for until, least in (("return", 2.1e-6), ("finish", 6.4e-6)):
+        add("launch", {"kernel": "empty"}, until, least)
+        ways = {}
+        for by, fixed, each in (("graph", 5e-6, 1.1e-6), ("stream", 1e-6, 2.2e-6)):
+            ways[by] = [add("launch_all", {"kernels": kernels, "by": by}, until, least + fixed + each * kernels) for kernels in (1, 10, 100)]
+        for graph, stream_name in zip(ways["graph"], ways["stream"]):
+            maker.compare(graph, stream_name)
+        series = f"cost/launch_all/int32/by:{{}}/until:{until}/impl:cuda"
+        maker.call_lines += [
+            {"series": series.format("graph"), "key": "kernels", "fixed_seconds": least + 5e-6, "each_seconds": 1.1e-6, "r2": 0.9997, "points": 3,
+             "faster_from": 3.64, "than": series.format("stream")},
+            {"series": series.format("stream"), "key": "kernels", "fixed_seconds": least + 1e-6, "each_seconds": 2.2e-6, "points": 3}]
+
+
+def access(maker, clock_hz):
+    """Reads of which the longer strides use a part of each line."""
+    for stride, useful in ((4, 1.0), (32, 1.0), (128, 0.25), (4096, 0.25)):
+        maker.measure("access", "strided", "int32", {"bytes": 2 * GIB, "stride": stride, "impl": "own", "cache": "cold"},
+                      [[("dram", 2 * GIB * useful)]], share=0.9 * useful, clock_hz=clock_hz)
 
 
 def transfer(maker, operation, links, memory, sizes, latency, rate, alone=(), cache="warm"):

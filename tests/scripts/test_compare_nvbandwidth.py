@@ -60,9 +60,9 @@ def test_what_cannot_be_read_is_said(text, ordinal, said):
         compare.parse_nvbandwidth(text, "a_test", ordinal)
 
 
-def programs(folder, seconds):
-    """Both programs, which log their words in folder/calls."""
-    name = "transfer/{}/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine/cache:warm"
+def programs(folder, seconds, size=256 << 20):
+    """Both programs, which log their words in folder/calls. Copies to the host beside others are the slower ones."""
+    name = f"transfer/{{}}/int8/bytes:{size}/memory:pinned/node:near/impl:copy_engine/cache:warm"
     # A probe of the ceilings has the same keys; it is not to be taken.
     entries = [{"name": "ceilings" + name.format("host_to_device").removeprefix("transfer"), "roofmark": {"measurement": {"median": 1.0}}}]
     entries += [{"name": name.format(op), "roofmark": {"measurement": {"median": median}}} for op, median in seconds.items()]
@@ -74,7 +74,9 @@ def programs(folder, seconds):
         """)
     nvbandwidth = executable(folder / "nvbandwidth", f"""#!/bin/bash
         echo "nvbandwidth $*" >>{folder}/calls
-        printf 'Running %s.\\n           0\\n 0     50.00\\n' "${{@: -1}}"
+        rate=50.00
+        [[ ${{@: -1}} == device_to_host_bidirectional* ]] && rate=40.00
+        printf 'Running %s.\\n           0\\n 0     %s\\n' "${{@: -1}}" "$rate"
         """)
     return nvbandwidth, roofmark
 
@@ -87,10 +89,23 @@ def test_a_table_of_ratios_and_runs_that_alternate(tmp_path):
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
     assert rows == [["host_to_device", "50.00", "55.00", "1.100", "1.100", "..", "1.100"],
                     ["device_to_host", "50.00", "50.00", "1.000", "1.000", "..", "1.000"],
-                    ["both", "50.00", "45.00", "0.900", "0.900", "..", "0.900"]]
+                    ["both", "40.00", "45.00", "1.125", "1.125", "..", "1.125"]]
     calls = [line.split() for line in (tmp_path / "calls").read_text(encoding="utf-8").splitlines()]
-    assert [call[0] for call in calls] == 6 * ["roofmark", "nvbandwidth", "nvbandwidth", "nvbandwidth"]
+    assert [call[0] for call in calls] == 6 * (["roofmark"] + 4 * ["nvbandwidth"])
     assert calls[1][1:] == ["--bufferSize", "256", "-t", "host_to_device_memcpy_ce"]
+    assert [call[-1] for call in calls[3:5]] == ["host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce"]
+    assert "quick" in calls[0] and "baseline" not in calls[0]
+
+
+def test_larger_copies_are_of_the_suite_that_has_them(tmp_path):
+    size = 1 << 30
+    nvbandwidth, roofmark = programs(tmp_path, {op: size / 50e9 for op in ("host_to_device", "device_to_host", "both")}, size)
+    done = run_script("compare_nvbandwidth", "--rounds", "1", "--bytes", str(size), nvbandwidth, roofmark)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].split()[:4] == ["host_to_device", "50.00", "50.00", "1.000"]
+    call = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()[0]
+    assert "--suite baseline" in call and f"bytes:{size}/" in call
+    assert run_script("compare_nvbandwidth", "--bytes", "1000", nvbandwidth, roofmark).returncode == 2
 
 
 def test_between_two_gpus_each_way_and_by_each_means(tmp_path):

@@ -202,6 +202,8 @@ def test_every_family_that_has_a_small_case(tmp_path):
         "transpose": r"\w+/rows:256/columns:256",
         "elementwise": "(add|relu)/bf16/elements:1048576",
         "latency": "(chase|shared)/int8/bytes:(4096|8192|16384)/",
+        "access": "bank_conflicts/int32/ways:(1|32)/",
+        "cost": "(launch/int32/kernel:empty|graph_set_parameters/int32/nodes:10)/",
         "transfer": r"\w+/int8/bytes:(64|65536|1048576)/memory",
     }
     # 36 MiB have room for the library's workspace of 32 MiB.
@@ -328,6 +330,17 @@ def test_lanes_that_are_lost_show_under_transfers(healthy, run, tmp_path):
         assert [check["verdict"] for check in told["checks"] if check["rule"] == "link_training"] == [verdict]
         # Neither run is of the whole suite.
         assert [check["verdict"] for check in told["checks"] if check["rule"] == "conditions"] == ["FAIL"]
+
+
+def test_a_slot_of_an_older_generation_is_a_finding_of_the_run_and_of_its_file(healthy, run, tmp_path):
+    found = run(GPUMODEL_SLOT="4")
+    text = "the slot gives PCIe 4, the GPU supports 5: an older machine has no better; otherwise check the link speed that the BIOS allows and the riser"
+    assert [(finding["text"], finding["size"]) for finding in found.findings("link_training")] == [(text, 0.5)]
+    assert [row["advice"] for row in found.result["health"] if row["what"] == "PCIe slot"] == [text]
+    rule = '[rule.link_training]\nquantity = "finding.link_training"\nmost = 0\nreason = "r"\n'
+    told = accept(tmp_path, found.out, rules=rule)
+    assert [check["verdict"] for check in told["checks"] if check["rule"] == "link_training"] == ["FAIL"]
+    assert not healthy.findings("link_training")
 
 
 def test_a_gpu_of_another_architecture(run):

@@ -19,6 +19,7 @@
 #include "bench/program/suite.hpp"
 #include "bench/program/together.hpp"
 #include "bench/support/listing.hpp"
+#include "harness/judge/ranks/findings_of_ranks.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/cells.hpp"
@@ -84,9 +85,11 @@ Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job) {
     origin.theoretical = lowest(team.gather(origin.theoretical));
   }
   origin.ranks = crew.ranks;
-  if (crew.ranks.size() > 1) {
-    for (Finding& finding : origin.findings) finding.ranks = {0};  // each rank knows its own device
-  }
+  // Each rank knows its own device.
+  const std::vector<std::vector<Finding>> findings = team.gather(origin.findings);
+  std::vector<FindingsOfRank> of_ranks;
+  for (std::size_t rank = 0; rank < findings.size(); ++rank) of_ranks.push_back({&crew.ranks.at(rank), findings[rank]});
+  origin.findings = join_findings(of_ranks);
   origin.health = team_health(team.gather(origin.health));
   return origin;
 }

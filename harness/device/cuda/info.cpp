@@ -183,6 +183,10 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   if (!host_caches.empty()) info.host_cache_bytes = host_caches.back().total_bytes;
   info.managed_on_demand = read(cudaDevAttrConcurrentManagedAccess).value_or(0) != 0;
   if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) gpu.host_page_tables = *tables != 0;
+  // The driver knows of the card what the kernel knows of its port.
+  const PciLinkMaximum link = pci_link_maximum(pci_folder(bus_id));
+  if (!gpu.pcie_generation_of_gpu) gpu.pcie_generation_of_gpu = link.generation;
+  if (!gpu.pcie_width_of_gpu) gpu.pcie_width_of_gpu = link.lanes;
   return info;
 }
 

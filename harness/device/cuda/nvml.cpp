@@ -110,9 +110,11 @@ void NvmlDevice::describe(GpuFacts& facts) const {
   facts.pcie_width = whole("nvmlDeviceGetCurrPcieLinkWidth");
   facts.pcie_generation_max = whole("nvmlDeviceGetMaxPcieLinkGeneration");
   facts.pcie_width_max = whole("nvmlDeviceGetMaxPcieLinkWidth");
+  // NVML has no such question for the width: the kernel tells it.
+  if (const auto generation = whole("nvmlDeviceGetGpuMaxPcieLinkGeneration")) facts.pcie_generation_of_gpu = generation;
   // An idle link falls to a lower generation by itself and rises under load; lanes that are missing stay so.
   facts.pcie = pcie_rate(facts.pcie_generation_max, facts.pcie_width);
-  facts.c2c = c2c_rate();
+  describe_c2c(facts);
   if (const auto links = nvlinks_up()) {
     facts.nvlink_links = static_cast<int>(*links);
     facts.nvlink = nvlink_rate(*facts.nvlink_links);
@@ -139,7 +141,7 @@ std::optional<double> NvmlDevice::pcie_bytes_per_second_at_most() const {
   return pcie_bytes_per_second("nvmlDeviceGetMaxPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth");
 }
 
-LinkRate NvmlDevice::c2c_rate() const {
+void NvmlDevice::describe_c2c(GpuFacts& facts) const {
   constexpr double kMegabytes = 1e6;
   const auto answer = [&](unsigned id, unsigned link) -> std::optional<unsigned> {
     FieldValue value;
@@ -148,16 +150,19 @@ LinkRate NvmlDevice::c2c_rate() const {
     return call("nvmlDeviceGetFieldValues", 1, &value) && value.status == 0 ? std::optional(value.value.uint32) : std::nullopt;
   };
   const unsigned links = answer(field::kC2cLinks, 0).value_or(0);
+  if (links == 0) return;
   double sum = 0;
-  unsigned up = 0;
+  int up = 0;
   for (unsigned link = 0; link < links; ++link) {
     const auto rate = answer(field::kC2cStatus, link) == 1u ? answer(field::kC2cRate, link) : std::nullopt;
     if (!rate) continue;
     ++up;
     sum += *rate * kMegabytes;
   }
-  if (up == 0) return {};
-  return {sum, fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9)};
+  facts.c2c_links = static_cast<int>(links);
+  facts.c2c_links_up = up;
+  if (up == 0) return;
+  facts.c2c = {sum, fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9)};
 }
 
 std::optional<unsigned> NvmlDevice::nvlinks_up() const {

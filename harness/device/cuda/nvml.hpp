@@ -108,7 +108,7 @@ class NvmlDevice {
   unsigned direct_nvlinks_to(const NvmlDevice& peer) const;
   std::optional<double> pcie_bytes_per_second(const char* generation, const char* width) const;
   std::optional<int> whole(const char* symbol) const;
-  LinkRate c2c_rate() const;
+  void describe_c2c(GpuFacts& facts) const;
   LinkRate nvlink_rate(int links) const;
   /// "CLUSTER_UUID/CLIQUE"; empty where it shares an NVLink domain with no other host.
   std::string nvlink_domain() const;

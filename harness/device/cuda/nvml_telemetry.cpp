@@ -204,7 +204,9 @@ void NvmlTelemetry::count_memory_errors(std::map<std::string, double>& counters)
 
 void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) const {
   if (const auto replays = device_.number("nvmlDeviceGetPcieReplayCounter")) counters["pcie_replays"] = *replays;
-  if (const auto lanes = device_.number("nvmlDeviceGetCurrPcieLinkWidth")) counters["pcie_width"] = *lanes;
+  // Some virtual machines say 0 lanes.
+  const unsigned lanes = device_.number("nvmlDeviceGetCurrPcieLinkWidth").value_or(0);
+  if (lanes > 0) counters["pcie_width"] = lanes;
   if (const auto links = device_.nvlinks_up()) counters["nvlink_links"] = *links;
   // nvmlNvLinkErrorCounter_t: replays, recoveries, CRC errors of flow control and of data.
   constexpr const char* kErrors[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors",

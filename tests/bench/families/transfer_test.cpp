@@ -541,6 +541,92 @@ TEST(Transfer, WhatWaitsForTheStreamIsNeverGated) {
   }
 }
 
+const Case* case_named(const std::vector<Case>& all, const std::string& name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Case& c) { return c.name() == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+TEST(Transfer, ASampleOfALargeTransferIsSeveralThatFollowOneAnother) {
+  DeviceInfo device = h200();
+  device.gpu.pcie = {63e9, "PCIe 5 x16"};
+  const std::vector<Case> all = transfers_of_suite(device, SuiteName::full);
+  const auto launches = [&](const std::string& head, const std::string& tail) {
+    const Case* const c = case_named(all, "transfer/" + head + "/memory:" + tail + "/cache:warm");
+    EXPECT_TRUE(c) << head;
+    return c ? c->protocol.launches : -1;
+  };
+  // 20 ms at 63 GB/s are 1.26 GB.
+  EXPECT_EQ(launches("host_to_device/int8/bytes:268435456", "pinned/node:near/impl:copy_engine"), 5);
+  EXPECT_EQ(launches("both/int8/bytes:268435456", "pinned/node:near/impl:copy_engine"), 5);
+  EXPECT_EQ(launches("host_to_device/int8/bytes:4294967296", "pinned/node:near/impl:copy_engine"), 1);
+  EXPECT_EQ(launches("host_to_device/int8/bytes:16777216", "pinned/node:near/impl:copy_engine"), 16) << "as nvbandwidth";
+  EXPECT_EQ(launches("host_to_device/int8/bytes:67108864", "pinned/node:near/impl:batched"), 4) << "of 64 copies each";
+  // Below, a sample is as long as the harness makes it; behind a gate are 256 commands at most.
+  EXPECT_EQ(launches("host_to_device/int8/bytes:65536", "pinned/node:near/impl:copy_engine"), 0);
+  EXPECT_EQ(launches("both/int8/bytes:64", "pinned/node:near/impl:copy_engine"), 256 / 6);
+}
+
+TEST(PeerTransfer, WhatForksToAnotherGpuCopiesOneGibibyteOfEachFlow) {
+  const std::vector<Case> all = of_gpus(made_up_gpus(8), SuiteName::full);
+  const auto executions = [&](const std::string& name) {
+    const Case* const c = case_named(all, "transfer/" + name + "/access:on/impl:copy_engine_write/cache:warm");
+    EXPECT_TRUE(c && c->protocol.launches == 1) << name;
+    return c ? c->protocol.executions : -1;
+  };
+  EXPECT_EQ(executions("peer/int8/bytes:268435456/from:1/to:0"), 4);
+  EXPECT_EQ(executions("peer/int8/bytes:16777216/from:0/to:1"), 16);
+  EXPECT_EQ(executions("peer/int8/bytes:4294967296/from:0/to:1"), 1);
+  for (const Case& c : all) {
+    if (!c.transfer) continue;  // beside a product
+    EXPECT_LE(c.transfer->flows.size() * static_cast<std::size_t>(c.protocol.executions + 2), 256U) << c.name();
+  }
+}
+
+TEST(Transfer, WhatSmsReadOfTheHostsMemoryTheirCacheMayHold) {
+  const std::vector<Case> all = transfers_of_suite(h200(), SuiteName::full);
+  const auto avoidable = [&](const std::string& op, const std::string& bytes, const std::string& by) {
+    const Case* const c =
+        case_named(all, "transfer/" + op + "/int8/bytes:" + bytes + "/memory:pinned/node:near/impl:" + by + "/cache:warm");
+    return c ? c->work.phases.front().front().avoidable : -1;
+  };
+  EXPECT_EQ(avoidable("host_to_device", "65536", "sm"), 65536);
+  EXPECT_EQ(avoidable("host_to_device", "268435456", "sm"), static_cast<double>(h200().last_level_cache_bytes()));
+  EXPECT_EQ(avoidable("device_to_host", "65536", "sm"), 0) << "what is written crosses the link";
+  EXPECT_EQ(avoidable("host_to_device", "65536", "copy_engine"), 0);
+}
+
+TEST(Transfer, HugePagesAreComparedWithSmallOnes) {
+  for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
+    int compared = 0;
+    for (const Group& group : transfer({.device = h200(), .suite = suite})) {
+      if (value_of(group.cases.front().shape, "pages").empty()) continue;
+      ++compared;
+      ASSERT_THAT(group.comparisons, SizeIs(1));
+      EXPECT_EQ(group.comparisons.front().name, "huge against small");
+      EXPECT_THAT(value_of(group.cases.front().shape, "memory"), AnyOf("pageable", "registered"));
+    }
+    EXPECT_EQ(compared, 4) << "each kind each way";
+  }
+}
+
+TEST(Transfer, WriteCombinedMemoryIsNotReadAndThatIsSaid) {
+  int listed = 0;
+  for (const Case& c : transfers_of_suite(h200(), SuiteName::baseline)) {
+    if (value_of(c.shape, "memory") != "write_combined") continue;
+    listed += c.operation == "device_to_host";
+    EXPECT_EQ(c.unsupported.find("the host reads write-combined memory too slowly") == 0, c.operation == "device_to_host");
+  }
+  EXPECT_GT(listed, 0);
+}
+
+TEST(Transfer, AFarNodeHasEveryKindInFull) {
+  const std::set<std::string> all = transfer_names(on_two_nodes(h200(), 0), SuiteName::full);
+  for (const char* how : {"pageable/node:1/impl:copy_engine", "registered/node:1/impl:copy_engine",
+                          "managed/node:1/impl:copy_engine", "pinned/node:1/impl:batched", "pinned/node:1/impl:sm"}) {
+    EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:1048576/memory:" + std::string(how) + "/cache:warm"));
+  }
+}
+
 /// Two nodes in name, of which the second is the first.
 class TwoNodes final : public Device {
  public:

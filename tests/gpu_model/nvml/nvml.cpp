@@ -4,6 +4,7 @@
 //
 // GPUMODEL_FOREIGN=n          n processes of other users run on every GPU [0]; read at every call
 // GPUMODEL_NVML_HANG=s        no call returns once s seconds have passed since the first one [none]
+// GPUMODEL_SLOT=n[@device]    PCIe generation of the slot that every GPU, or this one, is in [the GPU's own]
 // GPUMODEL_NVLINK_DOMAIN=n/c  the GPUs are in clique c of an NVLink domain of several hosts, number n [none]
 //
 // GPUMODEL_ARCH, GPUMODEL_DEVICES, GPUMODEL_CLOCK_MHZ, GPUMODEL_THROTTLE and GPUMODEL_COUNTER act through the runtime. The ids
@@ -130,6 +131,16 @@ Result answer(const void* handle, To* to, Value value) {
   if (const Result result = check(handle, to)) return result;
   *to = static_cast<To>(value);
   return success;
+}
+
+/// Of a GPU and its slot.
+unsigned pcie_generation(const void* handle) {
+  const auto own = static_cast<unsigned>(model().pcie_generation);
+  const char* const slot = std::getenv("GPUMODEL_SLOT");
+  unsigned generation = own;
+  int device = -1;
+  if (!slot || std::sscanf(slot, "%u@%d", &generation, &device) < 1) return own;
+  return device < 0 || device == index_of(handle) ? std::min(own, generation) : own;
 }
 
 Result answer_text(char* to, unsigned length, const char* text) {
@@ -259,8 +270,9 @@ int nvmlDeviceGetMigMode(void* handle, unsigned* now, unsigned* pending) {
   return result ? result : answer(handle, pending, 0);
 }
 
-int nvmlDeviceGetCurrPcieLinkGeneration(void* handle, unsigned* to) { return answer(handle, to, model().pcie_generation); }
-int nvmlDeviceGetMaxPcieLinkGeneration(void* handle, unsigned* to) { return answer(handle, to, model().pcie_generation); }
+int nvmlDeviceGetCurrPcieLinkGeneration(void* handle, unsigned* to) { return answer(handle, to, pcie_generation(handle)); }
+int nvmlDeviceGetMaxPcieLinkGeneration(void* handle, unsigned* to) { return answer(handle, to, pcie_generation(handle)); }
+int nvmlDeviceGetGpuMaxPcieLinkGeneration(void* handle, unsigned* to) { return answer(handle, to, model().pcie_generation); }
 int nvmlDeviceGetCurrPcieLinkWidth(void* handle, unsigned* to) { return answer(handle, to, left(handle, "pcie_width", 16)); }
 int nvmlDeviceGetMaxPcieLinkWidth(void* handle, unsigned* to) { return answer(handle, to, 16); }
 int nvmlDeviceGetNvLinkState(void* handle, unsigned link, int* to) {

@@ -3,13 +3,16 @@
 #include "graphs.hpp"
 
 #include <algorithm>
+#include <string_view>
 
+#include "kernels.hpp"
 #include "state.hpp"
 
 struct CUgraph_st {
   std::vector<gpu_model::runtime::GraphNode> nodes;
 };
 struct CUgraphExec_st {
+  CUgraph_st* graph;                                                        // that it was made of, which may be gone
   std::shared_ptr<const std::vector<gpu_model::runtime::GraphNode>> nodes;  // shared with the launches in flight
 };
 
@@ -188,7 +191,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* to, cudaGraph_t graph, unsigne
   constexpr unsigned long long known_flags = 0xf;
   const std::lock_guard lock(state().mutex);
   if (!to || !state().graphs.contains(graph) || (flags & ~known_flags)) return fail(cudaErrorInvalidValue);
-  *to = new CUgraphExec_st{std::make_shared<const std::vector<GraphNode>>(graph->nodes)};
+  *to = new CUgraphExec_st{graph, std::make_shared<const std::vector<GraphNode>>(graph->nodes)};
   state().graph_execs.insert(*to);
   return cudaSuccess;
 }
@@ -204,6 +207,38 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
     return fail(cudaErrorGraphExecUpdateFailure);
   }
   exec->nodes = std::make_shared<const std::vector<GraphNode>>(graph->nodes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  GPUMODEL_CHECK(enter());
+  const std::lock_guard lock(state().mutex);
+  if (!count || !state().graphs.contains(graph)) return fail(cudaErrorInvalidValue);
+  const std::size_t room = nodes ? *count : 0;
+  *count = graph->nodes.size();
+  for (std::size_t i = 0; i < std::min(room, *count); ++i) nodes[i] = reinterpret_cast<cudaGraphNode_t>(&graph->nodes[i]);
+  for (std::size_t i = *count; i < room; ++i) nodes[i] = nullptr;
+  if (nodes) *count = std::min(room, *count);
+  return cudaSuccess;
+}
+
+/// The node is one of the graph that the executable one was made of, which is still there.
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t given,
+                                             const cudaKernelNodeParams* parameters) {
+  GPUMODEL_CHECK(enter());
+  if (!parameters) return fail(cudaErrorInvalidValue);
+  const auto* const node = reinterpret_cast<const GraphNode*>(given);
+  Work work;
+  GPUMODEL_CHECK(work_of_launch(find_kernel(parameters->func), parameters->gridDim, parameters->blockDim, dim3(0, 0, 0),
+                                parameters->kernelParams, parameters->sharedMemBytes, false, work));
+  const std::lock_guard lock(state().mutex);
+  if (!state().graph_execs.contains(exec) || !state().graphs.contains(exec->graph)) return fail(cudaErrorInvalidValue);
+  const std::vector<GraphNode>& of = exec->graph->nodes;
+  const auto place = std::find_if(of.begin(), of.end(), [&](const GraphNode& one) { return &one == node; });
+  if (place == of.end() || std::string_view(place->what) != "kernel") return fail(cudaErrorInvalidValue);
+  auto nodes = std::make_shared<std::vector<GraphNode>>(*exec->nodes);
+  (*nodes)[static_cast<std::size_t>(place - of.begin())].work = std::move(work);
+  exec->nodes = std::move(nodes);
   return cudaSuccess;
 }
 

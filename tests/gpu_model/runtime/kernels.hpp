@@ -9,6 +9,7 @@
 
 #include "fat_binary.hpp"
 #include "kernel_time.hpp"
+#include "operations.hpp"
 
 namespace gpu_model::runtime {
 
@@ -37,6 +38,10 @@ Kernel* find_kernel(const void* function);
 
 /// Parses the kernel at its first use. Returns nullptr, with a line on stderr, if that fails.
 const FunctionInfo* load(Kernel& kernel);
+
+/// What the launch of a kernel does, with a copy of its arguments, on the current device.
+cudaError_t work_of_launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** arguments, std::size_t dynamic_shared,
+                           bool cooperative, Work& work);
 
 /// The mangled name for messages, cut to 160 characters.
 std::string short_name(const Kernel& kernel);

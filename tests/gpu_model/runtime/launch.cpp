@@ -238,15 +238,11 @@ bool take_parameters(Launch& launch, const FunctionInfo& about, void** arguments
   return true;
 }
 
-cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** arguments, std::size_t dynamic_shared,
-                   cudaStream_t given, bool cooperative = false) {
-  GPUMODEL_CHECK(enter());
+}  // namespace
+
+cudaError_t work_of_launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** arguments, std::size_t dynamic_shared,
+                           bool cooperative, Work& work) {
   if (!kernel) return fail(cudaErrorInvalidDeviceFunction, "the function is not a kernel");
-  CUstream_st* stream = nullptr;
-  GPUMODEL_CHECK(find_stream(given, &stream));
-  if (stream->device != current_device().ordinal()) {
-    return fail(cudaErrorInvalidResourceHandle, "the stream belongs to another device than the current one");
-  }
   const FunctionInfo* about = load(*kernel);
   if (!about) return fail(cudaErrorNoKernelImageForDevice);
   Refusal refusal = check_blocks(*kernel, *about, grid, block, dynamic_shared);
@@ -262,10 +258,25 @@ cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** a
     refusal = {cudaErrorInvalidValue, "a parameter is missing"};
   }
   if (refusal.status != cudaSuccess) return fail(refusal.status, refusal.why + " (kernel " + short_name(*kernel) + ")");
+  work = [made](Device& device, double start, double overhead) { return perform(*made, device, start, overhead); };
+  return cudaSuccess;
+}
+
+namespace {
+
+cudaError_t launch(Kernel* kernel, dim3 grid, dim3 block, dim3 cluster, void** arguments, std::size_t dynamic_shared,
+                   cudaStream_t given, bool cooperative = false) {
+  GPUMODEL_CHECK(enter());
+  if (!kernel) return fail(cudaErrorInvalidDeviceFunction, "the function is not a kernel");
+  CUstream_st* stream = nullptr;
+  GPUMODEL_CHECK(find_stream(given, &stream));
+  if (stream->device != current_device().ordinal()) {
+    return fail(cudaErrorInvalidResourceHandle, "the stream belongs to another device than the current one");
+  }
+  Work work;
+  GPUMODEL_CHECK(work_of_launch(kernel, grid, block, cluster, arguments, dynamic_shared, cooperative, work));
   CompletionRef done;
-  GPUMODEL_CHECK(submit(
-      given, "kernel",
-      [made](Device& device, double start, double overhead) { return perform(*made, device, start, overhead); }, &done));
+  GPUMODEL_CHECK(submit(given, "kernel", std::move(work), &done));
   return wait_if_blocking(done);
 }
 

@@ -60,6 +60,7 @@ TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
   facts.pcie_generation = facts.pcie_generation_max = 5;
   facts.pcie_width = 8;
   facts.pcie_width_max = 16;
+  facts.pcie_width_of_gpu = 32;
   facts.gate = "off: a profiler is attached";
   Host host;
   host.facts.governor = "powersave";
@@ -73,8 +74,8 @@ TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
   host.facts.transparent_hugepage = "never";
   const auto found = health(gpu(facts), host);
   EXPECT_EQ(find(found, "other processes").state, "7 train");
-  for (const char* what : {"other processes", "ECC", "MIG", "persistence mode", "power limit", "PCIe link", "launch gate",
-                           "load", "CPU governor", "CPU limit", "virtual machine", "huge pages"}) {
+  for (const char* what : {"other processes", "ECC", "MIG", "persistence mode", "power limit", "PCIe link", "PCIe slot",
+                           "launch gate", "load", "CPU governor", "CPU limit", "virtual machine", "huge pages"}) {
     EXPECT_FALSE(find(found, what).advice.empty()) << what;
   }
   EXPECT_THAT(find(found, "CPU limit").state, HasSubstr("2.5 cores"));

@@ -452,8 +452,9 @@ TEST(Theory, PeersAreBehindNvlinkOrPcie) {
   EXPECT_EQ(rate(), 63e9);
   device.gpu.nvlink_links = 4;
   EXPECT_EQ(rate(), std::nullopt) << "nobody knows the rate of these NVLinks, and PCIe does not bound them";
-  device.gpu.nvlink = {450e9, "18 NVLinks"};
-  EXPECT_EQ(rate(), 450e9);
+  device.gpu.nvlink = {425e9, "17 NVLinks"};
+  EXPECT_EQ(rate(), 425e9);
+  EXPECT_EQ(theoretical_peer_links(device).find(resource::peer_out)->datasheet, 450e9) << "of all, whatever is up";
 }
 
 }  // namespace

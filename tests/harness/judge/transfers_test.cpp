@@ -320,6 +320,27 @@ TEST(TransferMatrices, NumaNodesAreNoGpus) {
   EXPECT_THAT(found.findings, IsEmpty()) << "of two nobody can say which one is slow";
 }
 
+TEST(TransferMatrices, ASlowNumaNodeIsNamedAndNobodyElse) {
+  for (const int nodes : {4, 8}) {
+    for (const int slow : {-1, 0, nodes - 1}) {
+      std::vector<Record> records;
+      for (int from = 0; from < nodes; ++from) {
+        for (int to = 0; to < nodes; ++to) {
+          const double own = from == to ? 0.01 : 0.02;  // other nodes are behind the links between sockets
+          const double seconds = own * spread(from, to) * (from == slow || to == slow ? 2 : 1);
+          Record record = moved("copy", {{host_endpoint(from), host_endpoint(to)}}, kLarge, seconds);
+          record.shape = {{"bytes", "268435456"}, {"from", std::to_string(from)}, {"to", std::to_string(to)}};
+          record.name = case_name(record.family, record.operation, record.type, record.shape);
+          records.push_back(std::move(record));
+        }
+      }
+      const Transfers found = transfers_of(records);
+      for (const std::string& text : texts(found)) EXPECT_THAT(text, HasSubstr("node " + std::to_string(slow))) << nodes;
+      EXPECT_EQ(texts(found).empty(), slow < 0) << nodes << " nodes, " << slow;
+    }
+  }
+}
+
 TEST(TransferMatrices, RefusedAccessIsSaidWithItsReasonAndItsPrice) {
   std::vector<Record> records = pairs(3, [](int, int) { return 1.0; });
   for (Record& record : records) record.transfer->path->refusal = "the chipset does not support it";

@@ -70,6 +70,29 @@ TEST_F(Measure, AGraphHoldsMoreLaunchesThanTheGateAndUsesEverySlotAlike) {
   EXPECT_EQ(measure(c).measurement->launches_per_sample, 20);
 }
 
+TEST_F(Measure, ALaunchOfSeveralExecutionsHasTheTimeOfOne) {
+  Case c = make_case();
+  c.protocol.launches = 2;
+  c.protocol.executions = 4;
+  const Record record = measure(c);
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_EQ(record.measurement->launches_per_sample, 8);
+  EXPECT_DOUBLE_EQ(record.measurement->summary.median, 0.25e-3) << "of the millisecond that a launch takes";
+}
+
+TEST_F(Measure, TheTimeOfEachFamilyIsKept) {
+  Runner runner = this->runner();
+  Case other = make_case();
+  other.family = "other";
+  runner.run({{make_case()}, {}}, 1);
+  runner.run({{other}, {}}, 1);
+  runner.run({{other}, {}}, 1);
+  const std::map<std::string, double>& families = runner.wall_time().families;
+  ASSERT_EQ(families.size(), 2U);
+  EXPECT_GT(families.at("test"), 0);
+  EXPECT_GT(families.at("other"), 1.5 * families.at("test"));
+}
+
 TEST_F(Measure, NoMoreLaunchesThanTheGateHolds) {
   device.seconds = [](int) { return 1e-9; };
   EXPECT_EQ(measure(make_case()).measurement->launches_per_sample, 256);

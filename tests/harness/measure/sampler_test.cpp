@@ -187,5 +187,28 @@ TEST(Sampler, CountersThatHangAreGivenUpToo) {
   while (source.use_count() > 1) std::this_thread::yield();
 }
 
+/// Each look at the clock is a reading's.
+TEST(Sampler, WhileItIsQuietNobodyReadsButWhoAsks) {
+  const auto source = std::make_shared<FakeTelemetry>();
+  source->period = 1e-4;
+  Sampler sampler(source, counting_clock(), kForever);
+  while (sampler.series().readings.size() < 3) std::this_thread::yield();
+  {
+    const Sampler::Quiet quiet(sampler);
+    const std::size_t before = sampler.series().readings.size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(sampler.series().readings.size(), before);
+    sampler.read();
+    EXPECT_EQ(sampler.series().readings.size(), before + 1);
+    sampler.counters();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(sampler.series().readings.size(), before + 1) << "also after an answer";
+  }
+  const std::size_t after = sampler.series().readings.size();
+  while (sampler.series().readings.size() < after + 3) std::this_thread::yield();
+  Sampler none(nullptr, counting_clock());
+  const Sampler::Quiet nothing(none);
+}
+
 }  // namespace
 }  // namespace roofmark

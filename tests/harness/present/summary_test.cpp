@@ -64,6 +64,12 @@ TEST(Summary, TheHealthShowsWhatLimitsTheResults) {
 TEST(Summary, NoTimeHasNoShares) {
   EXPECT_EQ(wall_time_text(WallTime(), 0, {false, false, 200}),
             "0 s in all: timing -, warm-up -, preparation -, verification -, writing -, other -\n");
+  WallTime wall;
+  wall.timing = 3;
+  wall.families = {{"access", 1}, {"transfer", 2}};
+  EXPECT_EQ(wall_time_text(wall, 4, {false, false, 200}),
+            "4 s in all: timing 75.0 %, warm-up 0.0 %, preparation 0.0 %, verification 0.0 %, writing 0.0 %, other 25.0 %; by "
+            "family: transfer 2 s, access 1 s\n");
 }
 
 TEST(Summary, TheVerdictBeginsWithItsLevel) {

@@ -99,6 +99,7 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   all[1].run.header.health = {{"ECC", "off", "errors go unnoticed"}};
   all[0].run.header.theoretical.at(resource::fp32_fma).theoretical = 1e12;
   all[1].run.header.findings.push_back({FindingKind::foreign_process, "7 train", ""});
+  all[1].run.header.findings.push_back({FindingKind::link_training, "the slot gives 8 lanes", "", 0.5, "half", {}});
   const roofmark::Run run = merge(all);
   EXPECT_EQ(run.header.facts.device.id, "cuda:0");
   EXPECT_EQ(run.header.facts.labels.at("rack"), "7");
@@ -109,9 +110,9 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   EXPECT_EQ(run.header.theoretical.find(resource::fp32_fma), nullptr);  // unknown on one of them
   EXPECT_THAT(texts(run.header.findings, FindingKind::unknown_device), ElementsAre("not in the table"));
   EXPECT_THAT(texts(run.header.findings, FindingKind::foreign_process), ElementsAre("cuda:1: 7 train"));
+  EXPECT_THAT(texts(run.header.findings, FindingKind::link_training), ElementsAre("cuda:1: the slot gives 8 lanes"));
   for (const Finding& finding : run.header.findings) {
-    EXPECT_EQ(finding.ranks, finding.kind == FindingKind::foreign_process ? std::vector{1} : std::vector<int>())
-        << finding.text;
+    EXPECT_EQ(finding.ranks, finding.kind == FindingKind::unknown_device ? std::vector<int>() : std::vector{1}) << finding.text;
   }
   EXPECT_EQ(run.comparisons.size(), 1U);
   EXPECT_EQ(run.footer->finished_utc, "2026-01-02T03:04:01Z");

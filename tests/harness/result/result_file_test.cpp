@@ -134,13 +134,17 @@ TEST_F(ResultFolder, OneRanksLinkSaysNothingOfTheOthers) {
   remove("result.json.sha256");
   remove("result.jsonl");
   ResultFile file = read_result(folder_);
-  file.conclusions.findings.push_back({FindingKind::link_training, "half of its lanes", "", 0, "", {}});
+  file.conclusions.findings.push_back({FindingKind::link_training, "half of its lanes", "copy", 0, "", {}});
   EXPECT_THAT(take_evidence(file, 0).findings, testing::Contains(testing::Field(&Finding::kind, FindingKind::link_training)));
   file = read_result(folder_);
   file.run.header.ranks.resize(2);
-  file.conclusions.findings.push_back({FindingKind::link_training, "half of its lanes", "", 0, "", {}});
+  file.conclusions.findings.push_back({FindingKind::link_training, "half of its lanes", "copy", 0, "", {}});
+  file.conclusions.findings.push_back({FindingKind::link_training, "cuda:1: the slot gives 8 lanes", "", 0.5, "", {1}});
   const Evidence evidence = take_evidence(file, 0);
-  EXPECT_THAT(evidence.findings, testing::Not(testing::Contains(testing::Field(&Finding::kind, FindingKind::link_training))));
+  const auto of_link = testing::Field(&Finding::kind, FindingKind::link_training);
+  EXPECT_THAT(evidence.findings, testing::Contains(of_link).Times(1));
+  EXPECT_THAT(evidence.findings, testing::Contains(testing::AllOf(of_link, testing::Field(&Finding::ranks, std::vector{1}))))
+      << "what was known of a rank's slot before the run";
   EXPECT_TRUE(evidence.analysis.unseen.contains(FindingKind::link_training));
 }
 
@@ -155,6 +159,22 @@ TEST_F(ResultFolder, ACaseThatIsThereTwiceIsDamage) {
   json["benchmarks"].back()["roofmark"]["pass"] = 2;
   overwrite(json.dump());
   EXPECT_EQ(refusal(), "read");
+}
+
+TEST_F(ResultFolder, WhatASlotLacksStaysInTheFileAndWhatALoadShowedIsFoundAgain) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  for (const char* name : {"", "gone"}) {
+    json["findings"].push_back({{"kind", "link_training"}, {"severity", "warning"}, {"text", "8 lanes"}, {"advice", "a"}});
+    if (*name) json["findings"].back()["case"] = name;
+  }
+  overwrite(json.dump());
+  std::vector<std::string> names;
+  for (const Finding& finding : read_result(folder_).run.header.findings) {
+    if (finding.kind == FindingKind::link_training) names.push_back(finding.case_name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("")) << "no record shows the other";
 }
 
 TEST_F(ResultFolder, AFindingOfAnotherVersionIsNoDamage) {

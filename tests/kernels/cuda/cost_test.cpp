@@ -96,6 +96,23 @@ TEST_P(Cost, GraphsHaveTheirKernelsInAsManyChains) {
   EXPECT_LT((milliseconds.at({192, 32})), longest);
 }
 
+TEST_P(Cost, NewParametersOfAGraphAreUsedByItsKernels) {
+  int seen = 0;
+  for (const HostCallPlan& plan : kernels_->calls(target())) {
+    if (plan.operation != "graph_set_parameters" || std::stoi(value_in(plan.keys, "nodes")) > 10) continue;
+    ++seen;
+    const auto call = plan.make(device_->stream());
+    EXPECT_EQ(call->effect(), HostCall::Effect::missing) << "as it was captured";
+    for (int i = 0; i < 3; ++i) {
+      call->restore();
+      EXPECT_EQ(call->effect(), HostCall::Effect::missing) << i;
+      call->call();
+      EXPECT_EQ(call->effect(), HostCall::Effect::there) << i;
+    }
+  }
+  EXPECT_EQ(seen, 2);
+}
+
 TEST_P(Cost, FlagsAreRestored) {
   unsigned before = 0, during = 0, after = 0;
   device_->stream();

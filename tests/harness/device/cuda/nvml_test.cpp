@@ -205,6 +205,20 @@ TEST(NvmlDevice, PcieIsTheBestGenerationTimesTheLanesThatAreThere) {
   generation = 5;
 }
 
+TEST(NvmlDevice, TheGpusOwnGenerationIsNotThatOfItsSlot) {
+  auto functions = functions_of_links();
+  functions["nvmlDeviceGetGpuMaxPcieLinkGeneration"] = address(generation_max);
+  functions["nvmlDeviceGetMaxPcieLinkGeneration"] = address(generation_now);
+  const GpuFacts facts = facts_of(with(functions));
+  EXPECT_EQ(facts.pcie_generation_max, 1);
+  EXPECT_EQ(facts.pcie_generation_of_gpu, 5);
+  GpuFacts of_kernel;
+  of_kernel.pcie_generation_of_gpu = 4;
+  const Nvml silent = with(functions_of_links());
+  NvmlDevice(silent, "GPU-1", "").describe(of_kernel);
+  EXPECT_EQ(of_kernel.pcie_generation_of_gpu, 4) << "an older driver lacks the question: the kernel's answer stays";
+}
+
 TEST(NvmlDevice, PcieAsItIsTrainedNowIsBelowWhatItsEndsCan) {
   auto functions = functions_of_links();
   functions["nvmlDeviceGetMaxPcieLinkWidth"] = address(width_max);
@@ -235,8 +249,11 @@ TEST(NvmlDevice, C2cIsTheSumOfTheLinksThatAreUp) {
   const Nvml nvml = with(functions);
   EXPECT_DOUBLE_EQ(facts_of(nvml).c2c.bytes_per_second.value(), 9 * 44712e6);
   EXPECT_EQ(facts_of(nvml).c2c.source, "NVLink-C2C: 9 links up, 402.408 GB/s together in one direction (NVML)");
+  EXPECT_EQ(facts_of(nvml).c2c_links, 10);
+  EXPECT_EQ(facts_of(nvml).c2c_links_up, 9);
   c2c_links = 0;
   EXPECT_FALSE(facts_of(nvml).c2c.bytes_per_second);
+  EXPECT_FALSE(facts_of(nvml).c2c_links);
 }
 
 TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/judge/gpu_links.hpp"
+
+#include <gmock/gmock.h>
+
+namespace roofmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// With everything that it should have.
+DeviceInfo whole_h200() {
+  DeviceInfo device;
+  device.backend = Backend::cuda;
+  device.name = "NVIDIA H200";
+  GpuFacts& gpu = device.gpu;
+  gpu.pcie_generation = 1;
+  gpu.pcie_generation_max = gpu.pcie_generation_of_gpu = 5;
+  gpu.pcie_width = gpu.pcie_width_max = gpu.pcie_width_of_gpu = 16;
+  gpu.nvlink_links = 18;
+  gpu.nvlink = {450e9, "18 NVLinks"};
+  return device;
+}
+
+std::vector<std::string> texts(const DeviceInfo& device) {
+  std::vector<std::string> texts;
+  for (const Finding& finding : find_missing_links(device)) {
+    EXPECT_EQ(finding.kind, FindingKind::link_training);
+    EXPECT_THAT(finding.case_name, IsEmpty()) << "it follows from no record";
+    texts.push_back(finding.text);
+  }
+  return texts;
+}
+
+std::string state(const DeviceInfo& device, const std::string& what) {
+  for (const GpuLink& link : links_of(device)) {
+    if (link.what == what) return link.state;
+  }
+  return {};
+}
+
+TEST(GpuLinks, AGpuThatHasAllIsNamedAndLacksNothing) {
+  EXPECT_THAT(texts(whole_h200()), IsEmpty());
+  EXPECT_EQ(state(whole_h200(), "PCIe slot"), "generation 5, the GPU has 5; 16 lanes, the GPU has 16");
+  EXPECT_EQ(state(whole_h200(), "NVLinks"), "18 of 18 are up");
+  EXPECT_THAT(links_of(DeviceInfo()), IsEmpty()) << "nothing is known";
+}
+
+TEST(GpuLinks, ASlotOfEightLanesIsFoundThoughBothEndsReachTheirMaximum) {
+  DeviceInfo device = whole_h200();
+  device.gpu.pcie_width = device.gpu.pcie_width_max = 8;
+  EXPECT_THAT(texts(device), ElementsAre("the slot gives 8 lanes, the GPU has 16: it is in the wrong slot, or on the wrong "
+                                         "riser: transfers get 50.0 % of its lanes"));
+  EXPECT_EQ(find_missing_links(device).front().size, 0.5);
+  EXPECT_EQ(find_missing_links(device).front().brief, "PCIe slot: 50.0 % of the GPU's own rate is missing");
+  // Some virtual machines say 0 lanes.
+  device.gpu.pcie_width = device.gpu.pcie_width_max = 0;
+  EXPECT_THAT(texts(device), IsEmpty());
+  device.gpu.pcie_width_max = 8;
+  device.gpu.host_page_tables = true;
+  EXPECT_THAT(texts(device), IsEmpty()) << "PCIe is not the way";
+}
+
+TEST(GpuLinks, ASlotOfAnOlderGenerationIsSaidInMilderWords) {
+  DeviceInfo device = whole_h200();
+  device.gpu.pcie_generation_max = 4;
+  EXPECT_THAT(texts(device),
+              ElementsAre(HasSubstr("the slot gives PCIe 4, the GPU supports 5: an older machine has no better")));
+  device.gpu.pcie_width_max = 4;
+  EXPECT_THAT(texts(device), ElementsAre(testing::AllOf(HasSubstr("the slot gives PCIe 4"), HasSubstr("gives 4 lanes"))));
+  EXPECT_EQ(find_missing_links(device).front().size, 1 - 1.0 / 8);
+  device.gpu.pcie_generation_of_gpu.reset();
+  device.gpu.pcie_width_of_gpu.reset();
+  EXPECT_THAT(texts(device), IsEmpty()) << "the GPU's own is unknown";
+}
+
+TEST(GpuLinks, NvlinksThatAreDownFromTheStartAreCounted) {
+  DeviceInfo device = whole_h200();
+  device.gpu.nvlink_links = 17;
+  device.gpu.nvlink = {425e9, "17 NVLinks"};
+  EXPECT_EQ(state(device, "NVLinks"), "17 of 18 are up");
+  EXPECT_THAT(texts(device), ElementsAre(HasSubstr("1 of 18 NVLinks are down: check the connectors")));
+  EXPECT_NEAR(find_missing_links(device).front().size, 1.0 / 18, 1e-12);
+  device.name = "a GPU of tomorrow";
+  EXPECT_THAT(texts(device), IsEmpty()) << "nobody knows how many it has";
+}
+
+TEST(GpuLinks, NoNvlinkAtAllIsAdviceOnABoardAndLegalWithoutABridge) {
+  DeviceInfo device = whole_h200();
+  device.gpu.nvlink_links = 0;
+  device.gpu.nvlink = {};
+  EXPECT_THAT(texts(device), IsEmpty()) << "as in a virtual machine with one GPU";
+  EXPECT_THAT(links_of(device).back().advice, HasSubstr("a virtual machine has alone has none"));
+  device.name = "NVIDIA H200 NVL";
+  EXPECT_EQ(state(device, "NVLinks"), "none is up, the H200 NVL has 450 GB/s");
+  EXPECT_THAT(links_of(device).back().advice, IsEmpty());
+  // With the bridge there, all of its links count.
+  device.gpu.nvlink_links = 12;
+  device.gpu.nvlink = {300e9, "12 NVLinks"};
+  EXPECT_THAT(texts(device), ElementsAre(HasSubstr("6 of 18 NVLinks are down")));
+}
+
+TEST(GpuLinks, LinksToTheCpuThatAreDownAreCounted) {
+  DeviceInfo device = whole_h200();
+  device.gpu.c2c_links = 10;
+  device.gpu.c2c_links_up = 10;
+  EXPECT_THAT(texts(device), IsEmpty());
+  device.gpu.c2c_links_up = 9;
+  EXPECT_EQ(state(device, "NVLink-C2C"), "9 of 10 links are up");
+  EXPECT_THAT(texts(device), ElementsAre(HasSubstr("1 of 10 links to the CPU are down")));
+}
+
+}  // namespace
+}  // namespace roofmark
