@@ -17,7 +17,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   watch.doing("opening " + id);
   const auto device = open_device(id);
   const auto fabric = fabric_of(device->info(), options.selection);
-  SoloTeam team(&interrupted());
+  SoloTeam team(&interrupted(), [&] { watch.step(); });
   return run_plan(options,
                   {*device, team, watch, plan(device->info(), options.selection, fabric.get()),
                    origin_of(device->info(), fabric.get()), note, style_of(options)},

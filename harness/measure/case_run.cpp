@@ -126,10 +126,14 @@ void CaseRun::prepare(std::size_t limit_bytes) {
       const std::size_t wanted = plan_slots(case_, last_level_caches(device.info()), memory).slots * case_.slot_bytes;
       throw OutOfMemory(wanted + case_.shared_bytes, limit_bytes);
     }
-    const Setup setup{device, slots.slots, run_.settings.data, run_.settings.seed,
+    const Setup setup{device,
+                      slots.slots,
+                      run_.settings.data,
+                      run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) {
                         return time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots.slots);
-                      }};
+                      },
+                      [this] { tell_stage(); }};
     const std::size_t before = device.allocated_bytes();
     prepared_ = case_.prepare(setup);
     record_.memory_bytes = device.allocated_bytes() - before;

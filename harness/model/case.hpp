@@ -116,6 +116,8 @@ struct Setup {
   /// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any.
   /// Every rank of a team must call it at the same point. Throws DeviceError if no candidate is left.
   std::function<std::vector<double>(const std::vector<Launch>&)> time;
+  /// Restarts the run's timeout. May be empty. Call it between the parts of a preparation that can take a minute.
+  std::function<void()> progress = {};
 };
 
 /// Named values in the order of the case's name: the operation's sizes and options, then impl (who does it), layout, algo,

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace roofmark {
@@ -66,12 +68,17 @@ class Team {
 /// A team of one, without MPI.
 class SoloTeam final : public Team {
  public:
-  /// When it becomes true, the next call throws Interrupted.
-  explicit SoloTeam(const std::atomic<bool>* interrupted = nullptr) : interrupted_(interrupted) {}
+  /// When `interrupted` becomes true, the next barrier throws Interrupted. `on_step` is called at every barrier, so before
+  /// every sample.
+  explicit SoloTeam(const std::atomic<bool>* interrupted = nullptr, std::function<void()> on_step = {})
+      : interrupted_(interrupted), on_step_(std::move(on_step)) {}
 
   int size() const override { return 1; }
   int rank() const override { return 0; }
-  void barrier() override { check_interrupt(); }
+  void barrier() override {
+    if (on_step_) on_step_();
+    if (interrupted_ && interrupted_->load()) throw Interrupted();
+  }
   bool agree(bool ok) override { return ok; }
   std::int64_t decide(std::int64_t value) override { return value; }
   std::vector<double> max(std::vector<double> values) override { return values; }
@@ -79,11 +86,9 @@ class SoloTeam final : public Team {
 
  private:
   std::vector<std::string> gather_bytes(const std::string& bytes) override { return {bytes}; }
-  void check_interrupt() const {
-    if (interrupted_ && interrupted_->load()) throw Interrupted();
-  }
 
   const std::atomic<bool>* interrupted_;
+  std::function<void()> on_step_;
 };
 
 }  // namespace roofmark

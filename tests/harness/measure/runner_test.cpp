@@ -468,6 +468,32 @@ TEST_F(Measure, EachLaunchOfALongStageIsAStep) {
   EXPECT_GT(told["verifying"], 4) << "beginning twice, the verified launches and those of the fingerprint";
 }
 
+// A block may last longer than the timeout.
+TEST_F(Measure, EachSampleIsAStep) {
+  int steps = 0;
+  SoloTeam stepping(nullptr, [&] { ++steps; });
+  Runner r = runner(stepping);
+  int before_timing = 0;
+  r.on_stage([&](const std::string&, std::string_view stage) {
+    if (stage == "timing" && before_timing == 0) before_timing = steps;
+  });
+  const std::vector<Record> records = r.run({{make_case()}, {}}, 1);
+  EXPECT_GE(steps - before_timing, static_cast<int>(records.at(0).measurement->samples.size()));
+}
+
+TEST_F(Measure, APreparationCanTellItsProgress) {
+  Runner r = runner();
+  int told = 0;
+  r.on_stage([&](const std::string&, std::string_view stage) { told += stage == "preparing"; });
+  Case c = make_case();
+  c.prepare = [prepare = c.prepare](const Setup& setup) {
+    setup.progress();
+    return prepare(setup);
+  };
+  r.run({{c}, {}}, 1);
+  EXPECT_EQ(told, 2);
+}
+
 TEST_F(Measure, AnInterruptLeavesTheLoop) {
   std::atomic<bool> stop{false};
   SoloTeam stopped(&stop);
