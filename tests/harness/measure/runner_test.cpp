@@ -486,7 +486,7 @@ TEST_F(Measure, APreparationCanTellItsProgress) {
   int told = 0;
   r.on_stage([&](const std::string&, std::string_view stage) { told += stage == "preparing"; });
   Case c = make_case();
-  c.prepare = [prepare = c.prepare](const Setup& setup) {
+  c.prepare = [prepare = c.prepare](const roofmark::Setup& setup) {
     setup.progress();
     return prepare(setup);
   };
