@@ -213,11 +213,12 @@ def test_every_family_that_has_a_small_case(tmp_path):
     assert found.status == 0, found.stderr
     # Slots that exceed the caches of the host exceed the memory of this GPU.
     statuses = {e["name"]: e["roofmark"]["status"] for e in found.entries if not e["name"].startswith("ceilings/")}
-    assert {status for name, status in statuses.items() if not re.match("transfer/.*cold$", name)} == {"ok"}
+    assert {status for name, status in statuses.items() if not re.match("transfer/(.*cold$|device_to_host/.*memory:write_combined/)", name)} == {"ok"}
     assert {e["roofmark"]["family"] for e in found.result["benchmarks"]} == {"ceilings", *families}
     page = report_of(found, tmp_path)
     for family in families:
-        assert re.search(rf"^{family}( |$)", found.stdout, re.MULTILINE), found.stdout
+        # Calls that the host timed have a table of their own.
+        assert family == "cost" or re.search(rf"^{family}( |$)", found.stdout, re.MULTILINE), found.stdout
         assert family in page
 
 

@@ -52,7 +52,7 @@ TEST(GpuLinks, AGpuThatHasAllIsNamedAndLacksNothing) {
 TEST(GpuLinks, ASlotOfEightLanesIsFoundThoughBothEndsReachTheirMaximum) {
   DeviceInfo device = whole_h200();
   device.gpu.pcie_width = device.gpu.pcie_width_max = 8;
-  EXPECT_THAT(texts(device), ElementsAre("the slot gives 8 lanes, the GPU has 16: it is in the wrong slot, or on the wrong "
+  ASSERT_THAT(texts(device), ElementsAre("the slot gives 8 lanes, the GPU has 16: it is in the wrong slot, or on the wrong "
                                          "riser: transfers get 50.0 % of its lanes"));
   EXPECT_EQ(find_missing_links(device).front().size, 0.5);
   EXPECT_EQ(find_missing_links(device).front().brief, "PCIe slot: 50.0 % of the GPU's own rate is missing");
@@ -70,7 +70,7 @@ TEST(GpuLinks, ASlotOfAnOlderGenerationIsSaidInMilderWords) {
   EXPECT_THAT(texts(device),
               ElementsAre(HasSubstr("the slot gives PCIe 4, the GPU supports 5: an older machine has no better")));
   device.gpu.pcie_width_max = 4;
-  EXPECT_THAT(texts(device), ElementsAre(testing::AllOf(HasSubstr("the slot gives PCIe 4"), HasSubstr("gives 4 lanes"))));
+  ASSERT_THAT(texts(device), ElementsAre(testing::AllOf(HasSubstr("the slot gives PCIe 4"), HasSubstr("gives 4 lanes"))));
   EXPECT_EQ(find_missing_links(device).front().size, 1 - 1.0 / 8);
   device.gpu.pcie_generation_of_gpu.reset();
   device.gpu.pcie_width_of_gpu.reset();
@@ -82,7 +82,7 @@ TEST(GpuLinks, NvlinksThatAreDownFromTheStartAreCounted) {
   device.gpu.nvlink_links = 17;
   device.gpu.nvlink = {425e9, "17 NVLinks"};
   EXPECT_EQ(state(device, "NVLinks"), "17 of 18 are up");
-  EXPECT_THAT(texts(device), ElementsAre(HasSubstr("1 of 18 NVLinks are down: check the connectors")));
+  ASSERT_THAT(texts(device), ElementsAre(HasSubstr("1 of 18 NVLinks are down: check the connectors")));
   EXPECT_NEAR(find_missing_links(device).front().size, 1.0 / 18, 1e-12);
   device.name = "a GPU of tomorrow";
   EXPECT_THAT(texts(device), IsEmpty()) << "nobody knows how many it has";
@@ -100,7 +100,7 @@ TEST(GpuLinks, NoNvlinkAtAllIsAdviceOnABoardAndLegalWithoutABridge) {
   // With the bridge there, all of its links count.
   device.gpu.nvlink_links = 12;
   device.gpu.nvlink = {300e9, "12 NVLinks"};
-  EXPECT_THAT(texts(device), ElementsAre(HasSubstr("6 of 18 NVLinks are down")));
+  ASSERT_THAT(texts(device), ElementsAre(HasSubstr("6 of 18 NVLinks are down")));
 }
 
 TEST(GpuLinks, LinksToTheCpuThatAreDownAreCounted) {
@@ -110,7 +110,7 @@ TEST(GpuLinks, LinksToTheCpuThatAreDownAreCounted) {
   EXPECT_THAT(texts(device), IsEmpty());
   device.gpu.c2c_links_up = 9;
   EXPECT_EQ(state(device, "NVLink-C2C"), "9 of 10 links are up");
-  EXPECT_THAT(texts(device), ElementsAre(HasSubstr("1 of 10 links to the CPU are down")));
+  ASSERT_THAT(texts(device), ElementsAre(HasSubstr("1 of 10 links to the CPU are down")));
 }
 
 }  // namespace
