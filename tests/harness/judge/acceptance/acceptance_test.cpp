@@ -50,7 +50,7 @@ TEST(Acceptance, HowLongToMeasureIsSaidByTheFlagOfTheRun) {
 
 TEST(Acceptance, AComparisonsLimitWithinTheIntervalSaysHowLongToMeasureToo) {
   Evidence evidence = run("GPU-1", {product(0.9)});
-  evidence.analysis.comparisons = {{{"tuned against default", "gemm/a", "gemm/b"}, 1.01, 0.99, 1.03}};
+  evidence.analysis.comparisons = {{{"tuned against default", "algo", "gemm/a", "gemm/b"}, 1.01, 0.99, 1.03}};
   const Judgement judgement = judge(profile_of(R"(
 [rule.faster]
 cases = "^gemm/"
