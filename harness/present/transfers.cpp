@@ -117,23 +117,21 @@ std::string transfers_text(const Transfers& transfers, const Roofline& roofline,
     if (matrix->cells.size() <= kFewCells) continue;
     in_matrices.insert(matrix->series.begin(), matrix->series.end());
   }
-  Grid grid{
-      "transfers: rate of the largest size, over the busiest link in each direction; fit over all sizes: time = latency + "
-      "bytes / slope",
-      {{.heading = "link"},
-       {.heading = "how", .is_shared = true, .speaks_for_itself = true},
-       {.heading = "size", .leaves = 2},
-       {.heading = "rate"},
-       {.heading = "sum", .leaves = 6},
-       {.heading = "of theor.", .is_text = true},
-       {.heading = "of roof", .leaves = 9},
-       {.heading = "together/alone", .leaves = 7},
-       {.heading = "latency", .leaves = 8},
-       {.heading = "slope", .leaves = 4},
-       {.heading = "half at", .leaves = 5},
-       {.heading = "r2", .leaves = 3},
-       {.heading = "sizes", .leaves = 1}},
-      2};
+  Grid grid{"transfers: rate of the largest size over the busiest link, per direction; fit: time = latency + bytes / slope",
+            {{.heading = "link"},
+             {.heading = "how", .is_shared = true, .speaks_for_itself = true},
+             {.heading = "size", .leaves = 2},
+             {.heading = "rate"},
+             {.heading = "sum", .leaves = 6},
+             {.heading = "of theor.", .is_text = true},
+             {.heading = "of roof", .leaves = 9},
+             {.heading = "together/alone", .leaves = 7},
+             {.heading = "latency", .leaves = 8},
+             {.heading = "slope", .leaves = 4},
+             {.heading = "half at", .leaves = 5},
+             {.heading = "r2", .leaves = 3},
+             {.heading = "sizes", .leaves = 1}},
+            2};
   for (const TransferSeries& series : transfers.series) {
     if (in_matrices.contains(series.name)) continue;
     const LatencyFit fit = series.fit.value_or(LatencyFit{});

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in cuDNN (libcudnn.so.9): it loads, and does not start, as the real one where the driver is not to its liking. Like
+// The stand-in cuDNN (libcudnn.so.9): it loads, and does not start, as the real one with an unsuitable driver. Like
 // that one it leaves an error of the runtime behind, which is nobody else's.
 #include <cuda_runtime.h>
 #include <cudnn_graph.h>

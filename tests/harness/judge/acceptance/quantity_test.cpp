@@ -37,7 +37,7 @@ TEST(QuantityOfARule, AShareOfTheDatasheetIsOfTheVendorsFigureAndNotOfTheTheoret
   EXPECT_EQ(judged(cases("of_datasheet", "least = 0.81"), with_datasheet).verdict, Verdict::fail);
   const Check unknown = judged(cases("of_datasheet", "least = 0.1"));
   EXPECT_EQ(unknown.verdict, Verdict::not_measured);
-  EXPECT_EQ(unknown.explanation, "a ceiling that it needs is not known");
+  EXPECT_EQ(unknown.explanation, "a ceiling that it needs is unknown");
 }
 
 TEST(QuantityOfARule, AShareOfTheMeasuredRoofIsThatOfThePlacement) {
@@ -88,7 +88,7 @@ TEST(QuantityOfARule, ACoefficientOfVariationIsThatOfTheSamples) {
   const Check unknown =
       judged(cases("cv", "most = 0.03"), [](Evidence& evidence) { evidence.records[0].measurement->summary.cv.reset(); });
   EXPECT_EQ(unknown.verdict, Verdict::not_measured);
-  EXPECT_EQ(unknown.explanation, "there are too few samples");
+  EXPECT_EQ(unknown.explanation, "too few samples");
 }
 
 TEST(QuantityOfARule, ADriftCountsInBothDirections) {
