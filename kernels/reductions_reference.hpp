@@ -17,7 +17,8 @@ ROOFMARK_HOST_DEVICE inline double greater_or_nan(double a, double b) { return a
 ///
 /// The scales. y = f(x) in fp32 loses |x f'(x)| roundoffs by the rounding of the argument of f, and |y| by its own.
 ///   softmax        y (1 + |x - max|): the exponent is off by its own roundoff, up to four fp32 roundoffs for a result rounded
-///   to 16 bits; results below 2^-126 may be 0 layer_norm     |w| / sigma (|x| + mean of |x|) + |b|: the terms that cancel
+///                  to 16 bits; results below 2^-126 may be 0
+///   layer_norm     |w| / sigma (|x| + mean of |x|) + |b|: the terms that cancel
 ///   rms_norm       |y|
 ///   cross_entropy  1 + |max| + |log(sum)| + |x[target]|: a relative error of the sum is an absolute one of its logarithm
 ///   row_sum        |sum| + root of the sum of the squares, after the spread of independent roundings (see the bound)

@@ -287,7 +287,10 @@ class Lister {
     const std::size_t large = gpu ? kLargeTransfer : large_host_copy(device_);
     const std::size_t bytes = listing_.short_probes ? kMiB / 16 : std::min(large, std::bit_floor(device_.memory_bytes / 16));
     const auto add_link = [&](const TransferPoint& point, const Resource& resource) {
-      add(link_case(point, resource, static_cast<double>(bytes)));
+      Case c = link_case(point, resource, static_cast<double>(bytes));
+      // Its budget is two samples of several copies each.
+      if (listing_.suite == SuiteName::smoke) c.protocol.launches = 1;
+      add(std::move(c));
     };
     if (gpu) {
       add_link({.op = TransferOp::host_to_device, .bytes = bytes}, resource::host_to_device);

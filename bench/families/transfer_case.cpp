@@ -269,8 +269,9 @@ Protocol protocol_of(const DeviceInfo& device, const TransferPoint& point, const
     if (commands > 1) protocol.launches = most;
   } else if (several_gpus) {
     protocol.launches = 1;
-    protocol.executions = copies_per_fork(point.bytes, flows);
-  } else {
+    // Staged copies of one flow may be over before those of the next one begin.
+    protocol.executions = waits ? 1 : copies_per_fork(point.bytes, flows);
+  } else if (!waits) {
     protocol.launches = std::min(most, pipelined(device, point.bytes));
   }
   return protocol;

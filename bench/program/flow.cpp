@@ -114,6 +114,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   runner.on_stage([&](const std::string& case_name, std::string_view stage) {
     if (session) session->doing(case_name, runner.wall_time());
     watch.doing(fmt::format("{} ({})", case_name, stage));
+    watch.part();
     progress.show(case_name, stage);
   });
   const auto on_measured = [&](const Group& group, const std::vector<Record>& records, int pass) {
@@ -121,6 +122,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     watch.rest();  // writing may take its time
     session->add(records, group.comparisons, pass);
     for (const Record& record : records) progress.done(record);
+    watch.part();
   };
   const bool complete = measure(runner, team, setup.plan, name(options.selection.suite), on_measured);
   watch.rest();

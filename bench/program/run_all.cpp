@@ -123,15 +123,15 @@ class SignsOfLife {
   bool ended_long_ago(std::size_t process) {
     Sign& last = last_.at(process);
     std::error_code ignored;  // it may not have begun
-    const auto size = fs::file_size(folders_[process] / "result.jsonl", ignored);
-    if (!ignored && size != last.size) last = {size, steady_seconds()};
+    const auto written = fs::last_write_time(folders_[process] / "result.jsonl", ignored);
+    if (!ignored && written != last.written) last = {written, steady_seconds()};
     return steady_seconds() - last.seconds > patience_seconds_;
   }
 
  private:
   struct Sign {
-    std::uintmax_t size = 0;
-    double seconds = 0;  ///< when it was seen
+    fs::file_time_type written = {};  ///< the journal
+    double seconds = 0;               ///< when that was seen
   };
   std::vector<fs::path> folders_;
   double patience_seconds_;
@@ -225,10 +225,10 @@ class AllDevices {
     return start_process("/proc/self/exe", std::move(words), silent);
   }
 
-  /// A process gives up by itself after the timeout, and then completes its files.
+  /// A process gives up by itself after the timeout, and then completes its files. While it times a block it writes nothing.
   double patience_seconds() const {
     constexpr double kToComplete = 30;
-    return timeout_seconds(options_) + kToComplete;
+    return timeout_seconds(options_) + kToComplete + options_.max_seconds.value_or(0);
   }
 
   std::vector<std::optional<int>> wait(const std::vector<pid_t>& pids, std::vector<fs::path> folders) {

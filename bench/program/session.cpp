@@ -124,12 +124,11 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
                                {}});
   }
   if (device.gpu.nvml_hung) {
-    origin.findings.push_back(
-        {FindingKind::telemetry_lost,
-         fmt::format("NVML did not answer for {:g} s when the device was opened: it was not asked again", kPatienceSeconds),
-         {},
-         0,
-         "the device's telemetry was given up"});
+    origin.findings.push_back({FindingKind::telemetry_lost,
+                               "NVML did not answer in time when the device was opened: it was not asked again",
+                               {},
+                               0,
+                               "the device's telemetry was given up"});
   }
   if (const auto& others = device.gpu.foreign_processes; others && !others->empty()) {
     origin.findings.push_back({FindingKind::foreign_process,
@@ -176,6 +175,8 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
 
 void Session::observe(Observer observer, std::vector<CounterChange> counters_before) {
   const std::lock_guard lock(mutex_);
+  // Whoever observed until now will not be asked again.
+  if (!finished_) journal_seen();
   observer_ = std::move(observer);
   if (finished_ || !observer_.telemetry) return;
   run_.seen.counters = std::move(counters_before);
@@ -188,6 +189,7 @@ void Session::journal_seen() {
   TelemetrySeries more = observer_.telemetry(run_.seen.telemetry.readings.size());
   // Also without readings: whoever waits for this process sees that it goes on.
   journal_.seen({more, {}});
+  run_.seen.telemetry.gave_up = more.gave_up;
   if (more.readings.empty()) return;
   std::vector<Reading> readings = std::move(run_.seen.telemetry.readings);
   std::move(more.readings.begin(), more.readings.end(), std::back_inserter(readings));
@@ -245,6 +247,9 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
   if (std::exchange(finished_, true)) return exit_status_of_files();
   add_unreached(lost_case, reason);
   const double start = steady_seconds();
+  // A team that fails has nobody left to ask: what was seen so far remains.
+  if (observed_.telemetry.readings.empty()) observed_.telemetry = std::move(run_.seen.telemetry);
+  if (observed_.counters.empty()) observed_.counters = std::move(run_.seen.counters);
   run_.footer = footer(complete, spent);
   run_.seen = {};
   if (!complete) run_.footer->ended = RunEnd{reason, run_.in_progress};

@@ -16,8 +16,8 @@ bool TimeLimit::allows(std::size_t cases) const { return !limit_ || seconds_() +
 
 std::string TimeLimit::refusal(std::size_t cases) const {
   const double left = *limit_ - seconds_();
-  if (left <= 0) return fmt::format("left out: the {} suite's {:g} s were used up", suite_, *limit_);
-  return fmt::format("left out: it may take {:.1f} s, and {:.1f} s of the {} suite's {:g} s are left", expected(cases), left,
+  if (left <= 0) return fmt::format("left out: the {} suite has used its {:g} s", suite_, *limit_);
+  return fmt::format("left out: it may take {:.1f} s, but only {:.1f} of the {} suite's {:g} s are left", expected(cases), left,
                      suite_, *limit_);
 }
 

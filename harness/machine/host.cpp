@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -68,14 +69,21 @@ std::string host_name() {
 double process_seconds() {
   // The 22nd value, counted behind the program's name, which may hold anything.
   constexpr int kStart = 22, kFirstBehindName = 3;
-  std::ifstream stat("/proc/self/stat"), up("/proc/uptime");
-  std::string line, value;
-  std::getline(stat, line);
-  std::istringstream values(line.substr(std::min(line.rfind(')') + 1, line.size())));
-  for (int i = kFirstBehindName; i <= kStart; ++i) values >> value;
-  double now = 0;
-  up >> now;
-  return std::max(0.0, now - std::strtod(value.c_str(), nullptr) / static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  // In a container the two files may count from different times. A process that is asked first begins by a minute ago.
+  constexpr double kMost = 60;
+  static const double at_first = [] {
+    std::ifstream stat("/proc/self/stat"), up("/proc/uptime");
+    std::string line, value;
+    std::getline(stat, line);
+    std::istringstream values(line.substr(std::min(line.rfind(')') + 1, line.size())));
+    for (int i = kFirstBehindName; i <= kStart; ++i) values >> value;
+    double now = 0;
+    up >> now;
+    const double since = now - std::strtod(value.c_str(), nullptr) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+    return since >= 0 && since <= kMost ? since : 0;
+  }();
+  static const auto first = std::chrono::steady_clock::now();
+  return at_first + std::chrono::duration<double>(std::chrono::steady_clock::now() - first).count();
 }
 
 Host describe_host() {

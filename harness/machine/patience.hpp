@@ -13,6 +13,8 @@ namespace roofmark {
 
 /// Beyond this a driver that was asked something counts as hung.
 inline constexpr double kPatienceSeconds = 2;
+/// The same for its first answers: it may have to initialise every GPU of the node, beside other processes that ask it to.
+inline constexpr double kFirstPatienceSeconds = 10;
 
 /// The answer of `ask`, which runs in a thread of its own; nothing where it does not come within the patience. That thread is
 /// then left to itself: `ask` must own what it uses. What it throws is thrown here.

@@ -19,7 +19,7 @@ std::size_t bytes_of(const Output& output) { return output.count * size_of(outpu
 }  // namespace
 
 LaunchCheck::LaunchCheck(Device& device, Prepared& prepared, double seconds, std::size_t most_checks)
-    : device_(device), prepared_(prepared), check_seconds_(seconds) {
+    : device_(device), prepared_(prepared), check_seconds_(seconds), most_checks_(most_checks) {
   for (const Output& output : prepared_.outputs(0)) {
     output_bytes_ += bytes_of(output);
     verified_.push_back(device_.hash(output.data, bytes_of(output)));
@@ -27,7 +27,6 @@ LaunchCheck::LaunchCheck(Device& device, Prepared& prepared, double seconds, std
   if (output_bytes_ == 0) return;
   measure_rate();
   divide(affordable_window());
-  results_ = device_.allocate(most_checks * parts_ * sizeof(std::uint64_t));
   batch_ = device_.batch({}, [this](Stream stream, int) { enqueue(stream); });
 }
 
@@ -55,6 +54,7 @@ std::size_t LaunchCheck::affordable_window() const {
 /// Cuts the outputs, one behind the other, into windows.
 void LaunchCheck::divide(std::size_t window_bytes) {
   const std::vector<Output> outputs = prepared_.outputs(0);
+  const std::size_t parts_before = parts_;
   window_bytes_ = window_bytes;
   windows_.clear();
   std::size_t room = 0;
@@ -71,6 +71,8 @@ void LaunchCheck::divide(std::size_t window_bytes) {
       room -= bytes;
     }
   }
+  // Smaller windows may lie across more of small outputs.
+  if (parts_ > parts_before) results_ = device_.allocate(most_checks_ * parts_ * sizeof(std::uint64_t));
 }
 
 void LaunchCheck::enqueue(Stream stream) {

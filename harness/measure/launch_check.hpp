@@ -59,6 +59,7 @@ class LaunchCheck {
   std::size_t window_bytes_ = 0;
   std::vector<std::uint64_t> verified_;  ///< a hash of each whole output
   double check_seconds_;                 ///< the time in which there should be a check
+  std::size_t most_checks_;              ///< between two calls of differing()
   double bytes_per_second_ = 0;          ///< of hashing, by the last check
   double hashed_bytes_ = 0, seconds_ = 0, offered_seconds_ = 0;
 };

@@ -57,6 +57,8 @@ void Journal::append(const char* kind, const Json& value) {
     write_all(file_, left, path_);
   } catch (const WriteError& error) {
     error_ = error.what();
+    // Whoever waits for this process sees by the file's time that it goes on, also on a full disk.
+    ::futimens(file_, nullptr);
   }
   unwritten_.erase(0, unwritten_.size() - left.size());
 }

@@ -168,14 +168,14 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
     rank_telemetry.push_back(own && own->telemetry_summary
                                  ? own->telemetry_summary
                                  : summarize((own ? own->telemetry : device.run.seen.telemetry).readings));
+    for (CounterChange counter : own ? own->counters : device.run.seen.counters) {
+      counter.rank = device.rank.rank;
+      counters.push_back(std::move(counter));
+    }
     if (!own) continue;
     interrupted = interrupted || own->interrupted;
     finished = std::max(finished, own->finished_utc);
     findings.push_back({&device.rank, own->findings});
-    for (CounterChange counter : own->counters) {
-      counter.rank = device.rank.rank;
-      counters.push_back(std::move(counter));
-    }
     if (!footer || own->total_seconds > footer->total_seconds) footer = own;
   }
   if (!footer) return footer;

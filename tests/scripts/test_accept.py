@@ -344,7 +344,7 @@ def test_a_profile_is_shown_with_the_cases_of_the_device_that_is_asked_for():
     shown = roofmark("profile", "show", "cpu", "--device", "cpu").stdout
     assert "\nLimits on " in shown and " (cpu):\n" in shown
     product = shown[shown.index("\nproduct_fp32\n"):shown.index("\nproduct_fp64\n")]
-    assert "limit   of_empirical >= 40.0 %, per GPU" in product and "is      of the ceiling that the same run measures" in product
+    assert "limit   of_empirical >= 40.0 %, per GPU" in product and "is      share of the ceiling measured in the same run" in product
     assert "(1 of the suite quick)" in product
     done = roofmark("profile", "show", "cpu", "--device", "gpu")
     assert_one_line(done)

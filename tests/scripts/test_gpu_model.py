@@ -644,7 +644,7 @@ def test_an_nvml_that_hangs_is_given_up_and_its_rules_are_not_measured(run, tmp_
     found = run(GPUMODEL_NVML_HANG=seconds)
     assert found.status == 0 and found.result["complete"], found.stderr
     lost, = found.findings("telemetry_lost")
-    assert "did not answer for 2 s" in lost["text"]
+    assert "did not answer " in lost["text"]
     assert shown in lost["text"] or seconds != "0"  # a busy machine may not have opened it by then
     told = judged(tmp_path, found.out)
     assert {told[quantity] for quantity in ("finding.xid", "counter.ecc_uncorrected", "state.remap_failed")} == {"NOT MEASURED"}

@@ -34,9 +34,9 @@ NvmlDevice find_in_nvml(int ordinal) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, ordinal));
   const Nvml& nvml = Nvml::driver();
-  const auto found = ask_patiently<NvmlDevice>(nvml, [&nvml, uuid = uuid_text(properties.uuid), bus_id = pci_bus_id(ordinal)] {
-    return NvmlDevice(nvml, uuid, bus_id);
-  });
+  const auto found = ask_patiently<NvmlDevice>(
+      nvml, [&nvml, uuid = uuid_text(properties.uuid), bus_id = pci_bus_id(ordinal)] { return NvmlDevice(nvml, uuid, bus_id); },
+      kFirstPatienceSeconds);
   return found.value_or(NvmlDevice(nvml));
 }
 

@@ -48,7 +48,8 @@ LinkRate pcie_rate(std::optional<int> generation, std::optional<int> lanes) {
 
 Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) {
   const auto init = within_patience<bool>(
-      [function = reinterpret_cast<int (*)()>(resolve_("nvmlInit_v2"))] { return function && function() == 0; });
+      [function = reinterpret_cast<int (*)()>(resolve_("nvmlInit_v2"))] { return function && function() == 0; },
+      kFirstPatienceSeconds);
   usable_ = init.value_or(false);
   hung_ = !init;
 }

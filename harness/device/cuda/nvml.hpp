@@ -58,9 +58,9 @@ class Nvml {
 /// What `ask` finds out by NVML, in a thread of its own; nothing where the driver hangs, and from then on nothing at once.
 /// `ask` must own what it uses.
 template <class Answer>
-std::optional<Answer> ask_patiently(const Nvml& nvml, std::function<Answer()> ask) {
+std::optional<Answer> ask_patiently(const Nvml& nvml, std::function<Answer()> ask, double patience_seconds = kPatienceSeconds) {
   if (nvml.is_hung()) return std::nullopt;
-  std::optional<Answer> answer = within_patience(std::move(ask));
+  std::optional<Answer> answer = within_patience(std::move(ask), patience_seconds);
   if (!answer) nvml.give_up();
   return answer;
 }

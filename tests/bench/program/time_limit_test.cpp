@@ -16,13 +16,13 @@ TEST(TimeLimit, NoGroupBeginsThatIsExpectedToExceedIt) {
   limit.took(2);
   EXPECT_TRUE(limit.allows(2)) << "4 s of the 5 that are left";
   EXPECT_FALSE(limit.allows(3));
-  EXPECT_EQ(limit.refusal(3), "left out: it may take 6.0 s, and 5.0 s of the smoke suite's 10 s are left");
+  EXPECT_EQ(limit.refusal(3), "left out: it may take 6.0 s, but only 5.0 of the smoke suite's 10 s are left");
   now = 5.1;
   limit.took(1);
   EXPECT_FALSE(limit.allows(3)) << "the slowest case counts";
   now = 10.1;
   EXPECT_FALSE(limit.allows(1));
-  EXPECT_EQ(limit.refusal(1), "left out: the smoke suite's 10 s were used up");
+  EXPECT_EQ(limit.refusal(1), "left out: the smoke suite has used its 10 s");
 }
 
 TEST(TimeLimit, WithoutOneEverythingIsAllowed) {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one function per function of NVML.
 // The stand-in NVML (libnvidia-ml.so.1) of the GPUs that the stand-in runtime models.
 //
 // GPUMODEL_FOREIGN=n          n processes of other users run on every GPU [0]; read at every call

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: the journal and result.json are read, damaged and compared in one place.
 #include "harness/result/journal.hpp"
 
 #include <gmock/gmock.h>
