@@ -20,7 +20,6 @@
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
-#include "harness/machine/patience.hpp"
 #include "harness/measure/case_run.hpp"
 #include "harness/measure/overhead.hpp"
 #include "harness/model/units.hpp"
