@@ -596,6 +596,7 @@ TEST(Transfer, WhatSmsReadOfTheHostsMemoryTheirCacheMayHold) {
 }
 
 TEST(Transfer, HugePagesAreComparedWithSmallOnes) {
+  if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA";
   for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
     int compared = 0;
     for (const Group& group : transfer({.device = h200(), .suite = suite})) {
@@ -610,6 +611,7 @@ TEST(Transfer, HugePagesAreComparedWithSmallOnes) {
 }
 
 TEST(Transfer, WriteCombinedMemoryIsNotReadAndThatIsSaid) {
+  if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA";
   int listed = 0;
   for (const Case& c : transfers_of_suite(h200(), SuiteName::baseline)) {
     if (value_of(c.shape, "memory") != "write_combined") continue;
