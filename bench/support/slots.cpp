@@ -18,9 +18,9 @@ std::byte* SlotLayout::address(void* memory, int slot, std::size_t array) const 
   return arrays_[array].count == 0 ? nullptr : static_cast<std::byte*>(memory) + bytes(slot) + offsets_[array];
 }
 
-Slots::Slots(const Setup& setup, SlotLayout layout) : Slots(setup, std::move(layout), setup.slots) {}
+Slots::Slots(const Setup& setup, const SlotLayout& layout) : Slots(setup, layout, setup.slots) {}
 
-Slots::Slots(const Setup& setup, SlotLayout layout, int slots)
+Slots::Slots(const Setup& setup, const SlotLayout& layout, int slots)
     : Slots(setup, layout, slots, layout.slot_bytes() == 0 ? Memory() : setup.device.allocate(layout.bytes(slots))) {}
 
 Slots::Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory)

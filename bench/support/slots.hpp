@@ -63,9 +63,9 @@ inline SlotLayout one_output(DataType type, std::size_t count) { return SlotLayo
 /// The copies of a case's arrays, filled and poisoned. All slots hold the same values.
 class Slots {
  public:
-  Slots(const Setup& setup, SlotLayout layout);
+  Slots(const Setup& setup, const SlotLayout& layout);
   /// With another number of slots than `setup` has.
-  Slots(const Setup& setup, SlotLayout layout, int slots);
+  Slots(const Setup& setup, const SlotLayout& layout, int slots);
   /// In memory of another allocator, which holds `slots` of the layout.
   Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory);
 
