@@ -11,11 +11,24 @@ import shlex
 import statistics
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
 
 class CannotCompare(Exception):
     """A program failed or lacks something, so there is nothing to compare."""
+
+
+def read_result(path):
+    """A result file, or the result.json of a folder, of any version."""
+    path = Path(path)
+    try:
+        result = json.loads((path / "result.json" if path.is_dir() else path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CannotCompare(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    if not isinstance(result, dict) or "schema_version" not in result:
+        raise CannotCompare(f"{path} is not a result file of roofmark: it has no schema_version")
+    return result
 
 
 def median_interval(values):

@@ -14,7 +14,7 @@ def result(ends, stated=(48 * KIB, 2 * MIB, 32 * MIB), series="latency/chase/int
     levels = [{"resource": "l1_access", "smallest_bytes": 4096, "largest_bytes": inside, "beyond_bytes": beyond} for inside, beyond in ends]
     levels.append({"resource": "dram_access", "smallest_bytes": 128 * MIB, "largest_bytes": 1024 * MIB})
     caches = [{"name": f"l{i + 1}", "instance_bytes": size, "total_bytes": 8 * size} for i, size in enumerate(stated)]
-    return {"device": {"caches": caches}, "ladders": [{"series": series, "levels": levels}]}
+    return {"schema_version": 2, "device": {"caches": caches}, "ladders": [{"series": series, "levels": levels}]}
 
 
 def run(tmp_path, made, *words):
@@ -55,12 +55,21 @@ def test_more_levels_than_caches_leave_the_others_out(tmp_path):
 
 
 def test_what_cannot_be_compared_ends_with_3(tmp_path):
-    assert run(tmp_path, {"device": {"caches": []}}).returncode == 3
+    assert run(tmp_path, result(AS_STATED, stated=())).returncode == 3
     without = run(tmp_path, result(AS_STATED) | {"ladders": []})
     assert without.returncode == 3 and "no ladder" in without.stderr
     assert run(tmp_path, result(AS_STATED), "--series", "stride").returncode == 3
     assert run_script("check_ladder", tmp_path / "missing").returncode == 3
     assert run_script("check_ladder").returncode == 2
+
+
+@pytest.mark.parametrize("text, words, status", [("", (), 3), ("[1]", (), 3), ("{}", (), 3), ('{"schema_version": 2}', (), 3), ('{"schema_version": 2, "device": 1}', (), 3),
+                                                 (json.dumps(result(AS_STATED)), ("--series", "("), 2)])
+def test_bad_input_is_one_line(tmp_path, text, words, status):
+    (tmp_path / "result.json").write_text(text, encoding="utf-8")
+    done = run_script("check_ladder", *words, tmp_path)
+    assert done.returncode == status and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("check_ladder: ")
 
 
 def test_every_series_counts(tmp_path):

@@ -189,3 +189,7 @@ def test_a_file_of_the_wrong_version_is_a_usage_error(tmp_path):
     run = run_script("compare_version_1", tmp_path / "new.json", tmp_path / "new.json")
     assert run.returncode == 2
     assert "schema_version 2, not 1" in run.stderr
+    for text in ("", "[1]", "{}"):
+        (tmp_path / "new.json").write_text(text)
+        run = run_script("compare_version_1", tmp_path / "new.json", tmp_path / "new.json")
+        assert run.returncode == 2 and run.stderr.startswith("compare_version_1: ") and run.stderr.count("\n") == 1
