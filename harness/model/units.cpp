@@ -34,6 +34,9 @@ std::string scaled(double value, std::string_view unit) {
   return fmt::format("{}{}{}{}", countable ? fmt::format("{:.0f}", value) : three_digits(value), blank, prefixes[prefix], unit);
 }
 
+/// What rounds to 0.0 is 0, and never -0.
+double percent_of(double share) { return std::abs(100 * share) < 0.05 ? 0 : 100 * share; }
+
 }  // namespace
 
 std::string format_amount(double amount, Unit unit) {
@@ -63,14 +66,11 @@ std::string format_seconds(double seconds) {
 std::string format_bytes(double bytes) { return scaled(bytes, "B"); }
 
 std::string format_share(std::optional<double> share) {
-  if (!share || !std::isfinite(*share)) return kNone;
-  // What rounds to zero has no sign.
-  const bool zero = std::abs(100 * *share) < 0.05;
-  return fmt::format("{:.1f} %", zero ? 0.0 : 100 * *share);
+  return share && std::isfinite(*share) ? fmt::format("{:.1f} %", percent_of(*share)) : kNone;
 }
 
 std::string format_change(std::optional<double> share) {
-  return share && std::isfinite(*share) ? fmt::format("{:+.1f} %", 100 * *share) : kNone;
+  return share && std::isfinite(*share) ? fmt::format("{:+.1f} %", percent_of(*share)) : kNone;
 }
 
 std::string format_duration(double seconds) {

@@ -64,7 +64,7 @@ def share(value):
 
 def change(value):
     """+1.2 %"""
-    return "" if absent(value) else f"{100 * value:+.1f} %"
+    return "" if absent(value) else f"{100 * value:+z.1f} %"
 
 
 def clock(value):

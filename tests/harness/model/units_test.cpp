@@ -54,6 +54,7 @@ TEST(Units, WhatIsNoNumberIsNeverPrintedAsOne) {
   EXPECT_EQ(format_change(std::nullopt), "-");
   EXPECT_EQ(format_change(-0.0312), "-3.1 %");
   EXPECT_EQ(format_change(0.5), "+50.0 %");
+  EXPECT_EQ(format_change(-0.0004), "+0.0 %");
 }
 
 TEST(Units, AFigureOfDataMayBeNoNumber) {
