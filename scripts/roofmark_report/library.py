@@ -5,10 +5,14 @@ packages its partial bundles. The library is one function whose body declares mo
 traces need."""
 
 import base64
+import contextlib
 import functools
+import hashlib
 import json
+import os
 import re
 import zlib
+from pathlib import Path
 
 import plotly.offline
 import tree_sitter
@@ -81,20 +85,44 @@ def _whole():
     return plotly.offline.get_plotlyjs()
 
 
+def _cache(source):
+    """The file that keeps the part compressed: finding it takes a second, most of the time of a page. None without a home."""
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    key = hashlib.sha256(source + repr(sorted(TRACES)).encode() + Path(__file__).read_bytes()).hexdigest()
+    return Path(folder, "roofmark", f"plotly-{key[:32]}.js.z") if os.path.isabs(folder) else None
+
+
 @functools.cache
+def _compressed():
+    source = _whole().encode()
+    cache = _cache(source)
+    with contextlib.suppress(OSError, zlib.error):
+        if cache:
+            kept = cache.read_bytes()
+            zlib.decompress(kept)  # its checksum shows damage
+            return kept
+    made = zlib.compress(reduced(source, TRACES), 9)
+    with contextlib.suppress(OSError):
+        if cache:
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            temporary = cache.with_suffix(f".{os.getpid()}")
+            temporary.write_bytes(made)
+            os.replace(temporary, cache)
+    return made
+
+
 def _part():
-    return reduced(_whole().encode(), TRACES).decode()
+    return zlib.decompress(_compressed()).decode()
 
 
-def _packed(text):
-    """Compressed, as page.js unpacks it."""
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+def _packed(compressed):
+    """As page.js unpacks it."""
+    return base64.b64encode(compressed).decode()
 
 
-@functools.cache
 def packed():
     """The part of plotly.js that the pages use, packed."""
-    return _packed(_part())
+    return _packed(_compressed())
 
 
 def elements(figures, form="packed"):
@@ -103,7 +131,7 @@ def elements(figures, form="packed"):
     text = json.dumps(figures, allow_nan=False)
     if form == "packed":
         return "\n".join(f'<script type="text/plain" id="{name}">{content}</script>' for name, content in (
-            ("figures", _packed(text)), ("library", packed() if figures else "")))
+            ("figures", _packed(zlib.compress(text.encode(), 9))), ("library", packed() if figures else "")))
     safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     library = "" if not figures else _whole() if form == "whole" else _part()
     return f'<script type="application/json" id="figures">{safe}</script>\n<script>{library}</script>'

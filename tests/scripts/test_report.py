@@ -134,6 +134,23 @@ def test_a_library_of_another_layout_is_an_error():
         library.reduced(b"var Plotly = 1;", library.TRACES)
 
 
+def test_the_part_of_the_library_is_kept_and_a_damaged_one_is_made_again(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(library, "reduced", lambda source, traces: made.append(traces) or b"var Plotly = 1;")
+    for damage in (lambda file: None, lambda file: file.write_bytes(file.read_bytes()[:-1]), lambda file: file.unlink()):
+        for _ in range(2):
+            library._compressed.cache_clear()
+            assert library._part() == "var Plotly = 1;"
+        [file] = (tmp_path / "roofmark").iterdir()
+        damage(file)
+    assert len(made) == 2
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    library._compressed.cache_clear()
+    assert library._part() == "var Plotly = 1;" and len(made) == 3
+    library._compressed.cache_clear()
+
+
 def test_what_binds_is_called_as_in_the_table_of_ceilings(result):
     ids = column(tables.ceilings_table(result), "Id")
     assert ids == [ceiling["resource"] for ceiling in result["ceilings"]]

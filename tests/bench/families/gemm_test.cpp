@@ -207,11 +207,10 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
   const std::unique_ptr<Device> device = open_device(id);
   for (DataType type : kDataTypes) {
     for (GemmLayout layout : kGemmLayouts) {
-      for (const char* algo : {"default", "tuned"}) {
-        expect_contract(*device, type, layout, 67, 131, 45, algo);
-        expect_contract(*device, type, layout, 272, 1, 1040, algo);
-        expect_contract(*device, type, layout, 80, 48, 2064, algo);
-      }
+      expect_contract(*device, type, layout, 67, 131, 45, "default");
+      expect_contract(*device, type, layout, 272, 1, 1040, "default");
+      expect_contract(*device, type, layout, 80, 48, 2064, "default");
+      expect_contract(*device, type, layout, 67, 131, 45, "tuned");
     }
   }
 }

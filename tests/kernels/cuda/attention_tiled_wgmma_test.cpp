@@ -165,7 +165,7 @@ TEST_F(AttentionTiledWgmmaTest, MatchesFloat64AtAwkwardShapes) {
       for (bool causal : {false, true}) {
         expect_matches({1, 1, 1, 1, 1, dim, type, causal});
         expect_matches({2, 3, 3, 127, 127, dim, type, causal});
-        expect_matches({2, 4, 2, 257, 385, dim, type, causal});
+        expect_matches({1, 4, 2, 257, 385, dim, type, causal});
         expect_matches({1, 2, 1, 1, 300, dim, type, causal});
         expect_matches({1, 1, 1, 600, 700, dim, type, causal});
         if (HasFailure()) return;
