@@ -13,6 +13,7 @@
 
 #include "bench/support/fabric.hpp"
 #include "bench/support/listing.hpp"
+#include "harness/model/exit_status.hpp"
 #include "harness/model/measurement.hpp"
 #include "harness/present/terminal.hpp"
 
@@ -24,8 +25,6 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The exit statuses of every command.
-inline constexpr int kOk = 0, kWrong = 1, kUsage = 2, kNotMeasured = 3, kInterrupted = 130;
 inline constexpr const char* kExitStatusHelp =
     "Exit status:\n"
     "  0    everything was measured\n"

@@ -67,14 +67,6 @@ std::string end_in_words(std::optional<int> ended, double patience_seconds) {
   return fmt::format("exit status {}", WEXITSTATUS(status));
 }
 
-// The worse of two statuses: interrupted, wrong, could not be measured, ok.
-int worse(int a, int b) {
-  const auto rank = [](int status) {
-    return status == kInterrupted ? 4 : status == kUsage ? 3 : status == kWrong ? 2 : status != kOk;
-  };
-  return rank(a) >= rank(b) ? a : b;
-}
-
 /// What a process recorded; nothing if it could not begin. The journal has what a process recorded before it was killed.
 Run recorded_in(const fs::path& folder) {
   try {
@@ -180,7 +172,7 @@ class AllDevices {
     if (std::any_of(together_.begin(), together_.end(), std::mem_fn(&MeasuredDevice::recorded))) {
       Run run = merge(together_);
       run.header.facts.arguments = options_.arguments;
-      status_ = worse(status_, exit_status(run.records));  // only side by side do other bits show
+      status_ = worse_exit(status_, exit_status(run.records));  // only side by side do other bits show
       const Conclusions conclusions = conclude(run);
       std::string unwritten;
       try {
@@ -234,7 +226,7 @@ class AllDevices {
   std::vector<std::optional<int>> wait(const std::vector<pid_t>& pids, std::vector<fs::path> folders) {
     SignsOfLife signs(std::move(folders), patience_seconds());
     auto ends = wait_for(pids, interrupted(), [&](std::size_t process) { return signs.ended_long_ago(process); });
-    for (const std::optional<int>& end : ends) status_ = worse(status_, exit_status_of(end));
+    for (const std::optional<int>& end : ends) status_ = worse_exit(status_, exit_status_of(end));
     if (interrupted()) status_ = kInterrupted;
     return ends;
   }

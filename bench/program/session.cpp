@@ -267,8 +267,7 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
 }
 
 int Session::exit_status_of_files() const {
-  const int status = exit_status(run_.records);
-  return status == kOk && !write_error_.empty() ? kNotMeasured : status;
+  return worse_exit(exit_status(run_.records), write_error_.empty() ? kOk : kNotMeasured);
 }
 
 void Session::note_error(const std::string& error) {

@@ -280,15 +280,12 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
        best->name, 1 - trained / most, fmt::format("the PCIe link runs at {} of its rate", format_share(trained / most))});
 }
 
-/// Without a reading that a finding rests on, its absence says nothing.
-std::set<FindingKind> without_evidence(const std::vector<Record>& records) {
-  std::set<FindingKind> unseen = {FindingKind::clock,         FindingKind::throttle,      FindingKind::slowdown,
-                                  FindingKind::energy,        FindingKind::decay,         FindingKind::decay_by_clock,
-                                  FindingKind::link_training, FindingKind::rate_per_clock};
+/// The readings of these records that findings rest on.
+FoundBy readings_of(const std::vector<Record>& records) {
+  FoundBy read{};
   const auto see = [&](const Sustained& rates) {
-    unseen.erase(FindingKind::decay);
-    unseen.erase(FindingKind::decay_by_clock);
-    if (rates.rate_per_clock_ratio) unseen.erase(FindingKind::rate_per_clock);
+    read |= FoundBy::sustained;
+    if (rates.rate_per_clock_ratio) read |= FoundBy::sustained_clock;
   };
   for (const Record& record : records) {
     if (record.sustained) see(*record.sustained);
@@ -297,17 +294,26 @@ std::set<FindingKind> without_evidence(const std::vector<Record>& records) {
     for (const auto& rank : measurement.ranks) {
       if (rank && rank->sustained) see(*rank->sustained);
     }
-    if (measurement.clock_hz) unseen.erase(FindingKind::clock);
+    if (measurement.clock_hz) read |= FoundBy::clock;
     if (const auto& telemetry = measurement.telemetry) {
-      unseen.erase(FindingKind::throttle);
-      unseen.erase(FindingKind::slowdown);
-      if (telemetry->energy_joules && telemetry->integrated_joules) unseen.erase(FindingKind::energy);
+      read |= FoundBy::throttling;
+      if (telemetry->energy_joules && telemetry->integrated_joules) read |= FoundBy::energy;
     }
     if (crosses_host_link(record) && std::any_of(measurement.blocks.begin(), measurement.blocks.end(), [](const Block& block) {
           return block.before.pcie_bytes_per_second && block.before.pcie_bytes_per_second_at_most;
         })) {
-      unseen.erase(FindingKind::link_training);
+      read |= FoundBy::host_link;
     }
+  }
+  return read;
+}
+
+/// Without a reading that a finding rests on, its absence says nothing.
+std::set<FindingKind> without_evidence(const std::vector<Record>& records) {
+  const FoundBy read = readings_of(records);
+  std::set<FindingKind> unseen;
+  for (const FindingType& type : kFindingTypes) {
+    if (type.is_found_by(kReadings) && !type.is_found_by(read)) unseen.insert(type.kind);
   }
   return unseen;
 }
@@ -332,14 +338,12 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
 }
 
 int exit_status(const std::vector<Record>& records) {
-  const auto any = [&](Status status) {
-    return std::any_of(records.begin(), records.end(), [&](const Record& r) { return r.status == status; });
-  };
-  const auto differs = [](const Record& r) {
-    return r.status == Status::ok && r.fingerprint && !r.fingerprint->differing_ranks.empty();
-  };
-  if (any(Status::wrong) || std::any_of(records.begin(), records.end(), differs)) return 1;
-  return any(Status::failed) || any(Status::not_run) ? 3 : 0;
+  int status = kOk;
+  for (const Record& record : records) {
+    const bool differs = record.status == Status::ok && record.fingerprint && !record.fingerprint->differing_ranks.empty();
+    status = worse_exit(status, differs ? kWrong : type_of(record.status).exit_status);
+  }
+  return status;
 }
 
 }  // namespace roofmark

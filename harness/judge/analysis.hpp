@@ -33,8 +33,8 @@ struct Analysis {
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
                  std::optional<double> timing_overhead_seconds = {});
 
-/// The exit status of a run with these records: 1 if any is wrong, or if ranks differ that must give equal bits, else 3 if any
-/// could not be measured, else 0.
+/// The exit status of a run with these records: the worst that one calls for; ranks that must give equal bits and differ are
+/// wrong.
 int exit_status(const std::vector<Record>& records);
 
 }  // namespace roofmark

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 
 namespace roofmark {
@@ -20,7 +19,7 @@ class Counts {
     std::map<std::string, Status> cases;
     for (const Record& record : records) {
       const auto [place, fresh] = cases.try_emplace(record.name, record.status);
-      if (!fresh && severity(record.status) > severity(place->second)) place->second = record.status;
+      if (!fresh && is_worse(record.status, place->second)) place->second = record.status;
     }
     for (const auto& [name, status] : cases) ++counts_[status];
     recorded_ = cases.size();
@@ -34,36 +33,20 @@ class Counts {
     return found == counts_.end() ? 0 : found->second;
   }
 
+  /// Those that could have passed and have not.
+  std::size_t bad() const {
+    std::size_t sum = 0;
+    for (const auto& [status, count] : counts_) sum += type_of(status).is_bad() ? count : 0;
+    return sum;
+  }
+
   std::string in_words() const {
-    constexpr std::pair<Status, const char*> words[] = {{Status::ok, "ok"},
-                                                        {Status::wrong, "wrong"},
-                                                        {Status::failed, "failed"},
-                                                        {Status::not_run, "not run"},
-                                                        {Status::unsupported, "unsupported"}};
     std::vector<std::string> parts;
-    for (const auto& [status, word] : words) {
-      if (of(status)) parts.push_back(fmt::format("{} {}", of(status), word));
-    }
+    for (const auto& [status, count] : counts_) parts.push_back(fmt::format("{} {}", count, type_of(status).words));
     return parts.empty() ? "nothing was measured" : fmt::format("{}", fmt::join(parts, ", "));
   }
 
  private:
-  static int severity(Status status) {
-    switch (status) {
-      case Status::ok:
-        return 0;
-      case Status::unsupported:
-        return 1;
-      case Status::not_run:
-        return 2;
-      case Status::failed:
-        return 3;
-      case Status::wrong:
-        break;
-    }
-    return 4;
-  }
-
   std::map<Status, std::size_t> counts_;
   std::size_t recorded_ = 0;
 };
@@ -84,10 +67,6 @@ std::vector<std::pair<const FindingType*, std::string>> doubts_of(const std::vec
     doubts.emplace_back(
         &type, (worst->brief.empty() ? worst->text : worst->brief) + (count > 1 ? fmt::format(" ({} more)", count - 1) : ""));
   }
-  // What comes from outside explains the rest.
-  std::stable_partition(doubts.begin(), doubts.end(), [](const auto& one) {
-    return one.first->kind == FindingKind::foreign_process || one.first->kind == FindingKind::shared_cores;
-  });
   return doubts;
 }
 
@@ -121,7 +100,7 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
     say(Trust::bad, measured,
         "Do not use any number from this device until the wrong result is explained: repeat the case, check the ECC counters "
         "and the Xid messages.");
-  } else if (counts.of(Status::failed) + counts.of(Status::not_run) + missing > 0 || records.empty()) {
+  } else if (counts.bad() + missing > 0 || records.empty()) {
     say(Trust::bad, measured, "Cases that were not measured have not passed: fix the reasons given, then run again.");
   } else {
     say(Trust::good, measured, scope.cases < scope.suite_cases ? "To judge the whole device, run the whole suite." : "");

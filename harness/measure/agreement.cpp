@@ -24,10 +24,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
 
 namespace {
 
-constexpr Status kWorstFirst[] = {Status::wrong, Status::failed, Status::not_run, Status::unsupported, Status::ok};
-
-auto severity(Status status) { return std::find(std::begin(kWorstFirst), std::end(kWorstFirst), status); }
-
 /// The last verification that was made.
 template <class Of>
 auto& last_verification(Of& record) {
@@ -42,7 +38,7 @@ RankVerdict verdict_of(const Record& record) {
 }
 
 std::size_t worst_of(const std::vector<RankVerdict>& ranks) {
-  const auto worse = [](const RankVerdict& a, const RankVerdict& b) { return severity(a.status) < severity(b.status); };
+  const auto worse = [](const RankVerdict& a, const RankVerdict& b) { return is_worse(a.status, b.status); };
   return static_cast<std::size_t>(std::min_element(ranks.begin(), ranks.end(), worse) - ranks.begin());
 }
 

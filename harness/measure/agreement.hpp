@@ -22,7 +22,7 @@ struct RankVerdict {
 };
 RankVerdict verdict_of(const Record& record);
 
-/// The rank with the worst status: wrong, failed, not run, unsupported, ok.
+/// The first rank with the worst status.
 std::size_t worst_of(const std::vector<RankVerdict>& ranks);
 
 /// Sets the record's status and reason to those of the worst rank, which `describe` names. A wrong result also gives the record

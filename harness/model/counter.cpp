@@ -29,7 +29,9 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
 
 std::set<FindingKind> uncounted(const std::vector<CounterChange>& changes, int rank) {
   std::set<FindingKind> kinds, counted, lost;
-  for (const CounterType& type : kCounters) kinds.insert(type.finding);
+  for (const FindingType& type : kFindingTypes) {
+    if (type.is_found_by(FoundBy::counters)) kinds.insert(type.kind);
+  }
   for (const CounterChange& change : changes) {
     const CounterType* const type = find_counter(change.id);
     if (type && change.rank == rank) (change.worse() ? counted : lost).insert(type->finding);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,6 +54,13 @@ inline constexpr CounterType kCounters[] = {
     {"fabric_completed", FindingKind::link_lost, CounterKind::parts, "memberships of an NVLink fabric"},
     {"foreign_processes", FindingKind::foreign_process, CounterKind::present, "other processes on the device"},
 };
+
+/// Whether a kind of finding has counters exactly where its table says so.
+constexpr bool is_counted_as_stated(const FindingType& type) {
+  return type.is_found_by(FoundBy::counters) == std::any_of(std::begin(kCounters), std::end(kCounters),
+                                                            [&](const CounterType& one) { return one.finding == type.kind; });
+}
+static_assert(std::all_of(std::begin(kFindingTypes), std::end(kFindingTypes), is_counted_as_stated));
 
 /// Null for an id that this version does not know.
 constexpr const CounterType* find_counter(std::string_view id) {

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "harness/model/table.hpp"
 
 namespace roofmark {
 
@@ -21,7 +25,44 @@ constexpr std::string_view name(Severity severity) {
 /// What a finding puts in doubt, which decides where the verdict names it; `place`: a rank, host or link is slow.
 enum class Doubt { nothing, roofs, rates, place, device };
 
+/// How far the doubt reaches: to the case, ceiling, rank or link that a finding is about, or to all results of the run.
+enum class Extent { part, all };
+
+/// What shows a kind of finding; several may.
+enum class FoundBy : unsigned {
+  results = 1,  ///< of any run
+  ranks = 2,    ///< ranks, hosts or links that differ from the others
+  /// What the program saw of device and host before and after the cases. A file keeps such a finding, which names no case; the
+  /// others are found again.
+  session = 4,
+  counters = 8,  ///< kCounters
+  // Readings that a run may lack.
+  clock = 16,
+  throttling = 32,
+  energy = 64,  ///< the counter beside the power readings
+  sustained = 128,
+  sustained_clock = 256,
+  host_link = 512,  ///< its speed under load, of one rank's device
+};
+
+/// By bit.
+inline constexpr std::string_view kFoundBy[] = {"results",    "ranks",  "session",   "counters",        "clock",
+                                                "throttling", "energy", "sustained", "sustained_clock", "host_link"};
+
+static_assert(unsigned(FoundBy::host_link) == 1U << (std::size(kFoundBy) - 1));
+
+constexpr FoundBy operator|(FoundBy a, FoundBy b) { return FoundBy(unsigned(a) | unsigned(b)); }
+constexpr FoundBy& operator|=(FoundBy& a, FoundBy b) { return a = a | b; }
+
+/// Without a reading of its own, that a kind was not found says nothing.
+inline constexpr FoundBy kReadings =
+    FoundBy::clock | FoundBy::throttling | FoundBy::energy | FoundBy::sustained | FoundBy::sustained_clock | FoundBy::host_link;
+/// What ends with the device's telemetry.
+inline constexpr FoundBy kByTelemetry = FoundBy::throttling | FoundBy::energy;
+
 enum class FindingKind {
+  foreign_process,
+  shared_cores,
   above_theoretical,
   fingerprint,
   above_empirical,
@@ -41,9 +82,7 @@ enum class FindingKind {
   link_lost,
   link_training,
   peer_access,
-  foreign_process,
   telemetry_lost,
-  shared_cores,
   slow_host,
   slow_rank,
   slow_link,
@@ -62,94 +101,117 @@ struct FindingType {
   std::string_view id;
   Severity severity;
   Doubt doubt;
+  FoundBy found_by;
   std::string_view advice;
+  Extent extent = Extent::part;
+
+  constexpr bool is_found_by(FoundBy any_of) const { return (unsigned(found_by) & unsigned(any_of)) != 0; }
+  /// In files: which results it puts in doubt.
+  constexpr std::string_view doubted() const {
+    return doubt == Doubt::nothing ? "nothing" : extent == Extent::all ? "all" : "part";
+  }
 };
 
-/// In the order of FindingKind.
+/// In the order of FindingKind, in which people read them: what comes from outside first, for it explains the rest.
 inline constexpr FindingType kFindingTypes[] = {
-    {FindingKind::above_theoretical, "above_theoretical", Severity::error, Doubt::roofs,
+    {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs, FoundBy::session | FoundBy::counters,
+     "Rates and ceilings are too low. Stop the other programs and run again.", Extent::all},
+    {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates, FoundBy::results,
+     "Times include the wait for a core. Start at most one rank per core, and bind each rank to its own cores.", Extent::all},
+    {FindingKind::above_theoretical, "above_theoretical", Severity::error, Doubt::roofs, FoundBy::results,
      "The result passed verification and stands, but do not use this ceiling to judge results. Report the case, the device and "
      "the driver."},
-    {FindingKind::fingerprint, "fingerprint", Severity::error, Doubt::device,
+    {FindingKind::fingerprint, "fingerprint", Severity::error, Doubt::device, FoundBy::ranks,
      "Repeat the case on these ranks. Check the ECC counters and Xid messages. If it happens again, take the device out of "
      "service."},
-    {FindingKind::above_empirical, "above_empirical", Severity::warning, Doubt::roofs,
+    {FindingKind::above_empirical, "above_empirical", Severity::warning, Doubt::roofs, FoundBy::results,
      "Treat the measured ceiling as a lower bound. If only one case exceeds it, check whether its operands stayed in a cache."},
-    {FindingKind::drift, "drift", Severity::warning, Doubt::roofs,
+    {FindingKind::drift, "drift", Severity::warning, Doubt::roofs, FoundBy::results,
      "The device warmed up, or another program used it. Stop other work, let the device warm up and run again."},
-    {FindingKind::contradiction, "contradiction", Severity::warning, Doubt::roofs,
+    {FindingKind::contradiction, "contradiction", Severity::warning, Doubt::roofs, FoundBy::results,
      "The slower probe was disturbed or missed its ceiling: do not use this ceiling to judge results. Stop other work and run "
-     "again."},
-    {FindingKind::throttle, "throttle", Severity::warning, Doubt::nothing,
+     "again.",
+     Extent::all},
+    {FindingKind::throttle, "throttle", Severity::warning, Doubt::nothing, FoundBy::throttling,
      "The samples are kept: they show what the device delivers within its limits. Check the power limit, cooling and airflow."},
-    {FindingKind::slowdown, "slowdown", Severity::error, Doubt::device,
+    {FindingKind::slowdown, "slowdown", Severity::error, Doubt::device, FoundBy::throttling,
      "This does not happen to a healthy device in a healthy chassis. Check cooling, airflow, power cables and supplies."},
-    {FindingKind::clock, "clock", Severity::warning, Doubt::rates,
+    {FindingKind::clock, "clock", Severity::warning, Doubt::rates, FoundBy::clock,
      "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
-    {FindingKind::decay, "decay", Severity::warning, Doubt::rates,
+    {FindingKind::decay, "decay", Severity::warning, Doubt::rates, FoundBy::sustained,
      "Expect the settled rate under sustained load. The clock explains too little of the drop: check for other programs, the "
      "other clocks, temperatures and the ECC counters."},
-    {FindingKind::decay_by_clock, "decay_by_clock", Severity::warning, Doubt::nothing,
+    {FindingKind::decay_by_clock, "decay_by_clock", Severity::warning, Doubt::nothing, FoundBy::sustained,
      "Expect the settled rate under sustained load: the device delivers this within its limits. Check the power limit, cooling "
      "and airflow."},
-    {FindingKind::rate_per_clock, "rate_per_clock", Severity::warning, Doubt::rates,
+    {FindingKind::rate_per_clock, "rate_per_clock", Severity::warning, Doubt::rates, FoundBy::sustained_clock,
      "The rate did not follow its clock, so neither power nor temperature explains it. Check for other programs, the other "
      "clocks and the ECC counters."},
-    {FindingKind::energy, "energy", Severity::warning, Doubt::nothing,
+    {FindingKind::energy, "energy", Severity::warning, Doubt::nothing, FoundBy::energy,
      "The energy counter and the power readings disagree: do not use either for energy per launch. Report the driver."},
-    {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error, Doubt::device,
+    {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error, Doubt::device, FoundBy::counters,
      "The device's memory lost data. Drain the node, reset the GPU and run the field diagnostics; replace the GPU if rows fail "
      "to remap."},
-    {FindingKind::corrected_errors, "corrected_errors", Severity::note, Doubt::nothing,
+    {FindingKind::corrected_errors, "corrected_errors", Severity::note, Doubt::nothing, FoundBy::counters,
      "No data was lost. A growing count announces uncorrected errors: watch it."},
-    {FindingKind::xid, "xid", Severity::error, Doubt::device,
+    {FindingKind::xid, "xid", Severity::error, Doubt::device, FoundBy::counters,
      "Find the Xid in the kernel log (dmesg, \"NVRM: Xid\") and look it up in NVIDIA's list of Xid errors."},
-    {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates,
-     "The link resent some data. A growing count points to a connector, cable or riser."},
-    {FindingKind::link_lost, "link_lost", Severity::error, Doubt::device,
+    {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates, FoundBy::counters,
+     "The link resent some data. A growing count points to a connector, cable or riser.", Extent::all},
+    {FindingKind::link_lost, "link_lost", Severity::error, Doubt::device, FoundBy::counters,
      "A link went down or retrained narrower during the run. Reseat or replace its connector, cable or riser, and reboot."},
-    {FindingKind::link_training, "link_training", Severity::warning, Doubt::rates,
+    {FindingKind::link_training, "link_training", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::host_link,
      "Check the slot, the riser, the board's wiring and the link speed that the BIOS allows."},
-    {FindingKind::peer_access, "peer_access", Severity::warning, Doubt::place,
+    {FindingKind::peer_access, "peer_access", Severity::warning, Doubt::place, FoundBy::results,
      "On PCIe, turn off ACS in the switches and the IOMMU, or pass it through (iommu=pt); on NVSwitches, start "
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},
-    {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs,
-     "Rates and ceilings are too low. Stop the other programs and run again."},
-    {FindingKind::telemetry_lost, "telemetry_lost", Severity::warning, Doubt::nothing,
+    {FindingKind::telemetry_lost, "telemetry_lost", Severity::warning, Doubt::nothing, FoundBy::session,
      "The device's state is unknown from then on, and so are its counters after the run. Look for driver messages (Xid) and "
      "run again."},
-    {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates,
-     "Times include the wait for a core. Start at most one rank per core, and bind each rank to its own cores."},
-    {FindingKind::slow_host, "slow_host", Severity::warning, Doubt::place,
+    {FindingKind::slow_host, "slow_host", Severity::warning, Doubt::place, FoundBy::ranks,
      "Check the ports, cables, PCIe links, clocks and load of this host, and run it with a healthy host."},
-    {FindingKind::slow_rank, "slow_rank", Severity::warning, Doubt::place,
+    {FindingKind::slow_rank, "slow_rank", Severity::warning, Doubt::place, FoundBy::ranks,
      "Check the clock, temperature and PCIe link of this rank's device, and the rank's NUMA binding."},
-    {FindingKind::slow_link, "slow_link", Severity::warning, Doubt::place,
+    {FindingKind::slow_link, "slow_link", Severity::warning, Doubt::place, FoundBy::ranks,
      "If a pair is slow, its two ends are fast with other peers: check the links and the route between them. If one end is "
      "slow, check its slot, connectors and clocks."},
-    {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates,
+    {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates, FoundBy::ranks,
      "The results of the other ranks stand. Look for driver messages (Xid) and repeat the case on this device."},
-    {FindingKind::gate, "gate", Severity::warning, Doubt::rates,
+    {FindingKind::gate, "gate", Severity::warning, Doubt::rates, FoundBy::results,
      "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
-    {FindingKind::cache, "cache", Severity::note, Doubt::nothing,
+    {FindingKind::cache, "cache", Severity::note, Doubt::nothing, FoundBy::results,
      "Some operands come from the cache, so the case looks faster than cold. Free device memory."},
-    {FindingKind::unsettled, "unsettled", Severity::note, Doubt::nothing,
+    {FindingKind::unsettled, "unsettled", Severity::note, Doubt::nothing, FoundBy::results,
      "The rate was still changing at the end of the warm-up. Allow more time with --max-seconds."},
-    {FindingKind::overhead, "overhead", Severity::note, Doubt::nothing,
+    {FindingKind::overhead, "overhead", Severity::note, Doubt::nothing, FoundBy::results,
      "The times of this case may be too long by this share. They are reported as measured, with nothing subtracted."},
-    {FindingKind::nondeterministic, "nondeterministic", Severity::note, Doubt::nothing,
+    {FindingKind::nondeterministic, "nondeterministic", Severity::note, Doubt::nothing, FoundBy::results,
      "Expected if the algorithm's order of summation varies. Otherwise it points to faulty hardware or a race."},
-    {FindingKind::unknown_device, "unknown_device", Severity::note, Doubt::nothing,
+    {FindingKind::unknown_device, "unknown_device", Severity::note, Doubt::nothing, FoundBy::session,
      "A cut-down part may deliver less than its attributes imply: compare with the vendor's datasheet."},
 };
+static_assert(is_in_order(kFindingTypes, &FindingType::kind));
+
+/// A note puts nothing in doubt, and only roofs and rates can be in doubt all over a run.
+constexpr bool has_sound_doubt(const FindingType& type) {
+  return (type.severity != Severity::note || type.doubt == Doubt::nothing) &&
+         (type.extent == Extent::part || type.doubt == Doubt::roofs || type.doubt == Doubt::rates);
+}
+static_assert(std::all_of(std::begin(kFindingTypes), std::end(kFindingTypes), has_sound_doubt));
 
 constexpr const FindingType& type_of(FindingKind kind) { return kFindingTypes[static_cast<int>(kind)]; }
 
-/// The kind of an id read from a file; throws std::invalid_argument for an id this version does not know.
-inline FindingKind finding_kind(std::string_view id) {
+/// Null for an id that this version does not know.
+constexpr const FindingType* find_finding_type(std::string_view id) {
   for (const FindingType& type : kFindingTypes) {
-    if (type.id == id) return type.kind;
+    if (type.id == id) return &type;
   }
+  return nullptr;
+}
+
+/// Throws std::invalid_argument for an id that this version does not know.
+inline FindingKind finding_kind(std::string_view id) {
+  if (const FindingType* const type = find_finding_type(id)) return type->kind;
   throw std::invalid_argument("unknown kind of finding '" + std::string(id) + "'");
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/model/case.hpp"
+#include "harness/model/status.hpp"
 #include "harness/model/sustained.hpp"
 #include "harness/model/telemetry_summary.hpp"
 
@@ -86,8 +87,6 @@ struct Measurement {
   /// one device.
   std::optional<int> of_rank;
 };
-
-enum class Status { ok, wrong, failed, not_run, unsupported };
 
 struct Fingerprint {
   std::string hash;  ///< of the output's bits; empty when the launches differed

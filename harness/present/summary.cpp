@@ -70,27 +70,21 @@ std::string findings_text(const std::vector<Finding>& findings, const TerminalSt
 }
 
 std::string unmeasured_text(const std::vector<Record>& records, const TerminalStyle& style) {
-  struct Word {
-    Status status;
-    const char* text;
-    bool named;  ///< case by case; others once per reason
-  };
-  constexpr Word kWords[] = {
-      {Status::wrong, "wrong", true}, {Status::failed, "failed", true}, {Status::not_run, "not run", false}};
   std::string text;
-  for (const auto& [status, word, named] : kWords) {
+  for (const StatusType& type : kStatuses) {
+    if (!type.is_bad()) continue;
     std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
     for (const Record& record : records) {
-      if (record.status != status) continue;
+      if (record.status != type.status) continue;
       auto reason = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == record.reason; });
       if (reason == reasons.end()) reason = reasons.insert(reasons.end(), {record.reason, {}});
       reason->second.push_back(record.name);
     }
     for (const auto& [reason, names] : reasons) {
-      const std::size_t listed = named ? names.size() : 1;
+      const std::size_t listed = type.has_own_reason ? names.size() : 1;
       for (std::size_t i = 0; i < listed; ++i) {
         const std::string others = listed < names.size() ? fmt::format(" and {} more", names.size() - listed) : "";
-        text += paragraph(style, red, word, fmt::format("  {}{}: {}", names[i], others, reason));
+        text += paragraph(style, red, std::string(type.words), fmt::format("  {}{}: {}", names[i], others, reason));
       }
     }
   }

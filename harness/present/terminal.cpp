@@ -14,7 +14,6 @@
 #include "harness/measure/settings.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/cells.hpp"
-#include "harness/result/words.hpp"
 
 namespace roofmark {
 
@@ -66,18 +65,18 @@ void Progress::show(const std::string& case_name, std::string_view stage) {
 
 void Progress::done(const Record& record) {
   ++done_;
-  const bool bad = record.status == Status::wrong || record.status == Status::failed || record.status == Status::not_run;
-  const bool repeated = record.status == Status::not_run && record.reason == std::exchange(last_reason_, record.reason);
+  const StatusType& type = type_of(record.status);
+  const std::string word(type.words);
+  const bool bad = type.is_bad();
+  const bool repeated = bad && !type.has_own_reason && record.reason == std::exchange(last_reason_, record.reason);
   if (bad && !repeated) {
     clear();
-    const std::string word = record.status == Status::not_run ? "not run" : std::string(name(record.status));
     std::string text = message(program_, fmt::format("{} {}: {}", word, record.name, record.reason));
     if (const auto at = text.find(word); at != std::string::npos) text.replace(at, word.size(), red(style_, word));
     put(text);
   }
   if (quiet_ || style_.interactive || bad) return;
-  const std::string result =
-      record.status == Status::ok ? format_seconds(record.measurement->summary.median) : std::string(name(record.status));
+  const std::string result = record.status == Status::ok ? format_seconds(record.measurement->summary.median) : word;
   put(fmt::format("{}: [{}/{}] {}  {}\n", program_, done_, cases_, record.name, result));
 }
 

@@ -41,7 +41,7 @@ std::string wrong_elements(const Record& record) {
   const auto& found = record.verification_after ? record.verification_after : record.verification_before;
   const std::size_t count =
       std::max(record.verification_before ? record.verification_before->wrong : 0, found ? found->wrong : 0);
-  if (record.status == Status::wrong) return count ? std::to_string(count) : "wrong";
+  if (record.status == Status::wrong) return count ? std::to_string(count) : std::string(type_of(record.status).words);
   return found && found->status == Verification::Status::passed ? "0" : "N/A";
 }
 

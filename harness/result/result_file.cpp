@@ -52,12 +52,10 @@ Json measured_part(const Record& record) {
   return json;
 }
 
-bool follows_from_records(const Json& finding) {
-  const std::string kind = finding.at("kind");
-  // Under load it follows from a record; what the slot or the links lack was known before.
-  if (kind == type_of(FindingKind::link_training).id) return finding.contains("case");
-  return kind != type_of(FindingKind::foreign_process).id && kind != type_of(FindingKind::unknown_device).id &&
-         kind != type_of(FindingKind::telemetry_lost).id;
+/// What the session saw names no case, and no record shows it.
+bool is_found_again(const Json& finding) {
+  const FindingType* const type = find_finding_type(finding.at("kind").get<std::string>());
+  return finding.contains("case") || !type || !type->is_found_by(FoundBy::session);
 }
 
 constexpr std::string_view kNotOfTheHeader[] = {
@@ -73,11 +71,9 @@ bool is_of_the_header(std::string_view key) {
 Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entries) {
   Run run;
   Json header = json.value_without(kNotOfTheHeader);
-  // Those that follow from the records are found again. Which part had the others makes no difference to a reader.
+  // Which part had those that remain makes no difference to a reader.
   auto& findings = header.at("findings");
-  findings.erase(
-      std::remove_if(findings.begin(), findings.end(), [](const Json& finding) { return follows_from_records(finding); }),
-      findings.end());
+  findings.erase(std::remove_if(findings.begin(), findings.end(), is_found_again), findings.end());
   run.header = header_from_json(header);
   for (const JsonText::View& entry : entries) run.records.push_back(record_from_json(entry.at("roofmark")));
   json.at("comparisons").for_each([&](const JsonText::View& one) { run.comparisons.push_back(comparison_from_json(one)); });
@@ -319,11 +315,9 @@ Evidence take_evidence(ResultFile& file, double now) {
   if (evidence.devices.empty()) {
     evidence.devices.push_back({facts.device.gpu.uuid, facts.host.name, facts.device.id, facts.device.name});
   }
-  if (is_gpu && !facts.device.gpu.foreign_processes) evidence.unseen.insert("foreign_process");
+  if (is_gpu && !facts.device.gpu.foreign_processes) evidence.unseen.insert(FindingKind::foreign_process);
   for (std::size_t rank = 0; rank < evidence.devices.size() && is_gpu; ++rank) {
-    for (const FindingKind kind : uncounted(evidence.counters, static_cast<int>(rank))) {
-      evidence.devices[rank].unseen.emplace(type_of(kind).id);
-    }
+    evidence.devices[rank].unseen = uncounted(evidence.counters, static_cast<int>(rank));
   }
   evidence.versions["roofmark"] = facts.build.version;
   for (const Library& library : facts.libraries) evidence.versions[library.name] = library.version;
@@ -346,10 +340,12 @@ Evidence take_evidence(ResultFile& file, double now) {
   for (Finding& finding : file.conclusions.communication.findings) evidence.findings.push_back(std::move(finding));
   if (evidence.devices.size() > 1) {
     // The blocks of a record are one rank's: they say nothing of the others' links.
-    std::erase_if(evidence.findings, [](const Finding& finding) {
-      return finding.kind == FindingKind::link_training && !finding.case_name.empty();
-    });
-    evidence.analysis.unseen.insert(FindingKind::link_training);
+    for (const FindingType& type : kFindingTypes) {
+      if (!type.is_found_by(FoundBy::host_link)) continue;
+      std::erase_if(evidence.findings,
+                    [&](const Finding& finding) { return finding.kind == type.kind && !finding.case_name.empty(); });
+      evidence.analysis.unseen.insert(type.kind);
+    }
   }
   file.run = {};
   file.conclusions = {};

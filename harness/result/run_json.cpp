@@ -175,7 +175,14 @@ Json to_json(const Transfers& transfers) {
 
 Json to_json(const Finding& finding) {
   const FindingType& type = type_of(finding.kind);
-  Json json = {{"kind", type.id}, {"severity", name(type.severity)}, {"text", finding.text}, {"advice", type.advice}};
+  Json json = {{"kind", type.id},
+               {"severity", name(type.severity)},
+               {"doubt", type.doubted()},
+               {"text", finding.text},
+               {"advice", type.advice}};
+  for (std::size_t bit = 0; bit < std::size(kFoundBy); ++bit) {
+    if (type.is_found_by(FoundBy(1U << bit))) json["found_by"].push_back(kFoundBy[bit]);
+  }
   put(json, "case", finding.case_name);
   put(json, "brief", finding.brief);
   if (finding.size > 0) put(json, "size", finding.size);

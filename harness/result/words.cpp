@@ -15,8 +15,6 @@ namespace {
 template <class Enum>
 constexpr int kWords = 0;
 template <>
-constexpr auto kWords<Status> = std::to_array<std::string_view>({"ok", "wrong", "failed", "not_run", "unsupported"});
-template <>
 constexpr auto kWords<Issue> = std::to_array<std::string_view>({"automatic", "stream", "gate", "graph"});
 template <>
 constexpr auto kWords<Timed> = std::to_array<std::string_view>({"device", "call", "completion"});
@@ -45,9 +43,13 @@ std::string_view word(Enum value) {
   return kWords<Enum>[static_cast<std::size_t>(value)];
 }
 
+std::invalid_argument unknown(std::string_view word) {
+  return std::invalid_argument("'" + std::string(word) + "' is not a known value");
+}
+
 }  // namespace
 
-std::string_view name(Status status) { return word(status); }
+std::string_view name(Status status) { return type_of(status).id; }
 std::string_view name(Issue issue) { return word(issue); }
 std::string_view name(Timed timed) { return word(timed); }
 std::string_view name(ClockDomain clock) { return word(clock); }
@@ -64,10 +66,14 @@ template <class Enum>
 Enum parse(std::string_view word) {
   const auto& words = kWords<Enum>;
   const auto found = std::find(words.begin(), words.end(), word);
-  if (found == words.end()) throw std::invalid_argument("'" + std::string(word) + "' is not a known value");
+  if (found == words.end()) throw unknown(word);
   return static_cast<Enum>(found - words.begin());
 }
-template Status parse(std::string_view);
+template <>
+Status parse(std::string_view word) {
+  if (const StatusType* const type = find_status(word)) return type->status;
+  throw unknown(word);
+}
 template Issue parse(std::string_view);
 template Timed parse(std::string_view);
 template ClockDomain parse(std::string_view);

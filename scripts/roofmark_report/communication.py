@@ -5,11 +5,11 @@
 import math
 
 from . import plots, units
+from .result import rank_of_finding
 
 # Keys that have a column of their own; the others make the variant.
 COLUMNS = ("bytes", "ranks", "op", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
-STRAGGLERS = ("slow_host", "slow_rank", "slow_link", "fingerprint", "missing_result")
 
 
 def concerns(entry):
@@ -334,5 +334,5 @@ def slowest(result):
 
 def stragglers(result):
     """The findings that name a rank, host or link, and whether the run measured anything that could show one."""
-    named = [f for kind in STRAGGLERS for f in result["findings"] if f["kind"] == kind]
+    named = sorted((f for f in result["findings"] if "ranks" in f["found_by"]), key=rank_of_finding)
     return named, bool(named or result["communication"]["slowest"] or result["communication"]["pairs"])

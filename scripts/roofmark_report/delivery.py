@@ -4,7 +4,7 @@
 
 from . import facts, telemetry, units
 from .evidence import device_label, short_of
-from .result import STATUSES
+from .result import rank_of_finding, rank_of_status
 from .tables import table
 
 # What a result says of a device, as (title, key in its details, form).
@@ -148,12 +148,11 @@ def grouped(pairs):
 
 def findings(files):
     """The findings by severity and kind: what a kind means, and each text with where it was found."""
-    order = {severity: i for i, severity in enumerate(("error", "warning", "note"))}
     kinds = {}
     for file in files:
         for finding in file["findings"]:
             where = file["where"] + (f": {finding['case']}" if "case" in finding else "")
-            kinds.setdefault((order[finding["severity"]], finding["severity"], finding["kind"].replace("_", " "), finding["advice"]), []).append(
+            kinds.setdefault((rank_of_finding(finding), finding["severity"], finding["kind"].replace("_", " "), finding["advice"]), []).append(
                 (finding["text"], where))
     return [{"severity": severity, "kind": kind, "advice": advice, "count": len(found), "texts": grouped(found)}
             for (_, severity, kind, advice), found in sorted(kinds.items())]
@@ -167,7 +166,7 @@ def unmeasured(files):
             count, cases, places = groups.setdefault((status, reason), (0, {}, {}))
             groups[status, reason] = (count + 1, cases | {case: 1}, places | {file["where"]: 1})
     return [(status.replace("_", " "), reason, count, list(cases), list(places))
-            for (status, reason), (count, cases, places) in sorted(groups.items(), key=lambda item: STATUSES.index(item[0][0]))]
+            for (status, reason), (count, cases, places) in sorted(groups.items(), key=lambda item: rank_of_status(item[0][0]))]
 
 
 def not_looked_for(files):

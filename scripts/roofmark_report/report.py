@@ -6,6 +6,7 @@ import functools
 import math
 import os
 import statistics
+from collections import Counter
 from pathlib import Path
 
 import jinja2
@@ -13,16 +14,8 @@ import markupsafe
 
 from . import communication, delivery, facts, family_plots, library, plots, roofline_plot, summary, tables, telemetry, transfers, units
 from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem, printable
-from .result import files_of, load
+from .result import STATUSES, files_of, load, rank_of_finding, rank_of_status, worst_status
 
-STATUSES = {
-    "ok": "measured, and every check passed",
-    "wrong": "wrong result: no time is reported",
-    "failed": "could not be measured",
-    "not_run": "not reached, or too little memory",
-    "unsupported": "not possible on this device; not a failure",
-}
-SEVERITIES = ("error", "warning", "note")
 LEVELS = {"good": "good", "doubtful": "warn", "bad": "bad"}  # of a verdict: the page's classes
 FAMILIES = {
     "ceilings": "Probes that each load one resource and set the measured ceilings. They run before the suite and again after it (marked: after).",
@@ -45,8 +38,11 @@ FAMILIES = {
 
 def counts(result):
     """The number of cases by status. A ceiling, which is measured twice, is one case, of the worse status."""
-    worst = {entry["name"]: entry["roofmark"]["status"] for entry in result["benchmarks"] + result["unmeasured"]}
-    return {status: sum(one == status for one in worst.values()) for status in STATUSES}
+    cases = {}
+    for entry in result["benchmarks"] + result["unmeasured"]:
+        cases.setdefault(entry["name"], []).append(entry["roofmark"]["status"])
+    counted = Counter(map(worst_status, cases.values()))
+    return {status: counted[status] for status in STATUSES}
 
 
 def warnings(result):
@@ -64,7 +60,7 @@ def warnings(result):
 def group_findings(result):
     """By kind, the severe kinds first; within a kind the largest first."""
     groups = {}
-    for finding in sorted(result["findings"], key=lambda f: SEVERITIES.index(f["severity"])):
+    for finding in sorted(result["findings"], key=rank_of_finding):
         groups.setdefault(finding["kind"], []).append(finding)
     for findings in groups.values():
         findings.sort(key=lambda f: -f.get("size", 0))
@@ -108,13 +104,12 @@ def comparison_medians(result):
 
 
 def unmeasured_groups(result):
-    order = list(STATUSES)
     groups = {}
     for entry in result["unmeasured"]:
         record = entry["roofmark"]
         groups.setdefault((record["status"], record.get("reason", "no reason recorded")), []).append(entry["name"])
     return [{"status": status, "reason": reason, "cases": cases}
-            for (status, reason), cases in sorted(groups.items(), key=lambda item: order.index(item[0][0]))]
+            for (status, reason), cases in sorted(groups.items(), key=lambda item: rank_of_status(item[0][0]))]
 
 
 def wall_time(result):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import jsonschema
 
@@ -99,7 +100,26 @@ def _items(validator, items, instance, schema):
 
 
 SCHEMA = json.loads((ROOT / "results" / "schema.json").read_text(encoding="utf-8"))
-STATUSES = SCHEMA["$defs"]["record"]["properties"]["status"]["enum"]
+_FINDING = SCHEMA["$defs"]["finding"]["properties"]
+SEVERITIES = _FINDING["severity"]["enum"][::-1]  # the worst first
+KINDS = _FINDING["kind"]["enum"]  # in the order in which people read them
+
+
+class Status(NamedTuple):
+    """What a page says of the cases with a status; `mark`: its class where there are any."""
+
+    meaning: str
+    mark: str = ""
+
+
+# ok, then the worst first.
+STATUSES = {
+    "ok": Status("measured, and every check passed"),
+    "wrong": Status("wrong result: no time is reported", "alarm"),
+    "failed": Status("could not be measured", "note"),
+    "not_run": Status("not reached, or too little memory", "note"),
+    "unsupported": Status("not possible on this device; not a failure"),
+}
 _VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"items": _items})(SCHEMA)
 
 
@@ -152,6 +172,20 @@ def _check_records(result):
 def key_of(entry):
     """The ceilings are measured twice, so a record is identified by name and pass."""
     return entry["name"], entry["roofmark"]["pass"]
+
+
+def rank_of_status(status):
+    """Where a status stands in the order of STATUSES."""
+    return list(STATUSES).index(status)
+
+
+def worst_status(statuses):
+    return min(statuses, key=lambda status: (status == "ok", rank_of_status(status)))
+
+
+def rank_of_finding(finding):
+    """Where a finding stands: the worst severities first, then the order of the kinds, as on the terminal."""
+    return SEVERITIES.index(finding["severity"]), KINDS.index(finding["kind"])
 
 
 MERGED = "together"  # `roofmark run --device all` keeps here the results that it merges, beside the merged one

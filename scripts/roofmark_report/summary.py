@@ -10,8 +10,6 @@ from .tables import quantity, table
 LINES = 8
 DRIFT = 0.02  # above it, a drift is a finding
 TYPES = ("bf16", "fp8", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
-# Kinds of findings about the whole run that put roofs or rates in doubt. A drift, which has no case either, is one ceiling's alone.
-DOUBTS = frozenset(("contradiction", "foreign_process", "link_errors", "shared_cores"))
 
 
 def expected_of(record):
@@ -24,8 +22,8 @@ def expected_of(record):
 
 
 def run_doubts(findings):
-    """What casts doubt on every line: the findings of the whole run."""
-    return list(dict.fromkeys(f["kind"].replace("_", " ") for f in findings if not f.get("case") and f["kind"] in DOUBTS))
+    """The kinds of findings that cast doubt on every line."""
+    return list(dict.fromkeys(f["kind"].replace("_", " ") for f in findings if f["doubt"] == "all"))
 
 
 def case_health(entry, findings):

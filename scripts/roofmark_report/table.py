@@ -13,7 +13,7 @@ from typing import NamedTuple
 from . import units
 from .communication import bandwidth
 from .program import Parser, printable
-from .result import files_of, key_of, load
+from .result import STATUSES, files_of, key_of, load
 from .tables import error_of_allowed, last_check
 
 
@@ -46,7 +46,7 @@ def _bus(which, meaning):
 
 # CSV and JSON have units without prefix.
 COLUMNS = {
-    "status": Column("ok, wrong, failed, not_run or unsupported", lambda record: record["status"], numeric=False),
+    "status": Column(" or ".join((", ".join(list(STATUSES)[:-1]), list(STATUSES)[-1])), lambda record: record["status"], numeric=False),
     "median": _part("measurement", "median", "seconds per launch: the median of all samples", units.seconds),
     "low": _end(0, "lower end of the median's 95 % interval, in seconds"),
     "high": _end(1, "its upper end"),

@@ -202,8 +202,9 @@ class Maker:
             made["intensity"] = flops / moved
         return made
 
-    def find(self, kind, text, severity="warning", **more):
-        self.findings.append({"kind": kind, "severity": severity, "text": text, "advice": f"What {kind} means.", **more})
+    def find(self, kind, text, severity="warning", doubt="part", found_by=("results",), **more):
+        self.findings.append({"kind": kind, "severity": severity, "doubt": doubt, "found_by": list(found_by), "text": text,
+                              "advice": f"What {kind} means.", **more})
 
     def compare(self, numerator, denominator):
         [(one, other)] = [pair for pair in zip(numerator.split("/"), denominator.split("/"), strict=True) if pair[0] != pair[1]]

@@ -19,7 +19,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
-from roofmark_report import communication, facts, library, plots, report, tables  # noqa: E402
+from roofmark_report import facts, library, plots, report, table, tables  # noqa: E402
 from roofmark_report import result as reader  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "report")]
@@ -159,11 +159,16 @@ def test_what_binds_is_called_as_in_the_table_of_ceilings(result):
     assert {each for each in bound if each} and {each for each in bound if each} <= set(ids)
 
 
-def test_the_kinds_of_findings_that_the_report_knows_are_those_of_the_schema():
+def test_the_statuses_of_the_report_are_those_of_the_schema():
+    assert list(reader.STATUSES) == reader.SCHEMA["$defs"]["record"]["properties"]["status"]["enum"]
+    assert reader.worst_status(["ok", "unsupported", "not_run", "failed"]) == "failed" and reader.worst_status(["ok", "unsupported"]) == "unsupported"
+    assert {status for status, (_, mark) in reader.STATUSES.items() if mark} == {"wrong", "failed", "not_run"}
+    assert table.COLUMNS["status"].meaning == "ok, wrong, failed, not_run or unsupported"
+
+
+def test_the_order_of_findings_is_that_of_the_schema():
     properties = reader.SCHEMA["$defs"]["finding"]["properties"]
-    assert set(communication.STRAGGLERS) <= set(properties["kind"]["enum"])
-    assert set(report.SEVERITIES) == set(properties["severity"]["enum"])
-    assert list(report.STATUSES) == reader.STATUSES
+    assert reader.SEVERITIES == ["error", "warning", "note"] and reader.KINDS == properties["kind"]["enum"]
     assert set(report.LEVELS) == set(reader.SCHEMA["properties"]["verdict"]["properties"]["level"]["enum"])
 
 
@@ -235,6 +240,8 @@ def test_a_ceiling_that_is_measured_twice_is_one_case(h200):
     h200["benchmarks"].remove(second)
     h200["unmeasured"].append({"name": second["name"], "roofmark": {"status": "wrong"}})
     assert report.counts(h200)["ok"] == len(names) - 1 and report.counts(h200)["wrong"] == 2
+    h200["unmeasured"].append({"name": second["name"], "roofmark": {"status": "not_run"}})
+    assert report.counts(h200)["wrong"] == 2 and report.counts(h200)["not_run"] == 1, "of the worse pass, in whatever order"
 
 
 def test_errors_are_in_words(h200):

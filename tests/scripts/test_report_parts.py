@@ -75,17 +75,17 @@ def test_the_run_in_short_without_theory_takes_the_measured_ceilings():
 def test_a_finding_of_the_whole_run_is_in_every_line_of_the_run_in_short(h200):
     for made in (make_result.cpu(), h200):
         before = cells(made)
-        for kind in ("foreign_process", "shared_cores", "corrected_errors", "drift"):
-            made["findings"].append({"kind": kind, "severity": "warning", "text": "t", "advice": "a"})
-        made["findings"].append({"kind": "link_errors", "severity": "warning", "text": "t", "advice": "a", "case": "another"})
+        for kind, doubt in (("foreign_process", "all"), ("shared_cores", "all"), ("corrected_errors", "nothing"), ("drift", "part")):
+            made["findings"].append({"kind": kind, "severity": "warning", "doubt": doubt, "found_by": ["results"], "text": "t", "advice": "a"})
+        made["findings"].append({"kind": "gate", "severity": "warning", "doubt": "part", "found_by": ["results"], "text": "t", "advice": "a", "case": "another"})
         own = [row["Health"] for row in before]
         assert [row["Health"] for row in cells(made)] == ["foreign process, shared cores" if one == "no finding" else one for one in own]
         assert made is h200 or "no finding" in own
 
 
-def test_the_findings_that_cast_doubt_on_a_run_are_such_in_the_program():
-    text = (ROOT / "harness" / "model" / "finding.hpp").read_text(encoding="utf-8")
-    assert summary.DOUBTS < set(re.findall(r'"(\w+)", Severity::\w+, Doubt::(?:roofs|rates)', text))
+def test_a_ceiling_drifted_from_where_the_program_finds_a_drift():
+    text = (ROOT / "harness" / "judge" / "analysis.cpp").read_text(encoding="utf-8")
+    assert float(re.search(r"kDriftLimit = ([\d.]+);", text)[1]) == summary.DRIFT
 
 
 def contrast(colour, other):

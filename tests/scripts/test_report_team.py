@@ -97,6 +97,13 @@ def test_what_a_message_is_stands_in_the_file_not_in_a_name(cluster):
     assert sections() == by_name
 
 
+def test_the_stragglers_are_what_a_comparison_of_ranks_found(cluster):
+    named = [finding["kind"] for finding in communication.stragglers(cluster)[0]]
+    assert named == ["fingerprint", "slow_rank", "slow_rank", "slow_link"], "the worst first, then as on the terminal"
+    cluster["findings"].append({"kind": "xid", "severity": "error", "doubt": "part", "found_by": ["counters"], "text": "t", "advice": "a", "ranks": [3]})
+    assert [finding["kind"] for finding in communication.stragglers(cluster)[0]] == named
+
+
 def test_a_team_of_which_nothing_is_known_yet(cluster):
     cluster["benchmarks"] = []
     cluster["findings"] = []

@@ -21,7 +21,7 @@ struct DeliveredDevice {
   std::string id;                                    ///< "cuda:0"
   std::string name;                                  ///< as its driver reports it
   std::map<std::string, std::string> versions = {};  ///< its own, beside those of the run
-  std::set<std::string> unseen = {};                 ///< kinds of findings that could not be checked on it
+  std::set<FindingKind> unseen = {};                 ///< kinds of findings that could not be checked on it
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;
@@ -34,7 +34,7 @@ struct Evidence {
   std::optional<double> budget_seconds = {};  ///< RunFacts::budget_seconds
   std::vector<std::string> weaker;            ///< RunScope::weaker
   bool together = false;                      ///< measured at the same time as the node's other GPUs
-  std::set<std::string> unseen;               ///< kinds of findings that the run could not check
+  std::set<FindingKind> unseen;               ///< kinds of findings that the run could not check
   std::optional<double> age_seconds;          ///< since it finished; absent if it did not finish
   bool complete = false;
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together

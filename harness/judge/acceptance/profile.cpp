@@ -114,9 +114,13 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
       refuse(name, node, fmt::format("unknown throttle reason '{}'; known are {}", rule.argument, fmt::join(known, ", ")));
     }
   }
-  if (type->quantity == Quantity::results && rule.argument != "wrong" && rule.argument != "failed" &&
-      rule.argument != "not_run") {
-    refuse(name, node, "expects a status: wrong, failed or not_run");
+  if (type->quantity == Quantity::results) {
+    const StatusType* const status = find_status(rule.argument);
+    std::vector<std::string_view> known;
+    for (const StatusType& each : kStatuses) {
+      if (each.is_bad()) known.push_back(each.id);
+    }
+    if (!status || !status->is_bad()) refuse(name, node, fmt::format("expects a status: {}", fmt::join(known, ", ")));
   }
 }
 

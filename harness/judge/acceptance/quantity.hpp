@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "harness/model/table.hpp"
+
 namespace roofmark {
 
 /// What a rule of a profile limits.
@@ -84,6 +86,8 @@ inline constexpr QuantityType kQuantities[] = {
     {Quantity::version, "version", Scale::version, Basis::run, "NAME", "version of the driver, vbios, roofmark or a library"},
     {Quantity::gpus, "gpus", Scale::count, Basis::run, "", "number of distinct GPUs"},
 };
+
+static_assert(is_in_order(kQuantities, &QuantityType::quantity));
 
 constexpr const QuantityType& type_of(Quantity quantity) { return kQuantities[static_cast<int>(quantity)]; }
 

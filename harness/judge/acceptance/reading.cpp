@@ -18,10 +18,6 @@ namespace roofmark {
 
 namespace {
 
-Status status_of(const std::string& argument) {
-  return argument == "wrong" ? Status::wrong : argument == "failed" ? Status::failed : Status::not_run;
-}
-
 /// Several ranks worked together: the time belongs to no single rank.
 bool is_joint(const Record& record) { return record.message && record.message->ranks > 1; }
 
@@ -295,11 +291,9 @@ void read_counter(RuleReading& reading, const Rule& rule, const Evidence& eviden
 
 /// How the run lost sight of what shows a kind of finding on a device, or on any where none is given; else empty.
 std::string lost_sight(const Evidence& evidence, FindingKind kind, std::optional<std::size_t> device) {
-  const bool by_readings = kind == FindingKind::throttle || kind == FindingKind::slowdown || kind == FindingKind::energy;
-  if (by_readings && lost_telemetry(evidence, device)) return "the device's telemetry ended during the run";
-  const bool by_counters =
-      std::any_of(std::begin(kCounters), std::end(kCounters), [&](const CounterType& type) { return type.finding == kind; });
-  if (by_counters && never_counted(evidence, device)) return kNeverCounted;
+  if (type_of(kind).is_found_by(kByTelemetry) && lost_telemetry(evidence, device))
+    return "the device's telemetry ended during the run";
+  if (type_of(kind).is_found_by(FoundBy::counters) && never_counted(evidence, device)) return kNeverCounted;
   for (const CounterChange& change : evidence.counters) {
     const CounterType* const type = find_counter(change.id);
     const bool is_its = !device || change.rank == static_cast<int>(*device);
@@ -310,7 +304,7 @@ std::string lost_sight(const Evidence& evidence, FindingKind kind, std::optional
 }
 
 /// Whether the run had no means to look for a kind of finding on a device, or on any where none is given.
-bool is_unseen(const Evidence& evidence, const std::string& kind, std::optional<std::size_t> device) {
+bool is_unseen(const Evidence& evidence, FindingKind kind, std::optional<std::size_t> device) {
   if (evidence.unseen.contains(kind)) return true;
   if (device) return evidence.devices.at(*device).unseen.contains(kind);
   return std::any_of(evidence.devices.begin(), evidence.devices.end(),
@@ -323,12 +317,12 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
   switch (rule.quantity) {
     case Quantity::results:
       for (const Record& record : evidence.records) {
-        if (status_on(record, device) == status_of(rule.argument)) counted.push_back(record.name);
+        if (status_on(record, device) == find_status(rule.argument)->status) counted.push_back(record.name);
       }
       break;
     case Quantity::finding:
       for (const Finding& finding : evidence.findings) {
-        if (type_of(finding.kind).id != rule.argument || (device && !is_about(finding, *device))) continue;
+        if (finding.kind != finding_kind(rule.argument) || (device && !is_about(finding, *device))) continue;
         counted.push_back(finding.case_name.empty() ? finding.text : finding.case_name + ": " + finding.text);
       }
       break;
@@ -345,12 +339,15 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
       return reading;
     }
   }
-  if (rule.quantity == Quantity::finding) reading.lost = lost_sight(evidence, finding_kind(rule.argument), device);
-  if (rule.quantity == Quantity::finding && counted.empty()) {
-    reading.why_not = !reading.lost.empty()                        ? reading.lost
-                      : is_unseen(evidence, rule.argument, device) ? "the run could not check for it"
-                                                                   : "";
-    if (!reading.why_not.empty()) return reading;
+  if (rule.quantity == Quantity::finding) {
+    const FindingKind kind = finding_kind(rule.argument);
+    reading.lost = lost_sight(evidence, kind, device);
+    if (counted.empty()) {
+      reading.why_not = !reading.lost.empty()               ? reading.lost
+                        : is_unseen(evidence, kind, device) ? "the run could not check for it"
+                                                            : "";
+      if (!reading.why_not.empty()) return reading;
+    }
   }
   constexpr std::size_t kNamed = 3;
   reading.value = static_cast<double>(counted.size());

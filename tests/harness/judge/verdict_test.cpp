@@ -68,6 +68,18 @@ TEST(Verdict, DoubtsAreNamedByTheWorstOfEachKindAndTheirCauseFirst) {
   EXPECT_EQ(verdict.advice, type_of(FindingKind::foreign_process).advice);
 }
 
+TEST(Verdict, RanksThatShareACoreExplainTheOtherRates) {
+  const RunVerdict verdict = judged({Status::ok, Status::ok}, {{FindingKind::gate, "", "", 9, "9 samples of a case are void"},
+                                                               {FindingKind::shared_cores, "", "", 2, "ranks share cores"}});
+  EXPECT_EQ(verdict.headline, "2 ok; rates are in doubt: ranks share cores, 9 samples of a case are void");
+  EXPECT_EQ(verdict.advice, type_of(FindingKind::shared_cores).advice);
+}
+
+TEST(Verdict, TheHeadlineCountsEveryStatusInTheOrderOfTheTable) {
+  EXPECT_EQ(judged({Status::unsupported, Status::not_run, Status::failed, Status::wrong, Status::ok, Status::ok}).headline,
+            "2 ok, 1 wrong, 1 failed, 1 not run, 1 unsupported");
+}
+
 TEST(Verdict, WhatIsWrongOrUnmeasuredOrFaultyIsBad) {
   EXPECT_THAT(judged({Status::ok, Status::wrong}).advice, StartsWith("Do not use any number"));
   for (const Status status : {Status::wrong, Status::failed, Status::not_run}) {

@@ -182,7 +182,11 @@ TEST_F(JournalFile, AssembledResultSplitsMeasuredFromUnmeasured) {
   ASSERT_EQ(result.at("findings").size(), 3U);
   EXPECT_EQ(result.at("findings")[0].at("text"), "known before");
   EXPECT_EQ(result.at("findings")[1].at("kind"), "foreign_process");
+  EXPECT_EQ(result.at("findings")[1].at("doubt"), "all");
+  EXPECT_EQ(result.at("findings")[1].at("found_by"), Json({"session", "counters"}));
   EXPECT_EQ(result.at("findings")[2].at("kind"), "throttle");
+  EXPECT_EQ(result.at("findings")[2].at("doubt"), "nothing");
+  EXPECT_EQ(result.at("findings")[2].at("found_by"), Json({"throttling"}));
 }
 
 TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {

@@ -8,6 +8,7 @@
 
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "harness/result/journal.hpp"
 #include "tests/harness/records.hpp"
@@ -177,6 +178,26 @@ TEST_F(ResultFolder, WhatASlotLacksStaysInTheFileAndWhatALoadShowedIsFoundAgain)
   EXPECT_THAT(names, testing::ElementsAre("")) << "no record shows the other";
 }
 
+TEST_F(ResultFolder, OnlyWhatTheSessionSawIsKeptOfTheFindings) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  json["findings"] = Json::array();
+  std::set<FindingKind> kept;
+  for (const FindingType& type : kFindingTypes) {
+    json["findings"].push_back(to_json(Finding{type.kind, "text", ""}));
+    json["findings"].push_back(to_json(Finding{type.kind, "text", "a case"}));
+    if (type.is_found_by(FoundBy::session)) kept.insert(type.kind);
+  }
+  overwrite(json.dump());
+  std::multiset<FindingKind> read;
+  for (const Finding& finding : read_result(folder_).run.header.findings) {
+    read.insert(finding.kind);
+    EXPECT_EQ(finding.case_name, "");
+  }
+  EXPECT_THAT(read, testing::ElementsAreArray(kept));
+}
+
 TEST_F(ResultFolder, AFindingOfAnotherVersionIsNoDamage) {
   remove("result.json.sha256");
   remove("result.jsonl");
@@ -200,16 +221,17 @@ TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {
     ResultFile file = read_result(folder_);
     return take_evidence(file, 0).devices.at(0).unseen;
   };
-  EXPECT_THAT(unseen({}), testing::IsSupersetOf({"uncorrected_errors", "xid", "link_lost", "link_errors", "foreign_process"}));
-  EXPECT_THAT(unseen({{"xid", 0, 3, 3}}), testing::Not(testing::Contains("xid")));
-  EXPECT_THAT(unseen({{"xid", 1, 3, 3}}), testing::Contains("xid")) << "of another rank";
-  EXPECT_THAT(unseen({{"xid", 0, 3, {}}}), testing::Contains("xid")) << "lost sight of";
-  EXPECT_THAT(unseen({{"xid", 0, 3, 1}}), testing::Contains("xid")) << "reset";
+  EXPECT_THAT(unseen({}), testing::IsSupersetOf({FindingKind::uncorrected_errors, FindingKind::xid, FindingKind::link_lost,
+                                                 FindingKind::link_errors, FindingKind::foreign_process}));
+  EXPECT_THAT(unseen({{"xid", 0, 3, 3}}), testing::Not(testing::Contains(FindingKind::xid)));
+  EXPECT_THAT(unseen({{"xid", 1, 3, 3}}), testing::Contains(FindingKind::xid)) << "of another rank";
+  EXPECT_THAT(unseen({{"xid", 0, 3, {}}}), testing::Contains(FindingKind::xid)) << "lost sight of";
+  EXPECT_THAT(unseen({{"xid", 0, 3, 1}}), testing::Contains(FindingKind::xid)) << "reset";
   // A PCIe card has no NVLink.
-  EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}}), testing::Not(testing::Contains("link_lost")));
-  EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}, {"nvlink_links", 0, 18, {}}}), testing::Contains("link_lost"));
+  EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}}), testing::Not(testing::Contains(FindingKind::link_lost)));
+  EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}, {"nvlink_links", 0, 18, {}}}), testing::Contains(FindingKind::link_lost));
   json["device"]["kind"] = "cpu";
-  EXPECT_THAT(unseen({}), testing::Not(testing::Contains("xid")));
+  EXPECT_THAT(unseen({}), testing::Not(testing::Contains(FindingKind::xid)));
 }
 
 TEST_F(ResultFolder, WithoutJournalAndChecksumItIsReadAndThatIsSaid) {

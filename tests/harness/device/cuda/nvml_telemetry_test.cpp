@@ -349,7 +349,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
     run.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}};
     run.counters = changes_after(during);
     run.findings = find_worse_counters(run.counters, {});
-    for (const FindingKind kind : uncounted(run.counters, 0)) run.devices[0].unseen.emplace(type_of(kind).id);
+    run.devices[0].unseen = uncounted(run.counters, 0);
     std::map<std::string, Verdict> bad;
     for (const Check& check : judge(profile, {run}, {}).checks) {
       if (check.mandatory && check.verdict != Verdict::pass) bad[check.rule] = check.verdict;

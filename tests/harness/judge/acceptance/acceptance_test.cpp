@@ -195,7 +195,7 @@ TEST(Acceptance, WhatNobodyCouldLookForIsNotMeasured) {
   const Profile profile = profile_of("[rule.alone]\nquantity = 'finding.foreign_process'\nmost = 0\nreason = 'r'\n");
   Evidence blind = run("GPU-1", {product(0.9)});
   EXPECT_TRUE(judge(profile, {blind}, {}).accepted());
-  blind.unseen = {"foreign_process"};
+  blind.unseen = {FindingKind::foreign_process};
   EXPECT_EQ(check_of(judge(profile, {blind}, {}), "alone").verdict, Verdict::not_measured);
 }
 
@@ -213,7 +213,7 @@ TEST(Acceptance, WhatOneRunCannotShowAnotherMay) {
   EXPECT_TRUE(judge(profile, {seeing}, {}).accepted());
   EXPECT_TRUE(judge(profile, {blind, seeing}, {}).accepted());
   Evidence uncounted = seeing;
-  uncounted.devices[0].unseen = {"xid"};
+  uncounted.devices[0].unseen = {FindingKind::xid};
   EXPECT_EQ(check_of(judge(profile, {uncounted}, {}), "xid").verdict, Verdict::not_measured);
   EXPECT_FALSE(judge(profile, {uncounted, seeing}, {}).accepted());
 }
@@ -428,7 +428,7 @@ TEST(Acceptance, ACounterThatTheRunLostSightOfIsNotMeasuredAndDecides) {
   const auto judged = [&](std::vector<CounterChange> counters) {
     Evidence evidence = run("GPU-1", {product(0.9)});
     evidence.counters = std::move(counters);
-    for (const FindingKind kind : uncounted(evidence.counters, 0)) evidence.devices[0].unseen.emplace(type_of(kind).id);
+    evidence.devices[0].unseen = uncounted(evidence.counters, 0);
     return judge(profile, {evidence}, {});
   };
   const Judgement lacking = judged({}), read = judged({{"remap_failed", 0, 0, 0}});
@@ -484,6 +484,29 @@ TEST(Acceptance, AFindingWithinItsLimitDoesNotHideAGpuThatWasLostSightOf) {
   EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "slow").verdict, Verdict::not_measured);
 }
 
+/// In whatever way a kind is found, a run that lost sight of that way shows none of it.
+TEST(Acceptance, EveryKindThatTelemetryOrCountersShowIsLostWithThem) {
+  int of_telemetry = 0, of_counters = 0;
+  for (const FindingType& type : kFindingTypes) {
+    const Profile profile =
+        profile_of("[rule.one]\nquantity = 'finding." + std::string(type.id) + "'\nmost = 1\nreason = 'r'\n");
+    Evidence evidence = run("GPU-1", {product(0.9)});
+    evidence.analysis.unseen.clear();
+    EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "one").verdict, Verdict::pass) << type.id;
+    evidence.findings = {{FindingKind::telemetry_lost, "text", ""}};
+    evidence.counters = {{"xid", 0, 0, 0}};  // read before telemetry ended
+    const bool by_telemetry = type.is_found_by(kByTelemetry), by_counters = type.is_found_by(FoundBy::counters);
+    EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "one").verdict == Verdict::not_measured, by_telemetry) << type.id;
+    evidence.counters.clear();
+    EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "one").verdict == Verdict::not_measured, by_telemetry || by_counters)
+        << type.id;
+    of_telemetry += by_telemetry;
+    of_counters += by_counters;
+  }
+  EXPECT_GE(of_telemetry, 3);
+  EXPECT_GE(of_counters, 6);
+}
+
 TEST(Acceptance, TelemetryThatEndedDuringTheRunShowsNothingOfTheRest) {
   const std::string optional = "most = 0\nmandatory = 'where measured'\nreason = 'r'\n";
   const Profile profile = profile_of("[rule.share]\ncases = '.'\nquantity = 'share_of_time.power_brake'\n" + optional +
@@ -506,7 +529,7 @@ TEST(Acceptance, TelemetryThatEndedBeforeItsFirstValueIsLostSightOf) {
       profile_of("[rule.state]\nquantity = 'state.remap_failed'\n" + optional + "[rule.counter]\nquantity = 'counter.xid'\n" +
                  optional + "[rule.finding]\nquantity = 'finding.xid'\n" + optional);
   Evidence evidence = run("GPU-1", {product(0.9)});
-  for (const FindingKind kind : uncounted({}, 0)) evidence.devices[0].unseen.emplace(type_of(kind).id);
+  evidence.devices[0].unseen = uncounted({}, 0);
   EXPECT_TRUE(judge(profile, {evidence}, {}).accepted()) << "a device that counts nothing";
   evidence.findings = {{FindingKind::telemetry_lost, "text", ""}};
   const Judgement hung = judge(profile, {evidence}, {});

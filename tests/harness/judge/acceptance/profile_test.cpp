@@ -129,7 +129,7 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(rule("quantity = 'speed'\n")), HasSubstr("unknown quantity 'speed'; known are of_theoretical_clock"));
   EXPECT_THAT(refusal(rule("quantity = 'finding'\n")), HasSubstr("write finding.KIND"));
   EXPECT_THAT(refusal(rule("quantity = 'finding.magic'\n")), HasSubstr("unknown kind of finding 'magic'"));
-  EXPECT_THAT(refusal(rule("quantity = 'results.bad'\n")), HasSubstr("wrong, failed or not_run"));
+  EXPECT_THAT(refusal(rule("quantity = 'results.bad'\n")), HasSubstr("expects a status: wrong, failed, not_run"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\n")), HasSubstr("has no limit"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\nmost = 0\ncases = '.'\n")),
               HasSubstr("has `cases`, but results applies to the whole run"));
