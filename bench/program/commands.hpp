@@ -34,10 +34,6 @@ inline constexpr const char* kExitStatusHelp =
     "  3    something could not be measured or written\n"
     "  130  interrupted (SIGINT, SIGTERM or SIGHUP)\n";
 
-inline constexpr double kSustainedSeconds = 300;  ///< of the suite sustained
-/// Of the suite smoke, for the whole process.
-inline constexpr double kSmokeSecondsOfGpu = 20, kSmokeSecondsOfCpu = 10;
-
 /// Which cases run on which device.
 struct Selection {
   std::string device = "auto";
@@ -47,8 +43,10 @@ struct Selection {
   std::optional<Cache> cache;
   double memory_fraction = 0.9;
   bool only_device = false;
-  std::optional<double> seconds;  ///< of the suite sustained; absent: kSustainedSeconds
+  std::optional<double> seconds;  ///< in all, of a suite with Suite::total_seconds; absent: these
 };
+
+inline constexpr double kTimeoutSeconds = 120;
 
 struct RunOptions {
   const char* program = "roofmark";  ///< named in messages
@@ -57,7 +55,7 @@ struct RunOptions {
   Distribution data = Distribution::normal;
   std::uint64_t seed = 1;
   std::optional<double> max_seconds;  ///< timing budget per case; absent: the suite's
-  std::optional<double> timeout;      ///< absent: 120 s, and for smoke its own limit
+  std::optional<double> timeout;      ///< absent: kTimeoutSeconds, or the suite's own limit
   std::map<std::string, std::string> labels;
   bool quiet = false;
   bool no_telemetry = false;
@@ -79,8 +77,7 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
 /// Throws UsageError when a filter is malformed or nothing is left.
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection);
-/// The suite-specific settings of a plan. Smoke: its own time limit, and only the ceilings that its cases need, measured once.
-/// Sustained: the run's duration, divided among the cases.
+/// With what Suite says of ceilings, limit and duration.
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend);
 /// The scope, one line per case with its memory and work, and the command that measures them; or a JSON array.
 void print_plan(const Plan& cases, const RunOptions& options, std::string_view command, bool json, const TerminalStyle& style);

@@ -39,10 +39,9 @@ const std::string& suite_of(const Rule& rule, const Profile& profile) {
 /// The cases of a suite on a device.
 Plan plan_of(const Profile& profile, const std::string& wanted, const DeviceInfo& device) {
   Selection selection;
-  const SuiteName suites[] = {SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained};
-  const auto* suite = std::find_if(std::begin(suites), std::end(suites), [&](SuiteName one) { return name(one) == wanted; });
-  if (suite == std::end(suites)) throw ProfileError(fmt::format("{}: no suite '{}'", profile.name, wanted));
-  selection.suite = *suite;
+  const Suite* const suite = find_suite(wanted);
+  if (!suite) throw ProfileError(fmt::format("{}: no suite '{}'", profile.name, wanted));
+  selection.suite = suite->id;
   selection.only_device = true;
   return plan(device, selection);
 }

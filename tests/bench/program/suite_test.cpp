@@ -43,11 +43,10 @@ void expect_one_key(const Comparison& comparison) {
 // A file that holds a case twice is refused by whoever reads it.
 TEST(Suite, ListsNoCaseTwiceAndComparesCasesOfAGroupThatDifferInOneKey) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
-    for (SuiteName suite : {SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained,
-                            SuiteName::contract}) {
+    for (const Suite& suite : suites()) {
       std::set<std::string> seen;
       for (const NamedFamily& family : families()) {
-        for (const Group& group : family.list({device, suite, {}, 0.9})) {
+        for (const Group& group : family.list({device, suite.id, {}, 0.9})) {
           std::map<std::string, const Case*> here;
           for (const Case& c : group.cases) {
             EXPECT_TRUE(seen.insert(c.name()).second) << device.id << ": " << c.name();
