@@ -12,7 +12,7 @@
 #include <map>
 #include <utility>
 
-#include "bench/support/listing.hpp"
+#include "bench/program/exit_status.hpp"
 #include "harness/judge/acceptance/profile.hpp"
 #include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"

@@ -6,7 +6,10 @@
 
 #include <iostream>
 
+#include "bench/program/cpu_share.hpp"
+#include "bench/program/exit_status.hpp"
 #include "bench/program/interrupt.hpp"
+#include "bench/program/run_folder.hpp"
 #include "bench/program/settings.hpp"
 #include "bench/program/time_limit.hpp"
 #include "bench/program/together.hpp"

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "bench/program/command_line.hpp"
+#include "bench/program/commands.hpp"
+#include "bench/program/exit_status.hpp"
 #include "bench/program/usage.hpp"
 #include "harness/judge/acceptance/profile.hpp"
 

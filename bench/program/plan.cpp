@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/program/plan.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
-#include "bench/program/commands.hpp"
+#include "bench/program/exit_status.hpp"
 #include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
 #include "bench/support/process_fabric.hpp"
@@ -85,8 +87,8 @@ bool is_probed_on_demand(const Resource& resource) {
 template <class IsOptional>
 void drop_undemanded(std::vector<Group>& ceilings, const std::vector<Group>& suite, const IsOptional& is_optional) {
   std::erase_if(ceilings, [&](const Group& group) {
-    const auto& raises = group.cases.front().raises;
-    return raises && is_optional(*raises) && !is_demanded(*raises, suite);
+    const auto& sets = group.cases.front().sets_ceiling;
+    return sets && is_optional(sets->resource) && !is_demanded(sets->resource, suite);
   });
 }
 

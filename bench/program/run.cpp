@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "bench/program/commands.hpp"
+#include "bench/program/exit_status.hpp"
 #include "bench/program/flow.hpp"
 #include "bench/program/interrupt.hpp"
 #include "bench/program/run_all.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/program/commands.hpp"
+#include "bench/program/exit_status.hpp"
 #include "harness/team/gather.hpp"
 
 namespace roofmark {

@@ -71,14 +71,14 @@ void Progress::done(const Record& record) {
   if (bad && !repeated) {
     clear();
     const std::string word = record.status == Status::not_run ? "not run" : std::string(name(record.status));
-    std::string text = message(program_, fmt::format("{} {}: {}", word, record.name, record.reason));
+    std::string text = message(program_, fmt::format("{} {}: {}", word, record.name(), record.reason));
     if (const auto at = text.find(word); at != std::string::npos) text.replace(at, word.size(), red(style_, word));
     put(text);
   }
   if (quiet_ || style_.interactive || bad) return;
   const std::string result =
       record.status == Status::ok ? format_seconds(record.measurement->summary.median) : std::string(name(record.status));
-  put(fmt::format("{}: [{}/{}] {}  {}\n", program_, done_, cases_, record.name, result));
+  put(fmt::format("{}: [{}/{}] {}  {}\n", program_, done_, cases_, record.name(), result));
 }
 
 void Progress::clear() {

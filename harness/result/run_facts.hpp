@@ -11,7 +11,6 @@
 #include "harness/device/device.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
-#include "harness/model/case.hpp"
 
 namespace roofmark {
 

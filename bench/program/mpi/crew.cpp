@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "bench/program/exit_status.hpp"
 #include "bench/program/together.hpp"
 #include "bench/support/fabric.hpp"
 #include "harness/device/cuda_device.hpp"

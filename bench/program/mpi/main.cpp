@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/program/command_line.hpp"
+#include "bench/program/exit_status.hpp"
 #include "bench/program/interrupt.hpp"
 #include "bench/program/mpi/team_run.hpp"
 #include "bench/program/together.hpp"

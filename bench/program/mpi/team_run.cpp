@@ -13,9 +13,14 @@
 #include <memory>
 #include <thread>
 
+#include "bench/program/exit_status.hpp"
 #include "bench/program/flow.hpp"
 #include "bench/program/mpi/crew.hpp"
+#include "bench/program/origin.hpp"
+#include "bench/program/plan.hpp"
+#include "bench/program/print_plan.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/shared_session.hpp"
 #include "bench/program/suite.hpp"
 #include "bench/program/together.hpp"
 #include "bench/support/listing.hpp"

@@ -150,7 +150,7 @@ class Judge {
       }
       for (const Record& record : run.records) {
         if (!record.fingerprint) continue;
-        auto& devices = hashes_[{record.name, record.fingerprint->key}][record.fingerprint->hash];
+        auto& devices = hashes_[{record.name(), record.fingerprint->key}][record.fingerprint->hash];
         const std::vector<int>& others = record.fingerprint->differing_ranks;
         for (std::size_t i = 0; i < run.devices.size(); ++i) {
           if (std::find(others.begin(), others.end(), static_cast<int>(i)) == others.end())
@@ -380,7 +380,7 @@ class Judge {
   /// launches differ, which have no hash, count as one group of their own; where no group is larger, the operation may be so.
   double differing_elsewhere(const Record& record) const {
     std::size_t all = 0, largest = 0;
-    const auto& hashes = hashes_.at({record.name, record.fingerprint->key});
+    const auto& hashes = hashes_.at({record.name(), record.fingerprint->key});
     for (const auto& [hash, devices] : hashes) {
       all += devices.size();
       largest = std::max(largest, devices.size());
