@@ -14,6 +14,7 @@
 #include "bench/program/interrupt.hpp"
 #include "bench/program/present.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/suite.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
 #include "harness/measure/case_run.hpp"
@@ -46,6 +47,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
                        options.arguments,
                        options.labels,
                        rate_environment(),
+                       families_in_words(),
                        budget_seconds(options),
                        utc_now(),
                        clock_overhead_seconds(),

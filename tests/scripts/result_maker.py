@@ -261,6 +261,7 @@ class Maker:
             "started_utc": "2026-01-15T10:00:00Z", "finished_utc": "2026-01-15T10:05:03Z", "complete": True, "interrupted": False,
             "build": {"version": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False,
                       "compiler": "GNU 12.2.0", "build_type": "Release"},
+            "families": {family: f"What {family} measures." for family in sorted({entry["roofmark"]["family"] for entry in self.benchmarks})},
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
             **({"ladders": self.ladders} if self.ladders else {}),
