@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "bench/support/slots.hpp"
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 #include "kernels/ceilings.hpp"
 
 namespace roofmark {

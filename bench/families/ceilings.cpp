@@ -34,7 +34,7 @@ Case probe_case(std::string operation, DataType type, Shape shape, const Resourc
   c.type = type;
   c.shape = std::move(shape);
   c.work.phases = {{{resource, amount}}};
-  c.raises = resource;
+  c.sets_ceiling = {resource};
   c.protocol.cache = Cache::warm;
   return c;
 }
@@ -138,8 +138,8 @@ class Lister {
       Case c = gemm_case(listing_, type, size, size, size, "tn", "tuned");
       c.family = "ceilings";
       c.operation = "gemm";
-      c.raises = tensor_resource(type, fp32);
-      c.work.phases = {{{*c.raises, product_flops(size, size, size)}}};
+      c.sets_ceiling = {tensor_resource(type, fp32)};
+      c.work.phases = {{{c.sets_ceiling->resource, product_flops(size, size, size)}}};
       add(std::move(c));
     }
   }
@@ -188,7 +188,7 @@ class Lister {
                                             {false, DataType::int32, AddressPer::block}}) {
       Case c = atomic_case(listing_, global, type, per);
       c.family = "ceilings";
-      c.raises = global ? resource::global_atomic : resource::shared_atomic;
+      c.sets_ceiling = {global ? resource::global_atomic : resource::shared_atomic};
       add(std::move(c));
     }
   }
@@ -275,7 +275,7 @@ class Lister {
     if (bytes == 0) c.unsupported = "less than 1 MiB of memory is free";
     c.family = "ceilings";
     c.operation = "dram_" + c.operation;
-    c.raises = resource::dram;
+    c.sets_ceiling = {resource::dram};
     Phase& demands = c.work.phases.front();
     std::erase_if(demands, [](const Demand& demand) { return !(demand.resource == resource::dram); });
     add(std::move(c));
@@ -311,7 +311,7 @@ class Lister {
   Case link_case(const TransferPoint& point, const Resource& resource, double bytes) const {
     Case c = transfer_case(device_, point, listing_.fabric);
     c.family = "ceilings";
-    c.raises = resource;
+    c.sets_ceiling = {resource};
     c.work.phases = {{{resource, bytes}}};
     return c;
   }
@@ -357,7 +357,7 @@ class Lister {
   void graph_launch(int nodes) {
     Case c = launch_case({{"issue", "graph"}, {"nodes", std::to_string(nodes)}}, Issue::graph, resource::graph_launch);
     c.protocol.launches = nodes;
-    c.raised_by = RaisedBy::slope;
+    c.sets_ceiling->by = SetsCeiling::By::slope;
     add(std::move(c));
   }
 

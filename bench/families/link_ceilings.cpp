@@ -36,8 +36,8 @@ std::vector<Group> link_ceilings(const Listing& listing) {
       Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
       std::optional<Case> c = list.offered(point);
       if (!c || c->work.phases.empty()) continue;
-      c->raises = c->work.phases.front().front().resource;
-      c->operation = c->raises->id;
+      c->sets_ceiling = {c->work.phases.front().front().resource};
+      c->operation = c->sets_ceiling->resource.id;
       c->family = "ceilings";
       list.add(*std::move(c));
     }

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -65,14 +63,12 @@ std::vector<Group> overlap(const Listing& listing) {
   product.operation = "gemm";
   collective.operation = "all_reduce";
   both.operation = "both";
-  std::string series = fmt::format("overlap/{}", name(type));
-  for (const auto& [key, value] : shape) series += fmt::format("/{}:{}", key, value);
   Group group;
-  using Role = OverlapPart::Role;
+  using Role = OverlapRole;
   for (const auto& [c, role] : {std::pair(&product, Role::work), {&collective, Role::communication}, {&both, Role::together}}) {
     c->family = "overlap";
     c->shape = shape;
-    c->overlap = OverlapPart{role, series};
+    c->overlap = role;
     group.cases.push_back(std::move(*c));
   }
   CaseList list(listing);

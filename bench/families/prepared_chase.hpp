@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 #include "kernels/latency.hpp"
 
 namespace roofmark {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/families/transfer.hpp"
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 #include "kernels/transfer.hpp"
 
 namespace roofmark {

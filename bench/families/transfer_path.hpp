@@ -12,7 +12,7 @@
 #include "bench/support/slots.hpp"
 #include "harness/device/device.hpp"
 #include "harness/machine/numa.hpp"
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 #include "kernels/transfer.hpp"
 
 namespace roofmark {

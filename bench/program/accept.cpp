@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "bench/program/commands.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/present/acceptance.hpp"
 #include "harness/present/cells.hpp"

@@ -12,7 +12,7 @@
 #include <map>
 #include <utility>
 
-#include "bench/support/listing.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/judge/acceptance/profile.hpp"
 #include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"
@@ -33,8 +33,13 @@ Words<Value> words_of(std::initializer_list<Value> values) {
   return words;
 }
 
-const Words<SuiteName> kSuites =
-    words_of({SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained});
+const Words<SuiteName> kSuites = [] {
+  Words<SuiteName> words;
+  for (const Suite& suite : suites()) {
+    if (suite.offered) words.emplace_back(suite.name, suite.id);
+  }
+  return words;
+}();
 const Words<Cache> kCaches = words_of({Cache::cold, Cache::warm});
 const Words<Distribution> kData = words_of({Distribution::normal, Distribution::uniform, Distribution::zeros});
 
@@ -85,13 +90,44 @@ CLI::Validator not_empty(const char* what) {
   return {[what](std::string& text) { return text.empty() ? fmt::format("'' is not {}", what) : std::string(); }, ""};
 }
 
-constexpr const char* kSuiteTimes =
-    "Suites:\n"
-    "  smoke      at most 20 s (10 s on a CPU): a scheduler's prolog or epilog\n"
-    "  quick      one to four minutes\n"
-    "  baseline   longer: more cases than quick, or larger ones\n"
-    "  full       longest: more cases than baseline, or larger ones\n"
-    "  sustained  --seconds in all: does the rate of the first second hold?\n";
+/// What `text` gives of each suite that is offered; a suite of which it gives nothing is left out.
+template <class Text>
+std::string of_suites(const char* separator, const Text& text) {
+  std::vector<std::string> all;
+  for (const auto& [word, id] : kSuites) {
+    if (std::string one = text(facts_of(id)); !one.empty()) all.push_back(std::move(one));
+  }
+  return fmt::format("{}", fmt::join(all, separator));
+}
+
+std::string suite_times() {
+  return "Suites:\n" + of_suites("", [](const Suite& suite) {
+           const std::string time =
+               suite.limit ? fmt::format("at most {:g} s ({:g} s on a CPU): ", suite.limit->gpu, suite.limit->cpu) : "";
+           return fmt::format("  {:<9}  {}{}{}\n", suite.name, time, suite.total_seconds ? "--seconds in all: " : "",
+                              suite.help);
+         });
+}
+
+/// "smoke 0.05, quick 0.25"
+std::string case_seconds() {
+  return of_suites(", ", [](const Suite& suite) {
+    return suite.total_seconds ? "" : fmt::format("{} {:g}", suite.name, suite.case_seconds);
+  });
+}
+
+/// "120, smoke 20 on a GPU and 10 on the CPU"
+std::string timeouts() {
+  return fmt::format("{:g}", kTimeoutSeconds) + of_suites("", [](const Suite& suite) {
+           const auto& limit = suite.limit;
+           return limit ? fmt::format(", {} {:g} on a GPU and {:g} on the CPU", suite.name, limit->gpu, limit->cpu) : "";
+         });
+}
+
+/// "sustained": the suites that take --seconds.
+std::string suites_with_a_duration() {
+  return of_suites(", ", [](const Suite& suite) { return std::string(suite.total_seconds ? suite.name : ""); });
+}
 
 }  // namespace
 
@@ -128,18 +164,23 @@ void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::st
       ->type_name("NUMBER")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->default_str("1");
-  command.add_option("--max-seconds", options.max_seconds, "timing budget per case, in seconds, 0.001 to 3600")
+  command
+      .add_option("--max-seconds", options.max_seconds,
+                  fmt::format("timing budget per case, in seconds, 0.001 to {:g}", kMostCaseSeconds))
       ->type_name("SECONDS")
-      ->check(between(0.001, 3600))
-      ->default_str("smoke 0.05, quick 0.25, baseline 1, full 2");
-  command.add_option("--seconds", options.selection.seconds, "total duration of the suite sustained, 1 to 604800")
+      ->check(between(0.001, kMostCaseSeconds))
+      ->default_str(case_seconds());
+  command
+      .add_option("--seconds", options.selection.seconds,
+                  fmt::format("total duration of the suite {}, 1 to {:.0f}", suites_with_a_duration(), kMostTotalSeconds))
       ->type_name("SECONDS")
-      ->check(between(1, 7 * 86400))
-      ->default_str("300");
+      ->check(between(1, kMostTotalSeconds))
+      ->default_str(of_suites(
+          ", ", [](const Suite& suite) { return suite.total_seconds ? fmt::format("{:g}", *suite.total_seconds) : ""; }));
   command.add_option("--timeout", options.timeout, "give up after this many seconds without progress, 1 to 86400")
       ->type_name("SECONDS")
       ->check(between(1, 86400))
-      ->default_str("120, smoke 20 on a GPU and 10 on the CPU");
+      ->default_str(timeouts());
   command.add_option("--label", labels, "copied to the result file; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -178,7 +219,7 @@ void add_age(CLI::App& command, const std::string& flag, std::optional<double>& 
       ->type_name("AGE");
 }
 
-std::string run_footer(const std::string& examples) { return fmt::format("{}{}{}", examples, kSuiteTimes, kExitStatusHelp); }
+std::string run_footer(const std::string& examples) { return fmt::format("{}{}{}", examples, suite_times(), kExitStatusHelp); }
 
 void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
   for (const std::string& label : labels) {
@@ -189,9 +230,9 @@ void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
 }
 
 void check_duration(const Selection& selection) {
-  if (selection.seconds && selection.suite != SuiteName::sustained) {
-    throw UsageError(
-        fmt::format("--seconds is for --suite sustained; the suite {} takes --max-seconds", name(selection.suite)));
+  if (selection.seconds && !facts_of(selection.suite).total_seconds) {
+    throw UsageError(fmt::format("--seconds is for --suite {}; the suite {} takes --max-seconds", suites_with_a_duration(),
+                                 name(selection.suite)));
   }
 }
 

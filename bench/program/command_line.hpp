@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/program/commands.hpp"
+#include "bench/program/options.hpp"
 
 namespace roofmark {
 

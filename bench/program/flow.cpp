@@ -6,10 +6,13 @@
 
 #include <iostream>
 
+#include "bench/program/cpu_share.hpp"
 #include "bench/program/interrupt.hpp"
+#include "bench/program/run_folder.hpp"
 #include "bench/program/settings.hpp"
 #include "bench/program/time_limit.hpp"
 #include "bench/program/together.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/measure/overhead.hpp"
 #include "harness/measure/runner.hpp"

@@ -4,7 +4,9 @@
 
 #include <string>
 
-#include "bench/program/session.hpp"
+#include "bench/program/origin.hpp"
+#include "bench/program/plan.hpp"
+#include "bench/program/shared_session.hpp"
 #include "harness/team/team.hpp"
 #include "harness/team/watch.hpp"
 

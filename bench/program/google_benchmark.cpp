@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/program/google_benchmark.hpp"
+
 #include <benchmark/benchmark.h>
 
 #include <memory>
 #include <ostream>
-
-#include "bench/program/commands.hpp"
 
 namespace roofmark {
 
@@ -29,7 +29,7 @@ void write_google_benchmark(std::ostream& out, const std::string& format, const 
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
     Run run;
-    run.run_name.function_name = record.name;
+    run.run_name.function_name = record.name();
     run.iterations = static_cast<benchmark::IterationCount>(measurement.samples.size()) * measurement.launches_per_sample;
     run.real_accumulated_time = measurement.summary.median * static_cast<double>(run.iterations);
     for (const Sample& sample : measurement.samples) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "bench/program/command_line.hpp"
+#include "bench/program/commands.hpp"
 #include "bench/program/usage.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/judge/acceptance/profile.hpp"
 
 namespace roofmark {

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/program/plan.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
-#include "bench/program/commands.hpp"
 #include "bench/program/suite.hpp"
+#include "bench/program/usage_error.hpp"
 #include "bench/support/listing.hpp"
 #include "bench/support/process_fabric.hpp"
 #include "harness/model/expression.hpp"
@@ -85,14 +87,14 @@ bool is_probed_on_demand(const Resource& resource) {
 template <class IsOptional>
 void drop_undemanded(std::vector<Group>& ceilings, const std::vector<Group>& suite, const IsOptional& is_optional) {
   std::erase_if(ceilings, [&](const Group& group) {
-    const auto& raises = group.cases.front().raises;
-    return raises && is_optional(*raises) && !is_demanded(*raises, suite);
+    const auto& sets = group.cases.front().sets_ceiling;
+    return sets && is_optional(sets->resource) && !is_demanded(sets->resource, suite);
   });
 }
 
-/// Smoke has the ceilings that its cases demand.
-void drop_for_smoke(std::vector<Group>& ceilings, const std::vector<Group>& suite, SuiteName name) {
-  if (name == SuiteName::smoke) drop_undemanded(ceilings, suite, [](const Resource&) { return true; });
+/// As Suite::all_ceilings has it.
+void drop_by_suite(std::vector<Group>& ceilings, const std::vector<Group>& suite, SuiteName name) {
+  if (!facts_of(name).all_ceilings) drop_undemanded(ceilings, suite, [](const Resource&) { return true; });
 }
 
 /// Cases that a run of the whole suite measures, each ceiling once.
@@ -115,18 +117,16 @@ void divide_duration(std::vector<Group>& suite, double seconds) {
 }  // namespace
 
 Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend) {
-  const bool smoke = selection.suite == SuiteName::smoke;
-  drop_for_smoke(ceilings, suite, selection.suite);
+  const Suite& facts = facts_of(selection.suite);
+  drop_by_suite(ceilings, suite, selection.suite);
   const std::size_t suite_cases = count_cases(ceilings, suite);
   Plan plan = filtered(std::move(ceilings), std::move(suite), selection);
   plan.suite_cases = suite_cases;
   // A filter that leaves nothing but ceilings asks for these.
   if (!plan.suite.empty()) drop_undemanded(plan.ceilings, plan.suite, is_probed_on_demand);
-  if (smoke) {
-    plan.ceilings_again = false;
-    plan.limit_seconds = backend == Backend::cuda ? kSmokeSecondsOfGpu : kSmokeSecondsOfCpu;
-  }
-  divide_duration(plan.suite, selection.seconds.value_or(kSustainedSeconds));
+  plan.ceilings_again = facts.all_ceilings;
+  if (facts.limit) plan.limit_seconds = facts.limit->on(backend);
+  if (facts.total_seconds) divide_duration(plan.suite, selection.seconds.value_or(*facts.total_seconds));
   return plan;
 }
 
@@ -140,7 +140,7 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
   Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, info.backend);
   if (const Selection defaults; selection.cache || selection.memory_fraction != defaults.memory_fraction) {
     Lists defined = list_families({info, selection.suite, {}, defaults.memory_fraction, fabric, !selection.only_device});
-    drop_for_smoke(defined.ceilings, defined.suite, selection.suite);
+    drop_by_suite(defined.ceilings, defined.suite, selection.suite);
     plan.suite_cases = count_cases(std::move(defined.ceilings), defined.suite);
   }
   return plan;

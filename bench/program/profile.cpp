@@ -7,6 +7,8 @@
 #include <map>
 
 #include "bench/program/commands.hpp"
+#include "bench/program/plan.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/judge/acceptance/reading.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/libraries.hpp"
@@ -39,10 +41,9 @@ const std::string& suite_of(const Rule& rule, const Profile& profile) {
 /// The cases of a suite on a device.
 Plan plan_of(const Profile& profile, const std::string& wanted, const DeviceInfo& device) {
   Selection selection;
-  const SuiteName suites[] = {SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained};
-  const auto* suite = std::find_if(std::begin(suites), std::end(suites), [&](SuiteName one) { return name(one) == wanted; });
-  if (suite == std::end(suites)) throw ProfileError(fmt::format("{}: no suite '{}'", profile.name, wanted));
-  selection.suite = *suite;
+  const Suite* const suite = find_suite(wanted);
+  if (!suite) throw ProfileError(fmt::format("{}: no suite '{}'", profile.name, wanted));
+  selection.suite = suite->id;
   selection.only_device = true;
   return plan(device, selection);
 }
@@ -72,7 +73,8 @@ Matched matched(const Rule& rule, const Plan& plan) {
     for (const Group& group : *groups) {
       if (comparisons) {
         for (const Comparison& comparison : group.comparisons) {
-          if (expression.is_found_in(comparison.numerator)) found.names.push_back(comparison.numerator);
+          const std::string name = comparison.numerator.name();
+          if (expression.is_found_in(name)) found.names.push_back(name);
         }
         continue;
       }
@@ -137,7 +139,7 @@ std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan&
       return none([](const Case* c) { return !c->work.phases.empty(); }) ? "no matching case counts its work" : "";
     case Quantity::drift:
       if (!plan.ceilings_again) return "the suite measures its ceilings only once: they have no drift";
-      return none([](const Case* c) { return c->raises.has_value(); }) ? "no matching case is a ceiling" : "";
+      return none([](const Case* c) { return c->sets_ceiling.has_value(); }) ? "no matching case is a ceiling" : "";
     default:
       return "";
   }

@@ -7,7 +7,8 @@
 #include <optional>
 
 #include "bench/program/commands.hpp"
-#include "bench/program/session.hpp"
+#include "bench/program/run_folder.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/present/summary.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/result_file.hpp"

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "bench/program/commands.hpp"
 #include "bench/program/flow.hpp"
 #include "bench/program/interrupt.hpp"
 #include "bench/program/run_all.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/team/solo_watch.hpp"
 #include "kernels/base/check.hpp"
 
@@ -45,9 +47,7 @@ int run(const RunOptions& options) {
   const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
   if (options.selection.device != "all") return run_on(ids.front(), options, note, watch, session);
   watch.rest();  // each device's process has a watch of its own
-  // Two suites have a time of their own, which one device after another would exceed.
-  const SuiteName suite = options.selection.suite;
-  return run_on_all(ids, options, suite != SuiteName::smoke && suite != SuiteName::sustained);
+  return run_on_all(ids, options, !facts_of(options.selection.suite).has_its_own_time());
 }
 
 }  // namespace roofmark

@@ -17,8 +17,10 @@
 #include <utility>
 
 #include "bench/program/interrupt.hpp"
-#include "bench/program/session.hpp"
+#include "bench/program/present.hpp"
+#include "bench/program/run_folder.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/machine/children.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/statistics.hpp"
@@ -89,13 +91,13 @@ RankInfo rank_info_of(const std::string& id, int rank, pid_t pid, DeviceInfo inf
 
 /// The median over the cases of both runs of the time alone / the time together, and the number of these cases.
 std::pair<double, std::size_t> median_rate_ratio(const Run& alone, const Run& together) {
-  std::map<std::pair<std::string, int>, double> seconds;
+  std::map<std::pair<CaseName, int>, double> seconds;
   std::vector<double> ratios;
   for (const Record& record : alone.records) {
-    if (record.status == Status::ok) seconds[{record.name, record.pass}] = record.measurement->summary.median;
+    if (record.status == Status::ok) seconds[{record, record.pass}] = record.measurement->summary.median;
   }
   for (const Record& record : together.records) {
-    const auto found = seconds.find({record.name, record.pass});
+    const auto found = seconds.find({record, record.pass});
     if (record.status == Status::ok && found != seconds.end()) {
       ratios.push_back(found->second / record.measurement->summary.median);
     }

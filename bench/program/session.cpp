@@ -6,26 +6,20 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 #include <set>
-#include <sstream>
 #include <utility>
 
+#include "bench/program/cpu_share.hpp"
 #include "bench/program/interrupt.hpp"
+#include "bench/program/present.hpp"
 #include "bench/program/settings.hpp"
-#include "bench/support/listing.hpp"
-#include "harness/judge/gpu_links.hpp"
-#include "harness/judge/health.hpp"
-#include "harness/judge/theory.hpp"
-#include "harness/machine/facts.hpp"
+#include "bench/program/suite.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
 #include "harness/measure/case_run.hpp"
 #include "harness/measure/overhead.hpp"
-#include "harness/model/units.hpp"
-#include "harness/present/run.hpp"
 #include "harness/result/result_file.hpp"
-#include "harness/team/rank_info.hpp"
 
 namespace roofmark {
 
@@ -35,109 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr double kRewriteSeconds = 5;
 
-/// Names the host where the ranks have several.
-std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& loads) {
-  std::vector<CpuShare> known;
-  std::set<std::string> hosts;
-  for (const auto& load : loads) {
-    if (!load) continue;
-    known.push_back(*load);
-    hosts.insert(load->host);
-  }
-  std::vector<Finding> findings;
-  for (const Contention& found : find_contention(known)) {
-    const std::string where = hosts.size() > 1 ? found.host + ": " : "";
-    std::vector<int> ranks;
-    for (std::size_t rank = 0; rank < loads.size() && hosts.size() > 1; ++rank) {
-      if (loads[rank] && loads[rank]->host == found.host) ranks.push_back(static_cast<int>(rank));
-    }
-    findings.push_back({FindingKind::foreign_process,
-                        where + found.text,
-                        {},
-                        found.cores,
-                        fmt::format("{}other programs used {:.2f} cores", where, found.cores),
-                        std::move(ranks)});
-  }
-  return findings;
-}
-
 }  // namespace
-
-fs::path make_folder(const std::string& wanted) {
-  // Says whether the folder is new.
-  const auto create = [](const fs::path& folder) {
-    std::error_code error;
-    const bool created = fs::create_directories(folder, error);
-    if (error) throw WriteError(fmt::format("cannot create {}: {}", folder.string(), error.message()));
-    return created;
-  };
-  if (wanted.empty()) {
-    const fs::path parent = "roofmark-results";
-    std::string time = utc_now();
-    std::replace(time.begin(), time.end(), ':', '-');
-    // Runs that start within the same second, on nodes that share the folder, get a folder each.
-    fs::path folder = parent / time;
-    for (int i = 2; !create(folder); ++i) folder = parent / fmt::format("{}-{}", time, i);
-    return folder;
-  }
-  for (const char* file : {"result.json", "result.jsonl"}) {
-    if (fs::exists(fs::path(wanted) / file))
-      throw UsageError(fmt::format("{} already has a {}: choose another --out", wanted, file));
-  }
-  create(wanted);
-  return wanted;
-}
-
-std::optional<CpuShare> begin_share(const DeviceInfo& device) {
-  const auto now = device.backend == Backend::cpu ? cpu_time("/") : std::nullopt;
-  if (!now) return std::nullopt;
-  const bool limited = device.cpu && (device.cpu->cpu_quota || device.cpu->machine_memory_bytes);
-  return CpuShare{host_name(), *now, *now, allowed_cpus(), device.multiprocessors, limited};
-}
-
-std::optional<CpuShare> end_share(std::optional<CpuShare> begun) {
-  const auto now = begun ? cpu_time("/") : std::nullopt;
-  if (!now) return std::nullopt;
-  begun->end = *now;
-  return begun;
-}
-
-Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
-  Origin origin;
-  origin.health = health(device, describe_host());
-  std::string sku;
-  origin.theoretical = theoretical_roofline(device, &sku);
-  if (fabric) {
-    const Roofline links = theoretical_links(fabric->members);
-    for (const Ceiling& link : links.ceilings()) origin.theoretical.at(link.resource) = link;
-    if (fabric->local) {
-      const Roofline peers = theoretical_peer_links(device);
-      for (const Ceiling& link : peers.ceilings()) origin.theoretical.at(link.resource) = link;
-    }
-  }
-  if (device.backend == Backend::cuda) origin.findings = find_missing_links(device);
-  origin.known = device.backend == Backend::cpu || !sku.empty();
-  if (!origin.known) {
-    origin.findings.push_back({FindingKind::unknown_device,
-                               "this GPU is not in the table of known GPUs: its ceilings come only from its attributes",
-                               {}});
-  }
-  if (device.gpu.nvml_hung) {
-    origin.findings.push_back({FindingKind::telemetry_lost,
-                               "NVML did not answer in time when the device was opened: it was not asked again",
-                               {},
-                               0,
-                               "the device's telemetry was given up"});
-  }
-  if (const auto& others = device.gpu.foreign_processes; others && !others->empty()) {
-    origin.findings.push_back({FindingKind::foreign_process,
-                               "other processes use this GPU: " + name_processes(*others),
-                               {},
-                               static_cast<double>(others->size()),
-                               "other processes use the GPU"});
-  }
-  return origin;
-}
 
 Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path folder, Plan plan, const Origin& origin,
                  std::optional<double> timing_overhead_seconds)
@@ -155,6 +47,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
                        options.arguments,
                        options.labels,
                        rate_environment(),
+                       families_in_words(),
                        budget_seconds(options),
                        utc_now(),
                        clock_overhead_seconds(),
@@ -280,10 +173,10 @@ std::string Session::way_out() const {
   if (result_written_)
     return fmt::format("{}; {}/result.json is complete without it: remove the journal", write_error_, folder);
   std::set<std::string> planned, kept;
-  for (const Record& record : run_.records) planned.insert(record.name);
+  for (const Record& record : run_.records) planned.insert(record.name());
   try {
     int skipped = 0;
-    for (const Record& record : read_journal(folder_ / "result.jsonl", skipped).records) kept.insert(record.name);
+    for (const Record& record : read_journal(folder_ / "result.jsonl", skipped).records) kept.insert(record.name());
   } catch (const ReadError&) {
     // A missing journal holds no cases.
   }
@@ -313,7 +206,7 @@ void Session::add_unreached(const std::string& lost_case, const std::string& rea
   bool found_lost = false;  // a ceiling is measured twice, but lost once
   const auto reached = [&](const Case& c, int pass) {
     return std::any_of(run_.records.begin(), run_.records.end(),
-                       [&, name = c.name()](const Record& record) { return record.name == name && record.pass == pass; });
+                       [&](const Record& record) { return same_case(record, c) && record.pass == pass; });
   };
   const auto add_all = [&](const std::vector<Group>& groups, int pass) {
     for (const Group& group : groups) {
@@ -343,46 +236,11 @@ void Session::write() {
   written_ = steady_seconds();
 }
 
-void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const fs::path& file,
-             const TerminalStyle& style) {
-  if (!options.format.empty()) {
-    write_google_benchmark(std::cout, options.format, run.records);
-  } else {
-    const std::string text = options.quiet ? std::string() : run_text(run, conclusions, style);
-    std::fputs((text + (file.empty() ? "" : file.string() + "\n")).c_str(), stdout);
-  }
-  if (options.out_file.empty()) return;
-  std::ostringstream text;
-  write_google_benchmark(text, options.out_format, run.records);
-  write_file(options.out_file, text.str());
-}
-
 void Session::present(const RunOptions& options, const TerminalStyle& style) const {
   roofmark::present(options, run_, conclusions_, result_written_ ? folder_ / "result.json" : fs::path(), style);
   if (write_error_.empty()) return;
   std::fflush(stdout);
   say(program_, way_out());
-}
-
-Session* SharedSession::open(std::unique_ptr<Session> session) {
-  session_ = std::move(session);
-  shared_ = session_.get();
-  return session_.get();
-}
-
-void SharedSession::set_folder(std::string folder) {
-  const std::lock_guard lock(mutex_);
-  folder_ = std::move(folder);
-}
-
-std::string SharedSession::way_back() const {
-  const std::lock_guard lock(mutex_);
-  return folder_.empty() ? "" : fmt::format("`roofmark recover {}` rebuilds result.json from the journal", folder_);
-}
-
-int SharedSession::abandon(const std::string& reason) const {
-  Session* const session = shared_;
-  return session ? session->abandon(reason) : kNotMeasured;
 }
 
 }  // namespace roofmark

@@ -2,45 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/program/commands.hpp"
+#include "bench/program/options.hpp"
+#include "bench/program/origin.hpp"
+#include "bench/program/plan.hpp"
 #include "harness/machine/contention.hpp"
+#include "harness/measure/settings.hpp"
+#include "harness/model/comparison.hpp"
 #include "harness/present/terminal.hpp"
 #include "harness/result/journal.hpp"
 
 namespace roofmark {
-
-/// Creates the folder of a run; empty: a new one under roofmark-results. Throws UsageError if it already has a result.
-std::filesystem::path make_folder(const std::string& wanted);
-
-/// What the header of a result file takes from the device, or from the team.
-struct Origin {
-  Roofline theoretical;
-  bool known = true;  ///< the device is in the table of known ones
-  std::vector<Finding> findings;
-  std::vector<RankInfo> ranks;       ///< of a team
-  std::vector<Circumstance> health;  ///< of the environment
-};
-/// `fabric`: the links to the other devices of this process, if any.
-Origin origin_of(const DeviceInfo& device, const Fabric* fabric = nullptr);
-
-/// This process's part of the CPUs' load, from now on; absent where it loads a GPU, whose own processes the driver knows.
-std::optional<CpuShare> begin_share(const DeviceInfo& device);
-/// The same until now.
-std::optional<CpuShare> end_share(std::optional<CpuShare> begun);
-
-/// Shows a run that has ended: the tables and the path of its file, if there is one, or its records in Google Benchmark's
-/// formats. Writes --benchmark_out.
-void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
-             const TerminalStyle& style);
 
 /// What was read beside the cases, from when the devices were opened to the end. Where the ranks are out of step, only this
 /// one's series is known.
@@ -105,24 +83,6 @@ class Session {
   std::string write_error_;      ///< the first of the run; from finish() on, of the finished files
   bool result_written_ = false;  ///< by finish() or abandon()
   bool finished_ = false;
-  mutable std::mutex mutex_;
-};
-
-/// The session of the rank that writes the files, which a watch's thread may complete; empty on other ranks.
-class SharedSession {
- public:
-  Session* open(std::unique_ptr<Session> session);
-  /// On every rank: where the files are.
-  void set_folder(std::string folder);
-  /// For the case that rank 0 died: "`roofmark recover FOLDER` rebuilds ..."; empty before there is a folder. From any thread.
-  std::string way_back() const;
-  /// From any thread. Gives the exit status.
-  int abandon(const std::string& reason) const;
-
- private:
-  std::unique_ptr<Session> session_;
-  std::atomic<Session*> shared_ = nullptr;
-  std::string folder_;
   mutable std::mutex mutex_;
 };
 

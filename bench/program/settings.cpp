@@ -15,44 +15,37 @@ namespace roofmark {
 
 namespace {
 
-/// Timing budget per case.
-double seconds_of(SuiteName suite) {
-  constexpr double seconds[] = {0.05, 0.25, 1.0, 2.0, 1.0, 0.25};
-  return seconds[static_cast<int>(suite)];
-}
-
-Effort effort_of(SuiteName suite, std::optional<double> max_seconds) {
+Effort effort_of(const Suite& suite, std::optional<double> max_seconds) {
   Effort effort;
-  effort.max_seconds = max_seconds.value_or(seconds_of(suite));
-  effort.longer = std::max(1.0, effort.max_seconds / seconds_of(suite));
+  effort.blocks = suite.blocks;
+  effort.max_seconds = max_seconds.value_or(suite.case_seconds);
+  effort.longer = std::max(1.0, effort.max_seconds / suite.case_seconds);
   // A short timing budget gets a short warm-up and short samples; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
   effort.window_seconds = std::min(effort.window_seconds, 0.2 * effort.max_seconds);
   effort.lead_in_seconds = std::min(effort.lead_in_seconds, 0.2 * effort.max_seconds);
   effort.lead_in_window_seconds = std::min(effort.lead_in_window_seconds, 0.02 * effort.max_seconds);
   effort.sample_seconds = std::min(effort.sample_seconds, 0.1 * effort.max_seconds);
-  if (suite == SuiteName::smoke) effort.blocks = 3;
   return effort;
 }
 
 }  // namespace
 
 double timeout_seconds(const RunOptions& options) {
-  constexpr double kTimeoutSeconds = 120;
-  const Selection& selection = options.selection;
-  const double smoke = selection.device == "cpu" ? kSmokeSecondsOfCpu : kSmokeSecondsOfGpu;
-  return options.timeout.value_or(selection.suite == SuiteName::smoke ? smoke : kTimeoutSeconds);
+  const std::optional<SecondsOn>& limit = facts_of(options.selection.suite).limit;
+  const Backend backend = options.selection.device == "cpu" ? Backend::cpu : Backend::cuda;
+  return options.timeout.value_or(limit ? limit->on(backend) : kTimeoutSeconds);
 }
 
 double budget_seconds(const RunOptions& options) {
-  const Selection& selection = options.selection;
-  if (selection.suite == SuiteName::sustained) return selection.seconds.value_or(kSustainedSeconds);
-  return options.max_seconds.value_or(seconds_of(selection.suite));
+  const Suite& suite = facts_of(options.selection.suite);
+  if (suite.total_seconds) return options.selection.seconds.value_or(*suite.total_seconds);
+  return options.max_seconds.value_or(suite.case_seconds);
 }
 
 Settings settings_of(const RunOptions& options) {
   Settings settings;
-  settings.effort = effort_of(options.selection.suite, options.max_seconds);
+  settings.effort = effort_of(facts_of(options.selection.suite), options.max_seconds);
   settings.data = options.data;
   settings.seed = options.seed;
   settings.telemetry = !options.no_telemetry;
@@ -95,9 +88,10 @@ RunScope scope_of(const RunOptions& options, const Plan& plan) {
   if (selection.only_device) change("--only-device", false);
   if (options.no_telemetry) change("--no-telemetry");
   if (options.data != Distribution::normal) change(fmt::format("--data {}", name(options.data)));
-  seconds("per case", options.max_seconds, seconds_of(selection.suite));
-  seconds("in all", selection.seconds, kSustainedSeconds);
-  scope.text = describe_scope(scope, name(selection.suite), shortened);
+  const Suite& suite = facts_of(selection.suite);
+  seconds("per case", options.max_seconds, suite.case_seconds);
+  if (suite.total_seconds) seconds("in all", selection.seconds, *suite.total_seconds);
+  scope.text = describe_scope(scope, suite.name, shortened);
   return scope;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bench/program/commands.hpp"
+#include "bench/program/plan.hpp"
 #include "harness/measure/settings.hpp"
 #include "harness/model/scope.hpp"
 #include "harness/present/terminal.hpp"

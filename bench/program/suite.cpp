@@ -6,37 +6,45 @@
 
 namespace roofmark {
 
-// One line per family, in the order in which they run. Each is a function of this name in bench/families/.
+// One line per family, in the order in which they run: a function of this name in bench/families/, and NamedFamily's members.
 // clang-format off
 #define ROOFMARK_FAMILIES(family) \
-  family(ceilings, of_device) \
-  family(link_ceilings, between_ranks) \
-  family(stream, of_device) \
-  family(gemm, of_device) \
-  family(gemv, of_device) \
-  family(attention, of_device) \
-  family(decode_attention, of_device) \
-  family(transpose, of_device) \
-  family(reductions, of_device) \
-  family(elementwise, of_device) \
-  family(argmax, of_device) \
-  family(transfer, of_device) \
-  family(latency, of_device) \
-  family(access, of_device) \
-  family(cost, of_device) \
-  family(sustained, of_device) \
-  family(collectives, between_ranks) \
-  family(overlap, between_ranks)
+  family(ceilings, of_device, "Probes that each load one resource and set the measured ceilings. They run before the suite and again after it (marked: after).") \
+  family(link_ceilings, between_ranks, "") \
+  family(stream, of_device, "Loops that move memory and compute almost nothing.") \
+  family(gemm, of_device, "Matrix products D [m, n] = A [m, k] × B [k, n] by a library.") \
+  family(gemv, of_device, "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.") \
+  family(attention, of_device, "O = softmax(Q Kᵀ / √d) V, head by head.") \
+  family(decode_attention, of_device, "Attention of one new token to a cache of keys and values: reading the cache is the limit.") \
+  family(transpose, of_device, "The transpose of a matrix: each element is read once and written once.") \
+  family(reductions, of_device, "Row-wise operations: softmax, norms, losses. At best, each row is read once and written once.") \
+  family(elementwise, of_device, "Element-wise operations of a model, and the gain from fusing several steps into one kernel.") \
+  family(argmax, of_device, "The index of the maximum of each row, as in greedy decoding.") \
+  family(transfer, of_device, "Copies between host and GPU, between GPUs, and within the host.") \
+  family(latency, of_device, "Dependent accesses: one thread follows pointers in random order, and each access waits for the previous one.") \
+  family(access, of_device, "Rates of access patterns. Only bytes that the operation uses count: other traffic lowers the share of the roof.") \
+  family(cost, of_device, "Host time of single calls that start work, wait for it or allocate memory.") \
+  family(sustained, of_device, "Sustained loads: the rate in the first second against the settled rate.") \
+  family(collectives, between_ranks, "Collectives and pairs of ranks, in the terms of nccl-tests.") \
+  family(overlap, between_ranks, "A matrix product and an all-reduce, each alone and both together.")
 // clang-format on
 
-#define ROOFMARK_DECLARE(name, reach) std::vector<Group> name(const Listing&);
-#define ROOFMARK_ENTRY(name, reach) {#name, name, Reach::reach},
+#define ROOFMARK_DECLARE(name, reach, about) std::vector<Group> name(const Listing&);
+#define ROOFMARK_ENTRY(name, reach, about) {#name, name, Reach::reach, about},
 
 ROOFMARK_FAMILIES(ROOFMARK_DECLARE)
 
 const std::vector<NamedFamily>& families() {
   static const std::vector<NamedFamily> all = {ROOFMARK_FAMILIES(ROOFMARK_ENTRY)};
   return all;
+}
+
+std::map<std::string, std::string> families_in_words() {
+  std::map<std::string, std::string> words;
+  for (const NamedFamily& family : families()) {
+    if (!family.about.empty()) words.emplace(family.name, family.about);
+  }
+  return words;
 }
 
 Lists list_families(const Listing& listing, bool between_ranks_alone) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,10 +20,14 @@ struct NamedFamily {
   std::string_view name;
   Family list;
   Reach reach;
+  std::string_view about;  ///< one sentence for the reader of a report; empty: its cases are of another family
 };
 
 /// Every family, in the order they run: those of the ceilings first.
 const std::vector<NamedFamily>& families();
+
+/// The sentences by family.
+std::map<std::string, std::string> families_in_words();
 
 /// The groups of all families, or of those between ranks alone.
 struct Lists {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/program/commands.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/team/gather.hpp"
 
 namespace roofmark {

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "bench/program/command_model.hpp"
-#include "bench/program/commands.hpp"
 #include "bench/program/documentation.hpp"
+#include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
 
 namespace roofmark {

@@ -25,9 +25,9 @@ Needed needed_bytes(const Case& c, const DeviceInfo& device) {
   return {slots * c.slot_bytes + c.shared_bytes, device.host_memory_bytes ? slots * c.host_slot_bytes : 0};
 }
 
-bool has_supported(const Group& group, const std::string& name) {
+bool has_supported(const Group& group, const CaseName& name) {
   return std::any_of(group.cases.begin(), group.cases.end(),
-                     [&](const Case& c) { return c.unsupported.empty() && c.name() == name; });
+                     [&](const Case& c) { return c.unsupported.empty() && same_case(c, name); });
 }
 
 void drop_comparisons_without_cases(Group& group) {
@@ -81,7 +81,7 @@ void CaseList::add(Group group) {
 }
 
 void CaseList::add_across_groups(Comparison comparison) {
-  const auto group_of = [&](const std::string& name) {
+  const auto group_of = [&](const CaseName& name) {
     return std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) { return has_supported(group, name); });
   };
   const auto numerator = group_of(comparison.numerator), denominator = group_of(comparison.denominator);

@@ -3,19 +3,12 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "harness/model/case.hpp"
+#include "harness/model/suite.hpp"
 
 namespace roofmark {
-
-/// `smoke` and `sustained` are lists of their own: a handful of cases within seconds, and a load that lasts. `contract` is for
-/// the contract test, not for measuring: every operation and type at awkward small shapes (one element, primes, sizes that are
-/// no multiple of a vector).
-enum class SuiteName { smoke, quick, baseline, full, sustained, contract };
-
-std::string_view name(SuiteName suite);
 
 struct Fabric;
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/model/case.hpp"
+#include "harness/model/work.hpp"
+#include "kernels/base/kernel.hpp"
 #include "kernels/base/operation.hpp"
 
 namespace roofmark {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/device/device.hpp"
-#include "harness/model/case.hpp"
+#include "harness/model/verification.hpp"
 #include "kernels/gemm.hpp"
 
 namespace roofmark {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/device/device.hpp"
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 
 namespace roofmark {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 
 namespace roofmark {
 

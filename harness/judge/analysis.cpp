@@ -47,7 +47,7 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
                                       excess.resource.title, format_rate(excess.rate, unit), excess.rate / excess.ceiling,
                                       format_rate(excess.ceiling, unit), ceiling.theoretical_source,
                                       boosted ? ", at the observed " + format_clock(*measurement.clock_hz) : ""),
-                          record.name, excess.rate / excess.ceiling,
+                          record.name(), excess.rate / excess.ceiling,
                           fmt::format("{} exceeds its theoretical ceiling {:.3g} times", excess.resource.title,
                                       excess.rate / excess.ceiling)});
     }
@@ -55,9 +55,9 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
 }
 
 std::vector<ComparisonResult> compare(const std::vector<Record>& records, const std::vector<Comparison>& comparisons) {
-  const auto find = [&](const std::string& name) -> const Record* {
+  const auto find = [&](const CaseName& name) -> const Record* {
     for (const Record& record : records) {
-      if (record.name == name && record.status == Status::ok) return &record;
+      if (same_case(record, name) && record.status == Status::ok) return &record;
     }
     return nullptr;
   };
@@ -108,11 +108,11 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
   for (const auto& [reason, share] : shares) {
     findings.push_back(
         {is_slowdown(reason) ? FindingKind::slowdown : FindingKind::throttle,
-         fmt::format("{}; throttle reason: {} (during {} of the blocks' time)", fall, reason, format_share(share)), record.name,
-         lost, fmt::format("{} ({})", brief, reason)});
+         fmt::format("{}; throttle reason: {} (during {} of the blocks' time)", fall, reason, format_share(share)),
+         record.name(), lost, fmt::format("{} ({})", brief, reason)});
   }
   if (shares.empty() && slow) {
-    findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name, lost, brief});
+    findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name(), lost, brief});
   }
 }
 
@@ -126,7 +126,7 @@ void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) 
   findings.push_back({FindingKind::energy,
                       fmt::format("the energy counter gives {:.1f} J, the power readings {:.1f} J, over {:.1f} s",
                                   *telemetry->energy_joules, *telemetry->integrated_joules, telemetry->seconds),
-                      record.name, std::abs(ratio - 1)});
+                      record.name(), std::abs(ratio - 1)});
 }
 
 /// How far the rate fell under sustained load of one device.
@@ -168,7 +168,7 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
     if (!ranks[rank] || !ranks[rank]->sustained) continue;
     by_rank = true;
     for (Finding& one : decays(*ranks[rank]->sustained)) {
-      const auto [place, is_new] = of_ranks.try_emplace(one.kind, Finding{one.kind, {}, record.name});
+      const auto [place, is_new] = of_ranks.try_emplace(one.kind, Finding{one.kind, {}, record.name()});
       Finding& worst = place->second;
       worst.ranks.push_back(static_cast<int>(rank));
       if (!is_new && one.size <= worst.size) continue;
@@ -183,14 +183,14 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   }
   if (by_rank || !record.sustained) return;
   for (Finding& one : decays(*record.sustained)) {
-    one.case_name = record.name;
+    one.case_name = record.name();
     findings.push_back(std::move(one));
   }
 }
 
 void find_above_empirical(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
   // A probe sets its own ceiling.
-  if (!record.placement || !record.placement->of_empirical || record.raises) return;
+  if (!record.placement || !record.placement->of_empirical || record.sets_ceiling) return;
   // Where the network itself reduces, what is left on the wire counts.
   const double share = switched_share(record).value_or(*record.placement->of_empirical);
   if (!(share > kCeilingTolerance)) return;
@@ -202,14 +202,15 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
       {FindingKind::above_empirical,
        fmt::format("reached {:.0f} % of the measured ceiling ({}): the probe missed the ceiling, or a cache helped",
                    100 * share, bound_by.title),
-       record.name, share, fmt::format("a case reached {:.0f} % of the {} ceiling", 100 * share, bound_by.title)});
+       record.name(), share, fmt::format("a case reached {:.0f} % of the {} ceiling", 100 * share, bound_by.title)});
 }
 
 /// What timing adds against a sample; with a duration each launch is timed by itself. A slope over several cases has no part in
 /// it: that of a ceiling, and that of what is no work (call_lines).
 void find_overhead(const Record& record, double overhead_seconds, std::vector<Finding>& findings) {
   constexpr double kLimit = 0.01;
-  if (record.raised_by == RaisedBy::slope || record.work.phases.empty()) return;
+  const bool by_slope = record.sets_ceiling && record.sets_ceiling->by == SetsCeiling::By::slope;
+  if (by_slope || record.work.phases.empty()) return;
   const Measurement& measurement = *record.measurement;
   const double sample = measurement.summary.median * (record.sustained ? 1 : measurement.launches_per_sample);
   const double share = overhead_seconds / sample;
@@ -217,13 +218,13 @@ void find_overhead(const Record& record, double overhead_seconds, std::vector<Fi
   findings.push_back({FindingKind::overhead,
                       fmt::format("a sample takes {}, timing overhead adds {}: up to {} of the sample", format_seconds(sample),
                                   format_seconds(overhead_seconds), format_share(share)),
-                      record.name, share});
+                      record.name(), share});
 }
 
 void find_in_record(const Record& record, const Roofline& roofline, std::optional<double> overhead_seconds,
                     std::vector<Finding>& findings) {
   const auto note = [&](FindingKind kind, std::string text, double size = 0, std::string brief = {}) {
-    findings.push_back({kind, std::move(text), record.name, size, std::move(brief)});
+    findings.push_back({kind, std::move(text), record.name(), size, std::move(brief)});
   };
   if (record.fingerprint && !record.fingerprint->deterministic) {
     note(FindingKind::nondeterministic, "three launches on the same data gave different bits, so there is no fingerprint");
@@ -277,7 +278,7 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
       {FindingKind::link_training,
        fmt::format("under load the PCIe link runs at {} in each direction, {} of the {} that both ends support",
                    format_rate(trained, Unit::byte), format_share(trained / most), format_rate(most, Unit::byte)),
-       best->name, 1 - trained / most, fmt::format("the PCIe link runs at {} of its rate", format_share(trained / most))});
+       best->name(), 1 - trained / most, fmt::format("the PCIe link runs at {} of its rate", format_share(trained / most))});
 }
 
 /// The readings of these records that findings rest on.
@@ -324,7 +325,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
                  std::optional<double> timing_overhead_seconds) {
   Analysis analysis;
   analysis.roofline = std::move(theoretical);
-  raise_ceilings(analysis.roofline, records);
+  set_ceilings(analysis.roofline, records);
   place_records(records, analysis.roofline, analysis.findings);
   analysis.comparisons = compare(records, comparisons);
   find_drift(analysis.roofline, analysis.findings);

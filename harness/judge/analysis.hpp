@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/model/comparison.hpp"
 #include "harness/model/finding.hpp"
 #include "harness/model/measurement.hpp"
 
@@ -27,7 +28,7 @@ struct Analysis {
   std::set<FindingKind> unseen;  ///< kinds that these records could show but lack the data for
 };
 
-/// Raises the empirical ceilings from the ceilings family's records, places every ok record on them, marks the theoretical
+/// Sets the empirical ceilings by the ceilings family's records, places every ok record on them, marks the theoretical
 /// ceilings that a record exceeds as doubtful, and draws comparisons and findings. No record changes its status.
 /// `timing_overhead_seconds`: overhead of timing per sample.
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/judge/ranks/series.hpp"
 #include "harness/model/statistics.hpp"
 
 namespace roofmark {
@@ -22,7 +21,8 @@ bool is_number(std::string_view text) {
 }
 
 struct Series {
-  std::string name, key;
+  CaseName name;
+  std::string key;
   std::map<double, double> seconds;  ///< by the key's value
 };
 
@@ -31,13 +31,13 @@ bool is_straight(const CallLine& line) { return line.r2.value_or(1) >= kLeastR2;
 /// The two lines on which the cases of a comparison lie, for the same count; null where there are none.
 std::pair<CallLine*, CallLine*> compared(std::vector<CallLine>& lines, const std::vector<Record>& records,
                                          const Comparison& comparison) {
-  const auto record_of = [&](const std::string& name) {
-    return std::find_if(records.begin(), records.end(), [&](const Record& record) { return record.name == name; });
+  const auto record_of = [&](const CaseName& name) {
+    return std::find_if(records.begin(), records.end(), [&](const Record& record) { return same_case(record, name); });
   };
   const auto one = record_of(comparison.numerator), other = record_of(comparison.denominator);
   if (one == records.end() || other == records.end()) return {};
   const auto line_of = [&](const Record& record, const std::string& key) {
-    const std::string name = name_without(record, {key});
+    const CaseName name = name_without(record, {key});
     const auto found =
         std::find_if(lines.begin(), lines.end(), [&](const CallLine& line) { return line.series == name && line.key == key; });
     return found == lines.end() ? nullptr : &*found;
@@ -60,7 +60,7 @@ std::vector<CallLine> call_lines(const std::vector<Record>& records, const std::
     if (record.measurement->timed == Timed::device && !record.work.phases.empty()) continue;
     for (const auto& [key, value] : record.shape) {
       if (!is_number(value)) continue;
-      const std::string name = name_without(record, {key});
+      const CaseName name = name_without(record, {key});
       const auto same = [&, &key = key](const Series& series) { return series.name == name && series.key == key; };
       auto place = std::find_if(all.begin(), all.end(), same);
       if (place == all.end()) place = all.insert(all.end(), {name, key, {}});

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/model/case.hpp"
+#include "harness/model/comparison.hpp"
 #include "harness/model/measurement.hpp"
 
 namespace roofmark {
@@ -14,7 +14,7 @@ namespace roofmark {
 /// time = fixed + n x each, over the values n of one key, by fit_line_relative(): for calls timed by the host, and for device
 /// times without Work, such as barriers. Needs three values.
 struct CallLine {
-  std::string series;        ///< the records' name without the key
+  CaseName series;           ///< the records' name without the key
   std::string key;           ///< "nodes", "bytes"
   double fixed_seconds = 0;  ///< 0 where the line starts at its lower bound
   double each_seconds = 0;
@@ -24,7 +24,7 @@ struct CallLine {
   /// For the flatter of two compared lines: the count from which it is faster (0: always), and the other line's series. Absent
   /// if either fit is not a straight line (kLeastR2).
   std::optional<double> faster_from = {};
-  std::string than = {};
+  std::optional<CaseName> than = {};
 };
 
 /// `comparisons`: pairs of cases; the lines of the two are compared.

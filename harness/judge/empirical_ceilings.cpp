@@ -12,7 +12,9 @@ namespace roofmark {
 
 namespace {
 
-double rate_of(const Record& record) { return record.work.total(*record.raises) / record.measurement->summary.median; }
+double rate_of(const Record& record) {
+  return record.work.total(record.sets_ceiling->resource) / record.measurement->summary.median;
+}
 
 /// What one pass found of a ceiling.
 struct Found {
@@ -26,7 +28,7 @@ Found of_pass(Ceiling& ceiling, int pass) {
   return {ceiling.last, ceiling.last_by, ceiling.last_line};
 }
 
-void raise_by_slope(Found found, const std::vector<const Record*>& probes) {
+void set_by_slope(Found found, const std::vector<const Record*>& probes) {
   std::vector<double> launches, seconds;
   const Record* longest = probes.front();
   for (const Record* probe : probes) {
@@ -37,27 +39,28 @@ void raise_by_slope(Found found, const std::vector<const Record*>& probes) {
   }
   const std::optional<Line> line = fit_line_relative(launches, seconds, 0);
   if (!line || !(line->slope > 0)) return;
-  found.rate = longest->work.total(*longest->raises) / line->slope;
-  found.by = longest->name;
+  found.rate = longest->work.total(longest->sets_ceiling->resource) / line->slope;
+  found.by = longest->name();
   found.line = CeilingLine{line->intercept, {}, static_cast<int>(probes.size())};
   if (probes.size() > 2) found.line->r2 = line->r2;
 }
 
 }  // namespace
 
-void raise_ceilings(Roofline& roofline, const std::vector<Record>& records) {
+void set_ceilings(Roofline& roofline, const std::vector<Record>& records) {
   std::map<std::pair<std::string_view, int>, std::vector<const Record*>> together;  // by resource and pass
   for (const Record& record : records) {
-    if (record.status != Status::ok || !record.raises) continue;
-    const Found found = of_pass(roofline.at(*record.raises), record.pass);
+    if (record.status != Status::ok || !record.sets_ceiling) continue;
+    const auto& [resource, by] = *record.sets_ceiling;
+    const Found found = of_pass(roofline.at(resource), record.pass);
     if (!found.rate || rate_of(record) > *found.rate) {
       found.rate = rate_of(record);
-      found.by = record.name;
+      found.by = record.name();
     }
-    if (record.raised_by == RaisedBy::slope) together[{record.raises->id, record.pass}].push_back(&record);
+    if (by == SetsCeiling::By::slope) together[{resource.id, record.pass}].push_back(&record);
   }
   for (const auto& [key, probes] : together) {
-    raise_by_slope(of_pass(roofline.at(find_resource(key.first)), key.second), probes);
+    set_by_slope(of_pass(roofline.at(find_resource(key.first)), key.second), probes);
   }
 }
 

@@ -10,11 +10,11 @@
 namespace roofmark {
 
 /// Raises the empirical ceilings by the ok records of the ceilings family, those of each pass apart: by the best rate, amount /
-/// median, or where the records say so (RaisedBy::slope) by the inverse slope of
+/// median, or where the records say so (SetsCeiling::By::slope) by the inverse slope of
 ///   seconds of a sample = fixed + launches x seconds per launch
 /// over the records of one resource, fitted on relative errors with fixed >= 0. One point, or a line that does not rise, has no
 /// slope: then the best rate is the ceiling, which the fixed part can only make too low. Every launch of such records demands
 /// the same amount.
-void raise_ceilings(Roofline& roofline, const std::vector<Record>& records);
+void set_ceilings(Roofline& roofline, const std::vector<Record>& records);
 
 }  // namespace roofmark

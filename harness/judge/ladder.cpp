@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 
-#include "harness/judge/ranks/series.hpp"
 #include "harness/judge/sm_latency.hpp"
 #include "harness/model/statistics.hpp"
 
@@ -140,7 +139,7 @@ std::vector<Ladder> ladders_of(const std::vector<Record>& records) {
   for (const Record& record : records) {
     const std::optional<LadderPoint> point = point_of(record);
     if (!point) continue;
-    const std::string series = name_without(record, {"bytes", "stride"});
+    const CaseName series = name_without(record, {"bytes", "stride"});
     auto ladder = std::find_if(ladders.begin(), ladders.end(), [&](const Ladder& other) { return other.series == series; });
     if (ladder == ladders.end()) ladder = ladders.insert(ladders.end(), {series, {}, {}});
     ladder->points.push_back(*point);

@@ -32,7 +32,7 @@ struct LadderLevel {
 
 /// The latency of dependent accesses over the size of their range.
 struct Ladder {
-  std::string series;  ///< the records' name without its bytes and stride
+  CaseName series;  ///< the records' name without its bytes and stride
   std::vector<LadderPoint> points;
   std::vector<LadderLevel> levels;
 };

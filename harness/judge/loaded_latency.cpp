@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "harness/judge/ranks/series.hpp"
-
 namespace roofmark {
 
 namespace {
@@ -25,7 +23,7 @@ std::vector<LoadedLatencies> loaded_latencies(const std::vector<Record>& records
     const std::optional<AccessLatency> latency = access_latency(record);
     if (!latency || !record.measurement->background) continue;
     const Background& background = *record.measurement->background;
-    const std::string series = name_without(record, {"background"});
+    const CaseName series = name_without(record, {"background"});
     auto place = std::find_if(all.begin(), all.end(), [&](const LoadedLatencies& other) {
       return other.series == series && other.background == background.resource;
     });

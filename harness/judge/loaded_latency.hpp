@@ -18,7 +18,7 @@ struct LoadedLatency : AccessLatency {
 
 /// Time per access while the other SMs load the same or another resource.
 struct LoadedLatencies {
-  std::string series;  ///< the records' name without the key `background`
+  CaseName series;  ///< the records' name without the key `background`
   Resource background;
   std::vector<LoadedLatency> points;  ///< by background
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "harness/judge/ranks/series.hpp"
 #include "harness/model/statistics.hpp"
 
 namespace roofmark {
@@ -33,7 +32,7 @@ std::vector<SmLatencies> sm_latencies(const std::vector<Record>& records) {
     const std::optional<AccessLatency> latency = access_latency(record);
     const std::string sm = value_of(record.shape, kSmKey);
     if (!latency || sm.empty()) continue;
-    const std::string series = name_without(record, {kSmKey});
+    const CaseName series = name_without(record, {kSmKey});
     auto place = std::find_if(all.begin(), all.end(), [&](const SmLatencies& other) { return other.series == series; });
     if (place == all.end()) place = all.insert(all.end(), {series, {}, {}});
     place->points.push_back({*latency, std::stoi(sm)});

@@ -26,7 +26,7 @@ struct SmLevel {
 
 /// The latency of the same accesses from several SMs.
 struct SmLatencies {
-  std::string series;             ///< the records' name without the SM
+  CaseName series;                ///< the records' name without the SM
   std::vector<SmLatency> points;  ///< from the fastest to the slowest
   /// A level ends where the next SM is slower by kSmStep or more.
   std::vector<SmLevel> levels;

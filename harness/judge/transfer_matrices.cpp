@@ -11,7 +11,6 @@
 #include <set>
 #include <utility>
 
-#include "harness/judge/ranks/series.hpp"
 #include "harness/judge/ranks/slow_pairs.hpp"
 #include "harness/model/units.hpp"
 
@@ -214,13 +213,13 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
     const Transfer& transfer = *record->transfer;
     const std::optional<Ends> ends = ends_of(transfer);
     if (!ends || !transfer.one_model) continue;
-    const std::string name = name_without(*record, {"bytes", "from", "to", "gpu"});
+    const std::string name = name_without(*record, {"bytes", "from", "to", "gpu"}).name();
     const auto bytes = static_cast<double>(transfer.bytes);
     auto place = std::find_if(all.begin(), all.end(),
                               [&](const Made& made) { return made.matrix.name == name && made.matrix.bytes == bytes; });
     if (place == all.end()) place = all.insert(all.end(), Made{TransferMatrix{name, how_of(*record, false), bytes}});
     place->pairs.insert(*ends);
-    place->matrix.series.push_back(name_without(*record, {"bytes"}));
+    place->matrix.series.push_back(name_without(*record, {"bytes"}).name());
     for (const Flow& flow : transfer.flows) {
       place->matrix.cells.push_back({flow, bytes / record->measurement->summary.median, transfer.path});
     }
@@ -264,7 +263,7 @@ std::vector<Finding> refused_access(const std::vector<Record>& records) {
   };
   std::map<std::string, Refused> by_reason;
   for (const Record& record : records) {
-    if (!record.transfer || record.raises || !record.transfer->path || record.transfer->path->refusal.empty()) continue;
+    if (!record.transfer || record.sets_ceiling || !record.transfer->path || record.transfer->path->refusal.empty()) continue;
     Refused& refused = by_reason[record.transfer->path->refusal];
     refused.pairs.insert(*ends_of(*record.transfer));
     if (record.status != Status::ok) continue;

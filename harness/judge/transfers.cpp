@@ -7,14 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "harness/judge/ranks/series.hpp"
 #include "harness/judge/transfer_matrices.hpp"
 
 namespace roofmark {
 namespace {
 
 bool is_transfer(const Record& record) {
-  if (record.status != Status::ok || record.raises || !record.transfer || record.transfer->flows.empty()) return false;
+  if (record.status != Status::ok || record.sets_ceiling || !record.transfer || record.transfer->flows.empty()) return false;
   const std::vector<Phase>& phases = record.work.phases;
   return std::all_of(phases.begin(), phases.end(), [](const Phase& phase) {
     return std::all_of(phase.begin(), phase.end(), [](const Demand& demand) { return carries_transfers(demand.resource); });
@@ -43,7 +42,7 @@ TransferSeries make_series(const std::string& name, const std::vector<const Reco
     seconds[static_cast<std::size_t>(bytes)] = seconds_of(*record);
     if (bytes > made.bytes) {
       made.bytes = bytes;
-      made.largest = record->name;
+      made.largest = record->name();
       made.bytes_per_second = bytes / seconds_of(*record);
       made.sum_bytes_per_second =
           static_cast<double>(record->transfer->bytes * record->transfer->flows.size()) / seconds_of(*record);
@@ -72,12 +71,12 @@ const Record* alone(const std::vector<const Record*>& transfers, const Record& t
 std::optional<LinkContention> contention_of(const std::vector<const Record*>& transfers, const Record& together) {
   const std::vector<Flow>& flows = together.transfer->flows;
   if (flows.size() < 2) return std::nullopt;
-  LinkContention made{together.name, {}, 0};
+  LinkContention made{together.name(), {}, 0};
   double sum = 0;
   for (const Flow& flow : flows) {
     const Record* const one = alone(transfers, together, flow);
     if (!one) return std::nullopt;
-    made.alone.push_back(one->name);
+    made.alone.push_back(one->name());
     sum += 1 / seconds_of(*one);
   }
   made.factor = static_cast<double>(flows.size()) / seconds_of(together) / sum;
@@ -94,7 +93,7 @@ Transfers transfers_of(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (!is_transfer(record)) continue;
     transfers.push_back(&record);
-    const std::string name = name_without(record, {"bytes"});
+    const std::string name = name_without(record, {"bytes"}).name();
     const auto [place, fresh] = places.emplace(name, all.size());
     if (fresh) all.push_back({name, {}});
     all[place->second].second.push_back(&record);

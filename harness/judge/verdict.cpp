@@ -18,7 +18,7 @@ class Counts {
   explicit Counts(const std::vector<Record>& records) {
     std::map<std::string, Status> cases;
     for (const Record& record : records) {
-      const auto [place, fresh] = cases.try_emplace(record.name, record.status);
+      const auto [place, fresh] = cases.try_emplace(record.name(), record.status);
       if (!fresh && is_worse(record.status, place->second)) place->second = record.status;
     }
     for (const auto& [name, status] : cases) ++counts_[status];

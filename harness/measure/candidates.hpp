@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "harness/device/device.hpp"
 #include "harness/measure/settings.hpp"
 #include "harness/team/team.hpp"
 

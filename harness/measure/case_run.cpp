@@ -29,17 +29,12 @@ constexpr const char* kNoValidSample = "no valid sample: the launch gate timed o
 
 Record blank_record(const Case& c, int pass) {
   Record record;
-  record.name = c.name();
-  record.family = c.family;
-  record.operation = c.operation;
-  record.type = c.type;
-  record.shape = c.shape;
+  static_cast<CaseName&>(record) = c;
   record.work = c.work;
   record.message = c.message;
   record.overlap = c.overlap;
   record.transfer = c.transfer;
-  record.raises = c.raises;
-  record.raised_by = c.raised_by;
+  record.sets_ceiling = c.sets_ceiling;
   record.pass = pass;
   return record;
 }
@@ -67,7 +62,7 @@ void CaseRun::enter(std::string_view stage) {
 }
 
 void CaseRun::tell_stage() {
-  if (run_.listener) run_.listener(record_.name, stage_);
+  if (run_.listener) run_.listener(record_.name(), stage_);
 }
 
 void CaseRun::guarded(const std::function<void()>& step) {
@@ -98,7 +93,7 @@ void CaseRun::guarded(const std::function<void()>& step) {
     } catch (const DeviceError& error) {
       status = Status::failed;
       reason = error.what();
-      if (error.sticky()) run_.lost_to = record_.name;
+      if (error.sticky()) run_.lost_to = record_.name();
     } catch (const std::exception& error) {
       status = Status::failed;
       reason = error.what();
@@ -194,7 +189,7 @@ void CaseRun::take_fingerprint() {
   const Settings& settings = run_.settings;
   Fingerprint fingerprint;
   fingerprint.key = fmt::format("{}|{}|cc{}|sm{}|{}|data{}|seed{}|{}", settings.build_key, info.name, info.compute_capability,
-                                info.multiprocessors, record_.name, static_cast<int>(settings.data), settings.seed,
+                                info.multiprocessors, record_.name(), static_cast<int>(settings.data), settings.seed,
                                 prepared_->fingerprint_key());
   std::optional<std::string> hash;
   for (int launch = 0; launch < 3; ++launch) {

@@ -11,6 +11,7 @@
 #include "harness/measure/launch_check.hpp"
 #include "harness/measure/sampler.hpp"
 #include "harness/measure/settings.hpp"
+#include "harness/model/case.hpp"
 #include "harness/model/measurement.hpp"
 #include "harness/team/team.hpp"
 

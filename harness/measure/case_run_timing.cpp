@@ -93,7 +93,7 @@ std::vector<Timing> CaseRun::timed_samples() {
   std::vector<Timing> timings;
   std::exception_ptr thrown;
   const int launches = record_.measurement->launches_per_sample;
-  benchmark::RegisterBenchmark(record_.name.c_str(),
+  benchmark::RegisterBenchmark(record_.name().c_str(),
                                [&](benchmark::State& state) {
                                  while (state.KeepRunningBatch(launches)) {
                                    try {

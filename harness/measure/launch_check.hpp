@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 
 namespace roofmark {
 

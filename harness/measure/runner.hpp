@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/measure/case_run.hpp"
+#include "harness/model/case.hpp"
 #include "harness/model/counter.hpp"
 
 namespace roofmark {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/model/case.hpp"
+#include "harness/device/random.hpp"
 
 namespace roofmark {
 

@@ -2,21 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/model/case.hpp"
 
-#include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 
 namespace roofmark {
-
-std::string value_of(const Shape& shape, std::string_view key) {
-  const auto found = std::find_if(shape.begin(), shape.end(), [&](const auto& entry) { return entry.first == key; });
-  return found == shape.end() ? std::string() : found->second;
-}
-
-std::string case_name(const std::string& family, const std::string& operation, DataType type, const Shape& shape) {
-  std::string path = family + "/" + operation + (operation.empty() ? "" : "/") + std::string(name(type));
-  for (const auto& [key, value] : shape) path += "/" + key + ":" + value;
-  return path;
-}
 
 Comparison compare(const Case& numerator, const Case& denominator) {
   const Shape &one = numerator.shape, &other = denominator.shape;
@@ -31,7 +20,7 @@ Comparison compare(const Case& numerator, const Case& denominator) {
     throw std::invalid_argument(numerator.name() + " and " + denominator.name() + " do not differ in exactly one key");
   }
   const std::size_t at = differing.front();
-  return {one[at].second + " against " + other[at].second, one[at].first, numerator.name(), denominator.name()};
+  return {one[at].second + " against " + other[at].second, one[at].first, numerator, denominator};
 }
 
 Comparison compare_rates(const Case& numerator, const Case& denominator) {

@@ -7,10 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "harness/model/case.hpp"
+#include "harness/device/issue.hpp"
+#include "harness/model/case_name.hpp"
+#include "harness/model/message.hpp"
+#include "harness/model/overlap_role.hpp"
+#include "harness/model/protocol.hpp"
+#include "harness/model/roofline.hpp"
 #include "harness/model/status.hpp"
 #include "harness/model/sustained.hpp"
 #include "harness/model/telemetry_summary.hpp"
+#include "harness/model/transfer.hpp"
+#include "harness/model/verification.hpp"
+#include "harness/model/work.hpp"
 
 namespace roofmark {
 
@@ -97,17 +105,13 @@ struct Fingerprint {
 };
 
 /// One row of a result file.
-struct Record {
+struct Record : CaseName {
   // From the case.
-  std::string name, family, operation;
-  DataType type = DataType::fp32;
-  Shape shape;
   Work work;
   std::optional<Message> message;
-  std::optional<OverlapPart> overlap;
+  std::optional<OverlapRole> overlap;
   std::optional<Transfer> transfer;
-  std::optional<Resource> raises;
-  RaisedBy raised_by = RaisedBy::rate;
+  std::optional<SetsCeiling> sets_ceiling;
   int pass = 1;  ///< the ceilings family is measured twice: 1 before the suite, 2 after it
 
   Status status = Status::not_run;

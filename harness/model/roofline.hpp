@@ -11,6 +11,15 @@
 
 namespace roofmark {
 
+/// Of a probe: the resource whose empirical ceiling it may set. By rate: each probe by its own; the best counts. By slope: all
+/// together, by the fit of a sample's seconds over its launches, so the fixed cost of a sample is not part of the ceiling.
+struct SetsCeiling {
+  enum class By { rate, slope };
+
+  Resource resource;
+  By by = By::rate;
+};
+
 /// The line that a ceiling is the slope of: seconds of a sample over its launches.
 struct CeilingLine {
   double fixed_seconds = 0;  ///< of a sample, however many launches it has; 0: the line starts at its lower bound
@@ -32,7 +41,7 @@ struct Ceiling {
   /// The best probe of the ceilings family before and after the suite, and that probe's name.
   std::optional<double> first, last;
   std::string first_by, last_by;
-  /// Of a ceiling that its probes raise together (RaisedBy::slope).
+  /// Of a ceiling that its probes set together (SetsCeiling::By::slope).
   std::optional<CeilingLine> first_line, last_line;
   /// A verified result exceeds `theoretical` by more than 2 %: a count, a clock or a table is wrong. No verdict may rest on it.
   bool doubtful = false;

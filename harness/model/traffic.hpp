@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "harness/model/case.hpp"
+#include "harness/device/device.hpp"
+#include "harness/model/protocol.hpp"
+#include "harness/model/work.hpp"
 
 namespace roofmark {
 

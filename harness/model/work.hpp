@@ -17,6 +17,12 @@ struct Demand {
   double avoidable = 0;
 };
 
+/// The device's background work during launches, as counted by the launches.
+struct Background {
+  Resource resource;
+  double per_second = 0;  ///< in units of the resource, during the work
+};
+
 /// Demands that can be met at the same time.
 using Phase = std::vector<Demand>;
 

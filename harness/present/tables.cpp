@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <sstream>
 #include <utility>
 
 #include "harness/model/units.hpp"
@@ -22,37 +21,21 @@ constexpr double kUncertain = 0.2;
 
 std::string rate_or_dash(std::optional<double> rate, Unit unit) { return rate ? format_rate(*rate, unit) : "-"; }
 
-using Words = std::vector<std::pair<std::string, std::string>>;
-
-bool is_data_type(std::string_view text) {
-  return std::any_of(std::begin(kDataTypes), std::end(kDataTypes), [&](DataType type) { return name(type) == text; });
-}
-
-/// The parts of a case's name behind its family, by key; its path is "case", its data type "type".
-Words words_of(const std::string& name) {
-  Words words;
-  std::istringstream parts(name);
-  std::string part, path;
-  std::getline(parts, part, '/');
-  while (std::getline(parts, part, '/')) {
-    if (const auto colon = part.find(':'); colon != std::string::npos) {
-      words.emplace_back(part.substr(0, colon), part.substr(colon + 1));
-    } else if (is_data_type(part)) {
-      words.emplace_back("type", part);
-    } else {
-      path += (path.empty() ? "" : "/") + part;
-    }
-  }
-  if (!path.empty()) words.insert(words.begin(), {"case", path});
+/// The parts of a name behind its family, by heading: the operation is the "case".
+Shape words_of(const CaseName& name) {
+  Shape words;
+  if (!name.operation.empty()) words.emplace_back("case", name.operation);
+  words.emplace_back("type", roofmark::name(name.type));
+  words.insert(words.end(), name.shape.begin(), name.shape.end());
   return words;
 }
 
 using Tables = std::vector<Grid>;
 
 /// Adds a row to the table with this title and these keys; creates the table if needed.
-void add_row(Tables& tables, const std::string& title, const std::vector<Column>& columns, const std::string& name, Row values,
+void add_row(Tables& tables, const std::string& title, const std::vector<Column>& columns, const CaseName& name, Row values,
              Mark mark = Mark::none) {
-  const Words words = words_of(name);
+  const Shape words = words_of(name);
   const auto same_keys = [&](const Grid& table) {
     return table.title == title && table.keys == words.size() &&
            std::equal(words.begin(), words.end(), table.columns.begin(),
@@ -99,9 +82,10 @@ Row values_of(const Record& record) {
   // What has neither FLOPs nor bytes (exponentials, launches, accesses) shows its own unit in the column of the rate.
   std::optional<double> operations = placement.flops_per_second;
   Unit unit = record.work.total(Unit::op) > 0 ? Unit::op : Unit::flop;
-  if (!operations && !placement.bytes_per_second && record.raises) {
-    operations = record.work.total(*record.raises) / summary.median;
-    unit = record.raises->unit;
+  if (!operations && !placement.bytes_per_second && record.sets_ceiling) {
+    const Resource& resource = record.sets_ceiling->resource;
+    operations = record.work.total(resource) / summary.median;
+    unit = resource.unit;
   } else if (const double accesses = record.work.total(Unit::access); accesses > 0 && !operations) {
     operations = accesses / summary.median;
     unit = Unit::access;
@@ -118,7 +102,7 @@ Row values_of(const Record& record) {
 }
 
 /// "launch kernel:empty until:return", of the name of a case or of a series of cases.
-std::string name_of_call(const std::string& name) {
+std::string name_of_call(const CaseName& name) {
   std::string call;
   for (const auto& [key, value] : words_of(name)) {
     if (key == "type" || key == "impl") continue;
@@ -173,7 +157,7 @@ std::string records_table(const std::vector<Record>& records, const TerminalStyl
     if (record.status != Status::ok || record.pass == 2 || record.message || is_call(record)) continue;
     if (!value_of(record.shape, kSmKey).empty()) continue;
     const auto half = relative_half_width(record.measurement->summary);
-    add_row(record.raises ? probes : results, record.family, columns, record.name, values_of(record),
+    add_row(record.sets_ceiling ? probes : results, record.family, columns, record, values_of(record),
             half && *half > kUncertain ? Mark::uncertain : Mark::none);
   }
   std::move(probes.begin(), probes.end(), std::back_inserter(results));
@@ -192,7 +176,7 @@ std::string calls_table(const std::vector<Record>& records, const TerminalStyle&
   for (const Record& record : records) {
     if (record.status != Status::ok || record.pass == 2 || !is_call(record)) continue;
     const Summary& summary = record.measurement->summary;
-    grid.rows.push_back({name_of_call(record.name), format_seconds(summary.median), seconds(summary.p95), seconds(summary.p99),
+    grid.rows.push_back({name_of_call(record), format_seconds(summary.median), seconds(summary.p95), seconds(summary.p99),
                          format_seconds(summary.maximum), std::to_string(record.measurement->samples.size())});
   }
   return grid.rows.empty() ? "" : to_text(Tables{grid}, style);
@@ -214,7 +198,7 @@ std::string call_lines_table(const std::vector<CallLine>& lines, const TerminalS
     if (!line.faster_from) continue;
     const std::string from = *line.faster_from > 0 ? fmt::format("from {}:{:.0f} on", line.key, std::ceil(*line.faster_from))
                                                    : fmt::format("for any number of {}", line.key);
-    crossings += wrapped(fmt::format("{}: faster than {} {}", call, name_of_call(line.than), from),
+    crossings += wrapped(fmt::format("{}: faster than {} {}", call, name_of_call(*line.than), from),
                          static_cast<std::size_t>(style.columns), 2) +
                  "\n";
   }
@@ -242,7 +226,7 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
     // A case's first demand is its main resource.
     const Demand& demand = record.work.phases.front().front();
     const auto rate = [&](double launches) { return format_rate(launches * demand.amount, demand.resource.unit); };
-    add_row(tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record.name,
+    add_row(tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record,
             {format_share(rates.settled_of_burst), rate(rates.burst_rate), rate(rates.settled_rate),
              fmt::format("{:.0f} s", std::ceil(rates.settled_after_seconds)), format_share(rates.rate_per_clock_ratio),
              format_share(rates.explained_by_clock), clock_or_dash(burst_clock), clock_or_dash(settled_clock),
@@ -256,7 +240,7 @@ std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyl
   for (const Ladder& ladder : ladders) {
     for (const LadderLevel& level : ladder.levels) {
       const auto bytes = [](std::size_t size) { return format_bytes(static_cast<double>(size)); };
-      add_row(tables, "ladder of dependent accesses: " + ladder.series.substr(0, ladder.series.find('/')),
+      add_row(tables, "ladder of dependent accesses: " + ladder.series.family,
               {{.heading = "level"},
                {.heading = "capacity"},
                {.heading = "cycles"},
@@ -280,7 +264,7 @@ std::string sm_latencies_table(const std::vector<SmLatencies>& latencies, const 
     auto first = series.points.begin();
     for (const SmLevel& level : series.levels) {
       const auto last = first + static_cast<std::ptrdiff_t>(level.sms.size()) - 1;
-      add_row(tables, "dependent accesses from each SM to the same line: " + series.series.substr(0, series.series.find('/')),
+      add_row(tables, "dependent accesses from each SM to the same line: " + series.series.family,
               {{.heading = "level"},
                {.heading = "SMs"},
                {.heading = "cycles"},
@@ -301,9 +285,7 @@ std::string loaded_latencies_table(const std::vector<LoadedLatencies>& latencies
   Tables tables;
   for (const LoadedLatencies& series : latencies) {
     for (const LoadedLatency& point : series.points) {
-      add_row(tables,
-              fmt::format("dependent accesses under load on {}: {}", series.background.title,
-                          series.series.substr(0, series.series.find('/'))),
+      add_row(tables, fmt::format("dependent accesses under load on {}: {}", series.background.title, series.series.family),
               {{.heading = "load"}, {.heading = "of roof"}, {.heading = "cycles"}, {.heading = "latency"}}, series.series,
               {format_rate(point.background_per_second, series.background.unit), format_share(point.share_of_ceiling),
                cycles_or_dash(point.cycles()), format_seconds(point.seconds)});
@@ -315,9 +297,9 @@ std::string loaded_latencies_table(const std::vector<LoadedLatencies>& latencies
 std::string comparisons_table(const std::vector<ComparisonResult>& comparisons, const TerminalStyle& style) {
   Tables tables;
   for (const ComparisonResult& result : comparisons) {
-    const std::string& name = result.comparison.numerator;
+    const CaseName& name = result.comparison.numerator;
     const std::string interval = result.low && result.high ? fmt::format("{:.3f} .. {:.3f}", *result.low, *result.high) : "-";
-    add_row(tables, fmt::format("{} {}: {}", result.comparison.key, result.comparison.name, name.substr(0, name.find('/'))),
+    add_row(tables, fmt::format("{} {}: {}", result.comparison.key, result.comparison.name, name.family),
             {{.heading = "times faster"}, {.heading = "95 % interval"}}, name, {fmt::format("{:.3f}", result.ratio), interval});
   }
   return to_text(tables, style);

@@ -71,13 +71,13 @@ void Progress::done(const Record& record) {
   const bool repeated = bad && !type.has_own_reason && record.reason == std::exchange(last_reason_, record.reason);
   if (bad && !repeated) {
     clear();
-    std::string text = message(program_, fmt::format("{} {}: {}", word, record.name, record.reason));
+    std::string text = message(program_, fmt::format("{} {}: {}", word, record.name(), record.reason));
     if (const auto at = text.find(word); at != std::string::npos) text.replace(at, word.size(), red(style_, word));
     put(text);
   }
   if (quiet_ || style_.interactive || bad) return;
   const std::string result = record.status == Status::ok ? format_seconds(record.measurement->summary.median) : word;
-  put(fmt::format("{}: [{}/{}] {}  {}\n", program_, done_, cases_, record.name, result));
+  put(fmt::format("{}: [{}/{}] {}  {}\n", program_, done_, cases_, record.name(), result));
 }
 
 void Progress::clear() {

@@ -115,7 +115,7 @@ std::vector<Column> placement_columns() {
 Row placement_row(const SizeLine& line, const std::map<std::string, double>& ring_ratios) {
   const Record& record = line.record();
   const Placement placement = record.placement.value_or(Placement{});
-  const auto ring = ring_ratios.find(record.name);
+  const auto ring = ring_ratios.find(record.name());
   Row row = keys_of(line);
   row.push_back(format_share(placement.of_empirical));
   row.push_back(format_share(placement.of_theoretical));
@@ -175,31 +175,28 @@ std::string collective_tables(const std::vector<Record>& records, const std::vec
                               const TerminalStyle& style) {
   std::map<std::string, double> ring_ratios;
   for (const RingPrediction& ring : rings) ring_ratios[ring.case_name] = ring.ratio;
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<SizeLine>> tables;
-  std::map<std::string, std::size_t> places;  // of a call in its table, by the name without the place
+  std::vector<CaseName> order;
+  std::map<CaseName, std::vector<SizeLine>> tables;
+  std::map<CaseName, std::size_t> places;  // of a call in its table, by the name without the place
   for (const Record& record : records) {
     if (!record.message || record.pass == 2) continue;
     // Rounds of pairs that went well are in the matrix.
     if (record.status != Status::wrong && (record.status != Status::ok || record.message->pattern == Pattern::pairs)) continue;
-    const std::string title =
-        case_name(record.family, record.operation, record.type, {{"impl", value_of(record.shape, "impl")}});
+    const CaseName title{record.family, record.operation, record.type, {{"impl", value_of(record.shape, "impl")}}};
     std::vector<SizeLine>& lines = tables[title];
     if (lines.empty()) order.push_back(title);
-    Shape shape = record.shape;
-    std::erase_if(shape, [](const auto& entry) { return entry.first == "place"; });
-    const auto [place, fresh] = places.emplace(case_name(record.family, record.operation, record.type, shape), lines.size());
+    const auto [place, fresh] = places.emplace(name_without(record, {"place"}), lines.size());
     if (fresh) lines.emplace_back();
     (record.message->place == "in" ? lines[place->second].in : lines[place->second].out) = &record;
   }
   // The probes of the ceilings stand last.
   std::stable_partition(order.begin(), order.end(),
-                        [&](const std::string& title) { return !tables[title].front().record().raises; });
+                        [&](const CaseName& title) { return !tables[title].front().record().sets_ceiling; });
   std::string text;
   std::set<std::string> left_out;
-  for (const std::string& title : order) {
+  for (const CaseName& title : order) {
     gather_teams(tables[title]);
-    text += (text.empty() ? "" : "\n") + collective_table(title, tables[title], ring_ratios, style, left_out);
+    text += (text.empty() ? "" : "\n") + collective_table(title.name(), tables[title], ring_ratios, style, left_out);
   }
   return text + left_out_text(left_out, style);
 }

@@ -43,8 +43,8 @@ std::string fits_table(const std::vector<LatencyFit>& fits, const TerminalStyle&
 /// Of each series the largest size that all its teams measured, and of each team the largest that has a smaller team's with as
 /// much a rank.
 std::string scaling_table(const std::vector<ScalingRow>& scaling, const TerminalStyle& style) {
-  std::map<std::string, std::map<std::size_t, std::set<int>>> sizes;
-  std::map<std::string, std::map<int, std::size_t>> weak;
+  std::map<CaseName, std::map<std::size_t, std::set<int>>> sizes;
+  std::map<CaseName, std::map<int, std::size_t>> weak;
   for (const ScalingRow& row : scaling) {
     sizes[row.series][row.bytes].insert(row.ranks);
     if (!row.weak_efficiency) continue;
@@ -69,7 +69,7 @@ std::string scaling_table(const std::vector<ScalingRow>& scaling, const Terminal
     }
     const auto grown = weak[row.series].find(row.ranks);
     if (row.bytes != largest && (grown == weak[row.series].end() || row.bytes != grown->second)) continue;
-    grid.rows.push_back({row.series, format_bytes(static_cast<double>(row.bytes)), std::to_string(row.ranks),
+    grid.rows.push_back({row.series.name(), format_bytes(static_cast<double>(row.bytes)), std::to_string(row.ranks),
                          format_share(row.strong_efficiency), format_share(row.weak_efficiency), format_seconds(row.seconds),
                          rate_or_dash(row.busbw)});
   }
@@ -139,7 +139,7 @@ std::string overlap_table(const std::vector<Overlap>& overlaps, const TerminalSt
              {.heading = "communication alone", .leaves = 2},
              {.heading = "together", .leaves = 3}}};
   for (const Overlap& overlap : overlaps) {
-    grid.rows.push_back({overlap.series, format_share(overlap.hidden), format_share(overlap.hidden_half_width),
+    grid.rows.push_back({overlap.series.name(), format_share(overlap.hidden), format_share(overlap.hidden_half_width),
                          format_share(overlap.slow_down), format_seconds(overlap.work_seconds),
                          format_seconds(overlap.communication_seconds), format_seconds(overlap.together_seconds)});
   }

@@ -112,6 +112,7 @@ Json to_json(const RunFacts& facts) {
                {"arguments", facts.arguments},
                {"labels", facts.labels},
                {"environment", facts.environment},
+               {"families", facts.families},
                {"started_utc", facts.started_utc},
                {"clock_overhead_seconds", facts.clock_overhead_seconds},
                {"build", to_json(facts.build)},
@@ -131,6 +132,7 @@ RunFacts run_facts_from_json(const Json& json) {
   get(json, "arguments", facts.arguments);
   get(json, "labels", facts.labels);
   get(json, "environment", facts.environment);
+  get(json, "families", facts.families);
   get(json, "budget_seconds", facts.budget_seconds);
   get(json, "started_utc", facts.started_utc);
   facts.clock_overhead_seconds = json.value("clock_overhead_seconds", 0.0);

@@ -26,11 +26,11 @@ using Parts = std::vector<const Record*>;
 
 /// The cases in the order of the first device that has them.
 std::vector<Parts> parts_by_case(const std::vector<MeasuredDevice>& devices) {
-  std::map<std::pair<std::string, int>, std::size_t> places;
+  std::map<std::pair<CaseName, int>, std::size_t> places;
   std::vector<Parts> all;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     for (const Record& record : devices[i].run.records) {
-      const auto [place, fresh] = places.try_emplace({record.name, record.pass}, all.size());
+      const auto [place, fresh] = places.try_emplace({record, record.pass}, all.size());
       if (fresh) all.emplace_back(devices.size());
       all[place->second][i] = &record;
     }

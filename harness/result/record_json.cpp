@@ -156,10 +156,11 @@ Json to_json(const Record& record) {
   for (const Status status : record.rank_status) json["rank_status"].push_back(name(status));
   json["pass"] = record.pass;
   if (record.message) json["message"] = to_json(*record.message);
-  if (record.overlap) json["overlap"] = {{"role", name(record.overlap->role)}, {"series", record.overlap->series}};
+  if (record.overlap) json["overlap"] = {{"role", name(*record.overlap)}, {"series", overlap_series(record).name()}};
   if (record.transfer) json["transfer"] = to_json(*record.transfer);
-  if (record.raises) json["raises"] = record.raises->id;
-  if (record.raised_by != RaisedBy::rate) json["raised_by"] = name(record.raised_by);
+  if (record.sets_ceiling) {
+    json["sets_ceiling"] = {{"resource", record.sets_ceiling->resource.id}, {"by", name(record.sets_ceiling->by)}};
+  }
   json["work"] = to_json(record.work);
   json["memory_bytes"] = record.memory_bytes;
   json["notes"] = Json::object();
@@ -197,18 +198,17 @@ Record record_from_json(const JsonText::View& json) {
   record.type = parse_data_type(json.at("type").get<std::string>());
   json.at("shape").for_each(
       [&](std::string_view key, const JsonText::View& value) { record.shape.emplace_back(key, value.get<std::string>()); });
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.status = word_of<Status>(json.at("status"));
   get(json, "reason", record.reason);
   get(json, "pass", record.pass);
   if (json.contains("message")) record.message = message_from_json(json.at("message"));
-  if (json.contains("overlap")) {
-    const JsonText::View overlap = json.at("overlap");
-    record.overlap = OverlapPart{word_of<OverlapPart::Role>(overlap.at("role")), overlap.at("series").get<std::string>()};
-  }
+  if (json.contains("overlap")) record.overlap = word_of<OverlapRole>(json.at("overlap").at("role"));
   if (json.contains("transfer")) record.transfer = transfer_from_json(json.at("transfer"));
-  if (json.contains("raises")) record.raises = find_resource(json.at("raises").get<std::string>());
-  if (json.contains("raised_by")) record.raised_by = word_of<RaisedBy>(json.at("raised_by"));
+  if (json.contains("sets_ceiling")) {
+    const JsonText::View sets = json.at("sets_ceiling");
+    record.sets_ceiling =
+        SetsCeiling{find_resource(sets.at("resource").get<std::string>()), word_of<SetsCeiling::By>(sets.at("by"))};
+  }
   record.work = work_from_json(json.at("work"));
   get(json, "memory_bytes", record.memory_bytes);
   if (json.contains("rank_status")) {
@@ -234,7 +234,7 @@ Record record_from_json(const JsonText::View& json) {
     if (fingerprint.contains("differing_ranks")) made.differing_ranks = fingerprint.at("differing_ranks").integers();
   }
   if ((record.status == Status::ok) != record.measurement.has_value()) {
-    throw std::invalid_argument("'" + record.name + "': a record has a measurement if and only if it is ok");
+    throw std::invalid_argument("'" + record.name() + "': a record has a measurement if and only if it is ok");
   }
   return record;
 }

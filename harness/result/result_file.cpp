@@ -108,10 +108,10 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
     const Record read = record_from_json(record);
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const Record& own = run.records[i];
-      if (held[i] || own.name != read.name || own.pass != read.pass || measured_part(own) != measured_part(read)) continue;
+      if (held[i] || !same_case(own, read) || own.pass != read.pass || measured_part(own) != measured_part(read)) continue;
       return void(held[i] = true);
     }
-    missing = read.name;
+    missing = read.name();
   };
   // Written by another version, the same may be written differently.
   const auto same = [](const JsonText::View& own, const JsonText::View& other) {
@@ -178,7 +178,7 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Record& record = run.records[i];
     if (record.status == Status::ok && entries[i].at("real_time").get<double>() != record.measurement->summary.median * 1e6) {
-      refuse(record.name + " (real_time)");
+      refuse(record.name() + " (real_time)");
     }
   }
 }
@@ -228,7 +228,7 @@ ResultFile read(const fs::path& path) {
   for (const Record& record : file.run.records) {
     for (const std::size_t count : {record.rank_status.size(), record.measurement ? record.measurement->ranks.size() : 0}) {
       if (count == 0 || count == ranks) continue;
-      throw ReadError(fmt::format("{} is damaged: {} has values of {} ranks, but the team has {}", path.string(), record.name,
+      throw ReadError(fmt::format("{} is damaged: {} has values of {} ranks, but the team has {}", path.string(), record.name(),
                                   count, ranks));
     }
   }
@@ -242,8 +242,8 @@ ResultFile read(const fs::path& path) {
   }
   std::set<std::pair<std::string, int>> names;
   for (const Record& record : file.run.records) {
-    if (!names.emplace(record.name, record.pass).second) {
-      throw ReadError(fmt::format("{} has {} twice", path.string(), record.name));
+    if (!names.emplace(record.name(), record.pass).second) {
+      throw ReadError(fmt::format("{} has {} twice", path.string(), record.name()));
     }
   }
   file.conclusions = conclude(file.run);

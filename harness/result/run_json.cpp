@@ -27,7 +27,7 @@ Json to_json(const ComparisonResult& result) {
 }
 
 Json to_json(const Ladder& ladder) {
-  Json json = {{"series", ladder.series}, {"points", Json::array()}, {"levels", Json::array()}};
+  Json json = {{"series", ladder.series.name()}, {"points", Json::array()}, {"levels", Json::array()}};
   for (const LadderPoint& point : ladder.points) {
     json["points"].push_back({{"case", point.case_name}, {"bytes", point.bytes}, {"seconds", point.seconds}});
     put(json["points"].back(), "cycles", point.cycles());
@@ -47,7 +47,7 @@ Json to_json(const Ladder& ladder) {
 }
 
 Json to_json(const SmLatencies& latencies) {
-  Json json = {{"series", latencies.series}, {"points", Json::array()}, {"levels", Json::array()}};
+  Json json = {{"series", latencies.series.name()}, {"points", Json::array()}, {"levels", Json::array()}};
   for (const SmLatency& point : latencies.points) {
     json["points"].push_back({{"case", point.case_name}, {"sm", point.sm}, {"seconds", point.seconds}});
     put(json["points"].back(), "cycles", point.cycles());
@@ -60,7 +60,7 @@ Json to_json(const SmLatencies& latencies) {
 }
 
 Json to_json(const LoadedLatencies& latencies) {
-  Json json = {{"series", latencies.series}, {"background", latencies.background.id}, {"points", Json::array()}};
+  Json json = {{"series", latencies.series.name()}, {"background", latencies.background.id}, {"points", Json::array()}};
   for (const LoadedLatency& point : latencies.points) {
     json["points"].push_back(
         {{"case", point.case_name}, {"background_per_second", point.background_per_second}, {"seconds", point.seconds}});
@@ -114,8 +114,8 @@ Json benchmark_entry(const Record& record) {
   double host_seconds = 0;
   for (const Sample& sample : measurement.samples) host_seconds += sample.host_seconds;
   Json entry;
-  entry["name"] = record.name;
-  entry["run_name"] = record.name;
+  entry["name"] = record.name();
+  entry["run_name"] = record.name();
   entry["run_type"] = "iteration";
   entry["iterations"] = measurement.samples.size() * static_cast<std::size_t>(measurement.launches_per_sample);
   entry["real_time"] = measurement.summary.median * kMicroseconds;
@@ -126,14 +126,14 @@ Json benchmark_entry(const Record& record) {
 }
 
 Json to_json(const CallLine& line) {
-  Json json = {{"series", line.series},
+  Json json = {{"series", line.series.name()},
                {"key", line.key},
                {"fixed_seconds", line.fixed_seconds},
                {"each_seconds", line.each_seconds},
                {"points", line.points}};
   put(json, "r2", line.r2);
   put(json, "faster_from", line.faster_from);
-  put(json, "than", line.than);
+  if (line.than) json["than"] = line.than->name();
   return json;
 }
 
@@ -202,15 +202,16 @@ Finding finding_from_json(const Json& json) {
 Json to_json(const Comparison& comparison) {
   Json json = {{"name", comparison.name},
                {"key", comparison.key},
-               {"numerator", comparison.numerator},
-               {"denominator", comparison.denominator}};
+               {"numerator", comparison.numerator.name()},
+               {"denominator", comparison.denominator.name()}};
   if (comparison.work_ratio != 1) json["work_ratio"] = comparison.work_ratio;
   return json;
 }
 
 Comparison comparison_from_json(const JsonText::View& json) {
-  return {json.at("name").get<std::string>(), json.at("key").get<std::string>(), json.at("numerator").get<std::string>(),
-          json.at("denominator").get<std::string>(), json.value("work_ratio", 1.0)};
+  return {json.at("name").get<std::string>(), json.at("key").get<std::string>(),
+          parse_case_name(json.at("numerator").get<std::string>()), parse_case_name(json.at("denominator").get<std::string>()),
+          json.value("work_ratio", 1.0)};
 }
 
 Json to_json(const Circumstance& circumstance) {
@@ -337,7 +338,7 @@ Json to_json(const Run& run, const Conclusions& conclusions) {
     if (record.status == Status::ok) {
       benchmarks.push_back(benchmark_entry(record));
     } else {
-      unmeasured.push_back({{"name", record.name}, {"roofmark", to_json(record)}});
+      unmeasured.push_back({{"name", record.name()}, {"roofmark", to_json(record)}});
     }
   }
   for (const ComparisonResult& comparison : conclusions.analysis.comparisons) comparisons.push_back(to_json(comparison));

@@ -103,7 +103,7 @@ Json to_json(const Communication& communication) {
   }
   Json& scaling = json["scaling"] = Json::array();
   for (const ScalingRow& row : communication.scaling) {
-    Json entry = {{"series", row.series}, {"ranks", row.ranks}, {"bytes", row.bytes}, {"seconds", row.seconds}};
+    Json entry = {{"series", row.series.name()}, {"ranks", row.ranks}, {"bytes", row.bytes}, {"seconds", row.seconds}};
     put(entry, "busbw", row.busbw);
     put(entry, "strong_efficiency", row.strong_efficiency);
     put(entry, "weak_efficiency", row.weak_efficiency);
@@ -111,7 +111,7 @@ Json to_json(const Communication& communication) {
   }
   Json& overlaps = json["overlaps"] = Json::array();
   for (const Overlap& overlap : communication.overlaps) {
-    Json entry = {{"series", overlap.series},
+    Json entry = {{"series", overlap.series.name()},
                   {"work_seconds", overlap.work_seconds},
                   {"communication_seconds", overlap.communication_seconds},
                   {"together_seconds", overlap.together_seconds},

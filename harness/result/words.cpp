@@ -27,11 +27,11 @@ constexpr auto kWords<Distribution> = std::to_array<std::string_view>({"normal",
 template <>
 constexpr auto kWords<StopReason> = std::to_array<std::string_view>({"interval", "budget"});
 template <>
-constexpr auto kWords<RaisedBy> = std::to_array<std::string_view>({"rate", "slope"});
+constexpr auto kWords<SetsCeiling::By> = std::to_array<std::string_view>({"rate", "slope"});
 template <>
 constexpr auto kWords<Pattern> = std::to_array<std::string_view>({"collective", "neighbours", "pairs"});
 template <>
-constexpr auto kWords<OverlapPart::Role> = std::to_array<std::string_view>({"work", "communication", "together"});
+constexpr auto kWords<OverlapRole> = std::to_array<std::string_view>({"work", "communication", "together"});
 template <>
 constexpr auto kWords<Verification::Status> = std::to_array<std::string_view>({"passed", "failed", "nothing_to_verify"});
 template <>
@@ -56,9 +56,9 @@ std::string_view name(ClockDomain clock) { return word(clock); }
 std::string_view name(Cache cache) { return word(cache); }
 std::string_view name(Distribution distribution) { return word(distribution); }
 std::string_view name(StopReason reason) { return word(reason); }
-std::string_view name(RaisedBy way) { return word(way); }
+std::string_view name(SetsCeiling::By way) { return word(way); }
 std::string_view name(Pattern pattern) { return word(pattern); }
-std::string_view name(OverlapPart::Role role) { return word(role); }
+std::string_view name(OverlapRole role) { return word(role); }
 std::string_view name(Verification::Status status) { return word(status); }
 std::string_view name(PathKind kind) { return word(kind); }
 
@@ -80,9 +80,9 @@ template ClockDomain parse(std::string_view);
 template Cache parse(std::string_view);
 template Distribution parse(std::string_view);
 template StopReason parse(std::string_view);
-template RaisedBy parse(std::string_view);
+template SetsCeiling::By parse(std::string_view);
 template Pattern parse(std::string_view);
-template OverlapPart::Role parse(std::string_view);
+template OverlapRole parse(std::string_view);
 template Verification::Status parse(std::string_view);
 template PathKind parse(std::string_view);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "harness/device/random.hpp"
 #include "harness/model/measurement.hpp"
 
 namespace roofmark {
@@ -17,9 +18,9 @@ std::string_view name(ClockDomain clock);
 std::string_view name(Cache cache);
 std::string_view name(Distribution distribution);
 std::string_view name(StopReason reason);
-std::string_view name(RaisedBy way);
+std::string_view name(SetsCeiling::By way);
 std::string_view name(Pattern pattern);
-std::string_view name(OverlapPart::Role role);
+std::string_view name(OverlapRole role);
 std::string_view name(Verification::Status status);
 std::string_view name(PathKind kind);
 

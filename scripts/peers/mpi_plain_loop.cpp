@@ -140,7 +140,7 @@ Times measure(Device& device, Team& team, const Case& listed, const CollectiveCa
   });
   const std::vector<Record> records = runner.run({{listed, loop}, {}}, 1);
   for (const Record& record : records) {
-    if (record.status != Status::ok) throw TeamError(record.name + ": " + record.reason);
+    if (record.status != Status::ok) throw TeamError(record.name() + ": " + record.reason);
   }
   Times times;
   for (std::size_t block = 0; block < blocks.seconds.size(); ++block) {

@@ -17,13 +17,18 @@ def level_name(level):
     return f"{level['resource']} ({level['step']})" if level["step"] > 1 else level["resource"]
 
 
+def names_of(drawn, by_name):
+    """By the records of their first points."""
+    return [plots.within_family(one["series"], by_name[one["points"][0]["case"]]) for one in drawn]
+
+
 def ladders(result, entries):
     """Latency over the range of the accesses, with the levels that were found; None where no entry counts accesses over a range."""
     by_name = {entry["name"]: entry for entry in entries}
     drawn = [ladder for ladder in result.get("ladders", ()) if all(p["case"] in by_name for p in ladder["points"])]
     if not drawn:
         return None
-    names = [ladder["series"].partition("/")[2] for ladder in drawn]
+    names = names_of(drawn, by_name)
     traces, shapes, annotations = [], [], []
     for ladder, name in zip(drawn, names):
         xs, ys, cases = ladder_points(ladder)
@@ -65,7 +70,7 @@ def over_sms(result, entries):
     drawn, by_name = of_series(result, "sm_latencies", entries)
     if not drawn:
         return None
-    names = [one["series"].partition("/")[2] for one in drawn]
+    names = names_of(drawn, by_name)
     traces = []
     for one, name in zip(drawn, names):
         colour = plots.colour_of(name, names)
@@ -90,7 +95,7 @@ def loaded(result, entries):
     drawn, by_name = of_series(result, "loaded_latencies", entries)
     if not drawn:
         return None
-    names = [one["series"].partition("/")[2] for one in drawn]
+    names = names_of(drawn, by_name)
     traces, backgrounds = [], {}
     for one, name in zip(drawn, names):
         colour = plots.colour_of(name, names)

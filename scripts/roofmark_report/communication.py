@@ -15,7 +15,7 @@ LINE = 0.9  # minimum r2 of a linear fit
 def concerns(entry):
     """Whether a record belongs to the section on communication."""
     record = entry["roofmark"]
-    return "overlap" in record or ("message" in record and "raises" not in record)
+    return "overlap" in record or ("message" in record and "sets_ceiling" not in record)
 
 
 def is_collective(entry):
@@ -193,7 +193,7 @@ def overlaps(result):
     found = result["communication"]["overlaps"]
     if not found:
         return None
-    ys = [[plots.text(o["series"].partition("/")[2]) for o in found for _ in range(2)],
+    ys = [[plots.text(o["series"].removeprefix("overlap/")) for o in found for _ in range(2)],
           [word for _ in found for word in ("in sequence", "together")]]
     parts = [("product", "work_seconds", None, plots.COLOURS[0]), ("all-reduce", "communication_seconds", None, plots.COLOURS[1]),
              ("both together", None, "together_seconds", plots.COLOURS[2])]

@@ -240,7 +240,7 @@ def bars(values, title, percent=False, axis=plots.axis):
             traces.append(plots.records_trace(
                 "before the suite" if number_of_pass == 1 else "after the suite", [e for e, _ in members],
                 [100 * v if percent else v for _, v in members],
-                [plots.text(e["name"].partition("/")[2]) for e, _ in members], type="bar", orientation="h", textposition="none",
+                [plots.text(plots.within_family(e["name"], e)) for e, _ in members], type="bar", orientation="h", textposition="none",
                 marker={"color": colour}))
             del traces[-1]["mode"]
     rows = len({e["name"] for e, _ in values})

@@ -54,13 +54,18 @@ def outermost(result):
     return next((c for c in memory_ceilings(result) if c["resource"] == "dram"), None)
 
 
+def within_family(name, entry):
+    """The name of an entry or of its series where all are of its family: operation, type and keys."""
+    return name.removeprefix(entry["roofmark"]["family"] + "/")
+
+
 def hover(entry):
     """The tooltip of a record."""
     record = entry["roofmark"]
     measurement, placement = record["measurement"], record["placement"]
-    words = entry["name"].split("/")
-    path, keys = [word for word in words if ":" not in word], [word for word in words if ":" in word]
-    lines = [f"<b>{text('/'.join(path))}</b>", text("/".join(keys))]
+    path = "/".join(record[key] for key in ("family", "operation", "type") if key in record)
+    keys = "/".join(f"{key}:{value}" for key, value in record["shape"].items())
+    lines = [f"<b>{text(path)}</b>", text(keys)]
     rates = [units.rate(placement.get("flops_per_second"), units.operation(record)),
              units.rate(placement.get("bytes_per_second"), "B")]
     lines.append("median " + ", ".join(part for part in [units.seconds(measurement["median"]), *rates] if part))

@@ -17,23 +17,6 @@ from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem, printable
 from .result import STATUSES, files_of, load, rank_of_finding, rank_of_status, worst_status
 
 LEVELS = {"good": "good", "doubtful": "warn", "bad": "bad"}  # of a verdict: the page's classes
-FAMILIES = {
-    "ceilings": "Probes that each load one resource and set the measured ceilings. They run before the suite and again after it (marked: after).",
-    "stream": "Loops that move memory and compute almost nothing.",
-    "gemm": "Matrix products D [m, n] = A [m, k] × B [k, n] by a library.",
-    "transpose": "The transpose of a matrix: each element is read once and written once.",
-    "elementwise": "Element-wise operations of a model, and the gain from fusing several steps into one kernel.",
-    "reductions": "Row-wise operations: softmax, norms, losses. At best, each row is read once and written once.",
-    "latency": "Dependent accesses: one thread follows pointers in random order, and each access waits for the previous one.",
-    "access": "Rates of access patterns. Only bytes that the operation uses count: other traffic lowers the share of the roof.",
-    "argmax": "The index of the maximum of each row, as in greedy decoding.",
-    "cost": "Host time of single calls that start work, wait for it or allocate memory.",
-    "gemv": "A weight matrix times one vector, as in decoding: the bytes of the weights are the limit, so narrower weights are faster.",
-    "attention": "O = softmax(Q Kᵀ / √d) V, head by head.",
-    "transfer": "Copies between host and GPU, between GPUs, and within the host.",
-    "sustained": "Sustained loads: the rate in the first second against the settled rate.",
-    "decode_attention": "Attention of one new token to a cache of keys and values: reading the cache is the limit.",
-}
 
 
 def counts(result):
@@ -182,7 +165,7 @@ def page(result, digest, form="packed"):
         return made + ([tables.family_table(family, others, titles)] if others else [])
 
     sections = [{
-        "name": family, "meaning": FAMILIES.get(family, ""), "tables": tabled(family, entries), "count": len(entries)}
+        "name": family, "meaning": result["families"].get(family, ""), "tables": tabled(family, entries), "count": len(entries)}
         | drawn(family_plots.of_family(family, result, entries)) for family, entries in families.items()]
     team = team_section(result, figure, titles) if "communication" in result else None
     course = telemetry.plot(result)

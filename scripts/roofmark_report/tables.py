@@ -98,7 +98,7 @@ def calls_table(family, entries):
     for entry in sorted(entries, key=lambda entry: entry["roofmark"]["measurement"]["median"]):
         record = entry["roofmark"]
         m = record["measurement"]
-        name = entry["name"].partition("/")[2]
+        name = plots.within_family(entry["name"], entry)
         until = {"call": "from the call until it returns", "completion": "from the call until the device has finished"}[m["timed"]]
         rows.append([(name, name, until), *(quantity(m.get(key), units.seconds) for key in ("median", "p95", "p99", "maximum")),
                      quantity(m["median"] / kernel, units.share), (str(len(m["samples"]["seconds"])), len(m["samples"]["seconds"]), ""),
@@ -142,7 +142,7 @@ def family_table(family, entries, titles):
     for entry in entries:
         record = entry["roofmark"]
         m, p = record["measurement"], record["placement"]
-        name = entry["name"].partition("/")[2] or entry["name"]
+        name = plots.within_family(entry["name"], entry)
         if record["pass"] == 2:
             name += " (after)"
         low, high = m.get("interval", (None, None))

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "harness/device/hash.hpp"
-#include "harness/model/case.hpp"
+#include "harness/model/prepared.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {

@@ -10,6 +10,7 @@
 
 #include "harness/measure/candidates.hpp"
 #include "harness/measure/settings.hpp"
+#include "harness/model/case.hpp"
 #include "tests/harness/fake_device.hpp"
 
 namespace roofmark {

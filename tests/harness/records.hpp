@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,13 +11,14 @@
 
 namespace roofmark {
 
+inline void set_name(Record& record, std::string_view text) { static_cast<CaseName&>(record) = parse_case_name(text); }
+
 /// An ok record of `samples` samples in five blocks, all of the same time.
 inline Record ok_record(std::string family, std::string operation, Work work, double seconds, int samples = 20) {
   Record record;
   record.family = std::move(family);
   record.operation = std::move(operation);
   record.shape = {{"n", "1"}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.work = std::move(work);
   record.status = Status::ok;
   Measurement measurement;
@@ -32,9 +34,9 @@ inline Record ok_record(std::string family, std::string operation, Work work, do
 /// Ceilings of DRAM and FMA, and a product below them.
 inline std::vector<Record> placed_records() {
   Record memory = ok_record("ceilings", "dram_read", {{{{resource::dram, 1e9}}}}, 1e-3);
-  memory.raises = resource::dram;
+  memory.sets_ceiling = {resource::dram};
   Record compute = ok_record("ceilings", "fma", {{{{resource::fp32_fma, 1e12}}}}, 1e-2);
-  compute.raises = resource::fp32_fma;
+  compute.sets_ceiling = {resource::fp32_fma};
   Record gemm = ok_record("gemm", "blas", {{{{resource::fp32_fma, 1e12}, {resource::dram, 1e9}}}}, 2e-2);
   Record wrong = ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3);
   wrong.status = Status::wrong;

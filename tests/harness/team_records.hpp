@@ -23,7 +23,6 @@ inline Record collective(const std::string& family, std::size_t bytes, int ranks
   record.shape = {
       {"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}, {"op", "sum"}, {"place", place}, {"impl", impl}};
   record.shape.insert(record.shape.end(), more.begin(), more.end());
-  record.name = case_name(family, "", record.type, record.shape);
   record.message = Message{};
   if (family == "send_recv") record.message->pattern = Pattern::neighbours;
   if (family == "ping_pong") record.message->pattern = Pattern::pairs;
@@ -39,13 +38,12 @@ inline Record collective(const std::string& family, std::size_t bytes, int ranks
 
 /// A product and an all-reduce alone, and both together.
 inline std::vector<Record> overlap_records(double work_seconds, double communication_seconds, double together_seconds) {
-  using Role = OverlapPart::Role;
   std::vector<Record> records = {ok_record("overlap", "gemm", {}, work_seconds),
                                  ok_record("overlap", "all_reduce", {}, communication_seconds),
                                  ok_record("overlap", "both", {}, together_seconds)};
-  records[0].overlap = OverlapPart{Role::work, "overlap/fp32/n:1"};
-  records[1].overlap = OverlapPart{Role::communication, "overlap/fp32/n:1"};
-  records[2].overlap = OverlapPart{Role::together, "overlap/fp32/n:1"};
+  records[0].overlap = OverlapRole::work;
+  records[1].overlap = OverlapRole::communication;
+  records[2].overlap = OverlapRole::together;
   return records;
 }
 
@@ -71,7 +69,6 @@ inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& 
                       {"ranks", std::to_string(ranks)},
                       {"round", std::to_string(round + 1)},
                       {"impl", "mpi"}};
-      record.name = case_name(record.family, record.operation, record.type, record.shape);
       record.message->trips = 2;
       record.measurement->ranks.resize(static_cast<std::size_t>(ranks));
       double slowest = 0;

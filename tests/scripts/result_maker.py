@@ -82,7 +82,7 @@ class Maker:
         least = seconds or sum(max(d["amount"] / self.reached[d["resource"]] for d in phase) for phase in record["work"]["phases"])
         gpu = self.device["kind"] == "cuda"
         path = path or ("stream" if not gpu or least > 1e-4 else "graph")
-        launch = 0 if not gpu or record.get("raises") else 1 / self.reached["graph_launch" if path == "graph" else "stream_launch"]
+        launch = 0 if not gpu or "sets_ceiling" in record else 1 / self.reached["graph_launch" if path == "graph" else "stream_launch"]
         seconds = seconds or max(least / share, launch) + (0.2 * launch if gpu else 1e-7)
         cache = record["shape"].get("cache", "warm")
         record["measurement"] = self.measurement(seconds * max(slower or [1]), cache, path, clock_hz, power, list(reasons), settled)
@@ -219,7 +219,7 @@ class Maker:
         for number in passes:
             name = self.measure("ceilings", operation, kind, shape, [[(resource, 2e-3 * self.reached[resource] if UNITS[resource] != "launch"
                                                               else 1)]],
-                                share=share * (1 if number == 1 else 0.997), raises=resource, **extra)
+                                share=share * (1 if number == 1 else 0.997), sets_ceiling={"resource": resource, "by": "rate"}, **extra)
             entry = self.benchmarks[-1]
             entry["roofmark"]["pass"] = number
             rate = sum(d["amount"] for d in entry["roofmark"]["work"]["phases"][0]) / (entry["real_time"] * 1e-6)
@@ -262,6 +262,7 @@ class Maker:
             "started_utc": "2026-01-15T10:00:00Z", "finished_utc": "2026-01-15T10:05:03Z", "complete": True, "interrupted": False,
             "build": {"version": "0.1.0", "commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False,
                       "compiler": "GNU 12.2.0", "build_type": "Release"},
+            "families": {family: f"What {family} measures." for family in sorted({entry["roofmark"]["family"] for entry in self.benchmarks})},
             "device": self.device, "ceilings": list(self.ceilings.values()), "benchmarks": self.benchmarks,
             "unmeasured": self.unmeasured, "comparisons": self.comparisons, "findings": self.findings,
             **({"ladders": self.ladders} if self.ladders else {}),

@@ -54,7 +54,7 @@ OLD = {"schema_version": 1, "suite": "quick", "ceilings": [DRAM],
        "unmeasured": [record("gemv/own/fp8/m:8/k:8/cache:cold", status="unsupported")]}
 NEW = {"schema_version": 2, "suite": "quick", "verdict": {}, "ceilings": [DRAM, {"resource": "l2", "unit": "B"}],
        "comparisons": [{"numerator": NEW_OTHER, "denominator": NEW_NAME, "ratio": 1.0, "key": "impl"}],
-       "benchmarks": [measured(NEW_NAME, raises="dram"), measured(NEW_OTHER), record("argmax/fp32/rows:8")],
+       "benchmarks": [measured(NEW_NAME, sets_ceiling={"resource": "dram", "by": "rate"}), measured(NEW_OTHER), record("argmax/fp32/rows:8")],
        "unmeasured": [record("gemv/fp8/m:8/k:8/impl:own/cache:cold", status="unsupported")]}
 
 
@@ -81,7 +81,7 @@ FIRST = ("benchmarks", 0, "roofmark")
     ((*FIRST, "work", "phases", 0, 0, "amount"), 65.0, "work: "),
     ((*FIRST, "status"), "failed", "status: ok in version 1, failed in version 2"),
     (("unmeasured", 0, "roofmark", "status"), "failed", "status: unsupported in version 1, failed in version 2"),
-    ((*FIRST, "raises"), None, "raises: dram in version 1, None in version 2"),
+    ((*FIRST, "sets_ceiling"), None, "ceiling set: dram in version 1, None in version 2"),
     ((*FIRST, "type"), "fp16", "type: fp32 in version 1"),
     ((*FIRST, "shape", "m"), "9", "shape.m: 8 in version 1, 9 in version 2"),
     ((*FIRST, "memory_bytes"), 600, "memory_bytes: 700 in version 1, 600 in version 2"),

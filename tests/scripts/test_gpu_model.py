@@ -142,9 +142,9 @@ def test_every_ceiling_is_measured_twice_and_below_its_theory(healthy):
 def test_the_ceiling_of_graph_launches_is_the_slope_over_the_numbers_of_nodes(healthy):
     roof = healthy.roofs()["graph_launch"]
     probes = [(e["roofmark"], e["roofmark"]["measurement"]) for e in healthy.result["benchmarks"]
-              if e["roofmark"].get("raises") == "graph_launch" and e["roofmark"]["pass"] == 1]
+              if e["roofmark"].get("sets_ceiling", {}).get("resource") == "graph_launch" and e["roofmark"]["pass"] == 1]
     assert {m["launches_per_sample"] for _, m in probes} == {128, 512, 2048}
-    assert all(record["raised_by"] == "slope" for record, _ in probes)
+    assert all(record["sets_ceiling"]["by"] == "slope" for record, _ in probes)
     # A launch of a graph takes the model 3 us besides its nodes.
     for line in (roof["first_line"], roof["last_line"]):
         assert line["points"] == 3 and line["r2"] > 0.999
@@ -153,8 +153,8 @@ def test_the_ceiling_of_graph_launches_is_the_slope_over_the_numbers_of_nodes(he
     assert roof["first"] * smallest["median"] == pytest.approx(1 + 3e-6 * roof["first"] / 128, rel=0.01)
 
 
-def test_reads_writes_and_copies_raise_the_ceiling_of_the_l2(healthy):
-    probes = {e["roofmark"]["operation"] for e in healthy.result["benchmarks"] if e["roofmark"].get("raises") == "l2"}
+def test_reads_writes_and_copies_set_the_ceiling_of_the_l2(healthy):
+    probes = {e["roofmark"]["operation"] for e in healthy.result["benchmarks"] if e["roofmark"].get("sets_ceiling") == {"resource": "l2", "by": "rate"}}
     assert probes == {"cache_read", "cache_write", "cache_copy"}
 
 
@@ -581,7 +581,7 @@ def test_an_output_that_was_never_written_is_no_number_in_words(run):
     assert "nan" not in re.sub(r"\w*nan\w+|\w+nan\w*", "", found.stdout + found.stderr)
 
 
-def test_a_wrong_probe_raises_no_ceiling(healthy, run):
+def test_a_wrong_probe_sets_no_ceiling(healthy, run):
     # The fastest of the DRAM probes, and a byte of the last third of its array.
     by = healthy.roofs()["dram"]["first_by"]
     assert by.startswith("ceilings/dram_copy/")

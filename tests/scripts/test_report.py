@@ -49,6 +49,7 @@ def test_a_real_run_is_shown_and_compared(tmp_path):
     page = path.with_name("report.html").read_text(encoding="utf-8")
     for entry in json.loads(path.read_text())["benchmarks"]:
         assert "/<wbr>".join(entry["name"].split("/")[1:]) in page
+    assert "<p>The index of the maximum of each row, as in greedy decoding.</p>" in page
     equal = tmp_path / "equal.json"
     equal.write_bytes(path.read_bytes() + b"\n")  # the same file on both sides is refused
     done = subprocess.run([sys.executable, ROOT / "scripts" / "compare", path, equal], capture_output=True, text=True, timeout=300, check=False)
@@ -78,6 +79,8 @@ def test_every_record_is_in_a_table_and_a_plot(result):
         assert "/<wbr>".join(entry["name"].split("/")[1:]) in page
     for entry in result["unmeasured"]:
         assert entry["name"] in page and entry["roofmark"]["reason"].partition("(")[0] in page
+    for family, about in result["families"].items():
+        assert f"<p>{about}</p>" in page
     made = figures_of(page)
     points = sum(len(t["x"]) for t in made["roofline"]["data"] if t.get("meta") == "records")
     assert points == sum("intensity" in e["roofmark"]["placement"] for e in result["benchmarks"]) > 0

@@ -23,7 +23,7 @@ def test_finds_the_texts_of_this_repository(tmp_path):
     assert found["largest share of free memory that one case may use, 0.001 to 0.95"] == "bench/program/command_line.cpp"
     assert found["Repeat the case on these ranks. Check the ECC counters and Xid messages. If it happens again, take the device out of "
                  "service."] == "harness/model/finding.hpp", "of two literals"
-    assert found["The index of the maximum of each row, as in greedy decoding."] == "scripts/roofmark_report/report.py"
+    assert found["The index of the maximum of each row, as in greedy decoding."] == "bench/program/suite.cpp"
     assert len(found) > 1000
     names = {"foreign_process", "nvlink_bytes_per_second", "{}: {}", "nvmlDeviceGetSerial"}
     assert not names & found.keys(), "keys and formats"

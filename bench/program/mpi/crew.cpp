@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bench/program/together.hpp"
+#include "bench/program/usage_error.hpp"
 #include "bench/support/fabric.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/machine/facts.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/program/mpi/team_run.hpp"
+#include "bench/support/fabric.hpp"
 #include "harness/device/device.hpp"
 #include "harness/team/rank_info.hpp"
 

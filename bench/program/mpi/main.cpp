@@ -13,6 +13,7 @@
 #include "bench/program/mpi/team_run.hpp"
 #include "bench/program/together.hpp"
 #include "bench/program/usage.hpp"
+#include "bench/program/usage_error.hpp"
 
 namespace roofmark {
 namespace {

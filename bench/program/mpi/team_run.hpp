@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "bench/program/commands.hpp"
+#include "bench/program/options.hpp"
 #include "harness/team/mpi/team.hpp"
 
 namespace roofmark {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "harness/judge/acceptance/reading.hpp"
+#include "harness/model/suite.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -43,15 +44,23 @@ Check check_of(const Rule& rule) {
   return check;
 }
 
-/// The flag of the run that lengthens its measurements, at `times` the run's own value.
+/// Its suite has a duration in all.
+bool lasts(const Evidence& run) {
+  const Suite* const suite = find_suite(run.suite);
+  return suite && suite->total_seconds;
+}
+
+/// What lengthens the measurements of the run.
+std::string_view flag_of(const Evidence& run) { return lasts(run) ? "--seconds" : "--max-seconds"; }
+
+/// That flag, at `times` the run's own value.
 std::string longer_by(const Evidence& run, double times) {
-  constexpr double kMostPerCase = 3600, kMostInAll = 7 * 86400;
-  const bool sustained = run.suite == "sustained";
-  const char* const flag = sustained ? "--seconds" : "--max-seconds";
+  const std::string_view flag = flag_of(run);
   if (!run.budget_seconds) return fmt::format("{} times its {}", times, flag);
   // Rounded up to three digits: less would not be long enough.
   const double wanted = times * *run.budget_seconds, digit = std::pow(10, std::floor(std::log10(wanted)) - 2);
-  const double seconds = std::ceil(wanted / digit * (1 - 1e-9)) * digit, most = sustained ? kMostInAll : kMostPerCase;
+  const double seconds = std::ceil(wanted / digit * (1 - 1e-9)) * digit;
+  const double most = lasts(run) ? kMostTotalSeconds : kMostCaseSeconds;
   if (seconds > most) return fmt::format("{} allows {:g} s, too few", flag, most);
   return fmt::format("{} {:.6g}", flag, seconds);
 }
@@ -105,8 +114,8 @@ Check compare(const Rule& rule, const RuleReading& reading, const Evidence* run)
   }
   if (reading.lacks_interval) {
     check.verdict = Verdict::not_measured;
-    check.explanation = fmt::format("too few blocks for an interval: measure longer ({})",
-                                    run && run->suite == "sustained" ? "--seconds" : "--max-seconds");
+    check.explanation =
+        fmt::format("too few blocks for an interval: measure longer ({})", run ? flag_of(*run) : "--max-seconds");
   }
   if (run && check.low && check.high && *check.low < *check.limit && *check.limit < *check.high) {
     check.verdict = Verdict::inside_interval;
@@ -141,7 +150,7 @@ class Judge {
       }
       for (const Record& record : run.records) {
         if (!record.fingerprint) continue;
-        auto& devices = hashes_[{record.name, record.fingerprint->key}][record.fingerprint->hash];
+        auto& devices = hashes_[{record.name(), record.fingerprint->key}][record.fingerprint->hash];
         const std::vector<int>& others = record.fingerprint->differing_ranks;
         for (std::size_t i = 0; i < run.devices.size(); ++i) {
           if (std::find(others.begin(), others.end(), static_cast<int>(i)) == others.end())
@@ -254,10 +263,8 @@ class Judge {
   }
 
   bool as_agreed(const Evidence& run) const {
-    constexpr std::string_view kSuites[] = {"quick", "baseline",
-                                            "full"};  // each has the cases of those before it, or larger ones
-    const auto place = [&](const std::string& suite) { return std::find(std::begin(kSuites), std::end(kSuites), suite); };
-    const bool larger = place(run.suite) != std::end(kSuites) && place(run.suite) >= place(profile_.suite);
+    const Suite *measured = find_suite(run.suite), *agreed = find_suite(profile_.suite);
+    const bool larger = measured && agreed && agreed->size > 0 && measured->size >= agreed->size;
     return (larger || suites().contains(run.suite)) && run.data == "normal" && run.weaker.empty();
   }
 
@@ -373,7 +380,7 @@ class Judge {
   /// launches differ, which have no hash, count as one group of their own; where no group is larger, the operation may be so.
   double differing_elsewhere(const Record& record) const {
     std::size_t all = 0, largest = 0;
-    const auto& hashes = hashes_.at({record.name, record.fingerprint->key});
+    const auto& hashes = hashes_.at({record.name(), record.fingerprint->key});
     for (const auto& [hash, devices] : hashes) {
       all += devices.size();
       largest = std::max(largest, devices.size());

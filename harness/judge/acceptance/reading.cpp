@@ -199,7 +199,7 @@ void read_share_of_time(RuleReading& reading, const Measurement& measured, std::
 
 RuleReading read_record(const Rule& rule, const Record& record, const Roofline& roofline, std::optional<std::size_t> device) {
   RuleReading reading;
-  reading.of = record.name;
+  reading.of = record.name();
   reading.record = &record;
   if (record.status != Status::ok) {
     reading.wrong = status_on(record, device) == Status::wrong;
@@ -317,7 +317,7 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
   switch (rule.quantity) {
     case Quantity::results:
       for (const Record& record : evidence.records) {
-        if (status_on(record, device) == find_status(rule.argument)->status) counted.push_back(record.name);
+        if (status_on(record, device) == find_status(rule.argument)->status) counted.push_back(record.name());
       }
       break;
     case Quantity::finding:
@@ -386,7 +386,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
   switch (type_of(rule.quantity).basis) {
     case Basis::record:
       for (const Record& record : evidence.records) {
-        if (!cases(record.name) || (device && is_joint(record))) continue;
+        if (!cases(record.name()) || (device && is_joint(record))) continue;
         if (record.status == Status::unsupported) {
           unsupported = "unsupported: " + record.reason;
           continue;
@@ -418,9 +418,9 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
       break;
     case Basis::comparison:
       for (const ComparisonResult& result : evidence.analysis.comparisons) {
-        if (!cases(result.comparison.numerator)) continue;
+        if (!cases(result.comparison.numerator.name())) continue;
         RuleReading& reading = all.emplace_back();
-        reading.of = fmt::format("{}: {}", result.comparison.name, result.comparison.numerator);
+        reading.of = fmt::format("{}: {}", result.comparison.name, result.comparison.numerator.name());
         reading.value = result.ratio;
         reading.low = result.low;
         reading.high = result.high;

@@ -22,7 +22,7 @@ std::vector<Finding> differing_fingerprints(const std::vector<Record>& records, 
     const std::vector<int>& differing = record.fingerprint->differing_ranks;
     if (record.fingerprint->deterministic || !differing.empty()) ++compared;
     majority = majority && 2 * differing.size() < places.ranks();
-    for (const int rank : differing) cases[rank].push_back(record.name);
+    for (const int rank : differing) cases[rank].push_back(record.name());
   }
   for (const auto& [rank, names] : cases) {
     const std::size_t listed = std::min(names.size(), shown);

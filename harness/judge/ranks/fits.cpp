@@ -29,7 +29,7 @@ void add_pairs(const std::vector<Record>& records, const PairTimes& times, const
     const auto first = std::find_if(records.begin(), records.end(), [](const Record& record) {
       return record.message && record.message->pattern == Pattern::pairs;
     });
-    if (auto made = fit(name_without(*first, {"bytes", "round"}) + ", " + places.kind(linked), medians, 1)) {
+    if (auto made = fit(name_without(*first, {"bytes", "round"}).name() + ", " + places.kind(linked), medians, 1)) {
       fits.push_back(*made);
     }
   }
@@ -65,7 +65,7 @@ std::optional<LatencyFit> fit(const std::string& name, const std::vector<const R
 std::vector<LatencyFit> fits_of(const std::vector<Record>& records, const PairTimes& times, const Places& places) {
   std::vector<LatencyFit> fits;
   for (const auto& [name, series] : series_of(records, {"bytes"})) {
-    if (auto made = fit(name, series)) fits.push_back(std::move(*made));
+    if (auto made = fit(name.name(), series)) fits.push_back(std::move(*made));
   }
   add_pairs(records, times, places, fits);
   return fits;

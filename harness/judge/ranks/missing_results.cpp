@@ -42,7 +42,7 @@ std::vector<Finding> missing_results(const std::vector<Record>& records, const P
     findings.push_back(
         {FindingKind::missing_result,
          fmt::format("{}: no result in {} of {} cases that other ranks measured: {}{}{}", places.describe(rank), lacks.size(),
-                     cases, first.name, why == first.notes.end() ? "" : fmt::format(" ({})", why->second),
+                     cases, first.name(), why == first.notes.end() ? "" : fmt::format(" ({})", why->second),
                      lacks.size() > 1 ? ", ..." : ""),
          {},
          static_cast<double>(lacks.size()),

@@ -9,17 +9,17 @@
 namespace roofmark {
 
 std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
-  using Role = OverlapPart::Role;
-  std::vector<std::string> order;
-  std::map<std::string, std::map<Role, const Summary*>> found;
+  using Role = OverlapRole;
+  std::vector<CaseName> order;
+  std::map<CaseName, std::map<Role, const Summary*>> found;
   for (const Record& record : records) {
     if (!record.overlap || record.status != Status::ok) continue;
-    const std::string& series = record.overlap->series;
+    const CaseName series = overlap_series(record);
     if (!found.contains(series)) order.push_back(series);
-    found[series][record.overlap->role] = &record.measurement->summary;
+    found[series][*record.overlap] = &record.measurement->summary;
   }
   std::vector<Overlap> overlaps;
-  for (const std::string& series : order) {
+  for (const CaseName& series : order) {
     const auto& parts = found[series];
     if (parts.size() < 3) continue;
     Overlap overlap;

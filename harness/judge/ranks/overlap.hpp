@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "harness/model/measurement.hpp"
@@ -12,7 +11,7 @@ namespace roofmark {
 
 /// Work alone, communication alone, and both together.
 struct Overlap {
-  std::string series;
+  CaseName series;  ///< what the three names have in common
   double work_seconds = 0, communication_seconds = 0, together_seconds = 0;
   double hidden = 0;                        ///< (work + communication - together) / communication; not clamped
   std::optional<double> hidden_half_width;  ///< of its 95 % interval, by those of the three medians

@@ -23,8 +23,8 @@ class Links {
   Links(const std::vector<Record>& records, const PairTimes& times) : times_(times) {
     for (const auto& [name, series] : series_of(records, {"bytes"})) {
       // A ceiling's probe has large sizes only, which tell no latency.
-      if (series.front()->message->pattern != Pattern::neighbours || series.front()->raises) continue;
-      if (auto made = fit(name, series); made && made->bytes_per_second) neighbours_.emplace_back(series.front(), *made);
+      if (series.front()->message->pattern != Pattern::neighbours || series.front()->sets_ceiling) continue;
+      if (auto made = fit(name.name(), series); made && made->bytes_per_second) neighbours_.emplace_back(series.front(), *made);
     }
   }
 
@@ -89,11 +89,11 @@ std::vector<RingPrediction> rings_of(const std::vector<Record>& records, const P
   std::vector<RingPrediction> rings;
   Links links(records, times);
   for (const Record& record : records) {
-    if (!is_collective(record) || record.raises || record.message->ranks < 2 || record.message->ring_steps == 0) continue;
+    if (!is_collective(record) || record.sets_ceiling || record.message->ranks < 2 || record.message->ring_steps == 0) continue;
     const Message& message = *record.message;
     const auto link = links.of(record);
     if (!link) continue;
-    RingPrediction ring{record.name, 0, 0};
+    RingPrediction ring{record.name(), 0, 0};
     ring.seconds = message.ring_steps * link->latency_seconds.value_or(0) +
                    static_cast<double>(message.bytes) * message.bus_factor / *link->bytes_per_second;
     if (!(ring.seconds > 0)) continue;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSameSize = 0.02;
 
-std::vector<ScalingRow> rows_of(const std::string& series, const std::vector<const Record*>& records) {
+std::vector<ScalingRow> rows_of(const CaseName& series, const std::vector<const Record*>& records) {
   std::vector<ScalingRow> rows;
   int smallest = std::numeric_limits<int>::max();
   std::set<int> teams;

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "harness/model/measurement.hpp"
@@ -17,7 +16,7 @@ namespace roofmark {
 ///   weak    busbw(n, S) / busbw(n0, S n0 / n): the same size per rank
 /// Sizes that differ by at most 2 % count as equal (they consist of whole chunks). Absent if the other size was not measured.
 struct ScalingRow {
-  std::string series;  ///< name without bytes and ranks
+  CaseName series;  ///< name without bytes and ranks
   int ranks = 1;
   std::size_t bytes = 0;
   double seconds = 0;

@@ -9,23 +9,15 @@
 
 namespace roofmark {
 
-std::string name_without(const Record& record, const std::set<std::string_view>& keys) {
-  Shape shape;
-  for (const auto& entry : record.shape) {
-    if (!keys.contains(entry.first)) shape.push_back(entry);
-  }
-  return case_name(record.family, record.operation, record.type, shape);
-}
-
 bool is_collective(const Record& record) { return bus_bandwidth(record) && record.message->pattern != Pattern::pairs; }
 
-std::vector<std::pair<std::string, std::vector<const Record*>>> series_of(const std::vector<Record>& records,
-                                                                          const std::set<std::string_view>& keys) {
-  std::vector<std::pair<std::string, std::vector<const Record*>>> all;
-  std::map<std::string, std::size_t> places;
+std::vector<std::pair<CaseName, std::vector<const Record*>>> series_of(const std::vector<Record>& records,
+                                                                       const std::set<std::string_view>& keys) {
+  std::vector<std::pair<CaseName, std::vector<const Record*>>> all;
+  std::map<CaseName, std::size_t> places;
   for (const Record& record : records) {
     if (!is_collective(record)) continue;
-    const std::string name = name_without(record, keys);
+    const CaseName name = name_without(record, keys);
     const auto [place, added] = places.emplace(name, all.size());
     if (added) all.push_back({name, {}});
     all[place->second].second.push_back(&record);

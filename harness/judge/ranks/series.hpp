@@ -3,7 +3,6 @@
 #pragma once
 
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,14 +11,11 @@
 
 namespace roofmark {
 
-/// A record's name without these keys of its shape.
-std::string name_without(const Record& record, const std::set<std::string_view>& keys);
-
 /// An ok record of whole communicators.
 bool is_collective(const Record& record);
 
 /// Collective records whose names differ only in these keys, in the order of their first records.
-std::vector<std::pair<std::string, std::vector<const Record*>>> series_of(const std::vector<Record>& records,
-                                                                          const std::set<std::string_view>& keys);
+std::vector<std::pair<CaseName, std::vector<const Record*>>> series_of(const std::vector<Record>& records,
+                                                                       const std::set<std::string_view>& keys);
 
 }  // namespace roofmark

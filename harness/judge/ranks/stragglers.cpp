@@ -127,8 +127,8 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
     }
     std::map<std::string, double> node_medians;
     for (auto& [node, values] : of_nodes) node_medians[node] = median(std::move(values));
-    note_slow(medians, kSlow, record.name, ranks);
-    note_slow(node_medians, kSlow, record.name, nodes);
+    note_slow(medians, kSlow, record.name(), ranks);
+    note_slow(node_medians, kSlow, record.name(), nodes);
     rank_ratios.add(medians);
     node_ratios.add(node_medians);
   }

@@ -96,14 +96,14 @@ TEST_P(Ceilings, HaveNamesOfTheirOwn) {
   EXPECT_FALSE(names(cases, true).empty());
 }
 
-TEST_P(Ceilings, RaiseTheOneResourceTheyDemand) {
+TEST_P(Ceilings, AreSetOfTheOneResourceThatAProbeDemands) {
   for (const Case& c : list(GetParam())) {
     if (!c.unsupported.empty()) continue;
     SCOPED_TRACE(c.name());
-    ASSERT_TRUE(c.raises);
+    ASSERT_TRUE(c.sets_ceiling);
     ASSERT_EQ(c.work.phases.size(), 1U);
     ASSERT_EQ(c.work.phases[0].size(), 1U);
-    EXPECT_EQ(c.work.phases[0][0].resource, *c.raises);
+    EXPECT_EQ(c.work.phases[0][0].resource, c.sets_ceiling->resource);
     EXPECT_GT(c.work.phases[0][0].amount, 0);
     EXPECT_EQ(c.family, "ceilings");
   }
@@ -112,7 +112,8 @@ TEST_P(Ceilings, RaiseTheOneResourceTheyDemand) {
 TEST_P(Ceilings, AreTheSameWhateverElseIsMeasured) {
   const std::vector<Case> quick = list(GetParam(), SuiteName::quick), full = list(GetParam(), SuiteName::full, Cache::warm);
   EXPECT_EQ(names(quick, true), names(full, true));
-  for (const Case& c : quick) EXPECT_EQ(c.work.total(*c.raises), find(full, c.name()).work.total(*c.raises)) << c.name();
+  for (const Case& c : quick)
+    EXPECT_EQ(c.work.total(c.sets_ceiling->resource), find(full, c.name()).work.total(c.sets_ceiling->resource)) << c.name();
 }
 
 TEST_P(Ceilings, FitInTheMemory) {
@@ -124,7 +125,7 @@ TEST_P(Ceilings, OfDramNeedFreeMemory) {
   device.free_bytes = 1000;
   int seen = 0;
   for (const Case& c : list(device)) {
-    if (c.raises != resource::dram) continue;
+    if (c.sets_ceiling->resource != resource::dram) continue;
     ++seen;
     EXPECT_EQ(c.unsupported, "less than 1 MiB of memory is free") << c.name();
   }
@@ -136,22 +137,22 @@ INSTANTIATE_TEST_SUITE_P(Devices, Ceilings,
                                            gpu(100, 148, 126 << 20), gpu(120, 170, 96 << 20), cpu(1), cpu(2), cpu(64)),
                          [](const auto& test) { return label(test.param); });
 
-/// Cases of the ceilings family with other names, by the resource that they raise.
-std::vector<std::string> raising(const Resource& resource, const std::vector<Case>& cases) {
+/// Cases of the ceilings family with other names, by the resource whose ceiling they set.
+std::vector<std::string> that_set(const Resource& resource, const std::vector<Case>& cases) {
   std::vector<std::string> found;
   for (const Case& c : cases) {
-    if (c.raises == resource) found.push_back(c.name());
+    if (c.sets_ceiling->resource == resource) found.push_back(c.name());
   }
   return found;
 }
 
 // So that whatever a warm stream does with a cache has a roof.
-TEST(CacheCeilings, AreRaisedByReadsWritesAndCopies) {
+TEST(CacheCeilings, AreSetByReadsWritesAndCopies) {
   using ::testing::StartsWith;
   const auto cases = list(cpu(2));
   for (const auto& [level, resource] : {std::pair{"l1", resource::l1}, {"l2", resource::l2}, {"l3", resource::l3}}) {
     const std::string end = std::string("/fp32/level:") + level;
-    EXPECT_THAT(raising(resource, cases),
+    EXPECT_THAT(that_set(resource, cases),
                 ElementsAre(StartsWith("ceilings/cache_read" + end), StartsWith("ceilings/cache_write" + end),
                             StartsWith("ceilings/cache_copy" + end)));
   }
@@ -190,7 +191,7 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
 TEST_F(CudaCeilings, HaveProbesOfTheL2ThatReadWriteAndCopy) {
   // A quarter and a half of it, and 24 MB, in granules of 16 KiB per SM.
   EXPECT_THAT(
-      raising(resource::l2, list(gpu(90, 132, 60 << 20))),
+      that_set(resource::l2, list(gpu(90, 132, 60 << 20))),
       ElementsAre("ceilings/cache_read/fp32/level:l2/bytes:15138816", "ceilings/cache_read/fp32/level:l2/bytes:30277632",
                   "ceilings/cache_read/fp32/level:l2/bytes:23789568", "ceilings/cache_write/fp32/level:l2/bytes:15138816",
                   "ceilings/cache_copy/fp32/level:l2/bytes:15138816"));
@@ -204,25 +205,25 @@ TEST_F(CudaCeilings, HaveProbesOfTheL2ThatReadWriteAndCopy) {
 // 32 KiB per SM, which every L1 holds.
 TEST_F(CudaCeilings, HaveAProbeOfTheL1ThatReads) {
   for (const DeviceInfo& device : {gpu(80, 132, 40 << 20), gpu(90, 132, 60 << 20)}) {
-    EXPECT_THAT(raising(resource::l1, list(device)), ElementsAre("ceilings/cache_read/fp32/level:l1/bytes:4325376"));
+    EXPECT_THAT(that_set(resource::l1, list(device)), ElementsAre("ceilings/cache_read/fp32/level:l1/bytes:4325376"));
   }
 }
 
 // A quarter and a half of it round to the same granules.
 TEST_F(CudaCeilings, AreListedOnceWhereTheL2IsSmall) {
-  EXPECT_THAT(raising(resource::l2, list(gpu(90, 132, 2 << 20))),
+  EXPECT_THAT(that_set(resource::l2, list(gpu(90, 132, 2 << 20))),
               ElementsAre("ceilings/cache_read/fp32/level:l2/bytes:2162688", "ceilings/cache_write/fp32/level:l2/bytes:2162688",
                           "ceilings/cache_copy/fp32/level:l2/bytes:2162688"));
 }
 
 TEST_F(CudaCeilings, MeasureGraphsOfSeveralNumbersOfNodes) {
   const auto cases = list(gpu(90, 132, 60 << 20));
-  EXPECT_THAT(raising(resource::graph_launch, cases),
+  EXPECT_THAT(that_set(resource::graph_launch, cases),
               ElementsAre("ceilings/launch/fp32/issue:graph/nodes:128", "ceilings/launch/fp32/issue:graph/nodes:512",
                           "ceilings/launch/fp32/issue:graph/nodes:2048"));
   for (const Case& c : cases) {
-    const bool graph = c.raises == resource::graph_launch;
-    EXPECT_EQ(c.raised_by, graph ? RaisedBy::slope : RaisedBy::rate) << c.name();
+    const bool graph = c.sets_ceiling->resource == resource::graph_launch;
+    EXPECT_EQ(c.sets_ceiling->by, graph ? SetsCeiling::By::slope : SetsCeiling::By::rate) << c.name();
     if (!graph) continue;
     EXPECT_EQ(c.protocol.issue, Issue::graph);
     EXPECT_EQ(std::to_string(c.protocol.launches), value_of(c.shape, "nodes"));
@@ -235,7 +236,7 @@ TEST_F(CudaCeilings, CountWhatTwoMillisecondsAtThePeakHold) {
   const double clocks = 132 * 1.98e9 * 2e-3;
   const auto amount = [&](const std::string& name) {
     const Case& c = find(hopper, name);
-    return c.work.total(*c.raises) / clocks;
+    return c.work.total(c.sets_ceiling->resource) / clocks;
   };
   const auto near = [](double per_clock) { return ::testing::DoubleNear(per_clock, 0.01 * per_clock); };
   EXPECT_THAT(amount("ceilings/fma/fp64"), near(128));
@@ -366,9 +367,9 @@ TEST_P(Checks, TakeRightResultsAndNoOthers) {
   int checked = 0;
   for (const Group& group : ceilings(Listing{info, SuiteName::quick, {}}, model::kernels)) {
     const Case& c = group.cases.front();
-    if (c.operation.starts_with("dram") || c.operation == "gemm" || carries_transfers(*c.raises)) continue;
+    if (c.operation.starts_with("dram") || c.operation == "gemm" || carries_transfers(c.sets_ceiling->resource)) continue;
     // Their kernels are those of the family access, which the contract verifies.
-    if (*c.raises == resource::global_atomic || *c.raises == resource::shared_atomic) continue;
+    if (c.sets_ceiling->resource == resource::global_atomic || c.sets_ceiling->resource == resource::shared_atomic) continue;
     SCOPED_TRACE(c.name());
     const auto prepared = c.prepare({*device, 2, GetParam(), 7, {}});
     const auto passes = [&](int slot) { return prepared->verify(slot).status == Verification::Status::passed; };
@@ -414,13 +415,13 @@ TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
   int measured = 0;
   for (const Group& group : ceilings({.device = device->info(), .suite = SuiteName::contract, .short_probes = true})) {
     const Case& c = group.cases.front();
-    const Ceiling* const ceiling = c.raises ? roofline.find(*c.raises) : nullptr;
+    const Ceiling* const ceiling = c.sets_ceiling ? roofline.find(c.sets_ceiling->resource) : nullptr;
     if (!c.unsupported.empty() || !ceiling || !ceiling->theoretical) continue;
-    if (c.operation.starts_with("dram") || c.operation == "gemm" || carries_transfers(*c.raises)) continue;
+    if (c.operation.starts_with("dram") || c.operation == "gemm" || carries_transfers(c.sets_ceiling->resource)) continue;
     SCOPED_TRACE(c.name());
     const auto prepared = c.prepare({*device, 1, Distribution::normal, 7, {}});
     const auto batch = device->batch({.path = Issue::gate}, [&](Stream stream, int slot) { prepared->launch(stream, slot); });
-    EXPECT_LT(c.work.total(*c.raises) / batch->run().seconds, 1.05 * *ceiling->theoretical);
+    EXPECT_LT(c.work.total(c.sets_ceiling->resource) / batch->run().seconds, 1.05 * *ceiling->theoretical);
     ++measured;
   }
   if (measured == 0) GTEST_SKIP() << "no rates are known of " << device->info().name;

@@ -251,8 +251,8 @@ TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
           EXPECT_EQ(one.unsupported.empty(), static_cast<bool>(one.prepare)) << one.name();
         }
         for (const Comparison& comparison : group.comparisons) {
-          EXPECT_EQ(of_group.count(comparison.numerator), 1u) << comparison.numerator;
-          EXPECT_EQ(of_group.count(comparison.denominator), 1u) << comparison.denominator;
+          EXPECT_EQ(of_group.count(comparison.numerator.name()), 1u) << comparison.numerator.name();
+          EXPECT_EQ(of_group.count(comparison.denominator.name()), 1u) << comparison.denominator.name();
         }
       }
     }
@@ -307,8 +307,8 @@ TEST(GemmFamily, ComparesTunedWithDefaultAndLayouts) {
     for (const Comparison& comparison : group.comparisons) {
       ++counted[comparison.name];
       if (comparison.name == "tuned against default") {
-        EXPECT_THAT(comparison.numerator, HasSubstr("algo:tuned"));
-        EXPECT_THAT(comparison.denominator, HasSubstr("algo:default"));
+        EXPECT_THAT(comparison.numerator.name(), HasSubstr("algo:tuned"));
+        EXPECT_THAT(comparison.denominator.name(), HasSubstr("algo:default"));
       }
     }
   }

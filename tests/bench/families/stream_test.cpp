@@ -78,8 +78,8 @@ TEST(Stream, NamesAreUniqueInEverySuiteAndCompared) {
       for (const Group& group : groups) {
         const std::set<std::string> here = names(group.cases);
         for (const Comparison& comparison : group.comparisons) {
-          EXPECT_TRUE(here.contains(comparison.numerator)) << comparison.numerator;
-          EXPECT_TRUE(here.contains(comparison.denominator)) << comparison.denominator;
+          EXPECT_TRUE(here.contains(comparison.numerator.name())) << comparison.numerator.name();
+          EXPECT_TRUE(here.contains(comparison.denominator.name())) << comparison.denominator.name();
           ++comparisons;
         }
       }

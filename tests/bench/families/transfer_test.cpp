@@ -317,7 +317,7 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
   ASSERT_THAT(found->comparisons, SizeIs(3));
   for (const Comparison& comparison : found->comparisons) {
     EXPECT_EQ(comparison.key, "copies");
-    EXPECT_EQ(comparison.numerator, found->cases.front().name());
+    EXPECT_EQ(comparison.numerator.name(), found->cases.front().name());
   }
   EXPECT_EQ(found->comparisons.back().name, "none against both");
   // 2 x 8192^3 FLOPs take 1.03 ms at the peak of 1070 TFLOP/s; the link carries 64.7 MB in that time.
@@ -754,12 +754,12 @@ TEST(Transfer, ColdIsMeasuredWithTheSlotsThatExceedTheCaches) {
     settings.effort = {.max_seconds = 5e-3, .blocks = 2, .gap_seconds = 0, .window_seconds = 1e-3, .warm_up_seconds = 5e-3};
     settings.telemetry = false;
     for (const Record& record : Runner(device, team, settings).run(group, 1)) {
-      ASSERT_EQ(record.status, Status::ok) << record.name << ": " << record.reason;
-      const bool cold = record.name.ends_with("cache:cold");
+      ASSERT_EQ(record.status, Status::ok) << record.name() << ": " << record.reason;
+      const bool cold = record.name().ends_with("cache:cold");
       EXPECT_EQ(record.measurement->cache, cold ? Cache::cold : Cache::warm);
-      EXPECT_EQ(record.measurement->cache_by, cold ? "slots" : "warm") << record.name;
+      EXPECT_EQ(record.measurement->cache_by, cold ? "slots" : "warm") << record.name();
       // 4 MiB in slots of 64 KiB and one more; of the CPU both arrays count.
-      EXPECT_EQ(record.measurement->slots, !cold ? 1 : gpu ? 65 : 33) << record.name;
+      EXPECT_EQ(record.measurement->slots, !cold ? 1 : gpu ? 65 : 33) << record.name();
       EXPECT_EQ(record.verification_after->status, Verification::Status::passed);
     }
   }

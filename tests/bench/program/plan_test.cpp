@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/program/plan.hpp"
+
 #include <gmock/gmock.h>
 
-#include "bench/program/commands.hpp"
-#include "bench/program/session.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/usage_error.hpp"
 
 namespace roofmark {
 namespace {
@@ -90,7 +91,7 @@ Case demanding(const std::string& family, const Resource& resource) {
   c.family = family;
   c.operation = resource.id;
   c.work = {{{{resource, 1}}}};
-  if (family == "ceilings") c.raises = resource;
+  if (family == "ceilings") c.sets_ceiling = {resource};
   return c;
 }
 

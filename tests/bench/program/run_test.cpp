@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bench/program/commands.hpp"
+#include "bench/program/usage_error.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/device/device.hpp"
 #include "kernels/base/check.hpp"

@@ -7,7 +7,6 @@
 
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,44 +18,31 @@
 namespace roofmark {
 namespace {
 
-std::vector<std::string> words(const std::string& name) {
-  std::vector<std::string> all;
-  std::istringstream stream(name);
-  for (std::string word; std::getline(stream, word, '/');) all.push_back(word);
-  return all;
-}
-
 /// The compared names differ in the value of the comparison's key and in nothing else.
 void expect_one_key(const Comparison& comparison) {
-  const std::vector<std::string> one = words(comparison.numerator), other = words(comparison.denominator);
-  ASSERT_EQ(one.size(), other.size()) << comparison.numerator << " and " << comparison.denominator;
-  std::vector<std::string> differing;
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    if (one[i] == other[i]) continue;
-    const std::string key = comparison.key + ":";
-    ASSERT_TRUE(one[i].starts_with(key) && other[i].starts_with(key)) << one[i] << " and " << other[i];
-    differing.push_back(one[i].substr(key.size()) + " against " + other[i].substr(key.size()));
-  }
-  EXPECT_EQ(differing, std::vector<std::string>{comparison.name}) << comparison.numerator;
+  const CaseName &one = comparison.numerator, &other = comparison.denominator;
+  const std::string &key = comparison.key, both = one.name() + " and " + other.name();
+  EXPECT_EQ(name_without(one, {key}).name(), name_without(other, {key}).name());
+  EXPECT_NE(value_of(one.shape, key), value_of(other.shape, key)) << both;
+  EXPECT_EQ(comparison.name, value_of(one.shape, key) + " against " + value_of(other.shape, key)) << both;
 }
 
 // A file that holds a case twice is refused by whoever reads it.
 TEST(Suite, ListsNoCaseTwiceAndComparesCasesOfAGroupThatDifferInOneKey) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
-    for (SuiteName suite : {SuiteName::smoke, SuiteName::quick, SuiteName::baseline, SuiteName::full, SuiteName::sustained,
-                            SuiteName::contract}) {
+    for (const Suite& suite : suites()) {
       std::set<std::string> seen;
       for (const NamedFamily& family : families()) {
-        for (const Group& group : family.list({device, suite, {}, 0.9})) {
-          std::map<std::string, const Case*> here;
+        for (const Group& group : family.list({device, suite.id, {}, 0.9})) {
+          std::map<CaseName, const Case*> here;
           for (const Case& c : group.cases) {
             EXPECT_TRUE(seen.insert(c.name()).second) << device.id << ": " << c.name();
             EXPECT_LE(c.name().size(), 118U) << c.name() << " does not fit a line of 120 columns";
-            here[c.name()] = &c;
+            here[c] = &c;
           }
           for (const Comparison& comparison : group.comparisons) {
             const Case *one = here[comparison.numerator], *other = here[comparison.denominator];
-            ASSERT_TRUE(one && other) << comparison.name << " of " << comparison.numerator;
+            ASSERT_TRUE(one && other) << comparison.name << " of " << comparison.numerator.name();
             expect_one_key(comparison);
             // A cache counts what a copy reads and writes, the host's memory what is copied.
             if (comparison.key == "weights" || comparison.key == "cache") continue;
@@ -148,7 +134,7 @@ class FullSuite : public testing::Test {
     for (const NamedFamily& family : families()) {
       for (const Group& group : family.list({h200(), SuiteName::full, {}, 0.9})) {
         for (const Case& c : group.cases) names_.insert(c.name());
-        for (const Comparison& c : group.comparisons) compared_.insert(c.name + ": " + c.numerator);
+        for (const Comparison& c : group.comparisons) compared_.insert(c.name + ": " + c.numerator.name());
       }
     }
   }

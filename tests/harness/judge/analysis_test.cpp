@@ -13,7 +13,7 @@ Work bytes(double amount) { return {{{{resource::dram, amount}}}}; }
 
 Record probe(double seconds, int pass, std::string operation = "dram_read") {
   Record record = ok_record("ceilings", std::move(operation), bytes(1e9), seconds);
-  record.raises = resource::dram;
+  record.sets_ceiling = {resource::dram};
   record.pass = pass;
   return record;
 }
@@ -146,7 +146,7 @@ TEST(Analysis, DriftOfTheCeilingsIsAFinding) {
 
 TEST(Analysis, CeilingsThatContradictEachOtherAreAFinding) {
   Record l3 = ok_record("ceilings", "l3", {{{{resource::l3, 1e9}}}}, 2e-3);
-  l3.raises = resource::l3;
+  l3.sets_ceiling = {resource::l3};
   std::vector<Record> records = {probe(1e-3, 1), l3};
   EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::contradiction));
 }
@@ -162,7 +162,7 @@ TEST(Analysis, NoResultRaisesItsOwnRoof) {
 
 TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
   Record peer = ok_record("ceilings", "peer", {{{{resource::nvlink, 1e9}}}}, 1e-3);
-  peer.raises = resource::nvlink;
+  peer.sets_ceiling = {resource::nvlink};
   Record reduced = ok_record("all_reduce", "nccl", {{{{resource::nvlink, 1.5e9, 0.6e9}}}}, 1e-3);
   reduced.message = Message{};
   std::vector<Record> records = {peer, reduced};
@@ -190,7 +190,7 @@ TEST(Analysis, ARateAboveATheoreticalCeilingIsAFindingAndMakesTheCeilingDoubtful
   ASSERT_EQ(analysis.findings.size(), 2U) << "and none that rests on the doubtful ceiling";
   const Finding& finding = analysis.findings[0];
   EXPECT_EQ(finding.kind, FindingKind::above_theoretical);
-  EXPECT_EQ(finding.case_name, records[0].name);
+  EXPECT_EQ(finding.case_name, records[0].name());
   EXPECT_EQ(finding.text,
             "DRAM: 1.00 TB/s is 1.11 times the theoretical ceiling of 900 GB/s (6144 bit x 3201 MHz x 2 / 8): a count, a clock "
             "or a table is wrong");
@@ -215,8 +215,8 @@ TEST(Analysis, OnlyOkRecordsArePlaced) {
 
 TEST(Analysis, ComparisonsNeedBothCases) {
   std::vector<Record> records = {ok_record("gemm", "tuned", bytes(1), 1e-3), ok_record("gemm", "default", bytes(1), 1.5e-3)};
-  const Comparison comparison{"tuned against default", "algo", records[0].name, records[1].name};
-  const auto results = analyze({}, records, {comparison, {"x", "algo", "nothing", records[0].name}}).comparisons;
+  const Comparison comparison{"tuned against default", "algo", records[0], records[1]};
+  const auto results = analyze({}, records, {comparison, {"x", "algo", {"nothing"}, records[0]}}).comparisons;
   ASSERT_EQ(results.size(), 1U);
   EXPECT_DOUBLE_EQ(results[0].ratio, 1.5);
   EXPECT_TRUE(results[0].low);
@@ -224,7 +224,7 @@ TEST(Analysis, ComparisonsNeedBothCases) {
 
 TEST(Analysis, CasesOfUnequalWorkAreComparedByRate) {
   std::vector<Record> records = {ok_record("copy", "small", bytes(4), 1e-3), ok_record("copy", "large", bytes(10), 5e-3)};
-  Comparison comparison{"small against large", "bytes", records[0].name, records[1].name};
+  Comparison comparison{"small against large", "bytes", records[0], records[1]};
   const ComparisonResult times = analyze({}, records, {comparison}).comparisons.at(0);
   comparison.work_ratio = 0.4;
   const ComparisonResult rates = analyze({}, records, {comparison}).comparisons.at(0);
@@ -259,9 +259,9 @@ TEST(Analysis, TimingThatTakesMoreThanAHundredthOfASampleIsANote) {
   ASSERT_TRUE(has(findings, FindingKind::overhead));
   EXPECT_EQ(findings.front().text, "a sample takes 100 us, timing overhead adds 2.00 us: up to 2.0 % of the sample");
   EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::overhead)) << "not measured";
-  records[0].raised_by = RaisedBy::slope;
+  records[0].sets_ceiling = {resource::dram, SetsCeiling::By::slope};
   EXPECT_FALSE(has(found(10, 2e-6), FindingKind::overhead)) << "a slope has no part in it";
-  records[0].raised_by = RaisedBy::rate;
+  records[0].sets_ceiling.reset();
   // With a duration each launch is timed by itself.
   records[0].sustained.emplace();
   EXPECT_TRUE(has(found(21, 2e-6), FindingKind::overhead));
@@ -331,9 +331,9 @@ TEST(Analysis, ACopyIsNoLaunch) {
   Record copy = ok_record("any", "in", {{{{resource::host_to_device, 64}}}}, 2e-6);
   copy.transfer = Transfer{64, {{host_endpoint(), gpu_endpoint(0)}}};
   Record launch = ok_record("ceilings", "launch", {{{{resource::stream_launch, 1}}}}, 4e-6);
-  launch.raises = resource::stream_launch;
+  launch.sets_ceiling = {resource::stream_launch};
   Record link = ok_record("ceilings", "in", {{{{resource::host_to_device, 1e9}}}}, 2e-2);
-  link.raises = resource::host_to_device;
+  link.sets_ceiling = {resource::host_to_device};
   std::vector<Record> records = {launch, link, copy};
   EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
   EXPECT_EQ(records.back().placement->bound_by, "host_to_device");

@@ -16,7 +16,6 @@ Record call(int nodes, const char* width, double seconds, Timed timed = Timed::c
   record.operation = "replay";
   record.type = DataType::int32;
   record.shape = {{"nodes", std::to_string(nodes)}, {"width", width}, {"until", "return"}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.status = Status::ok;
   record.measurement.emplace().summary.median = seconds;
   record.measurement->timed = timed;
@@ -29,7 +28,7 @@ TEST(CallLines, HaveAFixedPartAndOnePerUnit) {
   records.push_back(call(100, "32", 9e-6));  // two widths make no line
   const auto lines = call_lines(records, {});
   ASSERT_THAT(lines, SizeIs(1));
-  EXPECT_EQ(lines[0].series, "calls/replay/int32/width:1/until:return");
+  EXPECT_EQ(lines[0].series.name(), "calls/replay/int32/width:1/until:return");
   EXPECT_EQ(lines[0].key, "nodes");
   EXPECT_NEAR(lines[0].fixed_seconds, 2e-6, 1e-12);
   EXPECT_NEAR(lines[0].each_seconds, 3e-8, 1e-14);
@@ -46,7 +45,7 @@ TEST(CallLines, OfTwoThatAreComparedTheFlatterOneSaysFromWhichCountItIsFaster) {
     for (const int nodes : {1, 10, 100}) {
       records.push_back(call(nodes, "1", fixed + 1e-6 * nodes));
       records.push_back(call(nodes, "2", 1e-6 + 3e-6 * nodes));
-      comparisons.push_back({"width", "width", records[records.size() - 2].name, records.back().name});
+      comparisons.push_back({"width", "width", records[records.size() - 2], records.back()});
     }
     return call_lines(records, comparisons);
   };
@@ -62,7 +61,7 @@ TEST(CallLines, OfTwoThatAreComparedTheFlatterOneSaysFromWhichCountItIsFaster) {
   EXPECT_EQ(lines(0)[0].faster_from, 0);
   lines(9e-6);
   records[2].measurement->summary.median = 1e-3;  // no straight line any more
-  for (const CallLine& line : call_lines(records, comparisons)) EXPECT_FALSE(line.faster_from) << line.series;
+  for (const CallLine& line : call_lines(records, comparisons)) EXPECT_FALSE(line.faster_from) << line.series.name();
   EXPECT_FALSE(call_lines(records, {})[0].faster_from);
 }
 

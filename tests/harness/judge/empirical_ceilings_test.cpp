@@ -13,9 +13,7 @@ namespace {
 Record graph(int launches, double seconds, int pass = 1) {
   Record record = ok_record("ceilings", "launch", {{{{resource::graph_launch, 1}}}}, seconds / launches);
   record.shape = {{"nodes", std::to_string(launches)}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
-  record.raises = resource::graph_launch;
-  record.raised_by = RaisedBy::slope;
+  record.sets_ceiling = {resource::graph_launch, SetsCeiling::By::slope};
   record.pass = pass;
   record.measurement->launches_per_sample = launches;
   return record;
@@ -23,7 +21,7 @@ Record graph(int launches, double seconds, int pass = 1) {
 
 Ceiling raised(const std::vector<Record>& records) {
   Roofline roofline;
-  raise_ceilings(roofline, records);
+  set_ceilings(roofline, records);
   return roofline.at(resource::graph_launch);
 }
 

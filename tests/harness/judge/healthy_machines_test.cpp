@@ -90,7 +90,7 @@ TEST(HealthyMachines, ANetworkThatReduces) {
   EXPECT_THAT(ring_alone.kinds(), ElementsAre(FindingKind::above_theoretical));
   EXPECT_THAT(ring_alone.analysis.findings[0].text,
               AllOf(HasSubstr("network"), HasSubstr("1.07 times the theoretical ceiling of 400 GB/s (the ports that are up)")));
-  EXPECT_EQ(ring_alone.analysis.findings[0].case_name, ring_alone.record.name);
+  EXPECT_EQ(ring_alone.analysis.findings[0].case_name, ring_alone.record.name());
   EXPECT_TRUE(ring_alone.doubtful(resource::network));
   EXPECT_FALSE(ring_alone.doubtful(resource::nvlink));
 }

@@ -49,7 +49,6 @@ std::vector<std::size_t> sizes(double per_octave, double largest) {
 Record record_of(std::size_t bytes, const Resource& resource, double seconds, std::string load = "ca") {
   Record record = ok_record("latency", "chase", {{{{resource, 1000}}}}, 1000 * seconds);
   record.shape = {{"bytes", std::to_string(bytes)}, {"stride", "128"}, {"load", std::move(load)}, {"impl", "own"}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.measurement->clock_hz = kClock;
   return record;
 }
@@ -88,7 +87,7 @@ TEST(Ladder, FindsEveryPlantedStepBetweenTwoNeighbouringSizes) {
         SCOPED_TRACE(testing::Message() << noise << ", " << per_octave << " sizes per octave, seed " << seed);
         const std::vector<Ladder> ladders = ladders_of(records_of(kHopper, sizes(per_octave, 130e9), noise, seed));
         ASSERT_EQ(ladders.size(), 1U);
-        EXPECT_EQ(ladders.front().series, "latency/chase/fp32/load:ca/impl:own");
+        EXPECT_EQ(ladders.front().series.name(), "latency/chase/fp32/load:ca/impl:own");
         expect_levels(kHopper, ladders.front(), std::max(2.5 * noise, 1e-9));
       }
     }
@@ -188,7 +187,7 @@ TEST(Ladder, SeriesAreOfAccessesAloneAndOfOneKind) {
   const std::vector<Ladder> ladders = ladders_of(records);
   ASSERT_EQ(ladders.size(), 2U);
   EXPECT_EQ(ladders[0].points.size(), chased);
-  EXPECT_EQ(ladders[1].series, "latency/chase/fp32/load:cg/impl:own");
+  EXPECT_EQ(ladders[1].series.name(), "latency/chase/fp32/load:cg/impl:own");
 }
 
 // The same through the measuring loop, on a device whose clock is made up: each launch takes what the planted steps say, with
@@ -228,7 +227,6 @@ TEST(Ladder, StridesOfOneSizeAreNone) {
   for (const char* stride : {"64", "128", "256"}) {
     records.push_back(record_of(65536, resource::l1_access, 1e-9));
     records.back().shape[1].second = stride;
-    records.back().name = case_name("latency", "chase", records.back().type, records.back().shape);
   }
   EXPECT_TRUE(ladders_of(records).empty());
   records.resize(1);

@@ -13,7 +13,6 @@ namespace {
 Record beside(int percent, double bytes_per_second, double nanoseconds) {
   Record record = ok_record("latency", "chase", {{{{resource::dram_access, 500}}}}, 500 * nanoseconds * 1e-9);
   record.shape = {{"bytes", "268435456"}, {"stride", "128"}, {"background", std::to_string(percent)}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.measurement->background = Background{resource::dram, bytes_per_second};
   return record;
 }
@@ -25,7 +24,7 @@ TEST(LoadedLatencies, AreACurveOverWhatTheReadersReached) {
   records[1].measurement->clock_hz = 2e9;
   const std::vector<LoadedLatencies> all = loaded_latencies(records, roofline);
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].series, "latency/chase/fp32/bytes:268435456/stride:128");
+  EXPECT_EQ(all[0].series.name(), "latency/chase/fp32/bytes:268435456/stride:128");
   EXPECT_EQ(all[0].background, resource::dram);
   ASSERT_EQ(all[0].points.size(), 3U);
   const double shares[] = {0, 0.5, 0.9}, nanoseconds[] = {400, 480, 900};

@@ -17,7 +17,6 @@ constexpr double kSmClock = 2e9;
 Record from_sm(int sm, double cycles, const std::string& load = "cg") {
   Record record = ok_record("latency", "chase", {{{{resource::l2_access, 1000}}}}, 1000 * cycles / kSmClock);
   record.shape = {{"bytes", "128"}, {"stride", "128"}, {"load", load}, {"sm", std::to_string(sm)}, {"impl", "own"}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.measurement->clock_hz = kSmClock;
   return record;
 }
@@ -30,7 +29,7 @@ TEST(SmLatencies, NearAndFarPartsAreTwoLevels) {
   for (int sm = 0; sm < 132; ++sm) records.push_back(from_sm(sm, (sm % 2 == 0 ? 260 : 480) * farther(random)));
   const std::vector<SmLatencies> all = sm_latencies(records);
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].series, "latency/chase/fp32/bytes:128/stride:128/load:cg/impl:own");
+  EXPECT_EQ(all[0].series.name(), "latency/chase/fp32/bytes:128/stride:128/load:cg/impl:own");
   ASSERT_EQ(all[0].levels.size(), 2U);
   EXPECT_NEAR(*all[0].levels[0].cycles, 269, 5);
   EXPECT_NEAR(*all[0].levels[1].cycles, 497, 8);

@@ -28,7 +28,6 @@ Record moved(const char* operation, std::vector<Flow> flows, double bytes, doubl
   Record record = ok_record("any", operation, {{link_demands(transfer)}}, seconds);
   record.transfer = std::move(transfer);
   record.shape = {{"bytes", std::to_string(static_cast<std::size_t>(bytes))}, {"memory", "pinned"}, {"impl", "engine"}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   return record;
 }
 double line(double bytes) { return kLatency + bytes / kRate; }
@@ -53,7 +52,7 @@ TEST(Transfers, SizesOfOneSeriesGiveItsLine) {
   EXPECT_NEAR(*series.half_size_bytes, kLatency * kRate, 1e-2 * kLatency * kRate);
   EXPECT_NEAR(line(*series.half_size_bytes), 2 * *series.half_size_bytes / kRate, 1e-8) << "half of the rate";
   EXPECT_EQ(series.bytes, 268e6);
-  EXPECT_EQ(series.largest, records.back().name);
+  EXPECT_EQ(series.largest, records.back().name());
   EXPECT_DOUBLE_EQ(series.bytes_per_second, 268e6 / line(268e6));
   EXPECT_EQ(series.of_theoretical, 0.87);
   EXPECT_THAT(found.contention, IsEmpty());
@@ -76,7 +75,7 @@ TEST(Transfers, OtherWorkIsNone) {
   Record mixed = in(1e6, 1e-4);
   mixed.work.phases.front().push_back({resource::dram, 1e6});
   Record probe = in(1e6, 1e-4), failed = in(2e6, 1e-4), other = in(4e6, 1e-4);
-  probe.raises = resource::host_to_device;
+  probe.sets_ceiling = {resource::host_to_device};
   failed.status = Status::wrong;
   failed.measurement.reset();
   other.transfer.reset();
@@ -88,8 +87,8 @@ TEST(Transfers, LinksThatShareNothingHaveAFactorOfOne) {
   const Transfers found = transfers_of(records);
   ASSERT_THAT(found.contention, SizeIs(1)) << "of the other size neither link was measured alone";
   EXPECT_DOUBLE_EQ(found.contention.front().factor, 1);
-  EXPECT_EQ(found.contention.front().together, records[2].name);
-  EXPECT_THAT(found.contention.front().alone, ElementsAre(records[0].name, records[1].name));
+  EXPECT_EQ(found.contention.front().together, records[2].name());
+  EXPECT_THAT(found.contention.front().alone, ElementsAre(records[0].name(), records[1].name()));
 }
 
 TEST(Transfers, OfSeveralSizesTheLargestShowsWhatLinksShare) {
@@ -113,11 +112,10 @@ TEST(Transfers, SeveralGpusAreHeldAgainstEachAlone) {
   Record all = moved("in", {{kHost, kGpu}, {kHost, second}}, 1e9, 1e9 / 30e9);
   other.shape.insert(other.shape.end() - 1, {"gpu", "1"});
   all.shape.insert(all.shape.end() - 1, {"gpu", "all"});
-  for (Record* record : {&other, &all}) record->name = case_name("any", "in", record->type, record->shape);
   const Transfers found = transfers_of({one, other, all});
   ASSERT_THAT(found.contention, SizeIs(1));
   EXPECT_NEAR(found.contention.front().factor, 60.0 / 90, 1e-12);
-  EXPECT_THAT(found.contention.front().alone, ElementsAre(one.name, other.name));
+  EXPECT_THAT(found.contention.front().alone, ElementsAre(one.name(), other.name()));
   ASSERT_THAT(found.series, SizeIs(3));
   EXPECT_THAT(found.series.back().how, ElementsAre("pinned", "gpu all", "engine"));
   EXPECT_EQ(found.series.back().flows, 2U);
@@ -146,7 +144,6 @@ std::vector<Record> pairs(int gpus, const Times& times, const char* impl = "engi
                         {"from", std::to_string(from)},
                         {"to", std::to_string(to)},
                         {"impl", impl}};
-        record.name = case_name(record.family, record.operation, record.type, record.shape);
         record.transfer->path = PeerPath{PathKind::nvlink, 18, {}};
         records.push_back(std::move(record));
       }
@@ -296,7 +293,6 @@ TEST(TransferMatrices, AHostLinkThatStandsOut) {
   for (int gpu = 0; gpu < 8; ++gpu) {
     Record record = moved("in", {{kHost, gpu_endpoint(gpu)}}, kLarge, line(kLarge) * spread(0, gpu) * (gpu == 4 ? 2 : 1));
     if (gpu > 0) record.shape.insert(record.shape.end() - 1, {"gpu", std::to_string(gpu)});
-    record.name = case_name(record.family, record.operation, record.type, record.shape);
     records.push_back(std::move(record));
   }
   const auto found = texts(transfers_of(records));
@@ -310,7 +306,6 @@ TEST(TransferMatrices, NumaNodesAreNoGpus) {
     for (const int to : {0, 1}) {
       Record record = moved("copy", {{host_endpoint(from), host_endpoint(to)}}, kLarge, from == to ? 0.01 : 0.03);
       record.shape = {{"bytes", "268435456"}, {"from", std::to_string(from)}, {"to", std::to_string(to)}};
-      record.name = case_name(record.family, record.operation, record.type, record.shape);
       records.push_back(std::move(record));
     }
   }
@@ -330,7 +325,6 @@ TEST(TransferMatrices, ASlowNumaNodeIsNamedAndNobodyElse) {
           const double seconds = own * spread(from, to) * (from == slow || to == slow ? 2 : 1);
           Record record = moved("copy", {{host_endpoint(from), host_endpoint(to)}}, kLarge, seconds);
           record.shape = {{"bytes", "268435456"}, {"from", std::to_string(from)}, {"to", std::to_string(to)}};
-          record.name = case_name(record.family, record.operation, record.type, record.shape);
           records.push_back(std::move(record));
         }
       }

@@ -16,7 +16,7 @@ using testing::StartsWith;
 std::vector<Record> records_of(const std::vector<Status>& statuses) {
   std::vector<Record> records(statuses.size());
   for (std::size_t i = 0; i < statuses.size(); ++i) {
-    records[i].name = "case/" + std::to_string(i);
+    records[i].operation = std::to_string(i);
     records[i].status = statuses[i];
   }
   return records;
@@ -38,7 +38,7 @@ TEST(Verdict, AQuietWholeRunIsGoodAndNeedsNothing) {
 
 TEST(Verdict, ACeilingThatIsMeasuredTwiceCountsOnceByItsWorsePass) {
   std::vector<Record> records = records_of({Status::ok, Status::ok, Status::ok});
-  records[2].name = records[0].name;
+  records[2].operation = records[0].operation;
   EXPECT_EQ(judge_run(kWhole, records, {}, {}, "").headline, "2 ok");
   records[2].status = Status::failed;
   EXPECT_EQ(judge_run(kWhole, records, {}, {}, "").headline, "1 ok, 1 failed");

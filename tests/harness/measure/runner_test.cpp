@@ -352,12 +352,12 @@ TEST_F(Measure, OneFailureLeavesTheOthersAndAStickyOneEndsAll) {
   EXPECT_TRUE(broken.device_lost());
   EXPECT_EQ(lost[0].status, Status::failed);
   EXPECT_EQ(lost[1].status, Status::not_run);
-  EXPECT_EQ(lost[1].reason, "device lost to " + lost[0].name);
+  EXPECT_EQ(lost[1].reason, "device lost to " + lost[0].name());
 
   device.lost = true;
   const auto later = broken.run({{make_case()}, {}}, 1);
   EXPECT_EQ(later[0].status, Status::not_run);
-  EXPECT_EQ(later[0].reason, "device lost to " + lost[0].name);
+  EXPECT_EQ(later[0].reason, "device lost to " + lost[0].name());
 }
 
 TEST_F(Measure, BlocksOfAGroupAlternate) {

@@ -34,7 +34,7 @@ TEST(RooflinePlot, NoTitleOfARoofIsCut) {
   auto records = placed_records();
   // Its ridge is far to the right of all results.
   Record tensor = ok_record("ceilings", "mma", {{{{resource::fp16_tensor, 1e15}}}}, 1e-2);
-  tensor.raises = resource::fp16_tensor;
+  tensor.sets_ceiling = {resource::fp16_tensor};
   records.push_back(tensor);
   const Analysis analysis = analyze({}, records, {});
   for (const int columns : {60, 100, 120}) {

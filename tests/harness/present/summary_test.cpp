@@ -30,9 +30,9 @@ TEST(Summary, FindingsStandBySeverityAreCountedAndAdvised) {
 }
 
 TEST(Summary, EachCaseThatIsWrongIsNamedWithItsReason) {
-  const auto record = [](const std::string& name, Status status, const std::string& reason) {
+  const auto record = [](const std::string& family, Status status, const std::string& reason) {
     Record made;
-    made.name = name;
+    made.family = family;
     made.status = status;
     made.reason = reason;
     return made;
@@ -44,9 +44,9 @@ TEST(Summary, EachCaseThatIsWrongIsNamedWithItsReason) {
                                        record("e", Status::not_run, "lost"),
                                        record("f", Status::unsupported, "no fp8")};
   EXPECT_EQ(unmeasured_text(records, {}),
-            "wrong  b: element 3\n"
-            "failed  c: no memory\n"
-            "not run  d and 1 more: lost\n");
+            "wrong  b/fp32: element 3\n"
+            "failed  c/fp32: no memory\n"
+            "not run  d/fp32 and 1 more: lost\n");
 }
 
 TEST(Summary, TheHealthShowsWhatLimitsTheResults) {

@@ -63,8 +63,8 @@ std::size_t occurrences(const std::string& text, const std::string& of) {
 
 Record attention(const std::string& type, const std::string& queries, const std::string& mask, const std::string& impl) {
   Record record = ok_record("attention", "x", {{{{resource::fp16_tensor_fp16, 5e9}, {resource::dram, 1e8}}}}, 123.4e-6);
-  record.name = fmt::format("attention/{}/batch:16/heads:128/kv_heads:8/queries:{}/keys:{}/d:128/mask:{}/impl:{}/cache:cold",
-                            type, queries, queries, mask, impl);
+  set_name(record, fmt::format("attention/{}/batch:16/heads:128/kv_heads:8/queries:{}/keys:{}/d:128/mask:{}/impl:{}/cache:cold",
+                               type, queries, queries, mask, impl));
   Summary& summary = record.measurement->summary;
   summary.interval_low = 0.99 * summary.median;
   summary.interval_high = 1.01 * summary.median;
@@ -84,7 +84,7 @@ TEST(Tables, WhatIsConstantOverATableStandsAboveIt) {
 
 TEST(Tables, TablesWithOtherKeysAreTablesOfTheirOwn) {
   auto records = placed_records();
-  records[1].name = "ceilings/fma/fp32";
+  set_name(records[1], "ceilings/fma/fp32");
   const std::string table = records_table(records, {});
   EXPECT_THAT(table, HasSubstr("\n\nceilings  dram_read  fp32  n:1"));
   EXPECT_THAT(table, HasSubstr("\n\nceilings  fma  fp32"));
@@ -117,7 +117,7 @@ TEST(Tables, ARowThatIsTooWideLosesItsColumnsOfLeastWorthAndSaysSo) {
 TEST(Tables, TheShareOfTheRoofFollowsTheKeys) {
   std::vector<Record> records = placed_records();
   records.push_back(records[2]);
-  records.back().name = "gemm/blas/fp32/n:2";
+  set_name(records.back(), "gemm/blas/fp32/n:2");
   analyze({}, records, {});
   EXPECT_THAT(records_table(records, {}), HasSubstr("\nn  of roof   median"));
 }
@@ -134,7 +134,7 @@ TEST(Tables, AnUncertainRowIsGrey) {
 
 TEST(Tables, CallsThatTheHostTimedHaveTheirPercentilesInOneTable) {
   std::vector<Record> records = {ok_record("cost", "x", {}, 4.2e-6), attention("bf16", "8192", "none", "cudnn")};
-  records[0].name = "cost/launch/int32/kernel:empty/until:finish/impl:cuda";
+  set_name(records[0], "cost/launch/int32/kernel:empty/until:finish/impl:cuda");
   records[0].measurement->timed = Timed::completion;
   records[0].measurement->summary.p95 = 5e-6;
   records[0].measurement->summary.maximum = 80e-6;
@@ -144,20 +144,28 @@ TEST(Tables, CallsThatTheHostTimedHaveTheirPercentilesInOneTable) {
             "launch kernel:empty until:finish  4.20 us  5.00 us  80.0 us     20\n");
   EXPECT_THAT(records_table(records, {}), Not(HasSubstr("cost")));
   EXPECT_EQ(calls_table({records[1]}, {}), "");
-  EXPECT_EQ(call_lines_table({{"cost/graph_launch/int32/width:1/until:return/impl:cuda", "nodes", 2e-6, 3e-8, 0.9987, 4}}, {}),
-            "costs over a count: time = fixed + count x each\n"
-            "call                               count    fixed     each      r2  points\n"
-            "graph_launch width:1 until:return  nodes  2.00 us  30.0 ns  0.9987       4\n");
-  const CallLine graph{"cost/launch_all/int32/by:graph/until:return/impl:cuda", "kernels", 8e-6, 1e-6, 1, 6, 2.4,
-                       "cost/launch_all/int32/by:stream/until:return/impl:cuda"};
+  EXPECT_EQ(
+      call_lines_table(
+          {{parse_case_name("cost/graph_launch/int32/width:1/until:return/impl:cuda"), "nodes", 2e-6, 3e-8, 0.9987, 4}}, {}),
+      "costs over a count: time = fixed + count x each\n"
+      "call                               count    fixed     each      r2  points\n"
+      "graph_launch width:1 until:return  nodes  2.00 us  30.0 ns  0.9987       4\n");
+  const CallLine graph{
+      parse_case_name("cost/launch_all/int32/by:graph/until:return/impl:cuda"), "kernels", 8e-6, 1e-6, 1, 6, 2.4,
+      parse_case_name("cost/launch_all/int32/by:stream/until:return/impl:cuda")};
   EXPECT_THAT(call_lines_table({graph}, {}), HasSubstr("launch_all by:graph until:return: faster than launch_all "
                                                        "by:stream until:return from kernels:3 on\n"));
 }
 
 TEST(Tables, AComparisonSaysWhatItCompares) {
   const std::vector<ComparisonResult> results = {
-      {{"tuned against default", "algo", "gemm/bf16/m:64/n:64/algo:tuned", "gemm/bf16/m:64/n:64/algo:default"}, 1.5, 1.4, 1.6},
-      {{"tuned against default", "algo", "gemm/bf16/m:128/n:64/algo:tuned", "gemm/bf16/m:128/n:64/algo:default"},
+      {{"tuned against default", "algo", parse_case_name("gemm/bf16/m:64/n:64/algo:tuned"),
+        parse_case_name("gemm/bf16/m:64/n:64/algo:default")},
+       1.5,
+       1.4,
+       1.6},
+      {{"tuned against default", "algo", parse_case_name("gemm/bf16/m:128/n:64/algo:tuned"),
+        parse_case_name("gemm/bf16/m:128/n:64/algo:default")},
        1.25,
        {},
        {}}};
@@ -175,7 +183,7 @@ TEST(Tables, DependentAccessesHaveTheirRate) {
 
 TEST(Tables, LatenciesOverSmsHaveALinePerLevel) {
   const auto from_sm = [](int sm, double seconds) { return SmLatency{{"", seconds, {}, "l2_access"}, sm}; };
-  const SmLatencies near_and_far{"latency/chase/int8/load:cg/impl:own",
+  const SmLatencies near_and_far{parse_case_name("latency/chase/int8/load:cg/impl:own"),
                                  {from_sm(4, 130e-9), from_sm(0, 140e-9), from_sm(1, 250e-9)},
                                  {{{0, 4}, 135e-9, 270}, {{1}, 250e-9, {}}}};
   EXPECT_EQ(sm_latencies_table({near_and_far}, {}),
@@ -188,7 +196,8 @@ TEST(Tables, LatenciesOverSmsHaveALinePerLevel) {
 TEST(Tables, LatenciesBesideALoadHaveALinePerLoad) {
   const LoadedLatency idle{{"", 350e-9, 2e9, "dram_access"}, 0, 0.0};
   const LoadedLatency full{{"", 900e-9, {}, "dram_access"}, 4.1e12, 0.95};
-  EXPECT_EQ(loaded_latencies_table({{"latency/chase/int8/bytes:268435456/impl:own", resource::dram, {idle, full}}}, {}),
+  EXPECT_EQ(loaded_latencies_table(
+                {{parse_case_name("latency/chase/int8/bytes:268435456/impl:own"), resource::dram, {idle, full}}}, {}),
             "dependent accesses under load on DRAM: latency  chase  int8  bytes:268435456  impl:own\n"
             "load       of roof  cycles  latency\n"
             "0 B/s        0.0 %   700.0   350 ns\n"
@@ -199,7 +208,7 @@ TEST(Tables, ALadderHasALinePerLevel) {
   const LadderLevel cache{"l2_access", 1, 524288, 16777216, 33554432, 141e-9, 280.04, 6};
   const LadderLevel far{"l2_access", 2, 33554432, 47453132, 67108864, 252e-9, 500, 2};
   const LadderLevel memory{"dram_access", 1, 67108864, 536870912, {}, 345e-9, {}, 7};
-  EXPECT_EQ(ladders_table({{"latency/chase/int8/load:ca/impl:own", {}, {cache, far, memory}}}, {}),
+  EXPECT_EQ(ladders_table({{parse_case_name("latency/chase/int8/load:ca/impl:own"), {}, {cache, far, memory}}}, {}),
             "ladder of dependent accesses: latency  chase  int8  load:ca  impl:own\n"
             "level                    capacity  cycles  latency               rate  sizes\n"
             "l2_access      16.8 MB to 33.6 MB   280.0   141 ns  7.09 M accesses/s      6\n"

@@ -32,15 +32,16 @@ Record with_all(Record record) {
 Record attention(int queries) {
   Record record =
       ok_record("attention", "x", {{{{resource::fp16_tensor_fp16, 5e9}, {resource::dram, 1e8 * queries}}}}, queries * 1e-6);
-  record.name = fmt::format(
-      "attention/bf16/batch:16/heads:128/kv_heads:8/queries:{}/keys:{}/d:128/mask:causal/impl:tiled_wgmma/cache:cold", queries,
-      131072 / queries);
+  set_name(record,
+           fmt::format(
+               "attention/bf16/batch:16/heads:128/kv_heads:8/queries:{}/keys:{}/d:128/mask:causal/impl:tiled_wgmma/cache:cold",
+               queries, 131072 / queries));
   return with_all(std::move(record));
 }
 
 Record lasting() {
   Record record = ok_record("sustained", "gemm", {{{{resource::fp16_tensor, 1e12}}}}, 1e-3);
-  record.name = "sustained/gemm/fp16/m:16384/n:16384/k:16384/impl:cublaslt/layout:tn/cache:cold";
+  set_name(record, "sustained/gemm/fp16/m:16384/n:16384/k:16384/impl:cublaslt/layout:tn/cache:cold");
   Sustained& rates = record.sustained.emplace();
   rates.burst_rate = rates.settled_rate = 800;
   rates.settled_of_burst = 0.8;
@@ -74,15 +75,14 @@ roofmark::Run everything() {
     for (const int pass : {1, 2}) {
       Record probe = ok_record("ceilings", std::string(resource.id), {{{{resource, pass == 1 ? 1e12 : 0.5e12}}}}, 1e-2);
       if (resource.unit == Unit::launch) probe.work.phases.front().front().amount = 4500;
-      probe.raises = resource;
+      probe.sets_ceiling = {resource};
       probe.pass = pass;
       run.records.push_back(with_all(probe));
     }
   }
   for (const int queries : {1024, 4096, 8192}) run.records.push_back(attention(queries));
-  run.comparisons = {
-      {"tiled against naive", "impl", run.records[run.records.size() - 1].name, run.records[run.records.size() - 2].name},
-      {"tiled against naive", "impl", run.records[run.records.size() - 3].name, run.records[run.records.size() - 2].name}};
+  run.comparisons = {{"tiled against naive", "impl", run.records[run.records.size() - 1], run.records[run.records.size() - 2]},
+                     {"tiled against naive", "impl", run.records[run.records.size() - 3], run.records[run.records.size() - 2]}};
   run.records.push_back(lasting());
   Record wrong = attention(2048);
   wrong.status = Status::wrong;

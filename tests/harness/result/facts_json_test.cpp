@@ -19,6 +19,7 @@ RunFacts facts_of_this_machine() {
   facts.arguments = {"roofmark", "run"};
   facts.labels = {{"rack", "7"}, {"a", ""}};
   facts.environment = {{"NCCL_DEBUG", "INFO"}};
+  facts.families = {{"stream", "Loops."}};
   facts.budget_seconds = 0.25;
   facts.started_utc = "2026-01-02T03:04:05Z";
   facts.clock_overhead_seconds = 3e-8;

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 Record sample_record() {
   Record record = ok_record("gemm", "blas", {{{{resource::fp32_fma, 2e9}, {resource::dram, 1e6, 1e5}}}}, 1.25e-3);
-  record.raises = resource::fp32_fma;
+  record.sets_ceiling = {resource::fp32_fma};
   record.reason = "none \"at all\"\n";
   record.notes = {{"algorithm", "tile 128x256"}};
   record.fingerprint = Fingerprint{"0123456789abcdef", "key", true, {}};
@@ -68,7 +68,7 @@ class JournalFile : public testing::Test {
     record.status = Status::failed;
     record.measurement.reset();
     journal.record(record);
-    journal.comparison({"a against b", "impl", "a", "b"});
+    journal.comparison({"a against b", "impl", {"a"}, {"b"}});
     journal.footer(
         {"2026-01-02T03:04:05Z", true, false, {{FindingKind::foreign_process, "busy", ""}}, {1, 2, 3, 4, 5}, 20, {}, {}});
   }
@@ -194,7 +194,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.message->trips = 2;
   record.message->pattern = Pattern::pairs;
   record.message->ring_steps = 3;
-  record.overlap = OverlapPart{OverlapPart::Role::together, "overlap/fp32/bytes:4096"};
+  record.overlap = OverlapRole::together;
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
   record.measurement->ranks[0]->sustained.emplace().settled_rate = 60;
@@ -215,8 +215,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(read.message->place, "in");
   EXPECT_EQ(read.message->pattern, Pattern::pairs);
   EXPECT_EQ(read.message->ring_steps, 3);
-  EXPECT_EQ(read.overlap->role, OverlapPart::Role::together);
-  EXPECT_EQ(read.overlap->series, "overlap/fp32/bytes:4096");
+  EXPECT_EQ(read.overlap, OverlapRole::together);
   EXPECT_EQ(read.measurement->ranks[2]->p99, 2.5e-5);
   EXPECT_EQ(read.measurement->ranks[2]->p95, std::nullopt);
   EXPECT_EQ(read.measurement->ranks[2]->clock_hz, 1.9e9);

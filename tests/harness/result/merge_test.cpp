@@ -21,7 +21,6 @@ using testing::Pair;
 Record copy_record(double seconds, const std::string& n = "1") {
   Record record = ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, seconds);
   record.shape = {{"n", n}};
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.fingerprint = Fingerprint{"good", "key", true, {}};
   record.measurement->clock_hz = 1 / seconds;
   return record;
@@ -92,7 +91,7 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   for (MeasuredDevice& device : all) {
     device.run.header.findings = {{FindingKind::unknown_device, "not in the table", ""}};
     device.run.header.theoretical.at(resource::dram).theoretical = device.rank.rank == 0 ? 4e12 : 3e12;
-    device.run.comparisons = {{"a against b", "impl", "a", "b"}};
+    device.run.comparisons = {{"a against b", "impl", {"a"}, {"b"}}};
   }
   all[0].run.header.scope.text = "all";
   all[0].run.header.health = {{"ECC", "on", ""}};
@@ -245,7 +244,7 @@ TEST(Merge, ListsOfCasesMayDifferAndBothPassesOfACeilingStay) {
   const roofmark::Run run = merge(devices({{copy_record(1), after}, {copy_record(2), copy_record(1, "2"), after}}));
   ASSERT_EQ(run.records.size(), 3U);
   EXPECT_EQ(run.records[1].pass, 2);
-  EXPECT_EQ(run.records[2].name, "stream/copy/fp32/n:2");
+  EXPECT_EQ(run.records[2].name(), "stream/copy/fp32/n:2");
   EXPECT_FALSE(run.records[2].measurement->ranks[0]);
   EXPECT_THAT(run.records[2].notes, ElementsAre(Pair("rank 0", "cuda:0 unsupported: this device does not have this case")));
 }

@@ -44,14 +44,16 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).sustained->burst_clock_hz);
 }
 
-TEST(RecordJson, APointOfALineSaysSo) {
+TEST(RecordJson, AProbeSaysWhichCeilingItSetsAndHow) {
   Record record = ok_record("ceilings", "launch", {{{{resource::graph_launch, 1}}}}, 1e-6);
-  record.raises = resource::graph_launch;
-  EXPECT_FALSE(to_json(record).contains("raised_by"));
-  record.raised_by = RaisedBy::slope;
+  record.sets_ceiling = {resource::graph_launch};
+  EXPECT_EQ(to_json(record).at("sets_ceiling"), Json({{"resource", "graph_launch"}, {"by", "rate"}}));
+  record.sets_ceiling->by = SetsCeiling::By::slope;
   const Json json = to_json(record);
-  EXPECT_EQ(json.at("raised_by"), "slope");
-  EXPECT_EQ(record_from_json(JsonText(json.dump()).root()).raised_by, RaisedBy::slope);
+  EXPECT_EQ(json.at("sets_ceiling").at("by"), "slope");
+  const std::optional<SetsCeiling> read = record_from_json(JsonText(json.dump()).root()).sets_ceiling;
+  EXPECT_EQ(read->resource, resource::graph_launch);
+  EXPECT_EQ(read->by, SetsCeiling::By::slope);
 }
 
 TEST(RecordJson, ATransferIsReadAsItWasWritten) {

@@ -406,21 +406,19 @@ TEST(ResultText, HasLatenciesOverSmsAndBesideALoad) {
   Record record = ok_record("latency", "chase", {{{{resource::l2_access, 1}}}}, 2e-7);
   record.measurement->clock_hz = 1e9;
   record.shape = {{"sm", "3"}};
-  record.name = "latency/chase/int8/sm:3";
   run.records.push_back(record);
   record = ok_record("latency", "chase", {{{{resource::dram_access, 1}}}}, 4e-7);
   record.shape = {{"background", "50"}};
-  record.name = "latency/chase/int8/background:50";
   record.measurement->background = Background{resource::dram, 2e12};
   run.records.push_back(record);
   run.header.theoretical.at(resource::dram).theoretical = 4e12;
   const Json json = to_json(run, conclude(run));
   EXPECT_FALSE(json.contains("ladders"));
   EXPECT_EQ(json.at("sm_latencies"), Json::parse(R"([{"series": "latency/chase/fp32",
-                             "points": [{"case": "latency/chase/int8/sm:3", "sm": 3, "seconds": 2e-7, "cycles": 200.0}],
+                             "points": [{"case": "latency/chase/fp32/sm:3", "sm": 3, "seconds": 2e-7, "cycles": 200.0}],
                              "levels": [{"sms": [3], "seconds": 2e-7, "cycles": 200.0}]}])"));
   EXPECT_EQ(json.at("loaded_latencies"), Json::parse(R"([{"series": "latency/chase/fp32", "background": "dram",
-                             "points": [{"case": "latency/chase/int8/background:50", "background_per_second": 2e12,
+                             "points": [{"case": "latency/chase/fp32/background:50", "background_per_second": 2e12,
                                          "seconds": 4e-7, "share_of_ceiling": 0.5}]}])"));
 }
 
@@ -430,14 +428,13 @@ TEST(ResultText, HasTheLaddersOfDependentAccesses) {
   for (const auto& [bytes, seconds] : {std::pair{4096, 2e-9}, {8192, 2e-9}, {16384, 10e-9}, {32768, 10e-9}}) {
     run.records.push_back(ok_record("latency", "chase", {{{{resource::l1_access, 1}}}}, seconds));
     run.records.back().shape = {{"bytes", std::to_string(bytes)}, {"stride", "128"}};
-    run.records.back().name = "latency/chase/int8/bytes:" + std::to_string(bytes) + "/stride:128";
     if (bytes < 10000) run.records.back().measurement->clock_hz = 2e9;
   }
   const Json ladder = to_json(run, conclude(run)).at("ladders").at(0);
   EXPECT_EQ(ladder.at("series"), "latency/chase/fp32");
   EXPECT_EQ(ladder.at("points").size(), 4U);
   EXPECT_EQ(ladder.at("points").at(3),
-            Json({{"case", "latency/chase/int8/bytes:32768/stride:128"}, {"bytes", 32768}, {"seconds", 10e-9}}));
+            Json({{"case", "latency/chase/fp32/bytes:32768/stride:128"}, {"bytes", 32768}, {"seconds", 10e-9}}));
   EXPECT_EQ(ladder.at("levels").at(0), Json({{"resource", "l1_access"},
                                              {"step", 1},
                                              {"smallest_bytes", 4096},

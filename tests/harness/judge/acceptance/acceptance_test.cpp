@@ -50,7 +50,7 @@ TEST(Acceptance, HowLongToMeasureIsSaidByTheFlagOfTheRun) {
 
 TEST(Acceptance, AComparisonsLimitWithinTheIntervalSaysHowLongToMeasureToo) {
   Evidence evidence = run("GPU-1", {product(0.9)});
-  evidence.analysis.comparisons = {{{"tuned against default", "algo", "gemm/a", "gemm/b"}, 1.01, 0.99, 1.03}};
+  evidence.analysis.comparisons = {{{"tuned against default", "algo", {"gemm", "a"}, {"gemm", "b"}}, 1.01, 0.99, 1.03}};
   const Judgement judgement = judge(profile_of(R"(
 [rule.faster]
 cases = "^gemm/"
@@ -653,7 +653,7 @@ TEST(Acceptance, ARankWithoutAResultIsNotAccepted) {
 
 TEST(Acceptance, ACollectiveIsJudgedPerNodeAndNotPerGpu) {
   Record collective = ok_record("all_reduce", "", {{{{resource::nvlink, 1e9}}}}, 1e-3);
-  collective.name = "all_reduce/fp32/bytes:1000000000";
+  collective.shape = {{"bytes", "1000000000"}};
   Message message;
   message.ranks = 2;
   message.bytes = 400'000'000;

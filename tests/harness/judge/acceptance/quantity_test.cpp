@@ -43,7 +43,7 @@ TEST(QuantityOfARule, AShareOfTheDatasheetIsOfTheVendorsFigureAndNotOfTheTheoret
 TEST(QuantityOfARule, AShareOfTheMeasuredRoofIsThatOfThePlacement) {
   const auto with_probe = [](Evidence& evidence) {
     Record probe = ok_record("ceilings", "mma", {{{{resource::bf16_tensor, kPeak}}}}, 1 / 0.625);
-    probe.raises = resource::bf16_tensor;
+    probe.sets_ceiling = {resource::bf16_tensor};
     std::vector<Record> records = {probe, product(0.5)};
     Roofline theoretical;
     theoretical.at(resource::bf16_tensor).theoretical = kPeak;
@@ -120,15 +120,18 @@ TEST(QuantityOfARule, ADriftCountsInBothDirections) {
 TEST(QuantityOfARule, ARatioIsThatOfAComparisonWithItsInterval) {
   const auto compared = [](double low, double ratio, double high) {
     return [=](Evidence& evidence) {
-      evidence.analysis.comparisons = {
-          {{"tuned against default", "algo", "gemm/x/algo:tuned", "gemm/x/algo:default"}, ratio, low, high}};
+      evidence.analysis.comparisons = {{{"tuned against default", "algo", parse_case_name("gemm/x/fp32/algo:tuned"),
+                                         parse_case_name("gemm/x/fp32/algo:default")},
+                                        ratio,
+                                        low,
+                                        high}};
     };
   };
   const std::string rule = cases("ratio", "least = 1.05");
   const Check passes = judged(rule, compared(1.08, 1.1, 1.12));
   EXPECT_EQ(passes.verdict, Verdict::pass);
   EXPECT_EQ(passes.measured, 1.1);
-  EXPECT_THAT(passes.of, HasSubstr("gemm/x/algo:tuned"));
+  EXPECT_THAT(passes.of, HasSubstr("gemm/x/fp32/algo:tuned"));
   EXPECT_THAT(passes.found, HasSubstr("1.100 x"));
   EXPECT_EQ(judged(rule, compared(1.04, 1.06, 1.08)).verdict, Verdict::inside_interval);
   EXPECT_EQ(judged(rule, compared(0.97, 0.98, 0.99)).verdict, Verdict::fail);

@@ -189,7 +189,7 @@ TEST(Rings, AreNotPredictedFromTheProbesOfCeilings) {
   std::vector<Record> records;
   for (const std::size_t bytes : {1'000'000, 4'000'000}) {
     records.push_back(collective("send_recv", bytes, 4, 1, double(bytes) / 8e9));
-    records.back().raises = resource::interprocess;
+    records.back().sets_ceiling = {resource::interprocess};
   }
   records.push_back(collective("all_reduce", 1'000'000, 4, 1.5, 100e-6));
   EXPECT_THAT(analyze_communication(records, members({"a", "a", "a", "a"})).rings, IsEmpty());
@@ -214,7 +214,7 @@ TEST(Scaling, ComparesBusBandwidthsOfTheSameSizeAndOfAsMuchForEachRank) {
   ASSERT_THAT(found.scaling, SizeIs(7));
   EXPECT_EQ(found.scaling[0].ranks, 1);
   EXPECT_FALSE(found.scaling[0].strong_efficiency);
-  EXPECT_EQ(found.scaling[0].series, "all_reduce/fp32/op:sum/place:out/impl:mpi");
+  EXPECT_EQ(found.scaling[0].series.name(), "all_reduce/fp32/op:sum/place:out/impl:mpi");
   const auto row = [&](int ranks, bool large) {
     for (const ScalingRow& each : found.scaling) {
       if (each.ranks == ranks && (each.bytes > 2'000'000) == large) return each;
@@ -233,7 +233,7 @@ TEST(Overlaps, SayWhatIsHiddenAndWhatItCosts) {
   std::vector<Record> records = overlap_records(10e-3, 4e-3, 11e-3);
   Communication found = analyze_communication(records, members({"a", "b"}));
   ASSERT_THAT(found.overlaps, SizeIs(1));
-  EXPECT_EQ(found.overlaps[0].series, "overlap/fp32/n:1");
+  EXPECT_EQ(found.overlaps[0].series.name(), "overlap/fp32/n:1");
   EXPECT_NEAR(found.overlaps[0].hidden, 0.75, 1e-12);
   EXPECT_NEAR(found.overlaps[0].slow_down.value(), 0.1, 1e-12);
   EXPECT_FALSE(found.overlaps[0].hidden_half_width);

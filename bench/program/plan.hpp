@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bench/program/options.hpp"
+#include "bench/support/fabric.hpp"
+#include "harness/device/device.hpp"
+#include "harness/model/case.hpp"
+
+namespace roofmark {
+
+/// A selection of a suite on a device. The ceilings come first and are never filtered.
+struct Plan {
+  std::vector<Group> ceilings;
+  std::vector<Group> suite;
+  bool ceilings_again = true;                ///< the ceilings are measured after the suite too
+  std::optional<double> limit_seconds = {};  ///< of the whole run: what has not begun by then is left out
+  std::size_t suite_cases = 0;               ///< of the suite as it is defined, each ceiling once
+};
+Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
+/// The connections to the other GPUs of this process, where the selection takes them.
+std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
+/// Throws UsageError when a filter is malformed or nothing is left.
+Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection);
+/// With what Suite says of ceilings, limit and duration.
+Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend);
+
+}  // namespace roofmark

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace roofmark {
+
+/// Creates the folder of a run; empty: a new one under roofmark-results. Throws UsageError if it already has a result.
+std::filesystem::path make_folder(const std::string& wanted);
+
+}  // namespace roofmark

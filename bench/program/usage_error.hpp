@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+
+#include "harness/model/exit_status.hpp"
+
+namespace roofmark {
+
+/// The arguments are wrong: exit status 2, before anything is measured.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Of run and recover.
+inline constexpr const char* kExitStatusHelp =
+    "Exit status:\n"
+    "  0    everything was measured\n"
+    "  1    a result is wrong, or GPUs or ranks gave different bits\n"
+    "  2    usage error: nothing was measured\n"
+    "  3    something could not be measured or written\n"
+    "  130  interrupted (SIGINT, SIGTERM or SIGHUP)\n";
+
+}  // namespace roofmark

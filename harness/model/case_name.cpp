@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/model/case_name.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <stdexcept>
+
+namespace roofmark {
+
+std::string value_of(const Shape& shape, std::string_view key) {
+  const auto found = std::find_if(shape.begin(), shape.end(), [&](const auto& entry) { return entry.first == key; });
+  return found == shape.end() ? std::string() : found->second;
+}
+
+std::string CaseName::name() const {
+  constexpr std::size_t kUsual = 128;
+  std::string path;
+  path.reserve(kUsual);
+  path += family;
+  if (!operation.empty()) (path += '/') += operation;
+  (path += '/') += roofmark::name(type);
+  for (const auto& [key, value] : shape) (((path += '/') += key) += ':') += value;
+  return path;
+}
+
+CaseName name_without(CaseName name, const std::set<std::string_view>& keys) {
+  std::erase_if(name.shape, [&](const auto& entry) { return keys.contains(entry.first); });
+  return name;
+}
+
+CaseName parse_case_name(std::string_view text) {
+  std::vector<std::string> parts(1);
+  for (const char letter : text) {
+    if (letter == '/') {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
+  }
+  const auto refuse = [&] { throw std::invalid_argument("'" + std::string(text) + "' is not the name of a case"); };
+  const auto is_type = [](const std::string& part) {
+    return std::any_of(std::begin(kDataTypes), std::end(kDataTypes), [&](DataType type) { return name(type) == part; });
+  };
+  const auto type = std::find_if(parts.begin() + 1, parts.end(), is_type);
+  if (type == parts.end() || type - parts.begin() > 2) refuse();
+  CaseName made{parts[0], type - parts.begin() == 2 ? parts[1] : "", parse_data_type(*type), {}};
+  for (auto part = type + 1; part != parts.end(); ++part) {
+    const std::size_t colon = part->find(':');
+    if (colon == std::string::npos) refuse();
+    made.shape.emplace_back(part->substr(0, colon), part->substr(colon + 1));
+  }
+  return made;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace roofmark {
+
+/// The communication pattern.
+enum class Pattern {
+  collective,  ///< all ranks of a communicator take part
+  neighbours,  ///< each rank sends to the next one: a step of a ring
+  pairs        ///< each group is two ranks; the message crosses only their link, there and back
+};
+
+/// The message between the ranks of a case, in nccl-tests' terms.
+struct Message {
+  Pattern pattern = Pattern::collective;
+  int ring_steps = 0;     ///< of a ring that performs it; 0: a ring cannot
+  int ranks = 1;          ///< of one communicator; several may run at once
+  std::size_t bytes = 0;  ///< size: algbw = bytes / time
+  std::size_t count = 0;  ///< elements passed to one call: of one part where `bytes` covers the parts of all ranks
+  double bus_factor = 1;  ///< busbw / algbw
+  int trips = 1;          ///< messages in sequence per launch; size and time are per message
+  int root = -1;          ///< -1: none
+  std::string reduction;  ///< sum, max, avg, or empty
+  std::string place;      ///< in, out
+  /// The ranks of each communicator, where not all ranks are in one.
+  std::vector<std::vector<int>> groups;
+};
+
+}  // namespace roofmark
