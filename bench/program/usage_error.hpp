@@ -14,7 +14,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Of run and recover.
+/// For --help.
 inline constexpr const char* kExitStatusHelp =
     "Exit status:\n"
     "  0    everything was measured\n"

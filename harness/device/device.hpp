@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,7 +18,8 @@
 #include "harness/device/random.hpp"
 #include "harness/device/telemetry.hpp"
 #include "harness/machine/cache_level.hpp"
-#include "harness/machine/facts.hpp"
+#include "harness/machine/cpu_facts.hpp"
+#include "harness/machine/steady_seconds.hpp"
 #include "kernels/base/kernel.hpp"
 
 namespace roofmark {
@@ -174,11 +174,11 @@ class Device {
   virtual std::unique_ptr<TelemetrySource> telemetry_source() { return nullptr; }
   /// Seconds since the device was opened, as Timing::start_seconds. May be called in another thread, and outlive the device.
   virtual std::function<double()> clock() const {
-    return [opened = opened_] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - opened).count(); };
+    return [opened = opened_] { return steady_seconds() - opened; };
   }
 
  protected:
-  const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  const double opened_ = steady_seconds();
 
  private:
   virtual Memory obtain(std::size_t bytes) = 0;

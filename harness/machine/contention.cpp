@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <fstream>
 #include <optional>
 #include <set>
 #include <sstream>
+
+#include "harness/machine/steady_seconds.hpp"
 
 namespace roofmark {
 namespace {
@@ -96,7 +97,7 @@ std::optional<CpuTime> cpu_time(const std::filesystem::path& root) {
   }
   if (time.cpus == 0) return std::nullopt;
   time.own = own_seconds();
-  time.at = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  time.at = steady_seconds();
   return time;
 }
 

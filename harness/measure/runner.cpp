@@ -17,11 +17,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TelemetrySummary, seconds, sm_clock_hz, memor
                                    memory_temperature_celsius, slowdown_margin_celsius, energy_joules, integrated_joules,
                                    joules_per_launch, throttled_share)
 
-double steady_seconds() {
-  using namespace std::chrono;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
-
 namespace {
 
 constexpr double kNoLimit = 1e18;  // bytes

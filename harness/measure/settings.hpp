@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "harness/device/random.hpp"
+#include "harness/machine/steady_seconds.hpp"
 
 namespace roofmark {
 
@@ -30,9 +31,6 @@ struct Effort {
   int min_samples = 20;                  ///< for p5 and p95, within the budget
   int max_samples = 20000;
 };
-
-/// Seconds of a monotonic clock.
-double steady_seconds();
 
 struct Settings {
   Effort effort;

@@ -33,9 +33,14 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
+/// `from`: by steady_seconds().
+double seconds_since(double from, Clock::time_point to) {
+  return std::chrono::duration<double>(to.time_since_epoch()).count() - from;
+}
+
 class CpuBatch : public Batch {
  public:
-  CpuBatch(const BatchPlan& plan, Launch launch, Clock::time_point opened, std::function<void()> flush, cpu::Pool& pool)
+  CpuBatch(const BatchPlan& plan, Launch launch, double opened, std::function<void()> flush, cpu::Pool& pool)
       : plan_(plan), launch_(std::move(launch)), opened_(opened), flush_(std::move(flush)), pool_(pool) {}
 
   Timing run() override {
@@ -53,7 +58,7 @@ class CpuBatch : public Batch {
       next_slot_ = (slot + 1) % plan_.slots;
     }
     const double seconds = seconds_between(begin, Clock::now());
-    return {seconds_between(opened_, begin), seconds, seconds, true, slot};
+    return {seconds_since(opened_, begin), seconds, seconds, true, slot};
   }
 
   Issue path() const override { return Issue::stream; }
@@ -61,7 +66,7 @@ class CpuBatch : public Batch {
  private:
   BatchPlan plan_;
   Launch launch_;
-  Clock::time_point opened_;
+  double opened_;
   std::function<void()> flush_;
   cpu::Pool& pool_;
   int next_slot_ = 0;

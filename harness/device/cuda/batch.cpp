@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/batch.hpp"
 
+#include <chrono>
 #include <exception>
 #include <numeric>
 #include <stdexcept>
@@ -18,6 +19,11 @@ using SteadyClock = std::chrono::steady_clock;
 
 double seconds_between(SteadyClock::time_point from, SteadyClock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
+}
+
+/// `from`: by steady_seconds().
+double seconds_since(double from, SteadyClock::time_point to) {
+  return std::chrono::duration<double>(to.time_since_epoch()).count() - from;
 }
 
 /// Nodes of all graphs of a batch, one graph per slot that a sample can start with. More would take too much time and memory.
@@ -131,7 +137,7 @@ class CudaBatch final : public Batch {
     check(cudaEventSynchronize(end_.get()));
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-    timing.start_seconds = seconds_between(site_.opened, enqueuing);
+    timing.start_seconds = seconds_since(site_.opened, enqueuing);
     timing.host_seconds = seconds_between(enqueuing, enqueued);
     timing.seconds = milliseconds * 1e-3;
     timing.last_slot = slot_of(launched_ - 1);
@@ -146,7 +152,7 @@ class CudaBatch final : public Batch {
     check(cudaStreamSynchronize(site_.stream));
     const auto finished = SteadyClock::now();
     Timing timing;
-    timing.start_seconds = seconds_between(site_.opened, called);
+    timing.start_seconds = seconds_since(site_.opened, called);
     timing.host_seconds = seconds_between(called, returned);
     timing.seconds = plan_.timed == Timed::call ? timing.host_seconds : seconds_between(called, finished);
     timing.last_slot = slot_of(launched_ - 1);
@@ -164,7 +170,7 @@ class CudaBatch final : public Batch {
         site_.gate->open();
       });
     }
-    timing.start_seconds = seconds_between(site_.opened, opened);
+    timing.start_seconds = seconds_since(site_.opened, opened);
     timing.valid = !site_.gate->expired();
     void_running_ = timing.valid ? 0 : void_running_ + 1;
     if (void_running_ == 2) {

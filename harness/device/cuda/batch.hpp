@@ -4,7 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -18,7 +17,7 @@ struct BatchSite {
   int ordinal = 0;
   cudaStream_t stream = nullptr;
   Gate* gate = nullptr;  ///< null where no gate may be used
-  std::chrono::steady_clock::time_point opened;
+  double opened = 0;  ///< steady_seconds() then
   std::function<void()> flush_caches;  ///< enqueues
 };
 

@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace roofmark {
+
+/// Seconds by the host's clock that never goes back, std::chrono::steady_clock, since its epoch. Nanoseconds are lost after months
+/// without a reboot: durations that short are taken from the clock itself.
+double steady_seconds();
+
+}  // namespace roofmark
