@@ -35,6 +35,7 @@ struct GpuFacts {
   std::optional<double> sm_clock_max_hz, memory_clock_max_hz;
   std::optional<int> pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;  ///< the maximum of GPU and slot
   std::optional<int> pcie_generation_of_gpu, pcie_width_of_gpu;  ///< the GPU's own maximum, in whatever slot it is
+  std::optional<int> pcie_generation_of_slot;                    ///< the maximum of the port above the GPU, by the kernel
   LinkRate pcie, c2c;  ///< to the host; of PCIe at its highest generation, with the lanes that it has now
   std::optional<int> c2c_links, c2c_links_up;
   std::optional<int> nvlink_links;  ///< that are up
