@@ -20,6 +20,7 @@
 #include "harness/device/telemetry.hpp"
 #include "harness/machine/cache_level.hpp"
 #include "harness/machine/facts.hpp"
+#include "harness/machine/numa.hpp"
 #include "kernels/base/kernel.hpp"
 
 namespace roofmark {
@@ -41,6 +42,7 @@ struct DeviceInfo {
   std::vector<int> host_nodes = {};   ///< NUMA nodes with memory that this process may use; see nodes_with_memory()
   std::vector<int> cpu_nodes = {};    ///< NUMA nodes with CPUs that this process may use
   std::optional<int> near_node = {};  ///< the node that the device is attached to; may be in neither list
+  NodeDistances node_distances = {};  ///< between the host's NUMA nodes
   // Properties of a GPU's host; for a CPU, its own.
   std::size_t host_cache_bytes = 0;   ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
   std::size_t host_memory_bytes = 0;  ///< of the near node if known, usable by this process; 0 if unknown

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/judge/node_affinity.hpp"
 #include "harness/judge/ranks/series.hpp"
 #include "harness/judge/transfer_matrices.hpp"
 
@@ -115,6 +116,7 @@ Transfers transfers_of(const std::vector<Record>& records) {
   made.matrices = matrices_of(transfers);
   made.findings = slow_links(made.matrices);
   for (Finding& finding : refused_access(records)) made.findings.push_back(std::move(finding));
+  for (Finding& finding : faster_far_nodes(transfers)) made.findings.push_back(std::move(finding));
   constexpr std::size_t kNamed = 3;
   for (std::size_t i = 0; i < std::min(made.findings.size(), kNamed); ++i) {
     made.slow += (i == 0 ? "slow links: " : ", ") + made.findings[i].brief;

@@ -53,7 +53,7 @@ struct Transfers {
   std::vector<TransferSeries> series;
   std::vector<LinkContention> contention;
   std::vector<TransferMatrix> matrices = {};  ///< of two pairs of ends or more
-  std::vector<Finding> findings = {};         ///< slow_link, peer_access
+  std::vector<Finding> findings = {};         ///< slow_link, peer_access, node_affinity
   std::string slow = {};                      ///< these in one line, worst first; empty if none
 };
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace roofmark {
@@ -26,6 +27,11 @@ std::vector<int> online_cpus(const std::filesystem::path& root);
 std::vector<int> cpus_of_node(int node, const std::filesystem::path& root);
 /// The nodes of these CPUs, ascending.
 std::vector<int> nodes_of_cpus(const std::vector<int>& cpus, const std::filesystem::path& root);
+/// How far each node's memory is from each node's CPUs, by the firmware's table; 10: its own. Empty if the kernel reports none.
+using NodeDistances = std::map<std::pair<int, int>, int>;
+NodeDistances node_distances(const std::filesystem::path& root);
+/// The same, or what Linux assumes where there is no table.
+int distance_between(int one, int other, const NodeDistances& distances);
 /// The node that the calling thread runs on; absent if the kernel does not report it.
 std::optional<int> node_of_this_thread();
 

@@ -41,6 +41,7 @@ enum class FindingKind {
   link_lost,
   link_training,
   peer_access,
+  node_affinity,
   foreign_process,
   telemetry_lost,
   shared_cores,
@@ -113,6 +114,10 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::peer_access, "peer_access", Severity::warning, Doubt::place,
      "On PCIe, turn off ACS in the switches and the IOMMU, or pass it through (iommu=pt); on NVSwitches, start "
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},
+    {FindingKind::node_affinity, "node_affinity", Severity::warning, Doubt::place,
+     "The GPU is not near the node that the kernel names, or the nodes are not what they seem. Check the firmware's tables, "
+     "its "
+     "setting of nodes per socket (NPS, SNC) and memory interleaving; until then, place memory on the faster node."},
     {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs,
      "Rates and ceilings are too low. Stop the other programs and run again."},
     {FindingKind::telemetry_lost, "telemetry_lost", Severity::warning, Doubt::nothing,

@@ -174,6 +174,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   info.cpu_nodes = nodes_of_cpus(allowed_cpus(), "/");
   const std::filesystem::path folder = pci_folder(bus_id, "/");
   info.near_node = numa_node(folder);
+  info.node_distances = node_distances("/");
   const std::vector<CacheLevel> host_caches = read_caches("/", cpus_near(info));
   if (!host_caches.empty()) info.host_cache_bytes = host_caches.back().total_bytes;
   info.managed_on_demand = read(cudaDevAttrConcurrentManagedAccess).value_or(0) != 0;

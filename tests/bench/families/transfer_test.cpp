@@ -86,6 +86,20 @@ TEST(Transfer, FullHasEveryKindAndSize) {
   EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pageable/node:1/impl:copy_engine/cache:warm"));
 }
 
+TEST(Transfer, TheHostsNodeIsSaidWhereTheGpusOwnIsKnown) {
+  DeviceInfo device = on_two_nodes(h200(), 0);
+  const auto node_of = [&](std::optional<int> node) {
+    return transfer_case(device, {.op = TransferOp::both, .bytes = 64, .node = node}).transfer->host_node;
+  };
+  EXPECT_EQ(node_of({}), (HostNode{0, HostNode::kOwn}));
+  EXPECT_EQ(node_of(1), (HostNode{1, 20})) << "no table";
+  device.node_distances = {{{0, 1}, 32}};
+  EXPECT_EQ(node_of(1), (HostNode{1, 32}));
+  device.host_nodes = {1};
+  EXPECT_FALSE(node_of({})) << "this process may not use the GPU's own";
+  EXPECT_FALSE(transfer_case(on_two_nodes(h200(), {}), {.bytes = 64}).transfer->host_node) << "unknown";
+}
+
 std::vector<std::string> operations_of(const Group& group) {
   std::vector<std::string> all;
   for (const Case& c : group.cases) all.push_back(c.operation + " " + value_of(c.shape, "cache"));
