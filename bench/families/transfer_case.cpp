@@ -197,6 +197,7 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
     return "managed memory cannot exceed the device's: pages do not migrate while kernels run (concurrentManagedAccess is 0)";
   }
+  if (point.huge_pages == true && !device.why_no_huge_pages.empty()) return device.why_no_huge_pages;
   if (point.memory == HostMemoryKind::write_combined && point.op != TransferOp::host_to_device) {
     return "the host reads write-combined memory too slowly to check every byte that arrives there";
   }

@@ -44,9 +44,10 @@ struct DeviceInfo {
   std::optional<int> near_node = {};  ///< the node that the device is attached to; may be in neither list
   NodeDistances node_distances = {};  ///< between the host's NUMA nodes
   // Properties of a GPU's host; for a CPU, its own.
-  std::size_t host_cache_bytes = 0;   ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
-  std::size_t host_memory_bytes = 0;  ///< of the near node if known, usable by this process; 0 if unknown
-  std::size_t host_free_bytes = 0;    ///< of it, when the device was opened; 0 if unknown
+  std::size_t host_cache_bytes = 0;    ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
+  std::size_t host_memory_bytes = 0;   ///< of the near node if known, usable by this process; 0 if unknown
+  std::size_t host_free_bytes = 0;     ///< of it, when the device was opened; 0 if unknown
+  std::string why_no_huge_pages = {};  ///< empty where memory of the host may be in huge pages
   /// Managed memory may exceed the device's: pages migrate while kernels run (concurrentManagedAccess).
   bool managed_on_demand = false;
   GpuFacts gpu = {};                 ///< of a GPU

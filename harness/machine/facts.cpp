@@ -244,12 +244,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   if (!cores.empty()) {
     facts.governor = first_line(cpu_folder(root, cores.front()) / "cpufreq/scaling_governor");
   }
-  if (const auto pages = first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")) {
-    const auto open = pages->find('['), close = pages->find(']');
-    if (open != std::string::npos && close != std::string::npos) {
-      facts.transparent_hugepage = pages->substr(open + 1, close - open - 1);
-    }
-  }
+  facts.transparent_hugepage = choice_in(root / "sys/kernel/mm/transparent_hugepage/enabled");
 
   facts.caches = read_caches(root, cores);
   facts.memory_bytes = static_cast<std::size_t>(meminfo_bytes(root, "MemTotal").value_or(0));

@@ -14,6 +14,7 @@
 
 #include "harness/device/cuda_device.hpp"
 #include "harness/machine/facts.hpp"
+#include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
 #include "harness/machine/pci.hpp"
 #include "kernels/base/cuda.hpp"
@@ -177,6 +178,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   info.node_distances = node_distances("/");
   const std::vector<CacheLevel> host_caches = read_caches("/", cpus_near(info));
   if (!host_caches.empty()) info.host_cache_bytes = host_caches.back().total_bytes;
+  info.why_no_huge_pages = why_no_huge_pages("/");
   info.managed_on_demand = read(cudaDevAttrConcurrentManagedAccess).value_or(0) != 0;
   if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) gpu.host_page_tables = *tables != 0;
   // The driver knows of the card what the kernel knows of its port.

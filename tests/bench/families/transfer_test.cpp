@@ -12,6 +12,7 @@
 
 #include "bench/families/ceilings.hpp"
 #include "bench/families/transfer_path.hpp"
+#include "harness/machine/huge_pages.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/team/json.hpp"
@@ -827,6 +828,26 @@ TEST(Transfer, NearIsBestEffortAndAnotherNodeIsNot) {
   EXPECT_THROW(transfer_case(device.info(), copy_of(1, 1)).prepare(setup_of(device)), Unsupported);
   TwoNodes willing(open_device("cpu"), 1);
   EXPECT_EQ(note(*transfer_case(willing.info(), copy_of({}, {})).prepare(setup_of(willing)), "near"), "none");
+}
+
+TEST(Transfer, HugePagesThatTheMachineDoesNotGiveAreUnsupported) {
+  TwoNodes device(open_device("cpu"), {}, {0});
+  device.description().why_no_huge_pages.clear();
+  TransferPoint point = copy_of({}, {});
+  point.huge_pages = true;
+  const Case granted = transfer_case(device.info(), point);
+  EXPECT_EQ(granted.unsupported, "");
+  // An array that is smaller than a huge page gets none, whatever the settings are.
+  if (huge_page_share("/", device.allocate_host(point.bytes, {}).get()) == 0.0) {
+    EXPECT_THROW(granted.prepare(setup_of(device)), Unsupported) << "the name would say what is not so";
+  }
+  device.description().why_no_huge_pages = "transparent huge pages are off";
+  EXPECT_EQ(transfer_case(device.info(), point).unsupported, "transparent huge pages are off");
+  for (const std::optional<bool> wanted : {std::optional<bool>(), std::optional(false)}) {
+    point.huge_pages = wanted;
+    EXPECT_EQ(transfer_case(device.info(), point).unsupported, "");
+    EXPECT_NE(transfer_case(device.info(), point).prepare(setup_of(device)), nullptr);
+  }
 }
 
 TEST(Transfer, AStagingCopyThatCrossesNodesIsSaid) {
