@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace roofmark {
 
@@ -20,5 +21,21 @@ struct PciLinkMaximum {
 PciLinkMaximum pci_link_maximum(const std::filesystem::path& device);
 /// The same of the port above the device, which is its slot.
 PciLinkMaximum slot_link_maximum(const std::filesystem::path& device);
+
+/// How the IOMMU treats the device's accesses to memory: "off", or the type of its group ("identity": they pass through; "DMA",
+/// "DMA-FQ": they are translated).
+std::optional<std::string> iommu_of(const std::filesystem::path& device, const std::filesystem::path& root);
+
+/// The ports of PCIe switches between a GPU and others below the same switch. Access control (ACS) of a port can send their
+/// requests to one another up to the host instead.
+struct SwitchPorts {
+  std::vector<std::string> redirecting;  ///< bus ids of those that do
+  int direct = 0;                        ///< those that do not
+  int unread = 0;                        ///< those whose registers the kernel does not show: only root may read them
+
+  friend bool operator==(const SwitchPorts&, const SwitchPorts&) = default;
+};
+/// Absent if no other NVIDIA GPU is below a switch with this one.
+std::optional<SwitchPorts> ports_to_peers(const std::filesystem::path& device, const std::filesystem::path& root);
 
 }  // namespace roofmark

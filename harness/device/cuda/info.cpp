@@ -185,6 +185,8 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   const PciLinkMaximum link = pci_link_maximum(folder);
   if (!gpu.pcie_generation_of_gpu) gpu.pcie_generation_of_gpu = link.generation;
   if (!gpu.pcie_width_of_gpu) gpu.pcie_width_of_gpu = link.lanes;
+  gpu.iommu = iommu_of(folder, "/");
+  gpu.ports_to_peers = ports_to_peers(folder, "/");
   gpu.pcie_generation_of_slot = slot_link_maximum(folder).generation;
   return info;
 }
