@@ -36,7 +36,7 @@ TransferSeries make_series(const std::string& name, const std::vector<const Reco
   made.name = name;
   const Transfer& transfer = *records.front()->transfer;
   for (const Demand& demand : link_demands(transfer)) made.links.push_back(demand.resource);
-  made.how = how_of(*records.front(), true);
+  made.how = how_of(*records.front(), {});
   made.flows = transfer.flows.size();
   std::map<std::size_t, double> seconds;
   for (const Record* record : records) {
@@ -65,7 +65,7 @@ const Record* alone(const std::vector<const Record*>& transfers, const Record& t
   const auto found = std::find_if(transfers.begin(), transfers.end(), [&](const Record* record) {
     return record->transfer->flows.size() == 1 && record->transfer->flows.front() == flow &&
            record->transfer->bytes == together.transfer->bytes && record->family == together.family &&
-           record->type == together.type && how_of(*record, false) == how_of(together, false);
+           record->type == together.type && how_of(*record, kEndKeys) == how_of(together, kEndKeys);
   });
   return found == transfers.end() ? nullptr : *found;
 }

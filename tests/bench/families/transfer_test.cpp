@@ -469,6 +469,31 @@ TEST(PeerTransfer, AllGpusAndTheHost) {
   }
 }
 
+TEST(PeerTransfer, EveryNumaNodeAndEveryGpuAreListedOnce) {
+  Fabric fabric = made_up_gpus(4);
+  for (int gpu = 0; gpu < 4; ++gpu) fabric.members[static_cast<std::size_t>(gpu)].numa_node = gpu / 2;
+  for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
+    for (const bool is_alone : {true, false}) {
+      Listing listing = {on_two_nodes(h200(), 0), suite, {}, 0.9, &fabric, is_alone};
+      std::multiset<std::string> pairs;
+      for (const Group& group : transfer(listing)) {
+        for (const Case& c : group.cases) {
+          const auto key = [&](const char* name) { return value_of(c.shape, name); };
+          if (key("bytes") != "268435456" || key("memory") != "pinned" || key("impl") != "copy_engine") continue;
+          if (c.operation == "both" || c.transfer->flows.size() != 1 || key("cache") != "warm") continue;
+          const Flow& flow = c.transfer->flows.front();
+          const bool in = c.operation == "host_to_device";
+          EXPECT_EQ(c.transfer->host_node->distance == HostNode::kOwn, key("node") == "near") << c.name();
+          pairs.insert(c.operation + " " + std::to_string(c.transfer->host_node->number) + " " +
+                       name(in ? flow.to : flow.from));
+        }
+      }
+      EXPECT_EQ(pairs.size(), std::set(pairs.begin(), pairs.end()).size());
+      EXPECT_THAT(pairs, SizeIs(2 * 4 * (is_alone ? 2 : 1)));
+    }
+  }
+}
+
 TEST(PeerTransfer, AnotherModelHasNoRoof) {
   Fabric fabric = made_up_gpus(3);
   fabric.members[2].device_name = "NVIDIA A10";
