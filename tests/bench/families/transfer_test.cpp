@@ -549,23 +549,41 @@ TEST(Transfer, EachDirectionIsAResourceOfItsOwn) {
 }
 
 TEST(Transfer, HostCopiesCountOnceInMemoryAndTwiceInCaches) {
+  int in_memory = 0;
   for (const Case& c : transfers_of_suite(two_cores(), SuiteName::quick)) {
     const std::int64_t bytes = std::stol(value_of(c.shape, "bytes"));
     if (bytes <= 8 << 10) {
       EXPECT_EQ(c.work.total(resource::l1), 2 * bytes) << c.name();
     }
-    if (bytes >= 256 << 20) {
+    if (bytes >= 4 * (32 << 20)) {
       EXPECT_EQ(c.work.total(resource::host_dram), bytes) << c.name();
+      ++in_memory;
     }
     EXPECT_EQ(c.work.total(resource::dram), 0) << c.name();
   }
+  EXPECT_EQ(in_memory, 1);
+}
+
+// The time of preparation counts too.
+TEST(Transfer, QuickOnACpuIsFewCopiesOfFewBytes) {
+  const auto largest = [](DeviceInfo device) {
+    const std::vector<Case> all = transfers_of_suite(device, SuiteName::quick);
+    EXPECT_THAT(all, SizeIs(4));
+    return std::stoul(value_of(all.back().shape, "bytes"));
+  };
+  DeviceInfo device = two_cores();
+  EXPECT_EQ(largest(device), mebibytes(128)) << "four times the last-level cache";
+  device.caches.back() = {"l3", mebibytes(300), mebibytes(300)};
+  EXPECT_EQ(largest(device), mebibytes(256)) << "that of a GPU";
+  device.caches.clear();
+  EXPECT_EQ(largest(device), mebibytes(256)) << "unknown";
 }
 
 TEST(Transfer, PairsOfHostNodes) {
   EXPECT_THAT(transfer_names(two_cores(), SuiteName::full), Each(HasSubstr("from:0/to:0")));
   const std::set<std::string> all = transfer_names(on_two_nodes(two_cores(), {}), SuiteName::quick);
   for (const std::string pair : {"from:0/to:0", "from:0/to:1", "from:1/to:0", "from:1/to:1"}) {
-    EXPECT_THAT(all, Contains("transfer/host_copy/int8/bytes:268435456/" + pair + "/impl:memcpy/cache:warm"));
+    EXPECT_THAT(all, Contains("transfer/host_copy/int8/bytes:134217728/" + pair + "/impl:memcpy/cache:warm"));
   }
 }
 
