@@ -336,7 +336,7 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
   }
   EXPECT_EQ(found->comparisons.back().name, "none against both");
   // 2 x 8192^3 FLOPs take 1.03 ms at the peak of 1070 TFLOP/s; the link carries 64.7 MB in that time.
-  EXPECT_EQ(value_of(found->cases.front().shape, "bytes"), std::to_string(std::size_t{30} << 20));
+  EXPECT_EQ(value_of(found->cases.front().shape, "bytes"), std::to_string(std::size_t{3} << 20));
   for (const Case& c : found->cases) EXPECT_THAT(c.work.phases.front(), SizeIs(2)) << "that of the product: " << c.name();
   EXPECT_FALSE(found->cases.back().transfer) << "its time is that of a product";
 }
@@ -890,6 +890,42 @@ TEST(Transfer, HugePagesThatTheMachineDoesNotGiveAreUnsupported) {
     point.huge_pages = wanted;
     EXPECT_EQ(transfer_case(device.info(), point).unsupported, "");
     EXPECT_NE(transfer_case(device.info(), point).prepare(setup_of(device)), nullptr);
+  }
+}
+
+TEST(Transfer, CopiesFillTheTimeOfTheProductBesideThem) {
+  std::unique_ptr<Device> device;
+  try {
+    device = open_device("cuda:0");
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (const Group& group : transfer({.device = device->info(), .suite = SuiteName::contract})) {
+    for (const Case& c : group.cases) {
+      if (c.operation != "beside_product" || value_of(c.shape, "copies") == "none") continue;
+      roofmark::Setup setup = setup_of(*device);
+      EXPECT_EQ(note(*c.prepare(setup), "beside it"), "1 times, one after the other") << "nothing times it: " << c.name();
+      // Whatever is timed takes as long as eight copies without the product take: each an eighth of it.
+      setup.time = [](const std::vector<Launch>& launches) { return std::vector<double>(launches.size(), 1.0); };
+      const auto prepared = c.prepare(setup);
+      EXPECT_EQ(note(*prepared, "beside it"), "7 times, one after the other; alone they take 87.5 % of the time of a launch");
+      EXPECT_EQ(prepared->verify(0).status, Verification::Status::failed) << "poisoned";
+      prepared->launch(device->stream(), 0);
+      device->synchronize();
+      EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed) << c.name();
+    }
+    if (group.cases.front().operation != "beside_product") continue;
+    SoloTeam team;
+    Settings settings;
+    settings.effort = {.max_seconds = 5e-3, .blocks = 2, .gap_seconds = 0, .window_seconds = 1e-3, .warm_up_seconds = 5e-3};
+    for (const Record& record : Runner(*device, team, settings).run(group, 1)) {
+      EXPECT_EQ(record.status, Status::ok) << record.name << ": " << record.reason;
+      const bool alone = record.name.find("copies:none") != std::string::npos;
+      std::string beside;
+      for (const auto& [key, text] : record.notes) beside += key == "beside it" ? text : "";
+      EXPECT_EQ(beside.empty(), alone) << record.name;
+      EXPECT_EQ(beside.find("alone they take") == std::string::npos, alone) << "timed: " << beside;
+    }
   }
 }
 
