@@ -303,13 +303,26 @@ std::size_t beyond_caches(const DeviceInfo& device, std::size_t most = kGiB) {
   return std::min({4 * std::bit_ceil(last_level(device)), most, std::bit_floor(device.memory_bytes / 4)});
 }
 
+/// In the upper half of a CPU's cache, so on no plateau, and two smaller sizes show that cache.
+bool is_dispensable(const DeviceInfo& device, std::size_t bytes) {
+  if (device.backend != Backend::cpu) return false;
+  std::size_t inner = 0;
+  for (const CacheLevel& level : device.caches) {
+    if (bytes <= level.instance_bytes) return 2 * bytes > level.instance_bytes && bytes / 16 > inner;
+    inner = level.instance_bytes;
+  }
+  return false;
+}
+
 // Sizes by 4, and two beyond the caches.
 void list_quick(CaseList& list) {
   const DeviceInfo& device = list.listing().device;
   const std::size_t beyond = beyond_caches(device);
   const std::size_t smallest = list.on_gpu() ? 16 * kKiB : 4 * kKiB;
   if (list.on_gpu() && on_chip(device.compute_capability).shared > 0) add_on_chip(list, OnChipMemory::shared, 32 * kKiB);
-  for (std::size_t bytes = smallest; bytes < beyond / 2; bytes *= 4) add_chase(list, bytes);
+  for (std::size_t bytes = smallest; bytes < beyond / 2; bytes *= 4) {
+    if (!is_dispensable(device, bytes)) add_chase(list, bytes);
+  }
   add_chase(list, beyond / 2);
   add_chase(list, beyond);
 }

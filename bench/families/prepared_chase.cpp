@@ -128,11 +128,16 @@ class PreparedChase : public Prepared {
   bool accumulates() const override { return chase_.steps % chase_.set.lines != 0; }
 
   /// After whole laps the chase is back at its first line, and the sum is that of all lines: no step was left out or led
-  /// elsewhere. A launch of less than a lap is compared with a walk on the host, and then the rest of the lap is made.
+  /// elsewhere. A launch of less than a lap is compared with a walk on the host. Then the host reads the links of all lines, or
+  /// where it does not reach them, the rest of the lap is made.
   Verification verify(int slot) override {
     const std::size_t made = chase_.steps % chase_.set.lines;
     if (!equal(result(slot, kOut), launched_.expected)) return judge(false, kReached);
     if (made == 0) return judge(true, "the line reached, and the sum of all lines loaded, exactly");
+    if (device_.info().backend == Backend::cpu) {
+      return judge(links_follow(lines(slot), chase_.set.stride, next_),
+                   "the line reached, the sum of all lines loaded, and the links of all lines, exactly");
+    }
     const std::size_t rest = chase_.set.lines - made;
     go_to(slot, launched_.end);
     make_steps(device_.stream(), slot, kRest, 0, rest);
@@ -353,6 +358,16 @@ class PreparedOnChipChase final : public Prepared {
 };
 
 }  // namespace
+
+bool links_follow(const void* first, std::size_t stride, const std::vector<std::uint32_t>& next) {
+  const auto* const lines = static_cast<const char*>(first);
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    const void* linked = nullptr;
+    std::memcpy(&linked, lines + i * stride, sizeof(linked));
+    if (linked != lines + next[i] * stride) return false;
+  }
+  return true;
+}
 
 std::size_t chase_slot_bytes(const DeviceInfo& device, const Chase& chase) {
   // The memory of the host is a CPU's own.

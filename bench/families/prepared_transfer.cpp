@@ -125,7 +125,7 @@ class PreparedTransfer final : public Prepared {
     const auto end = [&](const Endpoint& of, Device* device, std::optional<int> node) {
       if (is_gpu(of)) return TransferEnd{true, {}, device};
       const HostMemory memory = host_memory(near.info(), point_, node);
-      return TransferEnd{false, memory, &near, node && memory.node};
+      return TransferEnd{false, memory, &near, node && memory.node, point_.huge_pages == true};
     };
     const bool host_copy = point_.op == TransferOp::host_copy;
     if (from && to) hold_access(flow);

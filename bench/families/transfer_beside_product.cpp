@@ -14,11 +14,11 @@
 namespace roofmark {
 namespace {
 
-/// Half of what the link carries one way while the product runs at its peak: the copies end before it, so that a launch takes
-/// as long as the product does beside them.
+/// A sixteenth of what the link carries one way while the product runs at its peak: several fill its time closely, and starting
+/// one counts little.
 std::size_t bytes_beside(const Case& product, const DeviceInfo& device) {
-  constexpr double kShare = 0.5;
-  constexpr std::size_t kUnknown = 16 * kMiB;
+  constexpr double kShare = 1.0 / 16;
+  constexpr std::size_t kUnknown = 2 * kMiB;
   const Roofline roofline = theoretical_roofline(device);
   const Demand& flops = product.work.phases.front().front();
   const Ceiling *const peak = roofline.find(flops.resource), *const link = roofline.find(resource::host_to_device);

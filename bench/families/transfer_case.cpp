@@ -155,6 +155,20 @@ const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool 
   return nullptr;
 }
 
+/// Where the host's memory of a transfer with one GPU lies; absent where that GPU's own node is unknown, or where this process
+/// may not use its memory and the kernel places what is near.
+std::optional<HostNode> host_node_of(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {
+  const bool with_host =
+      point.op == TransferOp::host_to_device || point.op == TransferOp::device_to_host || point.op == TransferOp::both;
+  if (!with_host || point.all_gpus) return std::nullopt;
+  const int gpu = point.gpu.value_or(cuda_ordinal(device));
+  const bool is_own = gpu == cuda_ordinal(device);
+  const auto own = is_own || !fabric ? device.near_node : fabric->members.at(static_cast<std::size_t>(gpu)).numa_node;
+  const std::vector<int>& usable = device.host_nodes;
+  if (!own || std::find(usable.begin(), usable.end(), point.node.value_or(*own)) == usable.end()) return std::nullopt;
+  return HostNode{point.node.value_or(*own), distance_between(*own, point.node.value_or(*own), device.node_distances)};
+}
+
 std::string why_unreached(const Fabric* fabric) {
   return fabric ? "needs several GPUs in one process, but each process here has one"
                 : "needs two GPUs, but this process has one";
@@ -183,6 +197,7 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
     return "managed memory cannot exceed the device's: pages do not migrate while kernels run (concurrentManagedAccess is 0)";
   }
+  if (point.huge_pages == true && !device.why_no_huge_pages.empty()) return device.why_no_huge_pages;
   if (point.memory == HostMemoryKind::write_combined && point.op != TransferOp::host_to_device) {
     return "the host reads write-combined memory too slowly to check every byte that arrives there";
   }
@@ -310,6 +325,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   Transfer transfer{bytes, flows_of(point, own, gpus_within_reach(fabric)), {}};
   const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
   if (reached && pair) transfer.path = reached->local->path(point.from, point.to);
+  transfer.host_node = host_node_of(device, point, reached);
   const RankInfo* const unlike = unlike_gpu(transfer, reached, is_between_gpus(point.op));
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     if (reached && is_other_model(reached->members.at(static_cast<std::size_t>(gpu)), *reached)) transfer.one_model = false;

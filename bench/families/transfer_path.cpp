@@ -82,6 +82,9 @@ TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end
     throw Unsupported(fmt::format("{} memory requested on NUMA node {} lies on {}", name(end.memory.kind), *end.memory.node,
                                   in_words(side.placed)));
   }
+  if (end.must_be_huge && huge_page_share("/", side.arrays.get()) == 0.0) {
+    throw Unsupported(fmt::format("the kernel gave {} memory no huge pages", name(end.memory.kind)));
+  }
   const DeviceInfo& info = side.device.info();
   const auto& nodes = info.host_nodes;
   if (!end.must_lie_there && info.near_node && !nodes.empty() &&

@@ -25,6 +25,8 @@ struct TransferEnd {
   Device* owner = nullptr;
   /// On memory.node: a transfer of pages that lie elsewhere would be another one. Otherwise they lie there if possible.
   bool must_lie_there = false;
+  /// In huge pages, by name: without any, the transfer would be another one. Otherwise they are huge if possible.
+  bool must_be_huge = false;
 };
 
 /// What the driver's staging of pageable memory crosses, by the nodes of the thread that copies and of the memory; empty if

@@ -172,6 +172,24 @@ class PeerList {
       for (int gpu = 1; gpu < gpus_; ++gpu) add_one({.op = op, .bytes = kLargeTransfer, .gpu = gpu});
       add_one({.op = op, .bytes = kLargeTransfer, .all_gpus = true});
     }
+    for (const TransferOp op : {TransferOp::host_to_device, TransferOp::device_to_host}) {
+      for (int gpu = 0; gpu < gpus_; ++gpu) add_far_nodes(op, gpu);
+    }
+  }
+
+  /// Beside the near node every other one. In full those of the device itself are listed with their other sizes.
+  void add_far_nodes(TransferOp op, int gpu) {
+    const Listing& listing = list_.listing();
+    const std::vector<int>& nodes = listing.device.host_nodes;
+    if (!listing.is_alone || nodes.size() < 2 || (gpu == 0 && suite_ == SuiteName::full)) return;
+    const std::optional<int> own =
+        gpu == 0 ? listing.device.near_node : fabric_->members[static_cast<std::size_t>(gpu)].numa_node;
+    for (const int node : nodes) {
+      if (node == own) continue;
+      TransferPoint point{.op = op, .bytes = kLargeTransfer, .node = node};
+      if (gpu > 0) point.gpu = gpu;
+      add_one(point);
+    }
   }
 
   CaseList& list_;

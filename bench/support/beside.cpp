@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/support/beside.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "harness/measure/slots.hpp"
+#include "harness/model/units.hpp"
 #include "kernels/side_stream.hpp"
 
 namespace roofmark {
@@ -23,6 +28,31 @@ std::vector<Output> PreparedPair::outputs(int slot) {
   return all;
 }
 
+Repetitions repetitions_beside(const std::function<double(int count)>& seconds_with, double once) {
+  constexpr double kCovered = 0.95;
+  constexpr int kMost = 40;  // each may be several commands, and the launch queue holds some hundreds
+  constexpr int kRounds = 4;
+  const auto fitting = [&](double seconds) { return std::clamp(static_cast<int>(kCovered * seconds / once), 1, kMost); };
+  int count = fitting(seconds_with(0));
+  double seconds = seconds_with(count);
+  // The work may take longer beside them.
+  for (int round = 0; round < kRounds && fitting(seconds) > count; ++round) {
+    count = fitting(seconds);
+    seconds = seconds_with(count);
+  }
+  // They may take longer beside the work, and end after it: then fewer shorten the launch by all of their time. Where they only
+  // slow the work down, by a small part of it.
+  constexpr double kOfTheirTime = 0.25;
+  while (count > 1) {
+    const int fewer = count - std::max(1, count / 10);
+    const double shorter = seconds_with(fewer);
+    if (seconds - shorter < kOfTheirTime * (count - fewer) * once) break;
+    count = fewer;
+    seconds = shorter;
+  }
+  return {count, count * once / seconds};
+}
+
 namespace {
 
 class PreparedBeside final : public PreparedPair {
@@ -31,16 +61,39 @@ class PreparedBeside final : public PreparedPair {
       : PreparedPair(std::move(work), std::move(other)) {
     setup.device.stream();  // makes the device the current one
     side_ = cuda::side_stream.make();
+    if (!setup.time) return;
+    // Of several, so that what starts a launch counts little.
+    constexpr int kSeveral = 8;
+    const auto seconds_of = [&](const Launch& launch) { return setup.time({launch}).front(); };
+    const double several = seconds_of([this](Stream stream, int slot) {
+      for (int i = 0; i < kSeveral; ++i) other_->launch(stream, slot);
+    });
+    repetitions_ = repetitions_beside(
+        [&](int count) { return seconds_of([this, count](Stream stream, int slot) { launch_with(count, stream, slot); }); },
+        several / kSeveral);
   }
 
-  void launch(Stream stream, int slot) override {
-    other_->launch(side_->fork(stream), slot);
+  void launch(Stream stream, int slot) override { launch_with(repetitions_.count, stream, slot); }
+
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    auto all = PreparedPair::notes();
+    all.emplace_back("beside it", fmt::format("{} times, one after the other", repetitions_.count));
+    if (repetitions_.covered > 0) {
+      all.back().second += fmt::format("; alone they take {} of the time of a launch", format_share(repetitions_.covered));
+    }
+    return all;
+  }
+
+ private:
+  void launch_with(int count, Stream stream, int slot) {
+    const Stream beside = side_->fork(stream);
+    for (int i = 0; i < count; ++i) other_->launch(beside, slot);
     work_->launch(stream, slot);
     side_->join(stream);
   }
 
- private:
   std::unique_ptr<SideStream> side_;
+  Repetitions repetitions_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,9 +39,18 @@ using PreparePair = std::unique_ptr<Prepared> (*)(const Setup&, std::unique_ptr<
 /// verified are of both; names, data type and protocol are those of `work`.
 Case together(Case work, const Case& other, PreparePair prepare);
 
-/// The two together, with `other` on a second stream of the GPU from the start of each launch; a launch ends when both have
-/// ended. The fingerprint's key is that of `work`.
+/// The two together: `other` on a second stream of the GPU from the start of each launch, again and again, as often as fits
+/// into the time of `work`. The fingerprint's key is that of `work`, and a note says how much of its time is covered.
 Case beside(Case work, const Case& other);
+
+/// How often something runs beside the work of a launch, and which share of the launch its repetitions take at least.
+struct Repetitions {
+  int count = 1;
+  double covered = 0;
+};
+/// As many as end shortly before the work: one more would add its own time to the launch. `seconds_with`: of a launch with so
+/// many; `once`: of one of them without the work.
+Repetitions repetitions_beside(const std::function<double(int count)>& seconds_with, double once);
 
 /// The shape of a square product that something runs beside, short enough for a line: its side, what is `beside` it, its
 /// implementation and cache.

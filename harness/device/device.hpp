@@ -19,6 +19,7 @@
 #include "harness/device/telemetry.hpp"
 #include "harness/machine/cache_level.hpp"
 #include "harness/machine/cpu_facts.hpp"
+#include "harness/machine/node_distances.hpp"
 #include "harness/machine/steady_seconds.hpp"
 #include "kernels/base/kernel.hpp"
 
@@ -41,10 +42,12 @@ struct DeviceInfo {
   std::vector<int> host_nodes = {};   ///< NUMA nodes with memory that this process may use; see nodes_with_memory()
   std::vector<int> cpu_nodes = {};    ///< NUMA nodes with CPUs that this process may use
   std::optional<int> near_node = {};  ///< the node that the device is attached to; may be in neither list
+  NodeDistances node_distances = {};  ///< between the host's NUMA nodes
   // Properties of a GPU's host; for a CPU, its own.
-  std::size_t host_cache_bytes = 0;   ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
-  std::size_t host_memory_bytes = 0;  ///< of the near node if known, usable by this process; 0 if unknown
-  std::size_t host_free_bytes = 0;    ///< of it, when the device was opened; 0 if unknown
+  std::size_t host_cache_bytes = 0;    ///< last-level caches of the CPUs near the device, or of all; 0 if unknown
+  std::size_t host_memory_bytes = 0;   ///< of the near node if known, usable by this process; 0 if unknown
+  std::size_t host_free_bytes = 0;     ///< of it, when the device was opened; 0 if unknown
+  std::string why_no_huge_pages = {};  ///< empty where memory of the host may be in huge pages
   /// Managed memory may exceed the device's: pages migrate while kernels run (concurrentManagedAccess).
   bool managed_on_demand = false;
   GpuFacts gpu = {};                 ///< of a GPU

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/pci.hpp"
+
 namespace roofmark {
 
 /// What a link carries in one direction, and where the figure comes from.
@@ -35,6 +37,9 @@ struct GpuFacts {
   std::optional<double> sm_clock_max_hz, memory_clock_max_hz;
   std::optional<int> pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;  ///< the maximum of GPU and slot
   std::optional<int> pcie_generation_of_gpu, pcie_width_of_gpu;  ///< the GPU's own maximum, in whatever slot it is
+  std::optional<int> pcie_generation_of_slot;                    ///< the maximum of the port above the GPU, by the kernel
+  std::optional<std::string> iommu;           ///< how it treats the GPU's accesses, by the kernel: see iommu_of()
+  std::optional<SwitchPorts> ports_to_peers;  ///< between the GPU and others below the same PCIe switch
   LinkRate pcie, c2c;  ///< to the host; of PCIe at its highest generation, with the lanes that it has now
   std::optional<int> c2c_links, c2c_links_up;
   std::optional<int> nvlink_links;  ///< that are up

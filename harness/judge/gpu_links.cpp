@@ -16,27 +16,39 @@ namespace {
 
 constexpr const char* kWiring = "check the connectors, cables, trays and switches, and the driver's log";
 
-/// Where the slot has fewer lanes or a lower generation than the GPU, both ends train to their maximum, and nothing else
-/// shows it.
+/// A generation that the slot lacks is that of the host, and healthy; one that both ends support and the link does not reach is
+/// lost. Fewer lanes than the GPU's own are lost in whatever slot: both ends train to its maximum, and nothing else shows it.
 std::optional<GpuLink> slot_of(const GpuFacts& gpu) {
   const auto generation = gpu.pcie_generation_max, lanes = gpu.pcie_width_max;
   const auto own_generation = gpu.pcie_generation_of_gpu, own_lanes = gpu.pcie_width_of_gpu;
   const bool knows_lanes = lanes.value_or(0) > 0 && own_lanes;  // some virtual machines say 0 lanes
   const bool knows_generation = generation.value_or(0) > 0 && own_generation;
   if (!knows_lanes && !knows_generation) return std::nullopt;
+  // The port of a virtual machine may state less than the link reaches.
+  const auto of_slot = gpu.pcie_generation_of_slot;
+  const bool knows_slot = knows_generation && of_slot && *of_slot >= *generation;
   GpuLink link;
   link.what = "PCIe slot";
-  if (knows_generation) link.state = fmt::format("generation {}, the GPU has {}", *generation, *own_generation);
+  if (knows_generation) {
+    link.state = fmt::format("generation {}, the GPU has {}{}", *generation, *own_generation,
+                             knows_slot ? fmt::format(", the slot {}", *of_slot) : "");
+  }
   if (knows_lanes) {
     link.state += fmt::format("{}{} lanes, the GPU has {}", link.state.empty() ? "" : "; ", *lanes, *own_lanes);
   }
   double left = 1;
   if (knows_generation && *generation < *own_generation) {
-    left *= std::exp2(*generation - *own_generation);  // each generation has twice the rate of the one before, nearly
-    link.advice = fmt::format(
-        "the slot gives PCIe {}, the GPU supports {}: an older machine has no better; otherwise check the link speed that the "
-        "BIOS allows and the riser",
-        *generation, *own_generation);
+    const int both = knows_slot ? std::min(*of_slot, *own_generation) : *generation;
+    left *= std::exp2(*generation - both);  // each generation has twice the rate of the one before, nearly
+    link.advice = both > *generation
+                      ? fmt::format(
+                            "the link reaches PCIe {}, the slot supports {} and the GPU {}: check the link speed that the BIOS "
+                            "allows and the riser",
+                            *generation, *of_slot, *own_generation)
+                      : fmt::format(
+                            "the slot gives PCIe {}, the GPU supports {}: an older machine has no better; otherwise check the "
+                            "link speed that the BIOS allows and the riser",
+                            *generation, *own_generation);
   }
   if (knows_lanes && *lanes < *own_lanes) {
     left *= static_cast<double>(*lanes) / *own_lanes;
@@ -104,7 +116,7 @@ std::vector<Finding> find_missing_links(const DeviceInfo& gpu) {
                         link.advice,
                         {},
                         link.lost,
-                        fmt::format("{}: {} of the GPU's own rate is missing", link.what, format_share(link.lost))});
+                        fmt::format("{}: {} of the rate is missing", link.what, format_share(link.lost))});
   }
   return findings;
 }

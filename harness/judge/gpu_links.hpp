@@ -14,7 +14,7 @@ namespace roofmark {
 struct GpuLink {
   std::string what, state;
   std::string advice;  ///< empty where all is there
-  double lost = 0;     ///< the share of the GPU's own rate that is missing; 0 where that can be healthy
+  double lost = 0;     ///< the share of the rate of both ends that is missing; 0 where that can be healthy
 };
 
 /// The slot of the GPU, its NVLinks and its NVLink-C2C; only what is known of both sides.

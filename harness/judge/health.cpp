@@ -57,6 +57,31 @@ class Examination {
     for (GpuLink& link : links_of(gpu)) add(std::move(link.what), std::move(link.state), std::move(link.advice));
   }
 
+  /// What may be between the GPU and other devices' memory.
+  void ways(const GpuFacts& facts) {
+    if (facts.iommu) {
+      const bool translates = facts.iommu->starts_with("DMA"), passes = *facts.iommu == "identity";
+      const bool by_pcie = !facts.host_page_tables.value_or(false);
+      add("IOMMU",
+          translates ? fmt::format("translates the GPU's accesses ({})", *facts.iommu)
+          : passes   ? "passes the GPU's accesses through (identity)"
+                     : *facts.iommu,
+          translates && by_pcie ? "transfers with the host can be slower, and GPUs may reach each other only through the host; "
+                                  "iommu=pt on the kernel's command line"
+                                : "");
+    }
+    if (const auto& ports = facts.ports_to_peers) {
+      const bool redirects = !ports->redirecting.empty();
+      add("ACS redirect",
+          redirects           ? fmt::format("on at {}", fmt::join(ports->redirecting, ", "))
+          : ports->unread > 0 ? "unknown: only root may read the registers of the PCIe switches"
+                              : fmt::format("off at the {} switch ports between the GPUs", ports->direct),
+          redirects ? "copies between GPUs below one PCIe switch go up to the host and back, or are refused; turn ACS off at "
+                      "these ports in the BIOS, or with setpci as root, unless virtual machines have the GPUs"
+                    : "");
+    }
+  }
+
   /// Whether the process is on the GPU's socket. A control group may allow only one node's memory on a host with several nodes.
   void node_of(const DeviceInfo& gpu) {
     constexpr const char* kWhat = "NUMA node of the GPU";
@@ -132,6 +157,7 @@ std::vector<Circumstance> health(const DeviceInfo& device, const Host& host) {
   if (device.backend == Backend::cuda) {
     examination.gpu(device.gpu);
     examination.links(device);
+    examination.ways(device.gpu);
     examination.node_of(device);
   }
   examination.host(host);

@@ -115,6 +115,50 @@ class PathClasses {
   std::optional<Endpoint> has_lost_all_;
 };
 
+/// What the cells of a matrix are relative to: the median rate of those whose ends are as far apart.
+class TypicalRates {
+ public:
+  explicit TypicalRates(const TransferMatrix& matrix) {
+    std::map<std::optional<int>, std::vector<double>> rates;
+    for (const TransferMatrix::Cell& cell : matrix.cells) rates[cell.node_distance].push_back(cell.bytes_per_second);
+    for (const auto& [distance, all] : rates) medians_[distance] = median(all);
+  }
+  double of(const TransferMatrix::Cell& cell) const { return medians_.at(cell.node_distance); }
+
+ private:
+  std::map<std::optional<int>, double> medians_;
+};
+
+/// The series whose transfers connect several GPUs with their own and with far NUMA nodes at one size: their matrices have a
+/// row or column per node, also for the one that is near a GPU.
+class NodesByGpu {
+ public:
+  explicit NodesByGpu(const std::vector<const Record*>& transfers) {
+    for (const Record* record : transfers) {
+      const Transfer& transfer = *record->transfer;
+      if (!transfer.host_node || !transfer.one_model) continue;
+      Connected& ends = ends_[key_of(*record)];
+      ends.has_far |= transfer.host_node->distance != HostNode::kOwn;
+      const Flow& flow = transfer.flows.front();
+      ends.gpus.insert(flow.from.kind == Endpoint::Kind::gpu ? flow.from : flow.to);
+    }
+  }
+  bool have(const Record& record) const {
+    if (!record.transfer->host_node) return false;
+    const auto found = ends_.find(key_of(record));
+    return found != ends_.end() && found->second.has_far && found->second.gpus.size() > 1;
+  }
+  static CaseName name_of(const Record& record) { return name_without(record, {"bytes", "gpu", "node"}); }
+
+ private:
+  struct Connected {
+    bool has_far = false;
+    std::set<Endpoint> gpus;
+  };
+  static std::pair<CaseName, std::size_t> key_of(const Record& record) { return {name_of(record), record.transfer->bytes}; }
+  std::map<std::pair<CaseName, std::size_t>, Connected> ends_;
+};
+
 /// Of the sizes of one series.
 void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, Named>& ends, std::map<SidePair, Named>& pairs) {
   std::set<PathClass> classes;
@@ -129,11 +173,12 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
     int count = 0;
     for (const TransferMatrix* matrix : sizes) {
       const PathClasses of_matrix(*matrix);
-      std::map<SidePair, double> seconds;
+      const TypicalRates typical(*matrix);
+      std::map<SidePair, double> seconds;  // relative
       for (const TransferMatrix::Cell& cell : matrix->cells) {
         // Within a NUMA node a copy is another thing than between two.
         if (of_matrix.of(cell) != kind || cell.flow.from == cell.flow.to) continue;
-        seconds[{Side{false, cell.flow.from}, Side{true, cell.flow.to}}] = matrix->bytes / cell.bytes_per_second;
+        seconds[{Side{false, cell.flow.from}, Side{true, cell.flow.to}}] = typical.of(cell) / cell.bytes_per_second;
       }
       if (seconds.empty()) continue;
       ++count;
@@ -190,12 +235,10 @@ std::string in_words(const PeerPath& path) {
   return "PCIe across NUMA nodes";
 }
 
-bool is_end_key(const std::string& key) { return key == "from" || key == "to" || key == "gpu" || key == "round"; }
-
-std::vector<std::string> how_of(const Record& record, bool with_ends) {
+std::vector<std::string> how_of(const Record& record, const Keys& without) {
   std::vector<std::string> how;
   for (const auto& [key, value] : record.shape) {
-    if (key == "bytes" || (!with_ends && is_end_key(key))) continue;
+    if (key == "bytes" || without.contains(key)) continue;
     const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
     const bool needs_key = is_number || value == "on" || value == "off" || value == "all";
     how.push_back(needs_key ? key + " " + value : value);
@@ -209,19 +252,31 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
     std::set<Ends> pairs = {};
   };
   std::vector<Made> all;
+  const NodesByGpu nodes(transfers);
   for (const Record* record : transfers) {
     const Transfer& transfer = *record->transfer;
     const std::optional<Ends> ends = ends_of(transfer);
     if (!ends || !transfer.one_model) continue;
-    const std::string name = name_without(*record, {"bytes", "from", "to", "gpu"}).name();
+    const bool by_node = nodes.have(*record);
+    const std::string name =
+        (by_node ? NodesByGpu::name_of(*record) : name_without(*record, {"bytes", "from", "to", "gpu"})).name();
     const auto bytes = static_cast<double>(transfer.bytes);
     auto place = std::find_if(all.begin(), all.end(),
                               [&](const Made& made) { return made.matrix.name == name && made.matrix.bytes == bytes; });
-    if (place == all.end()) place = all.insert(all.end(), Made{TransferMatrix{name, how_of(*record, false), bytes}});
+    if (place == all.end()) {
+      Keys keys = kEndKeys;
+      if (by_node) keys.insert("node");
+      place = all.insert(all.end(), Made{TransferMatrix{name, how_of(*record, keys), bytes}});
+    }
     place->pairs.insert(*ends);
     place->matrix.series.push_back(name_without(*record, {"bytes"}).name());
-    for (const Flow& flow : transfer.flows) {
-      place->matrix.cells.push_back({flow, bytes / record->measurement->summary.median, transfer.path});
+    const auto& node = transfer.host_node;
+    for (Flow flow : transfer.flows) {
+      for (Endpoint* const end : {&flow.from, &flow.to}) {
+        if (by_node && end->kind == Endpoint::Kind::host) end->number = node->number;
+      }
+      place->matrix.cells.push_back({flow, bytes / record->measurement->summary.median, transfer.path,
+                                     node ? std::optional(node->distance) : std::nullopt});
     }
   }
   std::vector<TransferMatrix> matrices;

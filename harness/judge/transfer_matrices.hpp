@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/judge/transfers.hpp"
@@ -14,11 +16,12 @@ std::string in_words(const Endpoint& end);
 /// "18 NVLinks", "one PCIe switch"; empty if unknown.
 std::string in_words(const PeerPath& path);
 
-/// The keys of a name for the ends of a transfer.
-bool is_end_key(const std::string& key);
+/// The keys of a name for the GPUs, or NUMA nodes of a copy within the host, at the ends of a transfer.
+using Keys = std::set<std::string_view>;
+inline const Keys kEndKeys = {"from", "to", "gpu", "round"};
 
-/// The values of a record's keys, without bytes and, if `with_ends` is false, without the ends.
-std::vector<std::string> how_of(const Record& record, bool with_ends);
+/// The values of a record's keys, without bytes and the keys in `without`.
+std::vector<std::string> how_of(const Record& record, const Keys& without);
 
 /// For these records, all of them transfers.
 std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transfers);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/judge/node_affinity.hpp"
 #include "harness/judge/transfer_matrices.hpp"
 
 namespace roofmark {
@@ -34,7 +35,7 @@ TransferSeries make_series(const std::string& name, const std::vector<const Reco
   made.name = name;
   const Transfer& transfer = *records.front()->transfer;
   for (const Demand& demand : link_demands(transfer)) made.links.push_back(demand.resource);
-  made.how = how_of(*records.front(), true);
+  made.how = how_of(*records.front(), {});
   made.flows = transfer.flows.size();
   std::map<std::size_t, double> seconds;
   for (const Record* record : records) {
@@ -63,7 +64,7 @@ const Record* alone(const std::vector<const Record*>& transfers, const Record& t
   const auto found = std::find_if(transfers.begin(), transfers.end(), [&](const Record* record) {
     return record->transfer->flows.size() == 1 && record->transfer->flows.front() == flow &&
            record->transfer->bytes == together.transfer->bytes && record->family == together.family &&
-           record->type == together.type && how_of(*record, false) == how_of(together, false);
+           record->type == together.type && how_of(*record, kEndKeys) == how_of(together, kEndKeys);
   });
   return found == transfers.end() ? nullptr : *found;
 }
@@ -114,6 +115,7 @@ Transfers transfers_of(const std::vector<Record>& records) {
   made.matrices = matrices_of(transfers);
   made.findings = slow_links(made.matrices);
   for (Finding& finding : refused_access(records)) made.findings.push_back(std::move(finding));
+  for (Finding& finding : faster_far_nodes(transfers)) made.findings.push_back(std::move(finding));
   constexpr std::size_t kNamed = 3;
   for (std::size_t i = 0; i < std::min(made.findings.size(), kNamed); ++i) {
     made.slow += (i == 0 ? "slow links: " : ", ") + made.findings[i].brief;

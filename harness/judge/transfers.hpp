@@ -41,6 +41,7 @@ struct TransferMatrix {
     Flow flow;
     double bytes_per_second = 0;
     std::optional<PeerPath> path = {};
+    std::optional<int> node_distance = {};  ///< of the host's node from the GPU's own
   };
   std::string name;              ///< the records', without their bytes and ends
   std::vector<std::string> how;  ///< as of a series
@@ -53,7 +54,7 @@ struct Transfers {
   std::vector<TransferSeries> series;
   std::vector<LinkContention> contention;
   std::vector<TransferMatrix> matrices = {};  ///< of two pairs of ends or more
-  std::vector<Finding> findings = {};         ///< slow_link, peer_access
+  std::vector<Finding> findings = {};         ///< slow_link, peer_access, node_affinity
   std::string slow = {};                      ///< these in one line, worst first; empty if none
 };
 
@@ -61,7 +62,8 @@ struct Transfers {
 /// probes of ceilings. The records are placed.
 ///
 /// By the rule of the ranks (harness/judge/ranks/stragglers.hpp), an end is judged by its best pair, and a pair relative to the
-/// best pairs of its ends. Only pairs with the same path are compared. Each is named once, in the series where it is slowest.
+/// best pairs of its ends. Only pairs with the same path are compared; those of a GPU and a NUMA node relative to the median of
+/// all that are as far apart. Each is named once, in the series where it is slowest.
 Transfers transfers_of(const std::vector<Record>& records);
 
 }  // namespace roofmark

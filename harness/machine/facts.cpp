@@ -164,18 +164,6 @@ std::optional<int> numa_node(const fs::path& device) {
   return node && *node >= 0 ? std::optional<int>(static_cast<int>(*node)) : std::nullopt;
 }
 
-PciLinkMaximum pci_link_maximum(const fs::path& device) {
-  constexpr double kGigatransfers[] = {2.5, 5, 8, 16, 32, 64};
-  constexpr double kMostLanes = 32;  // the kernel writes 255 where it does not know
-  PciLinkMaximum maximum;
-  const auto rate = number_in(device / "max_link_speed"), lanes = number_in(device / "max_link_width");
-  for (int i = 0; i < static_cast<int>(std::size(kGigatransfers)); ++i) {
-    if (rate == kGigatransfers[i]) maximum.generation = i + 1;
-  }
-  if (lanes && *lanes > 0 && *lanes <= kMostLanes) maximum.lanes = static_cast<int>(*lanes);
-  return maximum;
-}
-
 std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& root) {
   if (cores.empty()) return std::nullopt;
   for (const fs::path& node : entries(root / "sys/devices/system/node", "node")) {
@@ -256,12 +244,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   if (!cores.empty()) {
     facts.governor = first_line(cpu_folder(root, cores.front()) / "cpufreq/scaling_governor");
   }
-  if (const auto pages = first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")) {
-    const auto open = pages->find('['), close = pages->find(']');
-    if (open != std::string::npos && close != std::string::npos) {
-      facts.transparent_hugepage = pages->substr(open + 1, close - open - 1);
-    }
-  }
+  facts.transparent_hugepage = choice_in(root / "sys/kernel/mm/transparent_hugepage/enabled");
 
   facts.caches = read_caches(root, cores);
   facts.memory_bytes = static_cast<std::size_t>(meminfo_bytes(root, "MemTotal").value_or(0));

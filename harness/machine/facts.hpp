@@ -46,12 +46,6 @@ void keep_to(const std::vector<int>& cpus);
 
 /// The NUMA node of a PCI device, from its folder; absent if unknown to the kernel.
 std::optional<int> numa_node(const std::filesystem::path& device);
-/// The fastest and the widest that a PCI device can be linked, in whatever slot it is, as the kernel read it from the device.
-struct PciLinkMaximum {
-  std::optional<int> generation, lanes;
-};
-/// From the device's folder.
-PciLinkMaximum pci_link_maximum(const std::filesystem::path& device);
 /// The NUMA node that has all of these cores, which ascend.
 std::optional<int> numa_node_of(const std::vector<int>& cores, const std::filesystem::path& root);
 

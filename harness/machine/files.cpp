@@ -40,6 +40,13 @@ std::optional<double> number(const std::optional<std::string>& text) {
 
 std::optional<double> number_in(const fs::path& file) { return number(first_line(file)); }
 
+std::optional<std::string> choice_in(const fs::path& file) {
+  const std::string all = first_line(file).value_or("");
+  const auto open = all.find('['), close = all.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
+  return all.substr(open + 1, close - open - 1);
+}
+
 std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
   std::vector<fs::path> found;
   std::error_code error;

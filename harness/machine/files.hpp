@@ -21,6 +21,9 @@ std::optional<std::string> value_in(const std::filesystem::path& file, const std
 std::optional<double> number(const std::optional<std::string>& text);
 std::optional<double> number_in(const std::filesystem::path& file);
 
+/// The word in brackets of a file that lists all choices: "always [madvise] never".
+std::optional<std::string> choice_in(const std::filesystem::path& file);
+
 /// The entries of a folder whose names start with `prefix`, sorted.
 std::vector<std::filesystem::path> entries(const std::filesystem::path& folder, const std::string& prefix = "");
 

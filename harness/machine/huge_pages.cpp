@@ -16,6 +16,24 @@ std::size_t huge_page_bytes(const std::filesystem::path& root) {
   return bytes ? static_cast<std::size_t>(*bytes) : std::size_t{2} << 20;
 }
 
+std::string why_no_huge_pages(const std::filesystem::path& root) {
+  const std::filesystem::path memory = root / "sys/kernel/mm", folder = memory / "transparent_hugepage";
+  if (!std::filesystem::is_directory(memory)) return {};
+  if (!std::filesystem::is_directory(folder)) return "the kernel has no transparent huge pages";
+  if (number(value_in(root / "proc/self/status", "THP_enabled")) == 0) {
+    return "transparent huge pages are off for this process (prctl PR_SET_THP_DISABLE)";
+  }
+  // Newer kernels have a choice per size, which may be to follow the one for all.
+  const std::string of_size = "hugepages-" + std::to_string(huge_page_bytes(root) >> 10) + "kB";
+  for (const std::filesystem::path& file : {folder / of_size / "enabled", folder / "enabled"}) {
+    const auto choice = choice_in(file);
+    if (!choice || *choice == "inherit") continue;
+    if (*choice != "never") return {};
+    return "transparent huge pages are off (/" + file.lexically_relative(root).string() + " is never)";
+  }
+  return {};
+}
+
 std::optional<double> huge_page_share(const std::filesystem::path& root, const void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   std::optional<double> resident, huge;

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <sstream>
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/files.hpp"
@@ -81,6 +82,25 @@ std::vector<int> nodes_of_cpus(const std::vector<int>& cpus, const fs::path& roo
     if (std::find_first_of(of_node.begin(), of_node.end(), cpus.begin(), cpus.end()) != of_node.end()) nodes.push_back(node);
   }
   return nodes;
+}
+
+NodeDistances node_distances(const fs::path& root) {
+  NodeDistances distances;
+  const fs::path folder = root / "sys/devices/system/node";
+  const std::vector<int> nodes = parse_cpu_list(first_line(folder / "online").value_or(""));
+  for (const int node : nodes) {
+    std::istringstream row(first_line(folder / fmt::format("node{}/distance", node)).value_or(""));
+    for (const int other : nodes) {
+      if (int distance = 0; row >> distance) distances[{node, other}] = distance;
+    }
+  }
+  return distances;
+}
+
+int distance_between(int one, int other, const NodeDistances& distances) {
+  constexpr int kLocal = 10, kRemote = 20;
+  const auto found = distances.find({one, other});
+  return found != distances.end() ? found->second : one == other ? kLocal : kRemote;
 }
 
 std::optional<int> node_of_this_thread() {

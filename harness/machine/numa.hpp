@@ -7,10 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "harness/machine/node_distances.hpp"
 
 namespace roofmark {
 
@@ -26,6 +28,9 @@ std::vector<int> online_cpus(const std::filesystem::path& root);
 std::vector<int> cpus_of_node(int node, const std::filesystem::path& root);
 /// The nodes of these CPUs, ascending.
 std::vector<int> nodes_of_cpus(const std::vector<int>& cpus, const std::filesystem::path& root);
+NodeDistances node_distances(const std::filesystem::path& root);
+/// The same, or what Linux assumes where there is no table.
+int distance_between(int one, int other, const NodeDistances& distances);
 /// The node that the calling thread runs on; absent if the kernel does not report it.
 std::optional<int> node_of_this_thread();
 

@@ -39,12 +39,22 @@ struct Flow {
   friend bool operator==(const Flow&, const Flow&) = default;
 };
 
+/// A NUMA node, and how far its memory is from the GPU's own node, by the firmware's table; kOwn: it is the GPU's own.
+struct HostNode {
+  static constexpr int kOwn = 10;
+  int number = 0, distance = kOwn;
+
+  friend bool operator==(const HostNode&, const HostNode&) = default;
+};
+
 /// Flows of as many bytes each, all at the same time.
 struct Transfer {
   std::size_t bytes = 0;
   std::vector<Flow> flows;
   std::optional<PeerPath> path = {};  ///< where all flows are between the same two GPUs
-  bool one_model = true;              ///< no GPU is another model than the device under measurement
+  /// Of the host's memory, where all flows are between it and one GPU; absent if the GPU's own node is unknown.
+  std::optional<HostNode> host_node = {};
+  bool one_model = true;  ///< no GPU is another model than the device under measurement
 };
 
 /// What the busiest link of each direction carries. A flow between a GPU and the host takes host_to_device or device_to_host of

@@ -61,6 +61,8 @@ void visit_gpu(Info& info, const Field& field) {
   field("pcie_width_max", gpu.pcie_width_max);
   field("pcie_generation_of_gpu", gpu.pcie_generation_of_gpu);
   field("pcie_width_of_gpu", gpu.pcie_width_of_gpu);
+  field("pcie_generation_of_slot", gpu.pcie_generation_of_slot);
+  field("iommu", gpu.iommu);
   field("pcie_bytes_per_second", gpu.pcie.bytes_per_second);
   field("pcie_source", gpu.pcie.source);
   field("c2c_bytes_per_second", gpu.c2c.bytes_per_second);

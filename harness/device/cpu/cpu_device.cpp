@@ -19,6 +19,7 @@
 #include "harness/device/hash.hpp"
 #include "harness/device/host_pages.hpp"
 #include "harness/machine/facts.hpp"
+#include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
 #include "kernels/base/check.hpp"
 
@@ -95,6 +96,7 @@ class CpuDevice : public Device {
     info_.free_bytes = free_bytes();
     info_.caches = facts.caches;
     info_.host_nodes = nodes_with_memory(kRoot);
+    info_.why_no_huge_pages = why_no_huge_pages(kRoot);
     info_.cpu = facts;
     info_.openmp_threads = threads;
     info_.places_threads = pool_->places();

@@ -8,14 +8,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
 
 #include "harness/device/cuda_device.hpp"
 #include "harness/machine/facts.hpp"
+#include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
+#include "harness/machine/pci.hpp"
 #include "kernels/base/cuda.hpp"
 
 namespace roofmark {
@@ -44,12 +45,6 @@ std::vector<std::string> forbidden_nodes() {
   }
   std::sort(nodes.begin(), nodes.end());
   return nodes;
-}
-
-/// The kernel's folder of a PCI device; it writes bus ids in lower case.
-std::filesystem::path pci_folder(std::string bus_id) {
-  std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
-  return "/sys/bus/pci/devices/" + bus_id;
 }
 
 }  // namespace
@@ -178,15 +173,21 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   }
   info.host_nodes = nodes_with_memory("/", nodes_of_gpus());
   info.cpu_nodes = nodes_of_cpus(allowed_cpus(), "/");
-  info.near_node = numa_node(pci_folder(bus_id));
+  const std::filesystem::path folder = pci_folder(bus_id, "/");
+  info.near_node = numa_node(folder);
+  info.node_distances = node_distances("/");
   const std::vector<CacheLevel> host_caches = read_caches("/", cpus_near(info));
   if (!host_caches.empty()) info.host_cache_bytes = host_caches.back().total_bytes;
+  info.why_no_huge_pages = why_no_huge_pages("/");
   info.managed_on_demand = read(cudaDevAttrConcurrentManagedAccess).value_or(0) != 0;
   if (const auto tables = read(cudaDevAttrPageableMemoryAccessUsesHostPageTables)) gpu.host_page_tables = *tables != 0;
   // The driver knows of the card what the kernel knows of its port.
-  const PciLinkMaximum link = pci_link_maximum(pci_folder(bus_id));
+  const PciLinkMaximum link = pci_link_maximum(folder);
   if (!gpu.pcie_generation_of_gpu) gpu.pcie_generation_of_gpu = link.generation;
   if (!gpu.pcie_width_of_gpu) gpu.pcie_width_of_gpu = link.lanes;
+  gpu.iommu = iommu_of(folder, "/");
+  gpu.ports_to_peers = ports_to_peers(folder, "/");
+  gpu.pcie_generation_of_slot = slot_link_maximum(folder).generation;
   return info;
 }
 

@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "bench/families/prepared_chase.hpp"
 #include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
+#include "bench/support/random_cycle.hpp"
 #include "tests/bench/devices.hpp"
 
 namespace roofmark {
@@ -127,7 +129,15 @@ TEST_F(LatencyCases, CoverTheRangeFrom4KiBToNearlyAllMemory) {
 
 // The fit needs two sizes on each level; of DRAM, at least four times the last-level cache.
 TEST_F(LatencyCases, QuickHasTwoSizesOfEachLevel) {
-  for (const DeviceInfo& device : {h200(), two_cores()}) {
+  const auto cpu = [](std::size_t l1, std::size_t l2, std::size_t l3) {
+    DeviceInfo device = two_cores();
+    device.caches = {{"l1", 2 * l1, l1}, {"l2", 2 * l2, l2}, {"l3", l3, l3}};
+    return device;
+  };
+  EXPECT_THAT(chases(two_cores(), SuiteName::quick), testing::SizeIs(8)) << "no more than the ladder needs";
+  for (const DeviceInfo& device :
+       {h200(), two_cores(), cpu(32 * kKiB, 256 * kKiB, 16 * kMiB), cpu(48 * kKiB, 2 * kMiB, 105 * kMiB),
+        cpu(64 * kKiB, kMiB, 114 * kMiB), cpu(32 * kKiB, 512 * kKiB, 8 * kMiB)}) {
     std::map<std::string_view, int> sizes;
     const auto all = chases(device, SuiteName::quick);
     for (const auto& [bytes, c] : all) ++sizes[demand(c).resource.id];
@@ -136,6 +146,22 @@ TEST_F(LatencyCases, QuickHasTwoSizesOfEachLevel) {
     EXPECT_LE(all.size(), 11U);
     EXPECT_GE(all.rbegin()->first, 4 * device.last_level_cache_bytes());
   }
+}
+
+TEST_F(LatencyCases, OneWrongLinkIsFound) {
+  constexpr std::size_t kLines = 257, kWords = 16;
+  const std::vector<std::uint32_t> next = random_cycle(kLines, 7);
+  std::vector<const void*> memory(kLines * kWords);
+  const auto line = [&](std::size_t i) { return &memory[i * kWords]; };
+  for (std::size_t i = 0; i < kLines; ++i) *line(i) = line(next[i]);
+  const auto right = [&] { return links_follow(memory.data(), kWords * sizeof(void*), next); };
+  EXPECT_TRUE(right());
+  for (const std::size_t wrong : {std::size_t{0}, std::size_t{100}, kLines - 1}) {
+    const void* const before = std::exchange(*line(wrong), line(wrong));
+    EXPECT_FALSE(right()) << wrong;
+    *line(wrong) = before;
+  }
+  EXPECT_TRUE(right());
 }
 
 TEST_F(LatencyCases, KeepWithinAnyMemoryAndAnyCache) {

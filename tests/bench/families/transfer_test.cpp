@@ -12,6 +12,7 @@
 
 #include "bench/families/ceilings.hpp"
 #include "bench/families/transfer_path.hpp"
+#include "harness/machine/huge_pages.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/team/json.hpp"
@@ -84,6 +85,20 @@ TEST(Transfer, FullHasEveryKindAndSize) {
                          HasSubstr("/managed_copy/"), HasSubstr("/host_copy/"))));
   EXPECT_THAT(all, Contains("transfer/both/int8/bytes:64/memory:pinned/node:1/impl:sm/cache:warm"));
   EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pageable/node:1/impl:copy_engine/cache:warm"));
+}
+
+TEST(Transfer, TheHostsNodeIsSaidWhereTheGpusOwnIsKnown) {
+  DeviceInfo device = on_two_nodes(h200(), 0);
+  const auto node_of = [&](std::optional<int> node) {
+    return transfer_case(device, {.op = TransferOp::both, .bytes = 64, .node = node}).transfer->host_node;
+  };
+  EXPECT_EQ(node_of({}), (HostNode{0, HostNode::kOwn}));
+  EXPECT_EQ(node_of(1), (HostNode{1, 20})) << "no table";
+  device.node_distances = {{{0, 1}, 32}};
+  EXPECT_EQ(node_of(1), (HostNode{1, 32}));
+  device.host_nodes = {1};
+  EXPECT_FALSE(node_of({})) << "this process may not use the GPU's own";
+  EXPECT_FALSE(transfer_case(on_two_nodes(h200(), {}), {.bytes = 64}).transfer->host_node) << "unknown";
 }
 
 std::vector<std::string> operations_of(const Group& group) {
@@ -321,7 +336,7 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
   }
   EXPECT_EQ(found->comparisons.back().name, "none against both");
   // 2 x 8192^3 FLOPs take 1.03 ms at the peak of 1070 TFLOP/s; the link carries 64.7 MB in that time.
-  EXPECT_EQ(value_of(found->cases.front().shape, "bytes"), std::to_string(std::size_t{30} << 20));
+  EXPECT_EQ(value_of(found->cases.front().shape, "bytes"), std::to_string(std::size_t{3} << 20));
   for (const Case& c : found->cases) EXPECT_THAT(c.work.phases.front(), SizeIs(2)) << "that of the product: " << c.name();
   EXPECT_FALSE(found->cases.back().transfer) << "its time is that of a product";
 }
@@ -454,6 +469,31 @@ TEST(PeerTransfer, AllGpusAndTheHost) {
   }
 }
 
+TEST(PeerTransfer, EveryNumaNodeAndEveryGpuAreListedOnce) {
+  Fabric fabric = made_up_gpus(4);
+  for (int gpu = 0; gpu < 4; ++gpu) fabric.members[static_cast<std::size_t>(gpu)].numa_node = gpu / 2;
+  for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
+    for (const bool is_alone : {true, false}) {
+      Listing listing = {on_two_nodes(h200(), 0), suite, {}, 0.9, &fabric, is_alone};
+      std::multiset<std::string> pairs;
+      for (const Group& group : transfer(listing)) {
+        for (const Case& c : group.cases) {
+          const auto key = [&](const char* name) { return value_of(c.shape, name); };
+          if (key("bytes") != "268435456" || key("memory") != "pinned" || key("impl") != "copy_engine") continue;
+          if (c.operation == "both" || c.transfer->flows.size() != 1 || key("cache") != "warm") continue;
+          const Flow& flow = c.transfer->flows.front();
+          const bool in = c.operation == "host_to_device";
+          EXPECT_EQ(c.transfer->host_node->distance == HostNode::kOwn, key("node") == "near") << c.name();
+          pairs.insert(c.operation + " " + std::to_string(c.transfer->host_node->number) + " " +
+                       name(in ? flow.to : flow.from));
+        }
+      }
+      EXPECT_EQ(pairs.size(), std::set(pairs.begin(), pairs.end()).size());
+      EXPECT_THAT(pairs, SizeIs(2 * 4 * (is_alone ? 2 : 1)));
+    }
+  }
+}
+
 TEST(PeerTransfer, AnotherModelHasNoRoof) {
   Fabric fabric = made_up_gpus(3);
   fabric.members[2].device_name = "NVIDIA A10";
@@ -509,23 +549,41 @@ TEST(Transfer, EachDirectionIsAResourceOfItsOwn) {
 }
 
 TEST(Transfer, HostCopiesCountOnceInMemoryAndTwiceInCaches) {
+  int in_memory = 0;
   for (const Case& c : transfers_of_suite(two_cores(), SuiteName::quick)) {
     const std::int64_t bytes = std::stol(value_of(c.shape, "bytes"));
     if (bytes <= 8 << 10) {
       EXPECT_EQ(c.work.total(resource::l1), 2 * bytes) << c.name();
     }
-    if (bytes >= 256 << 20) {
+    if (bytes >= 4 * (32 << 20)) {
       EXPECT_EQ(c.work.total(resource::host_dram), bytes) << c.name();
+      ++in_memory;
     }
     EXPECT_EQ(c.work.total(resource::dram), 0) << c.name();
   }
+  EXPECT_EQ(in_memory, 1);
+}
+
+// The time of preparation counts too.
+TEST(Transfer, QuickOnACpuIsFewCopiesOfFewBytes) {
+  const auto largest = [](DeviceInfo device) {
+    const std::vector<Case> all = transfers_of_suite(device, SuiteName::quick);
+    EXPECT_THAT(all, SizeIs(4));
+    return std::stoul(value_of(all.back().shape, "bytes"));
+  };
+  DeviceInfo device = two_cores();
+  EXPECT_EQ(largest(device), mebibytes(128)) << "four times the last-level cache";
+  device.caches.back() = {"l3", mebibytes(300), mebibytes(300)};
+  EXPECT_EQ(largest(device), mebibytes(256)) << "that of a GPU";
+  device.caches.clear();
+  EXPECT_EQ(largest(device), mebibytes(256)) << "unknown";
 }
 
 TEST(Transfer, PairsOfHostNodes) {
   EXPECT_THAT(transfer_names(two_cores(), SuiteName::full), Each(HasSubstr("from:0/to:0")));
   const std::set<std::string> all = transfer_names(on_two_nodes(two_cores(), {}), SuiteName::quick);
   for (const std::string pair : {"from:0/to:0", "from:0/to:1", "from:1/to:0", "from:1/to:1"}) {
-    EXPECT_THAT(all, Contains("transfer/host_copy/int8/bytes:268435456/" + pair + "/impl:memcpy/cache:warm"));
+    EXPECT_THAT(all, Contains("transfer/host_copy/int8/bytes:134217728/" + pair + "/impl:memcpy/cache:warm"));
   }
 }
 
@@ -813,6 +871,62 @@ TEST(Transfer, NearIsBestEffortAndAnotherNodeIsNot) {
   EXPECT_THROW(transfer_case(device.info(), copy_of(1, 1)).prepare(setup_of(device)), Unsupported);
   TwoNodes willing(open_device("cpu"), 1);
   EXPECT_EQ(note(*transfer_case(willing.info(), copy_of({}, {})).prepare(setup_of(willing)), "near"), "none");
+}
+
+TEST(Transfer, HugePagesThatTheMachineDoesNotGiveAreUnsupported) {
+  TwoNodes device(open_device("cpu"), {}, {0});
+  device.description().why_no_huge_pages.clear();
+  TransferPoint point = copy_of({}, {});
+  point.huge_pages = true;
+  const Case granted = transfer_case(device.info(), point);
+  EXPECT_EQ(granted.unsupported, "");
+  // An array that is smaller than a huge page gets none, whatever the settings are.
+  if (huge_page_share("/", device.allocate_host(point.bytes, {}).get()) == 0.0) {
+    EXPECT_THROW(granted.prepare(setup_of(device)), Unsupported) << "the name would say what is not so";
+  }
+  device.description().why_no_huge_pages = "transparent huge pages are off";
+  EXPECT_EQ(transfer_case(device.info(), point).unsupported, "transparent huge pages are off");
+  for (const std::optional<bool> wanted : {std::optional<bool>(), std::optional(false)}) {
+    point.huge_pages = wanted;
+    EXPECT_EQ(transfer_case(device.info(), point).unsupported, "");
+    EXPECT_NE(transfer_case(device.info(), point).prepare(setup_of(device)), nullptr);
+  }
+}
+
+TEST(Transfer, CopiesFillTheTimeOfTheProductBesideThem) {
+  std::unique_ptr<Device> device;
+  try {
+    device = open_device("cuda:0");
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (const Group& group : transfer({.device = device->info(), .suite = SuiteName::contract})) {
+    for (const Case& c : group.cases) {
+      if (c.operation != "beside_product" || value_of(c.shape, "copies") == "none") continue;
+      roofmark::Setup setup = setup_of(*device);
+      EXPECT_EQ(note(*c.prepare(setup), "beside it"), "1 times, one after the other") << "nothing times it: " << c.name();
+      // Whatever is timed takes as long as eight copies without the product take: each an eighth of it.
+      setup.time = [](const std::vector<Launch>& launches) { return std::vector<double>(launches.size(), 1.0); };
+      const auto prepared = c.prepare(setup);
+      EXPECT_EQ(note(*prepared, "beside it"), "7 times, one after the other; alone they take 87.5 % of the time of a launch");
+      EXPECT_EQ(prepared->verify(0).status, Verification::Status::failed) << "poisoned";
+      prepared->launch(device->stream(), 0);
+      device->synchronize();
+      EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed) << c.name();
+    }
+    if (group.cases.front().operation != "beside_product") continue;
+    SoloTeam team;
+    Settings settings;
+    settings.effort = {.max_seconds = 5e-3, .blocks = 2, .gap_seconds = 0, .window_seconds = 1e-3, .warm_up_seconds = 5e-3};
+    for (const Record& record : Runner(*device, team, settings).run(group, 1)) {
+      EXPECT_EQ(record.status, Status::ok) << record.name << ": " << record.reason;
+      const bool alone = record.name.find("copies:none") != std::string::npos;
+      std::string beside;
+      for (const auto& [key, text] : record.notes) beside += key == "beside it" ? text : "";
+      EXPECT_EQ(beside.empty(), alone) << record.name;
+      EXPECT_EQ(beside.find("alone they take") == std::string::npos, alone) << "timed: " << beside;
+    }
+  }
 }
 
 TEST(Transfer, AStagingCopyThatCrossesNodesIsSaid) {

@@ -55,7 +55,7 @@ TEST(GpuLinks, ASlotOfEightLanesIsFoundThoughBothEndsReachTheirMaximum) {
   ASSERT_THAT(texts(device), ElementsAre("the slot gives 8 lanes, the GPU has 16: it is in the wrong slot, or on the wrong "
                                          "riser: transfers get 50.0 % of its lanes"));
   EXPECT_EQ(find_missing_links(device).front().size, 0.5);
-  EXPECT_EQ(find_missing_links(device).front().brief, "PCIe slot: 50.0 % of the GPU's own rate is missing");
+  EXPECT_EQ(find_missing_links(device).front().brief, "PCIe slot: 50.0 % of the rate is missing");
   // Some virtual machines say 0 lanes.
   device.gpu.pcie_width = device.gpu.pcie_width_max = 0;
   EXPECT_THAT(texts(device), IsEmpty());
@@ -64,17 +64,42 @@ TEST(GpuLinks, ASlotOfEightLanesIsFoundThoughBothEndsReachTheirMaximum) {
   EXPECT_THAT(texts(device), IsEmpty()) << "PCIe is not the way";
 }
 
-TEST(GpuLinks, ASlotOfAnOlderGenerationIsSaidInMilderWords) {
+TEST(GpuLinks, AGenerationThatTheHostDoesNotSupportIsAdviceAndNothingIsLost) {
+  const auto older = HasSubstr("the slot gives PCIe 4, the GPU supports 5: an older machine has no better");
   DeviceInfo device = whole_h200();
   device.gpu.pcie_generation_max = 4;
-  EXPECT_THAT(texts(device),
-              ElementsAre(HasSubstr("the slot gives PCIe 4, the GPU supports 5: an older machine has no better")));
+  EXPECT_THAT(texts(device), IsEmpty()) << "the slot is unknown";
+  EXPECT_THAT(links_of(device).front().advice, older);
+  device.gpu.pcie_generation_of_slot = 4;
+  EXPECT_THAT(texts(device), IsEmpty());
+  EXPECT_THAT(links_of(device).front().advice, older);
+  EXPECT_EQ(state(device, "PCIe slot"), "generation 4, the GPU has 5, the slot 4; 16 lanes, the GPU has 16");
+  device.gpu.pcie_generation_of_slot = 1;
+  EXPECT_THAT(texts(device), IsEmpty()) << "a virtual machine's port";
+  EXPECT_EQ(state(device, "PCIe slot"), "generation 4, the GPU has 5; 16 lanes, the GPU has 16");
+  // Fewer lanes are lost all the same, and only they.
   device.gpu.pcie_width_max = 4;
-  ASSERT_THAT(texts(device), ElementsAre(testing::AllOf(HasSubstr("the slot gives PCIe 4"), HasSubstr("gives 4 lanes"))));
-  EXPECT_EQ(find_missing_links(device).front().size, 1 - 1.0 / 8);
+  ASSERT_THAT(texts(device), ElementsAre(testing::AllOf(older, HasSubstr("gives 4 lanes"))));
+  EXPECT_EQ(find_missing_links(device).front().size, 0.75);
   device.gpu.pcie_generation_of_gpu.reset();
   device.gpu.pcie_width_of_gpu.reset();
   EXPECT_THAT(texts(device), IsEmpty()) << "the GPU's own is unknown";
+}
+
+TEST(GpuLinks, AGenerationThatBothEndsSupportAndTheLinkDoesNotReachIsLost) {
+  DeviceInfo device = whole_h200();
+  device.gpu.pcie_generation_max = 3;
+  device.gpu.pcie_generation_of_slot = 5;
+  EXPECT_EQ(state(device, "PCIe slot"), "generation 3, the GPU has 5, the slot 5; 16 lanes, the GPU has 16");
+  ASSERT_THAT(texts(device), ElementsAre("the link reaches PCIe 3, the slot supports 5 and the GPU 5: check the link speed "
+                                         "that the BIOS allows and the riser"));
+  EXPECT_EQ(find_missing_links(device).front().size, 0.75);
+  device.gpu.pcie_generation_of_slot = 4;
+  EXPECT_EQ(find_missing_links(device).front().size, 0.5) << "of what the slot supports";
+  device.gpu.pcie_generation_of_slot = 6;
+  EXPECT_EQ(find_missing_links(device).front().size, 0.75) << "of what the GPU supports";
+  device.gpu.pcie_generation_max = 5;
+  EXPECT_THAT(texts(device), IsEmpty());
 }
 
 TEST(GpuLinks, NvlinksThatAreDownFromTheStartAreCounted) {

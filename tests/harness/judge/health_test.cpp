@@ -91,6 +91,38 @@ TEST(Health, WhatCouldNotBeReadIsUnknownAndNeverWell) {
   EXPECT_EQ(find(health(cpu, {}), "ECC").state, "");
 }
 
+TEST(Health, TheIommuIsSaidWithAdviceWhereItTranslates) {
+  GpuFacts facts;
+  EXPECT_EQ(find(health(gpu(facts), {}), "IOMMU").what, "") << "unknown";
+  for (const char* type : {"off", "identity", "unmanaged"}) {
+    facts.iommu = type;
+    EXPECT_THAT(find(health(gpu(facts), {}), "IOMMU").state, HasSubstr(type));
+    EXPECT_EQ(find(health(gpu(facts), {}), "IOMMU").advice, "") << type;
+  }
+  for (const char* type : {"DMA", "DMA-FQ"}) {
+    facts.iommu = type;
+    EXPECT_EQ(find(health(gpu(facts), {}), "IOMMU").state, "translates the GPU's accesses (" + std::string(type) + ")");
+    EXPECT_THAT(find(health(gpu(facts), {}), "IOMMU").advice, HasSubstr("iommu=pt"));
+  }
+  facts.host_page_tables = true;
+  EXPECT_EQ(find(health(gpu(facts), {}), "IOMMU").advice, "") << "transfers do not take PCIe";
+}
+
+TEST(Health, SwitchPortsThatRedirectAreNamed) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "ACS redirect"); };
+  EXPECT_EQ(row().what, "") << "no other GPU below the same switch";
+  facts.ports_to_peers = {{}, 2, 0};
+  EXPECT_EQ(row().state, "off at the 2 switch ports between the GPUs");
+  EXPECT_EQ(row().advice, "");
+  facts.ports_to_peers = {{}, 1, 1};
+  EXPECT_EQ(row().state, "unknown: only root may read the registers of the PCIe switches");
+  EXPECT_EQ(row().advice, "");
+  facts.ports_to_peers = {{"0000:17:00.0", "0000:17:01.0"}, 1, 1};
+  EXPECT_EQ(row().state, "on at 0000:17:00.0, 0000:17:01.0");
+  EXPECT_THAT(row().advice, HasSubstr("turn ACS off"));
+}
+
 TEST(Health, AProcessThatMayNotUseTheSocketOfItsGpuIsTold) {
   DeviceInfo device = gpu({});
   const auto node = [&] { return find(health(device, {}), "NUMA node of the GPU"); };

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <set>
 
 #include "tests/harness/records.hpp"
 
@@ -298,6 +299,76 @@ TEST(TransferMatrices, AHostLinkThatStandsOut) {
   const auto found = texts(transfers_of(records));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found.front(), StartsWith("to GPU 4: its best transfer takes 1.98 times the median"));
+}
+
+/// From every NUMA node to every GPU, of which each node has as many; `times` as of pairs().
+template <class Times>
+std::vector<Record> nodes_by_gpus(int nodes, int gpus, const Times& times) {
+  std::vector<Record> records;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    const int own = gpu * nodes / gpus;
+    for (int node = 0; node < nodes; ++node) {
+      const Endpoint host = node == own ? host_endpoint() : host_endpoint(node);
+      const int distance = node == own ? HostNode::kOwn : node / 2 == own / 2 ? 12 : 32;
+      const double far = distance == HostNode::kOwn ? 1 : distance == 12 ? 1.1 : 1.6;
+      Record record =
+          moved("in", {{host, gpu_endpoint(gpu)}}, kLarge, line(kLarge) * far * spread(node, gpu) * times(node, gpu));
+      record.shape.insert(record.shape.begin() + 2, {"node", node == own ? "near" : std::to_string(node)});
+      if (gpu > 0) record.shape.insert(record.shape.end() - 1, {"gpu", std::to_string(gpu)});
+      record.name = case_name(record.family, record.operation, record.type, record.shape);
+      record.transfer->host_node = HostNode{node, distance};
+      records.push_back(std::move(record));
+    }
+  }
+  return records;
+}
+
+TEST(TransferMatrices, HaveARowForEveryNumaNodeAndAColumnForEveryGpu) {
+  const Transfers found = transfers_of(nodes_by_gpus(4, 8, [](int, int) { return 1; }));
+  ASSERT_THAT(found.matrices, SizeIs(1));
+  const TransferMatrix& matrix = found.matrices.front();
+  EXPECT_EQ(matrix.name, "any/in/fp32/memory:pinned/impl:engine");
+  EXPECT_THAT(matrix.how, ElementsAre("pinned", "engine")) << "for all nodes";
+  EXPECT_THAT(matrix.cells, SizeIs(4 * 8));
+  std::set<Endpoint> from, to;
+  for (const TransferMatrix::Cell& cell : matrix.cells) {
+    from.insert(cell.flow.from);
+    to.insert(cell.flow.to);
+  }
+  EXPECT_THAT(from, ElementsAre(host_endpoint(0), host_endpoint(1), host_endpoint(2), host_endpoint(3)));
+  EXPECT_THAT(to, SizeIs(8));
+  EXPECT_THAT(found.findings, IsEmpty()) << "what is far takes longer, and is no slow link";
+}
+
+TEST(TransferMatrices, OfOneGpuOrNearNodesAloneNodesHaveNoMatrixOfTheirOwn) {
+  std::vector<Record> records = nodes_by_gpus(2, 1, [](int, int) { return 1; });
+  EXPECT_THAT(transfers_of(records).matrices, IsEmpty());
+  records = nodes_by_gpus(2, 8, [](int, int) { return 1; });
+  std::erase_if(records, [](const Record& record) { return record.transfer->host_node->distance != HostNode::kOwn; });
+  const Transfers found = transfers_of(records);
+  ASSERT_THAT(found.matrices, SizeIs(1));
+  EXPECT_EQ(found.matrices.front().cells.front().flow.from, kHost);
+  EXPECT_EQ(found.matrices.front().name, "any/in/fp32/memory:pinned/node:near/impl:engine");
+}
+
+TEST(TransferMatrices, ASlowNodeGpuOrPairOfBothIsNamedAlone) {
+  for (const int nodes : {2, 4}) {
+    const auto one = [&](const auto& times) {
+      Transfers found = transfers_of(nodes_by_gpus(nodes, 8, times));
+      std::erase_if(found.findings, [](const Finding& finding) { return finding.kind == FindingKind::node_affinity; });
+      const auto all = texts(found);
+      EXPECT_THAT(all, SizeIs(1)) << nodes;
+      return all.empty() ? std::string() : all.front();
+    };
+    EXPECT_THAT(one([](int node, int) { return node == 1 ? 2 : 1; }), StartsWith("from NUMA node 1: its best transfer takes"));
+    EXPECT_THAT(one([](int, int gpu) { return gpu == 6 ? 2 : 1; }), StartsWith("to GPU 6: its best transfer takes"));
+    EXPECT_THAT(one([](int node, int gpu) { return node == 0 && gpu == 1 ? 2 : 1; }),
+                StartsWith("from NUMA node 0 to GPU 1: this transfer takes"))
+        << "near";
+    EXPECT_THAT(one([](int node, int gpu) { return node == 0 && gpu == 7 ? 2 : 1; }),
+                StartsWith("from NUMA node 0 to GPU 7: this transfer takes"))
+        << "far";
+  }
 }
 
 TEST(TransferMatrices, NumaNodesAreNoGpus) {

@@ -217,23 +217,5 @@ TEST_F(CpuFactsTest, APciDeviceMayHaveNoNode) {
   EXPECT_FALSE(numa_node(root / "gone"));
 }
 
-TEST(PciLinkMaximum, IsWhatTheKernelReadFromTheDeviceItself) {
-  const FakeRoot root;
-  root.put("gpu/max_link_speed", "32.0 GT/s PCIe");
-  root.put("gpu/max_link_width", "16");
-  root.put("old/max_link_speed", "8.0 GT/s PCIe");
-  root.put("old/max_link_width", "8");
-  root.put("unknown/max_link_speed", "Unknown");
-  root.put("unknown/max_link_width", "255");
-  EXPECT_EQ(pci_link_maximum(root.root / "gpu").generation, 5);
-  EXPECT_EQ(pci_link_maximum(root.root / "gpu").lanes, 16);
-  EXPECT_EQ(pci_link_maximum(root.root / "old").generation, 3);
-  EXPECT_EQ(pci_link_maximum(root.root / "old").lanes, 8);
-  for (const char* folder : {"unknown", "missing"}) {
-    EXPECT_FALSE(pci_link_maximum(root.root / folder).generation) << folder;
-    EXPECT_FALSE(pci_link_maximum(root.root / folder).lanes) << folder;
-  }
-}
-
 }  // namespace
 }  // namespace roofmark

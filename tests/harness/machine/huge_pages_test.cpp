@@ -41,5 +41,32 @@ TEST(HugePages, AreUnknownWhereTheKernelDoesNotSay) {
   EXPECT_FALSE(huge_page_share(root.root, at(0x7f0000000000)));
 }
 
+TEST(HugePages, AreRefusedWithTheReason) {
+  const FakeRoot root;
+  EXPECT_EQ(why_no_huge_pages(root.root), "") << "unknown";
+  root.put("sys/kernel/mm/ksm/run", "0");
+  EXPECT_EQ(why_no_huge_pages(root.root), "the kernel has no transparent huge pages");
+  const std::string folder = "sys/kernel/mm/transparent_hugepage/";
+  for (const char* given : {"[always] madvise never", "always [madvise] never"}) {
+    root.put(folder + "enabled", given);
+    EXPECT_EQ(why_no_huge_pages(root.root), "") << given;
+  }
+  root.put("proc/self/status", "Name:\ta\nTHP_enabled:\t0");
+  EXPECT_EQ(why_no_huge_pages(root.root), "transparent huge pages are off for this process (prctl PR_SET_THP_DISABLE)");
+  root.put("proc/self/status", "Name:\ta\nTHP_enabled:\t1");
+  EXPECT_EQ(why_no_huge_pages(root.root), "");
+  root.put(folder + "enabled", "always madvise [never]");
+  const std::string off = "transparent huge pages are off (/" + folder + "enabled is never)";
+  EXPECT_EQ(why_no_huge_pages(root.root), off);
+  // Per size.
+  root.put(folder + "hugepages-2048kB/enabled", "always [inherit] madvise never");
+  EXPECT_EQ(why_no_huge_pages(root.root), off);
+  root.put(folder + "hugepages-2048kB/enabled", "always inherit [madvise] never");
+  EXPECT_EQ(why_no_huge_pages(root.root), "");
+  root.put(folder + "enabled", "[always] madvise never");
+  root.put(folder + "hugepages-2048kB/enabled", "always inherit madvise [never]");
+  EXPECT_EQ(why_no_huge_pages(root.root), "transparent huge pages are off (/" + folder + "hugepages-2048kB/enabled is never)");
+}
+
 }  // namespace
 }  // namespace roofmark

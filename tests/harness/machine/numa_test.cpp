@@ -153,5 +153,18 @@ TEST(Numa, PagesElsewhere) {
   EXPECT_FALSE((PagePlacement{{}, 4, 4, 4, "Operation not permitted"}).has_others_than(0));
 }
 
+TEST(NumaDistance, IsThatOfTheFirmwaresTableOrWhatLinuxAssumes) {
+  const FakeRoot root;
+  EXPECT_TRUE(node_distances(root.root).empty());
+  root.put("sys/devices/system/node/online", "0,2");
+  root.put("sys/devices/system/node/node0/distance", "10 32");
+  root.put("sys/devices/system/node/node2/distance", "31 10");
+  const NodeDistances distances = node_distances(root.root);
+  EXPECT_EQ(distances, (NodeDistances{{{0, 0}, 10}, {{0, 2}, 32}, {{2, 0}, 31}, {{2, 2}, 10}}));
+  EXPECT_EQ(distance_between(0, 2, distances), 32);
+  EXPECT_EQ(distance_between(0, 1, distances), 20);
+  EXPECT_EQ(distance_between(1, 1, distances), 10);
+}
+
 }  // namespace
 }  // namespace roofmark

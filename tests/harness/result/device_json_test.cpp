@@ -62,6 +62,8 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
   gpu.pcie_width_max = 16;
   gpu.pcie_generation_of_gpu = 6;
   gpu.pcie_width_of_gpu = 32;
+  gpu.pcie_generation_of_slot = 4;
+  gpu.iommu = "DMA";
   gpu.c2c_links = 10;
   gpu.c2c_links_up = 9;
   gpu.pcie = {31.5e9, "PCIe 5 x8"};
@@ -82,7 +84,7 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
     "compute_mode": "default", "numa_node": 1, "host_last_level_cache_bytes": 32, "concurrent_managed_access": true,
     "host_page_tables": false, "driver_version": "580.00", "serial": "165", "vbios": "96.00", "sm_clock_max_hz": 2e9,
     "memory_clock_max_hz": 3.5e9, "pcie_generation": 1, "pcie_width": 8, "pcie_generation_max": 5, "pcie_width_max": 16,
-    "pcie_generation_of_gpu": 6, "pcie_width_of_gpu": 32,
+    "pcie_generation_of_gpu": 6, "pcie_width_of_gpu": 32, "pcie_generation_of_slot": 4, "iommu": "DMA",
     "pcie_bytes_per_second": 31.5e9, "pcie_source": "PCIe 5 x8", "c2c_bytes_per_second": 447e9, "c2c_source": "C2C",
     "c2c_links": 10, "c2c_links_up": 9,
     "nvlink_links": 18, "nvlink_bytes_per_second": 450e9, "nvlink_source": "18 NVLinks", "nvlink_domain": "8f6a/1",

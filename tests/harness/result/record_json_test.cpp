@@ -66,6 +66,9 @@ TEST(RecordJson, ATransferIsReadAsItWasWritten) {
             Json::parse(R"({"bytes": 64, "flows": [{"from": "gpu:0", "to": "gpu:1"}, {"from": "host:1", "to": "gpu:0"}],
                             "path": {"kind": "nvlink", "nvlinks": 18, "refusal": "no"}})"));
   EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
+  EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->host_node);
+  record.transfer->host_node = {3, 21};
+  EXPECT_EQ(record_from_json(JsonText(to_json(record).dump()).root()).transfer->host_node, (HostNode{3, 21}));
   record.transfer->one_model = false;
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->one_model);
 }

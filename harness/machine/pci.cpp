@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/pci.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "harness/machine/files.hpp"
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "0000:3b:00.0"; a host bridge is "pci0000:3a".
+bool is_bus_id(const std::string& name) {
+  return std::count(name.begin(), name.end(), ':') == 2 && std::count(name.begin(), name.end(), '.') == 1;
+}
+
+/// The folders of the bridges above a device, nearest first. The kernel's folder of a device lies in that of its bridge.
+std::vector<fs::path> bridges_above(const fs::path& device) {
+  std::error_code unreadable;
+  std::vector<fs::path> bridges;
+  const fs::path real = fs::canonical(device, unreadable);
+  if (unreadable) return bridges;
+  for (fs::path above = real.parent_path(); is_bus_id(above.filename().string()); above = above.parent_path()) {
+    bridges.push_back(above);
+  }
+  return bridges;
+}
+
+enum class Redirect { off, on, unread };
+
+/// P2P Request Redirect in the ACS control register: PCI Express Base Specification, "ACS Extended Capability".
+Redirect redirect_of(const fs::path& bridge) {
+  constexpr std::size_t kFirst = 0x100, kMost = 0x1000;  // extended capabilities
+  constexpr std::uint32_t kAcs = 0x000d, kRequestRedirect = 0x04;
+  constexpr std::size_t kShownToAll = 64, kControl = 6;
+  std::ifstream file(bridge / "config", std::ios::binary);
+  const std::string space{std::istreambuf_iterator<char>(file), {}};
+  if (space.size() <= kShownToAll) return Redirect::unread;
+  const auto read = [&](std::size_t at, std::size_t bytes) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < bytes && at + i < space.size(); ++i) {
+      value |= std::uint32_t{static_cast<unsigned char>(space[at + i])} << (8 * i);
+    }
+    return value;
+  };
+  std::size_t at = kFirst;
+  for (std::size_t seen = kFirst; at >= kFirst && seen < kMost; seen += sizeof(std::uint32_t)) {
+    const std::uint32_t header = read(at, 4);
+    if ((header & 0xffff) == kAcs) return read(at + kControl, 2) & kRequestRedirect ? Redirect::on : Redirect::off;
+    at = header >> 20;
+  }
+  return Redirect::off;
+}
+
+bool is_nvidia_gpu(const fs::path& device) {
+  return first_line(device / "vendor") == "0x10de" && first_line(device / "class").value_or("").starts_with("0x03");
+}
+
+}  // namespace
+
+fs::path pci_folder(std::string bus_id, const fs::path& root) {
+  std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
+  return root / "sys/bus/pci/devices" / bus_id;
+}
+
+PciLinkMaximum pci_link_maximum(const fs::path& device) {
+  constexpr double kGigatransfers[] = {2.5, 5, 8, 16, 32, 64};
+  constexpr double kMostLanes = 32;  // the kernel writes 255 where it does not know
+  PciLinkMaximum maximum;
+  const auto rate = number_in(device / "max_link_speed"), lanes = number_in(device / "max_link_width");
+  for (int i = 0; i < static_cast<int>(std::size(kGigatransfers)); ++i) {
+    if (rate == kGigatransfers[i]) maximum.generation = i + 1;
+  }
+  if (lanes && *lanes > 0 && *lanes <= kMostLanes) maximum.lanes = static_cast<int>(*lanes);
+  return maximum;
+}
+
+PciLinkMaximum slot_link_maximum(const fs::path& device) {
+  const std::vector<fs::path> bridges = bridges_above(device);
+  return bridges.empty() ? PciLinkMaximum() : pci_link_maximum(bridges.front());
+}
+
+std::optional<std::string> iommu_of(const fs::path& device, const fs::path& root) {
+  std::error_code unreadable;
+  if (!fs::exists(device, unreadable)) return std::nullopt;
+  if (fs::exists(device / "iommu_group", unreadable)) return first_line(device / "iommu_group" / "type");
+  const fs::path units = root / "sys/class/iommu";
+  const bool has_none = fs::is_directory(units, unreadable) && entries(units).empty();
+  return has_none ? std::optional<std::string>("off") : std::nullopt;
+}
+
+std::optional<SwitchPorts> ports_to_peers(const fs::path& device, const fs::path& root) {
+  const auto from_the_root = [](const fs::path& of) {
+    std::vector<fs::path> bridges = bridges_above(of);
+    std::reverse(bridges.begin(), bridges.end());
+    return bridges;
+  };
+  const std::vector<fs::path> own = from_the_root(device);
+  std::set<fs::path> ports;
+  bool has_peers = false;
+  for (const fs::path& other : entries(root / "sys/bus/pci/devices")) {
+    if (other.filename() == device.filename() || !is_nvidia_gpu(other)) continue;
+    const std::vector<fs::path> its = from_the_root(other);
+    const auto [parted, its_parted] = std::mismatch(own.begin(), own.end(), its.begin(), its.end());
+    if (parted == own.begin()) continue;  // they meet in the host
+    has_peers = true;
+    ports.insert(parted, own.end());
+    ports.insert(its_parted, its.end());
+  }
+  if (!has_peers) return std::nullopt;
+  SwitchPorts found;
+  for (const fs::path& port : ports) {
+    const Redirect redirect = redirect_of(port);
+    if (redirect == Redirect::on) found.redirecting.push_back(port.filename().string());
+    found.direct += redirect == Redirect::off;
+    found.unread += redirect == Redirect::unread;
+  }
+  return found;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace roofmark {
+
+// What the kernel says of a PCI device, by the device's folder. What cannot be read is absent.
+
+/// The folder of a PCI device, by its bus id in upper or lower case: "0000:3B:00.0". `root` is "/", or a copy in tests.
+std::filesystem::path pci_folder(std::string bus_id, const std::filesystem::path& root);
+
+/// The fastest and the widest that a PCI device can be linked, in whatever slot it is, as the kernel read it from the device.
+struct PciLinkMaximum {
+  std::optional<int> generation, lanes;
+};
+PciLinkMaximum pci_link_maximum(const std::filesystem::path& device);
+/// The same of the port above the device, which is its slot.
+PciLinkMaximum slot_link_maximum(const std::filesystem::path& device);
+
+/// How the IOMMU treats the device's accesses to memory: "off", or the type of its group ("identity": they pass through; "DMA",
+/// "DMA-FQ": they are translated).
+std::optional<std::string> iommu_of(const std::filesystem::path& device, const std::filesystem::path& root);
+
+/// The ports of PCIe switches between a GPU and others below the same switch. Access control (ACS) of a port can send their
+/// requests to one another up to the host instead.
+struct SwitchPorts {
+  std::vector<std::string> redirecting;  ///< bus ids of those that do
+  int direct = 0;                        ///< those that do not
+  int unread = 0;                        ///< those whose registers the kernel does not show: only root may read them
+
+  friend bool operator==(const SwitchPorts&, const SwitchPorts&) = default;
+};
+/// Absent if no other NVIDIA GPU is below a switch with this one.
+std::optional<SwitchPorts> ports_to_peers(const std::filesystem::path& device, const std::filesystem::path& root);
+
+}  // namespace roofmark
