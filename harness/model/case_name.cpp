@@ -18,11 +18,15 @@ std::string CaseName::name() const {
   constexpr std::size_t kUsual = 128;
   std::string path;
   path.reserve(kUsual);
+  append_name_to(path);
+  return path;
+}
+
+void CaseName::append_name_to(std::string& path) const {
   path += family;
   if (!operation.empty()) (path += '/') += operation;
   (path += '/') += roofmark::name(type);
   for (const auto& [key, value] : shape) (((path += '/') += key) += ':') += value;
-  return path;
 }
 
 CaseName name_without(CaseName name, const std::set<std::string_view>& keys) {

@@ -29,6 +29,7 @@ struct CaseName {
 
   /// family/operation/type/key:value...; family/type/key:value... where the family has one operation.
   std::string name() const;
+  void append_name_to(std::string& text) const;
 
   friend auto operator<=>(const CaseName&, const CaseName&) = default;
 };

@@ -372,6 +372,12 @@ bool NameSearch::operator()(const std::string& name) {
   return entry->second;
 }
 
+bool NameSearch::operator()(const CaseName& name) {
+  text_.clear();
+  name.append_name_to(text_);
+  return (*this)(text_);
+}
+
 std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evidence& evidence,
                                   std::optional<std::size_t> device) {
   std::vector<RuleReading> all;
@@ -386,7 +392,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
   switch (type_of(rule.quantity).basis) {
     case Basis::record:
       for (const Record& record : evidence.records) {
-        if (!cases(record.name()) || (device && is_joint(record))) continue;
+        if ((device && is_joint(record)) || !cases(record)) continue;
         if (record.status == Status::unsupported) {
           unsupported = "unsupported: " + record.reason;
           continue;

@@ -32,9 +32,11 @@ class NameSearch {
  public:
   explicit NameSearch(const std::string& expression) : expression_(expression) {}
   bool operator()(const std::string& name);
+  bool operator()(const CaseName& name);
 
  private:
   Expression expression_;
+  std::string text_;  ///< in which names are built
   std::unordered_map<std::string, bool> found_;
 };
 

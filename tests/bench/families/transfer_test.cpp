@@ -919,11 +919,11 @@ TEST(Transfer, CopiesFillTheTimeOfTheProductBesideThem) {
     Settings settings;
     settings.effort = {.max_seconds = 5e-3, .blocks = 2, .gap_seconds = 0, .window_seconds = 1e-3, .warm_up_seconds = 5e-3};
     for (const Record& record : Runner(*device, team, settings).run(group, 1)) {
-      EXPECT_EQ(record.status, Status::ok) << record.name << ": " << record.reason;
-      const bool alone = record.name.find("copies:none") != std::string::npos;
+      EXPECT_EQ(record.status, Status::ok) << record.name() << ": " << record.reason;
+      const bool alone = value_of(record.shape, "copies") == "none";
       std::string beside;
       for (const auto& [key, text] : record.notes) beside += key == "beside it" ? text : "";
-      EXPECT_EQ(beside.empty(), alone) << record.name;
+      EXPECT_EQ(beside.empty(), alone) << record.name();
       EXPECT_EQ(beside.find("alone they take") == std::string::npos, alone) << "timed: " << beside;
     }
   }

@@ -29,7 +29,6 @@ Record copy_with(const char* operation, HostNode node, std::size_t bytes, double
   Record record = ok_record("transfer", operation, {{link_demands(transfer)}}, static_cast<double>(bytes) / bytes_per_second);
   record.shape = {{"bytes", std::to_string(bytes)}, {"node", own ? "near" : std::to_string(node.number)}};
   if (gpu > 0) record.shape.emplace_back("gpu", std::to_string(gpu));
-  record.name = case_name(record.family, record.operation, record.type, record.shape);
   record.transfer = std::move(transfer);
   return record;
 }

@@ -315,7 +315,6 @@ std::vector<Record> nodes_by_gpus(int nodes, int gpus, const Times& times) {
           moved("in", {{host, gpu_endpoint(gpu)}}, kLarge, line(kLarge) * far * spread(node, gpu) * times(node, gpu));
       record.shape.insert(record.shape.begin() + 2, {"node", node == own ? "near" : std::to_string(node)});
       if (gpu > 0) record.shape.insert(record.shape.end() - 1, {"gpu", std::to_string(gpu)});
-      record.name = case_name(record.family, record.operation, record.type, record.shape);
       record.transfer->host_node = HostNode{node, distance};
       records.push_back(std::move(record));
     }
