@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one chase in every kind of memory, with the sizes and the suites of each.
 #include "kernels/latency.hpp"
 
 #include <algorithm>

@@ -190,7 +190,7 @@ void list_cpu(CaseList& list) {
     const std::size_t last_level = host_last_level_bytes(list.listing().device);
     large = last_level > 0 ? std::min(std::bit_ceil(4 * last_level), kLargeTransfer) : kLargeTransfer;
   }
-  if (suite == SuiteName::quick) sizes = {64, 16 * kKiB, kMiB, large};
+  if (suite == SuiteName::quick) sizes = {64, kMiB, large};
   for (const int from : nodes) {
     for (const int to : nodes) {
       for (const std::size_t bytes : sizes) {

@@ -4,41 +4,18 @@
 
 #include <gmock/gmock.h>
 
-#include <cmath>
-#include <set>
-
-#include "tests/harness/records.hpp"
+#include "tests/harness/transfer_records.hpp"
 
 namespace roofmark {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-using testing::StartsWith;
-
-constexpr double kLatency = 2e-6, kRate = 55e9;
-
-constexpr Endpoint kHost = host_endpoint(), kGpu = gpu_endpoint(0);
-
-Record moved(const char* operation, std::vector<Flow> flows, double bytes, double seconds) {
-  Transfer transfer{static_cast<std::size_t>(bytes), std::move(flows)};
-  Record record = ok_record("any", operation, {{link_demands(transfer)}}, seconds);
-  record.transfer = std::move(transfer);
-  record.shape = {{"bytes", std::to_string(static_cast<std::size_t>(bytes))}, {"memory", "pinned"}, {"impl", "engine"}};
-  return record;
-}
-double line(double bytes) { return kLatency + bytes / kRate; }
-Record in(double bytes, double seconds) { return moved("in", {{kHost, kGpu}}, bytes, seconds); }
-Record out(double bytes, double seconds) { return moved("out", {{kGpu, kHost}}, bytes, seconds); }
-Record both(double bytes, double seconds) { return moved("both", {{kHost, kGpu}, {kGpu, kHost}}, bytes, seconds); }
 
 TEST(Transfers, SizesOfOneSeriesGiveItsLine) {
   std::vector<Record> records;
-  for (const double bytes : {64.0, 65536.0, 1e6, 268e6}) records.push_back(in(bytes, line(bytes)));
+  for (const double bytes : {64.0, 65536.0, 1e6, 268e6}) records.push_back(copy_in(bytes, line_seconds(bytes)));
   records.back().placement.emplace().of_theoretical = 0.87;
   const Transfers found = transfers_of(records);
   ASSERT_THAT(found.series, SizeIs(1));
@@ -47,35 +24,35 @@ TEST(Transfers, SizesOfOneSeriesGiveItsLine) {
   EXPECT_THAT(series.links, ElementsAre(resource::host_to_device));
   EXPECT_THAT(series.how, ElementsAre("pinned", "engine"));
   ASSERT_TRUE(series.fit);
-  EXPECT_NEAR(*series.fit->latency_seconds, kLatency, 1e-3 * kLatency);
-  EXPECT_NEAR(*series.fit->bytes_per_second, kRate, 1e-3 * kRate);
+  EXPECT_NEAR(*series.fit->latency_seconds, kLinkLatency, 1e-3 * kLinkLatency);
+  EXPECT_NEAR(*series.fit->bytes_per_second, kLinkRate, 1e-3 * kLinkRate);
   EXPECT_GT(*series.fit->r2, 0.9999);
-  EXPECT_NEAR(*series.half_size_bytes, kLatency * kRate, 1e-2 * kLatency * kRate);
-  EXPECT_NEAR(line(*series.half_size_bytes), 2 * *series.half_size_bytes / kRate, 1e-8) << "half of the rate";
+  EXPECT_NEAR(*series.half_size_bytes, kLinkLatency * kLinkRate, 1e-2 * kLinkLatency * kLinkRate);
+  EXPECT_NEAR(line_seconds(*series.half_size_bytes), 2 * *series.half_size_bytes / kLinkRate, 1e-8) << "half of the rate";
   EXPECT_EQ(series.bytes, 268e6);
   EXPECT_EQ(series.largest, records.back().name());
-  EXPECT_DOUBLE_EQ(series.bytes_per_second, 268e6 / line(268e6));
+  EXPECT_DOUBLE_EQ(series.bytes_per_second, 268e6 / line_seconds(268e6));
   EXPECT_EQ(series.of_theoretical, 0.87);
   EXPECT_THAT(found.contention, IsEmpty());
 }
 
 TEST(Transfers, OneSizeHasARateAndNoLine) {
-  const Transfers found = transfers_of({in(1e6, 1e-4)});
+  const Transfers found = transfers_of({copy_in(1e6, 1e-4)});
   ASSERT_THAT(found.series, SizeIs(1));
   EXPECT_FALSE(found.series.front().fit || found.series.front().half_size_bytes);
   EXPECT_DOUBLE_EQ(found.series.front().bytes_per_second, 1e10);
 }
 
 TEST(Transfers, ANumberInItsNameIsSaidWithItsKey) {
-  Record record = in(1e6, 1e-4);
+  Record record = copy_in(1e6, 1e-4);
   record.shape = {{"bytes", "1000000"}, {"from", "0"}, {"to", "1"}, {"impl", "memcpy"}};
   EXPECT_THAT(transfers_of({record}).series.front().how, ElementsAre("from 0", "to 1", "memcpy"));
 }
 
 TEST(Transfers, OtherWorkIsNone) {
-  Record mixed = in(1e6, 1e-4);
+  Record mixed = copy_in(1e6, 1e-4);
   mixed.work.phases.front().push_back({resource::dram, 1e6});
-  Record probe = in(1e6, 1e-4), failed = in(2e6, 1e-4), other = in(4e6, 1e-4);
+  Record probe = copy_in(1e6, 1e-4), failed = copy_in(2e6, 1e-4), other = copy_in(4e6, 1e-4);
   probe.sets_ceiling = {resource::host_to_device};
   failed.status = Status::wrong;
   failed.measurement.reset();
@@ -84,7 +61,7 @@ TEST(Transfers, OtherWorkIsNone) {
 }
 
 TEST(Transfers, LinksThatShareNothingHaveAFactorOfOne) {
-  const std::vector<Record> records = {in(1e6, 1e-4), out(1e6, 1e-4), both(1e6, 1e-4), both(2e6, 2e-4)};
+  const std::vector<Record> records = {copy_in(1e6, 1e-4), copy_out(1e6, 1e-4), copy_both(1e6, 1e-4), copy_both(2e6, 2e-4)};
   const Transfers found = transfers_of(records);
   ASSERT_THAT(found.contention, SizeIs(1)) << "of the other size neither link was measured alone";
   EXPECT_DOUBLE_EQ(found.contention.front().factor, 1);
@@ -93,15 +70,15 @@ TEST(Transfers, LinksThatShareNothingHaveAFactorOfOne) {
 }
 
 TEST(Transfers, OfSeveralSizesTheLargestShowsWhatLinksShare) {
-  const Transfers found =
-      transfers_of({in(64, 1e-6), out(64, 1e-6), both(64, 3e-6), in(1e6, 1e-4), out(1e6, 1e-4), both(1e6, 1e-4)});
+  const Transfers found = transfers_of({copy_in(64, 1e-6), copy_out(64, 1e-6), copy_both(64, 3e-6), copy_in(1e6, 1e-4),
+                                        copy_out(1e6, 1e-4), copy_both(1e6, 1e-4)});
   ASSERT_THAT(found.contention, SizeIs(1));
   EXPECT_DOUBLE_EQ(found.contention.front().factor, 1);
 }
 
 TEST(Transfers, ASharedLinkIsSeen) {
   // Alone 10 and 5 GB/s; together 2 x 4 GB/s: 8 / 15.
-  const Transfers found = transfers_of({in(1e6, 1e-4), out(1e6, 2e-4), both(1e6, 2.5e-4)});
+  const Transfers found = transfers_of({copy_in(1e6, 1e-4), copy_out(1e6, 2e-4), copy_both(1e6, 2.5e-4)});
   ASSERT_THAT(found.contention, SizeIs(1));
   EXPECT_NEAR(found.contention.front().factor, 8.0 / 15, 1e-12);
 }
@@ -109,7 +86,7 @@ TEST(Transfers, ASharedLinkIsSeen) {
 TEST(Transfers, SeveralGpusAreHeldAgainstEachAlone) {
   // 50 and 40 GB/s alone; both at once 30 GB/s each: 60 / 90.
   const Endpoint second = gpu_endpoint(1);
-  Record one = in(1e9, 1e9 / 50e9), other = moved("in", {{kHost, second}}, 1e9, 1e9 / 40e9);
+  Record one = copy_in(1e9, 1e9 / 50e9), other = moved("in", {{kHost, second}}, 1e9, 1e9 / 40e9);
   Record all = moved("in", {{kHost, kGpu}, {kHost, second}}, 1e9, 1e9 / 30e9);
   other.shape.insert(other.shape.end() - 1, {"gpu", "1"});
   all.shape.insert(all.shape.end() - 1, {"gpu", "all"});
@@ -122,304 +99,6 @@ TEST(Transfers, SeveralGpusAreHeldAgainstEachAlone) {
   EXPECT_EQ(found.series.back().flows, 2U);
   EXPECT_NEAR(found.series.back().bytes_per_second, 30e9, 1) << "of one link";
   EXPECT_NEAR(found.series.back().sum_bytes_per_second, 60e9, 1);
-}
-
-// Matrices ---------------------------------------------------------------------------------------
-
-constexpr double kLarge = 268435456, kSmall = 65536;
-
-/// 1 %, never the same.
-double spread(int from, int to) { return 1 + 0.01 * std::sin(12.9898 * from + 78.233 * to); }
-
-/// Every ordered pair of these GPUs at two sizes; `times` is how many times as long each takes.
-template <class Times>
-std::vector<Record> pairs(int gpus, const Times& times, const char* impl = "engine") {
-  std::vector<Record> records;
-  for (const double bytes : {kSmall, kLarge}) {
-    for (int from = 0; from < gpus; ++from) {
-      for (int to = 0; to < gpus; ++to) {
-        if (from == to) continue;
-        const double seconds = line(bytes) * spread(from, to) * times(from, to);
-        Record record = moved("pair", {{gpu_endpoint(from), gpu_endpoint(to)}}, bytes, seconds);
-        record.shape = {{"bytes", std::to_string(static_cast<std::size_t>(bytes))},
-                        {"from", std::to_string(from)},
-                        {"to", std::to_string(to)},
-                        {"impl", impl}};
-        record.transfer->path = PeerPath{PathKind::nvlink, 18, {}};
-        records.push_back(std::move(record));
-      }
-    }
-  }
-  return records;
-}
-
-std::vector<std::string> texts(const Transfers& found) {
-  std::vector<std::string> all;
-  for (const Finding& finding : found.findings) {
-    EXPECT_EQ(finding.kind, FindingKind::slow_link);
-    all.push_back(finding.text);
-  }
-  return all;
-}
-
-TEST(TransferMatrices, HaveEveryOrderedPairOfEachSize) {
-  const Transfers found = transfers_of(pairs(4, [](int, int) { return 1.0; }));
-  ASSERT_THAT(found.matrices, SizeIs(2));
-  const TransferMatrix& matrix = found.matrices.back();
-  EXPECT_EQ(matrix.name, "any/pair/fp32/impl:engine");
-  EXPECT_THAT(matrix.how, ElementsAre("engine"));
-  EXPECT_EQ(matrix.bytes, kLarge);
-  ASSERT_THAT(matrix.cells, SizeIs(12));
-  EXPECT_EQ(matrix.cells.front().flow, (Flow{gpu_endpoint(0), gpu_endpoint(1)}));
-  EXPECT_NEAR(matrix.cells.front().bytes_per_second, kLarge / line(kLarge) / spread(0, 1), 1);
-  EXPECT_EQ(matrix.cells.front().path->nvlinks, 18);
-  EXPECT_THAT(found.findings, IsEmpty());
-}
-
-TEST(TransferMatrices, NeedTwoPairs) {
-  EXPECT_THAT(transfers_of(pairs(2, [](int, int) { return 1.0; })).matrices, IsEmpty());
-  EXPECT_THAT(transfers_of({in(64, 1e-6), out(64, 1e-6), both(64, 2e-6)}).matrices, IsEmpty());
-}
-
-TEST(TransferMatrices, BothWaysAtOnceFillTwoCells) {
-  const Endpoint a = gpu_endpoint(0), b = gpu_endpoint(1), c = gpu_endpoint(2);
-  const Transfers found =
-      transfers_of({moved("twice", {{a, b}, {b, a}}, 1e9, 0.01), moved("twice", {{a, c}, {c, a}}, 1e9, 0.02),
-                    moved("ring", {{a, b}, {b, c}, {c, a}}, 1e9, 0.02)});
-  ASSERT_THAT(found.matrices, SizeIs(1)) << "a ring is no pair";
-  ASSERT_THAT(found.matrices.front().cells, SizeIs(4));
-  EXPECT_EQ(found.matrices.front().cells[1].flow, (Flow{b, a}));
-  EXPECT_DOUBLE_EQ(found.matrices.front().cells[1].bytes_per_second, 1e11);
-}
-
-TEST(TransferMatrices, OneSlowCellIsNamedAlone) {
-  const Transfers transfers = transfers_of(pairs(8, [](int from, int to) { return from == 2 && to == 5 ? 3 : 1; }));
-  EXPECT_THAT(transfers.slow, StartsWith("slow links: transfers from GPU 2 to GPU 5 (3.0"));
-  const auto found = texts(transfers);
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found.front(), StartsWith("from GPU 2 to GPU 5: this transfer takes 3.0"));
-  EXPECT_THAT(found.front(), HasSubstr("slow at 2 of 2 sizes"));
-}
-
-TEST(TransferMatrices, OneSlowRowIsNamedAlone) {
-  const auto found = texts(transfers_of(pairs(8, [](int from, int) { return from == 3 ? 2 : 1; })));
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found.front(), StartsWith("from GPU 3: its best transfer takes 2.0"));
-}
-
-TEST(TransferMatrices, OneSlowColumnIsNamedAlone) {
-  const auto found = texts(transfers_of(pairs(8, [](int, int to) { return to == 6 ? 2 : 1; })));
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found.front(), StartsWith("to GPU 6: its best transfer takes 2.0"));
-}
-
-TEST(TransferMatrices, WhatIsSlowInSeveralSeriesIsNamedOnce) {
-  std::vector<Record> records = pairs(8, [](int from, int) { return from == 3 ? 2 : 1; });
-  for (Record& record : pairs(
-           8, [](int from, int) { return from == 3 ? 4 : 1; }, "threads"))
-    records.push_back(record);
-  const auto found = texts(transfers_of(records));
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found.front(), AllOf(StartsWith("from GPU 3: its best transfer takes 4.0"), HasSubstr("(threads, "),
-                                   HasSubstr("slow in 2 series")));
-}
-
-// Two sockets: what is far takes longer, and is no slow link.
-TEST(TransferMatrices, OnlyPairsOfOnePathAreCompared) {
-  std::vector<Record> records = pairs(8, [](int from, int to) { return from / 4 == to / 4 ? 1 : 3; });
-  for (Record& record : records) {
-    const bool near = record.transfer->flows.front().from.number / 4 == record.transfer->flows.front().to.number / 4;
-    record.transfer->path = PeerPath{near ? PathKind::pcie_switch : PathKind::system, 0, {}};
-  }
-  EXPECT_THAT(texts(transfers_of(records)), IsEmpty());
-  for (Record& record : records) {
-    if (record.transfer->flows == std::vector<Flow>{{gpu_endpoint(0), gpu_endpoint(7)}}) {
-      record.measurement->summary.median *= 2;
-    }
-  }
-  const auto found = texts(transfers_of(records));
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found.front(), StartsWith("from GPU 0 to GPU 7"));
-}
-
-TEST(TransferMatrices, AGpuThatHasLostLinksIsNamed) {
-  for (const int links : {0, 17}) {
-    std::vector<Record> records = pairs(8, [](int from, int to) { return from == 5 || to == 5 ? 1.5 : 1; });
-    for (Record& record : records) {
-      const Flow& flow = record.transfer->flows.front();
-      if (flow.from.number != 5 && flow.to.number != 5) continue;
-      record.transfer->path = links > 0 ? PeerPath{PathKind::nvlink, links, {}} : PeerPath{PathKind::system, 0, {}};
-    }
-    const auto found = texts(transfers_of(records));
-    ASSERT_THAT(found, SizeIs(2)) << links;
-    EXPECT_THAT(found, ElementsAre(StartsWith("from GPU 5: its best transfer takes 1.5"),
-                                   StartsWith("to GPU 5: its best transfer takes 1.5")));
-  }
-}
-
-TEST(TransferMatrices, AGpuOfAnotherModelIsNotCompared) {
-  std::vector<Record> records = pairs(8, [](int from, int to) { return from == 7 || to == 7 ? 3 : 1; });
-  EXPECT_THAT(texts(transfers_of(records)), SizeIs(2));
-  for (Record& record : records) {
-    const Flow& flow = record.transfer->flows.front();
-    record.transfer->one_model = flow.from.number != 7 && flow.to.number != 7;
-  }
-  const Transfers found = transfers_of(records);
-  EXPECT_THAT(texts(found), IsEmpty());
-  EXPECT_THAT(found.matrices.back().cells, SizeIs(7 * 6));
-  EXPECT_THAT(found.series, SizeIs(8 * 7));
-}
-
-TEST(TransferMatrices, GpusWithOneAndWithTwoLinksAreAsTheyWereWired) {
-  // A ring of eight whose neighbours have two links; every other pair that is linked has one.
-  const auto is_near = [](int from, int to) { return (from + 1) % 8 == to || (to + 1) % 8 == from; };
-  std::vector<Record> records = pairs(8, [&](int from, int to) { return is_near(from, to) ? 1 : 2; });
-  for (Record& record : records) {
-    const Flow& flow = record.transfer->flows.front();
-    record.transfer->path = PeerPath{PathKind::nvlink, is_near(flow.from.number, flow.to.number) ? 2 : 1, {}};
-  }
-  EXPECT_THAT(texts(transfers_of(records)), IsEmpty());
-  // Of three GPUs two have a bridge.
-  records = pairs(3, [](int from, int to) { return from + to == 1 ? 1 : 8; });
-  for (Record& record : records) {
-    const Flow& flow = record.transfer->flows.front();
-    record.transfer->path =
-        flow.from.number + flow.to.number == 1 ? PeerPath{PathKind::nvlink, 4, {}} : PeerPath{PathKind::system, 0, {}};
-  }
-  EXPECT_THAT(texts(transfers_of(records)), IsEmpty());
-}
-
-TEST(TransferMatrices, AHostLinkThatStandsOut) {
-  std::vector<Record> records;
-  for (int gpu = 0; gpu < 8; ++gpu) {
-    Record record = moved("in", {{kHost, gpu_endpoint(gpu)}}, kLarge, line(kLarge) * spread(0, gpu) * (gpu == 4 ? 2 : 1));
-    if (gpu > 0) record.shape.insert(record.shape.end() - 1, {"gpu", std::to_string(gpu)});
-    records.push_back(std::move(record));
-  }
-  const auto found = texts(transfers_of(records));
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found.front(), StartsWith("to GPU 4: its best transfer takes 1.98 times the median"));
-}
-
-/// From every NUMA node to every GPU, of which each node has as many; `times` as of pairs().
-template <class Times>
-std::vector<Record> nodes_by_gpus(int nodes, int gpus, const Times& times) {
-  std::vector<Record> records;
-  for (int gpu = 0; gpu < gpus; ++gpu) {
-    const int own = gpu * nodes / gpus;
-    for (int node = 0; node < nodes; ++node) {
-      const Endpoint host = node == own ? host_endpoint() : host_endpoint(node);
-      const int distance = node == own ? HostNode::kOwn : node / 2 == own / 2 ? 12 : 32;
-      const double far = distance == HostNode::kOwn ? 1 : distance == 12 ? 1.1 : 1.6;
-      Record record =
-          moved("in", {{host, gpu_endpoint(gpu)}}, kLarge, line(kLarge) * far * spread(node, gpu) * times(node, gpu));
-      record.shape.insert(record.shape.begin() + 2, {"node", node == own ? "near" : std::to_string(node)});
-      if (gpu > 0) record.shape.insert(record.shape.end() - 1, {"gpu", std::to_string(gpu)});
-      record.transfer->host_node = HostNode{node, distance};
-      records.push_back(std::move(record));
-    }
-  }
-  return records;
-}
-
-TEST(TransferMatrices, HaveARowForEveryNumaNodeAndAColumnForEveryGpu) {
-  const Transfers found = transfers_of(nodes_by_gpus(4, 8, [](int, int) { return 1; }));
-  ASSERT_THAT(found.matrices, SizeIs(1));
-  const TransferMatrix& matrix = found.matrices.front();
-  EXPECT_EQ(matrix.name, "any/in/fp32/memory:pinned/impl:engine");
-  EXPECT_THAT(matrix.how, ElementsAre("pinned", "engine")) << "for all nodes";
-  EXPECT_THAT(matrix.cells, SizeIs(4 * 8));
-  std::set<Endpoint> from, to;
-  for (const TransferMatrix::Cell& cell : matrix.cells) {
-    from.insert(cell.flow.from);
-    to.insert(cell.flow.to);
-  }
-  EXPECT_THAT(from, ElementsAre(host_endpoint(0), host_endpoint(1), host_endpoint(2), host_endpoint(3)));
-  EXPECT_THAT(to, SizeIs(8));
-  EXPECT_THAT(found.findings, IsEmpty()) << "what is far takes longer, and is no slow link";
-}
-
-TEST(TransferMatrices, OfOneGpuOrNearNodesAloneNodesHaveNoMatrixOfTheirOwn) {
-  std::vector<Record> records = nodes_by_gpus(2, 1, [](int, int) { return 1; });
-  EXPECT_THAT(transfers_of(records).matrices, IsEmpty());
-  records = nodes_by_gpus(2, 8, [](int, int) { return 1; });
-  std::erase_if(records, [](const Record& record) { return record.transfer->host_node->distance != HostNode::kOwn; });
-  const Transfers found = transfers_of(records);
-  ASSERT_THAT(found.matrices, SizeIs(1));
-  EXPECT_EQ(found.matrices.front().cells.front().flow.from, kHost);
-  EXPECT_EQ(found.matrices.front().name, "any/in/fp32/memory:pinned/node:near/impl:engine");
-}
-
-TEST(TransferMatrices, ASlowNodeGpuOrPairOfBothIsNamedAlone) {
-  for (const int nodes : {2, 4}) {
-    const auto one = [&](const auto& times) {
-      Transfers found = transfers_of(nodes_by_gpus(nodes, 8, times));
-      std::erase_if(found.findings, [](const Finding& finding) { return finding.kind == FindingKind::node_affinity; });
-      const auto all = texts(found);
-      EXPECT_THAT(all, SizeIs(1)) << nodes;
-      return all.empty() ? std::string() : all.front();
-    };
-    EXPECT_THAT(one([](int node, int) { return node == 1 ? 2 : 1; }), StartsWith("from NUMA node 1: its best transfer takes"));
-    EXPECT_THAT(one([](int, int gpu) { return gpu == 6 ? 2 : 1; }), StartsWith("to GPU 6: its best transfer takes"));
-    EXPECT_THAT(one([](int node, int gpu) { return node == 0 && gpu == 1 ? 2 : 1; }),
-                StartsWith("from NUMA node 0 to GPU 1: this transfer takes"))
-        << "near";
-    EXPECT_THAT(one([](int node, int gpu) { return node == 0 && gpu == 7 ? 2 : 1; }),
-                StartsWith("from NUMA node 0 to GPU 7: this transfer takes"))
-        << "far";
-  }
-}
-
-TEST(TransferMatrices, NumaNodesAreNoGpus) {
-  std::vector<Record> records;
-  for (const int from : {0, 1}) {
-    for (const int to : {0, 1}) {
-      Record record = moved("copy", {{host_endpoint(from), host_endpoint(to)}}, kLarge, from == to ? 0.01 : 0.03);
-      record.shape = {{"bytes", "268435456"}, {"from", std::to_string(from)}, {"to", std::to_string(to)}};
-      records.push_back(std::move(record));
-    }
-  }
-  const Transfers found = transfers_of(records);
-  ASSERT_THAT(found.matrices, SizeIs(1));
-  EXPECT_THAT(found.matrices.front().cells, SizeIs(4));
-  EXPECT_THAT(found.findings, IsEmpty()) << "of two nobody can say which one is slow";
-}
-
-TEST(TransferMatrices, ASlowNumaNodeIsNamedAndNobodyElse) {
-  for (const int nodes : {4, 8}) {
-    for (const int slow : {-1, 0, nodes - 1}) {
-      std::vector<Record> records;
-      for (int from = 0; from < nodes; ++from) {
-        for (int to = 0; to < nodes; ++to) {
-          const double own = from == to ? 0.01 : 0.02;  // other nodes are behind the links between sockets
-          const double seconds = own * spread(from, to) * (from == slow || to == slow ? 2 : 1);
-          Record record = moved("copy", {{host_endpoint(from), host_endpoint(to)}}, kLarge, seconds);
-          record.shape = {{"bytes", "268435456"}, {"from", std::to_string(from)}, {"to", std::to_string(to)}};
-          records.push_back(std::move(record));
-        }
-      }
-      const Transfers found = transfers_of(records);
-      for (const std::string& text : texts(found)) EXPECT_THAT(text, HasSubstr("node " + std::to_string(slow))) << nodes;
-      EXPECT_EQ(texts(found).empty(), slow < 0) << nodes << " nodes, " << slow;
-    }
-  }
-}
-
-TEST(TransferMatrices, RefusedAccessIsSaidWithItsReasonAndItsPrice) {
-  std::vector<Record> records = pairs(3, [](int, int) { return 1.0; });
-  for (Record& record : records) record.transfer->path->refusal = "the chipset does not support it";
-  Record refused = records.front();
-  refused.status = Status::unsupported;
-  refused.measurement.reset();
-  records.push_back(refused);
-  const Transfers found = transfers_of(records);
-  ASSERT_THAT(found.findings, SizeIs(1));
-  EXPECT_EQ(found.findings.front().kind, FindingKind::peer_access);
-  EXPECT_THAT(found.findings.front().text,
-              AllOf(StartsWith("GPU 0 and GPU 1, and 2 more pairs, have no access to each other's memory (the chipset does not "
-                               "support it): copies between them go through host memory, at 5"),
-                    EndsWith(" GB/s")));
-  EXPECT_THAT(transfers_of({refused}).findings.front().text, EndsWith("go through host memory"));
 }
 
 }  // namespace
