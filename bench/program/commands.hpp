@@ -11,6 +11,7 @@
 namespace roofmark {
 
 // Each returns an exit status.
+int roofmark_main(int argc, char** argv);
 int run(const RunOptions& options);
 int list(const RunOptions& options, bool json);
 int info(const std::string& device, bool json);

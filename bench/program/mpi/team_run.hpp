@@ -16,6 +16,9 @@ struct TeamOptions {
   bool json = false;  ///< of list and info
 };
 
+/// Returns the exit status.
+int roofmark_mpi_main(int argc, char** argv);
+
 /// What the ranks measure together.
 enum class TeamJob {
   collectives,  ///< what connects them

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/program/command_line.hpp"
+#include "bench/program/interrupt.hpp"
+#include "bench/program/mpi/team_run.hpp"
+#include "bench/program/together.hpp"
+#include "bench/program/usage.hpp"
+#include "bench/program/usage_error.hpp"
+
+namespace roofmark {
+namespace {
+
+/// Known once MPI has begun.
+struct Self {
+  int rank = 0, size = 1;
+  std::string description;
+};
+
+/// Ranks with different command lines would deadlock, or their results would look like lost data.
+void check_alike(const std::vector<std::string>& words, MpiTeam& team) {
+  const std::vector<std::vector<std::string>> all = team.gather(words);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == all.front()) continue;
+    throw UsageError(fmt::format("all ranks need the same arguments: {} has '{}', {} has '{}'", team.describe(0),
+                                 fmt::join(all.front(), " "), team.describe(static_cast<int>(rank)),
+                                 fmt::join(all[rank], " ")));
+  }
+}
+
+/// What the command line says.
+struct Arguments {
+  TeamOptions team;
+  std::vector<std::string> labels;
+};
+
+void add_commands(CLI::App& app, Arguments& arguments) {
+  const Devices devices = {"auto|cpu|cuda", "local rank N uses GPU N of its host; auto: the CPUs if no rank sees a GPU"};
+  TeamOptions& options = arguments.team;
+  CLI::App* collectives_command =
+      add_command(app, "collectives", "measure the links between the ranks and the collectives of a suite; write a result file",
+                  fmt::format("Examples:\n"
+                              "  mpirun -np 8 roofmark-mpi collectives --suite quick --expect-ranks 8\n"
+                              "  srun --mpi=pmix roofmark-mpi collectives --filter '^all_reduce/' --out rack3\n"
+                              "Suites:\n"
+                              "  smoke     one all-reduce\n"
+                              "  quick     all-reduce, 8 sizes\n"
+                              "  baseline  every collective and pair of ranks; scaling; overlap with a product\n"
+                              "  full      baseline with every data type and reduction, and twice the sizes\n{}",
+                              kExitStatusHelp));
+  CLI::App* run_command = add_command(app, "run", "measure a single-device suite on all ranks at once; write a result file",
+                                      run_footer("Examples:\n"
+                                                 "  mpirun -np 8 roofmark-mpi run --suite quick    which rank is slow?\n"));
+  for (CLI::App* command : {collectives_command, run_command}) {
+    add_selection(*command, options.run.selection, devices);
+    add_run_options(*command, options.run, arguments.labels);
+  }
+  // What collectives carry is fixed, and as in nccl-tests they use the same buffers again and again.
+  collectives_command->remove_option(collectives_command->get_option("--data"));
+  CLI::App* list_command = add_command(app, "list", "list the cases of collectives and the work of each",
+                                       "Examples:\n"
+                                       "  mpirun -np 8 roofmark-mpi list --suite quick\n");
+  add_selection(*list_command, options.run.selection, devices);
+  for (CLI::App* command : {collectives_command, list_command}) command->remove_option(command->get_option("--cache"));
+  CLI::App* info_command = add_command(app, "info", "show each rank's host, device, NUMA node and network ports",
+                                       "Examples:\n"
+                                       "  mpirun -np 8 roofmark-mpi info\n");
+  info_command->add_option("--device", options.run.selection.device, devices.help)
+      ->type_name(devices.value)
+      ->default_str("auto");
+  for (CLI::App* command : {list_command, info_command}) command->add_flag("--json", options.json, "print JSON");
+  for (CLI::App* command : {collectives_command, run_command, list_command, info_command}) {
+    add_expected(*command, "--expect-ranks", options.expect_ranks, "stop unless exactly this many ranks started");
+  }
+}
+
+int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> words, Self& self) {
+  MpiTeam team(&interrupted(), [] {});
+  self = {team.rank(), team.size(), team.describe(team.rank())};
+  TeamOptions& options = arguments.team;
+  check_alike(words, team);
+  bool list_tests = false;
+  const bool answered = together(team, [&] {
+    list_tests = take_benchmark_flags(words, options.run);
+    if (parse(app, words, self.rank == 0)) return true;
+    take_labels(arguments.labels, options.run);
+    check_duration(options.run.selection);
+    return false;
+  });
+  if (answered) return kOk;
+  check_world(options, team);
+  if (app.got_subcommand("list") || list_tests) return list_team(team, TeamJob::collectives, options);
+  if (app.got_subcommand("info")) return team_info(team, options);
+  return run_team(team, app.got_subcommand("run") ? TeamJob::devices : TeamJob::collectives, options);
+}
+
+}  // namespace
+
+int roofmark_mpi_main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  Arguments arguments;
+  arguments.team.run.program = "roofmark-mpi";
+  arguments.team.run.arguments.assign(argv, argv + argc);
+  CLI::App app("measures the links between ranks (one per GPU, started by mpirun or srun) and finds stragglers",
+               "roofmark-mpi");
+  set_up(app);
+  add_commands(app, arguments);
+  Self self;
+  bool alone = false;
+  // Rank 0 reports what all ranks throw; a rank reports itself what happened to it alone.
+  const auto speaker = [&](const std::exception& error) -> std::string {
+    alone = !dynamic_cast<const UsageError*>(&error) && !dynamic_cast<const TeamError*>(&error);
+    if (!alone) return self.rank == 0 ? "roofmark-mpi" : "";
+    return self.description.empty() ? "roofmark-mpi" : "roofmark-mpi: " + self.description;
+  };
+  std::optional<MpiSession> mpi;
+  const auto command = [&] {
+    // Without MPI, so without a launcher.
+    if (print_documentation(app, words)) return kOk;
+    mpi.emplace(&argc, &argv);
+    return main_command(app, arguments, words, self);
+  };
+  const int status = guarded_main(command, speaker, help_command(app, words));
+  // Rank 0 learns of it by the channel, completes its files and ends all; unless they have not met yet.
+  if (mpi && alone) {
+    std::fflush(stdout);
+    end_all_ranks(status, self.size > 1 ? 60 : 0);
+  }
+  return status;
+}
+
+}  // namespace roofmark

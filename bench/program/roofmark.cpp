@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/program/command_line.hpp"
+#include "bench/program/commands.hpp"
+#include "bench/program/usage.hpp"
+#include "bench/program/usage_error.hpp"
+#include "harness/judge/acceptance/profile.hpp"
+
+namespace roofmark {
+namespace {
+
+/// What the command line says.
+struct Arguments {
+  RunOptions run;
+  std::vector<std::string> labels;
+  bool json = false;
+  std::string result, recovered;  ///< of recover
+  AcceptOptions acceptance;
+  std::string profile, profile_device;
+};
+
+constexpr Devices kOneDevice = {"auto|cpu|cuda:N", "auto: the first GPU, or the CPU if there is no GPU"};
+
+void add_accept(CLI::App& app, Arguments& arguments) {
+  CLI::App* command = add_command(app, "accept", "judge results by a profile",
+                                  "Examples:\n"
+                                  "  roofmark accept node7 --profile h200_sxm\n"
+                                  "  roofmark accept nodes/ --profile own.toml --expect-gpus 64 --max-age 7d\n"
+                                  "Exit status:\n"
+                                  "  0  accepted\n"
+                                  "  1  not accepted\n"
+                                  "  2  usage error, or a result or profile that cannot be read\n"
+                                  "  3  a file cannot be written\n");
+  AcceptOptions& acceptance = arguments.acceptance;
+  command->add_option("RESULT", acceptance.results, "result files, or folders to search for result.json")->required();
+  command->add_option("--profile", acceptance.profile, "a shipped profile, or a TOML file")
+      ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
+      ->required();
+  add_expected(*command, "--expect-gpus", acceptance.expected_gpus, "number of GPUs ordered");
+  add_age(*command, "--max-age", acceptance.max_age_seconds, "maximum age of a result: 90s, 15m, 12h, 7d");
+  add_file(*command, "--junit", acceptance.junit, "write every check as JUnit XML");
+  add_file(*command, "--json", acceptance.json, "write the verdict as JSON");
+}
+
+void add_profile(CLI::App& app, Arguments& arguments) {
+  CLI::App* command = add_command(app, "profile", "check or show a profile");
+  command->require_subcommand(1);
+  CLI::App* check = add_command(*command, "check", "check a profile for mistakes",
+                                "Examples:\n"
+                                "  roofmark profile check own.toml\n"
+                                "Exit status:\n"
+                                "  0  no mistake\n"
+                                "  1  mistakes, one line each\n"
+                                "  2  usage error, or a profile that cannot be read\n");
+  CLI::App* show = add_command(*command, "show", "show each limit as a rate, with its source",
+                               "Examples:\n"
+                               "  roofmark profile show h200_sxm\n"
+                               "  roofmark profile show own.toml --device cuda:0\n");
+  for (CLI::App* one : {check, show}) {
+    one->add_option("PROFILE", arguments.profile, "a shipped profile, or a TOML file")
+        ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
+        ->required();
+  }
+  show->add_option("--device", arguments.profile_device, "device to compute the limits for")
+      ->type_name("cpu|cuda:N")
+      ->default_str("the device that the profile is for");
+}
+
+void add_commands(CLI::App& app, Arguments& arguments) {
+  CLI::App* run_command =
+      add_command(app, "run", "measure the ceilings and a suite; write a result file",
+                  run_footer("Examples:\n"
+                             "  roofmark run --suite quick                 this machine, in minutes\n"
+                             "  roofmark run --suite quick --device all    each GPU alone, then all at once\n"
+                             "  roofmark run --filter '^gemm/' --exclude fp64\n"
+                             "  roofmark run --suite sustained --seconds 600 --out node7\n"));
+  add_selection(
+      *run_command, arguments.run.selection,
+      {"auto|cpu|cuda:N|all", "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once"});
+  add_run_options(*run_command, arguments.run, arguments.labels);
+  CLI::App* list_command = add_command(app, "list", "list the cases of a suite and the work of each",
+                                       "Examples:\n"
+                                       "  roofmark list --suite quick --filter '^attention/'\n"
+                                       "  roofmark list --suite full --json\n");
+  add_selection(*list_command, arguments.run.selection, kOneDevice);
+  for (CLI::App* command : {run_command, list_command}) {
+    command->add_flag("--only-device", arguments.run.selection.only_device, "skip cases that use other GPUs of this node");
+  }
+  CLI::App* info_command = add_command(
+      app, "info", "show the device, the health of its environment, and its theoretical ceilings with their sources",
+      "Examples:\n"
+      "  roofmark info --device cuda:1\n"
+      "  roofmark info --json\n");
+  info_command->add_option("--device", arguments.run.selection.device, kOneDevice.help)
+      ->type_name(kOneDevice.value)
+      ->default_str("auto");
+  for (CLI::App* command : {list_command, info_command}) command->add_flag("--json", arguments.json, "print JSON");
+
+  CLI::App* recover_command = add_command(app, "recover", "rebuild result.json from the journal of a run that was cut off",
+                                          "Examples:\n"
+                                          "  roofmark recover node7\n"
+                                          "  roofmark recover node7 --out /scratch/node7    if the disk of node7 is full\n");
+  recover_command->add_option("RESULT", arguments.result, "folder of the run, or its result.json or result.jsonl")->required();
+  add_folder(*recover_command, "--out", arguments.recovered, "folder for the new result.json")->default_str("the run's folder");
+  add_accept(app, arguments);
+  add_profile(app, arguments);
+}
+
+int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> words) {
+  if (print_documentation(app, words)) return kOk;
+  RunOptions& options = arguments.run;
+  const bool list_tests = take_benchmark_flags(words, options);
+  if (parse(app, words)) return kOk;
+  take_labels(arguments.labels, options);
+  check_duration(options.selection);
+  if (app.got_subcommand("list") || list_tests) return list(options, arguments.json);
+  if (app.got_subcommand("info")) return info(options.selection.device, arguments.json);
+  if (app.got_subcommand("recover")) return recover(arguments.result, arguments.recovered);
+  if (app.got_subcommand("accept")) return accept(arguments.acceptance);
+  if (app.got_subcommand("profile")) {
+    const bool check = app.get_subcommand("profile")->got_subcommand("check");
+    return check ? profile_check(arguments.profile) : profile_show(arguments.profile, arguments.profile_device);
+  }
+  return run(options);
+}
+
+}  // namespace
+
+int roofmark_main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  Arguments arguments;
+  arguments.run.arguments.assign(argv, argv + argc);
+  CLI::App app("measures what a GPU node delivers and compares it with what the hardware can deliver", "roofmark");
+  set_up(app);
+  add_commands(app, arguments);
+  return guarded_main([&] { return main_command(app, arguments, words); }, [](const std::exception&) { return "roofmark"; },
+                      help_command(app, words));
+}
+
+}  // namespace roofmark
