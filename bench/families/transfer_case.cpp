@@ -166,7 +166,10 @@ std::optional<HostNode> host_node_of(const DeviceInfo& device, const TransferPoi
   const auto own = is_own || !fabric ? device.near_node : fabric->members.at(static_cast<std::size_t>(gpu)).numa_node;
   const std::vector<int>& usable = device.host_nodes;
   if (!own || std::find(usable.begin(), usable.end(), point.node.value_or(*own)) == usable.end()) return std::nullopt;
-  return HostNode{point.node.value_or(*own), distance_between(*own, point.node.value_or(*own), device.node_distances)};
+  const int node = point.node.value_or(*own);
+  if (node == *own) return HostNode{node};
+  // Some firmware says of other nodes what it says of the own one.
+  return HostNode{node, std::max(HostNode::kOwn + 1, distance_between(*own, node, device.node_distances))};
 }
 
 std::string why_unreached(const Fabric* fabric) {

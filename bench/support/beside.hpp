@@ -48,8 +48,8 @@ struct Repetitions {
   int count = 1;
   double covered = 0;
 };
-/// As many as end shortly before the work: one more would add its own time to the launch. `seconds_with`: of a launch with so
-/// many; `once`: of one of them without the work.
+/// The largest number of repetitions that end before the work does; one more would add its own time to the launch.
+/// `seconds_with(n)`: the time of a launch with n of them; `once`: the time of one without the work.
 Repetitions repetitions_beside(const std::function<double(int count)>& seconds_with, double once);
 
 /// The shape of a square product that something runs beside, short enough for a line: its side, what is `beside` it, its

@@ -76,9 +76,10 @@ class Examination {
           redirects           ? fmt::format("on at {}", fmt::join(ports->redirecting, ", "))
           : ports->unread > 0 ? "unknown: only root may read the registers of the PCIe switches"
                               : fmt::format("off at the {} switch ports between the GPUs", ports->direct),
-          redirects ? "copies between GPUs below one PCIe switch go up to the host and back, or are refused; turn ACS off at "
-                      "these ports in the BIOS, or with setpci as root, unless virtual machines have the GPUs"
-                    : "");
+          redirects
+              ? "copies over PCIe between GPUs below one switch go up to the host and back, or are refused; turn ACS off at "
+                "these ports in the BIOS, or with setpci as root, unless virtual machines have the GPUs"
+              : "");
     }
   }
 

@@ -118,7 +118,10 @@ Transfers transfers_of(const std::vector<Record>& records) {
   for (Finding& finding : faster_far_nodes(transfers)) made.findings.push_back(std::move(finding));
   constexpr std::size_t kNamed = 3;
   for (std::size_t i = 0; i < std::min(made.findings.size(), kNamed); ++i) {
-    made.slow += (i == 0 ? "slow links: " : ", ") + made.findings[i].brief;
+    const FindingKind kind = made.findings[i].kind;
+    if (i > 0) made.slow += kind == made.findings[i - 1].kind ? ", " : "; ";
+    if (i == 0 && kind == FindingKind::slow_link) made.slow += "slow links: ";
+    made.slow += made.findings[i].brief;
   }
   if (made.findings.size() > kNamed) made.slow += " (" + std::to_string(made.findings.size() - kNamed) + " more)";
   return made;

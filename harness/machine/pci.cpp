@@ -41,10 +41,11 @@ enum class Redirect { off, on, unread };
 Redirect redirect_of(const fs::path& bridge) {
   constexpr std::size_t kFirst = 0x100, kMost = 0x1000;  // extended capabilities
   constexpr std::uint32_t kAcs = 0x000d, kRequestRedirect = 0x04;
-  constexpr std::size_t kShownToAll = 64, kControl = 6;
+  constexpr std::size_t kControl = 6;
+  constexpr std::uint32_t kNoAnswer = 0xffffffff;  // as of a port that sleeps
   std::ifstream file(bridge / "config", std::ios::binary);
   const std::string space{std::istreambuf_iterator<char>(file), {}};
-  if (space.size() <= kShownToAll) return Redirect::unread;
+  if (space.size() <= kFirst) return Redirect::unread;  // 64 bytes are shown to all, 256 where the rest cannot be reached
   const auto read = [&](std::size_t at, std::size_t bytes) {
     std::uint32_t value = 0;
     for (std::size_t i = 0; i < bytes && at + i < space.size(); ++i) {
@@ -55,6 +56,7 @@ Redirect redirect_of(const fs::path& bridge) {
   std::size_t at = kFirst;
   for (std::size_t seen = kFirst; at >= kFirst && seen < kMost; seen += sizeof(std::uint32_t)) {
     const std::uint32_t header = read(at, 4);
+    if (header == kNoAnswer) return Redirect::unread;
     if ((header & 0xffff) == kAcs) return read(at + kControl, 2) & kRequestRedirect ? Redirect::on : Redirect::off;
     at = header >> 20;
   }
@@ -106,17 +108,15 @@ std::optional<SwitchPorts> ports_to_peers(const fs::path& device, const fs::path
   };
   const std::vector<fs::path> own = from_the_root(device);
   std::set<fs::path> ports;
-  bool has_peers = false;
   for (const fs::path& other : entries(root / "sys/bus/pci/devices")) {
     if (other.filename() == device.filename() || !is_nvidia_gpu(other)) continue;
     const std::vector<fs::path> its = from_the_root(other);
     const auto [parted, its_parted] = std::mismatch(own.begin(), own.end(), its.begin(), its.end());
     if (parted == own.begin()) continue;  // they meet in the host
-    has_peers = true;
     ports.insert(parted, own.end());
     ports.insert(its_parted, its.end());
   }
-  if (!has_peers) return std::nullopt;
+  if (ports.empty()) return std::nullopt;
   SwitchPorts found;
   for (const fs::path& port : ports) {
     const Redirect redirect = redirect_of(port);

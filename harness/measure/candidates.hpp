@@ -7,6 +7,7 @@
 
 #include "harness/device/device.hpp"
 #include "harness/measure/settings.hpp"
+#include "harness/model/protocol.hpp"
 #include "harness/team/team.hpp"
 
 namespace roofmark {

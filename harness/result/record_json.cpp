@@ -209,6 +209,8 @@ Record record_from_json(const JsonText::View& json) {
   if (json.contains("message")) record.message = message_from_json(json.at("message"));
   if (json.contains("overlap")) record.overlap = word_of<OverlapRole>(json.at("overlap").at("role"));
   if (json.contains("transfer")) record.transfer = transfer_from_json(json.at("transfer"));
+  if (json.contains("raises"))
+    throw std::invalid_argument("has the key 'raises' of an earlier build, which this one cannot read");
   if (json.contains("sets_ceiling")) {
     const JsonText::View sets = json.at("sets_ceiling");
     record.sets_ceiling =

@@ -20,6 +20,7 @@
 #include "harness/model/counter.hpp"
 #include "harness/model/expression.hpp"
 #include "harness/model/finding.hpp"
+#include "harness/model/status.hpp"
 
 namespace roofmark {
 

@@ -125,6 +125,21 @@ TEST(PciSwitch, WithoutTheRightToReadTheRegistersThePortIsUnknown) {
   const SwitchTree tree;
   tree.set("0000:17:00.0", "config", std::string(63, '\0'));  // and the end of the line
   EXPECT_EQ(tree.ports("0000:18:00.0"), (SwitchPorts{{}, 1, 1}));
+  tree.set("0000:17:00.0", "config", std::string(255, '\0'));  // all that a virtual machine may show
+  EXPECT_EQ(tree.ports("0000:18:00.0"), (SwitchPorts{{}, 1, 1}));
+  tree.set("0000:17:00.0", "config", std::string(4096, '\xff'));  // a port that sleeps
+  EXPECT_EQ(tree.ports("0000:18:00.0"), (SwitchPorts{{}, 1, 1}));
+}
+
+TEST(PciSwitch, FunctionsOfOneDeviceHaveNoPortBetweenThem) {
+  const PciTree tree;
+  tree.add("pci0000:15/0000:15:01.0");
+  for (const std::string gpu : {"0000:16:00.0", "0000:16:00.1"}) {
+    tree.add("pci0000:15/0000:15:01.0/" + gpu);
+    tree.set(gpu, "vendor", "0x10de");
+    tree.set(gpu, "class", "0x030200");
+  }
+  EXPECT_FALSE(ports_to_peers(tree.folder("0000:16:00.0"), tree.root));
 }
 
 TEST(PciSwitch, APortWithoutTheCapabilityDoesNotRedirect) {
