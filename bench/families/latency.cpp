@@ -304,7 +304,7 @@ std::size_t beyond_caches(const DeviceInfo& device, std::size_t most = kGiB) {
   return std::min({4 * std::bit_ceil(last_level(device)), most, std::bit_floor(device.memory_bytes / 4)});
 }
 
-/// In the upper half of a CPU's cache, so on no plateau, and two smaller sizes show that cache.
+/// Whether a size fills more than half of a CPU's cache, where the time already rises, and two smaller sizes show that cache.
 bool is_dispensable(const DeviceInfo& device, std::size_t bytes) {
   if (device.backend != Backend::cpu) return false;
   std::size_t inner = 0;

@@ -7,7 +7,8 @@
 
 namespace roofmark {
 
-/// How far each NUMA node's memory is from each node's CPUs, by the firmware's table; 10: its own. Empty if the kernel reports none.
+/// How far each NUMA node's memory is from each node's CPUs, by the firmware's table; 10: its own. Empty if the kernel reports
+/// none.
 using NodeDistances = std::map<std::pair<int, int>, int>;
 
 }  // namespace roofmark

@@ -14,7 +14,7 @@ namespace roofmark {
 /// The folder of a PCI device, by its bus id in upper or lower case: "0000:3B:00.0". `root` is "/", or a copy in tests.
 std::filesystem::path pci_folder(std::string bus_id, const std::filesystem::path& root);
 
-/// The fastest and the widest that a PCI device can be linked, in whatever slot it is, as the kernel read it from the device.
+/// The highest PCIe generation and the most lanes that a device supports, whatever its slot, as the kernel read them from it.
 struct PciLinkMaximum {
   std::optional<int> generation, lanes;
 };

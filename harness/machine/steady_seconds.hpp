@@ -4,8 +4,8 @@
 
 namespace roofmark {
 
-/// Seconds by the host's clock that never goes back, std::chrono::steady_clock, since its epoch. Nanoseconds are lost after months
-/// without a reboot: durations that short are taken from the clock itself.
+/// Seconds by the host's clock that never goes back, std::chrono::steady_clock, since its epoch. Nanoseconds are lost after
+/// months without a reboot: durations that short are taken from the clock itself.
 double steady_seconds();
 
 }  // namespace roofmark

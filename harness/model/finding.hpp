@@ -167,8 +167,8 @@ inline constexpr FindingType kFindingTypes[] = {
      "On PCIe, turn off ACS in the switches and the IOMMU, or pass it through (iommu=pt); on NVSwitches, start "
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},
     {FindingKind::node_affinity, "node_affinity", Severity::warning, Doubt::place, FoundBy::results,
-     "The GPU is not near the node that the kernel names, or the nodes are not what they seem. Check the firmware's tables, its "
-     "setting of nodes per socket (NPS, SNC) and memory interleaving; until then, place memory on the faster node."},
+     "The GPU is not near the node that the kernel names, or the nodes are not what they seem. Check the firmware's tables, "
+     "its setting of nodes per socket (NPS, SNC) and memory interleaving; until then, place memory on the faster node."},
     {FindingKind::telemetry_lost, "telemetry_lost", Severity::warning, Doubt::nothing, FoundBy::session,
      "The device's state is unknown from then on, and so are its counters after the run. Look for driver messages (Xid) and "
      "run again."},

@@ -16,8 +16,8 @@ namespace roofmark::cuda {
 struct BatchSite {
   int ordinal = 0;
   cudaStream_t stream = nullptr;
-  Gate* gate = nullptr;  ///< null where no gate may be used
-  double opened = 0;  ///< steady_seconds() then
+  Gate* gate = nullptr;                ///< null where no gate may be used
+  double opened = 0;                   ///< steady_seconds() then
   std::function<void()> flush_caches;  ///< enqueues
 };
 
