@@ -24,7 +24,7 @@ namespace roofmark {
 /// one's series is known.
 struct Observations {
   TelemetrySeries telemetry;                                    ///< of this rank's device
-  std::vector<std::optional<TelemetrySummary>> rank_telemetry;  ///< of a team
+  std::vector<std::optional<RankTelemetry>> rank_telemetry;  ///< of a team
   std::vector<CounterChange> counters;
   std::vector<Finding> findings;
   std::vector<std::optional<CpuShare>> loads;  ///< by rank

@@ -16,6 +16,13 @@ namespace roofmark {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TelemetrySummary, seconds, sm_clock_hz, memory_clock_hz, power_watts, temperature_celsius,
                                    memory_temperature_celsius, slowdown_margin_celsius, energy_joules, integrated_joules,
                                    joules_per_launch, throttled_share)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Telemetry, sm_clock_hz, memory_clock_hz, power_watts, energy_joules, temperature_celsius,
+                                   memory_temperature_celsius, slowdown_margin_celsius, utilization, pcie_in_bytes,
+                                   pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes, pcie_bytes_per_second,
+                                   pcie_bytes_per_second_at_most, throttle_reasons)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Reading, seconds, state)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TelemetrySeries, period_seconds, power, readings, cpu_seconds, gave_up)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTelemetry, summary, course)
 
 namespace {
 
@@ -31,8 +38,9 @@ RunState make_state(Device& device, Team& team, Settings settings) {
 Runner::Runner(Device& device, Team& team, Settings settings)
     : state_(make_state(device, team, std::move(settings))), counters_before_(state_.sampler.counters()) {}
 
-std::vector<std::optional<TelemetrySummary>> Runner::rank_telemetry() {
-  return state_.team.gather(summarize(state_.sampler.series().readings));
+std::vector<std::optional<RankTelemetry>> Runner::rank_telemetry() {
+  return state_.team.gather(
+      roofmark::rank_telemetry(state_.sampler.series(), static_cast<std::size_t>(state_.team.size())));
 }
 
 namespace {

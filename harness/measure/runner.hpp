@@ -35,7 +35,7 @@ class Runner {
   std::vector<Finding> find_own_lost_telemetry() const;
 
   /// Telemetry of every rank's device until now; absent without a reading. Every rank must call it.
-  std::vector<std::optional<TelemetrySummary>> rank_telemetry();
+  std::vector<std::optional<RankTelemetry>> rank_telemetry();
   /// One per rank with abandoned telemetry. Every rank must call it.
   std::vector<Finding> find_lost_telemetry();
   /// The counters of every rank's device, from when the Runner was made to now. Every rank must call it.

@@ -166,6 +166,32 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings) 
   return summary;
 }
 
+TelemetrySeries thinned(const TelemetrySeries& series, std::size_t most) {
+  const std::vector<Reading>& all = series.readings;
+  if (all.size() <= most) return series;
+  TelemetrySeries thin = series;
+  thin.readings.clear();
+  const std::size_t size = (2 * all.size() + most - 1) / most;
+  const auto slower = [](const Reading& one, const Reading& other) {
+    return one.state.sm_clock_hz < other.state.sm_clock_hz;  // absent is lowest
+  };
+  for (std::size_t first = 0; first < all.size(); first += size) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(size, all.size() - first));
+    const auto [low, high] = std::minmax_element(begin, end, slower);  // the first of the lowest, the last of the highest
+    thin.readings.push_back(*std::min(low, high));
+    if (low != high) thin.readings.push_back(*std::max(low, high));
+  }
+  return thin;
+}
+
+std::optional<RankTelemetry> rank_telemetry(const TelemetrySeries& series, std::size_t devices) {
+  constexpr std::size_t kOfAll = 20'000, kLeast = 60, kMost = 600;  // readings; one takes about 100 bytes of a file
+  const auto summary = summarize(series.readings);
+  if (!summary) return std::nullopt;
+  return RankTelemetry{*summary, thinned(series, std::clamp(kOfAll / devices, kLeast, kMost))};
+}
+
 std::map<std::string, double> throttled_share(const std::vector<Reading>& readings, const Span& span) {
   return throttled_shares(around(readings, span));
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <span>
@@ -45,6 +46,12 @@ struct TelemetrySummary {
   std::map<std::string, double> throttled_share;
 };
 
+/// What a file of several devices keeps of the run of each.
+struct RankTelemetry {
+  TelemetrySummary summary;  ///< over all readings
+  TelemetrySeries course;    ///< those of all, thinned
+};
+
 /// The readings that tell of a span: those in it and, beside each end, the nearest.
 std::span<const Reading> around(const std::vector<Reading>& readings, const Span& span);
 
@@ -54,6 +61,13 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
 
 /// From the first reading to the last; `joules_per_launch` is absent. Nothing of fewer than two readings.
 std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings);
+
+/// At most `most` of the readings, and no fewer than two: of each stretch those with the lowest and the highest SM clock, so
+/// that no dip is lost.
+TelemetrySeries thinned(const TelemetrySeries& series, std::size_t most);
+
+/// For a file of this many devices, whose size it bounds. Nothing of fewer than two readings.
+std::optional<RankTelemetry> rank_telemetry(const TelemetrySeries& series, std::size_t devices);
 
 /// By reason, the share of a span's time in which it lowered the clock, as far as the readings around it tell: by the device's
 /// counter of that reason, and where it keeps none, or it did not last from the first reading to the last, by the readings that

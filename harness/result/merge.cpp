@@ -156,7 +156,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   std::string finished;
   std::vector<FindingsOfRank> findings;
   std::vector<CounterChange> counters;
-  std::vector<std::optional<TelemetrySummary>> rank_telemetry;
+  std::vector<std::optional<RankTelemetry>> telemetry;
   for (const MeasuredDevice& device : devices) {
     const std::optional<RunFooter>& own = device.run.footer;
     complete = complete && own && own->complete;
@@ -165,9 +165,8 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
       if (!ended) ended = RunEnd{"", end.case_name};
       ended->reason += fmt::format("{}{}: {}", ended->reason.empty() ? "" : "; ", device.rank.device_id, end.reason);
     }
-    rank_telemetry.push_back(own && own->telemetry_summary
-                                 ? own->telemetry_summary
-                                 : summarize((own ? own->telemetry : device.run.seen.telemetry).readings));
+    telemetry.push_back(rank_telemetry(own ? own->telemetry : device.run.seen.telemetry, devices.size()));
+    if (own && own->telemetry_summary && telemetry.back()) telemetry.back()->summary = *own->telemetry_summary;
     for (CounterChange counter : own ? own->counters : device.run.seen.counters) {
       counter.rank = device.rank.rank;
       counters.push_back(std::move(counter));
@@ -185,7 +184,7 @@ std::optional<RunFooter> merged_footer(const std::vector<MeasuredDevice>& device
   footer->ended = std::move(ended);
   footer->findings = join_findings(findings);
   footer->counters = std::move(counters);
-  footer->rank_telemetry = std::move(rank_telemetry);
+  footer->rank_telemetry = std::move(telemetry);
   // The series belongs to the device of the header.
   const std::optional<RunFooter>& first =
       std::find_if(devices.begin(), devices.end(), std::mem_fn(&MeasuredDevice::recorded))->run.footer;

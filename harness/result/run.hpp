@@ -45,7 +45,7 @@ struct RunFooter {
   /// Of its readings with the seconds under each throttle reason, which the series in a file lacks.
   std::optional<TelemetrySummary> telemetry_summary = {};
   /// Of every rank's device, over the whole run; empty without a team. Absent: nothing was read.
-  std::vector<std::optional<TelemetrySummary>> rank_telemetry = {};
+  std::vector<std::optional<RankTelemetry>> rank_telemetry = {};
   std::vector<CounterChange> counters = {};  ///< of every rank's
   std::optional<RunEnd> ended = {};          ///< absent of a complete run
 };

@@ -290,7 +290,7 @@ Json to_json(const RunFooter& footer) {
   if (!wall.families.empty()) json["wall_time"]["families"] = wall.families;
   if (!footer.telemetry.readings.empty()) json["telemetry"] = to_json(footer.telemetry);
   if (footer.telemetry_summary) json["telemetry_summary"] = to_json(*footer.telemetry_summary);
-  for (const auto& summary : footer.rank_telemetry) json["rank_telemetry"].push_back(summary ? to_json(*summary) : Json());
+  for (const auto& rank : footer.rank_telemetry) json["rank_telemetry"].push_back(rank ? to_json(*rank) : Json());
   if (!footer.counters.empty()) json["counters"] = to_json(footer.counters);
   if (footer.ended) json["ended"] = to_json(*footer.ended);
   return json;
@@ -312,8 +312,8 @@ RunFooter footer_from_json(const JsonText::View& json, bool with_findings) {
   if (json.contains("telemetry_summary")) footer.telemetry_summary = telemetry_summary_from_json(json.at("telemetry_summary"));
   if (json.contains("rank_telemetry")) {
     json.at("rank_telemetry").for_each([&](const JsonText::View& one) {
-      auto& summary = footer.rank_telemetry.emplace_back();
-      if (!one.is_null()) summary = telemetry_summary_from_json(one);
+      auto& rank = footer.rank_telemetry.emplace_back();
+      if (!one.is_null()) rank = rank_telemetry_from_json(one);
     });
   }
   if (json.contains("counters")) footer.counters = counters_from_json(json.at("counters"));

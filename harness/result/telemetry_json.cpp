@@ -152,6 +152,14 @@ TelemetrySeries telemetry_series_from_json(const JsonText::View& json) {
   return series;
 }
 
+Json to_json(const RankTelemetry& telemetry) {
+  return {{"summary", to_json(telemetry.summary)}, {"course", to_json(telemetry.course)}};
+}
+
+RankTelemetry rank_telemetry_from_json(const JsonText::View& json) {
+  return {telemetry_summary_from_json(json.at("summary")), telemetry_series_from_json(json.at("course"))};
+}
+
 Json to_json(const std::vector<CounterChange>& counters) {
   Json json = Json::array();
   for (const CounterChange& counter : counters) {

@@ -17,6 +17,9 @@ Telemetry telemetry_from_json(const JsonText::View& json);
 Json to_json(const TelemetrySummary& summary);
 TelemetrySummary telemetry_summary_from_json(const JsonText::View& json);
 
+Json to_json(const RankTelemetry& telemetry);
+RankTelemetry rank_telemetry_from_json(const JsonText::View& json);
+
 /// A table: a row per reading, a column per value that any reading has; the throttle reasons apart, a row per change.
 Json to_json(const TelemetrySeries& series);
 TelemetrySeries telemetry_series_from_json(const JsonText::View& json);

@@ -155,7 +155,7 @@ def drawings(chosen):
     figures, rooflines, courses = {}, [], []
     for i, (caption, path) in enumerate(chosen):
         roofline, course, reasons = _read(path, lambda data, _: evidence.read(data, lambda result: (
-            roofline_plot.roofline(result), telemetry.plot(result), telemetry.reasons(result))))
+            roofline_plot.roofline(result), telemetry.plot(result, delivery.places(result)), telemetry.reasons(result))))
         if roofline:
             figures[f"roofline-{i}"] = narrow(roofline)
             rooflines.append((f"roofline-{i}", caption))

@@ -168,7 +168,7 @@ def page(result, digest, form="packed"):
         "name": family, "meaning": result["families"].get(family, ""), "tables": tabled(family, entries), "count": len(entries)}
         | drawn(family_plots.of_family(family, result, entries)) for family, entries in families.items()]
     team = team_section(result, figure, titles) if "communication" in result else None
-    course = telemetry.plot(result)
+    course = telemetry.plot(result, delivery.places(result))
     courses = [(figure(course), "", telemetry.reasons(result))] if course else []
     fused = family_plots.fused_pairs(result)
     fused = figure(fused) if fused else None

@@ -3,6 +3,7 @@
 """The device's behaviour during the run: telemetry over time, counters, energy, sustained load. All of it is optional in a result
 file; only this module uses its names."""
 
+import math
 import statistics
 
 from . import plots, units
@@ -17,6 +18,11 @@ PANELS = (
     ("temperature, °C", (("temperature_celsius", "temperature", 1), ("memory_temperature_celsius", "memory temperature", 1),
                          ("slowdown_margin_celsius", "margin to slowdown", 1))),
 )
+# The same of several devices, with a line for each: (title, column, scale).
+SHARED_PANELS = (("SM clock, MHz", "sm_clock_hz", 1e-6), ("memory clock, MHz", "memory_clock_hz", 1e-6), ("power, W", "power_watts", 1),
+                 ("temperature, °C", "temperature_celsius", 1), ("of the memory, °C", "memory_temperature_celsius", 1))
+SHARED = 16  # devices in one plot
+NAMED_PER_ROW = 6  # names in a row of a legend, at the width of an A4 page
 
 
 def _work(record):
@@ -51,8 +57,8 @@ def summary(result, places):
             work, unit = _work(record)
             rates = {key: found[key] * work for key in ("burst_rate", "settled_rate")}  # launches per second in the file
             sustained.append((entry["name"], where, unit, found | rates))
-    ranks = [(named(rank), found) for rank, found in enumerate(result.get("rank_telemetry", [])) if found]
-    return {"telemetry": bool(result.get("telemetry", {}).get("rows")), "rank_telemetry": ranks, "energy": energy,
+    ranks = [(named(rank), found["summary"]) for rank, found in enumerate(result.get("rank_telemetry", [])) if found]
+    return {"telemetry": bool(result.get("telemetry", {}).get("rows")) or bool(ranks), "rank_telemetry": ranks, "energy": energy,
             "counters": [(counter, named(counter["rank"])) for counter in result.get("counters", [])], "sustained": sustained}
 
 
@@ -76,49 +82,75 @@ def _throttled_spans(found, end):
     return [(begin, until, reasons) for (begin, reasons), until in zip(changes, ends) if reasons and until > begin]
 
 
-def _columns(result):
-    """The series by name, empty without any reading or any time."""
-    found = result.get("telemetry", {})
+def _columns(found):
+    """A series by column, empty without any reading or any time."""
     columns = dict(zip(found.get("columns", ()), zip(*found.get("rows", ()))))
     return columns if None not in columns.get("seconds", [None]) else {}
 
 
-def plot(result):
-    """Clock, power and temperature over the run, one above the other; None without telemetry."""
-    columns = _columns(result)
-    if not columns:
+def _line(columns, column, name, scale):
+    """(name, points) of a column over time; no points where it was never read."""
+    values = columns.get(column, [None] * len(columns["seconds"]))
+    return name, _thinned(columns["seconds"], [value if value is None else scale * value for value in values])
+
+
+def _device_courses(result, places):
+    """(name, columns) of the devices of several that have telemetry: of more than SHARED, the slowest and the hottest halves."""
+    found = [(places[rank] if rank < len(places) else f"rank {rank}", one["summary"], columns) for rank, one in enumerate(result.get("rank_telemetry", []))
+             if one and (columns := _columns(one["course"]))]
+    if len(found) > SHARED:
+        slowest = sorted(found, key=lambda one: one[1].get("sm_clock_hz", math.inf))[:SHARED // 2]
+        hottest = sorted((one for one in found if one not in slowest), key=lambda one: -one[1].get("temperature_celsius", -math.inf))
+        shown = slowest + hottest[:SHARED - len(slowest)]
+        found = [one for one in found if one in shown]
+    hosts = {name.partition(" ")[0] for name, *_ in found}
+    return [(name.partition(" ")[2] if len(hosts) == 1 and places else name, columns) for name, _, columns in found]
+
+
+def plot(result, places=()):
+    """Clock, power and temperature over the run, one above the other; None without telemetry. `places` names the device of each rank."""
+    devices = _device_courses(result, places)
+    several = bool(devices)
+    columns = {} if several else _columns(result.get("telemetry", {}))
+    if several:
+        named = [(title, [_line(columns, column, name, scale) for name, columns in devices]) for title, column, scale in SHARED_PANELS]
+    elif columns:
+        named = [(title, [_line(columns, *line) for line in lines]) for title, lines in PANELS]
+    else:
         return None
-    seconds = columns["seconds"]
-    panels = [(title, lines) for title, lines in (
-        (title, [(name, [value if value is None else scale * value for value in columns[column]]) for column, name, scale in lines
-                 if any(value is not None for value in columns.get(column, ()))]) for title, lines in PANELS) if lines]
+    panels = [(title, lines) for title, lines in ((title, [line for line in lines if line[1]]) for title, lines in named) if lines]
     if not panels:
         return None
-    traces, axes = [], {}
+    traces, axes, colours = [], {}, {}
     height = 1 / len(panels)
     for i, (title, lines) in enumerate(panels):
         suffix = "" if i == 0 else str(i + 1)
-        for name, values in lines:
-            points = _thinned(seconds, values)
-            traces.append({"type": "scatter", "mode": "lines", "name": plots.text(name), "x": [x for x, _ in points],
-                           "y": [y for _, y in points], "yaxis": f"y{suffix}", "line": {"width": 1.1, "color": plots.COLOURS[len(traces) % len(plots.COLOURS)]}})
+        for name, points in lines:
+            shown_before = name in colours
+            number = colours.setdefault(name, len(colours))
+            traces.append({"type": "scatter", "mode": "lines", "name": plots.text(name), "x": [x for x, _ in points], "y": [y for _, y in points],
+                           "yaxis": f"y{suffix}", "legendgroup": str(number), "showlegend": not shown_before,
+                           "line": {"width": 1.1, "color": plots.COLOURS[number % len(plots.COLOURS)],
+                                    "dash": "solid" if number < len(plots.COLOURS) else "dot"}})
         axes[f"yaxis{suffix}"] = plots.axis(title, type="linear", dtick=None, tickformat="", rangemode="tozero",
                                             domain=[1 - (i + 1) * height + 0.03, 1 - i * height])
-    spans = _throttled_spans(result["telemetry"], seconds[-1])
+    times = [seconds for _, one in devices or [("", columns)] for seconds in (one["seconds"][0], one["seconds"][-1])]
+    spans = [] if several else _throttled_spans(result["telemetry"], max(times))
     shapes = [{"type": "rect", "xref": "x", "yref": "paper", "x0": begin, "x1": end, "y0": 0, "y1": 1, "fillcolor": "#E69F00", "opacity": 0.2,
                "line": {"width": 0}, "layer": "below"} for begin, end, _ in spans]
-    x = plots.axis("seconds since the device was opened", type="linear", dtick=None, tickformat="",
+    x = plots.axis(f"seconds since {'each' if several else 'the'} device was opened", type="linear", dtick=None, tickformat="",
                    anchor=f"y{'' if len(panels) == 1 else len(panels)}",
-                   range=[seconds[0], seconds[-1]])
-    layout = plots.layout(x, axes.pop("yaxis"), 105 * len(panels) + 95, shapes=shapes, showlegend=True,
-                          margin={"l": 66, "r": 12, "t": 34, "b": 44}, font=plots.FONT | {"size": 11}) | axes
+                   range=[min(times), max(times)])
+    above = 18 * (1 + (len(colours) - 1) // NAMED_PER_ROW)  # pixels of the legend
+    layout = plots.layout(x, axes.pop("yaxis"), 105 * len(panels) + 77 + above, shapes=shapes, showlegend=True,
+                          margin={"l": 66, "r": 12, "t": 16 + above, "b": 44}, font=plots.FONT | {"size": 11}) | axes
     layout["legend"] |= {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 10}}
     return {"data": traces, "layout": layout}
 
 
 def reasons(result):
-    """The reasons that lowered the clock, with the seconds of each."""
-    columns = _columns(result)
+    """The reasons that lowered the clock of the one device of a run, with the seconds of each."""
+    columns = {} if "rank_telemetry" in result else _columns(result.get("telemetry", {}))
     lasted = {}
     for begin, end, named in _throttled_spans(result["telemetry"], columns["seconds"][-1]) if columns else ():
         for reason in named:

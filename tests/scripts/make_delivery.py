@@ -56,6 +56,15 @@ def observe(result, seed):
     return result
 
 
+def rank_telemetry(clock_hz=1.9e9, celsius=60.0, slow=False):
+    """Of one rank of a team: over a minute, with the course of three readings."""
+    clock_hz, celsius = (clock_hz - 5e8, celsius + 25) if slow else (clock_hz, celsius)
+    rows = [[30.0 * i, clock_hz, 600.0, celsius - 10 + 5 * i] for i in range(3)]
+    return {"summary": {"seconds": 60.0, "sm_clock_hz": clock_hz, "power_watts": 600.0, "temperature_celsius": celsius,
+                        "throttled_share": {"thermal": 0.5} if slow else {}},
+            "course": {"period_seconds": 0.05, "cpu_seconds": 0.1, "columns": ["seconds", "sm_clock_hz", "power_watts", "temperature_celsius"], "rows": rows, "reasons": []}}
+
+
 def gpu(base, node, place, gpus, observed=True):
     """The result of one GPU of the delivery."""
     number = node * gpus + place

@@ -176,7 +176,7 @@ def test_what_was_not_measured_is_said(delivered):
 
 def test_telemetry_sustained_load_and_counters(delivered):
     page = text_of(page_of(delivered, [check("product", "PASS", delivered[2][0], of=PRODUCT, interval_low=1.0)]))
-    for said in ("Clock lowered by power cap for 3 min 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "100.1 %", "Launches compared", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
+    for said in ("Shaded: clock lowered by power cap for 3 min 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "100.1 %", "Launches compared", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
                  "40.0 %, power cap", "640 W"):
         assert said in page, said
 
@@ -216,8 +216,7 @@ def test_a_team_has_a_device_per_rank(cluster):
 
 
 def test_each_device_of_a_team_has_its_own_telemetry_and_decay(cluster):
-    cluster["rank_telemetry"] = [{"seconds": 60.0, "sm_clock_hz": 1.9e9 - 5e8 * (rank == 6), "power_watts": 600.0, "temperature_celsius": 60.0 + 25 * (rank == 6),
-                                  "throttled_share": {"thermal": 0.5} if rank == 6 else {}} for rank in range(15)] + [None]
+    cluster["rank_telemetry"] = [make_delivery.rank_telemetry(slow=rank == 6) for rank in range(15)] + [None]
     record = next(entry["roofmark"] for entry in cluster["benchmarks"] if entry["name"].startswith("stream/"))
     rates = make_delivery.gpu(BASE, 0, 0, 1)["benchmarks"]
     rates = next(entry["roofmark"]["sustained"] for entry in rates if "sustained" in entry["roofmark"])
@@ -238,11 +237,22 @@ def test_each_device_of_a_team_has_its_own_telemetry_and_decay(cluster):
     worst, *others = texts(telemetry.sustained_table(files))
     assert worst[1] == rows[6][0] and worst[4] == "70.0 %" and len({row[1] for row in others}) == 14
     assert "3200 → 2400 MHz" in worst
+    drawn = telemetry.plot(cluster, delivery.places(cluster))
+    clocks = {trace["name"]: trace["y"] for trace in drawn["data"] if trace["yaxis"] == "y"}
+    assert len(clocks) == 15 and len(drawn["data"]) == 45 and sum(trace["showlegend"] for trace in drawn["data"]) == 15
+    assert clocks[rows[6][0]] == [1400] * 3 and not drawn["layout"]["shapes"] and telemetry.reasons(cluster) == []
     # A file that has no more than one rank's.
     for times in record["measurement"]["ranks"]:
         times.pop("sustained", None)
     [row] = telemetry.sustained_table([delivery.summary(cluster, "0")])["rows"]
     assert row[1][0] == "16 devices of 2 nodes"
+
+
+def test_of_many_devices_the_slowest_and_the_hottest_are_drawn():
+    ranks = [make_delivery.rank_telemetry(clock_hz=1e9 + rank, celsius=40 + rank) for rank in range(40)]
+    drawn = telemetry.plot({"rank_telemetry": ranks}, [f"node1 cuda:{rank}" for rank in range(40)])
+    assert {trace["name"] for trace in drawn["data"]} == {f"cuda:{rank}" for rank in (*range(8), *range(32, 40))}
+    assert telemetry.plot({"rank_telemetry": [None, None]}) is None
 
 
 def test_each_device_of_a_team_has_its_serial_firmware_limit_and_driver(cluster):

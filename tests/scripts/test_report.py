@@ -96,7 +96,7 @@ def test_telemetry_sustained_load_and_counters_are_shown_as_in_an_acceptance():
     drawn = [figure for figure in figures_of(page).values() if figure["layout"]["xaxis"].get("title", {}).get("text") == "seconds since the device was opened"]
     assert len(drawn) == 1 and {trace["name"] for trace in drawn[0]["data"]} >= {"SM clock", "memory clock", "power", "margin to slowdown"}
     shown = page[page.index('id="telemetry"'):page.index('id="section-1"')]
-    for said in ("Clock lowered by power cap for 3 min 29 s", 'id="sustained"', "1980 → 1800 MHz", "100.1 %", "97.0 %", "4000 (25.0 %)", 'id="counters"',
+    for said in ("Shaded: clock lowered by power cap for 3 min 29 s", 'id="sustained"', "1980 → 1800 MHz", "100.1 %", "97.0 %", "4000 (25.0 %)", 'id="counters"',
                  "ecc corrected", "node1 cuda:0 (GPU-00000001): 16"):
         assert said in shown, said
     assert 'id="energy"' not in page, "the tables of the families have it"
@@ -109,11 +109,13 @@ def test_telemetry_sustained_load_and_counters_are_shown_as_in_an_acceptance():
 
 
 def test_strange_telemetry_ends_in_no_traceback(cluster):
-    made = cluster | {"rank_telemetry": [{"seconds": 1.0, "throttled_share": {}}] * 20, "counters": result_maker.counters(rank=77)}
+    made = cluster | {"rank_telemetry": [{"summary": {"seconds": 1.0, "throttled_share": {}}, "course": {}}] * 20, "counters": result_maker.counters(rank=77)}
     assert "rank 77" in report.page(made, "0" * 64) and "rank 19" in report.page(made, "0" * 64)
     for series in ({"columns": ["power_watts"], "rows": [[1.0]]}, {"columns": ["seconds"], "rows": [[]]}, {"columns": ["seconds"], "rows": [[None]]},
                    {"columns": ["seconds", "power_watts"], "rows": [[0.0, 1.0], [1.0, 1.0]], "reasons": [["a"], [0.0, 1.0], [0.5]]}):
-        report.page(cluster | {"telemetry": {"period_seconds": 0.05} | series}, "0" * 64)
+        alone = {key: value for key, value in cluster.items() if key != "rank_telemetry"}
+        report.page(alone | {"telemetry": {"period_seconds": 0.05} | series}, "0" * 64)
+        report.page(cluster | {"rank_telemetry": [{"summary": {"seconds": 1.0, "throttled_share": {}}, "course": series}]}, "0" * 64)
 
 
 def column(table, title):

@@ -556,7 +556,7 @@ TEST_F(Measure, TheTelemetryOfEveryRankIsGathered) {
   device.telemetry = std::make_unique<FakeTelemetry>();
   SlowTeam slow;
   slow.other_says = [](nlohmann::json own) {
-    if (own.contains("power_watts")) own["power_watts"] = 700.0;
+    if (own.contains("summary")) own["summary"]["power_watts"] = 700.0;
     return own;
   };
   Runner run = runner(slow);
@@ -564,9 +564,13 @@ TEST_F(Measure, TheTelemetryOfEveryRankIsGathered) {
   const auto ranks = run.rank_telemetry();
   ASSERT_EQ(ranks.size(), 2U);
   ASSERT_TRUE(ranks[0] && ranks[1]);
-  EXPECT_GT(ranks[0]->seconds, 0);
-  EXPECT_NE(ranks[0]->power_watts, 700);
-  EXPECT_EQ(ranks[1]->power_watts, 700);
+  EXPECT_GT(ranks[0]->summary.seconds, 0);
+  EXPECT_NE(ranks[0]->summary.power_watts, 700);
+  EXPECT_EQ(ranks[1]->summary.power_watts, 700);
+  const std::vector<Reading> own = run.telemetry().readings, &other = ranks[1]->course.readings;
+  ASSERT_GE(other.size(), 2U);
+  EXPECT_EQ(other.front().seconds, own.front().seconds);
+  EXPECT_EQ(other.front().state.sm_clock_hz, own.front().state.sm_clock_hz);
 }
 
 TEST_F(Measure, TelemetryThatARankLostIsFoundOfThatRankAlone) {

@@ -216,5 +216,49 @@ TEST(ThrottledShare, FollowsTheCounterAgainstWhatTheReadingsHappenedToSee) {
   EXPECT_THAT(throttled_share(readings, {2.2, 2.3}), IsEmpty());
 }
 
+TelemetrySeries with_clocks(const std::vector<double>& clocks_hz) {
+  TelemetrySeries series;
+  for (const double hz : clocks_hz) {
+    series.readings.push_back(with_power(static_cast<double>(series.readings.size()), 100));
+    series.readings.back().state.sm_clock_hz = hz;
+  }
+  return series;
+}
+
+TEST(Thinned, KeepsEveryDipAndTheOrder) {
+  std::vector<double> clocks(1000, 1.9e9);
+  clocks[333] = 0.3e9;
+  clocks[777] = 2.1e9;
+  const TelemetrySeries thin = thinned(with_clocks(clocks), 60);
+  EXPECT_LE(thin.readings.size(), 60U);
+  std::vector<double> seconds, dips;
+  for (const Reading& reading : thin.readings) {
+    seconds.push_back(reading.seconds);
+    if (reading.state.sm_clock_hz != 1.9e9) dips.push_back(reading.seconds);
+  }
+  EXPECT_TRUE(std::is_sorted(seconds.begin(), seconds.end()));
+  EXPECT_THAT(dips, ElementsAre(333, 777));
+  EXPECT_EQ(seconds.front(), 0);
+  EXPECT_EQ(seconds.back(), 999);
+}
+
+TEST(Thinned, LeavesAShortSeriesAndOneWithoutClocks) {
+  EXPECT_EQ(thinned(with_clocks({1, 2, 3}), 3).readings.size(), 3U);
+  TelemetrySeries series;
+  for (int i = 0; i < 100; ++i) series.readings.push_back(with_power(i, i));
+  const TelemetrySeries thin = thinned(series, 10);
+  ASSERT_EQ(thin.readings.size(), 10U);
+  EXPECT_EQ(thin.readings[1].state.power_watts, 19);
+}
+
+TEST(RankTelemetry, IsBoundedByTheNumberOfDevices) {
+  const TelemetrySeries series = with_clocks(std::vector<double>(6000, 1.9e9));
+  EXPECT_EQ(rank_telemetry(series, 8)->course.readings.size(), 600U);
+  EXPECT_LE(rank_telemetry(series, 100)->course.readings.size(), 200U);
+  EXPECT_EQ(rank_telemetry(series, 100'000)->course.readings.size(), 60U);
+  EXPECT_EQ(rank_telemetry(series, 8)->summary.seconds, 5999);
+  EXPECT_FALSE(rank_telemetry(with_clocks({1}), 8));
+}
+
 }  // namespace
 }  // namespace roofmark

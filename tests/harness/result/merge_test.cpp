@@ -128,7 +128,7 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   EXPECT_EQ(counted.footer->counters[1].rank, 1);
   EXPECT_THAT(texts(conclude(counted).findings, FindingKind::xid), ElementsAre(HasSubstr("cuda:1 of node7")));
   EXPECT_EQ(counted.footer->telemetry.readings.at(0).seconds, 1.5);
-  // Of the others a summary stays: 400 W for 2 s, 2 s of rise, 500 W for 2 s.
+  // Each has a summary and a course: 400 W for 2 s, 2 s of rise, 500 W for 2 s.
   for (const double watts : {400.0, 400.0, 500.0, 500.0}) {
     auto& readings = all[1].run.footer->telemetry.readings;
     readings.push_back({static_cast<double>(readings.size()) * 2, {}});
@@ -138,12 +138,15 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   const roofmark::Run summarized = merge(all);
   ASSERT_EQ(summarized.footer->rank_telemetry.size(), 2U);
   EXPECT_FALSE(summarized.footer->rank_telemetry[0]) << "one reading is no time";
-  EXPECT_EQ(summarized.footer->rank_telemetry[1]->power_watts, 450);
-  EXPECT_EQ(summarized.footer->rank_telemetry[1]->temperature_celsius, 50);
-  EXPECT_FALSE(summarized.footer->rank_telemetry[1]->joules_per_launch);
+  const RankTelemetry& other = summarized.footer->rank_telemetry[1].value();
+  EXPECT_EQ(other.summary.power_watts, 450);
+  EXPECT_EQ(other.summary.temperature_celsius, 50);
+  EXPECT_FALSE(other.summary.joules_per_launch);
+  ASSERT_EQ(other.course.readings.size(), 4U);
+  EXPECT_EQ(other.course.readings[2].state.power_watts, 500);
   // What it knew itself counts: the series in its file lacks the seconds under each reason.
   all[1].run.footer->telemetry_summary.emplace().throttled_share = {{"power cap", 0.25}};
-  EXPECT_EQ(merge(all).footer->rank_telemetry[1]->throttled_share.at("power cap"), 0.25);
+  EXPECT_EQ(merge(all).footer->rank_telemetry[1]->summary.throttled_share.at("power cap"), 0.25);
   all[1].run.footer->complete = false;
   all[1].run.footer->interrupted = true;
   EXPECT_FALSE(merge(all).footer->complete);
