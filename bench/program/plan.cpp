@@ -138,6 +138,7 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
   Lists lists =
       list_families({info, selection.suite, selection.cache, selection.memory_fraction, fabric, !selection.only_device});
   Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, info.backend);
+  plan.about = std::move(lists.about);
   if (const Selection defaults; selection.cache || selection.memory_fraction != defaults.memory_fraction) {
     Lists defined = list_families({info, selection.suite, {}, defaults.memory_fraction, fabric, !selection.only_device});
     drop_by_suite(defined.ceilings, defined.suite, selection.suite);

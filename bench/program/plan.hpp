@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/program/options.hpp"
@@ -18,9 +20,10 @@ namespace roofmark {
 struct Plan {
   std::vector<Group> ceilings;
   std::vector<Group> suite;
-  bool ceilings_again = true;                ///< the ceilings are measured after the suite too
-  std::optional<double> limit_seconds = {};  ///< of the whole run: what has not begun by then is left out
-  std::size_t suite_cases = 0;               ///< of the suite as it is defined, each ceiling once
+  bool ceilings_again = true;                     ///< the ceilings are measured after the suite too
+  std::optional<double> limit_seconds = {};       ///< of the whole run: what has not begun by then is left out
+  std::size_t suite_cases = 0;                    ///< of the suite as it is defined, each ceiling once
+  std::map<std::string, std::string> about = {};  ///< Lists::about
 };
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
 /// The connections to the other GPUs of this process, where the selection takes them.

@@ -13,7 +13,6 @@
 #include "bench/program/interrupt.hpp"
 #include "bench/program/present.hpp"
 #include "bench/program/settings.hpp"
-#include "bench/program/suite.hpp"
 #include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
@@ -47,7 +46,7 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
                        options.arguments,
                        options.labels,
                        rate_environment(),
-                       families_in_words(),
+                       plan_.about,
                        budget_seconds(options),
                        utc_now(),
                        clock_overhead_seconds(),

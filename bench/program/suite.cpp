@@ -39,19 +39,12 @@ const std::vector<NamedFamily>& families() {
   return all;
 }
 
-std::map<std::string, std::string> families_in_words() {
-  std::map<std::string, std::string> words;
-  for (const NamedFamily& family : families()) {
-    if (!family.about.empty()) words.emplace(family.name, family.about);
-  }
-  return words;
-}
-
 Lists list_families(const Listing& listing, bool between_ranks_alone) {
   Lists lists;
   for (const NamedFamily& family : families()) {
     if (between_ranks_alone && family.reach != Reach::between_ranks) continue;
     for (Group& group : family.list(listing)) {
+      if (!family.about.empty()) lists.about.emplace(group.cases.front().family, family.about);
       (group.cases.front().family == "ceilings" ? lists.ceilings : lists.suite).push_back(std::move(group));
     }
   }

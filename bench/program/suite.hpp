@@ -26,12 +26,10 @@ struct NamedFamily {
 /// Every family, in the order they run: those of the ceilings first.
 const std::vector<NamedFamily>& families();
 
-/// The sentences by family.
-std::map<std::string, std::string> families_in_words();
-
 /// The groups of all families, or of those between ranks alone.
 struct Lists {
   std::vector<Group> ceilings, suite;
+  std::map<std::string, std::string> about;  ///< by the family of a case: the sentence about the family that listed it
 };
 Lists list_families(const Listing& listing, bool between_ranks_alone = false);
 

@@ -39,8 +39,7 @@ Runner::Runner(Device& device, Team& team, Settings settings)
     : state_(make_state(device, team, std::move(settings))), counters_before_(state_.sampler.counters()) {}
 
 std::vector<std::optional<RankTelemetry>> Runner::rank_telemetry() {
-  return state_.team.gather(
-      roofmark::rank_telemetry(state_.sampler.series(), static_cast<std::size_t>(state_.team.size())));
+  return state_.team.gather(roofmark::rank_telemetry(state_.sampler.series(), static_cast<std::size_t>(state_.team.size())));
 }
 
 namespace {

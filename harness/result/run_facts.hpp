@@ -23,7 +23,7 @@ struct RunFacts {
   std::vector<std::string> arguments;              ///< of the command line
   std::map<std::string, std::string> labels;       ///< from --label
   std::map<std::string, std::string> environment;  ///< variables that affect rates
-  std::map<std::string, std::string> families;     ///< of this program: one sentence about each, for the report
+  std::map<std::string, std::string> families;     ///< one sentence about each, for the report
   std::optional<double> budget_seconds;            ///< of timing: per case, or of the whole suite sustained
   std::string started_utc;
   double clock_overhead_seconds = 0;  ///< between two readings of the host's clock that follow one another

@@ -102,7 +102,7 @@ def _record_rows(entry, run, devices):
         own = measured["ranks"][device["rank"]]
         if not own:  # other ranks have a result
             rows.append({key: row[key] for key in ("run", "case_name", "family", "pass")} | {
-                "gpu": device["gpu"], "status": "failed", "reason": record["notes"].get(f"rank {device['rank']}")})
+                "gpu": device["gpu"], "status": record["rank_status"][device["rank"]] if "rank_status" in record else "failed", "reason": record["notes"].get(f"rank {device['rank']}")})
         elif own["median"]:
             # The placement in the file is that of the slowest rank, at its clock.
             faster = measured["median"] / own["median"]

@@ -124,6 +124,8 @@ def team_section(result, figure, titles):
         if communication.concerns(entry) and not communication.is_collective(entry):
             apart.setdefault(entry["roofmark"]["family"], []).append(entry)
     made["apart"] = [(family, len(entries), tables.family_table(family, entries, titles)) for family, entries in apart.items()]
+    concerned = (entry["roofmark"]["family"] for entry in result["benchmarks"] if communication.concerns(entry))
+    made["meanings"] = list(dict.fromkeys(filter(None, map(result["families"].get, concerned))))
     made["stragglers"], made["judged"] = communication.stragglers(result)
     return made
 

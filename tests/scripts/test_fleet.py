@@ -88,7 +88,7 @@ def run(*arguments):
 
 def tables(folder, tmp_path, by="host"):
     scratch = tmp_path / "scratch"
-    scratch.mkdir()
+    scratch.mkdir(parents=True)
     connection = fleet_tables.load(folder, str(scratch))
     fleet_judge.prepare(connection, by)
     fleet_judge.judge(connection, by)
@@ -342,6 +342,11 @@ def test_a_team_has_a_device_per_rank(folder, tmp_path, cluster):
     assert ("slow_gpu", cluster["team"][9]["uuid"]) in suspects and ("fingerprint", cluster["team"][3]["uuid"]) in suspects
     assert suspects["not_measured", cluster["team"][5]["uuid"]] == "1 cases failed"
     assert hosts == {"node1": "bad", "node2": "bad"} and len(suspects) == 3
+    # With a status per rank, its own counts.
+    alone["roofmark"]["rank_status"] = ["not_run" if rank == 5 else "ok" for rank in range(16)]
+    put(folder, [cluster])
+    assert tables(folder, tmp_path / "again").execute("SELECT DISTINCT status FROM records WHERE gpu = ? AND case_name = ?",
+                                            [cluster["team"][5]["uuid"], alone["name"]]).fetchall() == [("not_run",)]
 
 
 def test_a_merged_result_stands_for_what_it_merged(folder, tmp_path, cluster):

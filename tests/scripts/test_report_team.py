@@ -23,6 +23,7 @@ def test_a_team_has_a_section_with_every_record(cluster):
         assert name in page
     for entry in cluster["unmeasured"]:
         assert entry["name"] in page
+    assert cluster["families"]["all_reduce"] in page
     for said in ("rank 11 (node2): its best pair between hosts takes 3.20 times", "GPU-0000000d-", "mlx5_4:1", "ping_pong: 45 cases"):
         assert said in page
     drawn = {line for figure in figures_of(page).values() for t in figure["data"] if t.get("meta") == "records" for line in t["text"]}

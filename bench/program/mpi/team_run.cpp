@@ -50,7 +50,9 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
     }
     Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
     Lists lists = list_families(listing, true);
-    return arranged(std::move(lists.ceilings), std::move(lists.suite), selection, crew.info.backend);
+    Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, crew.info.backend);
+    plan.about = std::move(lists.about);
+    return plan;
   });
   std::vector<Case*> cases;
   for (std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {

@@ -121,6 +121,18 @@ TEST(Suite, WhatNearlyAllMemoryIsTooLittleForIsListedWithTheBytesThatItNeeds) {
   }
 }
 
+TEST(Suite, HasASentenceAboutTheFamilyOfEveryCase) {
+  const Lists lists = list_families({h200(), SuiteName::quick, {}, 0.9});
+  std::set<std::string> families;
+  for (const std::vector<Group>* groups : {&lists.ceilings, &lists.suite}) {
+    for (const Group& group : *groups) {
+      for (const Case& c : group.cases) families.insert(c.family);
+    }
+  }
+  EXPECT_EQ(lists.about.size(), families.size());
+  for (const std::string& family : families) EXPECT_TRUE(lists.about.contains(family)) << family;
+}
+
 // The bits of a tuned product depend on which algorithm was fastest; those of a pinned one are compared among GPUs.
 TEST(Suite, QuickHasAProductOfTheLibrarysFirstChoice) {
   EXPECT_TRUE(names_in(h200(), SuiteName::quick)
