@@ -136,6 +136,8 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int size() const = 0;
   virtual int rank() const = 0;
+  /// False after a call failed, on this rank or on another of its thread.
+  virtual bool is_usable() const { return true; }
 
   /// The library implements `op` for this type; the same answer on every rank.
   virtual bool supports(Collective op, DataType type, Reduction reduction) const = 0;

@@ -45,7 +45,15 @@ int run(const RunOptions& options) {
   watch.doing("looking for devices");
   std::string note;
   const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
-  if (options.selection.device != "all") return run_on(ids.front(), options, note, watch, session);
+  if (options.selection.device != "all") {
+    try {
+      return run_on(ids.front(), options, note, watch, session);
+    } catch (const DeviceError& error) {
+      if (!session.is_open()) throw;
+      say("roofmark", error.what());
+      return session.abandon(error.what());
+    }
+  }
   watch.rest();  // each device's process has a watch of its own
   return run_on_all(ids, options, !facts_of(options.selection.suite).has_its_own_time());
 }

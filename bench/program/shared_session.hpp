@@ -19,6 +19,8 @@ class SharedSession {
   void set_folder(std::string folder);
   /// For the case that rank 0 died: "`roofmark recover FOLDER` rebuilds ..."; empty before there is a folder. From any thread.
   std::string way_back() const;
+  /// Whether there is a session on this rank.
+  bool is_open() const { return shared_ != nullptr; }
   /// From any thread. Gives the exit status.
   int abandon(const std::string& reason) const;
 

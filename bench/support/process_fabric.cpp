@@ -19,12 +19,23 @@ std::string cuda_id(int ordinal) { return "cuda:" + std::to_string(ordinal); }
 /// longer than measuring.
 class Gpus {
  public:
-  explicit Gpus(std::vector<int> ordinals) : ordinals_(std::move(ordinals)), opened_(ordinals_.size()) {}
+  explicit Gpus(std::vector<int> ordinals)
+      : ordinals_(std::move(ordinals)), opened_(ordinals_.size()), refused_(ordinals_.size()) {}
 
   Device& device(int rank) {
-    std::unique_ptr<Device>& device = opened_.at(static_cast<std::size_t>(rank));
-    if (!device) device = open_device(cuda_id(ordinals_[static_cast<std::size_t>(rank)]));
-    return *device;
+    const auto at = static_cast<std::size_t>(rank);
+    // One that cannot be opened stays so: asking again for each case would take minutes.
+    if (!refused_.at(at).empty()) throw DeviceError(refused_[at], false);
+    if (!opened_[at]) {
+      const std::string id = cuda_id(ordinals_[at]);
+      try {
+        opened_[at] = open_device(id);
+      } catch (const DeviceError& error) {
+        refused_[at] = id + " cannot be used (--only-device leaves out the cases that do): " + error.what();
+        throw DeviceError(refused_[at], error.sticky());
+      }
+    }
+    return *opened_[at];
   }
 
   /// The same both ways.
@@ -37,7 +48,11 @@ class Gpus {
   }
 
   const std::vector<std::shared_ptr<Communicator>>& split(const std::vector<int>& colours) {
-    if (const auto found = connected_.find(colours); found != connected_.end()) return found->second;
+    if (const auto found = connected_.find(colours); found != connected_.end()) {
+      const auto& all = found->second;
+      if (std::all_of(all.begin(), all.end(), [](const auto& one) { return !one || one->is_usable(); })) return all;
+      connected_.erase(found);
+    }
     if (!&cuda::nccl) throw Unsupported("this build has no NCCL");
     std::vector<std::shared_ptr<Communicator>> all(colours.size());
     for (const std::vector<int>& members : groups_of(colours)) {
@@ -52,6 +67,7 @@ class Gpus {
  private:
   std::vector<int> ordinals_;
   std::vector<std::unique_ptr<Device>> opened_;
+  std::vector<std::string> refused_;  ///< why one could not be opened
   std::map<std::pair<int, int>, PeerPath> paths_;
   std::map<std::vector<int>, std::vector<std::shared_ptr<Communicator>>> connected_;
 };

@@ -25,6 +25,16 @@ constexpr double kFlushFromSeconds = 100e-6;
 
 constexpr const char* kNoValidSample = "no valid sample: the launch gate timed out each time";
 
+/// Whether a device can no longer be used. After a library's failure only the device knows.
+bool is_lost(Device& device) {
+  try {
+    device.free_bytes();
+    return false;
+  } catch (const DeviceError& error) {
+    return error.sticky();
+  }
+}
+
 }  // namespace
 
 Record blank_record(const Case& c, int pass) {
@@ -93,7 +103,7 @@ void CaseRun::guarded(const std::function<void()>& step) {
     } catch (const DeviceError& error) {
       status = Status::failed;
       reason = error.what();
-      if (error.sticky()) run_.lost_to = record_.name();
+      if (error.sticky() || is_lost(run_.device)) run_.lost_to = record_.name();
     } catch (const std::exception& error) {
       status = Status::failed;
       reason = error.what();

@@ -10,6 +10,7 @@
 
 #include "harness/measure/slots.hpp"
 #include "harness/team/gather.hpp"
+#include "kernels/base/check.hpp"
 
 namespace roofmark {
 
@@ -111,6 +112,16 @@ std::vector<CounterChange> Runner::own_counters() {
 
 std::vector<CounterChange> Runner::counters_before() const { return changes_of(state_.team.rank(), counters_before_, {}); }
 
+double Runner::free_bytes(const Case& next) {
+  try {
+    return static_cast<double>(state_.device.free_bytes());
+  } catch (const DeviceError& error) {
+    if (!error.sticky()) throw;
+    state_.lost_to = "what ran before " + next.name();
+    return kNoLimit;
+  }
+}
+
 std::vector<Record> Runner::run(const Group& group, int pass) {
   std::optional<Stopwatch> watch;
   if (!group.cases.empty()) watch.emplace(state_.wall.families[group.cases.front().family], state_.settings.clock);
@@ -124,7 +135,7 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
     if (run.alive()) alive.push_back(&run.measured_case());
   }
   const bool ask = !alive.empty() && !device_lost();
-  const double free = ask ? static_cast<double>(state_.device.free_bytes()) * state_.settings.memory_fraction : kNoLimit;
+  const double free = ask ? free_bytes(*alive.front()) * state_.settings.memory_fraction : kNoLimit;
   // All ranks prepare the same number of slots.
   const auto limit = static_cast<std::size_t>(state_.team.min(free));
   const std::vector<std::size_t> shares = divide_memory(alive, last_level_caches(state_.device.info()), limit);

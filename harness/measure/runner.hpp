@@ -44,6 +44,9 @@ class Runner {
   void on_stage(StageListener listener) { state_.listener = std::move(listener); }
 
  private:
+  /// Of the device's memory. Where asking shows that the device is lost, `next` and all that follow cannot run.
+  double free_bytes(const Case& next);
+
   RunState state_;
   std::map<std::string, double> counters_before_;
 };

@@ -20,7 +20,7 @@ struct Effort {
   int blocks = 5;                        ///< spread over time; the median's interval comes from them
   double gap_seconds = 0.01;             ///< minimum pause between two blocks of a case
   double sample_seconds = 1e-3;          ///< minimum device time per sample: timing adds some 10 us, 1 % of it
-  int max_launches = 256;                ///< per sample behind the gate; more would fill the launch queue
+  int max_launches = 128;                ///< per sample behind the gate; more would fill the launch queue
   int max_graph_launches = 4096;         ///< per sample of a case that is issued as a graph
   double window_seconds = 0.1;           ///< length of a warm-up window
   double warm_up_seconds = 2.0;          ///< maximum

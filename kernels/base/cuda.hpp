@@ -4,7 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "kernels/base/check.hpp"
@@ -14,8 +16,10 @@
 inline roofmark::StatusText describe_status(cudaError_t status) {
   if (status == cudaSuccess) return {};
   cudaGetLastError();  // it is reported here, and must not be taken for an error of the next launch
-  // cudaErrorContained, which toolkit 12.4 has no name for, but a newer driver may return.
-  bool sticky = static_cast<int>(status) == 226;
+  // Those that toolkit 12.4 has no name for, but a newer driver may return: cudaErrorContained, cudaErrorContextIsDestroyed,
+  // cudaErrorTensorMemoryLeak, cudaErrorMpsClientTerminated.
+  constexpr int kUnnamed[] = {226, 709, 721, 810};
+  bool sticky = std::find(std::begin(kUnnamed), std::end(kUnnamed), static_cast<int>(status)) != std::end(kUnnamed);
   switch (status) {
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:

@@ -15,9 +15,8 @@
 // At global scope, where argument-dependent look-up finds it.
 inline roofmark::StatusText describe_status(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
-  // The library does not say whether the context survived; the runtime does.
-  const bool sticky = describe_status(cudaPeekAtLastError()).sticky;
-  return {false, sticky, std::string(cublasLtGetStatusName(status)) + ": " + cublasLtGetStatusString(status)};
+  // The library does not say whether the context survived, and its runtime is another copy than ours.
+  return {false, false, std::string(cublasLtGetStatusName(status)) + ": " + cublasLtGetStatusString(status)};
 }
 
 // Owners of cuBLASLt's objects. The library takes every matrix as column-major.

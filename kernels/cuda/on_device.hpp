@@ -4,18 +4,21 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/base/cuda.hpp"
+
 namespace roofmark::cuda {
 
 /// Makes another device the calling thread's current one for its lifetime.
 class OnDevice {
  public:
   explicit OnDevice(int device) : device_(device), before_(device) {
-    if (cudaGetDevice(&before_) == cudaSuccess && before_ != device_) cudaSetDevice(device_);
+    check(cudaGetDevice(&before_));
+    if (before_ != device_) check(cudaSetDevice(device_));
   }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
   ~OnDevice() {
-    if (before_ != device_) cudaSetDevice(before_);
+    if (before_ != device_ && cudaSetDevice(before_) != cudaSuccess) cudaGetLastError();  // nobody else must be blamed for it
   }
 
  private:

@@ -113,7 +113,11 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
   const auto made = std::make_shared<Made>();
   const auto once = [&team, made](const auto& make) {
     return [&team, made, make](const std::vector<int>& colours) {
-      if (const auto found = made->find(colours); found != made->end()) return found->second;
+      if (const auto found = made->find(colours); found != made->end()) {
+        const std::shared_ptr<Communicator>& known = found->second;
+        if (team.max({known && !known->is_usable() ? 1.0 : 0.0}).front() == 0) return known;
+        made->erase(found);
+      }
       std::shared_ptr<Communicator> communicator;
       std::exception_ptr thrown;
       try {

@@ -16,7 +16,7 @@ namespace roofmark::cuda {
 /// loads at its first launch, a profiler that runs one kernel at a time), so it times out after kLimitNanoseconds.
 class Gate {
  public:
-  static constexpr int kMaxLaunches = 256;
+  static constexpr int kMaxLaunches = 128;  ///< even a queue that CUDA_SCALE_LAUNCH_QUEUES makes small holds them
   static constexpr std::uint64_t kLimitNanoseconds = 2'000'000'000;
 
   Gate();

@@ -112,10 +112,9 @@ std::string last_reason() {
 // At global scope, where argument-dependent look-up finds it.
 static roofmark::StatusText describe_status(cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS) return {};
-  // The library does not say whether the context survived; the runtime does.
-  const bool sticky = describe_status(cudaPeekAtLastError()).sticky;
   const std::string reason = roofmark::cuda::last_reason();
-  return {false, sticky, roofmark::cuda::Library::loaded().error_name(status) + (reason.empty() ? "" : ": " + reason)};
+  // The library does not say whether the context survived, and its runtime is another copy than ours.
+  return {false, false, roofmark::cuda::Library::loaded().error_name(status) + (reason.empty() ? "" : ": " + reason)};
 }
 
 namespace roofmark::cuda {

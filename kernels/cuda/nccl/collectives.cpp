@@ -70,6 +70,7 @@ class NcclCommunicator final : public Communicator {
 
   int size() const override { return size_; }
   int rank() const override { return rank_; }
+  bool is_usable() const override { return comm_->is_usable(); }
 
   bool supports(Collective op, DataType type, Reduction reduction) const override {
     return !reduces(op) || nccl_reduces(type, reduction, size_, least_capability_);

@@ -156,6 +156,9 @@ Nccl::Nccl() {
   find(library, {"ncclScatter"}, scatter);
   // The second name is deprecated.
   find(library, {"ncclResetDebugInitInternal", "ncclResetDebugInit"}, reset_log);
+  // Before 2.27 it closes the file that NCCL's other threads may be writing to.
+  constexpr int kResetsUnderLock = 22700;
+  if (version < kResetsUnderLock) reset_log = nullptr;
 }
 
 const Nccl& Nccl::loaded() {
@@ -254,9 +257,8 @@ void require_gpu() {
 roofmark::StatusText describe_status(ncclResult_t status) {
   if (status == ncclSuccess) return {};
   const roofmark::cuda::Nccl& nccl = roofmark::cuda::Nccl::loaded();
-  // The CUDA runtime, not NCCL, knows whether the context survived. A lost peer does not come back.
-  const bool sticky = status == ncclRemoteError || describe_status(cudaPeekAtLastError()).sticky;
   const char* reason = nccl.last_error(nullptr);
-  return {false, sticky,
+  // A lost peer does not come back. NCCL does not say whether the context survived, and its runtime is another copy than ours.
+  return {false, status == ncclRemoteError,
           nccl.name() + ": " + nccl.error_string(status) + (reason && *reason ? ": " + std::string(reason) : std::string())};
 }

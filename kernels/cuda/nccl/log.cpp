@@ -67,6 +67,11 @@ NcclChoice parse_nccl_log(std::string_view log) {
       choice.algorithm = "symmetric " + std::string(first_word(kernel));
       choice.protocol.clear();
       choice.channels = number(first_word(after(kernel, " nchannels ")));
+    } else if (const std::string_view call = first_word(after(said, " Bytes -> ")); call.starts_with("cuda")) {
+      // Of the copy engines.
+      choice.algorithm = std::string(call);
+      choice.protocol.clear();
+      choice.channels.reset();
     } else if (said.starts_with("Channel ") || said.starts_with("CollNet ")) {
       // "via P2P/direct pointer": the word after the space adds nothing.
       const std::string way = transport(first_word(after(said, " via ")));

@@ -112,6 +112,7 @@ class NcclRank {
   void check_health() const;
   /// A call has failed.
   void give_up() { *given_up_ = true; }
+  bool is_usable() const { return !*given_up_; }
 
  private:
   ncclComm_t comm_;

@@ -95,7 +95,7 @@ TEST_F(Measure, TheTimeOfEachFamilyIsKept) {
 
 TEST_F(Measure, NoMoreLaunchesThanTheGateHolds) {
   device.seconds = [](int) { return 1e-9; };
-  EXPECT_EQ(measure(make_case()).measurement->launches_per_sample, 256);
+  EXPECT_EQ(measure(make_case()).measurement->launches_per_sample, 128);
 }
 
 TEST_F(Measure, SpreadAsksForMoreSamplesUntilTheBudgetEndsIt) {
@@ -358,6 +358,34 @@ TEST_F(Measure, OneFailureLeavesTheOthersAndAStickyOneEndsAll) {
   const auto later = broken.run({{make_case()}, {}}, 1);
   EXPECT_EQ(later[0].status, Status::not_run);
   EXPECT_EQ(later[0].reason, "device lost to " + lost[0].name());
+}
+
+// A library's failure does not say that the context is gone.
+TEST_F(Measure, AfterTheFailureOfALibraryTheDeviceIsAsked) {
+  Group group;
+  group.cases.push_back(make_case(
+      [this](FakePrepared& p) {
+        p.on_launch = [this](int) {
+          device.lost = true;
+          throw DeviceError("CUBLAS_STATUS_EXECUTION_FAILED", false);
+        };
+      },
+      "broken"));
+  group.cases.push_back(make_case());
+  Runner broken = runner();
+  const auto records = broken.run(group, 1);
+  EXPECT_TRUE(broken.device_lost());
+  EXPECT_EQ(records[0].status, Status::failed);
+  EXPECT_EQ(records[1].reason, "device lost to " + records[0].name());
+}
+
+TEST_F(Measure, ADeviceThatIsLostBetweenTwoCasesEndsTheRun) {
+  Runner broken = runner();
+  EXPECT_EQ(broken.run({{make_case()}, {}}, 1).front().status, Status::ok);
+  device.lost = true;
+  const Record next = broken.run({{make_case()}, {}}, 1).front();
+  EXPECT_EQ(next.status, Status::not_run);
+  EXPECT_EQ(next.reason, "device lost to what ran before " + next.name());
 }
 
 TEST_F(Measure, BlocksOfAGroupAlternate) {

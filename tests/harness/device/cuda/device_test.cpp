@@ -435,7 +435,7 @@ TEST_F(BatchTest, TheHostTimesACallUntilItReturnsOrUntilTheDeviceHasFinished) {
 
 TEST_F(BatchTest, AutomaticIsGatedUpToItsLimitAndThenAGraph) {
   EXPECT_EQ(device_->batch({.path = Issue::automatic, .launches = 1}, mark())->path(), Issue::gate);
-  EXPECT_EQ(device_->batch({.path = Issue::automatic, .launches = 256}, mark())->path(), Issue::gate);
+  EXPECT_EQ(device_->batch({.path = Issue::automatic, .launches = 128}, mark())->path(), Issue::gate);
   const auto graph = device_->batch({.path = Issue::automatic, .launches = 257}, mark());
   EXPECT_EQ(graph->path(), Issue::graph);
   EXPECT_TRUE(graph->run().valid);

@@ -37,6 +37,15 @@ TEST(NcclLog, TellsASymmetricKernel) {
   EXPECT_EQ(choice.channels, 8);
 }
 
+TEST(NcclLog, TellsACopyEnginesCall) {
+  const NcclChoice choice = parse_nccl_log(
+      "a:1:1 [0] NCCL INFO AllGather: 4 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..3}\n"
+      "a:1:1 [0] NCCL INFO AllGather [Copy Engine]: 1048576 Bytes -> cudaMemcpyBatchAsync 8 ranks\n");
+  EXPECT_EQ(choice.algorithm, "cudaMemcpyBatchAsync");
+  EXPECT_EQ(choice.protocol, "");
+  EXPECT_FALSE(choice.channels);
+}
+
 TEST(NcclLog, TellsEachTransportOnce) {
   const NcclChoice choice = parse_nccl_log(
       "a:1:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
