@@ -23,6 +23,8 @@ constexpr double kDriftLimit = 0.02;
 constexpr double kClockLimit = 0.05;
 /// How far a rate may exceed the measured ceiling: probe and case both have noise.
 constexpr double kCeilingTolerance = 1.02;
+/// Where the ceiling is that of one product of a library: others of its shapes are a few percent faster.
+constexpr double kLibraryTolerance = 1.08;
 
 /// Places every ok record. A rate above a theoretical ceiling is a finding and makes the ceiling doubtful: the result was
 /// verified, so it is the count, the clock or the table that is wrong.
@@ -40,7 +42,7 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
       Ceiling& ceiling = roofline.at(excess.resource);
       ceiling.doubtful = true;
       const Unit unit = excess.resource.unit;
-      const bool boosted = excess.ceiling > *ceiling.theoretical;
+      const bool boosted = excess.ceiling > ceiling.theoretical_at_most.value_or(*ceiling.theoretical);
       findings.push_back({FindingKind::above_theoretical,
                           fmt::format("{}: {} is {:.3g} times the theoretical ceiling of {} ({}{}): "
                                       "a count, a clock or a table is wrong",
@@ -197,8 +199,9 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
   const double share = switched_share(record).value_or(*record.placement->of_empirical);
   if (!(share > kCeilingTolerance)) return;
   const Resource& bound_by = find_resource(record.placement->bound_by);
-  // Where the count or the ceiling is wrong anyway, the probe and the caches are not to blame.
   const Ceiling* ceiling = roofline.find(bound_by);
+  if (ceiling && ceiling->by_library() && share <= kLibraryTolerance) return;
+  // Where the count or the ceiling is wrong anyway, the probe and the caches are not to blame.
   if (ceiling && ceiling->doubtful) return;
   findings.push_back(
       {FindingKind::above_empirical,

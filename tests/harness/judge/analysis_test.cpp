@@ -161,6 +161,20 @@ TEST(Analysis, NoResultRaisesItsOwnRoof) {
   EXPECT_NE(analysis.findings.back().text.find("ceiling (DRAM)"), std::string::npos);
 }
 
+// Without a probe of its instructions, a ceiling is that of one product, and others are a little faster.
+TEST(Analysis, AProductMayBeSomewhatFasterThanTheOneProductThatSetItsCeiling) {
+  Record probe = ok_record("ceilings", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3);
+  probe.sets_ceiling = {resource::bf16_tensor, SetsCeiling::By::library};
+  const auto exceeded = [&](double times, SetsCeiling::By by = SetsCeiling::By::library) {
+    probe.sets_ceiling->by = by;
+    std::vector<Record> records = {probe, ok_record("gemm", "x", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3 / times)};
+    return has(analyze({}, records, {}).findings, FindingKind::above_empirical);
+  };
+  EXPECT_FALSE(exceeded(1.07));
+  EXPECT_TRUE(exceeded(1.09));
+  EXPECT_TRUE(exceeded(1.07, SetsCeiling::By::rate)) << "a probe of the instructions is the limit of all products";
+}
+
 TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
   Record peer = ok_record("ceilings", "peer", {{{{resource::nvlink, 1e9}}}}, 1e-3);
   peer.sets_ceiling = {resource::nvlink};
