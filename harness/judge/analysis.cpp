@@ -19,7 +19,6 @@ namespace roofmark {
 
 namespace {
 
-constexpr double kDriftLimit = 0.02;
 constexpr double kClockLimit = 0.05;
 /// How far a rate may exceed the measured ceiling: probe and case both have noise.
 constexpr double kCeilingTolerance = 1.02;
@@ -79,16 +78,17 @@ std::vector<ComparisonResult> compare(const std::vector<Record>& records, const 
 
 void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
   for (const Ceiling& ceiling : roofline.ceilings()) {
-    const auto drift = ceiling.drift();
-    if (drift && std::abs(*drift) > kDriftLimit) {
-      findings.push_back({FindingKind::drift,
-                          fmt::format("{}: the ceiling moved by {:+.1f} % between the start and the end of the run",
-                                      ceiling.resource.title, 100 * *drift),
-                          {},
-                          std::abs(std::log1p(*drift)),
-                          fmt::format("{} drifted by {:.{}f} %", ceiling.resource.title, 100 * std::abs(*drift),
-                                      std::abs(*drift) < 0.0995 ? 1 : 0)});
-    }
+    const auto drift = ceiling.drift(), unexplained = ceiling.unexplained_drift();
+    if (!unexplained || std::abs(*unexplained) <= kDriftLimit) continue;
+    const bool partly = *unexplained != *drift;
+    findings.push_back(
+        {FindingKind::drift,
+         fmt::format("{}: the ceiling moved by {:+.1f} % between the start and the end of the run{}", ceiling.resource.title,
+                     100 * *drift, partly ? fmt::format("; its clock explains all but {:+.1f} %", 100 * *unexplained) : ""),
+         {},
+         std::abs(std::log1p(*unexplained)),
+         fmt::format("{} drifted by {:.{}f} %{}", ceiling.resource.title, 100 * std::abs(*unexplained),
+                     std::abs(*unexplained) < 0.0995 ? 1 : 0, partly ? " beyond its clock" : "")});
   }
 }
 

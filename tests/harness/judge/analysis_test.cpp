@@ -132,19 +132,6 @@ TEST(Analysis, TheDecayOfEachRankIsLookedAtAndTheWorstIsNamed) {
   EXPECT_TRUE(analyze({}, records = {ok_record("stream", "triad", bytes(1e9), 1e-3)}, {}).unseen.contains(FindingKind::decay));
 }
 
-TEST(Analysis, DriftOfTheCeilingsIsAFinding) {
-  std::vector<Record> records = {probe(1e-3, 1), probe(1.03e-3, 2)};
-  EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::drift));
-  const auto drift_to = [](double seconds) {
-    std::vector<Record> both = {probe(1e-3, 1), probe(seconds, 2)};
-    return analyze({}, both, {}).findings.at(0);
-  };
-  EXPECT_EQ(drift_to(1e-3 / 0.8).brief, "DRAM drifted by 20 %");
-  EXPECT_EQ(drift_to(1e-3 / 1.034).brief, "DRAM drifted by 3.4 %");
-  // A fall to a quarter is larger than a rise to the double.
-  EXPECT_GT(drift_to(4e-3).size, drift_to(0.5e-3).size);
-}
-
 TEST(Analysis, CeilingsThatContradictEachOtherAreAFinding) {
   Record l3 = ok_record("ceilings", "l3", {{{{resource::l3, 1e9}}}}, 2e-3);
   l3.sets_ceiling = {resource::l3};
