@@ -138,7 +138,7 @@ class Lister {
       Case c = gemm_case(listing_, type, size, size, size, "tn", "tuned");
       c.family = "ceilings";
       c.operation = "gemm";
-      c.sets_ceiling = {tensor_resource(type, fp32)};
+      c.sets_ceiling = {tensor_resource(type, fp32), SetsCeiling::By::library};
       c.work.phases = {{{c.sets_ceiling->resource, product_flops(size, size, size)}}};
       add(std::move(c));
     }

@@ -38,6 +38,7 @@ Case triad(const Listing& listing, std::size_t bytes) {
 Case both(const Case& product, const Case& triad) {
   Case c = beside(product, triad);
   c.shape = shape_beside(product, {{"bytes", value_of(triad.shape, "bytes")}});
+  c.protocol.follows_one_clock = false;
   return c;
 }
 

@@ -16,16 +16,36 @@ double rate_of(const Record& record) {
   return record.work.total(record.sets_ceiling->resource) / record.measurement->summary.median;
 }
 
+/// The clock of the device whose time counts: of a team the slowest rank's.
+std::optional<double> clock_of(const Measurement& measurement) {
+  const RankTimes* slowest = nullptr;
+  for (const auto& rank : measurement.ranks) {
+    if (rank && (!slowest || rank->median > slowest->median)) slowest = &*rank;
+  }
+  return slowest && slowest->clock_hz ? slowest->clock_hz : measurement.clock_hz;
+}
+
 /// What one pass found of a ceiling.
 struct Found {
   std::optional<double>& rate;
   std::string& by;
   std::optional<CeilingLine>& line;
+  std::optional<double>& clock_hz;
+  bool& by_library;
+
+  void set(double value, const Record& probe) const {
+    rate = value;
+    by = probe.name();
+    clock_hz = clock_of(*probe.measurement);
+    by_library = probe.sets_ceiling->by == SetsCeiling::By::library;
+  }
 };
 
 Found of_pass(Ceiling& ceiling, int pass) {
-  if (pass == 1) return {ceiling.first, ceiling.first_by, ceiling.first_line};
-  return {ceiling.last, ceiling.last_by, ceiling.last_line};
+  if (pass == 1) {
+    return {ceiling.first, ceiling.first_by, ceiling.first_line, ceiling.first_clock_hz, ceiling.first_by_library};
+  }
+  return {ceiling.last, ceiling.last_by, ceiling.last_line, ceiling.last_clock_hz, ceiling.last_by_library};
 }
 
 void set_by_slope(Found found, const std::vector<const Record*>& probes) {
@@ -39,8 +59,7 @@ void set_by_slope(Found found, const std::vector<const Record*>& probes) {
   }
   const std::optional<Line> line = fit_line_relative(launches, seconds, 0);
   if (!line || !(line->slope > 0)) return;
-  found.rate = longest->work.total(longest->sets_ceiling->resource) / line->slope;
-  found.by = longest->name();
+  found.set(longest->work.total(longest->sets_ceiling->resource) / line->slope, *longest);
   found.line = CeilingLine{line->intercept, {}, static_cast<int>(probes.size())};
   if (probes.size() > 2) found.line->r2 = line->r2;
 }
@@ -53,10 +72,7 @@ void set_ceilings(Roofline& roofline, const std::vector<Record>& records) {
     if (record.status != Status::ok || !record.sets_ceiling) continue;
     const auto& [resource, by] = *record.sets_ceiling;
     const Found found = of_pass(roofline.at(resource), record.pass);
-    if (!found.rate || rate_of(record) > *found.rate) {
-      found.rate = rate_of(record);
-      found.by = record.name();
-    }
+    if (!found.rate || rate_of(record) > *found.rate) found.set(rate_of(record), record);
     if (by == SetsCeiling::By::slope) together[{resource.id, record.pass}].push_back(&record);
   }
   for (const auto& [key, probes] : together) {

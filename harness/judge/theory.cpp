@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -36,6 +38,9 @@ void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
     const double per_clock = figure->value;
     Ceiling& ceiling = roofline.at(resource);
     ceiling.theoretical = device.multiprocessors * *device.highest_clock_hz * per_clock;
+    double at_most = per_clock;
+    for (const auto& [other, source] : figure->also) at_most = std::max(at_most, other);
+    if (at_most > per_clock) ceiling.theoretical_at_most = device.multiprocessors * *device.highest_clock_hz * at_most;
     ceiling.theoretical_clock_hz = device.highest_clock_hz;
     ceiling.rated_clock_hz = device.rated_clock_hz;
     ceiling.theoretical_source =

@@ -19,6 +19,7 @@ DeviceInfo specified_device(const std::string& name, const Sku& sku);
 ///                from and to the host: the PCIe link at its width, or NVLink-C2C
 ///                all from attributes read on the device
 ///   datasheet    the vendor's figure for a known SKU, at the clock that the vendor assumed
+/// Where sources differ on the operations per clock, theoretical_at_most is by the highest of their figures.
 /// A GPU that is not in the data file has ceilings from its attributes, and `sku` stays empty; with an unknown compute
 /// capability only DRAM has a ceiling. The CPU has none.
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku = nullptr);

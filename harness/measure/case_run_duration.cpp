@@ -109,7 +109,12 @@ bool CaseRun::conclude_duration() {
   // A case's first demand is its main resource.
   const ClockDomain clock = case_.work.phases.front().front().resource.clock;
   const std::vector<Reading> readings = run_.sampler.around({begin, end});
-  record_.sustained = summarize_sustained(measurement.samples, readings, clock);
+  const auto summarized = [&](const std::vector<Sample>& samples) {
+    Sustained rates = summarize_sustained(samples, readings, clock);
+    if (!case_.protocol.follows_one_clock) rates.rate_per_clock_ratio.reset();
+    return rates;
+  };
+  record_.sustained = summarized(measurement.samples);
   measurement.settled = record_.sustained->settled_after_seconds < end - begin;
   note_hot_burst(readings);
   if (check_) {
@@ -120,7 +125,7 @@ bool CaseRun::conclude_duration() {
   if (own_seconds_.empty()) return true;
   std::vector<Sample> own = measurement.samples;
   for (std::size_t i = 0; i < own.size(); ++i) own[i].seconds = own_seconds_.at(i);
-  own_sustained_ = summarize_sustained(own, readings, clock);
+  own_sustained_ = summarized(own);
   own_sustained_->launches_checked = record_.sustained->launches_checked;
   own_sustained_->share_checked = record_.sustained->share_checked;
   own_sustained_->checking_share_of_time = record_.sustained->checking_share_of_time;

@@ -128,7 +128,9 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::above_empirical, "above_empirical", Severity::warning, Doubt::roofs, FoundBy::results,
      "Treat the measured ceiling as a lower bound. If only one case exceeds it, check whether its operands stayed in a cache."},
     {FindingKind::drift, "drift", Severity::warning, Doubt::roofs, FoundBy::results,
-     "The device warmed up, or another program used it. Stop other work, let the device warm up and run again."},
+     "The clock does not explain it: another program used the device, or a probe was disturbed. Stop other work, let the "
+     "device "
+     "warm up and run again."},
     {FindingKind::contradiction, "contradiction", Severity::warning, Doubt::roofs, FoundBy::results,
      "The slower probe was disturbed or missed its ceiling: do not use this ceiling to judge results. Stop other work and run "
      "again.",

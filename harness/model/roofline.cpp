@@ -124,6 +124,16 @@ std::optional<double> Ceiling::drift() const {
   return std::nullopt;
 }
 
+bool Ceiling::by_library() const { return first == empirical() ? first_by_library : last_by_library; }
+
+std::optional<double> Ceiling::unexplained_drift() const {
+  const auto change = drift();
+  if (!change || resource.clock != ClockDomain::sm || !first_clock_hz || !last_clock_hz) return change;
+  const double by_clock = std::log(*last_clock_hz / *first_clock_hz);
+  const double all = std::log1p(*change);
+  return std::expm1(all - std::clamp(all, std::min(by_clock, 0.0), std::max(by_clock, 0.0)));
+}
+
 const Ceiling* Roofline::find(const Resource& resource) const {
   for (const Ceiling& ceiling : ceilings_) {
     if (ceiling.resource == resource) return &ceiling;
@@ -146,10 +156,12 @@ Roofline lowest(const std::vector<Roofline>& devices) {
     for (const Roofline& device : devices) {
       const Ceiling* other = device.find(first.resource);
       if (!other || !other->theoretical || !ceiling.theoretical) {
-        ceiling.theoretical = ceiling.theoretical_clock_hz = ceiling.rated_clock_hz = std::nullopt;
+        ceiling.theoretical = ceiling.theoretical_at_most = ceiling.theoretical_clock_hz = ceiling.rated_clock_hz =
+            std::nullopt;
         ceiling.theoretical_source.clear();
       } else if (*other->theoretical < *ceiling.theoretical) {
         ceiling.theoretical = other->theoretical;
+        ceiling.theoretical_at_most = other->theoretical_at_most;
         ceiling.theoretical_source = other->theoretical_source;
         ceiling.theoretical_clock_hz = other->theoretical_clock_hz;
         ceiling.rated_clock_hz = other->rated_clock_hz;
@@ -229,7 +241,9 @@ std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline
       }
     }
     const double rate = needed / seconds;
-    const double limit = std::max(*ceiling.theoretical, at_clock(ceiling, clock_hz).value_or(0));
+    const double at_most = ceiling.theoretical_at_most.value_or(*ceiling.theoretical);
+    const double boost = at_clock(ceiling, clock_hz).value_or(0) / *ceiling.theoretical;
+    const double limit = at_most * std::max(1.0, boost);
     if (rate > kTolerance * limit) found.push_back({ceiling.resource, rate, limit});
   }
   return found;

@@ -12,9 +12,10 @@
 namespace roofmark {
 
 /// Of a probe: the resource whose empirical ceiling it may set. By rate: each probe by its own; the best counts. By slope: all
-/// together, by the fit of a sample's seconds over its launches, so the fixed cost of a sample is not part of the ceiling.
+/// together, by the fit of a sample's seconds over its launches, so the fixed cost of a sample is not part of the ceiling. By
+/// library: as by rate, of one product of a library, which may be a little faster at other sizes.
 struct SetsCeiling {
-  enum class By { rate, slope };
+  enum class By { rate, slope, library };
 
   Resource resource;
   By by = By::rate;
@@ -33,6 +34,8 @@ struct Ceiling {
   /// From attributes read on the device: SMs x highest clock x operations per clock per SM, or bus width x memory clock x 2.
   std::optional<double> theoretical;
   std::string theoretical_source;
+  /// Where sources differ: the ceiling by the highest of their figures, which no rate up to it exceeds.
+  std::optional<double> theoretical_at_most;
   /// Where `theoretical` follows the SM clock: the highest clock, which it assumes, and the clock the device is rated for.
   std::optional<double> theoretical_clock_hz, rated_clock_hz;
   /// The vendor's datasheet figure (dense).
@@ -41,6 +44,9 @@ struct Ceiling {
   /// The best probe of the ceilings family before and after the suite, and that probe's name.
   std::optional<double> first, last;
   std::string first_by, last_by;
+  /// The observed clock during these probes.
+  std::optional<double> first_clock_hz, last_clock_hz;
+  bool first_by_library = false, last_by_library = false;  ///< SetsCeiling::By::library
   /// Of a ceiling that its probes set together (SetsCeiling::By::slope).
   std::optional<CeilingLine> first_line, last_line;
   /// A verified result exceeds `theoretical` by more than 2 %: a count, a clock or a table is wrong. No verdict may rest on it.
@@ -48,8 +54,13 @@ struct Ceiling {
 
   /// The better of first and last.
   std::optional<double> empirical() const;
+  /// Whether a library's product set it.
+  bool by_library() const;
   /// last / first - 1, when both are there.
   std::optional<double> drift() const;
+  /// The drift less what the clock explains, where the resource follows the SM clock and both clocks are known: the rate may
+  /// have changed with the clock, by any part of its change (other limits held the rest). Never larger than the drift.
+  std::optional<double> unexplained_drift() const;
 };
 
 /// The ceilings of one device.

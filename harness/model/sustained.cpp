@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "harness/model/measurement.hpp"
@@ -14,14 +15,43 @@ namespace roofmark {
 namespace {
 
 constexpr double kBurstSeconds = 1, kSettledWithin = 0.01;
+/// Of the burst, in which the clock may fall faster than it is read.
+constexpr double kUnsteadyShare = 0.3;
 
-/// Median seconds per launch of the samples that start in a span; absent where none does.
-std::optional<double> median_seconds(const std::vector<Sample>& samples, const Span& span) {
-  std::vector<double> seconds;
+std::vector<Sample> in(const Span& span, const std::vector<Sample>& samples) {
+  std::vector<Sample> inside;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(inside),
+               [&](const Sample& sample) { return sample.start_seconds >= span.first && sample.start_seconds < span.second; });
+  return inside;
+}
+
+/// The median of what is known of each sample.
+template <class Value>
+std::optional<double> median_of(const std::vector<Sample>& samples, const Value& value) {
+  std::vector<double> known;
   for (const Sample& sample : samples) {
-    if (sample.start_seconds >= span.first && sample.start_seconds < span.second) seconds.push_back(sample.seconds);
+    if (const std::optional<double> one = value(sample)) known.push_back(*one);
   }
-  return seconds.empty() ? std::nullopt : std::optional(median(std::move(seconds)));
+  return known.empty() ? std::nullopt : std::optional(median(std::move(known)));
+}
+
+using Clock = std::optional<double> TelemetrySummary::*;
+constexpr Clock kSm = &TelemetrySummary::sm_clock_hz, kMemory = &TelemetrySummary::memory_clock_hz;
+
+/// A launch has the clock of the readings in it or, where there is none, between the readings around it.
+auto clock_around(const std::vector<Reading>& readings, Clock clock) {
+  return [&readings, clock](const Sample& sample) {
+    const auto state = summarize(readings, {{sample.start_seconds, sample.start_seconds + sample.seconds}}, sample.seconds);
+    return state ? (*state).*clock : std::nullopt;
+  };
+}
+
+/// The median launches per second and hertz.
+std::optional<double> rate_per_clock(const std::vector<Sample>& samples, const std::vector<Reading>& readings, Clock clock) {
+  return median_of(samples, [around = clock_around(readings, clock)](const Sample& sample) {
+    const auto hz = around(sample);
+    return hz && *hz > 0 && sample.seconds > 0 ? std::optional(1 / (sample.seconds * *hz)) : std::nullopt;
+  });
 }
 
 /// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one.
@@ -62,31 +92,35 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
   const Span settled{std::min(begin + (end - begin) * 3 / 4, samples.back().start_seconds), end};
 
   Sustained found;
-  const double burst_seconds = *median_seconds(samples, burst), settled_seconds = *median_seconds(samples, settled);
+  const auto seconds_of = [](const Sample& sample) { return std::optional(sample.seconds); };
+  const std::vector<Sample> first = in(burst, samples), last = in(settled, samples);
+  const double burst_seconds = *median_of(first, seconds_of), settled_seconds = *median_of(last, seconds_of);
   found.burst_rate = 1 / burst_seconds;
   found.settled_rate = 1 / settled_seconds;
   found.settled_of_burst = burst_seconds / settled_seconds;
   found.settled_after_seconds = std::min(settled_after(samples, window, settled_seconds), end - begin);
   if (const auto state = summarize(readings, {burst}, burst_seconds)) {
-    found.burst_clock_hz = state->sm_clock_hz;
-    found.burst_memory_clock_hz = state->memory_clock_hz;
     found.burst_power_watts = state->power_watts;
     found.burst_temperature_celsius = state->temperature_celsius;
   }
   if (const auto state = summarize(readings, {settled}, settled_seconds)) {
-    found.settled_clock_hz = state->sm_clock_hz;
-    found.settled_memory_clock_hz = state->memory_clock_hz;
     found.settled_power_watts = state->power_watts;
     found.settled_temperature_celsius = state->temperature_celsius;
   }
+  found.burst_clock_hz = median_of(first, clock_around(readings, kSm));
+  found.settled_clock_hz = median_of(last, clock_around(readings, kSm));
+  found.burst_memory_clock_hz = median_of(first, clock_around(readings, kMemory));
+  found.settled_memory_clock_hz = median_of(last, clock_around(readings, kMemory));
   found.clock = clock;
-  const auto [before, after] = found.clocks_hz();
-  if (before && after && *before > 0 && *after > 0) {
-    const double clocks = *after / *before;
-    found.rate_per_clock_ratio = found.settled_of_burst / clocks;
-    if (found.settled_of_burst < 1 - kSettledWithin)
-      found.explained_by_clock = std::log(clocks) / std::log(found.settled_of_burst);
-  }
+  if (clock == ClockDomain::none) return found;
+  const Clock followed = clock == ClockDomain::memory ? kMemory : kSm;
+  std::vector<Sample> steady = in({begin + kUnsteadyShare * window, begin + window}, samples);
+  if (steady.empty()) steady = first;  // of launches that take longer
+  const auto before = rate_per_clock(steady, readings, followed), after = rate_per_clock(last, readings, followed);
+  if (!before || !after) return found;
+  found.rate_per_clock_ratio = *after / *before;
+  if (found.settled_of_burst < 1 - kSettledWithin)
+    found.explained_by_clock = 1 - std::log(*found.rate_per_clock_ratio) / std::log(found.settled_of_burst);
   return found;
 }
 

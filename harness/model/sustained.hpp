@@ -20,15 +20,17 @@ struct Sustained {
   double settled_rate = 0;           ///< over the last quarter
   double settled_after_seconds = 0;  ///< from then on each second's rate is within 1 % of the settled rate
   double settled_of_burst = 0;
-  // Over the same times, from the telemetry; absent where there is none.
+  // Over the same times, from the telemetry; absent where there is none. Clocks are medians over the launches.
   std::optional<double> burst_clock_hz, settled_clock_hz;  ///< SM (core) clock
   std::optional<double> burst_memory_clock_hz, settled_memory_clock_hz;
   std::optional<double> burst_power_watts, settled_power_watts;
   /// The highest of each time: a burst that began on a hot device is none of a cold one.
   std::optional<double> burst_temperature_celsius, settled_temperature_celsius;
-  ClockDomain clock = ClockDomain::sm;         ///< what the rate should follow: the clock of the next two values
-  std::optional<double> rate_per_clock_ratio;  ///< settled rate / settled clock, over burst rate / burst clock
-  /// ln(settled clock / burst clock) / ln(settled_of_burst): 1 where the rate fell as the clock did, 0 where the clock held.
+  ClockDomain clock = ClockDomain::sm;  ///< what the rate should follow: the clock of the next two values
+  /// The settled rate per clock over the burst's, each the median over its launches of rate / clock; of the burst without its
+  /// first 0.3 s, in which the clock may fall faster than it is read. Absent also of a case that follows two clocks.
+  std::optional<double> rate_per_clock_ratio;
+  /// 1 - ln(ratio) / ln(settled_of_burst), by that ratio: 1 where the rate fell as the clock did, 0 where the clock held.
   /// Absent where the rate fell by less than 1 %.
   std::optional<double> explained_by_clock;
 

@@ -122,23 +122,25 @@ std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style)
              {.heading = "of theor."},
              {.heading = "datasheet", .leaves = 1},
              {.heading = "drift"}}};
-  bool doubtful = false;
+  bool doubtful = false, by_clock = false;
   for (const Ceiling& ceiling : roofline.ceilings()) {
     const Unit unit = ceiling.resource.unit;
     const auto empirical = ceiling.empirical();
     if (!empirical && !ceiling.theoretical) continue;
     doubtful |= ceiling.doubtful;
+    const auto drift = ceiling.drift();
+    const bool explained =
+        drift && std::abs(*drift) > kDriftLimit && std::abs(ceiling.unexplained_drift().value_or(0)) <= kDriftLimit;
+    by_clock |= explained;
     grid.rows.push_back({std::string(ceiling.resource.title), std::string(ceiling.resource.id), rate_or_dash(empirical, unit),
                          rate_or_dash(ceiling.theoretical, unit) + (ceiling.doubtful ? " ?" : ""),
                          empirical && ceiling.theoretical ? format_share(*empirical / *ceiling.theoretical) : "-",
-                         rate_or_dash(ceiling.datasheet, unit), format_change(ceiling.drift())});
+                         rate_or_dash(ceiling.datasheet, unit), format_change(drift) + (explained ? " *" : "")});
   }
   std::string text = to_text(Tables{grid}, style);
-  if (doubtful) {
-    text += wrapped("? doubtful: a verified result exceeds it by more than 2 %; no verdict uses it",
-                    static_cast<std::size_t>(style.columns), 2) +
-            "\n";
-  }
+  const auto say = [&](const std::string& what) { text += wrapped(what, static_cast<std::size_t>(style.columns), 2) + "\n"; };
+  if (doubtful) say("? doubtful: a verified result exceeds it by more than 2 %; no verdict uses it");
+  if (by_clock) say("* the SM clock explains this drift, which puts nothing in doubt");
   return text;
 }
 

@@ -27,6 +27,7 @@ template <class Of, class Field>
 void visit_theoretical(Of& ceiling, const Field& field) {
   field("theoretical", ceiling.theoretical);
   field("theoretical_source", ceiling.theoretical_source);
+  field("theoretical_at_most", ceiling.theoretical_at_most);
   field("theoretical_clock_hz", ceiling.theoretical_clock_hz);
   field("rated_clock_hz", ceiling.rated_clock_hz);
   field("datasheet", ceiling.datasheet);
@@ -159,12 +160,15 @@ Json to_json(const Roofline& roofline) {
     visit_theoretical(ceiling, put_into(json));
     put(json, "first", ceiling.first);
     put(json, "first_by", ceiling.first_by);
+    put(json, "first_clock_hz", ceiling.first_clock_hz);
     put_line(json, "first_line", ceiling.first_line);
     put(json, "last", ceiling.last);
     put(json, "last_by", ceiling.last_by);
+    put(json, "last_clock_hz", ceiling.last_clock_hz);
     put_line(json, "last_line", ceiling.last_line);
     put(json, "empirical", ceiling.empirical());
     put(json, "drift", ceiling.drift());
+    put(json, "unexplained_drift", ceiling.unexplained_drift());
     json["doubtful"] = ceiling.doubtful;
     all.push_back(std::move(json));
   }

@@ -27,7 +27,7 @@ constexpr auto kWords<Distribution> = std::to_array<std::string_view>({"normal",
 template <>
 constexpr auto kWords<StopReason> = std::to_array<std::string_view>({"interval", "budget"});
 template <>
-constexpr auto kWords<SetsCeiling::By> = std::to_array<std::string_view>({"rate", "slope"});
+constexpr auto kWords<SetsCeiling::By> = std::to_array<std::string_view>({"rate", "slope", "library"});
 template <>
 constexpr auto kWords<Pattern> = std::to_array<std::string_view>({"collective", "neighbours", "pairs"});
 template <>

@@ -11,6 +11,12 @@ MANY = 7
 DEVIATIONS = 5
 SIGMA_OF_MAD = 1.4826
 SLOW_CASES = 0.05
+# Of few, also in cases that the device limits.
+OFTEN_SLOW_CASES = 0.2
+LEAST_CASES = 10
+# Resources that are not the device's own.
+OUTSIDE = ("nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram", "host_access",
+           "peer_access", "stream_launch", "graph_launch")
 # Shares of the theoretical ceiling (at the highest clock) that every healthy GPU exceeds.
 FLOORS = {"dram": 0.75, "fma": 0.75, "exp": 0.75, "shared": 0.75, "tensor": 0.5}
 FLOOR_OF = "CASE " + " ".join(
@@ -89,29 +95,38 @@ def rows(connection, query, parameters=()):
 
 
 def stragglers(connection, values, only="true"):
-    """`values` selects who, what, said (its name for a reader) and seconds. Who stands out in at least one of 20 cases that three and more ran; the worst first."""
+    """`values` selects who, what, said (its name for a reader), bound_by and seconds. Who stands out in at least one of 20 cases that three and more ran, or,
+    among few, by less and in a fifth of the cases that the device limits (`by_device`); the worst first."""
+    slowed = [f"count(*) FILTER ({which}) AS {which}, max(times) FILTER ({which}) AS times_{which}, "
+              f"arg_max(said, times) FILTER ({which}) AS said_{which}, arg_max(mads, times) FILTER ({which}) AS mads_{which}" for which in ("slow", "often")]
     return rows(connection, f"""
         WITH of AS ({values}),
         centre AS (SELECT what, count(*) AS n, median(seconds) AS m, {SIGMA_OF_MAD} * mad(seconds) AS s FROM of GROUP BY what HAVING n > 2 AND m > 0),
         compared AS (
           SELECT who, said, seconds / m AS times, CASE WHEN s > 0 THEN (seconds - m) / s END AS mads,
-                 seconds > m * CASE WHEN n < {MANY} THEN {SLOW_OF_FEW} ELSE {SLOW} END AND (s = 0 OR (seconds - m) / s > {DEVIATIONS}) AS slow
-          FROM of JOIN centre USING (what) WHERE {only})
-        SELECT who, count(*) AS cases, count(*) FILTER (slow) AS slow, max(times) FILTER (slow) AS times,
-               arg_max(said, times) FILTER (slow) AS said, arg_max(mads, times) FILTER (slow) AS mads
-        FROM compared GROUP BY who HAVING count(*) FILTER (slow) > 0 AND count(*) FILTER (slow) >= {SLOW_CASES} * count(*)
+                 times > {SLOW} AND (s = 0 OR mads > {DEVIATIONS}) AS stands_out,
+                 n < {MANY} AND bound_by IS NOT NULL AND bound_by NOT IN {OUTSIDE} AS may_repeat,
+                 stands_out AND (n >= {MANY} OR times > {SLOW_OF_FEW}) AS slow, stands_out AND may_repeat AS often
+          FROM of JOIN centre USING (what) WHERE {only}),
+        counted AS (SELECT who, count(*) AS all_cases, count(*) FILTER (may_repeat) AS repeating, {', '.join(slowed)} FROM compared GROUP BY who),
+        judged AS (SELECT *, repeating >= {LEAST_CASES} AND often >= {OFTEN_SLOW_CASES} * repeating AS by_device FROM counted)
+        SELECT who, by_device, {', '.join(f"CASE WHEN by_device THEN {often} ELSE {slow} END AS {name}" for name, often, slow in (
+            ("cases", "repeating", "all_cases"), ("slow", "often", "judged.slow"), ("times", "times_often", "times_slow"),
+            ("said", "said_often", "said_slow"), ("mads", "mads_often", "mads_slow")))}
+        FROM judged WHERE by_device OR (judged.slow > 0 AND judged.slow >= {SLOW_CASES} * all_cases)
         ORDER BY times DESC, who""")
 
 
 def _says(found, than):
     mads = f", {found['mads']:.0f} MADs above it" if found["mads"] is not None else ""
-    return (f"slower than the median of {than} in {found['slow']} of {found['cases']} cases; the worst takes {units.digits(found['times'])} times "
+    limited = " that the device limits" if found["by_device"] else ""
+    return (f"slower than the median of {than} in {found['slow']} of {found['cases']} cases{limited}; the worst takes {units.digits(found['times'])} times "
             f"the median{mads}: {found['said']}")
 
 
 def _slow(connection, by):
     """Slow groups, hosts and GPUs; what a group or a host explains is not said of its members."""
-    medians = "SELECT {0} AS who, what, any_value(case_name) AS said, median(seconds) AS seconds FROM newest WHERE status = 'ok' AND {0} IS NOT NULL GROUP BY who, what"
+    medians = "SELECT {0} AS who, what, any_value(case_name) AS said, any_value(bound_by) AS bound_by, median(seconds) AS seconds FROM newest WHERE status = 'ok' AND {0} IS NOT NULL GROUP BY who, what"
     several = "who IN (SELECT {0} FROM gpus GROUP BY {0} HAVING count(*) > 1)"
     hosts_of, made, explained = {}, [], set()
     for grp, host, gpu in connection.execute("SELECT grp, host, gpu FROM gpus").fetchall():
@@ -126,12 +141,12 @@ def _slow(connection, by):
         if found["who"] not in explained:
             explained.add(found["who"])
             made.append(("slow_host", found["who"], {found["who"]}, found["times"], _says(found, "the hosts")))
-    for found in stragglers(connection, "SELECT gpu AS who, what, case_name AS said, seconds FROM newest WHERE status = 'ok'"):
+    for found in stragglers(connection, "SELECT gpu AS who, what, case_name AS said, bound_by, seconds FROM newest WHERE status = 'ok'"):
         hosts = hosts_of["gpu", found["who"]]
         if not hosts <= explained:
             made.append(("slow_gpu", found["who"], hosts, found["times"], _says(found, "the GPUs of its model")))
     before = """SELECT records.run::VARCHAR || ' ' || gpu AS who, concat_ws(' ', gpu, case_name, pass, runs.data) AS what,
-                       case_name AS said, seconds
+                       case_name AS said, bound_by, seconds
                 FROM records JOIN runs USING (run) WHERE status = 'ok' AND gpu IS NOT NULL"""
     newest = "who IN (SELECT run::VARCHAR || ' ' || gpu FROM gpus)"
     for found in stragglers(connection, before, newest):

@@ -5,10 +5,9 @@
 from . import plots, transfers, units
 from .communication import bandwidth, is_collective
 from .family_plots import rate_of
-from .tables import quantity, table
+from .tables import DRIFT, quantity, table
 
 LINES = 8
-DRIFT = 0.02  # above it, a drift is a finding
 TYPES = ("bf16", "fp8", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
 
 
@@ -33,7 +32,7 @@ def case_health(entry, findings):
 
 
 def ceiling_health(ceiling, findings):
-    drift = ceiling.get("drift", 0)
+    drift = ceiling.get("unexplained_drift", ceiling.get("drift", 0))  # older files lack the first
     own = ([f"drift {100 * drift:+.1f}\N{NO-BREAK SPACE}%"] if abs(drift) > DRIFT else []) + (["doubtful"] if ceiling["doubtful"] else [])
     return ", ".join(own or run_doubts(findings)) or "no finding"
 

@@ -6,6 +6,8 @@ import math
 
 from . import plots, units
 
+DRIFT = 0.02  # above it, a drift that the clock does not explain is a finding
+
 
 def table(name, columns, rows, empty=True):
     """`columns` are (title, help, numeric); the cells of a row are texts or (text, sort key, tooltip). Columns without any text
@@ -25,6 +27,17 @@ def slope_of(line):
     return f"slope over {line['points']} numbers of launches; {units.seconds(line['fixed_seconds'])} more per sample{r2}"
 
 
+def drift_of(ceiling):
+    """The cell says where the clock explains a drift, and its tooltip what is left."""
+    drift, left = ceiling.get("drift"), ceiling.get("unexplained_drift")
+    clocks = [ceiling.get(f"{when}_clock_hz") for when in ("first", "last")]
+    if drift is None or left is None or None in clocks or left == drift:
+        return quantity(drift, units.change)
+    by_clock = ", by its clock" if abs(drift) > DRIFT >= abs(left) else ""
+    return (units.change(drift) + by_clock, drift,
+            f"clock at the start {units.clock(clocks[0])}, at the end {units.clock(clocks[1])}; it does not explain {units.change(left)}")
+
+
 def ceilings_table(result):
     memory = plots.outermost(result)
     rows = []
@@ -42,11 +55,10 @@ def ceilings_table(result):
                    *(f"{when}: {slope_of(c[key])}" for when, key in (("start", "first_line"), ("end", "last_line")) if key in c)]
         name = c["title"] + (f" ({units.seconds(1 / best)} each)" if unit == "launch" and best else "")
         name += ", doubtful" if c["doubtful"] else ""
-        drift = c.get("drift")
         rows.append([
             (name, name, "\n".join(source for source in sources if source)), (c["resource"], c["resource"], ""),
             quantity(best, units.rate, unit), quantity(c.get("first"), units.rate, unit), quantity(c.get("last"), units.rate, unit),
-            quantity(drift, units.change),
+            drift_of(c),
             quantity(c.get("theoretical"), units.rate, unit), of("theoretical"), quantity(c.get("datasheet"), units.rate, unit),
             of("datasheet"), quantity(ridge, units.intensity)])
     return table("ceilings", [
@@ -54,7 +66,7 @@ def ceilings_table(result):
         ("Id", "Its name in the tables of cases and in `roofmark list`", False),
         ("Measured", "The better of start and end: the roof for all results", True),
         ("Start", "Best probe before the suite", True), ("End", "Best probe after the suite", True),
-        ("Drift", "Change from start to end; above 2 % is a finding", True),
+        ("Drift", "Change from start to end; what the SM clock does not explain of it is a finding above 2 %", True),
         ("Theoretical", "From attributes read on the device: units x clock x operations per clock, or bus width x memory clock", True),
         ("of theor.", "Measured / theoretical", True), ("Datasheet", "The vendor's figure, dense (never sparse)", True),
         ("of datasheet", "Measured / datasheet", True),

@@ -156,13 +156,39 @@ def test_few_gpus_take_more_and_two_tell_nothing(folder, tmp_path, count, factor
     assert hosts["a01"] == ("bad" if stands_out else "good")
 
 
+@pytest.mark.parametrize("count, factor, stands_out", [(6, 1.09, False), (6, 1.2, True), (3, 1.2, True), (2, 1.2, False)])
+def test_of_few_gpus_one_that_is_slow_again_and_again_stands_out(folder, tmp_path, count, factor, stands_out):
+    results = rack(count, per_host=1)
+    slow(results[1], factor)
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    assert list(suspects) == ([("slow_gpu", "GPU-0001")] if stands_out else [])
+    assert hosts["a01"] == ("bad" if stands_out else "good")
+    if stands_out:
+        found = re.match(r"slower than the median of the GPUs of its model in (\d+) of (\d+) cases that the device limits; ", suspects["slow_gpu", "GPU-0001"])
+        assert int(found[1]) == int(found[2]) >= fleet_judge.LEAST_CASES
+
+
+def test_of_few_gpus_only_what_the_device_limits_can_repeat(folder, tmp_path):
+    results = rack(6, per_host=1)
+    for result in results:
+        for entry in result["benchmarks"]:
+            entry["roofmark"]["placement"]["bound_by"] = "host_to_device"
+    slow(results[1], 1.2)
+    put(folder, results)
+    assert judged(folder, tmp_path)[0] == {}
+
+
 def test_the_rule_is_that_of_the_ranks():
     sources = "".join((ROOT / "harness" / path).read_text(encoding="utf-8") for path in (
         "judge/ranks/deviation.hpp", "judge/ranks/deviation.cpp", "judge/ranks/slow_pairs.hpp", "judge/ranks/stragglers.cpp", "model/statistics.cpp"))
     for name, value in [("kSlow", fleet_judge.SLOW), ("kSlowOfFew", fleet_judge.SLOW_OF_FEW), ("kMany", fleet_judge.MANY),
                         ("kDeviations", fleet_judge.DEVIATIONS), ("kSlowCases", fleet_judge.SLOW_CASES),
+                        ("kOftenSlowCases", fleet_judge.OFTEN_SLOW_CASES), ("kLeastCases", fleet_judge.LEAST_CASES),
                         ("normal_sigma_of_mad", fleet_judge.SIGMA_OF_MAD)]:
         assert re.search(rf"\b{name} = {value}[;,]", sources), name
+    resources = (ROOT / "harness" / "model" / "resource.hpp").read_text(encoding="utf-8")
+    assert set(fleet_judge.OUTSIDE) == set(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*, ClockDomain::none\}', resources))
 
 
 def test_one_slow_case_of_more_than_twenty_is_a_neighbours_noise(folder, tmp_path):

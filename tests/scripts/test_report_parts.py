@@ -10,7 +10,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
-from roofmark_report import communication, family_plots, plots, report, summary, transfers, units  # noqa: E402
+from roofmark_report import communication, family_plots, plots, report, summary, tables, transfers, units  # noqa: E402
 
 
 def cells(result):
@@ -79,8 +79,23 @@ def test_a_finding_of_the_whole_run_is_in_every_line_of_the_run_in_short(h200):
 
 
 def test_a_ceiling_drifted_from_where_the_program_finds_a_drift():
-    text = (ROOT / "harness" / "judge" / "analysis.cpp").read_text(encoding="utf-8")
-    assert float(re.search(r"kDriftLimit = ([\d.]+);", text)[1]) == summary.DRIFT
+    text = (ROOT / "harness" / "judge" / "analysis.hpp").read_text(encoding="utf-8")
+    assert float(re.search(r"kDriftLimit = ([\d.]+);", text)[1]) == tables.DRIFT
+
+
+def test_a_drift_that_the_clock_explains_is_said_and_casts_no_doubt():
+    def ceiling(drift, left, *clocks):
+        return {"drift": drift, "unexplained_drift": left, "doubtful": False, **dict(zip(("first_clock_hz", "last_clock_hz"), clocks))}
+
+    for made, cell, health in (
+            (ceiling(-0.13, 0.0, 1.755e9, 1.527e9), "-13.0 %, by its clock", "no finding"),
+            (ceiling(-0.13, -0.05, 1.755e9, 1.6e9), "-13.0 %", "drift -5.0\N{NO-BREAK SPACE}%"),
+            (ceiling(-0.13, -0.13), "-13.0 %", "drift -13.0\N{NO-BREAK SPACE}%"),
+            (ceiling(-0.01, 0.0, 1.755e9, 1.73e9), "-1.0 %", "no finding"),
+            ({"drift": -0.13, "doubtful": False}, "-13.0 %", "drift -13.0\N{NO-BREAK SPACE}%")):  # an older file
+        assert tables.drift_of(made)[0].replace("\N{NO-BREAK SPACE}", " ") == cell
+        assert summary.ceiling_health(made, []) == health
+    assert tables.drift_of(ceiling(-0.13, -0.05, 1.755e9, 1.6e9))[2] == "clock at the start 1755 MHz, at the end 1600 MHz; it does not explain -5.0 %"
 
 
 def contrast(colour, other):

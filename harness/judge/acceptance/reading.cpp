@@ -415,7 +415,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
         if (ceiling.first_by.empty() || !cases(ceiling.first_by)) continue;
         RuleReading& reading = all.emplace_back();
         reading.of = ceiling.first_by;
-        if (const auto drift = ceiling.drift()) {
+        if (const auto drift = ceiling.unexplained_drift()) {
           reading.value = std::abs(*drift);
         } else {
           reading.why_not = "it was not measured again after the suite";

@@ -13,14 +13,17 @@ constexpr double kSlowOfFew = 1.25;
 
 }  // namespace
 
-std::optional<Deviation> stands_out(double value, const std::vector<double>& all, double least_times) {
+std::optional<Deviation> deviates(double value, const std::vector<double>& all, double least_times) {
   if (all.size() < 3) return std::nullopt;
-  if (all.size() < kMany) least_times = std::max(least_times, kSlowOfFew);
   const double centre = median(all), spread = scaled_median_absolute_deviation(all);
   if (!(centre > 0) || !(value > least_times * centre)) return std::nullopt;
   if (spread == 0) return Deviation{value / centre, {}};
   const double mads = (value - centre) / spread;
   return mads > kDeviations ? std::optional(Deviation{value / centre, mads}) : std::nullopt;
+}
+
+std::optional<Deviation> stands_out(double value, const std::vector<double>& all, double least_times) {
+  return deviates(value, all, all.size() < kMany ? std::max(least_times, kSlowOfFew) : least_times);
 }
 
 std::string words(const Deviation& deviation) {

@@ -24,8 +24,11 @@ struct Deviation {
 /// With fewer values, the median absolute deviation is uncertain.
 inline constexpr std::size_t kMany = 7;
 
-/// Set if `value` is above `least_times` the median and above 5 scaled median absolute deviations; for few values also
-/// above 1.25 times the median. With two values, neither can be called slow.
+/// Set if `value` is above `least_times` the median and above 5 scaled median absolute deviations. With two values, neither can
+/// be called slow.
+std::optional<Deviation> deviates(double value, const std::vector<double>& all, double least_times);
+
+/// A value that deviates() and, among few, is also above 1.25 times the median.
 std::optional<Deviation> stands_out(double value, const std::vector<double>& all, double least_times);
 
 /// ", 12 MADs above it"; empty if the deviation is 0.
@@ -45,9 +48,9 @@ struct Outlier {
   }
 };
 
-template <class Who>
-std::vector<std::pair<Who, Outlier>> worst_first(const std::map<Who, Outlier>& outliers) {
-  std::vector<std::pair<Who, Outlier>> all(outliers.begin(), outliers.end());
+template <class Who, class Seen>
+std::vector<std::pair<Who, Seen>> worst_first(const std::map<Who, Seen>& outliers) {
+  std::vector<std::pair<Who, Seen>> all(outliers.begin(), outliers.end());
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second.worst.times > b.second.worst.times; });
   return all;

@@ -16,6 +16,9 @@ namespace roofmark {
 namespace {
 
 constexpr double kSlowCases = 0.05;
+/// Among few, of the cases that the device limits.
+constexpr double kOftenSlowCases = 0.2;
+constexpr int kLeastCases = 10;
 
 std::string brief(const std::string& who, const Outlier& seen) {
   return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
@@ -105,18 +108,63 @@ void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, 
   }
 }
 
+/// A resource of the device binds it, not a link, the host's memory or the rate of launches, which depend on slot and host.
+bool is_limited_by_device(const Record& record) {
+  return record.placement && !record.placement->bound_by.empty() &&
+         find_resource(record.placement->bound_by).clock != ClockDomain::none;
+}
+
+/// In how many of the cases someone was slow.
+struct SlowCases : Outlier {
+  int of = 0;
+  bool of_device = false;  ///< only those that the device limits count
+};
+
+/// Ranks or hosts by the cases that each ran alone.
+template <class Key>
+class SlowInCases {
+ public:
+  void add(const std::map<Key, double>& times, const Record& record) {
+    ++cases_;
+    ratios_.add(times);
+    note_slow(times, kSlow, record.name(), slow_);
+    if (times.size() >= kMany || !is_limited_by_device(record)) return;
+    ++of_device_;
+    const std::vector<double> all = values_of(times);
+    for (const auto& [key, value] : times) {
+      if (const auto deviation = deviates(value, all, kSlow)) often_[key].add(*deviation, record.name());
+    }
+  }
+
+  const Ratios<Key>& ratios() const { return ratios_; }
+
+  /// Who is slow in enough of them.
+  std::map<Key, SlowCases> slow() const {
+    std::map<Key, SlowCases> found;
+    for (const auto& [key, seen] : slow_) {
+      if (seen.times >= kSlowCases * cases_) found[key] = {seen, cases_, false};
+    }
+    if (of_device_ < kLeastCases) return found;
+    for (const auto& [key, seen] : often_) {
+      if (seen.times >= kOftenSlowCases * of_device_) found[key] = {seen, of_device_, true};
+    }
+    return found;
+  }
+
+ private:
+  int cases_ = 0, of_device_ = 0;
+  std::map<Key, Outlier> slow_, often_;
+  Ratios<Key> ratios_;
+};
+
 void find_slow_in_suite(const std::vector<Record>& records, const Places& places, Stragglers& made) {
   std::vector<Finding>& findings = made.findings;
-  Ratios<int> rank_ratios;
-  Ratios<std::string> node_ratios;
-  std::map<int, Outlier> ranks;
-  std::map<std::string, Outlier> nodes;
-  int cases = 0;
+  SlowInCases<int> by_rank;
+  SlowInCases<std::string> by_node;
   for (const Record& record : records) {
     // Ranks that communicate wait for one another.
     if (record.status != Status::ok || record.message || record.overlap) continue;
     if (record.measurement->ranks.size() < 2) continue;
-    ++cases;
     std::map<int, double> medians;
     std::map<std::string, std::vector<double>> of_nodes;
     for (std::size_t i = 0; i < record.measurement->ranks.size(); ++i) {
@@ -127,22 +175,22 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
     }
     std::map<std::string, double> node_medians;
     for (auto& [node, values] : of_nodes) node_medians[node] = median(std::move(values));
-    note_slow(medians, kSlow, record.name(), ranks);
-    note_slow(node_medians, kSlow, record.name(), nodes);
-    rank_ratios.add(medians);
-    node_ratios.add(node_medians);
+    by_rank.add(medians, record);
+    by_node.add(node_medians, record);
   }
-  add_slowest(rank_ratios, node_ratios, places, "each alone", made.slowest);
-  const auto seldom = [&](const auto& seen) { return seen.second.times < kSlowCases * cases; };
-  std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
-  std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });
-  const auto say = [&](FindingKind kind, const std::string& who, const char* whom, const Outlier& seen,
+  add_slowest(by_rank.ratios(), by_node.ratios(), places, "each alone", made.slowest);
+  std::map<std::string, SlowCases> nodes = by_node.slow();
+  std::map<int, SlowCases> ranks = by_rank.slow();
+  std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first); });
+  std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)); });
+  const auto say = [&](FindingKind kind, const std::string& who, const char* whom, const SlowCases& seen,
                        std::vector<int> whose) {
     findings.push_back(
         {kind,
-         fmt::format("{}: slower than the median of the {} in {} of {} cases that every rank ran alone; the worst "
+         fmt::format("{}: slower than the median of the {} in {} of {} cases that {}every rank ran alone; the worst "
                      "takes {:.2f} times the median{}: {}",
-                     who, whom, seen.times, cases, seen.worst.times, words(seen.worst), seen.where),
+                     who, whom, seen.times, seen.of, seen.of_device ? "the device limits and " : "", seen.worst.times,
+                     words(seen.worst), seen.where),
          {},
          seen.worst.times,
          brief(who, seen),

@@ -36,7 +36,9 @@ struct Slowest {
 /// best pair always agree exactly): the threshold is then 25 % at half of the sizes, otherwise a third of the sizes.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
-/// each case; a straggler is slow in at least one case of 20.
+/// each case; a straggler is slow in at least one case of 20. Among fewer than seven it takes 25 % in a case, but who exceeds
+/// the median by 10 % and 5 deviations in a fifth of the cases that the device itself limits, of 10 and more, is a straggler
+/// too.
 struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind

@@ -223,7 +223,8 @@ TEST_F(CudaCeilings, MeasureGraphsOfSeveralNumbersOfNodes) {
                           "ceilings/launch/fp32/issue:graph/nodes:2048"));
   for (const Case& c : cases) {
     const bool graph = c.sets_ceiling->resource == resource::graph_launch;
-    EXPECT_EQ(c.sets_ceiling->by, graph ? SetsCeiling::By::slope : SetsCeiling::By::rate) << c.name();
+    using enum SetsCeiling::By;
+    EXPECT_EQ(c.sets_ceiling->by, graph ? slope : c.operation == "gemm" ? library : rate) << c.name();
     if (!graph) continue;
     EXPECT_EQ(c.protocol.issue, Issue::graph);
     EXPECT_EQ(std::to_string(c.protocol.launches), value_of(c.shape, "nodes"));

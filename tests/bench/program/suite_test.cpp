@@ -79,6 +79,16 @@ TEST(Suite, SmokeIsAHandfulOfPinnedProductsOneStreamAndOneSoftmax) {
   EXPECT_EQ(names_in(two_cores(), SuiteName::smoke).size(), 4u);
 }
 
+TEST(Suite, OnlyTheProductBesideATriadFollowsTwoClocks) {
+  for (const NamedFamily& family : families()) {
+    for (const Group& group : family.list({h200(), SuiteName::sustained, {}, 0.9})) {
+      for (const Case& c : group.cases) {
+        EXPECT_EQ(c.protocol.follows_one_clock, c.operation != "gemm_and_triad") << c.name();
+      }
+    }
+  }
+}
+
 TEST(Suite, SustainedIsProductsNearlyAllMemoryAndBothAtOnce) {
   EXPECT_EQ(
       names_in(h200(), SuiteName::sustained, ""),

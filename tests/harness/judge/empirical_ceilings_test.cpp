@@ -68,6 +68,35 @@ TEST(EmpiricalCeilings, ALineNeverBeginsBelowZero) {
   EXPECT_LE(*ceiling.first, 128 / 100e-6);
 }
 
+Record tensor_probe(double seconds, std::optional<double> clock_hz, SetsCeiling::By by = SetsCeiling::By::rate, int pass = 1) {
+  Record record = ok_record("ceilings", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, seconds);
+  record.sets_ceiling = {resource::bf16_tensor, by};
+  record.pass = pass;
+  record.measurement->clock_hz = clock_hz;
+  return record;
+}
+
+TEST(EmpiricalCeilings, HaveTheClockOfTheirProbeAndWhetherItIsALibrarys) {
+  using enum SetsCeiling::By;
+  Roofline roofline;
+  set_ceilings(roofline, {tensor_probe(2e-3, 2e9), tensor_probe(1e-3, 1.7e9, library), tensor_probe(3e-3, 1.9e9, library, 2),
+                          tensor_probe(2e-3, 1.5e9, rate, 2)});
+  const Ceiling& ceiling = roofline.at(resource::bf16_tensor);
+  EXPECT_EQ(ceiling.first_clock_hz, 1.7e9);
+  EXPECT_EQ(ceiling.last_clock_hz, 1.5e9);
+  EXPECT_TRUE(ceiling.first_by_library);
+  EXPECT_FALSE(ceiling.last_by_library);
+}
+
+// The rate of a team is that of its slowest rank.
+TEST(EmpiricalCeilings, OfATeamHaveTheClockOfTheSlowestRank) {
+  Record record = tensor_probe(2e-3, 2e9);
+  record.measurement->ranks = {RankTimes{1e-3, 1e-3, {}, {}, 2e9}, RankTimes{2e-3, 2e-3, {}, {}, 1.2e9}, std::nullopt};
+  Roofline roofline;
+  set_ceilings(roofline, {record});
+  EXPECT_EQ(roofline.at(resource::bf16_tensor).first_clock_hz, 1.2e9);
+}
+
 TEST(EmpiricalCeilings, WithoutALineTheBestRateCounts) {
   const Ceiling one = raised({graph(512, line(512))});
   EXPECT_DOUBLE_EQ(*one.first, 512 / line(512));

@@ -264,6 +264,18 @@ TEST(TheoreticalRoofline, QuotesEveryPublishedFigure) {
   EXPECT_NEAR(*fp64.theoretical, 152 * 2062e6 * 128, 1);
 }
 
+TEST(TheoreticalRoofline, HasTheHighestFigureWhereSourcesDiffer) {
+  const Roofline blackwell = theoretical_roofline(gpu("NVIDIA B200", 100, 148, 1965));
+  const Figure& published = clock_rates(100)->rates.at("fp16_fma");
+  ASSERT_FALSE(published.also.empty());
+  const std::vector<double> all = values(published);
+  const double highest = *std::max_element(all.begin(), all.end());
+  const Ceiling& fp16 = *blackwell.find(resource::fp16_fma);
+  EXPECT_DOUBLE_EQ(*fp16.theoretical, 148 * 1965e6 * published.value);
+  EXPECT_DOUBLE_EQ(*fp16.theoretical_at_most, 148 * 1965e6 * highest);
+  EXPECT_FALSE(blackwell.find(resource::fp32_fma)->theoretical_at_most);
+}
+
 TEST(TheoreticalRoofline, OfAnUnknownGpuComesFromItsAttributes) {
   std::string sku = "left over";
   const Roofline roofline = theoretical_roofline(with_memory(gpu("NVIDIA H999", 90, 100, 1000), 1000, 1000), &sku);

@@ -100,6 +100,19 @@ TEST_F(Duration, ADecayWhileTheClocksHoldIsNotAscribedToThem) {
   }
 }
 
+/// As of a product beside a triad: its rate falls with the SM clock, but not by as much.
+TEST_F(Duration, ARateThatFollowsTwoClocksHasNoRatePerClock) {
+  device.seconds = [this](int) { return device.now < 4 ? 1e-3 : 2e-3; };
+  device.telemetry = std::make_unique<SteadyClocks>();
+  Case c = make_case(10);
+  c.work = {{{{resource::fp32_fma, 50}, {resource::dram, 50}}}};
+  c.protocol.follows_one_clock = false;
+  const Record record = Runner(device, team, settings_for(device)).run({{c}, {}}, 1).at(0);
+  ASSERT_TRUE(record.sustained) << record.reason;
+  EXPECT_FALSE(record.sustained->rate_per_clock_ratio);
+  EXPECT_NEAR(*record.sustained->explained_by_clock, 0, 1e-6) << "the SM clock still explains a decay";
+}
+
 TEST_F(Duration, OneOtherBitInAHundredThousandLaunchesIsFoundAndNamed) {
   int hashes = 0;
   device.hash_value = [&] { return ++hashes == 77'777 ? 3u : 1u; };

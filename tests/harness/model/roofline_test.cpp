@@ -205,6 +205,22 @@ TEST(AboveTheoretical, AtTheObservedClockWhereThatIsHigher) {
   EXPECT_THAT(excesses(memory, 0.95e-3, 2.1e9), SizeIs(1));
 }
 
+// Of Blackwell's packed fp16, sources have one figure and its double.
+TEST(AboveTheoretical, NotUpToTheHighestFigureWhereSourcesDiffer) {
+  Roofline roofline = device();
+  roofline.at(resource::fp32_fma).theoretical_at_most = 128e12;
+  const auto above = [&](double rate, double clock_hz) {
+    return above_theoretical(one_phase({{resource::fp32_fma, rate}}), roofline, 1, clock_hz);
+  };
+  EXPECT_THAT(above(120e12, 2e9), IsEmpty());
+  const auto found = above(140e12, 2e9);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_DOUBLE_EQ(found[0].ceiling, 128e12);
+  EXPECT_THAT(above(140e12, 2.2e9), IsEmpty()) << "at a higher clock";
+  EXPECT_DOUBLE_EQ(*place(one_phase({{resource::fp32_fma, 96e12}}), roofline, 1, {}, 2e9).of_theoretical, 1.5)
+      << "shares are of the figure that is used";
+}
+
 TEST(AboveTheoretical, LeavesOutWhatACacheMayServe) {
   EXPECT_THAT(excesses(one_phase({{resource::dram, 8e9, 4e9}}), 1e-3), IsEmpty());
   EXPECT_THAT(excesses(one_phase({{resource::dram, 8e9, 1e9}}), 1e-3), SizeIs(1));
@@ -245,12 +261,61 @@ TEST(Ceiling, KeepsBothMeasurements) {
   EXPECT_DOUBLE_EQ(*ceiling.drift(), -0.25);
 }
 
+Ceiling drifting(const Resource& resource, double rate, std::optional<double> clock_hz) {
+  Ceiling ceiling;
+  ceiling.resource = resource;
+  ceiling.first = 1;
+  ceiling.last = rate;
+  ceiling.first_clock_hz = 2e9;
+  ceiling.last_clock_hz = clock_hz;
+  return ceiling;
+}
+
+double unexplained(double rate, double clock, const Resource& resource = resource::bf16_tensor) {
+  return *drifting(resource, rate, 2e9 * clock).unexplained_drift();
+}
+
+TEST(Ceiling, WhatItsClockExplainsOfADriftIsNotUnexplained) {
+  constexpr double kExact = 1e-12;
+  EXPECT_NEAR(unexplained(0.9, 0.9), 0, kExact);
+  EXPECT_NEAR(unexplained(1.1, 1.1), 0, kExact);
+  EXPECT_NEAR(unexplained(0.81, 0.9), -0.1, kExact) << "it fell further";
+  EXPECT_NEAR(unexplained(1.21, 1.1), 0.1, kExact);
+  EXPECT_NEAR(unexplained(0.9, 1), -0.1, kExact) << "its clock held";
+  EXPECT_NEAR(unexplained(0.9, 1.1), -0.1, kExact) << "its clock rose, which explains no fall";
+  // A clock of the device's own, or power, holds an L2: then the SM clock explains less than its change.
+  EXPECT_NEAR(unexplained(0.95, 0.9), 0, kExact);
+  EXPECT_NEAR(unexplained(1, 0.9), 0, kExact);
+}
+
+TEST(Ceiling, WithoutAClockNothingOfADriftIsExplained) {
+  EXPECT_NEAR(unexplained(0.9, 0.9, resource::dram), -0.1, 1e-12) << "it does not follow the SM clock";
+  EXPECT_NEAR(unexplained(0.9, 0.9, resource::graph_launch), -0.1, 1e-12);
+  EXPECT_NEAR(*drifting(resource::bf16_tensor, 0.9, {}).unexplained_drift(), -0.1, 1e-12) << "not observed";
+  Ceiling once = drifting(resource::bf16_tensor, 0.9, 1e9);
+  once.last.reset();
+  EXPECT_FALSE(once.unexplained_drift());
+}
+
+TEST(Ceiling, IsALibrarysWhereItsProductIsTheBestOfAllProbes) {
+  Ceiling ceiling = drifting(resource::bf16_tensor, 0.9, {});
+  EXPECT_FALSE(ceiling.by_library());
+  ceiling.last_by_library = true;
+  EXPECT_FALSE(ceiling.by_library()) << "the first is better";
+  ceiling.first_by_library = true;
+  EXPECT_TRUE(ceiling.by_library());
+  ceiling.last = 1.1;
+  ceiling.last_by_library = false;
+  EXPECT_FALSE(ceiling.by_library());
+}
+
 TEST(Roofline, TheLowestCeilingHoldsForAllDevices) {
   const auto one = [](double dram, double datasheet) {
     Roofline roofline;
     Ceiling& ceiling = roofline.at(resource::dram);
     ceiling.theoretical = dram;
     ceiling.theoretical_source = std::to_string(dram);
+    ceiling.theoretical_at_most = 2 * dram;
     ceiling.datasheet = datasheet;
     return roofline;
   };
@@ -259,6 +324,7 @@ TEST(Roofline, TheLowestCeilingHoldsForAllDevices) {
   const Roofline all = lowest({first, one(3, 6)});
   EXPECT_EQ(all.find(resource::dram)->theoretical, 3);
   EXPECT_EQ(all.find(resource::dram)->theoretical_source, std::to_string(3.0));
+  EXPECT_EQ(all.find(resource::dram)->theoretical_at_most, 6);
   EXPECT_EQ(all.find(resource::dram)->datasheet, 5);
   EXPECT_EQ(all.find(resource::fp32_fma), nullptr);
   EXPECT_EQ(lowest({first}).find(resource::fp32_fma)->theoretical, 1);

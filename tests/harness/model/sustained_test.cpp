@@ -104,6 +104,31 @@ TEST(Sustained, ADecayIsExplainedByTheClockThatTheRateFollows) {
   EXPECT_NEAR(*found(memory_fell, ClockDomain::sm).settled_memory_clock_hz, 2.4e9, 1);
 }
 
+// The cap takes some readings to lower the clock, at any share of the first second: the rate is of most of its launches.
+TEST(Sustained, TheClockOfABurstIsThatOfMostOfItsLaunches) {
+  const auto clock = [](double at) { return at < 0.12 ? 1980e6 : at < 5 ? 1560e6 : 1455e6; };
+  const auto rate = [&](double at) { return 795 * clock(at) / 1980e6 / 4; };
+  const Sustained found = summarized(launches(40, rate), readings(40, clock));
+  EXPECT_NEAR(*found.burst_clock_hz, 1560e6, 1);
+  EXPECT_NEAR(*found.settled_clock_hz, 1455e6, 1);
+  EXPECT_NEAR(*found.rate_per_clock_ratio, 1, 1e-3);
+  EXPECT_NEAR(*found.explained_by_clock, 1, 0.02);
+}
+
+// A clock that moves all the time has no reading that most launches share: each launch has the clock around it.
+TEST(Sustained, ARateThatFollowsAMovingClockHasAConstantRatePerClock) {
+  const auto clock = [](double at) { return 1e9 * (1.5 + 0.3 * std::exp(-at) + 0.1 * std::sin(7 * at)); };
+  const Sustained found = summarized(launches(40, [&](double at) { return 2e-7 * clock(at); }), readings(40, clock));
+  EXPECT_NEAR(*found.rate_per_clock_ratio, 1, 2e-3);
+}
+
+// While the clock falls, readings every 50 ms are late.
+TEST(Sustained, TheFirstThirdOfABurstSaysNothingOfTheRatePerClock) {
+  const auto rate = [](double at) { return at < 0.28 ? 300.0 : 200.0; };
+  const auto late = [](double at) { return at < 0.05 ? 1.98e9 : 1.4e9; };
+  EXPECT_NEAR(*summarized(launches(40, rate), readings(40, late)).rate_per_clock_ratio, 1, 1e-6);
+}
+
 TEST(Sustained, ARateThatHeldNeedsNoExplanation) {
   const Sustained found =
       summarized(launches(20, [](double) { return 500; }), readings(20, [](double at) { return 1e9 + 1e6 * at; }));

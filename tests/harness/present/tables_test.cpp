@@ -72,6 +72,21 @@ Record attention(const std::string& type, const std::string& queries, const std:
   return record;
 }
 
+TEST(Tables, ADriftThatTheClockExplainsIsMarked) {
+  Roofline roofline;
+  Ceiling& ceiling = roofline.at(resource::bf16_tensor);
+  ceiling.first = 8e14;
+  ceiling.last = 7.2e14;
+  EXPECT_THAT(ceilings_table(roofline, {}), AllOf(HasSubstr(" -10.0 %\n"), Not(HasSubstr("*"))));
+  ceiling.first_clock_hz = 2e9;
+  ceiling.last_clock_hz = 1.8e9;
+  EXPECT_THAT(ceilings_table(roofline, {}), AllOf(HasSubstr(" -10.0 % *\n"), HasSubstr("\n* the SM clock explains ")));
+  ceiling.last = 6.5e14;
+  EXPECT_THAT(ceilings_table(roofline, {}), Not(HasSubstr("*"))) << "not enough of it: a finding says what is left";
+  ceiling.last = 7.9e14;
+  EXPECT_THAT(ceilings_table(roofline, {}), Not(HasSubstr("*"))) << "too little to explain";
+}
+
 TEST(Tables, WhatIsConstantOverATableStandsAboveIt) {
   std::vector<Record> records = {attention("bf16", "8192", "causal", "cudnn"), attention("bf16", "8192", "none", "cudnn")};
   const std::string table = records_table(records, {});

@@ -22,6 +22,24 @@ TEST(DeviceJson, ACeilingHasTheLinesThatItIsTheSlopeOf) {
   EXPECT_FALSE(to_json(roofline).at(0).contains("first_line"));
 }
 
+TEST(DeviceJson, ACeilingHasTheClocksOfItsProbesAndWhatTheyDoNotExplain) {
+  Roofline roofline;
+  Ceiling& ceiling = roofline.at(resource::bf16_tensor);
+  ceiling.theoretical = 1e15;
+  ceiling.theoretical_at_most = 2e15;
+  ceiling.first = 8e14;
+  ceiling.last = 7.2e14;
+  EXPECT_EQ(to_json(roofline).at(0).at("unexplained_drift"), to_json(roofline).at(0).at("drift"));
+  ceiling.first_clock_hz = 2e9;
+  ceiling.last_clock_hz = 1.8e9;
+  const Json json = to_json(roofline).at(0);
+  EXPECT_EQ(json.at("first_clock_hz"), 2e9);
+  EXPECT_EQ(json.at("last_clock_hz"), 1.8e9);
+  EXPECT_NEAR(json.at("drift").get<double>(), -0.1, 1e-12);
+  EXPECT_NEAR(json.at("unexplained_drift").get<double>(), 0, 1e-12);
+  EXPECT_EQ(roofline_from_json(to_json(roofline)).at(resource::bf16_tensor).theoretical_at_most, 2e15);
+}
+
 // What scripts and older result files know by these names.
 TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
   DeviceInfo info;

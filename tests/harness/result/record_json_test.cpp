@@ -54,6 +54,8 @@ TEST(RecordJson, AProbeSaysWhichCeilingItSetsAndHow) {
   const std::optional<SetsCeiling> read = record_from_json(JsonText(json.dump()).root()).sets_ceiling;
   EXPECT_EQ(read->resource, resource::graph_launch);
   EXPECT_EQ(read->by, SetsCeiling::By::slope);
+  record.sets_ceiling->by = SetsCeiling::By::library;
+  EXPECT_EQ(to_json(record).at("sets_ceiling").at("by"), "library");
 }
 
 TEST(RecordJson, ATransferIsReadAsItWasWritten) {

@@ -108,6 +108,16 @@ TEST(QuantityOfARule, ADriftCountsInBothDirections) {
     EXPECT_NEAR(*fails.measured, 0.15, 1e-9);
     EXPECT_EQ(fails.of, "ceilings/mma");
   }
+  const Check by_clock = judged(rule, [](Evidence& evidence) {
+    Ceiling& ceiling = evidence.analysis.roofline.at(resource::bf16_tensor);
+    ceiling.first_by = "ceilings/mma";
+    ceiling.first = 1e12;
+    ceiling.last = 0.855e12;
+    ceiling.first_clock_hz = 2e9;
+    ceiling.last_clock_hz = 1.8e9;
+  });
+  EXPECT_EQ(by_clock.verdict, Verdict::pass) << "a fall by 14.5 %, of which the clock explains 10";
+  EXPECT_NEAR(*by_clock.measured, 0.05, 1e-9);
   const Check once = judged(rule, [](Evidence& evidence) {
     Ceiling& ceiling = evidence.analysis.roofline.at(resource::bf16_tensor);
     ceiling.first_by = "ceilings/mma";

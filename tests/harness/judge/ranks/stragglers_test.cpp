@@ -152,6 +152,62 @@ TEST(Stragglers, NobodyForOneUnluckyCaseOfMany) {
   EXPECT_THAT(analyze_communication(records, members({"a", "a", "b", "b"})).findings, SizeIs(1));
 }
 
+/// `count` cases that a resource limits, of ranks of which the last is slower.
+std::vector<Record> limited_by(const Resource& resource, int count, std::vector<double> medians, double slower) {
+  medians.back() *= slower;
+  std::vector<Record> records(static_cast<std::size_t>(count), alone("copy", medians));
+  for (Record& record : records) record.placement.emplace().bound_by = resource.id;
+  return records;
+}
+
+const std::vector<double> kFour = {1, 1.01, 0.99, 1.002};
+
+std::vector<Record> joined(std::vector<Record> records, const std::vector<Record>& more) {
+  records.insert(records.end(), more.begin(), more.end());
+  return records;
+}
+
+std::vector<Finding> of_four(const std::vector<Record>& records) {
+  return analyze_communication(records, members({"a", "a", "a", "a"})).findings;
+}
+
+// As of the four GPUs of a GB200 tray, one of which is a fifth slower: no single case says so, and all together do.
+TEST(Stragglers, OfFewARankThatIsSlowAgainAndAgain) {
+  const auto found = of_four(limited_by(resource::bf16_tensor, 20, kFour, 1.2));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].kind, FindingKind::slow_rank);
+  EXPECT_THAT(found[0].ranks, testing::ElementsAre(3));
+  EXPECT_THAT(found[0].text,
+              AllOf(HasSubstr("rank 3 (a): slower than the median of the ranks in 20 of 20 cases that the device "
+                              "limits and every rank ran alone; the worst takes 1.20 times the median"),
+                    HasSubstr("stream/copy/")));
+  EXPECT_THAT(of_four(limited_by(resource::bf16_tensor, 20, kFour, 1.09)), IsEmpty());
+  const auto three = analyze_communication(limited_by(resource::dram, 20, {1, 1.01, 1.005}, 1.2), members({"a", "a", "a"}));
+  EXPECT_THAT(three.findings, SizeIs(1));
+  const auto two = analyze_communication(limited_by(resource::dram, 20, {1, 1.01}, 1.2), members({"a", "a"}));
+  EXPECT_THAT(two.findings, IsEmpty());
+}
+
+TEST(Stragglers, OfFewARankThatIsSlowInAFifthOfTheCasesThatTheDeviceLimits) {
+  const auto healthy = [](int count) { return limited_by(resource::dram, count, kFour, 1); };
+  EXPECT_THAT(of_four(joined(limited_by(resource::l2, 4, kFour, 1.2), healthy(16))), SizeIs(1));
+  EXPECT_THAT(of_four(joined(limited_by(resource::l2, 4, kFour, 1.2), healthy(17))), IsEmpty());
+  EXPECT_THAT(of_four(limited_by(resource::l2, 9, kFour, 1.2)), IsEmpty()) << "too few cases to say that it repeats";
+  // What a device's slot or host limits differs between healthy devices, and dilutes nothing.
+  EXPECT_THAT(of_four(limited_by(resource::host_to_device, 20, kFour, 1.2)), IsEmpty());
+  EXPECT_THAT(of_four(joined(limited_by(resource::l2, 10, kFour, 1.2), limited_by(resource::host_to_device, 90, kFour, 1))),
+              SizeIs(1));
+  EXPECT_THAT(of_four(std::vector<Record>(20, alone("copy", {1, 1.01, 0.99, 1.2}))), IsEmpty()) << "limited by nothing known";
+}
+
+TEST(Stragglers, OfFewHostsOneThatIsSlowAgainAndAgain) {
+  const auto found = analyze_communication(limited_by(resource::bf16_tensor, 20, {1, 1.01, 1, 0.99, 1.2, 1.2}, 1),
+                                           members({"a", "a", "b", "b", "c", "c"}));
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings[0].kind, FindingKind::slow_host);
+  EXPECT_THAT(found.findings[0].text, HasSubstr("c: slower than the median of the hosts in 20 of 20 cases that the device"));
+}
+
 TEST(Stragglers, AHostWhoseRanksAreAllSlowAlone) {
   const std::vector<Record> records = {alone("copy", {1, 1.01, 1.003, 0.99, 1.4, 1.41, 1, 1.002})};
   const auto found = analyze_communication(records, members({"a", "a", "b", "b", "c", "c", "d", "d"}));

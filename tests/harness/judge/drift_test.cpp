@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+// Of ceilings, between the two passes over their probes.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "harness/judge/analysis.hpp"
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Record read_of_dram(double seconds, int pass) {
+  Record record = ok_record("ceilings", "dram_read", {{{{resource::dram, 1e9}}}}, seconds);
+  record.sets_ceiling = {resource::dram};
+  record.pass = pass;
+  return record;
+}
+
+TEST(Drift, DriftOfTheCeilingsIsAFinding) {
+  const auto drift_to = [](double seconds) {
+    std::vector<Record> both = {read_of_dram(1e-3, 1), read_of_dram(seconds, 2)};
+    return analyze({}, both, {}).findings.at(0);
+  };
+  EXPECT_EQ(drift_to(1.03e-3).kind, FindingKind::drift);
+  EXPECT_EQ(drift_to(1e-3 / 0.8).brief, "DRAM drifted by 20 %");
+  EXPECT_EQ(drift_to(1e-3 / 1.034).brief, "DRAM drifted by 3.4 %");
+  // A fall to a quarter is larger than a rise to the double.
+  EXPECT_GT(drift_to(4e-3).size, drift_to(0.5e-3).size);
+}
+
+std::vector<Finding> drifts(double last_rate, double last_clock_hz, const Resource& resource = resource::bf16_tensor) {
+  std::vector<Record> records;
+  for (const int pass : {1, 2}) {
+    const double rate = pass == 1 ? 1e15 : last_rate;
+    Record& one = records.emplace_back(ok_record("ceilings", "mma", {{{{resource, 1e12}}}}, 1e12 / rate));
+    one.sets_ceiling = {resource};
+    one.pass = pass;
+    one.measurement->clock_hz = pass == 1 ? 1.755e9 : last_clock_hz;
+  }
+  return analyze({}, records, {}).findings;
+}
+
+// Ceilings are measured first on a cool device and last on a hot one. One that is held to its power by its clock is healthy.
+TEST(Drift, ADriftThatTheClockExplainsIsNone) {
+  EXPECT_THAT(drifts(0.87e15, 0.87 * 1.755e9), IsEmpty());
+  EXPECT_THAT(drifts(0.92e15, 0.87 * 1.755e9), IsEmpty()) << "by less than its clock";
+  EXPECT_THAT(drifts(0.87e15 / 1.015, 0.87 * 1.755e9), IsEmpty()) << "and 1.5 % more";
+  EXPECT_THAT(drifts(0.87e15, 0.87 * 1.755e9, resource::dram), SizeIs(1)) << "the SM clock does not explain DRAM";
+  const auto held = drifts(0.87e15, 1.755e9);
+  ASSERT_THAT(held, SizeIs(1));
+  EXPECT_EQ(held[0].text, "bf16 tensor: the ceiling moved by -13.0 % between the start and the end of the run");
+  EXPECT_EQ(held[0].brief, "bf16 tensor drifted by 13 %");
+  const auto further = drifts(0.81e15, 0.9 * 1.755e9);
+  ASSERT_THAT(further, SizeIs(1));
+  EXPECT_EQ(further[0].text,
+            "bf16 tensor: the ceiling moved by -19.0 % between the start and the end of the run; its clock explains all but "
+            "-10.0 %");
+  EXPECT_EQ(further[0].brief, "bf16 tensor drifted by 10 % beyond its clock");
+  EXPECT_NEAR(further[0].size, held[0].size * std::log(0.9) / std::log(0.87), 1e-9);
+}
+
+}  // namespace
+}  // namespace roofmark
