@@ -9,6 +9,7 @@
 #include "bench/program/commands.hpp"
 #include "bench/program/plan.hpp"
 #include "bench/program/usage_error.hpp"
+#include "bench/support/process_fabric.hpp"
 #include "harness/judge/acceptance/reading.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/libraries.hpp"
@@ -38,14 +39,16 @@ const std::string& suite_of(const Rule& rule, const Profile& profile) {
   return rule.suite.empty() ? profile.suite : rule.suite;
 }
 
-/// The cases of a suite on a device.
+/// The cases of a suite on the first GPU of a node such as the profile has it, or on a device alone.
 Plan plan_of(const Profile& profile, const std::string& wanted, const DeviceInfo& device) {
   Selection selection;
+  const int gpus = device.backend == Backend::cuda ? profile.node_gpus.value_or(1) : 1;
+  const Fabric fabric = specified_fabric(device, gpus);
   const Suite* const suite = find_suite(wanted);
   if (!suite) throw ProfileError(fmt::format("{}: no suite '{}'", profile.name, wanted));
   selection.suite = suite->id;
-  selection.only_device = true;
-  return plan(device, selection);
+  selection.only_device = gpus < 2;
+  return plan(device, selection, gpus < 2 ? nullptr : &fabric);
 }
 
 /// By suite, the cases that the rules are about.
@@ -57,6 +60,13 @@ std::map<std::string, Plan> plans_of(const Profile& profile, const DeviceInfo& d
     if (!plans.contains(suite)) plans.emplace(suite, plan_of(profile, suite, device));
   }
   return plans;
+}
+
+/// Whether this build can measure any ceiling of the device.
+bool has_kernels(const Plan& plan) {
+  return std::any_of(plan.ceilings.begin(), plan.ceilings.end(), [](const Group& group) {
+    return std::any_of(group.cases.begin(), group.cases.end(), [](const Case& c) { return c.unsupported.empty(); });
+  });
 }
 
 /// What a rule is about on a device: the names that its `cases` match, and the cases among them.
@@ -226,7 +236,7 @@ int profile_check(const std::string& profile_name) {
   const Profile profile = read_profile(profile_name);
   const DeviceInfo device = device_of(profile);
   const std::map<std::string, Plan> plans = plans_of(profile, device);
-  const bool any_kernels = !plans.at(profile.suite).ceilings.empty();
+  const bool any_kernels = has_kernels(plans.at(profile.suite));
   const Roofline roofline = theoretical_roofline(device);
   int count = 0;
   for (const Rule& rule : profile.rules) {
@@ -261,7 +271,8 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
             ? ">= " + rule.least_version
             : fmt::format("{} {}", rule.least ? ">=" : "<=",
                           format_value(rule.least ? *rule.least : *rule.most, type.scale, unit_of(rule, found)));
-    const std::string cases = fmt::format("{} ({} of the suite {})", rule.cases, found.names.size(), suite_of(rule, profile));
+    const std::string cases = fmt::format("{} ({} of the suite {}){}", rule.cases, found.names.size(), suite_of(rule, profile),
+                                          rule.alone ? ", measured while no other GPU was" : "");
     const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";
     const std::string_view per = rule.per == Subject::gpu ? "GPU" : name(rule.per);
     const std::string_view decides = rule.mandatory == Mandatory::yes  ? ""

@@ -80,9 +80,11 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                              "  roofmark run --suite quick --device all    each GPU alone, then all at once\n"
                              "  roofmark run --filter '^gemm/' --exclude fp64\n"
                              "  roofmark run --suite sustained --seconds 600 --out node7\n"));
-  add_selection(
-      *run_command, arguments.run.selection,
-      {"auto|cpu|cuda:N|all", "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once"});
+  add_selection(*run_command, arguments.run.selection,
+                {"auto|cpu|cuda:N|all",
+                 "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once (8 GPUs take about "
+                 "9 times as "
+                 "long as one)"});
   add_run_options(*run_command, arguments.run, arguments.labels);
   CLI::App* list_command = add_command(app, "list", "list the cases of a suite and the work of each",
                                        "Examples:\n"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/device/cuda_device.hpp"
+#include "harness/judge/gpu_table.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -95,6 +96,26 @@ std::unique_ptr<Fabric> process_fabric(const DeviceInfo& device) {
                              [gpus](int one, int other) { return gpus->path(one, other); },
                              [gpus](const std::vector<int>& colours) { return gpus->split(colours); },
                              [](const std::vector<RankCall>& calls, Stream stream) { cuda::nccl.enqueue_all(calls, stream); }};
+  return fabric;
+}
+
+Fabric specified_fabric(const DeviceInfo& device, int gpus) {
+  Fabric fabric;
+  fabric.how = "nccl";
+  fabric.types = nccl_types(device.compute_capability);
+  const Sku* const sku = find_sku(device.name);
+  const bool nvlink = sku && sku->nvlink_gigabytes_per_second && !sku->nvlink_by_bridge;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    RankInfo& member = fabric.members.emplace_back();
+    member.rank = member.local_rank = gpu;
+    member.host = "node";
+    member.device_id = cuda_id(gpu);
+    member.device_name = device.name;
+    if (nvlink) member.nvlink_bytes_per_second = sku->nvlink_gigabytes_per_second->value * 1e9;
+  }
+  fabric.local.emplace();
+  // The device's own links are not counted: any number leads to every other GPU.
+  fabric.local->path = [nvlink](int, int) { return nvlink ? PeerPath{PathKind::nvlink, 1} : PeerPath{}; };
   return fabric;
 }
 

@@ -12,4 +12,7 @@ namespace roofmark {
 /// a build without it, splitting them throws Unsupported.
 std::unique_ptr<Fabric> process_fabric(const DeviceInfo& device);
 
+/// So many GPUs of one process, of which only the specification is known: to list their cases, not to run them.
+Fabric specified_fabric(const DeviceInfo& device, int gpus);
+
 }  // namespace roofmark

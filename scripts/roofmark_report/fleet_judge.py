@@ -17,7 +17,7 @@ LEAST_CASES = 10
 # Resources that are not the device's own.
 OUTSIDE = ("nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram", "host_access",
            "peer_access", "stream_launch", "graph_launch")
-# Shares of the theoretical ceiling (at the highest clock) that every healthy GPU exceeds.
+# Shares of the theoretical ceiling at the observed clock that every healthy GPU exceeds; a board with a low power limit does not hold the highest.
 FLOORS = {"dram": 0.75, "fma": 0.75, "exp": 0.75, "shared": 0.75, "tensor": 0.5}
 FLOOR_OF = "CASE " + " ".join(
     f"WHEN resource = '{kind}' OR contains(resource, '_{kind}') THEN {floor}" for kind, floor in FLOORS.items()) + " END::DOUBLE"
@@ -55,8 +55,8 @@ VIEWS = {
                concat_ws(' ', case_name, gpus.model, runs.data, CASE WHEN pass = 2 THEN '(after)' END) AS what
         FROM records JOIN runs USING (run) JOIN gpus USING (gpu)
         QUALIFY row_number() OVER (PARTITION BY gpu, case_name, pass ORDER BY runs.started DESC, records.run DESC) = 1"""),
-    "newest_ceilings": ("the newest ceiling per GPU and resource, its share of the theoretical one, and the floor of that share", f"""
-        SELECT ceilings.*, gpus.host, gpus.model, gpus.grp, empirical / theoretical AS share, {FLOOR_OF} AS floor
+    "newest_ceilings": ("the newest ceiling per GPU and resource, its share of the theoretical one at the observed clock, and the floor of that share", f"""
+        SELECT ceilings.*, gpus.host, gpus.model, gpus.grp, empirical / theoretical / coalesce(clock_share, 1) AS share, {FLOOR_OF} AS floor
         FROM ceilings JOIN runs USING (run) JOIN gpus USING (gpu)
         QUALIFY row_number() OVER (PARTITION BY gpu, resource ORDER BY runs.started DESC, ceilings.run DESC) = 1"""),
     "centres": ("per `what`: its count, median and scaled MAD of the GPUs", f"""
@@ -172,7 +172,7 @@ def _below_ceilings(connection, by):
         many = f"{found['low']} of {found['of_all']} GPUs are below, median {units.share(found['middle'])}, lowest " if found["together"] else ""
         more = f"; {found['resources'] - 1} more below their floors" if found["resources"] > 1 else ""
         made.append(("below_ceiling", who, found["hosts"], 1 / found["least"],
-                     f"{found['title']}: {many}{units.share(found['share'])} of the theoretical ceiling, floor {units.share(found['floor'])}{more}"))
+                     f"{found['title']}: {many}{units.share(found['share'])} of the theoretical ceiling at the observed clock, floor {units.share(found['floor'])}{more}"))
     return made
 
 

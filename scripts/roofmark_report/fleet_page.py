@@ -36,7 +36,7 @@ def _groups(connection):
         ("Group", "Value of --by", False), ("Hosts", "", True), ("GPUs", "", True),
         ("Time / median", "Geometric mean over the cases of time / median of the model; above 1 is slower", True),
         ("Nearest to its floor", "The measured ceiling nearest to the floor of healthy GPUs", False),
-        ("of theoretical", "Lowest measured / theoretical ceiling of that resource", True)],
+        ("of theoretical", "Lowest measured / theoretical ceiling of that resource, at the observed clock", True)],
         [[row["grp"] or "(no label)", str(row["hosts"]), str(row["gpus"]), _times(row["times"]), row["title"] or "", _share_of(row["reached"])]
          for row in found[:LISTED]])
 
@@ -52,7 +52,7 @@ def _ceilings(connection):
     found = fleet_judge.rows(connection, _CEILINGS.format(group="model,"))
     return table("ceilings", [
         ("Resource", "", False), ("Model", "", False), ("GPUs", "", True), ("Median", "Of the measured ceilings", True),
-        ("of theoretical", "Median of measured / theoretical", True), ("lowest", "Lowest measured / theoretical", True),
+        ("of theoretical", "Median of measured / theoretical, at the observed clock", True), ("lowest", "The lowest of these", True),
         ("Floor", "Healthy GPUs reach at least this share", True), ("below", "GPUs under the floor", True), ("Slowest", "UUID", False)],
         [[row["title"], row["model"], str(row["count"]), quantity(row["median"], units.rate, row["unit"]), _share_of(row["middle"]), _share_of(row["least"]),
           _share_of(row["floor"]), str(row["below"]) if row["floor"] and row["middle"] is not None else "", row["slowest"]] for row in found])
@@ -94,7 +94,7 @@ def _ceilings_plot(connection, by):
                    "y": [100 * floor for floor in floors.values()],
                    "marker": {"symbol": "line-ew-open", "size": 26, "color": "#b3261e", "line": {"width": 2}}, "hovertemplate": "floor %{y:.0f} %<extra></extra>"})
     x = plots.axis("", type="category", dtick=None, tickformat="", categoryorder="array", categoryarray=[plots.text(title) for title in titles])
-    y = plots.axis("measured / theoretical ceiling", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
+    y = plots.axis("measured / theoretical ceiling at the observed clock", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
     return {"data": traces, "layout": plots.layout(x, y, 460, boxmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})}
 
 

@@ -33,9 +33,9 @@ TABLES = {
         "throttled": "DOUBLE"}),
     "fingerprints": ("one per run, device and case that has one; only equal keys compare; hash is empty where launches differ", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "key": "VARCHAR", "hash": "VARCHAR"}),
-    "ceilings": ("one per run and resource, in units per second; gpu is null for a team's", {
+    "ceilings": ("one per run and resource, in units per second; gpu is null for a team's; clock_share is the observed clock / that of the theoretical ceiling", {
         "run": "INTEGER", "gpu": "VARCHAR", "resource": "VARCHAR", "title": "VARCHAR", "unit": "VARCHAR", "empirical": "DOUBLE",
-        "theoretical": "DOUBLE", "datasheet": "DOUBLE", "drift": "DOUBLE", "doubtful": "BOOLEAN"}),
+        "theoretical": "DOUBLE", "datasheet": "DOUBLE", "drift": "DOUBLE", "doubtful": "BOOLEAN", "clock_share": "DOUBLE"}),
     "findings": ("the findings in the files", {
         "run": "INTEGER", "kind": "VARCHAR", "severity": "VARCHAR", "text": "VARCHAR", "case_name": "VARCHAR"}),
     "verdicts": ("one per verdict of `roofmark accept` and subject: gpu, node or delivery", {
@@ -124,11 +124,23 @@ def _fingerprint_rows(entry, run, devices):
             for device in devices if not times or times[device["rank"]]]
 
 
+def _clock_shares(entries):
+    """By resource, the clock observed during its fastest probe / that of the theoretical ceiling; 1 of what follows no clock."""
+    fastest = {}
+    for entry in entries:
+        resource = entry["roofmark"].get("sets_ceiling", {}).get("resource")
+        placed = entry["roofmark"].get("placement", {})
+        if resource and placed.get("of_theoretical") and placed.get("of_theoretical_clock"):
+            fastest[resource] = max(fastest.get(resource, (0, 0)), (placed["of_theoretical"], placed["of_theoretical_clock"]))
+    return {resource: highest / observed for resource, (highest, observed) in fastest.items()}
+
+
 def rows_of(result, run, file):
     """The rows of a result, per table."""
     devices = _device_rows(result, run)
     alone = None if "team" in result else devices[0]["gpu"]
     entries = result["benchmarks"] + result["unmeasured"]
+    clock_shares = _clock_shares(result["benchmarks"])
     return {
         "runs": [{"run": run, "file": file, "started": _time(result["started_utc"]),
                   "level": result["verdict"]["level"], "changes": ", ".join(result["scope"]["changes"]),
@@ -136,7 +148,8 @@ def rows_of(result, run, file):
         "devices": devices,
         "records": [row for entry in entries for row in _record_rows(entry, run, devices)],
         "fingerprints": [row for entry in entries for row in _fingerprint_rows(entry, run, devices)],
-        "ceilings": [{"run": run, "gpu": alone} | {key: c.get(key) for key in TABLES["ceilings"][1] if key not in ("run", "gpu")}
+        "ceilings": [{"run": run, "gpu": alone, "clock_share": clock_shares.get(c["resource"])}
+                     | {key: c.get(key) for key in TABLES["ceilings"][1] if key not in ("run", "gpu", "clock_share")}
                      for c in result["ceilings"]],
         "findings": [{"run": run, "case_name": f.get("case")} | {key: f.get(key) for key in ("kind", "severity", "text")} for f in result["findings"]],
     }

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import resource
-import subprocess
 import time
 import xml.etree.ElementTree
 from pathlib import Path
@@ -14,16 +13,9 @@ from pathlib import Path
 import pytest
 import result_maker
 from make_delivery import clean
-
-ROOFMARK = os.environ.get("ROOFMARK")
-# `common` is there to be inherited.
-PROFILES = sorted(path.stem for path in (Path(__file__).parents[2] / "results" / "profiles").glob("*.toml") if path.stem != "common")
+from shipped_profiles import PROFILES, ROOFMARK, roofmark, slower, sxm_profile, verdicts
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
-
-
-def roofmark(*arguments, **options):
-    return subprocess.run([ROOFMARK, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
 
 
 def assert_one_line(done):
@@ -154,23 +146,6 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
     assert "is a folder, not a profile" in done.stderr
 
 
-def verdicts(result, profile, tmp_path, save, status=1):
-    """The verdicts of the mandatory rules that do not pass, by rule."""
-    done = roofmark("accept", save(result), "--profile", profile, "--json", tmp_path / "verdict.json")
-    assert status is None or done.returncode == status, done.stdout + done.stderr
-    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
-    return {check["rule"]: check["verdict"] for check in checks if check["mandatory"] and check["verdict"] != "PASS"}
-
-
-def sxm_profile(tmp_path):
-    """The shipped one for H200s without its limits of speed: no such GPU was measured."""
-    path = tmp_path / "h200.toml"
-    rules = [rule for rule in ("dram_read", "dram_write", "dram_copy", "dram_triad", "fma_fp32", "fma_fp32_top", "product_bf16", "product_fp8",
-                               "product_bf16_datasheet")]
-    path.write_text('inherit = "h200_sxm"\n' + "".join(f"[rule.{rule}]\ndrop = true\n" for rule in rules))
-    return path
-
-
 @pytest.mark.parametrize("rule, counter", [
     ("state_remap_failed", {"remap_failed": 1}), ("state_remap_pending", {"remap_pending": 1}), ("state_nvlink_links", {"nvlink_links": 12}),
     ("state_fabric_completed", {"fabric_completed": 0}),
@@ -196,14 +171,7 @@ def test_an_fp32_rate_of_a_third_is_not_accepted(h200, save, tmp_path):
     dropped = ("dram_read", "dram_write", "dram_copy", "dram_triad", "product_bf16", "product_fp8", "product_bf16_datasheet", "dram_read_datasheet")
     profile.write_text('inherit = "h200_sxm"\n' + "".join(f"[rule.{rule}]\ndrop = true\n" for rule in dropped))
     assert not set(kept) & verdicts(result, profile, tmp_path, save, None).keys()
-    for entry in result["benchmarks"]:
-        if entry["name"] != "ceilings/fma/fp32":
-            continue
-        measured = entry["roofmark"]["measurement"]
-        for key in ("median", "minimum", "maximum", "p5", "p95"):
-            measured[key] *= 3
-        measured["interval"] = [3 * seconds for seconds in measured["interval"]]
-        entry["real_time"] *= 3
+    slower(result, "ceilings/fma/fp32", 3)
     assert {rule: verdict for rule, verdict in verdicts(result, profile, tmp_path, save, None).items() if rule in kept} == dict.fromkeys(kept, "FAIL")
 
 
@@ -328,16 +296,6 @@ def test_accept_ends_with_the_verdict_and_the_next_step(h200, save, own_profile)
     for limit, verdict, step in ((0.5, "ACCEPTED: ", "`scripts/acceptance`"), (0.999, "NOT ACCEPTED: ", "measure again")):
         said = roofmark("accept", result, "--profile", own_profile(limit)).stdout.splitlines()
         assert said[0].startswith("Profile ") and said[-2].startswith(verdict) and step in said[-1]
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_a_shipped_profile_is_right_and_is_shown(name):
-    done = roofmark("profile", "check", name)
-    assert done.returncode == 0, done.stdout + done.stderr
-    shown = roofmark("profile", "show", name)
-    assert shown.returncode == 0, shown.stderr
-    assert "reason" in shown.stdout and "limit" in shown.stdout
-    assert "common" in next(line for line in shown.stdout.splitlines() if line.startswith("  inherits"))
 
 
 def test_a_profile_is_shown_with_the_cases_of_the_device_that_is_asked_for():

@@ -250,6 +250,27 @@ def test_a_third_of_the_fp32_rate_is_named_by_gpu(folder, tmp_path):
     assert list(suspects) == [("below_ceiling", "GPU-0003")] and "fp32 FMA: 32.0 % of" in suspects["below_ceiling", "GPU-0003"]
 
 
+@pytest.mark.parametrize("factor, found", [(2.0, []), (3.0, [("below_ceiling", "rack a")])])
+def test_a_clock_that_a_power_limit_lowers_is_no_slow_device(folder, tmp_path, factor, found):
+    # Boards at half of their highest clock, and at half of what follows it; then at a third of it.
+    results = rack(8)
+    probes = [entry for entry in make_result.h200()["benchmarks"] if "sets_ceiling" in entry["roofmark"]]
+    for result in results:
+        result["benchmarks"] = copy.deepcopy(probes)
+        for entry in result["benchmarks"]:
+            record = entry["roofmark"]
+            if not record.get("sets_ceiling", {}).get("resource", "").endswith(("_fma", "_tensor", "_fp16", "exp", "shared")):
+                continue
+            record["placement"]["of_theoretical"] /= factor
+            record["placement"]["of_theoretical_clock"] *= 2 / factor
+        for ceiling in result["ceilings"]:
+            if "theoretical_clock_hz" in ceiling:
+                ceiling["empirical"] /= factor
+    put(folder, results)
+    suspects, _ = judged(folder, tmp_path, "rack")
+    assert list(suspects) == found, suspects
+
+
 def test_another_driver_is_drift_and_makes_no_host_bad(folder, tmp_path):
     results = rack(8)
     results[4]["device"]["details"]["driver_version"] = "570.01"

@@ -332,6 +332,7 @@ class Judge {
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;
       if (rule.per == Subject::node && !all_on(run, node)) continue;
+      if (rule.alone && run.together) continue;
       if (!rule.suite.empty() && rule.suite != run.suite) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
       for (RuleReading& reading : readings(rule, cases, run, index)) {
@@ -358,7 +359,10 @@ class Judge {
     check.found = "-";
     const auto is_of_suite = [&](const Place& place) { return place.evidence->suite == rule.suite; };
     const bool no_run = !rule.suite.empty() && std::none_of(places.begin(), places.end(), is_of_suite);
+    const bool none_alone =
+        rule.alone && std::all_of(places.begin(), places.end(), [](const Place& place) { return place.evidence->together; });
     check.explanation = no_run                                       ? fmt::format("no result of the suite {}", rule.suite)
+                        : none_alone                                 ? "no run measured it while the other GPUs did not"
                         : type_of(rule.quantity).basis == Basis::run ? "no run could check for it"
                         : nothing_to_compare ? "no case has a fingerprint, or its launches differ: no bits to compare"
                                              : fmt::format("no result matches '{}'", rule.cases);

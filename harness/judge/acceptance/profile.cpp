@@ -146,6 +146,13 @@ void set_mandatory(const std::string& name, const toml::node& node, Mandatory& m
   }
 }
 
+void set_node_gpus(const std::string& name, const toml::node& node, std::optional<int>& gpus) {
+  constexpr int kMost = 128;
+  const auto value = node.is_integer() ? node.value<int>() : std::nullopt;
+  if (!value || *value < 1 || *value > kMost) refuse(name, node, fmt::format("expects a number of GPUs from 1 to {}", kMost));
+  gpus = value;
+}
+
 /// The keys of a rule that the table names; the others stay as they are, so that an inherited rule is changed key by key.
 void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
   rule.origin = place(name, table);
@@ -168,6 +175,7 @@ void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
              {"most", number_into(name, rule.most)},
              {"per", [&](const toml::node& node) { set_subject(name, node, rule.per); }},
              {"mandatory", [&](const toml::node& node) { set_mandatory(name, node, rule.mandatory); }},
+             {"alone", into(name, rule.alone, "true or false")},
              {"reason", text_into(name, rule.reason)},
              {"source", text_into(name, rule.source)},
              {"published", number_into(name, rule.published)},
@@ -247,6 +255,7 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
               }},
              {"example", text_into(name, profile.example)},
              {"suite", text_into(name, profile.suite)},
+             {"node_gpus", [&](const toml::node& node) { set_node_gpus(name, node, profile.node_gpus); }},
              {"rule", [](const toml::node&) {}}});
 
   const toml::table none;
@@ -320,7 +329,8 @@ bool DeviceSearch::operator()(const std::string& name) const {
 std::vector<std::string> shipped_profiles() {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kShippedProfileCount; ++i) {
-    if (toml::parse(kShippedProfiles[i].text).contains("devices")) names.emplace_back(kShippedProfiles[i].name);
+    const toml::table profile = toml::parse(kShippedProfiles[i].text);
+    if (!profile["devices"].value_or(std::string()).empty()) names.emplace_back(kShippedProfiles[i].name);
   }
   return names;
 }

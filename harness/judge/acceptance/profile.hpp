@@ -42,6 +42,7 @@ struct Rule {
   std::string least_version;          ///< of a version: dotted numbers
   Subject per = Subject::gpu;
   Mandatory mandatory = Mandatory::yes;
+  bool alone = false;               ///< judges only what the device measured while the node's other GPUs did not
   std::string reason;               ///< why the limit exists, for the person who has to act on it
   std::string source;               ///< of the figure
   std::optional<double> published;  ///< the slowest published figure, in the quantity's unit
@@ -59,6 +60,7 @@ struct Profile {
   std::string except_devices;          ///< the same of devices that it is not for; empty: none
   std::string example;                 ///< the name of such a device, for `profile check`
   std::string suite;                   ///< what measures its rules
+  std::optional<int> node_gpus;        ///< GPUs of a node of the example, for `profile check`: names of collectives have it
   std::vector<std::string> inherited;  ///< the profiles below it, nearest first
   std::vector<Rule> rules;
 

@@ -184,6 +184,9 @@ TEST(FindSku, KnowsTheNamesThatDriversReport) {
                                                     {"NVIDIA A100 80GB PCIe", "A100 80GB PCIe"},
                                                     {"NVIDIA A30", "A30"},
                                                     {"NVIDIA A10", "A10"},
+                                                    {"NVIDIA A40", "A40"},
+                                                    {"NVIDIA A800-SXM4-80GB", "A800 80GB SXM"},
+                                                    {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX PRO 6000"},
                                                     {"NVIDIA L4", "L4"},
                                                     {"NVIDIA L40S", "L40S"},
                                                     {"NVIDIA GeForce RTX 4090", "RTX 4090"},
@@ -212,8 +215,8 @@ TEST(FindSku, KnowsTheNamesThatDriversReport) {
 
 TEST(FindSku, TakesNoOtherPartForAKnownOne) {
   for (const char* name : {"NVIDIA H20", "NVIDIA H800", "NVIDIA A10G", "NVIDIA L40", "NVIDIA GeForce RTX 4090 D", "NVIDIA H100",
-                           "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A800-SXM4-80GB",
-                           "Tesla V100S-PCIE-32GB", ""}) {
+                           "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A800 80GB PCIe",
+                           "Tesla V100S-PCIE-32GB", "NVIDIA RTX PRO 6000 Blackwell Server Edition", ""}) {
     EXPECT_EQ(find_sku(name), nullptr) << name;
   }
 }
@@ -364,7 +367,8 @@ TEST(Traps, PublishedBandwidthIsNotThePins) {
   EXPECT_GT(theoretical(h200(), resource::dram), datasheet(h200(), resource::dram));
   const DeviceInfo b200 = with_memory(gpu("NVIDIA B200", 100, 148, 1965), 7680, 3996);
   EXPECT_NEAR(theoretical(b200, resource::dram), 7672e9, 1e9);
-  EXPECT_EQ(datasheet(b200, resource::dram), 8000e9);
+  EXPECT_EQ(datasheet(b200, resource::dram), 7700e9);
+  EXPECT_THAT(theoretical_roofline(b200).find(resource::dram)->datasheet_source, HasSubstr("also 8.00 TB/s"));
   EXPECT_THAT(above_theoretical({{{{resource::dram, 7.9e12}}}}, theoretical_roofline(b200), 1, {}), SizeIs(1));
 }
 

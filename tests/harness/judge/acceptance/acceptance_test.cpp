@@ -288,6 +288,32 @@ TEST(Acceptance, TheVersionOfAVbiosIsHexadecimal) {
   EXPECT_EQ(verdict("96", std::string(1000000, '9')), Verdict::pass);  // no length exhausts the stack
 }
 
+/// What GPUs share (a PCIe switch, the host's memory) slows them down while all measure.
+TEST(Acceptance, ARuleOfWhatWasMeasuredAloneDoesNotJudgeARunOfAllGpus) {
+  const Profile profile = profile_of(kProduct + "alone = true\n");
+  Evidence all = run("GPU-1", {product(0.3)});
+  all.together = true;
+  EXPECT_TRUE(judge(profile, {run("GPU-1", {product(0.9)}), all}, {}).accepted());
+  const Judgement judgement = judge(profile, {all}, {});
+  EXPECT_EQ(check_of(judgement, "product").verdict, Verdict::not_measured);
+  EXPECT_EQ(check_of(judgement, "product").explanation, "no run measured it while the other GPUs did not");
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {all}, {}), "product").verdict, Verdict::fail);
+}
+
+TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAccess) {
+  const Profile profile = read_profile("h200_sxm");
+  for (const FindingKind kind : {FindingKind::slow_rank, FindingKind::slow_link, FindingKind::peer_access}) {
+    const std::string rule(type_of(kind).id);
+    SCOPED_TRACE(rule);
+    Evidence evidence = run("GPU-1", {product(0.9)});
+    EXPECT_EQ(check_of(judge(profile, {evidence}, {}), rule).verdict, Verdict::pass);
+    evidence.findings = {{kind, "text", ""}};
+    const Judgement judgement = judge(profile, {evidence}, {});
+    EXPECT_EQ(check_of(judgement, rule).verdict, Verdict::fail);
+    EXPECT_TRUE(check_of(judgement, rule).mandatory);
+  }
+}
+
 TEST(Acceptance, AResultFromTheFutureIsNotYoung) {
   Evidence ahead = run("GPU-1", {product(0.9)});
   ahead.age_seconds = -1e6;

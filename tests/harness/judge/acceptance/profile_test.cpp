@@ -121,7 +121,7 @@ TEST(Profile, IsForDevicesOfItsNamesWithoutTheExceptions) {
 TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(refusal(rule(kGood)), "accepted");
   EXPECT_THAT(refusal(rule(kGood + "tolerance = 1\n")),
-              HasSubstr("p.toml:10: unknown key 'tolerance'; known are cases, least"));
+              HasSubstr("p.toml:10: unknown key 'tolerance'; known are alone, cases, least"));
   EXPECT_THAT(refusal(rule("cases = '('\nquantity = 'rate'\n")), HasSubstr("p.toml:6: '(' is not a regular expression"));
   EXPECT_THAT(
       refusal(rule("cases = '" + std::string(100000, '(') + std::string(100000, ')') + "'\nquantity = 'rate'\n")),
@@ -160,9 +160,11 @@ TEST(Profile, EveryShippedProfileIsRead) {
 
 TEST(Profile, WhatIsThereToBeInheritedIsNotOffered) {
   EXPECT_THAT(shipped_profiles(), testing::Not(testing::Contains("common")));
+  EXPECT_THAT(shipped_profiles(), testing::Not(testing::Contains("datacenter")));
   EXPECT_THAT(refusal("inherit = 'common'\n" + kHead), "accepted");
   EXPECT_THAT(refusal("inherit = 'common'\n"), HasSubstr("p.toml: `devices` is missing: this profile can only be inherited"));
   EXPECT_THROW(read_profile("common"), ProfileError);
+  EXPECT_THROW(read_profile("datacenter"), ProfileError);
   EXPECT_THAT(refusal("inherit = 'none'\n"), testing::Not(HasSubstr("common")));
 }
 
@@ -178,6 +180,40 @@ TEST(Profile, PublishedFiguresAreOfTheQuantityAndHaveAnAddress) {
         EXPECT_LT(*rule.least, *rule.published) << name << " " << rule.id;
       }
     }
+  }
+}
+
+TEST(Profile, StatesTheGpusOfANodeForTheNamesOfCollectives) {
+  EXPECT_EQ(read_profile("h200_sxm").node_gpus, 8);
+  EXPECT_EQ(read_profile("gb200").node_gpus, 4);
+  EXPECT_EQ(read_profile("generic").node_gpus, std::nullopt);
+  for (const std::string& wrong : {"0", "129", "8.5", "'8'"}) {
+    EXPECT_THAT(refusal("node_gpus = " + wrong + "\n" + rule(kGood)), HasSubstr("expects a number of GPUs from 1 to 128"));
+  }
+}
+
+/// The limits of these GPUs are stricter than those for any GPU, and all of them are held to the same rules.
+TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
+  const auto find = [](const Profile& profile, const std::string& id) {
+    const auto found = std::find_if(profile.rules.begin(), profile.rules.end(), [&](const Rule& r) { return r.id == id; });
+    return found == profile.rules.end() ? nullptr : &*found;
+  };
+  const Profile generic = read_profile("generic");
+  EXPECT_EQ(find(generic, "fma_fp32_top"), nullptr) << "boards with a low power limit do not reach the highest clock";
+  EXPECT_EQ(find(generic, "product_bf16")->mandatory, Mandatory::where_measured);
+  for (const char* name : {"a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}) {
+    SCOPED_TRACE(name);
+    const Profile profile = read_profile(name);
+    for (const char* id : {"host_to_device", "device_to_host", "all_reduce", "slow_rank", "slow_link", "peer_access", "thermal",
+                           "hardware_thermal", "power_brake", "hardware_slowdown", "dram_read_datasheet", "fma_fp32_datasheet",
+                           "product_bf16_datasheet", "state_nvlink_links", "fma_fp32_top"}) {
+      EXPECT_NE(find(profile, id), nullptr) << id;
+    }
+    EXPECT_TRUE(find(profile, "host_to_device")->alone);
+    for (const char* id : {"dram_read", "product_bf16", "fma_fp32"}) {
+      EXPECT_GE(*find(profile, id)->least, *find(generic, id)->least) << id;
+    }
+    EXPECT_EQ(find(profile, "state_ecc_uncorrected")->mandatory, Mandatory::no) << "a repaired board works";
   }
 }
 

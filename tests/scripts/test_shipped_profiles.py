@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the shipped profiles accept and refuse, on made-up results."""
+import copy
+import json
+
+import pytest
+import result_maker
+from make_delivery import clean
+from shipped_profiles import PROFILES, ROOFMARK, WRITTEN, roofmark, slower, sxm_profile, verdicts
+
+pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+
+
+def together(result, busbw, ranks=8, size=4 << 30):
+    """Adds the all-reduce over the GPUs of one process."""
+    maker = result_maker.Maker(result["device"], {}, {"nvlink": 450e9, "stream_launch": 1e6, "graph_launch": 1e6}, {}, 0)
+    factor = 2 * (ranks - 1) / ranks
+    maker.measure("all_reduce", "", "fp32", {"bytes": size, "ranks": ranks, "op": "sum", "place": "out", "impl": "nccl"}, [[("nvlink", size)]],
+                  seconds=size * factor / busbw, path="stream",
+                  message={"ranks": ranks, "bytes": size, "count": size // 4, "bus_factor": factor, "place": "out", "reduction": "sum"})
+    result["benchmarks"] += maker.benchmarks
+    return result
+
+
+@pytest.mark.parametrize("link, rate", [("host_to_device", 20e9), ("device_to_host", 30e9)])
+def test_a_slow_link_to_the_host_is_not_accepted(h200, save, tmp_path, link, rate):
+    result, profile = clean(h200), sxm_profile(tmp_path)
+    assert verdicts(result, profile, tmp_path, save, 0) == {}
+    assert verdicts(slower(result, f"ceilings/{link}/", 55e9 / rate), profile, tmp_path, save) == {link: "FAIL"}
+
+
+def test_a_link_is_judged_by_what_a_gpu_measured_alone(h200, tmp_path):
+    # While all GPUs copy they may share a switch and the host's memory.
+    for how, times in (("alone", 1), ("together", 3)):
+        folder = tmp_path / "node7" / how / "cuda-0"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps(slower(clean(copy.deepcopy(h200)), "ceilings/host_to_device/", times)))
+    profile = sxm_profile(tmp_path)
+
+    def status(*folders):
+        return roofmark("accept", *(tmp_path / "node7" / folder / "cuda-0" for folder in folders), "--profile", profile).returncode
+
+    assert status("alone", "together") == status("together") == 0
+    (tmp_path / "node7" / "alone" / "cuda-0" / "result.json").write_text(json.dumps(slower(clean(copy.deepcopy(h200)), "ceilings/host_to_device/", 3)))
+    assert status("alone", "together") == 1
+
+
+def test_a_slow_all_reduce_of_a_node_is_not_accepted(h200, save, tmp_path):
+    profile = sxm_profile(tmp_path)
+    for busbw, bad in ((470e9, {}), (200e9, {"all_reduce": "FAIL"})):
+        assert verdicts(together(clean(copy.deepcopy(h200)), busbw), profile, tmp_path, save, 1 if bad else 0) == bad
+    # Fewer GPUs or bytes reach less on a healthy node, too.
+    assert verdicts(together(clean(copy.deepcopy(h200)), 200e9, ranks=4), profile, tmp_path, save, 0) == {}
+    assert verdicts(together(clean(copy.deepcopy(h200)), 200e9, size=1 << 20), profile, tmp_path, save, 0) == {}
+
+
+@pytest.mark.parametrize("reason, share, bad", [
+    ("thermal", 0.02, {"thermal": "FAIL"}), ("thermal", 0.005, {}), ("hardware slowdown", 0.02, {"hardware_slowdown": "FAIL"}),
+    ("hardware slowdown", 0.005, {}), ("hardware thermal", 0.005, {"hardware_thermal": "FAIL"}), ("power brake", 0.005, {"power_brake": "FAIL"})])
+def test_what_slows_a_gpu_down_is_judged_by_its_share_of_the_time(h200, save, tmp_path, reason, share, bad):
+    result = clean(h200)
+    next(entry for entry in result["benchmarks"] if entry["name"].startswith("gemm/"))["roofmark"]["measurement"]["telemetry"]["throttled_share"][reason] = share
+    assert verdicts(result, sxm_profile(tmp_path), tmp_path, save, 1 if bad else 0) == bad
+
+
+@pytest.mark.parametrize("counter", ["ecc_uncorrected", "remapped_rows_uncorrected"])
+def test_a_fault_of_the_past_is_shown_and_decides_in_a_profile_that_says_so(h200, save, tmp_path, counter):
+    result, profile = clean(h200), sxm_profile(tmp_path)
+    result["counters"] = result_maker.counters(**{counter: 1})
+    assert verdicts(result, profile, tmp_path, save, 0) == {}
+    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    assert [check["verdict"] for check in checks if check["rule"] == f"state_{counter}"] == ["FAIL"]
+    profile.write_text(profile.read_text() + f"[rule.state_{counter}]\nmandatory = true\n")
+    assert verdicts(result, profile, tmp_path, save) == {f"state_{counter}": "FAIL"}
+
+
+def test_a_board_that_its_power_limit_keeps_below_the_highest_clock_is_accepted_as_any_gpu(h200, save, tmp_path):
+    result = clean(h200)
+    # As an L4 of 72 W: half of the clock, and half of what follows it.
+    for entry in slower(result, "ceilings/", 1)["benchmarks"]:
+        resource = entry["roofmark"].get("sets_ceiling", {}).get("resource", "")
+        if resource.endswith(("_fma", "_tensor")):
+            clock = entry["roofmark"]["measurement"]["clock_hz"] / 2
+            slower({"benchmarks": [entry]}, "", 2)
+            for block in entry["roofmark"]["measurement"]["blocks"]:
+                block |= {name: clock for name in ("clock_hz", "first_clock_hz", "mean_clock_hz", "last_clock_hz")}
+            entry["roofmark"]["measurement"]["clock_hz"] = clock
+            entry["roofmark"]["placement"]["of_theoretical_clock"] *= 2
+    assert verdicts(result, "generic", tmp_path, save, 0) == {}
+    assert "fma_fp32_top" in verdicts(result, "h200_sxm", tmp_path, save)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_shipped_profile_is_right_and_is_shown(name):
+    done = roofmark("profile", "check", name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = roofmark("profile", "show", name)
+    assert shown.returncode == 0, shown.stderr
+    assert "reason" in shown.stdout and "limit" in shown.stdout
+    assert "common" in next(line for line in shown.stdout.splitlines() if line.startswith("  inherits"))
+
+
+def test_a_shipped_profile_repeats_nothing_that_it_inherits():
+    def rules(name):
+        profile = WRITTEN[name]
+        inherited = rules(profile["inherit"]) if "inherit" in profile else {}
+        return inherited | {rule: inherited.get(rule, {}) | keys for rule, keys in profile.get("rule", {}).items()}
+
+    for name, profile in WRITTEN.items():
+        inherited = rules(profile["inherit"]) if "inherit" in profile else {}
+        repeated = [(rule, key) for rule, keys in profile.get("rule", {}).items() for key, value in keys.items()
+                    if key not in ("least", "published") and inherited.get(rule, {}).get(key) == value]
+        assert repeated == [], name
