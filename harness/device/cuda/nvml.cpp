@@ -243,13 +243,17 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
                                                   {20, PathKind::pcie_switches}, {30, PathKind::host_bridge},
                                                   {40, PathKind::numa_node},     {50, PathKind::system}};
   // nvmlGpuP2PStatus_t
-  constexpr const char* kRefusals[] = {"",
-                                       "the chipset does not support it",
-                                       "the GPU does not support it",
-                                       "the PCIe topology does not support it",
-                                       "a setting of the driver disables it",
-                                       "not supported",
-                                       "the driver gives no reason"};
+  struct Refusal {
+    const char* text;
+    bool by_design;
+  };
+  constexpr Refusal kRefusals[] = {{"", false},
+                                   {"the chipset does not support it", true},
+                                   {"the GPU does not support it", true},
+                                   {"the PCIe topology does not support it", false},
+                                   {"a setting of the driver disables it", false},
+                                   {"not supported", true},
+                                   {"the driver gives no reason", false}};
   PeerPath path;
   int level = -1;
   if (peer.handle_ && call("nvmlDeviceGetTopologyCommonAncestor", peer.handle_, &level)) {
@@ -265,7 +269,10 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
     path.nvlinks = static_cast<int>(direct > 0 ? direct : switched);
   }
   const int status = p2p_status(peer, kP2pRead).value_or(0);
-  path.refusal = kRefusals[std::clamp(status, 0, static_cast<int>(std::size(kRefusals)) - 1)];
+  const Refusal& refusal = kRefusals[std::clamp(status, 0, static_cast<int>(std::size(kRefusals)) - 1)];
+  path.refusal = refusal.text;
+  // GPUs whose NVLinks are up are made to reach one another.
+  path.by_design = refusal.by_design && nvlinks_up().value_or(0) == 0;
   return path;
 }
 

@@ -77,3 +77,14 @@ TEST_F(PeerPathOf, AFabricIsReadyWhenItIsCompletedOrThereIsNone) {
 
 }  // namespace
 }  // namespace roofmark::cuda
+TEST_F(PeerPathOf, WhatTheMachineDoesNotOfferIsByDesignUnlessNvlinksAreUp) {
+  for (const auto& [status, by_design] :
+       {std::pair(0, false), {1, true}, {2, true}, {3, false}, {4, false}, {5, true}, {6, false}, {99, false}}) {
+    fake_nvml::driver.p2p_read = status;
+    fake_nvml::driver.links_up = 0;
+    EXPECT_EQ(path().by_design, by_design) << status;
+    fake_nvml::driver.links_up = 18;
+    EXPECT_FALSE(path().by_design) << status;
+  }
+}
+
