@@ -424,3 +424,16 @@ TEST_F(CollectivesOfAProcess, EveryRankIsVerifiedAndTheWrongOneIsNamed) {
 
 }  // namespace
 }  // namespace roofmark
+TEST_F(CollectivesOfAProcess, LargeSizesAreNotBoundByIssuing) {
+  info.backend = Backend::cpu;
+  fabric.how = "mpi";
+  for (const Case& one : cases(SuiteName::quick)) {
+    if (one.message->bytes < (std::size_t{1} << 20) || one.message->bytes > (std::size_t{8} << 20)) continue;
+    const auto notes = one.prepare({*devices[0], 1, Distribution::normal, 1, {}})->notes();
+    for (const auto& [key, text] : notes) EXPECT_NE(key, kSmallSizesNote) << one.name();
+  }
+}
+
+  const auto notes = prepared->notes();
+  ASSERT_EQ(notes.back().first, kSmallSizesNote);
+  EXPECT_THAT(notes.back().second, testing::StartsWith("one host thread issues the calls of all 3 GPUs one after the other"));
