@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "bench/families/collective_traffic.hpp"
@@ -14,13 +15,30 @@ namespace roofmark {
 
 namespace {
 
-/// Null where ranks share a GPU.
-const Resource* inside_resource(const Fabric& fabric, Backend backend) {
+using Groups = std::vector<std::vector<int>>;
+
+/// Of the slowest way that some ranks of a domain have to one another. Null where ranks share a GPU.
+const Resource* inside_resource(const Fabric& fabric, const NvlinkMap& nvlink, const Groups& groups, Backend backend) {
   if (backend == Backend::cpu) return &resource::interprocess;
   if (share_gpu(fabric.members)) return nullptr;
-  const bool nvlink = std::all_of(fabric.members.begin(), fabric.members.end(),
-                                  [](const RankInfo& member) { return member.nvlink_bytes_per_second.has_value(); });
-  return nvlink ? &resource::nvlink : &resource::pcie;
+  const bool all =
+      std::all_of(groups.begin(), groups.end(), [&](const std::vector<int>& ranks) { return nvlink.connects(ranks); });
+  return all ? &resource::nvlink : &resource::pcie;
+}
+
+/// What the PCIe link of a GPU carries at least where NVLink connects some of the ranks: what their part must exchange with the
+/// others, over the links of all of them.
+double least_on_pcie(Collective op, double bytes, const Groups& groups, const RankPlaces& places, const NvlinkMap& nvlink) {
+  RankPlaces parts = places;
+  int part = 0;
+  for (const std::vector<int>& group : groups) {
+    for (const std::vector<int>& ranks : nvlink.groups_of(group)) {
+      for (const int rank : ranks) parts.domains[static_cast<std::size_t>(rank)] = part;
+      ++part;
+    }
+  }
+  std::iota(parts.hosts.begin(), parts.hosts.end(), 0);
+  return traffic(op, bytes, groups, parts).network;
 }
 
 }  // namespace
@@ -63,11 +81,17 @@ Work collective_work(const Listing& listing, const Point& point) {
   const RankPlaces places = places_of(listing.fabric->members);
   const Traffic moved = traffic(point.op, bytes, groups, places);
   const Traffic switched = traffic(point.op, bytes, groups, places, Switches::reduce);
-  const Resource* inside = inside_resource(*listing.fabric, listing.device.backend);
+  const NvlinkMap map(listing.fabric->members);
+  const Resource* inside = inside_resource(*listing.fabric, map, groups, listing.device.backend);
   // NVLink's switches reduce from Hopper on (NVLS); a network may (SHARP).
   const bool nvls = inside == &resource::nvlink && listing.device.compute_capability >= 90;
   Phase phase;
-  if (inside && moved.inside > 0) phase.push_back({*inside, moved.inside, nvls ? moved.inside - switched.inside : 0});
+  double least = nvls ? switched.inside : moved.inside;
+  if (inside == &resource::pcie) {
+    // A ring takes the PCIe link of each GPU that has NVLink to one neighbour alone; rings in both directions share it.
+    least = std::min(least, least_on_pcie(point.op, bytes, groups, places, map));
+  }
+  if (inside && moved.inside > 0) phase.push_back({*inside, moved.inside, moved.inside - least});
   if (moved.network > 0) phase.push_back({resource::network, moved.network, moved.network - switched.network});
   if (phase.empty()) return {};
   return {std::vector<Phase>(point.op == Collective::ping_pong ? 2 : 1, phase)};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,19 @@
 namespace roofmark {
 
 namespace {
+
+/// Those that NVLink connects have a colour, unless it connects all of a domain or none.
+std::vector<int> bridged(const std::vector<RankInfo>& members, std::size_t domains) {
+  std::vector<int> all;
+  for (const RankInfo& member : members) all.push_back(member.rank);
+  const std::vector<std::vector<int>> groups = NvlinkMap(members).groups_of(all);
+  std::vector<int> colours(members.size(), -1);
+  for (std::size_t group = 0; group < groups.size() && groups.size() > domains; ++group) {
+    if (groups[group].size() < 2) continue;
+    for (const int rank : groups[group]) colours[static_cast<std::size_t>(rank)] = static_cast<int>(group);
+  }
+  return colours;
+}
 
 /// Each rank's place among the ranks of its domain: ranks of one place are in different domains.
 std::vector<int> across(const std::vector<int>& domains) {
@@ -25,14 +39,18 @@ std::vector<int> across(const std::vector<int>& domains) {
 
 std::vector<Group> link_ceilings(const Listing& listing) {
   if (!listing.fabric) return {};
-  const std::vector<int> domains = places_of(listing.fabric->members).domains;
+  const std::vector<RankInfo>& members = listing.fabric->members;
+  const std::vector<int> domains = places_of(members).domains;
+  const std::size_t count = std::set<int>(domains.begin(), domains.end()).size();
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // With its verification a probe takes six times its size.
   const std::size_t most = std::min(kGiB, std::bit_floor(listing.device.memory_bytes / 16));
   CollectiveList list(listing);
-  for (const auto& [name, colours] :
-       {std::pair<std::string, std::vector<int>>{"inside", domains}, {"network", across(domains)}}) {
+  for (const auto& [name, colours] : {std::pair<std::string, std::vector<int>>{"inside", domains},
+                                      {"bridged", bridged(members, count)},
+                                      {"network", across(domains)}}) {
     for (const std::size_t bytes : small ? sizes(kKiB, kKiB, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMiB, 16 * kMiB, 4)) {
+      if (listing.fabric->local && colours.front() < 0) continue;  // the first GPU has the clock
       Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
       std::optional<Case> c = list.offered(point);
       if (!c || c->work.phases.empty()) continue;

@@ -241,7 +241,7 @@ class OneRank final : public PreparedCollective {
 class LocalCollective final : public Prepared {
  public:
   LocalCollective(const Setup& setup, const Fabric& fabric, const Point& point)
-      : fabric_(fabric), communicators_(fabric.local->split(communicating(fabric, point))) {
+      : fabric_(fabric), bytes_(bytes_of(point)), communicators_(fabric.local->split(communicating(fabric, point))) {
     if (!communicators_.front()) throw std::invalid_argument("a collective without the device under measurement");
     for (int rank = 0; rank < static_cast<int>(communicators_.size()); ++rank) {
       const Setup own{rank == 0 ? setup.device : fabric.local->device(rank), setup.slots, setup.data, setup.seed, setup.time};
@@ -285,11 +285,22 @@ class LocalCollective final : public Prepared {
   std::vector<std::pair<std::string, std::string>> notes() const override {
     auto notes = communicators_.front()->notes();
     notes.insert(notes.begin(), {"library", communicators_.front()->library()});
+    if (bytes_ <= kMostlyIssue) {
+      notes.emplace_back(
+          std::string(kSmallSizesNote),
+          fmt::format("one host thread issues the calls of all {} GPUs one after the other, without a gate: this "
+                      "time is mostly that of issuing them; NCCL's latency is what roofmark-mpi measures with one "
+                      "process per GPU",
+                      ranks_.size()));
+    }
     return notes;
   }
 
  private:
+  static constexpr std::size_t kMostlyIssue = 256 * kKiB;  // issuing takes microseconds per GPU
+
   const Fabric& fabric_;
+  std::size_t bytes_;
   std::vector<std::shared_ptr<Communicator>> communicators_;
   std::vector<std::unique_ptr<OneRank>> ranks_;
   std::vector<RankCall> calls_;

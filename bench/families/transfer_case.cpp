@@ -149,10 +149,26 @@ const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool 
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     const RankInfo& member = fabric->members.at(static_cast<std::size_t>(gpu));
     const bool has_other_links = between_gpus ? member.nvlink_bytes_per_second != own.nvlink_bytes_per_second
-                                              : member.pcie_bytes_per_second != own.pcie_bytes_per_second;
+                                              : member.pcie_bytes_per_second != own.pcie_bytes_per_second ||
+                                                    member.host_bytes_per_second != own.host_bytes_per_second;
     if (is_other_model(member, *fabric) || has_other_links) return &member;
   }
   return nullptr;
+}
+
+/// Why the roof of transfers between GPUs says nothing of this one, which takes another kind of link; empty if it takes the
+/// same.
+std::string why_other_links(const Transfer& transfer, const Fabric& fabric) {
+  const bool by_nvlink = first_has_nvlink(fabric);
+  for (const auto& [from, to] : transfer.flows) {
+    const PeerPath path = fabric.local->path(from.number, to.number);
+    if (!path.kind || (*path.kind == PathKind::nvlink) == by_nvlink) continue;
+    return by_nvlink ? fmt::format("none: the ceilings are those of NVLink, which does not connect cuda:{} and cuda:{}",
+                                   from.number, to.number)
+                     : fmt::format("none: the ceilings are those of PCIe, and NVLink connects cuda:{} and cuda:{}", from.number,
+                                   to.number);
+  }
+  return {};
 }
 
 /// Where the host's memory of a transfer with one GPU lies; absent where that GPU's own node is unknown, or where this process
@@ -209,7 +225,8 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   return {};
 }
 
-Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Transfer& transfer, const RankInfo* unlike) {
+Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Transfer& transfer, const RankInfo* unlike,
+               const std::string& other_links, const Fabric* fabric) {
   const std::size_t flows = transfer.flows.size();
   if (point.op == TransferOp::managed_copy) {
     const auto bytes = static_cast<double>(transfer.bytes), memory = static_cast<double>(device.memory_bytes);
@@ -234,11 +251,16 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   if (host && !point.node && !device.near_node) {
     notes.emplace_back("near", "the kernel reports no NUMA node for this device: it places the memory");
   }
+  if (const std::string shared = point.all_gpus && fabric ? shared_links(*fabric) : ""; !shared.empty()) {
+    notes.emplace_back("shared links", shared + ": together these GPUs get what one link to the host carries");
+  }
   const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
   if (unlike) {
     notes.emplace_back(
         "roof", fmt::format("none: the ceilings belong to {} ({}), and {} ({}) is another model or has links of another rate",
                             device.id, device.name, unlike->device_id, unlike->device_name));
+  } else if (!other_links.empty()) {
+    notes.emplace_back("roof", other_links);
   } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != cuda_ordinal(device))) {
     notes.emplace_back("roof", fmt::format("the ceilings of {}, for the links of every GPU of its model", device.id));
   }
@@ -330,6 +352,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   if (reached && pair) transfer.path = reached->local->path(point.from, point.to);
   transfer.host_node = host_node_of(device, point, reached);
   const RankInfo* const unlike = unlike_gpu(transfer, reached, is_between_gpus(point.op));
+  const std::string other_links = reached && is_between_gpus(point.op) ? why_other_links(transfer, *reached) : std::string();
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     if (reached && is_other_model(reached->members.at(static_cast<std::size_t>(gpu)), *reached)) transfer.one_model = false;
   }
@@ -342,7 +365,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
     c.work.phases = {host_copy_demands(device, static_cast<double>(bytes), point.cache)};
   } else if (managed) {
     c.work.phases = {managed_copy_demands(device, static_cast<double>(bytes))};
-  } else if (!unlike) {
+  } else if (!unlike && other_links.empty()) {
     // What SMs read of the host's memory the L2 cache may still hold from the launch before.
     const double cached = point.by == TransferBy::sm ? static_cast<double>(device.last_level_cache_bytes()) : 0;
     c.work.phases = {link_demands(transfer, cached)};
@@ -360,7 +383,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   // A kernel that touches memory on both sides is no transfer over one link.
   if (!managed) c.transfer = transfer;
   if (!c.unsupported.empty()) return c;
-  Notes notes = notes_of(device, point, transfer, unlike);
+  Notes notes = notes_of(device, point, transfer, unlike, other_links, reached);
   c.prepare = [point, kernels, reached, own, executions = c.protocol.executions, transfer = std::move(transfer),
                notes = std::move(notes)](const Setup& setup) {
     const auto gpu = [&](int ordinal) -> Device& { return ordinal == own ? setup.device : reached->local->device(ordinal); };

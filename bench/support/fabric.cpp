@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/support/fabric.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <map>
 #include <string>
@@ -14,6 +17,28 @@ int cuda_ordinal(const DeviceInfo& device) {
   int ordinal = 0;
   if (colon != std::string::npos) std::from_chars(device.id.data() + colon + 1, device.id.data() + device.id.size(), ordinal);
   return ordinal;
+}
+
+bool first_has_nvlink(const Fabric& fabric) {
+  if (!fabric.local || fabric.members.empty()) return false;
+  for (int other = 1; other < static_cast<int>(fabric.members.size()); ++other) {
+    const PeerPath path = fabric.local->path(0, other);
+    if (path.kind ? *path.kind == PathKind::nvlink : fabric.members.front().nvlink_bytes_per_second.has_value()) return true;
+  }
+  return false;
+}
+
+std::string shared_links(const Fabric& fabric) {
+  std::map<std::string, std::vector<std::string>> below;
+  for (const RankInfo& member : fabric.members) {
+    if (!member.root_port.empty()) below[member.root_port].push_back(member.device_id);
+  }
+  std::string text;
+  for (const auto& [port, gpus] : below) {
+    if (gpus.size() < 2) continue;
+    text += fmt::format("{}{} by {}", text.empty() ? "" : "; ", fmt::join(gpus, ", "), port);
+  }
+  return text;
 }
 
 std::vector<int> everyone(const Fabric& fabric) { return std::vector<int>(fabric.members.size(), 0); }

@@ -45,6 +45,12 @@ struct Fabric {
   std::vector<Buffer> buffers;
 };
 
+/// Whether NVLink connects the first of the ranks with another of its process: the roof of transfers between GPUs is then that
+/// of NVLink, else that of PCIe. Where a path is unknown, a GPU that has NVLinks counts as connected.
+bool first_has_nvlink(const Fabric& fabric);
+/// GPUs that share a link to the host: "cuda:0, cuda:1 by 0000:15:01.0"; empty where every GPU has a link of its own to the
+/// host.
+std::string shared_links(const Fabric& fabric);
 /// N of "cuda:N"; 0 of any other device.
 int cuda_ordinal(const DeviceInfo& device);
 /// The colours of all ranks in one communicator.

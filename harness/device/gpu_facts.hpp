@@ -40,11 +40,16 @@ struct GpuFacts {
   std::optional<int> pcie_generation_of_slot;                    ///< the maximum of the port above the GPU, by the kernel
   std::optional<std::string> iommu;           ///< how it treats the GPU's accesses, by the kernel: see iommu_of()
   std::optional<SwitchPorts> ports_to_peers;  ///< between the GPU and others below the same PCIe switch
-  LinkRate pcie, c2c;  ///< to the host; of PCIe at its highest generation, with the lanes that it has now
+  LinkRate pcie, c2c;     ///< of the GPU itself; of PCIe at its highest generation, with the lanes that it has now
+  LinkRate way_to_host;   ///< by PCIe: the same, or a link above a switch that carries less
+  std::string root_port;  ///< of the host, where a switch is between: the bus id of the port whose link all below it share
   std::optional<int> c2c_links, c2c_links_up;
   std::optional<int> nvlink_links;  ///< that are up
   LinkRate nvlink;                  ///< of these links together
-  std::string nvlink_domain;        ///< "CLUSTER_UUID/CLIQUE" of the NVLink domain shared with other hosts; empty: none
+  /// Where all of them lead to GPUs (by bridges, or on the board): the PCI bus ids of these. Empty: they lead to switches, or
+  /// it is unknown.
+  std::vector<std::string> nvlink_peers;
+  std::string nvlink_domain;  ///< "CLUSTER_UUID/CLIQUE" of the NVLink domain shared with other hosts; empty: none
   std::optional<double> power_limit_watts, power_limit_default_watts;
   std::optional<bool> persistence_mode, mig_mode;
   std::optional<std::vector<ForeignProcess>> foreign_processes;

@@ -24,6 +24,7 @@ struct PeerPath {
   int nvlinks = 0;                    ///< number of NVLinks; 0 for other paths
   /// Why the two may not access each other's memory, so that copies are staged through the host; empty: they may.
   std::string refusal = {};
+  bool by_design = false;  ///< these GPUs, or this machine, have no such access: nothing is wrong
 };
 
 }  // namespace roofmark

@@ -16,7 +16,7 @@ DeviceInfo specified_device(const std::string& name, const Sku& sku);
 /// The ceilings of a device from its specification, each with its source:
 ///   theoretical  SMs x highest clock x operations per clock per SM
 ///                DRAM: bus width x memory clock x 2 / 8
-///                from and to the host: the PCIe link at its width, or NVLink-C2C
+///                from and to the host: the narrowest PCIe link on the way, or NVLink-C2C
 ///                all from attributes read on the device
 ///   datasheet    the vendor's figure for a known SKU, at the clock that the vendor assumed
 /// Where sources differ on the operations per clock, theoretical_at_most is by the highest of their figures.
@@ -24,7 +24,8 @@ DeviceInfo specified_device(const std::string& name, const Sku& sku);
 /// capability only DRAM has a ceiling. The CPU has none.
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku = nullptr);
 
-/// Ceilings of a GPU's links to and from its peers: all its NVLinks, or PCIe if it has none.
-Roofline theoretical_peer_links(const DeviceInfo& device);
+/// Ceilings of a GPU's links to and from its peers: all its NVLinks, or PCIe where it has none or they lead to none of these
+/// peers.
+Roofline theoretical_peer_links(const DeviceInfo& device, bool by_nvlink);
 
 }  // namespace roofmark

@@ -313,6 +313,7 @@ std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
 
 std::vector<Finding> refused_access(const std::vector<Record>& records) {
   struct Refused {
+    bool by_design = true;
     std::set<Ends> pairs;
     std::map<std::size_t, std::vector<double>> staged;  // rates by size
   };
@@ -320,6 +321,7 @@ std::vector<Finding> refused_access(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (!record.transfer || record.sets_ceiling || !record.transfer->path || record.transfer->path->refusal.empty()) continue;
     Refused& refused = by_reason[record.transfer->path->refusal];
+    refused.by_design &= record.transfer->path->by_design;
     refused.pairs.insert(*ends_of(*record.transfer));
     if (record.status != Status::ok) continue;
     const auto bytes = static_cast<double>(record.transfer->bytes);
@@ -333,7 +335,7 @@ std::vector<Finding> refused_access(const std::vector<Record>& records) {
                                    ? std::string()
                                    : fmt::format(", at {}", format_rate(median(refused.staged.rbegin()->second), Unit::byte));
     findings.push_back(
-        {FindingKind::peer_access,
+        {refused.by_design ? FindingKind::no_peer_access : FindingKind::peer_access,
          fmt::format("{} and {}{} have no access to each other's memory ({}): copies between them go through host memory{}",
                      in_words(one), in_words(other),
                      more > 0 ? fmt::format(", and {} more pair{},", more, more == 1 ? "" : "s") : "", reason, staged),

@@ -29,7 +29,7 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
 /// The ends and pairs that stand out, worst first: slow_link.
 std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices);
 
-/// The pairs of GPUs without access to each other's memory, by reason: peer_access.
+/// The pairs of GPUs without access to each other's memory, by reason: peer_access, or no_peer_access where nothing is wrong.
 std::vector<Finding> refused_access(const std::vector<Record>& records);
 
 }  // namespace roofmark

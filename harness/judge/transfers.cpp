@@ -84,6 +84,23 @@ std::optional<LinkContention> contention_of(const std::vector<const Record*>& tr
   return made;
 }
 
+/// The first of them, without notes.
+std::string in_one_line(const std::vector<Finding>& findings) {
+  constexpr std::size_t kNamed = 3;
+  std::string text;
+  std::size_t count = 0;
+  std::optional<FindingKind> last;
+  for (const Finding& finding : findings) {
+    if (type_of(finding.kind).severity == Severity::note || ++count > kNamed) continue;
+    if (last) text += finding.kind == last ? ", " : "; ";
+    if (!last && finding.kind == FindingKind::slow_link) text += "slow links: ";
+    text += finding.brief;
+    last = finding.kind;
+  }
+  if (count > kNamed) text += " (" + std::to_string(count - kNamed) + " more)";
+  return text;
+}
+
 }  // namespace
 
 Transfers transfers_of(const std::vector<Record>& records) {
@@ -116,14 +133,7 @@ Transfers transfers_of(const std::vector<Record>& records) {
   made.findings = slow_links(made.matrices);
   for (Finding& finding : refused_access(records)) made.findings.push_back(std::move(finding));
   for (Finding& finding : faster_far_nodes(transfers)) made.findings.push_back(std::move(finding));
-  constexpr std::size_t kNamed = 3;
-  for (std::size_t i = 0; i < std::min(made.findings.size(), kNamed); ++i) {
-    const FindingKind kind = made.findings[i].kind;
-    if (i > 0) made.slow += kind == made.findings[i - 1].kind ? ", " : "; ";
-    if (i == 0 && kind == FindingKind::slow_link) made.slow += "slow links: ";
-    made.slow += made.findings[i].brief;
-  }
-  if (made.findings.size() > kNamed) made.slow += " (" + std::to_string(made.findings.size() - kNamed) + " more)";
+  made.slow = in_one_line(made.findings);
   return made;
 }
 

@@ -54,8 +54,8 @@ struct Transfers {
   std::vector<TransferSeries> series;
   std::vector<LinkContention> contention;
   std::vector<TransferMatrix> matrices = {};  ///< of two pairs of ends or more
-  std::vector<Finding> findings = {};         ///< slow_link, peer_access, node_affinity
-  std::string slow = {};                      ///< these in one line, worst first; empty if none
+  std::vector<Finding> findings = {};         ///< slow_link, peer_access, no_peer_access, node_affinity
+  std::string slow = {};                      ///< these in one line, worst first, without notes; empty if none
 };
 
 /// For the ok records of transfers that demand only links: between host and device, peers, or the host's nodes, without the

@@ -4,8 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <fstream>
+#include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/files.hpp"
@@ -90,7 +96,63 @@ std::vector<Nic> interfaces(const fs::path& root) {
   return hardware.empty() ? pairs : hardware;
 }
 
+bool is_rdma(const Nic& port) { return port.kind != "Ethernet"; }
+
+int number_of(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// As NCCL reads it: an empty list names all.
+bool is_named(const Nic& port, std::string_view list, bool whole_names) {
+  const std::string_view name = port.name;
+  const auto colon = name.find(':');
+  const std::string_view device = name.substr(0, colon);
+  const int number = colon == name.npos ? 0 : number_of(name.substr(colon + 1));
+  bool any = false;
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    const std::string_view entry = list.substr(0, comma);
+    list = comma == list.npos ? std::string_view() : list.substr(comma + 1);
+    const auto end = entry.find(':');
+    const std::string_view its = entry.substr(0, end);
+    if (its.empty()) continue;
+    any = true;
+    const bool is_device = whole_names ? device == its : device.starts_with(its);
+    if (is_device && (end == entry.npos || number_of(entry.substr(end + 1)) == number)) return true;
+  }
+  return !any;
+}
+
 }  // namespace
+
+PortChoice ports_of_collectives(const std::vector<Nic>& ports, const std::string& nccl_ib_hca) {
+  PortChoice choice;
+  const auto divide = [&](const auto& is_counted) {
+    for (const Nic& port : ports) (is_counted(port) ? choice.counted : choice.others).push_back(port);
+    return choice;
+  };
+  if (!nccl_ib_hca.empty() && std::any_of(ports.begin(), ports.end(), is_rdma)) {
+    std::string_view list = nccl_ib_hca;
+    const bool all_but = list.starts_with('^');
+    if (all_but) list.remove_prefix(1);
+    const bool whole_names = list.starts_with('=');
+    if (whole_names) list.remove_prefix(1);
+    return divide([&](const Nic& port) { return is_rdma(port) && is_named(port, list, whole_names) != all_but; });
+  }
+  if (std::any_of(ports.begin(), ports.end(), [](const Nic& port) { return !port.bytes_per_second; })) {
+    return divide([](const Nic&) { return true; });
+  }
+  using Class = std::pair<double, std::string>;
+  const auto class_of = [](const Nic& port) { return Class(*port.bytes_per_second, port.kind); };
+  std::map<Class, int> counts;
+  for (const Nic& port : ports) ++counts[class_of(port)];
+  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.second * a.first.first, a.second) < std::tuple(b.second * b.first.first, b.second);
+  });
+  return divide([&](const Nic& port) { return class_of(port) == most->first; });
+}
 
 std::vector<Nic> read_nics(const fs::path& root) {
   std::vector<Nic> ports = rdma_ports(root);

@@ -22,4 +22,13 @@ struct Nic {
 /// ends of virtual pairs, whose rate is unknown.
 std::vector<Nic> read_nics(const std::filesystem::path& root);
 
+/// The ports of a host that its collectives use, and the others: those of storage and management, say.
+struct PortChoice {
+  std::vector<Nic> counted, others;
+};
+/// By NCCL_IB_HCA in NCCL's words, where RDMA ports are up: "mlx5_0,mlx5_1:1" are prefixes of names, and ports; "=" before the
+/// list: whole names; "^" first: all but these. Without it, the ports of one rate and kind that carry the most together (as
+/// much: the most ports); all ports if one is of unknown rate.
+PortChoice ports_of_collectives(const std::vector<Nic>& ports, const std::string& nccl_ib_hca);
+
 }  // namespace roofmark

@@ -91,6 +91,28 @@ PciLinkMaximum slot_link_maximum(const fs::path& device) {
   return bridges.empty() ? PciLinkMaximum() : pci_link_maximum(bridges.front());
 }
 
+std::vector<PciLink> links_to_root(const fs::path& device) {
+  // Two bridges are a switch: its port down to the device, and its port up.
+  const std::vector<fs::path> bridges = bridges_above(device);
+  std::vector<PciLink> links;
+  if (bridges.size() % 2 == 0) return links;
+  const auto least = [](std::optional<int> a, std::optional<int> b) {
+    return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
+  };
+  for (std::size_t up = 1; up + 1 < bridges.size(); up += 2) {
+    const PciLinkMaximum below = pci_link_maximum(bridges[up]), above = pci_link_maximum(bridges[up + 1]);
+    links.push_back({bridges[up].filename().string(),
+                     bridges[up + 1].filename().string(),
+                     {least(below.generation, above.generation), least(below.lanes, above.lanes)}});
+  }
+  return links;
+}
+
+std::string shared_root_port(const fs::path& device) {
+  const std::vector<fs::path> bridges = bridges_above(device);
+  return bridges.size() > 1 ? bridges.back().filename().string() : std::string();
+}
+
 std::optional<std::string> iommu_of(const fs::path& device, const fs::path& root) {
   std::error_code unreadable;
   if (!fs::exists(device, unreadable)) return std::nullopt;

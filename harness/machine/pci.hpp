@@ -22,6 +22,16 @@ PciLinkMaximum pci_link_maximum(const std::filesystem::path& device);
 /// The same of the port above the device, which is its slot.
 PciLinkMaximum slot_link_maximum(const std::filesystem::path& device);
 
+/// A link between a PCIe switch and the port above it, by their bus ids.
+struct PciLink {
+  std::string below, above;
+  PciLinkMaximum maximum;  ///< of both ends
+};
+/// From the switch that the device is behind up to the port of the host, nearest first; empty without a switch.
+std::vector<PciLink> links_to_root(const std::filesystem::path& device);
+/// The bus id of that port; empty without a switch. GPUs with the same one share its link.
+std::string shared_root_port(const std::filesystem::path& device);
+
 /// How the IOMMU treats the device's accesses to memory: "off", or the type of its group ("identity": they pass through; "DMA",
 /// "DMA-FQ": they are translated).
 std::optional<std::string> iommu_of(const std::filesystem::path& device, const std::filesystem::path& root);

@@ -82,6 +82,7 @@ enum class FindingKind {
   link_lost,
   link_training,
   peer_access,
+  no_peer_access,
   node_affinity,
   telemetry_lost,
   slow_host,
@@ -168,6 +169,9 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::peer_access, "peer_access", Severity::warning, Doubt::place, FoundBy::results,
      "On PCIe, turn off ACS in the switches and the IOMMU, or pass it through (iommu=pt); on NVSwitches, start "
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},
+    {FindingKind::no_peer_access, "no_peer_access", Severity::note, Doubt::nothing, FoundBy::results,
+     "The driver says that these GPUs or this machine do not support it, as with GeForce cards and in many virtual machines. "
+     "Compare such copies with those of machines of the same kind."},
     {FindingKind::node_affinity, "node_affinity", Severity::warning, Doubt::place, FoundBy::results,
      "The GPU is not near the node that the kernel names, or the nodes are not what they seem. Check the firmware's tables, "
      "its setting of nodes per socket (NPS, SNC) and memory interleaving; until then, place memory on the faster node."},

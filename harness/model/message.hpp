@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace roofmark {
@@ -14,6 +15,9 @@ enum class Pattern {
   neighbours,  ///< each rank sends to the next one: a step of a ring
   pairs        ///< each group is two ranks; the message crosses only their link, there and back
 };
+
+/// The note of a record whose time is mostly that of issuing the calls of all GPUs of a process.
+inline constexpr std::string_view kSmallSizesNote = "small sizes";
 
 /// The message between the ranks of a case, in nccl-tests' terms.
 struct Message {

@@ -44,6 +44,7 @@ void add_gpu(NamedValues& pairs, const DeviceInfo& info) {
   add_value(pairs, "highest SM clock (NVML)", clock_text(gpu.sm_clock_max_hz));
   add_value(pairs, "highest memory clock (NVML)", clock_text(gpu.memory_clock_max_hz));
   add_value(pairs, "PCIe", link_text(gpu.pcie));
+  if (gpu.way_to_host.source != gpu.pcie.source) add_value(pairs, "PCIe to the host", link_text(gpu.way_to_host));
   add_value(pairs, "NVLink-C2C", link_text(gpu.c2c));
   if (gpu.nvlink_links) {
     const std::string rate = link_text(gpu.nvlink);

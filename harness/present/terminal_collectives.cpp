@@ -156,6 +156,22 @@ std::string collective_table(const std::string& title, const std::vector<SizeLin
   return text + "\n" + to_text(placements, style, &left_out);
 }
 
+std::string note_of(const Record& record) {
+  const auto found =
+      std::find_if(record.notes.begin(), record.notes.end(), [](const auto& note) { return note.first == kSmallSizesNote; });
+  return found == record.notes.end() ? std::string() : found->second;
+}
+
+/// Of those whose times are mostly those of issuing the calls; or null.
+const Record* largest_small(const std::vector<Record>& records) {
+  const Record* largest = nullptr;
+  for (const Record& record : records) {
+    if (!record.message || record.status != Status::ok || note_of(record).empty()) continue;
+    if (!largest || record.message->bytes > largest->message->bytes) largest = &record;
+  }
+  return largest;
+}
+
 /// The teams in the order in which they were measured, the reductions and sizes of each together.
 void gather_teams(std::vector<SizeLine>& lines) {
   using Team = std::tuple<int, std::string, std::string>;
@@ -198,7 +214,14 @@ std::string collective_tables(const std::vector<Record>& records, const std::vec
     gather_teams(tables[title]);
     text += (text.empty() ? "" : "\n") + collective_table(title.name(), tables[title], ring_ratios, style, left_out);
   }
-  return text + left_out_text(left_out, style);
+  text += left_out_text(left_out, style);
+  if (const Record* const small = largest_small(records)) {
+    const std::string upto = format_bytes(static_cast<double>(small->message->bytes));
+    text +=
+        grey(style, wrapped(fmt::format("up to {}: {}", upto, note_of(*small)), static_cast<std::size_t>(style.columns), 2)) +
+        "\n";
+  }
+  return text;
 }
 
 }  // namespace roofmark

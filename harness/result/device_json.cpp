@@ -66,6 +66,9 @@ void visit_gpu(Info& info, const Field& field) {
   field("iommu", gpu.iommu);
   field("pcie_bytes_per_second", gpu.pcie.bytes_per_second);
   field("pcie_source", gpu.pcie.source);
+  field("way_to_host_bytes_per_second", gpu.way_to_host.bytes_per_second);
+  field("way_to_host_source", gpu.way_to_host.source);
+  field("root_port", gpu.root_port);
   field("c2c_bytes_per_second", gpu.c2c.bytes_per_second);
   field("c2c_source", gpu.c2c.source);
   field("c2c_links", gpu.c2c_links);

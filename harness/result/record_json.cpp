@@ -87,6 +87,7 @@ Transfer transfer_from_json(const JsonText::View& json) {
     if (given.contains("kind")) path.kind = word_of<PathKind>(given.at("kind"));
     path.nvlinks = given.value("nvlinks", 0);
     get(given, "refusal", path.refusal);
+    path.by_design = given.value("by_design", false);
   }
   return transfer;
 }
@@ -146,6 +147,7 @@ Json to_json(const PeerPath& path) {
   if (path.kind) json["kind"] = name(*path.kind);
   if (path.nvlinks > 0) json["nvlinks"] = path.nvlinks;
   put(json, "refusal", path.refusal);
+  if (path.by_design) json["by_design"] = true;
   return json;
 }
 

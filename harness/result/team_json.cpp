@@ -20,6 +20,7 @@ Json to_json(const RankInfo& member) {
   put(json, "power_limit_watts", member.power_limit_watts);
   put(json, "numa_node", member.numa_node);
   put(json, "nvlink_domain", member.nvlink_domain);
+  if (!member.nvlink_peers.empty()) json["nvlink_peers"] = member.nvlink_peers;
   if (!member.cores.empty()) json["cores"] = member.cores;
   Json& nics = json["nics"] = Json::array();
   for (const Nic& nic : member.nics) {
@@ -28,10 +29,13 @@ Json to_json(const RankInfo& member) {
     put(entry, "numa_node", nic.numa_node);
     nics.push_back(std::move(entry));
   }
+  put(json, "nccl_ib_hca", member.nccl_ib_hca);
   put(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
   put(json, "nvlink_source", member.nvlink_source);
   put(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);
   put(json, "pcie_source", member.pcie_source);
+  put(json, "host_bytes_per_second", member.host_bytes_per_second);
+  put(json, "root_port", member.root_port);
   Json& versions = json["versions"] = Json::object();
   for (const auto& [name, version] : member.versions) versions[name] = version;
   return json;
@@ -54,16 +58,20 @@ RankInfo rank_info_from_json(const Json& json) {
   get(json, "power_limit_watts", member.power_limit_watts);
   get(json, "numa_node", member.numa_node);
   get(json, "nvlink_domain", member.nvlink_domain);
+  member.nvlink_peers = json.value("nvlink_peers", std::vector<std::string>());
   member.cores = json.value("cores", std::vector<int>());
   for (const Json& nic : json.at("nics")) {
     Nic& added = member.nics.emplace_back(Nic{nic.at("name"), nic.at("kind"), {}, {}});
     get(nic, "bytes_per_second", added.bytes_per_second);
     get(nic, "numa_node", added.numa_node);
   }
+  get(json, "nccl_ib_hca", member.nccl_ib_hca);
   get(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
   get(json, "nvlink_source", member.nvlink_source);
   get(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);
   get(json, "pcie_source", member.pcie_source);
+  get(json, "host_bytes_per_second", member.host_bytes_per_second);
+  get(json, "root_port", member.root_port);
   for (const auto& [name, version] : json.at("versions").items()) {
     member.versions.emplace_back(name, version.get<std::string>());
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <set>
 #include <tuple>
@@ -29,6 +30,41 @@ std::string describe(const RankInfo& member) { return fmt::format("rank {} ({})"
 
 std::string rate(const Nic& nic) { return nic.bytes_per_second ? format_link_rate(*nic.bytes_per_second) : "unknown rate"; }
 
+/// A variable of NCCL, from where NCCL takes it: the environment, the user's file, the machine's.
+std::string nccl_setting(const std::string& name, const fs::path& root) {
+  if (std::string given = variable(name.c_str()); !given.empty()) return given;
+  const std::string own = variable("NCCL_CONF_FILE");
+  for (const fs::path& file :
+       {own.empty() ? fs::path(variable("HOME")) / ".nccl.conf" : fs::path(own), fs::path("/etc/nccl.conf")}) {
+    std::ifstream in(root / file.relative_path());
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with(name + "=")) return line.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+/// "8 ports of 400 Gb/s InfiniBand: mlx5_0:1, mlx5_1:1; not counted: mlx5_8:1 100 Gb/s RoCE".
+std::string in_words(const PortChoice& choice, const std::string& nccl_ib_hca) {
+  const auto joined = [](const std::vector<Nic>& ports, const char* separator, const auto& words) {
+    std::string text;
+    for (const Nic& port : ports) text += (text.empty() ? "" : separator) + words(port);
+    return text;
+  };
+  const auto with_rate = [](const Nic& port) { return fmt::format("{} {} {}", port.name, rate(port), port.kind); };
+  const Nic& first = choice.counted.front();
+  const bool alike = std::all_of(choice.counted.begin(), choice.counted.end(), [&](const Nic& port) {
+    return port.bytes_per_second == first.bytes_per_second && port.kind == first.kind;
+  });
+  std::string text =
+      alike ? fmt::format("{} port{} of {} {}: {}", choice.counted.size(), choice.counted.size() == 1 ? "" : "s", rate(first),
+                          first.kind, joined(choice.counted, ", ", [](const Nic& port) { return port.name; }))
+            : joined(choice.counted, " + ", with_rate);
+  if (!choice.others.empty()) text += "; not counted: " + joined(choice.others, ", ", with_rate);
+  if (!nccl_ib_hca.empty()) text += fmt::format("; by NCCL_IB_HCA={}", nccl_ib_hca);
+  return text;
+}
+
 /// In the order of their lowest rank.
 template <class Key>
 std::vector<std::vector<int>> grouped(const std::vector<RankInfo>& members, const Key& key_of) {
@@ -41,6 +77,21 @@ std::vector<std::vector<int>> grouped(const std::vector<RankInfo>& members, cons
   }
   std::sort(groups.begin(), groups.end());
   return groups;
+}
+
+/// In an order of their own.
+const RankInfo& member_of(const std::vector<RankInfo>& members, int rank) {
+  return *std::find_if(members.begin(), members.end(), [&](const RankInfo& member) { return member.rank == rank; });
+}
+
+/// Of two ranks of one domain.
+bool have_nvlink(const RankInfo& a, const RankInfo& b) {
+  if (!a.nvlink_bytes_per_second || !b.nvlink_bytes_per_second) return false;
+  if (a.nvlink_peers.empty() && b.nvlink_peers.empty()) return true;
+  const auto leads = [](const RankInfo& from, const RankInfo& to) {
+    return std::find(from.nvlink_peers.begin(), from.nvlink_peers.end(), to.pci_bus_id) != from.nvlink_peers.end();
+  };
+  return a.host == b.host && (leads(a, b) || leads(b, a));
 }
 
 }  // namespace
@@ -59,6 +110,7 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
     member.numa_node = numa_node_of(member.cores, root);
     return member;
   }
+  member.nccl_ib_hca = nccl_setting("NCCL_IB_HCA", root);
   const GpuFacts& gpu = device.gpu;
   member.uuid = gpu.uuid;
   member.pci_bus_id = gpu.pci_bus_id;
@@ -70,10 +122,13 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
   }
   member.numa_node = device.near_node;
   member.nvlink_domain = gpu.nvlink_domain;
+  member.nvlink_peers = gpu.nvlink_peers;
   member.nvlink_bytes_per_second = gpu.nvlink.bytes_per_second;
   member.nvlink_source = gpu.nvlink.source;
   member.pcie_bytes_per_second = gpu.pcie.bytes_per_second;
   member.pcie_source = gpu.pcie.source;
+  member.host_bytes_per_second = gpu.way_to_host.bytes_per_second;
+  member.root_port = gpu.root_port;
   return member;
 }
 
@@ -88,6 +143,47 @@ std::vector<std::vector<int>> ranks_by_domain(const std::vector<RankInfo>& membe
     const bool whole = !member.nvlink_domain.empty() && domains.at(member.host).size() == 1;
     return whole ? "domain " + member.nvlink_domain : "host " + member.host;
   });
+}
+
+NvlinkMap::NvlinkMap(const std::vector<RankInfo>& members) {
+  for (const RankInfo& member : members) places_[member.rank].member = &member;
+  const std::vector<std::vector<int>> domains = ranks_by_domain(members);
+  for (std::size_t domain = 0; domain < domains.size(); ++domain) {
+    for (const int rank : domains[domain]) places_[rank].domain = domain;
+  }
+}
+
+std::vector<std::vector<int>> NvlinkMap::groups_of(const std::vector<int>& ranks) const {
+  std::map<std::size_t, std::vector<int>> left;  // by domain
+  for (const int rank : ranks) left[places_.at(rank).domain].push_back(rank);
+  std::vector<std::vector<int>> groups;
+  for (auto& [domain, others] : left) {
+    while (!others.empty()) {
+      std::vector<int> group = {others.back()};
+      others.pop_back();
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        const RankInfo& reached = *places_.at(group[i]).member;
+        const auto linked = std::partition(others.begin(), others.end(),
+                                           [&](int rank) { return !have_nvlink(reached, *places_.at(rank).member); });
+        group.insert(group.end(), linked, others.end());
+        others.erase(linked, others.end());
+      }
+      std::sort(group.begin(), group.end());
+      groups.push_back(std::move(group));
+    }
+  }
+  std::sort(groups.begin(), groups.end());
+  return groups;
+}
+
+bool NvlinkMap::connects(const std::vector<int>& ranks) const {
+  std::set<std::size_t> domains;
+  for (const int rank : ranks) {
+    const auto& [member, domain] = places_.at(rank);
+    if (!member->nvlink_bytes_per_second) return false;
+    domains.insert(domain);
+  }
+  return groups_of(ranks).size() == domains.size();
 }
 
 int ranks_on_gpu(const std::vector<RankInfo>& members, int rank) {
@@ -106,20 +202,29 @@ bool share_gpu(const std::vector<RankInfo>& members) {
 Roofline theoretical_links(const std::vector<RankInfo>& members) {
   Roofline roofline;
   // The slowest rank's, if every rank's is known.
-  const auto add = [&](const Resource& resource, std::optional<double> RankInfo::*figure, std::string RankInfo::*source) {
+  const auto add = [&](const Resource& resource, const std::vector<int>& ranks, std::optional<double> RankInfo::*figure,
+                       std::string RankInfo::*source) {
     const RankInfo* slowest = nullptr;
-    for (const RankInfo& member : members) {
-      if (!(member.*figure)) return false;
+    for (const int rank : ranks) {
+      const RankInfo& member = member_of(members, rank);
+      if (!(member.*figure)) return;
       if (!slowest || *(member.*figure) < *(slowest->*figure)) slowest = &member;
     }
-    if (!slowest) return false;
+    if (!slowest) return;
     Ceiling& ceiling = roofline.at(resource);
     ceiling.theoretical = slowest->*figure;
     ceiling.theoretical_source = slowest->*source + ", " + describe(*slowest);
-    return true;
   };
-  if (!share_gpu(members) && !add(resource::nvlink, &RankInfo::nvlink_bytes_per_second, &RankInfo::nvlink_source)) {
-    add(resource::pcie, &RankInfo::pcie_bytes_per_second, &RankInfo::pcie_source);
+  if (!share_gpu(members)) {
+    std::vector<int> all, by_nvlink;
+    for (const RankInfo& member : members) all.push_back(member.rank);
+    const NvlinkMap nvlink(members);
+    for (const std::vector<int>& group : nvlink.groups_of(all)) {
+      if (group.size() > 1) by_nvlink.insert(by_nvlink.end(), group.begin(), group.end());
+    }
+    const bool is_all_nvlink = nvlink.connects(all);
+    add(resource::nvlink, is_all_nvlink ? all : by_nvlink, &RankInfo::nvlink_bytes_per_second, &RankInfo::nvlink_source);
+    if (!is_all_nvlink) add(resource::pcie, all, &RankInfo::pcie_bytes_per_second, &RankInfo::pcie_source);
   }
 
   const std::vector<std::vector<int>> hosts = ranks_by_host(members);
@@ -128,17 +233,16 @@ Roofline theoretical_links(const std::vector<RankInfo>& members) {
   for (const std::vector<int>& ranks : hosts) {
     const auto member =
         std::find_if(members.begin(), members.end(), [&](const RankInfo& one) { return one.rank == ranks.front(); });
+    const PortChoice ports = ports_of_collectives(member->nics, member->nccl_ib_hca);
     double sum = 0;
-    std::string names;
-    for (const Nic& nic : member->nics) {
+    for (const Nic& nic : ports.counted) {
       if (!nic.bytes_per_second) return roofline;
       sum += *nic.bytes_per_second;
-      names += fmt::format("{}{} {}", names.empty() ? "" : " + ", nic.name, rate(nic));
     }
-    if (member->nics.empty()) return roofline;
+    if (ports.counted.empty()) return roofline;
     if (least && sum >= *least) continue;
     least = sum;
-    source = fmt::format("{}, {} (the kernel's tables)", names, member->host);
+    source = fmt::format("{}, {} (the kernel's tables)", in_words(ports, member->nccl_ib_hca), member->host);
   }
   if (ranks_by_domain(members).size() > 1) {
     roofline.at(resource::network).theoretical = least;

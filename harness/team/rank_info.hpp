@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,10 +32,16 @@ struct RankInfo {
   std::vector<int> cores;        ///< of a CPU: those that the process may use
   /// "CLUSTER_UUID/CLIQUE" of the NVLink domain that the GPU shares with other hosts; empty: none.
   std::string nvlink_domain;
-  std::vector<Nic> nics;  ///< of its host
+  /// PCI bus ids of the GPUs that its GPU's NVLinks lead to; empty: they lead to switches, or it is unknown.
+  std::vector<std::string> nvlink_peers;
+  std::vector<Nic> nics;    ///< of its host
+  std::string nccl_ib_hca;  ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
   /// Of this rank's GPU, in one direction: links x rate, and generation x width, with their sources.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
   std::string nvlink_source, pcie_source;
+  /// Of the narrowest PCIe link between GPU and host; and the port of the host below which it is, where a switch is between.
+  std::optional<double> host_bytes_per_second;
+  std::string root_port;
   /// Versions by name: `driver` and `vbios` of its GPU; those of software (roofmark, NCCL, MPI) must be the same on all ranks
   /// that communicate.
   std::vector<std::pair<std::string, std::string>> versions;
@@ -47,14 +55,33 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<RankInfo>& members
 /// Groups of ranks without a network between them, in the same order: an NVLink domain, which may span hosts, or a host whose
 /// ranks are not all in one domain.
 std::vector<std::vector<int>> ranks_by_domain(const std::vector<RankInfo>& members);
+/// Which ranks NVLink connects, of members that outlive this.
+class NvlinkMap {
+ public:
+  explicit NvlinkMap(const std::vector<RankInfo>& members);
+
+  /// Of these ranks, groups within which every GPU reaches every other over NVLink, if need be by way of a third; a rank
+  /// without NVLink to another is alone. Each lies in one domain; in the order of their lowest rank.
+  std::vector<std::vector<int>> groups_of(const std::vector<int>& ranks) const;
+  /// NVLink connects all of these ranks that are in one domain.
+  bool connects(const std::vector<int>& ranks) const;
+
+ private:
+  struct Place {
+    const RankInfo* member = nullptr;
+    std::size_t domain = 0;
+  };
+  std::map<int, Place> places_;  ///< by rank
+};
 /// Number of ranks on this rank's GPU, including itself; 1 without a GPU.
 int ranks_on_gpu(const std::vector<RankInfo>& members, int rank);
 /// Two ranks have the same GPU: their exchange crosses neither NVLink nor PCIe, and the others wait for them.
 bool share_gpu(const std::vector<RankInfo>& members);
 
-/// Theoretical ceilings of a team's links: NVLink of the slowest rank, PCIe where not all ranks have NVLink, neither where
-/// ranks share a GPU; between NVLink domains or hosts, the sum of the slowest host's network ports. A rank or port of unknown
-/// rate leaves its ceiling unknown.
+/// Theoretical ceilings of a team's links: NVLink of the slowest rank that it connects with another; PCIe where it does not
+/// connect all ranks of a domain, as between GPUs that are bridged in pairs; neither where ranks share a GPU; between NVLink
+/// domains or hosts, the sum of the network ports of the slowest host that collectives use (ports_of_collectives). A rank or
+/// port of unknown rate leaves its ceiling unknown.
 Roofline theoretical_links(const std::vector<RankInfo>& members);
 
 /// Why these ranks cannot measure together, with host and rank: two on one GPU where NCCL refuses that, different versions.

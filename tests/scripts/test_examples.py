@@ -72,7 +72,18 @@ exit {status}
 
 
 def prolog(place, program, **environment):
-    return run("slurm_prolog", ROOFMARK=program, ROOFMARK_LOGS=place / "logs", SLURM_JOB_ID=7, SLURMD_NODENAME="node3", **environment)
+    return run("slurm_prolog", ROOFMARK=program, ROOFMARK_LOGS=place / "logs",
+               **{"SLURM_JOB_ID": 7, "SLURMD_NODENAME": "node3", "SLURM_JOB_OVERSUBSCRIBE": "NO"} | environment)
+
+
+def ends_with(place, status):
+    """A roofmark that records its words and the GPUs that it may use, and ends with this status."""
+    return executable(place / "roofmark", f"""#!/bin/bash
+echo "${{CUDA_DEVICE_ORDER-}} ${{CUDA_VISIBLE_DEVICES-}}" >>{place}/gpus
+echo "$*" >>{place}/words
+echo why
+exit {status}
+""")
 
 
 def test_the_prolog_calls_roofmark_as_it_is(place):
@@ -86,14 +97,49 @@ def test_the_prolog_calls_roofmark_as_it_is(place):
 
 @pytest.mark.parametrize("status, ends, drained, logged", [(0, 0, False, False), (1, 1, True, False), (3, 0, False, True), (127, 0, False, True)])
 def test_the_prolog_drains_a_node_that_computes_wrong_results_and_no_other(place, status, ends, drained, logged):
-    program = executable(place / "roofmark", f'#!/bin/bash\necho "$*" >>{place}/words\necho why\nexit {status}\n')
-    done = prolog(place, program)
+    done = prolog(place, ends_with(place, status))
     assert (done.returncode, done.stderr) == (ends, "")
     assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {place}/logs/7\n"
     assert (place / "logs" / "7.log").read_text() == "why\n"
     assert (place / "scontrol").exists() == drained and (place / "logger").exists() == logged
     if drained:
         assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results, see {place}/logs/7.log\n"
+
+
+@pytest.mark.parametrize("job, measured", [
+    ({"SLURM_JOB_GPUS": "2,5", "SLURM_JOB_OVERSUBSCRIBE": "OK"}, "PCI_BUS_ID 2,5"),
+    ({"SLURM_JOB_GPUS": "2,5"}, "PCI_BUS_ID 2,5"),
+    ({}, " "),
+    ({"SLURM_JOB_OVERSUBSCRIBE": "TOPO"}, " "),
+    ({"SLURM_JOB_OVERSUBSCRIBE": "", "SLURM_JOB_EXCLUSIVE": "NODE"}, " "),
+    ({"SLURM_JOB_EXCLUSIVE": "NO"}, None),
+    ({"SLURM_JOB_OVERSUBSCRIBE": "OK"}, None),
+    ({"SLURM_JOB_OVERSUBSCRIBE": ""}, None),
+])
+def test_the_prolog_leaves_the_gpus_of_other_jobs_alone(place, monkeypatch, job, measured):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    done = prolog(place, ends_with(place, 0), **job)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (place / "gpus").exists() == (measured is not None)
+    if measured is not None:
+        assert (place / "gpus").read_text() == f"{measured}\n"
+
+
+def test_the_prolog_drains_a_node_that_again_and_again_cannot_be_measured(place):
+    def job(status, gpus, **environment):
+        return prolog(place, ends_with(place, status), SLURM_JOB_GPUS=gpus, **environment).returncode
+
+    assert [job(3, "0"), job(3, "0"), job(0, "0")] == [0, 0, 0]  # a measurement starts the count again
+    assert [job(3, "0,1"), job(127, "1"), job(0, "0"), job(3, "1")] == [0, 0, 0, 0]  # that of the GPUs that it measured alone
+    assert not (place / "scontrol").exists()
+    assert job(3, "2,1") == 1
+    assert (place / "scontrol").read_text() == (
+        f"update NodeName=node3 State=DRAIN Reason=roofmark: not measured for 3 jobs in a row, see {place}/logs/7.log\n")
+    (place / "scontrol").unlink()
+    assert [job(3, "1"), job(3, "1")] == [0, 0]  # a node that was resumed has its chances again
+    assert [job(3, "4", ROOFMARK_DRAIN_AFTER=0) for _ in range(5)] == [0] * 5
+    assert not (place / "scontrol").exists()
+    assert job(3, "5", ROOFMARK_DRAIN_AFTER=1) == 1
 
 
 def test_a_node_is_measured_judged_and_documented(place, profile):

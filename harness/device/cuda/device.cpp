@@ -228,14 +228,17 @@ PeerPath cuda_peer_path(int one, int other) {
   auto [path, is_ready] = found.value_or(std::pair(PeerPath(), true));
   if (!is_ready) {
     path.refusal = "their NVLink fabric is not ready: start nvidia-fabricmanager and check its log";
+    path.by_design = false;
   }
   int there = 0, back = 0;
   check(cudaDeviceCanAccessPeer(&there, one, other));
   check(cudaDeviceCanAccessPeer(&back, other, one));
-  if (there && back)
+  if (there && back) {
     path.refusal.clear();
-  else if (path.refusal.empty())
+    path.by_design = false;
+  } else if (path.refusal.empty()) {
     path.refusal = "the driver gives no reason";
+  }
   return path;
 }
 

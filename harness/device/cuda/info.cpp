@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "harness/device/cuda_device.hpp"
+#include "harness/device/pcie.hpp"
 #include "harness/machine/facts.hpp"
 #include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
@@ -185,6 +186,8 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   const PciLinkMaximum link = pci_link_maximum(folder);
   if (!gpu.pcie_generation_of_gpu) gpu.pcie_generation_of_gpu = link.generation;
   if (!gpu.pcie_width_of_gpu) gpu.pcie_width_of_gpu = link.lanes;
+  gpu.way_to_host = way_to_host(gpu, folder);
+  gpu.root_port = shared_root_port(folder);
   gpu.iommu = iommu_of(folder, "/");
   gpu.ports_to_peers = ports_to_peers(folder, "/");
   gpu.pcie_generation_of_slot = slot_link_maximum(folder).generation;

@@ -10,7 +10,10 @@
 #include <array>
 #include <cstdio>
 #include <iterator>
+#include <set>
 #include <utility>
+
+#include "harness/device/pcie.hpp"
 
 namespace roofmark::cuda {
 
@@ -18,31 +21,6 @@ namespace {
 
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr unsigned kTextLength = 128;
-
-struct PcieGeneration {
-  double transfers_per_second;  ///< a lane; a bit each
-  double carried;               ///< the share of data
-  const char* encoding;
-
-  /// In one direction.
-  double bytes_per_second(unsigned lanes) const { return transfers_per_second * lanes / 8 * carried; }
-};
-
-/// Null for a generation that is not known.
-const PcieGeneration* pcie_generation(unsigned generation) {
-  static constexpr PcieGeneration kGenerations[] = {
-      {2.5e9, 8.0 / 10, "8b/10b"},      {5e9, 8.0 / 10, "8b/10b"},        {8e9, 128.0 / 130, "128b/130b"},
-      {16e9, 128.0 / 130, "128b/130b"}, {32e9, 128.0 / 130, "128b/130b"}, {64e9, 242.0 / 256, "242 of 256 bytes per flit"}};
-  return generation == 0 || generation > std::size(kGenerations) ? nullptr : &kGenerations[generation - 1];
-}
-
-LinkRate pcie_rate(std::optional<int> generation, std::optional<int> lanes) {
-  const PcieGeneration* const link = generation ? pcie_generation(static_cast<unsigned>(*generation)) : nullptr;
-  if (!link || lanes.value_or(0) == 0) return {};  // some virtual machines say 0 lanes
-  return {link->bytes_per_second(static_cast<unsigned>(*lanes)),
-          fmt::format("PCIe {} x{}: {} lanes x {:g} GT/s, {} (PCI Express Base Specification)", *generation, *lanes, *lanes,
-                      link->transfers_per_second / 1e9, link->encoding)};
-}
 
 }  // namespace
 
@@ -119,6 +97,7 @@ void NvmlDevice::describe(GpuFacts& facts) const {
   if (const auto links = nvlinks_up()) {
     facts.nvlink_links = static_cast<int>(*links);
     facts.nvlink = nvlink_rate(*facts.nvlink_links);
+    facts.nvlink_peers = nvlink_peers();
   }
   facts.nvlink_domain = nvlink_domain();
   facts.power_limit_watts = scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3);
@@ -130,8 +109,7 @@ void NvmlDevice::describe(GpuFacts& facts) const {
 
 std::optional<double> NvmlDevice::pcie_bytes_per_second(const char* generation, const char* width) const {
   const auto trained = number(generation), lanes = number(width);
-  const PcieGeneration* const link = trained ? pcie_generation(*trained) : nullptr;
-  return link && lanes && *lanes > 0 ? std::optional(link->bytes_per_second(*lanes)) : std::nullopt;
+  return roofmark::pcie_bytes_per_second(static_cast<int>(trained.value_or(0)), static_cast<int>(lanes.value_or(0)));
 }
 
 std::optional<double> NvmlDevice::pcie_bytes_per_second_now() const {
@@ -224,6 +202,19 @@ bool NvmlDevice::fabric_is_ready() const {
   return info.state == kFabricCompleted && info.status == 0;
 }
 
+std::vector<std::string> NvmlDevice::nvlink_peers() const {
+  std::set<std::string> peers;
+  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
+    int enabled = 0, type = -1;
+    PciInfo remote;
+    if (!call("nvmlDeviceGetNvLinkState", link, &enabled) || enabled != 1) continue;
+    if (!call("nvmlDeviceGetNvLinkRemoteDeviceType", link, &type) || type != kNvlinkToGpu) return {};
+    if (!call("nvmlDeviceGetNvLinkRemotePciInfo_v2", link, &remote)) return {};
+    peers.insert(fmt::format("{:04X}:{:02X}:{:02X}.0", remote.domain, remote.bus, remote.device));  // as CUDA writes it
+  }
+  return {peers.begin(), peers.end()};
+}
+
 unsigned NvmlDevice::direct_nvlinks_to(const NvmlDevice& peer) const {
   unsigned domain = 0, bus = 0, device = 0, links = 0;
   if (std::sscanf(peer.pci_bus_id_.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3) return 0;
@@ -243,13 +234,17 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
                                                   {20, PathKind::pcie_switches}, {30, PathKind::host_bridge},
                                                   {40, PathKind::numa_node},     {50, PathKind::system}};
   // nvmlGpuP2PStatus_t
-  constexpr const char* kRefusals[] = {"",
-                                       "the chipset does not support it",
-                                       "the GPU does not support it",
-                                       "the PCIe topology does not support it",
-                                       "a setting of the driver disables it",
-                                       "not supported",
-                                       "the driver gives no reason"};
+  struct Refusal {
+    const char* text;
+    bool by_design;
+  };
+  constexpr Refusal kRefusals[] = {{"", false},
+                                   {"the chipset does not support it", true},
+                                   {"the GPU does not support it", true},
+                                   {"the PCIe topology does not support it", false},
+                                   {"a setting of the driver disables it", false},
+                                   {"not supported", true},
+                                   {"the driver gives no reason", false}};
   PeerPath path;
   int level = -1;
   if (peer.handle_ && call("nvmlDeviceGetTopologyCommonAncestor", peer.handle_, &level)) {
@@ -265,7 +260,10 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
     path.nvlinks = static_cast<int>(direct > 0 ? direct : switched);
   }
   const int status = p2p_status(peer, kP2pRead).value_or(0);
-  path.refusal = kRefusals[std::clamp(status, 0, static_cast<int>(std::size(kRefusals)) - 1)];
+  const Refusal& refusal = kRefusals[std::clamp(status, 0, static_cast<int>(std::size(kRefusals)) - 1)];
+  path.refusal = refusal.text;
+  // GPUs whose NVLinks are up are made to reach one another.
+  path.by_design = refusal.by_design && nvlinks_up().value_or(0) == 0;
   return path;
 }
 

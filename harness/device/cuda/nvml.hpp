@@ -105,6 +105,8 @@ class NvmlDevice {
  private:
   std::optional<std::string> text(const char* symbol) const;
   std::optional<int> p2p_status(const NvmlDevice& peer, int capability) const;
+  /// As GpuFacts has them.
+  std::vector<std::string> nvlink_peers() const;
   unsigned direct_nvlinks_to(const NvmlDevice& peer) const;
   std::optional<double> pcie_bytes_per_second(const char* generation, const char* width) const;
   std::optional<int> whole(const char* symbol) const;

@@ -19,6 +19,7 @@ inline constexpr int kGpuSensor = 0;                // nvmlTemperatureSensors_t
 inline constexpr int kTemperatureSlowdown = 1;      // nvmlTemperatureThresholds_t
 inline constexpr int kTemperatureGpuMax = 3;        // nvmlTemperatureThresholds_t
 inline constexpr unsigned kNvlinkMaxLinks = 36;     // NVML_NVLINK_MAX_LINKS
+inline constexpr int kNvlinkToGpu = 0;              // nvmlIntNvLinkDeviceType_t
 inline constexpr unsigned char kFabricUnknown = 0;  // nvmlGpuFabricState_t: not supported
 inline constexpr int kP2pRead = 0;                  // nvmlGpuP2PCapsIndex_t
 inline constexpr int kP2pNvlink = 2;                // nvmlGpuP2PCapsIndex_t

@@ -255,6 +255,44 @@ TEST_F(CollectiveSuites, ReducedInTheSwitchLessIsOnTheWire) {
   }
 }
 
+// 8 GPUs that NVLink bridges connect two and two: a ring of all crosses PCIe between the pairs.
+TEST_F(CollectiveSuites, GpusThatAreBridgedInPairsAreBoundByPcie) {
+  make(1, 8, Backend::cuda);
+  info.compute_capability = 80;
+  for (RankInfo& member : fabric.members) {
+    member.pci_bus_id = "0000:0" + std::to_string(member.rank) + ":00.0";
+    member.nvlink_peers = {"0000:0" + std::to_string(member.rank ^ 1) + ":00.0"};
+    member.pcie_bytes_per_second = 31.5e9;
+  }
+  for (const Case& c : cases(SuiteName::quick)) {
+    EXPECT_EQ(c.work.total(resource::nvlink), 0) << c.name();
+    EXPECT_DOUBLE_EQ(c.work.total(resource::pcie), static_cast<double>(c.message->bytes) * 1.75) << "a ring's: " << c.name();
+    // Four pairs exchange their sums over the links of both GPUs.
+    EXPECT_DOUBLE_EQ(unavoidable(c, resource::pcie), static_cast<double>(c.message->bytes) * 1.5 / 2) << c.name();
+  }
+  int pairs = 0;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    if (c.message->ranks == 2 && c.family == "all_reduce") {
+      EXPECT_GT(c.work.total(resource::nvlink), 0) << c.name();
+    }
+    if (c.family != "ping_pong") continue;
+    ++pairs;
+    const auto& groups = c.message->groups;
+    const bool bridged = std::all_of(groups.begin(), groups.end(), [](const auto& pair) { return pair[0] == (pair[1] ^ 1); });
+    EXPECT_EQ(c.work.total(resource::nvlink) > 0, bridged) << c.name();
+    EXPECT_EQ(c.work.total(resource::pcie) > 0, !bridged) << c.name();
+  }
+  EXPECT_GT(pairs, 0);
+  std::map<std::string, std::vector<std::vector<int>>> probed;
+  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+    const Case& c = group.cases.front();
+    probed[c.operation] = c.message->groups;
+  }
+  EXPECT_EQ(probed.size(), 2U);
+  EXPECT_EQ(probed["nvlink"], (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  EXPECT_TRUE(probed.contains("pcie"));
+}
+
 // 64 GPUs whose network reduces between the hosts: more than the ports of a host carry is possible by a ring's count alone.
 TEST_F(CollectiveSuites, InNetworkReductionBetweenHostsIsWithinThePortsOfAHost) {
   make(8, 8, Backend::cuda);
@@ -394,6 +432,16 @@ TEST_F(CollectivesOfAProcess, AreTheAllReduceAloneAndListedWithoutConnecting) {
   EXPECT_EQ(connections, 0);
 }
 
+TEST_F(CollectivesOfAProcess, LargeSizesAreNotBoundByIssuing) {
+  info.backend = Backend::cpu;
+  fabric.how = "mpi";
+  for (const Case& one : cases(SuiteName::quick)) {
+    if (one.message->bytes < (std::size_t{1} << 20) || one.message->bytes > (std::size_t{8} << 20)) continue;
+    const auto notes = one.prepare({*devices[0], 1, Distribution::normal, 1, {}})->notes();
+    for (const auto& [key, text] : notes) EXPECT_NE(key, kSmallSizesNote) << one.name();
+  }
+}
+
 TEST_F(CollectivesOfAProcess, EveryRankIsVerifiedAndTheWrongOneIsNamed) {
   info.backend = Backend::cpu;
   fabric.how = "mpi";
@@ -417,6 +465,9 @@ TEST_F(CollectivesOfAProcess, EveryRankIsVerifiedAndTheWrongOneIsNamed) {
   EXPECT_EQ(found.status, Status::failed);
   EXPECT_EQ(found.wrong, 1U);
   EXPECT_THAT(found.detail, testing::StartsWith("cuda:2: 1 of 256 elements are wrong; element 255 of its output is "));
+  const auto notes = prepared->notes();
+  ASSERT_EQ(notes.back().first, kSmallSizesNote);
+  EXPECT_THAT(notes.back().second, testing::StartsWith("one host thread issues the calls of all 3 GPUs one after the other"));
   // The bits of the first rank alone do not stand for all.
   EXPECT_FALSE(prepared->outputs_are_all());
   EXPECT_EQ(prepared->outputs(1).size(), 1U);

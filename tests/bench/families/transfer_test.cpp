@@ -523,6 +523,59 @@ TEST(PeerTransfer, AGpuWithLinksOfAnotherRateHasNoRoofAndIsCompared) {
   }
 }
 
+TEST(PeerTransfer, PairsThatNvlinkDoesNotConnectHaveNotItsRoof) {
+  Fabric fabric = made_up_gpus(4);
+  for (RankInfo& member : fabric.members) member.nvlink_bytes_per_second = 300e9;
+  const auto is_bridged = [](int one, int other) { return one == (other ^ 1); };
+  fabric.local->path = [=](int one, int other) {
+    return is_bridged(one, other) ? PeerPath{PathKind::nvlink, 12, {}} : PeerPath{PathKind::system, 0, {}};
+  };
+  EXPECT_TRUE(first_has_nvlink(fabric));
+  std::map<std::string, int> with_roof, without;
+  for (const Case& c : of_gpus(fabric, SuiteName::baseline)) {
+    if (!c.transfer || c.transfer->flows.front().from.kind == Endpoint::Kind::host ||
+        c.transfer->flows.front().to.kind == Endpoint::Kind::host) {
+      continue;
+    }
+    const std::vector<Flow>& flows = c.transfer->flows;
+    const bool all_bridged =
+        std::all_of(flows.begin(), flows.end(), [&](const Flow& flow) { return is_bridged(flow.from.number, flow.to.number); });
+    EXPECT_EQ(c.work.phases.empty(), !all_bridged) << c.name();
+    ++(c.work.phases.empty() ? without : with_roof)[c.operation];
+  }
+  EXPECT_TRUE(with_roof["peer"] > 0 && with_roof["peer_round"] == 1 && without["peer"] > 0 && without["one_to_all"] > 0);
+
+  // Of those that the process sees none is bridged to the first.
+  fabric.local->path = [](int one, int) {
+    return one == 0 ? PeerPath{PathKind::system, 0, {}} : PeerPath{PathKind::nvlink, 12, {}};
+  };
+  EXPECT_FALSE(first_has_nvlink(fabric));
+  fabric.local->path = [](int, int) { return PeerPath(); };
+  EXPECT_TRUE(first_has_nvlink(fabric)) << "a driver that does not tell";
+}
+
+TEST(PeerTransfer, GpusThatShareALinkToTheHostAreNamed) {
+  Fabric fabric = made_up_gpus(5);
+  EXPECT_EQ(shared_links(fabric), "");
+  const char* const ports[] = {"0000:15:01.0", "0000:15:01.0", "", "0000:97:01.0", "0000:c4:01.0"};
+  for (std::size_t gpu = 0; gpu < 5; ++gpu) fabric.members[gpu].root_port = ports[gpu];
+  EXPECT_EQ(shared_links(fabric), "cuda:0, cuda:1 by 0000:15:01.0");
+  fabric.members[4].root_port = ports[3];
+  EXPECT_EQ(shared_links(fabric), "cuda:0, cuda:1 by 0000:15:01.0; cuda:3, cuda:4 by 0000:97:01.0");
+}
+
+TEST(PeerTransfer, AGpuBehindANarrowerUplinkHasNoRoofWithTheHost) {
+  Fabric fabric = made_up_gpus(2);
+  fabric.members[0].host_bytes_per_second = 63e9;
+  fabric.members[1].host_bytes_per_second = 31.5e9;
+  for (const Case& c : of_gpus(fabric, SuiteName::baseline)) {
+    const std::string gpu = value_of(c.shape, "gpu");
+    if (gpu == "1" || gpu == "all") {
+      EXPECT_TRUE(c.work.phases.empty()) << c.name();
+    }
+  }
+}
+
 TEST(PeerTransfer, CeilingsAreProbedByReadsAndWritesOfTheNearestGpuOfTheModel) {
   if (!&cuda::ceilings) GTEST_SKIP() << "this build has no CUDA kernels";
   Fabric fabric = made_up_gpus(4);

@@ -287,6 +287,12 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* handle, unsigned link, void* to) {
   return link >= static_cast<unsigned>(model().nvlinks) ? invalid_argument : not_supported;
 }
 
+int nvmlDeviceGetNvLinkRemoteDeviceType(void* handle, unsigned link, int* to) {
+  constexpr int a_switch = 2;  // nvmlIntNvLinkDeviceType_t
+  if (link >= static_cast<unsigned>(model().nvlinks)) return invalid_argument;
+  return answer(handle, to, a_switch);
+}
+
 /// Two GPUs share a PCIe switch, and four a host bridge.
 int nvmlDeviceGetTopologyCommonAncestor(void* one, void* other, int* to) {
   if (const Result result = check(one, to)) return result;

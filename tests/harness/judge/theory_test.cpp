@@ -450,6 +450,10 @@ TEST(Theory, TheHostIsBehindPcieOrC2c) {
     EXPECT_EQ(theoretical(device, direction), 63e9);
     EXPECT_EQ(theoretical_roofline(device).find(direction)->theoretical_source, "PCIe 5 x16: 16 lanes x 32 GT/s");
   }
+  device.gpu.way_to_host = {31.5e9, "PCIe 4 x16: of the link above the switch"};
+  EXPECT_EQ(theoretical(device, resource::host_to_device), 31.5e9);
+  EXPECT_EQ(theoretical_roofline(device).find(resource::device_to_host)->theoretical_source,
+            "PCIe 4 x16: of the link above the switch");
   device.gpu.host_page_tables = true;
   EXPECT_EQ(theoretical_roofline(device).find(resource::host_to_device), nullptr)
       << "with page tables in common C2C is the way, of which nothing was read";
@@ -459,8 +463,8 @@ TEST(Theory, TheHostIsBehindPcieOrC2c) {
 
 TEST(Theory, PeersAreBehindNvlinkOrPcie) {
   DeviceInfo device = h200();
-  const auto rate = [&] {
-    const Roofline roofline = theoretical_peer_links(device);
+  const auto rate = [&](bool by_nvlink = true) {
+    const Roofline roofline = theoretical_peer_links(device, by_nvlink);
     const Ceiling* const ceiling = roofline.find(resource::peer_in);
     return ceiling ? ceiling->theoretical : std::nullopt;
   };
@@ -470,7 +474,9 @@ TEST(Theory, PeersAreBehindNvlinkOrPcie) {
   EXPECT_EQ(rate(), std::nullopt) << "nobody knows the rate of these NVLinks, and PCIe does not bound them";
   device.gpu.nvlink = {425e9, "17 NVLinks"};
   EXPECT_EQ(rate(), 425e9);
-  EXPECT_EQ(theoretical_peer_links(device).find(resource::peer_out)->datasheet, 450e9) << "of all, whatever is up";
+  EXPECT_EQ(theoretical_peer_links(device, true).find(resource::peer_out)->datasheet, 450e9) << "of all, whatever is up";
+  EXPECT_EQ(rate(false), 63e9) << "they lead to none of the peers";
+  EXPECT_FALSE(theoretical_peer_links(device, false).find(resource::peer_out)->datasheet);
 }
 
 }  // namespace

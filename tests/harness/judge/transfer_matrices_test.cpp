@@ -302,7 +302,7 @@ TEST(TransferMatrices, ASlowNumaNodeIsNamedAndNobodyElse) {
 
 TEST(TransferMatrices, RefusedAccessIsSaidWithItsReasonAndItsPrice) {
   std::vector<Record> records = pairs(3, [](int, int) { return 1.0; });
-  for (Record& record : records) record.transfer->path->refusal = "the chipset does not support it";
+  for (Record& record : records) record.transfer->path->refusal = "the PCIe topology does not support it";
   Record refused = records.front();
   refused.status = Status::unsupported;
   refused.measurement.reset();
@@ -311,10 +311,26 @@ TEST(TransferMatrices, RefusedAccessIsSaidWithItsReasonAndItsPrice) {
   ASSERT_THAT(found.findings, SizeIs(1));
   EXPECT_EQ(found.findings.front().kind, FindingKind::peer_access);
   EXPECT_THAT(found.findings.front().text,
-              AllOf(StartsWith("GPU 0 and GPU 1, and 2 more pairs, have no access to each other's memory (the chipset does not "
-                               "support it): copies between them go through host memory, at 5"),
+              AllOf(StartsWith("GPU 0 and GPU 1, and 2 more pairs, have no access to each other's memory (the PCIe topology "
+                               "does not support it): copies between them go through host memory, at 5"),
                     EndsWith(" GB/s")));
   EXPECT_THAT(transfers_of({refused}).findings.front().text, EndsWith("go through host memory"));
+  EXPECT_EQ(found.slow, "GPUs have no access to each other's memory");
+}
+
+TEST(TransferMatrices, AccessThatTheMachineDoesNotOfferIsSaidAndPutsNothingInDoubt) {
+  std::vector<Record> records = pairs(3, [](int, int) { return 1.0; });
+  for (Record& record : records) {
+    record.transfer->path->refusal = "the GPU does not support it";
+    record.transfer->path->by_design = true;
+  }
+  const Transfers found = transfers_of(records);
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings.front().kind, FindingKind::no_peer_access);
+  EXPECT_EQ(type_of(FindingKind::no_peer_access).doubt, Doubt::nothing);
+  EXPECT_THAT(found.findings.front().text,
+              HasSubstr("(the GPU does not support it): copies between them go through host memory"));
+  EXPECT_EQ(found.slow, "");
 }
 
 }  // namespace

@@ -156,6 +156,46 @@ TEST_F(NicsTest, AContainersEndOfAPairIsOfUnknownRateAndGivesWayToHardware) {
   EXPECT_THAT(names(), ElementsAre("ens1"));
 }
 
+/// "b:1 | a:1, c:1": counted, and others.
+std::string choice_of(const std::vector<Nic>& ports, const std::string& hca = "") {
+  const PortChoice choice = ports_of_collectives(ports, hca);
+  std::string text;
+  for (const Nic& port : choice.counted) text += port.name + " ";
+  text += "|";
+  for (const Nic& port : choice.others) text += " " + port.name;
+  return text;
+}
+
+TEST(PortsOfCollectives, AreThoseOfTheClassThatCarriesTheMost) {
+  std::vector<Nic> ports;
+  for (const char* name : {"mlx5_0:1", "mlx5_1:1", "mlx5_2:1"}) ports.push_back({name, "InfiniBand", 50e9, {}});
+  ports.push_back({"mlx5_3:1", "InfiniBand", 25e9, {}});
+  for (const char* name : {"mlx5_4:1", "mlx5_5:1"}) ports.push_back({name, "RoCE", 50e9, {}});
+  EXPECT_EQ(choice_of(ports), "mlx5_0:1 mlx5_1:1 mlx5_2:1 | mlx5_3:1 mlx5_4:1 mlx5_5:1");
+  // One fast port beside two for management.
+  EXPECT_EQ(choice_of({{"a", "Ethernet", 3e9, {}}, {"b", "Ethernet", 3e9, {}}, {"c", "Ethernet", 50e9, {}}}), "c | a b");
+  // As much together: the most ports.
+  EXPECT_EQ(choice_of({{"a", "RoCE", 100e9, {}}, {"b", "InfiniBand", 50e9, {}}, {"c", "InfiniBand", 50e9, {}}}), "b c | a");
+  ports[3].bytes_per_second.reset();
+  EXPECT_EQ(choice_of(ports), "mlx5_0:1 mlx5_1:1 mlx5_2:1 mlx5_3:1 mlx5_4:1 mlx5_5:1 |") << "it may be one of them";
+  EXPECT_EQ(choice_of({}), "|");
+}
+
+TEST(PortsOfCollectives, AreThoseThatNcclIsToldToUse) {
+  std::vector<Nic> ports;
+  for (const char* name : {"mlx5_0:1", "mlx5_1:1", "mlx5_1:2", "mlx5_10:1", "bnxt_0:1"}) {
+    ports.push_back({name, "InfiniBand", name[0] == 'b' ? std::nullopt : std::optional(50e9), {}});
+  }
+  EXPECT_EQ(choice_of(ports, "mlx5_1"), "mlx5_1:1 mlx5_1:2 mlx5_10:1 | mlx5_0:1 bnxt_0:1") << "a prefix";
+  EXPECT_EQ(choice_of(ports, "=mlx5_1"), "mlx5_1:1 mlx5_1:2 | mlx5_0:1 mlx5_10:1 bnxt_0:1");
+  EXPECT_EQ(choice_of(ports, "=mlx5_1:2,mlx5_0:1"), "mlx5_0:1 mlx5_1:2 | mlx5_1:1 mlx5_10:1 bnxt_0:1");
+  EXPECT_EQ(choice_of(ports, "^mlx5_1,bnxt"), "mlx5_0:1 | mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1");
+  EXPECT_EQ(choice_of(ports, "^=mlx5_1:1,mlx5_0"), "mlx5_1:2 mlx5_10:1 bnxt_0:1 | mlx5_0:1 mlx5_1:1");
+  EXPECT_EQ(choice_of(ports, "nothing"), "| mlx5_0:1 mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1");
+  EXPECT_EQ(choice_of(ports, "="), "mlx5_0:1 mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1 |") << "an empty list names all";
+  EXPECT_EQ(choice_of({{"eth0", "Ethernet", 10e9, {}}}, "mlx5_0"), "eth0 |") << "it names no such interface";
+}
+
 TEST_F(NicsTest, NoneWhereThereAreNoTables) { EXPECT_THAT(names(), IsEmpty()); }
 
 }  // namespace

@@ -59,6 +59,41 @@ TEST(PciSlot, IsThePortAboveTheDevice) {
   EXPECT_FALSE(slot_link_maximum(tree.folder("0000:99:00.0")).generation) << "no such device";
 }
 
+/// A GPU behind two switches: 16:00.0 and 17:00.0 are the ports of the upper one, 18:00.0 and 19:00.0 those of the lower.
+TEST(PciLinks, AboveTheSwitchesAreThoseOfBothEnds) {
+  const PciTree tree;
+  std::string place = "pci0000:15";
+  for (const char* bridge : {"15:01.0", "16:00.0", "17:00.0", "18:00.0", "19:00.0", "1a:00.0"}) {
+    place += std::string("/0000:") + bridge;
+    tree.add(place);
+    tree.set(std::string("0000:") + bridge, "max_link_speed", "64.0 GT/s PCIe");
+    tree.set(std::string("0000:") + bridge, "max_link_width", "16");
+  }
+  tree.set("0000:15:01.0", "max_link_speed", "32.0 GT/s PCIe");
+  tree.set("0000:18:00.0", "max_link_width", "8");
+  const auto links = links_to_root(tree.folder("0000:1a:00.0"));
+  ASSERT_EQ(links.size(), 2U);
+  EXPECT_EQ(links[0].below + " " + links[0].above, "0000:18:00.0 0000:17:00.0");
+  EXPECT_EQ(links[0].maximum.lanes, 8);
+  EXPECT_EQ(links[0].maximum.generation, 6);
+  EXPECT_EQ(links[1].below + " " + links[1].above, "0000:16:00.0 0000:15:01.0");
+  EXPECT_EQ(links[1].maximum.lanes, 16);
+  EXPECT_EQ(links[1].maximum.generation, 5);
+  EXPECT_EQ(shared_root_port(tree.folder("0000:1a:00.0")), "0000:15:01.0");
+  tree.set("0000:16:00.0", "max_link_speed", "Unknown");
+  EXPECT_FALSE(links_to_root(tree.folder("0000:1a:00.0"))[1].maximum.generation);
+}
+
+TEST(PciLinks, AGpuAtAPortOfTheHostHasNoneAbove) {
+  const PciTree tree;
+  tree.add("pci0000:3a/0000:3a:00.0");
+  tree.add("pci0000:3a/0000:3a:00.0/0000:3b:00.0");
+  EXPECT_TRUE(links_to_root(tree.folder("0000:3b:00.0")).empty());
+  EXPECT_EQ(shared_root_port(tree.folder("0000:3b:00.0")), "");
+  EXPECT_TRUE(links_to_root(tree.folder("0000:3a:00.0")).empty()) << "on the root bus, as in some virtual machines";
+  EXPECT_TRUE(links_to_root(tree.folder("0000:99:00.0")).empty()) << "no such device";
+}
+
 TEST(PciIommu, IsTheTypeOfTheDevicesGroup) {
   const PciTree tree;
   EXPECT_FALSE(iommu_of(tree.folder("0000:3b:00.0"), tree.root)) << "no such device";

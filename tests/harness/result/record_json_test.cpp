@@ -62,11 +62,11 @@ TEST(RecordJson, ATransferIsReadAsItWasWritten) {
   Record record = ok_record("transfer", "any", {}, 1e-3);
   record.transfer = Transfer{64, {{gpu_endpoint(0), gpu_endpoint(1)}, {host_endpoint(1), gpu_endpoint(0)}}, {}};
   EXPECT_FALSE(to_json(record).at("transfer").contains("path"));
-  record.transfer->path = PeerPath{PathKind::nvlink, 18, "no"};
+  record.transfer->path = PeerPath{PathKind::nvlink, 18, "no", true};
   const Json json = to_json(record);
   EXPECT_EQ(json.at("transfer"),
             Json::parse(R"({"bytes": 64, "flows": [{"from": "gpu:0", "to": "gpu:1"}, {"from": "host:1", "to": "gpu:0"}],
-                            "path": {"kind": "nvlink", "nvlinks": 18, "refusal": "no"}})"));
+                            "path": {"kind": "nvlink", "nvlinks": 18, "refusal": "no", "by_design": true}})"));
   EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->host_node);
   record.transfer->host_node = {3, 21};

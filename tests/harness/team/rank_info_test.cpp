@@ -75,6 +75,21 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   gpu.gpu.nvlink = {450e9, "18 NVLinks"};
   gpu.gpu.nvlink_domain = "8f6a/1";
   gpu.gpu.pcie = {63e9, "PCIe 5"};
+  gpu.gpu.nvlink_peers = {"0000:3C:00.0"};
+  gpu.gpu.way_to_host = {31.5e9, "PCIe 4"};
+  gpu.gpu.root_port = "0000:15:01.0";
+  ::unsetenv("NCCL_IB_HCA");
+  ::unsetenv("NCCL_CONF_FILE");
+  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "");
+  put("etc/nccl.conf", "# NCCL_IB_HCA=no\nNCCL_DEBUG=WARN\nNCCL_IB_HCA==mlx5_0,mlx5_1\n");
+  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "=mlx5_0,mlx5_1");
+  put("own.conf", "NCCL_IB_HCA=mlx5_2");
+  ::setenv("NCCL_CONF_FILE", "/own.conf", 1);
+  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "mlx5_2");
+  ::setenv("NCCL_IB_HCA", "^mlx5_8", 1);
+  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "^mlx5_8");
+  ::unsetenv("NCCL_IB_HCA");
+  ::unsetenv("NCCL_CONF_FILE");
   const RankInfo member = describe_rank(gpu, root);
   EXPECT_EQ(member.uuid, "GPU-3");
   EXPECT_EQ(member.pci_bus_id, "0000:3B:00.0");
@@ -88,6 +103,9 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(member.nvlink_domain, "8f6a/1");
   EXPECT_EQ(member.pcie_bytes_per_second, 63e9);
   EXPECT_EQ(member.pcie_source, "PCIe 5");
+  EXPECT_THAT(member.nvlink_peers, ElementsAre("0000:3C:00.0"));
+  EXPECT_EQ(member.host_bytes_per_second, 31.5e9);
+  EXPECT_EQ(member.root_port, "0000:15:01.0");
   EXPECT_THAT(member.cores, IsEmpty());
   gpu.gpu = {};
   EXPECT_FALSE(describe_rank(gpu, root).nvlink_bytes_per_second);
@@ -119,6 +137,10 @@ TEST(RankInfo, GoesThroughJson) {
   member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
   member.nvlink_bytes_per_second = 450e9;
   member.nvlink_source = "NVLink";
+  member.nvlink_peers = {"0000:3C:00.0"};
+  member.host_bytes_per_second = 31.5e9;
+  member.root_port = "0000:15:01.0";
+  member.nccl_ib_hca = "^mlx5_8";
   member.nvlink_domain = "8f6a/1";
   member.pcie_bytes_per_second = 63e9;
   member.pcie_source = "PCIe";
@@ -144,6 +166,10 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_FALSE(read.nics[1].numa_node);
   EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(read.pcie_source, "PCIe");
+  EXPECT_EQ(read.nccl_ib_hca, "^mlx5_8");
+  EXPECT_THAT(read.nvlink_peers, ElementsAre("0000:3C:00.0"));
+  EXPECT_EQ(read.host_bytes_per_second, 31.5e9);
+  EXPECT_EQ(read.root_port, "0000:15:01.0");
   EXPECT_EQ(read.nvlink_domain, "8f6a/1");
   EXPECT_EQ(read.versions, member.versions);
 
@@ -217,8 +243,14 @@ TEST(Members, TheLinksAreThoseOfTheSlowest) {
   EXPECT_EQ(links.find(resource::nvlink)->theoretical, 300e9);
   EXPECT_EQ(links.find(resource::nvlink)->theoretical_source, "12 NVLinks, rank 1 (b)");
   EXPECT_FALSE(links.find(resource::pcie));
+  EXPECT_EQ(links.find(resource::network)->theoretical, 25e9);
+  EXPECT_EQ(links.find(resource::network)->theoretical_source,
+            "1 port of 200 Gb/s InfiniBand: x; not counted: y 100 Gb/s InfiniBand, b (the kernel's tables)");
+  slow.nccl_ib_hca = "=x,y";
+  links = theoretical_links({fast, slow});
   EXPECT_EQ(links.find(resource::network)->theoretical, 37.5e9);
-  EXPECT_EQ(links.find(resource::network)->theoretical_source, "x 200 Gb/s + y 100 Gb/s, b (the kernel's tables)");
+  EXPECT_EQ(links.find(resource::network)->theoretical_source,
+            "x 200 Gb/s InfiniBand + y 100 Gb/s InfiniBand; by NCCL_IB_HCA==x,y, b (the kernel's tables)");
 
   slow.nvlink_bytes_per_second.reset();
   slow.nics[1].bytes_per_second.reset();
@@ -234,6 +266,25 @@ TEST(Members, TheLinksAreThoseOfTheSlowest) {
   EXPECT_TRUE(theoretical_links({}).ceilings().empty());
 }
 
+// Eight ports for the GPUs, and more for storage and management: what the collectives reach is held against the eight.
+TEST(Members, PortsOfStorageAndManagementAreNotCounted) {
+  RankInfo first = rank_on(0, "a"), second = rank_on(1, "b");
+  for (int port = 0; port < 8; ++port) first.nics.push_back({"mlx5_" + std::to_string(port) + ":1", "InfiniBand", 50e9, {}});
+  first.nics.push_back({"mlx5_8:1", "RoCE", 50e9, {}});
+  first.nics.push_back({"mlx5_9:1", "RoCE", 12.5e9, {}});
+  second.nics = first.nics;
+  const Roofline links = theoretical_links({first, second});
+  EXPECT_EQ(links.find(resource::network)->theoretical, 400e9);
+  EXPECT_EQ(
+      links.find(resource::network)->theoretical_source,
+      "8 ports of 400 Gb/s InfiniBand: mlx5_0:1, mlx5_1:1, mlx5_2:1, mlx5_3:1, mlx5_4:1, mlx5_5:1, mlx5_6:1, mlx5_7:1; not "
+      "counted: mlx5_8:1 400 Gb/s RoCE, mlx5_9:1 100 Gb/s RoCE, a (the kernel's tables)");
+  second.nccl_ib_hca = "mlx5_0,mlx5_1";
+  EXPECT_EQ(theoretical_links({first, second}).find(resource::network)->theoretical, 100e9);
+  second.nccl_ib_hca = "^mlx5";
+  EXPECT_FALSE(theoretical_links({first, second}).find(resource::network));
+}
+
 TEST(Members, NoLinkIsBetweenRanksThatShareAGpu) {
   RankInfo first = rank_on(0, "a"), second = rank_on(1, "a");
   first.nvlink_bytes_per_second = second.nvlink_bytes_per_second = 450e9;
@@ -241,6 +292,64 @@ TEST(Members, NoLinkIsBetweenRanksThatShareAGpu) {
   EXPECT_TRUE(theoretical_links({first, second}).find(resource::nvlink));
   second.uuid = first.uuid;
   EXPECT_TRUE(theoretical_links({first, second}).ceilings().empty());
+}
+
+/// Eight GPUs of a host whose NVLinks are bridges between two and two.
+std::vector<RankInfo> bridged_pairs() {
+  std::vector<RankInfo> members;
+  const auto bus = [](int rank) { return "0000:" + std::to_string(10 + rank) + ":00.0"; };
+  for (int rank = 0; rank < 8; ++rank) {
+    RankInfo& member = members.emplace_back(rank_on(rank, "a"));
+    member.pci_bus_id = bus(rank);
+    member.nvlink_peers = {bus(rank ^ 1)};
+    member.nvlink_bytes_per_second = 300e9;
+    member.nvlink_source = "12 NVLinks";
+    member.pcie_bytes_per_second = 31.5e9;
+    member.pcie_source = "PCIe 4";
+  }
+  return members;
+}
+
+TEST(Members, BridgesConnectTheirTwoGpusAlone) {
+  std::vector<RankInfo> members = bridged_pairs();
+  const NvlinkMap map(members);
+  EXPECT_THAT(map.groups_of({0, 1, 2, 3, 4, 5, 6, 7}),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3), ElementsAre(4, 5), ElementsAre(6, 7)));
+  EXPECT_THAT(map.groups_of({1, 2, 3, 6}), ElementsAre(ElementsAre(1), ElementsAre(2, 3), ElementsAre(6)));
+  EXPECT_TRUE(map.connects({2, 3}));
+  EXPECT_TRUE(map.connects({2}));
+  EXPECT_FALSE(map.connects({1, 2}));
+  Roofline links = theoretical_links(members);
+  EXPECT_EQ(links.find(resource::nvlink)->theoretical, 300e9) << "of a pair";
+  EXPECT_EQ(links.find(resource::pcie)->theoretical, 31.5e9) << "of more";
+  links = theoretical_links({members[1], members[2]});
+  EXPECT_FALSE(links.find(resource::nvlink)) << "its bridge leads to a GPU that takes no part";
+  EXPECT_TRUE(links.find(resource::pcie));
+  links = theoretical_links({members[2], members[3]});
+  EXPECT_TRUE(links.find(resource::nvlink));
+  EXPECT_FALSE(links.find(resource::pcie));
+  // A bus id is of a host.
+  members[1].host = "b";
+  EXPECT_FALSE(NvlinkMap(members).connects({0, 1, 2}));
+}
+
+// NVLinks of a GPU may lead to some of the others: those reach the rest, and NCCL finds rings over NVLink alone.
+TEST(Members, AMeshOfNvlinksConnectsAll) {
+  std::vector<RankInfo> members = bridged_pairs();
+  for (RankInfo& member : members)
+    member.nvlink_peers.push_back(members[static_cast<std::size_t>(member.rank + 2) % 8].pci_bus_id);
+  EXPECT_TRUE(NvlinkMap(members).connects({0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_FALSE(theoretical_links(members).find(resource::pcie));
+}
+
+TEST(Members, SwitchesConnectAllThatHaveNvlink) {
+  std::vector<RankInfo> members = bridged_pairs();
+  for (RankInfo& member : members) member.nvlink_peers.clear();
+  EXPECT_TRUE(NvlinkMap(members).connects({0, 1, 2, 3, 4, 5, 6, 7}));
+  members[3].nvlink_bytes_per_second.reset();
+  EXPECT_FALSE(NvlinkMap(members).connects({0, 3}));
+  EXPECT_FALSE(NvlinkMap(members).connects({3}));
+  EXPECT_TRUE(NvlinkMap(members).connects({0, 1, 7}));
 }
 
 TEST(Members, TwoRanksOnOneGpuOfOneNcclHostDoNotMatch) {

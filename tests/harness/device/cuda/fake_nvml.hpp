@@ -37,6 +37,7 @@ struct Driver {
   unsigned char fabric = 3;
   int p2p_read = 0, p2p_nvlink = 0, ancestor = 10;  ///< of any two GPUs
   unsigned direct_links = 0;                        ///< that lead to bus 0x3B
+  int link_leads_to = 2;                            ///< nvmlIntNvLinkDeviceType_t: a switch
   std::vector<unsigned long long> xids;             ///< to be delivered
   int sets = 0;                                     ///< of events, that are not freed
   int field_calls = 0;
@@ -157,6 +158,10 @@ inline int remote(void*, unsigned link, PciInfo* info) {
   info->bus = link < driver.direct_links ? 0x3B : 0x99;
   return 0;
 }
+inline int remote_type(void*, unsigned link, int* type) {
+  *type = driver.link_leads_to;
+  return link < driver.links ? 0 : 2;
+}
 inline int processes(void*, unsigned* count, ProcessInfo* found) {
   *count = driver.processes;
   for (unsigned i = 0; i < driver.processes; ++i)
@@ -215,6 +220,7 @@ inline const Nvml& library() {
                                                          {"nvmlDeviceGetP2PStatus", address(p2p_status)},
                                                          {"nvmlDeviceGetTopologyCommonAncestor", address(ancestor)},
                                                          {"nvmlDeviceGetNvLinkRemotePciInfo_v2", address(remote)},
+                                                         {"nvmlDeviceGetNvLinkRemoteDeviceType", address(remote_type)},
                                                          {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
                                                          {"nvmlEventSetCreate", address(create_set)},
                                                          {"nvmlEventSetFree", address(free_set)},

@@ -35,6 +35,25 @@ TEST_F(PeerPathOf, DirectLinksAreCounted) {
   EXPECT_EQ(path().nvlinks, 4);
 }
 
+TEST_F(PeerPathOf, TheGpusThatBridgesLeadToAreKnown) {
+  const auto peers = [] {
+    GpuFacts facts;
+    NvmlDevice(fake_nvml::library(), "GPU-1", "0000:1A:00.0").describe(facts);
+    return facts.nvlink_peers;
+  };
+  fake_nvml::driver.direct_links = 4;
+  EXPECT_TRUE(peers().empty()) << "they lead to switches";
+  fake_nvml::driver.link_leads_to = 0;
+  EXPECT_EQ(peers(), (std::vector<std::string>{"0000:3B:00.0", "0000:99:00.0"}));
+  fake_nvml::driver.direct_links = 18;
+  EXPECT_EQ(peers(), std::vector<std::string>{"0000:3B:00.0"});
+  fake_nvml::driver.links_up = 0;
+  EXPECT_TRUE(peers().empty());
+  fake_nvml::driver.links_up = 18;
+  fake_nvml::driver.missing = {"nvmlDeviceGetNvLinkRemoteDeviceType"};
+  EXPECT_TRUE(peers().empty()) << "an older driver does not say where they lead";
+}
+
 TEST_F(PeerPathOf, PcieIsKnownByItsAncestor) {
   fake_nvml::driver.p2p_nvlink = 5;
   const std::pair<int, PathKind> levels[] = {{0, PathKind::board},          {10, PathKind::pcie_switch},
@@ -56,6 +75,17 @@ TEST_F(PeerPathOf, ARefusalHasItsReason) {
   EXPECT_EQ(path().refusal, "a setting of the driver disables it");
   fake_nvml::driver.p2p_read = 99;
   EXPECT_EQ(path().refusal, "the driver gives no reason");
+}
+
+TEST_F(PeerPathOf, WhatTheMachineDoesNotOfferIsByDesignUnlessNvlinksAreUp) {
+  for (const auto& [status, by_design] :
+       {std::pair(0, false), {1, true}, {2, true}, {3, false}, {4, false}, {5, true}, {6, false}, {99, false}}) {
+    fake_nvml::driver.p2p_read = status;
+    fake_nvml::driver.links_up = 0;
+    EXPECT_EQ(path().by_design, by_design) << status;
+    fake_nvml::driver.links_up = 18;
+    EXPECT_FALSE(path().by_design) << status;
+  }
 }
 
 TEST_F(PeerPathOf, NothingIsSaidByADriverWithoutTheQuestions) {
