@@ -23,7 +23,7 @@ struct ChaseEnd {
 /// How SMs read DRAM while another one chases. Each warp reads its chunks of `data` in turn: warp w those of number w, w +
 /// warps, w + 2 x warps, ..., `rounds` of them, and then from the first again.
 struct BackgroundReads {
-  static constexpr std::size_t kChunk = 1024;         ///< bytes
+  static constexpr std::size_t kChunk = 2048;         ///< bytes; an SM has 64 KiB in flight
   static constexpr std::size_t kWarpsPerReader = 32;  ///< of an SM
 
   /// What a warp has read in all launches: chunks, and the sum of their 64-bit words modulo 2^64.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/access.hpp"
+#include "kernels/cuda/launch_config.hpp"
 
 namespace roofmark::cuda {
 
@@ -44,9 +45,12 @@ unsigned shift_of(AddressPer per) {
 
 template <class T>
 void launch(bool global, void* data, Counters counters, unsigned repeats, int processors, Stream stream) {
+  constexpr int kBlocks = kAtomicThreads / kAtomicBlock;
   const auto kernel = global ? atomic_add_global_kernel<T> : atomic_add_shared_kernel<T>;
-  kernel<<<processors*(kAtomicThreads / kAtomicBlock), kAtomicBlock, 0, stream>>>(static_cast<T*>(data), counters, repeats,
-                                                                                  T{1});
+  // More blocks on one SM would leave another idle.
+  const std::size_t shared_bytes = shared_bytes_to_be(kBlocks, kernel, kAtomicBlock);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  kernel<<<processors * kBlocks, kAtomicBlock, shared_bytes, stream>>>(static_cast<T*>(data), counters, repeats, T{1});
   check(cudaGetLastError());
 }
 

@@ -300,9 +300,10 @@ __device__ void consume(SharedLayout<Tiling> shared, const Work& work, int group
         if (block == 0) release(shared.q_free(group));
         if (block >= whole) mask(s, visible, block * Tiling::kKeys);
         const bool rescales = softmax.update(s, work.scale_log2);
-        opaque_all(s);
-        // This wait stands here because its branch keeps ptxas from moving the exponentials behind the wait for PV.
-        if (block > 0) mbarrier_try_wait_parity(shared.k_full(k_pipeline.stage), k_pipeline.parity);
+        // The sums are not negative: this is the parity. That it depends on them keeps ptxas from moving the exponentials
+        // behind the wait for PV.
+        const std::uint32_t parity = k_pipeline.parity ^ (softmax.sum[0] + softmax.sum[1] < 0 ? 1 : 0);
+        if (block > 0) mbarrier_try_wait_parity(shared.k_full(k_pipeline.stage), parity);
         wgmma_wait_group<0>();
         opaque_all(o);
         opaque_all(s);

@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/ceilings_tensor.cuh"
+#include "kernels/cuda/launch_config.hpp"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/memory.cuh"
 #include "kernels/cuda/ptx/registers.cuh"
@@ -111,8 +114,9 @@ void launch_wgmma(void* sink, const void* a, const void* b, std::size_t iteratio
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, kernel));
   if (attributes.numRegs < Accumulator<accumulator>::registers) throw Unsupported("wgmma: roofmark was built without sm_90a");
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-  kernel<<<target.processors, kThreads, kSharedBytes, stream>>>(static_cast<typename Accumulator<accumulator>::Sum*>(sink),
+  const std::size_t shared_bytes = std::max<std::size_t>(kSharedBytes, shared_bytes_to_be_alone(kernel, kThreads));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
+  kernel<<<target.processors, kThreads, shared_bytes, stream>>>(static_cast<typename Accumulator<accumulator>::Sum*>(sink),
                                                                 static_cast<const uint4*>(a), static_cast<const uint4*>(b),
                                                                 iterations);
   check(cudaGetLastError());

@@ -18,9 +18,10 @@ namespace {
 using namespace elementwise_sources;
 
 // As for the streams: one tile per block, all loads of a tile issued before the first result is used, accesses of 16 bytes to
-// the widest array and whole sectors of the others. A thread moves 64 bytes of the widest array, so that four blocks of 256
-// threads have at least 64 KB in flight per SM. At 18.6 bytes per clock for reads and writes (4.3 TB/s over 132 SMs), an SM has
-// 27 instructions and 3.4 special functions for each 16-bit element that is read and written; a GELU takes about 20 and two.
+// the widest array and whole sectors of the others. A thread moves 64 bytes of the widest array (32 of three arrays, whose
+// loads in flight would take too many registers), so that four blocks of 256 threads have at least 64 KB in flight per SM.
+// At 18.6 bytes per clock for reads and writes (4.3 TB/s over 132 SMs), an SM has 27 instructions and 3.4 special functions for
+// each 16-bit element that is read and written; a GELU takes about 20 and two.
 constexpr int kBlocks = 4;  ///< minimum per SM
 constexpr int kTileBytes = 64;
 constexpr int kAccess = 16;
@@ -47,26 +48,19 @@ __device__ void apply(const F& f, Stored<Out, kLanes>* to, const Inputs&... inpu
   for (int j = 0; j < kLanes; ++j) out.value[j] = f(inputs.value[j]...);
   store<true>(to, narrow<Out>(out.value));
 }
-template <class F, class Out, int kLanes, int kPackets, class... Inputs>
-__device__ void apply_all(const F& f, Out* out, std::size_t first, std::size_t end, const Inputs&... inputs) {
+template <class F, class Out, class Part, class... Inputs>
+__device__ void apply_all(const F& f, Out* out, const Part& part, const Inputs&... inputs) {
 #pragma unroll
-  for (int i = 0; i < kPackets; ++i) {
-    const std::size_t at = first + static_cast<std::size_t>(i) * kThreads;
-    if (at < end) apply<F, Out, kLanes>(f, reinterpret_cast<Stored<Out, kLanes>*>(out) + at, lanes_of(inputs, i)...);
+  for (int i = 0; i < Part::kPackets; ++i) {
+    if (part.has(i)) apply<F, Out, Part::kLanes>(f, part.at(out, i), lanes_of(inputs, i)...);
   }
 }
 
 /// out[i] = f(inputs[i]...) for n elements.
 template <int kLanes, int kPackets, class F, class Out, class... Sources>
 __global__ void __launch_bounds__(kThreads, kBlocks) map_kernel(F f, Out* out, std::size_t n, Sources... sources) {
-  const std::size_t packets = n / kLanes, first = std::size_t{blockIdx.x} * (kThreads * kPackets) + threadIdx.x;
-  apply_all<F, Out, kLanes, kPackets>(f, out, first, packets, Loaded<Sources, kLanes, kPackets>(sources, first, packets)...);
-  if constexpr (kLanes > 1) {  // the elements after the last whole packet
-    const std::size_t rest = packets * kLanes + threadIdx.x;
-    if (blockIdx.x == 0 && rest < n) {
-      apply_all<F, Out, 1, 1>(f, out, rest, n, Loaded<Sources, 1, 1>(sources, rest, n)...);
-    }
-  }
+  for_each_part<kLanes, kPackets>(
+      n, [&]<class Part>(const Part& part) { apply_all(f, out, part, Loaded<Sources, Part>(sources, part)...); });
 }
 
 unsigned blocks_for(std::size_t packets, int packets_per_thread) {
@@ -78,7 +72,8 @@ template <class Out, class F, class... Sources>
 void map(void* to, std::int64_t elements, Stream stream, F f, Sources... sources) {
   if (elements == 0) return;
   constexpr std::size_t kWidest = std::max({sizeof(Out), sizeof(typename Sources::T)...});
-  constexpr int kLanes = kAccess / static_cast<int>(kWidest), kPackets = kTileBytes / kAccess;
+  constexpr int kLanes = kAccess / static_cast<int>(kWidest);
+  constexpr int kPackets = kTileBytes / kAccess / (sizeof...(Sources) > 2 ? 2 : 1);
   auto* out = static_cast<Out*>(to);
   const auto n = static_cast<std::size_t>(elements);
   if (aligned(out, kLanes) && (in_packets(sources, kLanes) && ...)) {
@@ -145,37 +140,25 @@ template <int kLanes, class T>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     adamw_kernel(float* p_data, float* m_data, float* v_data, const T* gradient, std::size_t n) {
   constexpr int kPackets = 2;
-  const auto step = [=]<int kWidth, int kCount>(std::size_t first, std::size_t end) {
-    const Loaded<Array<T>, kWidth, kCount> gradients(Array<T>{gradient}, first, end);
-    const Loaded<InPlace, kWidth, kCount> ps(InPlace{p_data}, first, end);
-    const Loaded<InPlace, kWidth, kCount> ms(InPlace{m_data}, first, end);
-    const Loaded<InPlace, kWidth, kCount> vs(InPlace{v_data}, first, end);
+  for_each_part<kLanes, kPackets>(n, [&]<class Part>(const Part& part) {
+    const Loaded<Array<T>, Part> gradients(Array<T>{gradient}, part);
+    const Loaded<InPlace, Part> ps(InPlace{p_data}, part), ms(InPlace{m_data}, part), vs(InPlace{v_data}, part);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const std::size_t at = first + static_cast<std::size_t>(i) * kThreads;
-      if (at >= end) continue;
-      const Lanes<kWidth> g = lanes_of(gradients, i);
-      Lanes<kWidth> p = lanes_of(ps, i), m = lanes_of(ms, i), v = lanes_of(vs, i);
+    for (int i = 0; i < Part::kPackets; ++i) {
+      if (!part.has(i)) continue;
+      const auto g = lanes_of(gradients, i);
+      auto p = lanes_of(ps, i), m = lanes_of(ms, i), v = lanes_of(vs, i);
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) {
+      for (int j = 0; j < Part::kLanes; ++j) {
         m.value[j] = first_moment(m.value[j], g.value[j]);
         v.value[j] = second_moment(v.value[j], g.value[j]);
         p.value[j] = updated(decayed(p.value[j]), m.value[j], v.value[j]);
       }
-      const auto put = [=](float* data, const Lanes<kWidth>& lanes) {
-        store<true>(reinterpret_cast<Stored<float, kWidth>*>(data) + at, narrow<float>(lanes.value));
-      };
-      put(p_data, p);
-      put(m_data, m);
-      put(v_data, v);
+      store<true>(part.at(p_data, i), narrow<float>(p.value));
+      store<true>(part.at(m_data, i), narrow<float>(m.value));
+      store<true>(part.at(v_data, i), narrow<float>(v.value));
     }
-  };
-  const std::size_t packets = n / kLanes, first = std::size_t{blockIdx.x} * (kThreads * kPackets) + threadIdx.x;
-  step.template operator()<kLanes, kPackets>(first, packets);
-  if constexpr (kLanes > 1) {
-    const std::size_t rest = packets * kLanes + threadIdx.x;
-    if (blockIdx.x == 0 && rest < n) step.template operator()<1, 1>(rest, n);
-  }
+  });
 }
 
 template <class T>
@@ -253,10 +236,11 @@ void rope(const ElementwiseProblem& problem, const ElementwiseArrays& arrays, St
   const auto* x = static_cast<const T*>(arrays.x);
   const std::int64_t half = problem.head / 2;
   const auto run = [&]<int kLanes>() {
-    const auto pairs = static_cast<unsigned>(problem.elements() / 2 / kLanes);
-    rope_kernel<kLanes><<<blocks_for(pairs, kPairs), kThreads, 0, stream>>>(out, x, arrays.cosines, arrays.sines, pairs,
-                                                                            static_cast<unsigned>(problem.columns / 2 / kLanes),
-                                                                            static_cast<unsigned>(half / kLanes));
+    const std::int64_t pairs = problem.elements() / 2 / kLanes;
+    if (pairs >> 31 != 0) throw Unsupported("rope: 2^31 pairs of packets or more");
+    rope_kernel<kLanes><<<blocks_for(static_cast<std::size_t>(pairs), kPairs), kThreads, 0, stream>>>(
+        out, x, arrays.cosines, arrays.sines, static_cast<unsigned>(pairs), static_cast<unsigned>(problem.columns / 2 / kLanes),
+        static_cast<unsigned>(half / kLanes));
   };
   if (half % kMaxLanes == 0 && aligned(out, kMaxLanes) && aligned(x, kMaxLanes) && aligned(arrays.cosines, kAngleLanes) &&
       aligned(arrays.sines, kAngleLanes)) {

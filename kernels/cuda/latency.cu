@@ -36,7 +36,8 @@ __device__ std::uint32_t load_constant(std::uint32_t offset) {
 /// The address that `steps` steps lead to. Adds the addresses loaded to `sum`.
 template <auto kLoad, class Address>
 __device__ Address follow(Address from, std::size_t steps, std::uint64_t& sum) {
-#pragma unroll 16
+  // Where the loop closes, the chain has two moves: once in 64 accesses.
+#pragma unroll 64
   for (std::size_t i = 0; i < steps; ++i) {
     const Address reached = kLoad(from);
     sum += from;
@@ -144,7 +145,7 @@ __device__ void read_until(const BackgroundReads& background, std::uint64_t chas
   if (lane == 0) background.reads[own] = {read, before.sum + sum};
 }
 
-__global__ void __launch_bounds__(kReaderThreads)
+__global__ void __launch_bounds__(kReaderThreads, 1)
     chase_under_load_kernel(ChaseEnd* out, std::uint64_t* at, std::uint64_t first, std::size_t stride, std::size_t steps,
                             BackgroundReads background, std::uint64_t* arrivals) {
   // The chase waits for the barrier, so that it has not ended yet.

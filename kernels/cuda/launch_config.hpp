@@ -10,19 +10,23 @@
 
 namespace roofmark::cuda {
 
-/// Dynamic shared memory, in bytes, with which a block of `threads` is alone on its SM: no two have room for more than half of
-/// the shared memory each. Without it nothing keeps the hardware from placing two blocks of a grid of one block per SM on one
-/// SM while another idles. 0 where two blocks have too many threads for one SM. Allows the kernel that much.
+/// Dynamic shared memory, in bytes, with which no more than `blocks` blocks of `threads` are on an SM: one more has no room.
+/// The hardware may otherwise place two blocks of a grid of one block per SM on one SM while another idles. 0 where one more
+/// has too many threads for an SM. Allows the kernel that much.
 template <class... Parameters>
-std::size_t shared_bytes_to_be_alone(void (*kernel)(Parameters...), int threads) {
+std::size_t shared_bytes_to_be(int blocks, void (*kernel)(Parameters...), int threads) {
   const DeviceLimits& limits = device_limits();
-  if (2 * threads > limits.threads_per_multiprocessor) return 0;
+  if ((blocks + 1) * threads > limits.threads_per_multiprocessor) return 0;
   cudaFuncAttributes attributes = {};
   check(cudaFuncGetAttributes(&attributes, kernel));
-  const std::size_t wanted = static_cast<std::size_t>(limits.shared_bytes_per_block) / 2 + 1024;
+  const std::size_t wanted = static_cast<std::size_t>(limits.shared_bytes_per_block / (blocks + 1)) + 1024;
   const std::size_t dynamic = wanted - std::min(wanted, attributes.sharedSizeBytes);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic)));
   return dynamic;
+}
+template <class... Parameters>
+std::size_t shared_bytes_to_be_alone(void (*kernel)(Parameters...), int threads) {
+  return shared_bytes_to_be(1, kernel, threads);
 }
 
 /// A launch for cudaLaunchKernelEx, with one attribute at most.

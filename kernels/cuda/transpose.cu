@@ -23,22 +23,31 @@ __global__ void __launch_bounds__(kWarp* kWarps)
     transpose_kernel(Element* __restrict__ out, const Element* __restrict__ in, std::int64_t rows, std::int64_t columns,
                      std::int64_t tiles_across, std::int64_t tiles) {
   constexpr int kSide = kTile<Element>, kPad = sizeof(Element) >= 4 ? 1 : 4 / sizeof(Element);
+  constexpr int kDown = kSide / kWarps, kAcross = kSide / kWarp;
   __shared__ Element tile[kSide][kSide + kPad];
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
     const std::int64_t r0 = t / tiles_across * kSide, c0 = t % tiles_across * kSide;
+    Element loaded[kDown][kAcross];  // all loads are issued before the first result is used
 #pragma unroll
-    for (int i = y; i < kSide; i += kWarps) {
+    for (int a = 0; a < kDown; ++a) {
 #pragma unroll
-      for (int j = x; j < kSide; j += kWarp) {
-        if (r0 + i < rows && c0 + j < columns) tile[i][j] = in[(r0 + i) * columns + c0 + j];
+      for (int b = 0; b < kAcross; ++b) {
+        const std::int64_t row = r0 + y + a * kWarps, column = c0 + x + b * kWarp;
+        loaded[a][b] = row < rows && column < columns ? in[row * columns + column] : Element{};
       }
+    }
+#pragma unroll
+    for (int a = 0; a < kDown; ++a) {
+#pragma unroll
+      for (int b = 0; b < kAcross; ++b) tile[y + a * kWarps][x + b * kWarp] = loaded[a][b];
     }
     __syncthreads();
 #pragma unroll
-    for (int i = y; i < kSide; i += kWarps) {
+    for (int a = 0; a < kDown; ++a) {
 #pragma unroll
-      for (int j = x; j < kSide; j += kWarp) {
+      for (int b = 0; b < kAcross; ++b) {
+        const int i = y + a * kWarps, j = x + b * kWarp;
         if (c0 + i < columns && r0 + j < rows) out[(c0 + i) * rows + r0 + j] = tile[j][i];
       }
     }
@@ -68,6 +77,7 @@ __global__ void __launch_bounds__(kWarp* kWarps)
     transpose_packed_kernel(std::uint32_t* __restrict__ out, const std::uint32_t* __restrict__ in, std::int64_t word_rows,
                             std::int64_t word_columns, std::int64_t tiles_across, std::int64_t tiles) {
   constexpr int kPack = 4 / sizeof(Element), kSide = kTile<Element>, kWords = kSide / kPack, kThreads = kWarp * kWarps;
+  constexpr int kLoads = kSide * kWords / kThreads, kRowStep = kThreads / kWords;
   // In the second loop a warp reads the words of 32 / kPack groups of kPack rows, in kPack columns of words. With this pad they
   // are in 32 banks.
   __shared__ std::uint32_t tile[kSide][kWords + 1];
@@ -75,11 +85,14 @@ __global__ void __launch_bounds__(kWarp* kWarps)
   const std::int64_t rows = word_rows * kPack, columns = word_columns * kPack;
   for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
     const std::int64_t r0 = t / tiles_across * kSide, w0 = t % tiles_across * kWords;
+    std::uint32_t loaded[kLoads];
 #pragma unroll
-    for (int i = 0; i < kSide * kWords; i += kThreads) {
-      const int row = (i + thread) / kWords, word = (i + thread) % kWords;
-      if (r0 + row < rows && w0 + word < word_columns) tile[row][word] = in[(r0 + row) * word_columns + w0 + word];
+    for (int i = 0; i < kLoads; ++i) {
+      const std::int64_t row = r0 + i * kRowStep + thread / kWords, word = w0 + thread % kWords;
+      loaded[i] = row < rows && word < word_columns ? in[row * word_columns + word] : 0;
     }
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) tile[i * kRowStep + thread / kWords][thread % kWords] = loaded[i];
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kWords * kWords; i += kThreads) {

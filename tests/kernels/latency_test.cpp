@@ -124,7 +124,7 @@ TEST_P(Latency, AChaseOnAnSmRunsThereAlone) {
   const Memory out = device_->allocate(sizeof(ChaseEnd));
   const auto chase = [&](ChaseLoad load, unsigned sm) {
     device_->poison(out.get(), sizeof(ChaseEnd));
-    kernels_->chase_on_sm(load, static_cast<ChaseEnd*>(out.get()), static_cast<void**>(at.get()), set.get(), kStride, 18, sm,
+    kernels_->chase_on_sm(load, static_cast<ChaseEnd*>(out.get()), static_cast<void**>(at.get()), set.get(), kStride, 82, sm,
                           static_cast<std::uint64_t*>(arrivals.get()), device_->stream());
     device_->synchronize();
     return end_in(out);
@@ -135,7 +135,7 @@ TEST_P(Latency, AChaseOnAnSmRunsThereAlone) {
   for (const ChaseLoad load : {ChaseLoad::ca, ChaseLoad::cg, ChaseLoad::atom}) {
     for (unsigned sm = 0; sm < sms; ++sm) {
       std::uint64_t sum = 0;
-      for (int step = 0; step < 18; ++step) sum += visited[made++ % 5] + 1;
+      for (int step = 0; step < 82; ++step) sum += visited[made++ % 5] + 1;
       const ChaseEnd end = chase(load, sm);
       EXPECT_EQ(end.end, visited[made % 5] * kStride) << sm;
       EXPECT_EQ(end.sum, sum * kStride) << sm;
