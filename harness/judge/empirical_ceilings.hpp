@@ -14,7 +14,7 @@ namespace roofmark {
 ///   seconds of a sample = fixed + launches x seconds per launch
 /// over the records of one resource, fitted on relative errors with fixed >= 0. One point, or a line that does not rise, has no
 /// slope: then the best rate is the ceiling, which the fixed part can only make too low. Every launch of such records demands
-/// the same amount.
+/// the same amount. The ceilings of a GPU also get the clock of their probes.
 void set_ceilings(Roofline& roofline, const std::vector<Record>& records);
 
 }  // namespace roofmark

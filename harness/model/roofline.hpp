@@ -44,7 +44,7 @@ struct Ceiling {
   /// The best probe of the ceilings family before and after the suite, and that probe's name.
   std::optional<double> first, last;
   std::string first_by, last_by;
-  /// The observed clock during these probes.
+  /// The observed clock during these probes, of a device that counts its cycles: a GPU.
   std::optional<double> first_clock_hz, last_clock_hz;
   bool first_by_library = false, last_by_library = false;  ///< SetsCeiling::By::library
   /// Of a ceiling that its probes set together (SetsCeiling::By::slope).

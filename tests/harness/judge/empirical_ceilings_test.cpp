@@ -76,9 +76,15 @@ Record tensor_probe(double seconds, std::optional<double> clock_hz, SetsCeiling:
   return record;
 }
 
+Roofline of_gpu() {
+  Roofline roofline;
+  roofline.at(resource::fp32_fma).theoretical_clock_hz = 2e9;
+  return roofline;
+}
+
 TEST(EmpiricalCeilings, HaveTheClockOfTheirProbeAndWhetherItIsALibrarys) {
   using enum SetsCeiling::By;
-  Roofline roofline;
+  Roofline roofline = of_gpu();
   set_ceilings(roofline, {tensor_probe(2e-3, 2e9), tensor_probe(1e-3, 1.7e9, library), tensor_probe(3e-3, 1.9e9, library, 2),
                           tensor_probe(2e-3, 1.5e9, rate, 2)});
   const Ceiling& ceiling = roofline.at(resource::bf16_tensor);
@@ -92,9 +98,16 @@ TEST(EmpiricalCeilings, HaveTheClockOfTheirProbeAndWhetherItIsALibrarys) {
 TEST(EmpiricalCeilings, OfATeamHaveTheClockOfTheSlowestRank) {
   Record record = tensor_probe(2e-3, 2e9);
   record.measurement->ranks = {RankTimes{1e-3, 1e-3, {}, {}, 2e9}, RankTimes{2e-3, 2e-3, {}, {}, 1.2e9}, std::nullopt};
-  Roofline roofline;
+  Roofline roofline = of_gpu();
   set_ceilings(roofline, {record});
   EXPECT_EQ(roofline.at(resource::bf16_tensor).first_clock_hz, 1.2e9);
+}
+
+// Other programs delay the additions that its clock is read from.
+TEST(EmpiricalCeilings, OfACpuHaveNoClock) {
+  Roofline roofline;
+  set_ceilings(roofline, {tensor_probe(2e-3, 2e9)});
+  EXPECT_FALSE(roofline.at(resource::bf16_tensor).first_clock_hz);
 }
 
 TEST(EmpiricalCeilings, WithoutALineTheBestRateCounts) {
