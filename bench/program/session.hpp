@@ -23,7 +23,7 @@ namespace roofmark {
 /// What was read beside the cases, from when the devices were opened to the end. Where the ranks are out of step, only this
 /// one's series is known.
 struct Observations {
-  TelemetrySeries telemetry;                                    ///< of this rank's device
+  TelemetrySeries telemetry;                                 ///< of this rank's device
   std::vector<std::optional<RankTelemetry>> rank_telemetry;  ///< of a team
   std::vector<CounterChange> counters;
   std::vector<Finding> findings;

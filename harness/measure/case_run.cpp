@@ -57,11 +57,9 @@ Record left_out(const Case& c, int pass, const std::string& reason) {
 }
 
 CaseRun::CaseRun(RunState& run, const Case& c, int pass) : run_(run), case_(c), record_(blank_record(c, pass)) {
-  record_.status = Status::ok;
-  if (c.unsupported.empty()) return;
-  record_.status = Status::unsupported;
+  alive_ = c.unsupported.empty();
+  record_.status = alive_ ? Status::ok : Status::unsupported;
   record_.reason = c.unsupported;
-  alive_ = false;
 }
 
 // Every stage begins with the ranks together, so that a signal to one of them ends all at the same place.

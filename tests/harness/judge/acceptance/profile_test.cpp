@@ -187,7 +187,7 @@ TEST(Profile, StatesTheGpusOfANodeForTheNamesOfCollectives) {
   EXPECT_EQ(read_profile("h200_sxm").node_gpus, 8);
   EXPECT_EQ(read_profile("gb200").node_gpus, 4);
   EXPECT_EQ(read_profile("generic").node_gpus, std::nullopt);
-  for (const std::string& wrong : {"0", "129", "8.5", "'8'"}) {
+  for (const std::string wrong : {"0", "129", "8.5", "'8'"}) {
     EXPECT_THAT(refusal("node_gpus = " + wrong + "\n" + rule(kGood)), HasSubstr("expects a number of GPUs from 1 to 128"));
   }
 }
