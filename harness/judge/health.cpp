@@ -41,8 +41,7 @@ class Examination {
     } else {
       add("MIG", "this device is the instance " + facts.mig_uuid,
           "only one slice is measured; the theoretical ceilings may be the whole GPU's, and so are clocks, power, "
-          "temperatures, "
-          "links and the error counters that an instance does not have");
+          "temperatures, links and the error counters that an instance does not have");
     }
     add_switch(facts.persistence_mode, "persistence mode", true,
                "the driver unloads between programs, which slows every start; nvidia-smi -pm 1 as root");
@@ -140,8 +139,7 @@ class Examination {
       const bool on = *facts.numa_balancing != 0;
       add("NUMA balancing", on ? "on" : "off",
           on ? "the kernel moves pages between nodes while cases run, which makes transfers and streams of the host vary; "
-               "sysctl "
-               "kernel.numa_balancing=0 as root"
+               "sysctl kernel.numa_balancing=0 as root"
              : "");
     }
     add("CPU limit", facts.cpu_quota ? fmt::format("{:g} cores (control group)", *facts.cpu_quota) : "none",
