@@ -3,8 +3,10 @@
 #include "bench/program/origin.hpp"
 
 #include <string>
+#include <utility>
 
 #include "harness/judge/gpu_links.hpp"
+#include "harness/judge/lowered_clocks.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
 
@@ -23,7 +25,10 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
       for (const Ceiling& link : peers.ceilings()) origin.theoretical.at(link.resource) = link;
     }
   }
-  if (device.backend == Backend::cuda) origin.findings = find_missing_links(device);
+  if (device.backend == Backend::cuda) {
+    origin.findings = find_missing_links(device);
+    for (Finding& finding : find_lowered_clocks(device.gpu)) origin.findings.push_back(std::move(finding));
+  }
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {
     origin.findings.push_back({FindingKind::unknown_device,

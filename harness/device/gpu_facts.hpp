@@ -17,6 +17,13 @@ struct LinkRate {
   std::string source;
 };
 
+/// The health of the NVLink fabric that a GPU has joined. Absent: the driver does not tell.
+struct FabricHealth {
+  std::optional<bool> degraded;       ///< less bandwidth, or being recovered
+  std::optional<bool> unhealthy;      ///< a route or the configuration is faulty
+  std::vector<std::string> problems;  ///< in words, "degraded bandwidth"
+};
+
 /// Another program on the GPU.
 struct ForeignProcess {
   int pid = 0;
@@ -38,8 +45,8 @@ struct GpuFacts {
   std::optional<int> pcie_generation, pcie_width, pcie_generation_max, pcie_width_max;  ///< the maximum of GPU and slot
   std::optional<int> pcie_generation_of_gpu, pcie_width_of_gpu;  ///< the GPU's own maximum, in whatever slot it is
   std::optional<int> pcie_generation_of_slot;                    ///< the maximum of the port above the GPU, by the kernel
-  std::optional<std::string> iommu;           ///< how it treats the GPU's accesses, by the kernel: see iommu_of()
-  std::optional<SwitchPorts> ports_to_peers;  ///< between the GPU and others below the same PCIe switch
+  std::optional<std::string> iommu;  ///< how it treats the GPU's accesses, by the kernel: see iommu_of()
+  std::optional<SwitchPorts> ports_to_peers, ports_to_nics;  ///< between the GPU and GPUs or NICs below the same PCIe switch
   LinkRate pcie, c2c;     ///< of the GPU itself; of PCIe at its highest generation, with the lanes that it has now
   LinkRate way_to_host;   ///< by PCIe: the same, or a link above a switch that carries less
   std::string root_port;  ///< of the host, where a switch is between: the bus id of the port whose link all below it share
@@ -49,10 +56,18 @@ struct GpuFacts {
   /// Where all of them lead to GPUs (by bridges, or on the board): the PCI bus ids of these. Empty: they lead to switches, or
   /// it is unknown.
   std::vector<std::string> nvlink_peers;
-  std::string nvlink_domain;  ///< "CLUSTER_UUID/CLIQUE" of the NVLink domain shared with other hosts; empty: none
+  std::string nvlink_domain;           ///< "CLUSTER_UUID/CLIQUE" of the NVLink domain shared with other hosts; empty: none
+  std::optional<FabricHealth> fabric;  ///< absent: the GPU has no fabric
   std::optional<double> power_limit_watts, power_limit_default_watts;
+  /// The clocks that the GPU may reach under load, as an administrator set them (nvidia-smi -ac), and without such a setting.
+  std::optional<double> application_clock_hz, application_clock_default_hz;
+  std::optional<double> application_memory_clock_hz, application_memory_clock_default_hz;
   std::optional<bool> persistence_mode, mig_mode;
+  std::string mig_uuid;                      ///< "MIG-..." if the device is a MIG instance; else empty
+  std::optional<bool> mps;                   ///< the MPS server (nvidia-cuda-mps-server) has the GPU
+  std::string mps_active_thread_percentage;  ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of this process; empty if unset
   std::optional<std::vector<ForeignProcess>> foreign_processes;
+  bool own_pid_namespace = false;   ///< this process does not see the processes of other containers
   bool nvml_hung = false;           ///< it did not answer: nothing that it knows is here
   std::optional<std::string> gate;  ///< why launches are not held back by the gate; absent where they are
 };

@@ -16,13 +16,13 @@ struct ThrottleReason {
   bool is_slowdown;  ///< never occurs on a healthy device; a power cap may occur under any load
 };
 namespace throttle {
-inline constexpr ThrottleReason power_cap{"power cap", false}, hardware_slowdown{"hardware slowdown", true},
-    sync_boost{"sync boost", false}, thermal{"thermal", true}, hardware_thermal{"hardware thermal", true},
-    power_brake{"power brake", true}, display_clock{"display clock", false};
+inline constexpr ThrottleReason application_clocks{"application clocks", false}, power_cap{"power cap", false},
+    hardware_slowdown{"hardware slowdown", true}, sync_boost{"sync boost", false}, thermal{"thermal", true},
+    hardware_thermal{"hardware thermal", true}, power_brake{"power brake", true}, display_clock{"display clock", false};
 }  // namespace throttle
 inline constexpr ThrottleReason kThrottleReasons[] = {
-    throttle::power_cap,        throttle::hardware_slowdown, throttle::sync_boost,   throttle::thermal,
-    throttle::hardware_thermal, throttle::power_brake,       throttle::display_clock};
+    throttle::application_clocks, throttle::power_cap,   throttle::hardware_slowdown, throttle::sync_boost, throttle::thermal,
+    throttle::hardware_thermal,   throttle::power_brake, throttle::display_clock};
 
 /// A device's own state at one moment; what cannot be read is absent.
 struct Telemetry {
@@ -31,7 +31,9 @@ struct Telemetry {
   std::optional<double> temperature_celsius, memory_temperature_celsius;
   std::optional<double> slowdown_margin_celsius;  ///< margin to the temperature at which it slows down
   std::optional<double> utilization;              ///< share of the driver's last period in which a kernel ran
-  std::optional<double> pcie_in_bytes, pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes;  ///< counters that only grow
+  /// Counters that only grow. A device's PCIe counters may wrap at 32 bits: these do not, and are absent from the first time
+  /// that more may have been carried between two readings than 32 bits count.
+  std::optional<double> pcie_in_bytes, pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes;
   /// The link's rate in one direction: at its present speed and width (idle links slow down), and at the highest of both ends.
   std::optional<double> pcie_bytes_per_second, pcie_bytes_per_second_at_most;
   std::vector<std::string> throttle_reasons;  ///< names of those that lower the clock now

@@ -99,6 +99,7 @@ bool is_slowdown(std::string_view name) {
 
 /// How far the clock fell below the rated one, and why.
 void find_slow_clock(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
+  constexpr double kLasting = 0.01;  // of the time
   const Measurement& measurement = *record.measurement;
   std::optional<double> rated_hz;
   for (const Ceiling& ceiling : roofline.ceilings()) rated_hz = std::max(rated_hz, ceiling.rated_clock_hz);
@@ -107,13 +108,25 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
   const std::string brief = slow ? fmt::format("the clock fell by {:.0f} %", 100 * lost) : std::string("the clock held");
   const std::string fall = slow ? fmt::format("{} to {}", brief, format_clock(*measurement.clock_hz)) : brief;
   const auto shares = measurement.telemetry ? measurement.telemetry->throttled_share : std::map<std::string, double>();
+  bool by_setting = false, named = false;
   for (const auto& [reason, share] : shares) {
+    // Reasons may be reported while the clock changes (nvml.h says so of the hardware's slowdown).
+    if (is_slowdown(reason) && share < kLasting) continue;
+    if (reason == throttle::application_clocks.name) {
+      by_setting = share >= kLasting;
+      continue;
+    }
+    named = true;
     findings.push_back(
         {is_slowdown(reason) ? FindingKind::slowdown : FindingKind::throttle,
          fmt::format("{}; throttle reason: {} (during {} of the blocks' time)", fall, reason, format_share(share)),
          record.name(), lost, fmt::format("{} ({})", brief, reason)});
   }
-  if (shares.empty() && slow) {
+  if (slow && by_setting) {
+    findings.push_back({FindingKind::clock,
+                        fall + "; the application clocks allow no more: nvidia-smi -rac as root resets them", record.name(),
+                        lost, brief + " (application clocks)"});
+  } else if (slow && !named) {
     findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name(), lost, brief});
   }
 }

@@ -6,9 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "harness/judge/gpu_links.hpp"
+#include "harness/judge/lowered_clocks.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -23,13 +25,24 @@ class Examination {
 
   void gpu(const GpuFacts& facts) {
     const std::string others = facts.foreign_processes ? name_processes(*facts.foreign_processes) : "";
+    const bool hidden = !facts.foreign_processes && facts.own_pid_namespace;
     add("other processes",
-        !facts.foreign_processes ? "unknown"
-        : others.empty()         ? "none"
-                                 : others,
-        others.empty() ? "" : "they slow down every case: stop them, or wait");
+        hidden                     ? "unknown: this container does not see those of other containers and of the host"
+        : !facts.foreign_processes ? "unknown"
+        : others.empty()           ? "none"
+                                   : others,
+        hidden           ? "start the container in the host's PID namespace (docker run --pid=host) to see them"
+        : others.empty() ? ""
+                         : "they slow down every case: stop them, or wait");
+    multi_process(facts);
     add_switch(facts.ecc, "ECC", true, "memory errors go unnoticed; nvidia-smi -e 1 as root, then reset the GPU");
-    add_switch(facts.mig_mode, "MIG", false, "only one slice is measured; the theoretical ceilings may be the whole GPU's");
+    if (facts.mig_uuid.empty()) {
+      add_switch(facts.mig_mode, "MIG", false, "only one slice is measured; the theoretical ceilings may be the whole GPU's");
+    } else {
+      add("MIG", "this device is the instance " + facts.mig_uuid,
+          "only one slice is measured; the theoretical ceilings may be the whole GPU's, and so are clocks, power, "
+          "temperatures, links and the error counters that an instance does not have");
+    }
     add_switch(facts.persistence_mode, "persistence mode", true,
                "the driver unloads between programs, which slows every start; nvidia-smi -pm 1 as root");
     add("compute mode", facts.compute_mode.value_or("unknown"));
@@ -40,6 +53,16 @@ class Examination {
           *limit < *usual - 1 ? "below the default: clocks under load are lower" : "");
     } else {
       add("power limit", "unknown");
+    }
+    if (const std::string clocks = lowered_application_clocks(facts); !clocks.empty()) {
+      add("application clocks", clocks, "the clock under load is lower; nvidia-smi -rac as root resets them");
+    }
+    if (const auto& fabric = facts.fabric; fabric && (fabric->degraded || fabric->unhealthy)) {
+      const bool well = fabric->problems.empty();
+      add("NVLink fabric", well ? "healthy" : fmt::format("{}", fmt::join(fabric->problems, ", ")),
+          well ? ""
+               : "transfers between GPUs may be slower or fail; check the log of nvidia-fabricmanager, the NVSwitches and the "
+                 "NVLink cables");
     }
     const auto generation = facts.pcie_generation, width = facts.pcie_width;
     const auto best_generation = facts.pcie_generation_max, widest = facts.pcie_width_max;
@@ -70,17 +93,9 @@ class Examination {
                                   "iommu=pt on the kernel's command line"
                                 : "");
     }
-    if (const auto& ports = facts.ports_to_peers) {
-      const bool redirects = !ports->redirecting.empty();
-      add("ACS redirect",
-          redirects           ? fmt::format("on at {}", fmt::join(ports->redirecting, ", "))
-          : ports->unread > 0 ? "unknown: only root may read the registers of the PCIe switches"
-                              : fmt::format("off at the {} switch ports between the GPUs", ports->direct),
-          redirects
-              ? "copies over PCIe between GPUs below one switch go up to the host and back, or are refused; turn ACS off at "
-                "these ports in the BIOS, or with setpci as root, unless virtual machines have the GPUs"
-              : "");
-    }
+    redirects(facts.ports_to_peers, "ACS redirect", "the GPUs", "copies over PCIe between GPUs below one switch");
+    redirects(facts.ports_to_nics, "ACS redirect to NICs", "the GPU and NICs",
+              "transfers between the GPU and NICs below the same switch (GPUDirect RDMA)");
   }
 
   /// Whether the process is on the GPU's socket. A control group may allow only one node's memory on a host with several nodes.
@@ -120,6 +135,13 @@ class Examination {
                                        facts.threads_per_core == 1 ? "" : "s"));
     }
     if (facts.numa_nodes) add("NUMA nodes of the host", std::to_string(*facts.numa_nodes));
+    if (facts.numa_balancing && facts.numa_nodes.value_or(1) > 1) {
+      const bool on = *facts.numa_balancing != 0;
+      add("NUMA balancing", on ? "on" : "off",
+          on ? "the kernel moves pages between nodes while cases run, which makes transfers and streams of the host vary; "
+               "sysctl kernel.numa_balancing=0 as root"
+             : "");
+    }
     add("CPU limit", facts.cpu_quota ? fmt::format("{:g} cores (control group)", *facts.cpu_quota) : "none",
         facts.cpu_quota && *facts.cpu_quota < facts.logical_cpus ? "threads beyond it are throttled" : "");
     add("memory limit",
@@ -131,6 +153,29 @@ class Examination {
   }
 
  private:
+  /// MPS, where it is in use.
+  void multi_process(const GpuFacts& facts) {
+    const std::string& share = facts.mps_active_thread_percentage;
+    if (!facts.mps.value_or(false) && share.empty()) return;
+    std::string state = facts.mps.value_or(false) ? "on: nvidia-cuda-mps-server has the GPU" : "no server is seen";
+    if (!share.empty()) state += fmt::format("; CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={}", share);
+    add("MPS", state,
+        fmt::format("kernels of other clients may run at the same time{}; without MPS: echo quit | nvidia-cuda-mps-control",
+                    share.empty() || share == "100" ? "" : ", and the percentage leaves this process only a part of the SMs"));
+  }
+  void redirects(const std::optional<SwitchPorts>& ports, const char* what, const char* ends, const char* transfers) {
+    if (!ports) return;
+    const bool redirects = !ports->redirecting.empty();
+    add(what,
+        redirects           ? fmt::format("on at {}", fmt::join(ports->redirecting, ", "))
+        : ports->unread > 0 ? "unknown: only root may read the registers of the PCIe switches"
+                            : fmt::format("off at the {} switch ports between {}", ports->direct, ends),
+        redirects
+            ? fmt::format("{} go up to the host and back, or are refused; turn ACS off at these ports in the BIOS, or with "
+                          "setpci as root, unless virtual machines have the GPUs",
+                          transfers)
+            : "");
+  }
   void add(std::string what, std::string state, std::string advice = {}) {
     found_.push_back({std::move(what), std::move(state), std::move(advice)});
   }

@@ -28,6 +28,7 @@ struct CpuFacts {
   bool virtual_machine = false;
   std::optional<std::string> governor;              ///< of the first core's clock
   std::optional<std::string> transparent_hugepage;  ///< "always", "madvise", "never"
+  std::optional<int> numa_balancing;                ///< the kernel moves pages between nodes: 0 off, 1 on, 2 between tiers
   std::vector<std::string> isa;                     ///< vector and matrix extensions
   /// Lines of /proc/cpuinfo that identify the CPU, as (key, value).
   std::vector<std::pair<std::string, std::string>> cpuinfo;

@@ -245,6 +245,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
     facts.governor = first_line(cpu_folder(root, cores.front()) / "cpufreq/scaling_governor");
   }
   facts.transparent_hugepage = choice_in(root / "sys/kernel/mm/transparent_hugepage/enabled");
+  if (const auto mode = number_in(root / "proc/sys/kernel/numa_balancing")) facts.numa_balancing = static_cast<int>(*mode);
 
   facts.caches = read_caches(root, cores);
   facts.memory_bytes = static_cast<std::size_t>(meminfo_bytes(root, "MemTotal").value_or(0));

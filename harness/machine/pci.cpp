@@ -67,6 +67,36 @@ bool is_nvidia_gpu(const fs::path& device) {
   return first_line(device / "vendor") == "0x10de" && first_line(device / "class").value_or("").starts_with("0x03");
 }
 
+bool is_nic(const fs::path& device) { return first_line(device / "class").value_or("").starts_with("0x02"); }
+
+/// The ports between a device and others below the same switch.
+std::optional<SwitchPorts> ports_between(const fs::path& device, const fs::path& root, bool (*is_other)(const fs::path&)) {
+  const auto from_the_root = [](const fs::path& of) {
+    std::vector<fs::path> bridges = bridges_above(of);
+    std::reverse(bridges.begin(), bridges.end());
+    return bridges;
+  };
+  const std::vector<fs::path> own = from_the_root(device);
+  std::set<fs::path> ports;
+  for (const fs::path& other : entries(root / "sys/bus/pci/devices")) {
+    if (other.filename() == device.filename() || !is_other(other)) continue;
+    const std::vector<fs::path> its = from_the_root(other);
+    const auto [parted, its_parted] = std::mismatch(own.begin(), own.end(), its.begin(), its.end());
+    if (parted == own.begin()) continue;  // they meet in the host
+    ports.insert(parted, own.end());
+    ports.insert(its_parted, its.end());
+  }
+  if (ports.empty()) return std::nullopt;
+  SwitchPorts found;
+  for (const fs::path& port : ports) {
+    const Redirect redirect = redirect_of(port);
+    if (redirect == Redirect::on) found.redirecting.push_back(port.filename().string());
+    found.direct += redirect == Redirect::off;
+    found.unread += redirect == Redirect::unread;
+  }
+  return found;
+}
+
 }  // namespace
 
 fs::path pci_folder(std::string bus_id, const fs::path& root) {
@@ -123,30 +153,11 @@ std::optional<std::string> iommu_of(const fs::path& device, const fs::path& root
 }
 
 std::optional<SwitchPorts> ports_to_peers(const fs::path& device, const fs::path& root) {
-  const auto from_the_root = [](const fs::path& of) {
-    std::vector<fs::path> bridges = bridges_above(of);
-    std::reverse(bridges.begin(), bridges.end());
-    return bridges;
-  };
-  const std::vector<fs::path> own = from_the_root(device);
-  std::set<fs::path> ports;
-  for (const fs::path& other : entries(root / "sys/bus/pci/devices")) {
-    if (other.filename() == device.filename() || !is_nvidia_gpu(other)) continue;
-    const std::vector<fs::path> its = from_the_root(other);
-    const auto [parted, its_parted] = std::mismatch(own.begin(), own.end(), its.begin(), its.end());
-    if (parted == own.begin()) continue;  // they meet in the host
-    ports.insert(parted, own.end());
-    ports.insert(its_parted, its.end());
-  }
-  if (ports.empty()) return std::nullopt;
-  SwitchPorts found;
-  for (const fs::path& port : ports) {
-    const Redirect redirect = redirect_of(port);
-    if (redirect == Redirect::on) found.redirecting.push_back(port.filename().string());
-    found.direct += redirect == Redirect::off;
-    found.unread += redirect == Redirect::unread;
-  }
-  return found;
+  return ports_between(device, root, is_nvidia_gpu);
+}
+
+std::optional<SwitchPorts> ports_to_nics(const fs::path& device, const fs::path& root) {
+  return ports_between(device, root, is_nic);
 }
 
 }  // namespace roofmark

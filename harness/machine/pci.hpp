@@ -36,8 +36,8 @@ std::string shared_root_port(const std::filesystem::path& device);
 /// "DMA-FQ": they are translated).
 std::optional<std::string> iommu_of(const std::filesystem::path& device, const std::filesystem::path& root);
 
-/// The ports of PCIe switches between a GPU and others below the same switch. Access control (ACS) of a port can send their
-/// requests to one another up to the host instead.
+/// The ports of PCIe switches between a GPU and other devices below the same switch. Access control (ACS) of a port can send
+/// their requests to one another up to the host instead.
 struct SwitchPorts {
   std::vector<std::string> redirecting;  ///< bus ids of those that do
   int direct = 0;                        ///< those that do not
@@ -47,5 +47,7 @@ struct SwitchPorts {
 };
 /// Absent if no other NVIDIA GPU is below a switch with this one.
 std::optional<SwitchPorts> ports_to_peers(const std::filesystem::path& device, const std::filesystem::path& root);
+/// The same between a GPU and network cards (NICs).
+std::optional<SwitchPorts> ports_to_nics(const std::filesystem::path& device, const std::filesystem::path& root);
 
 }  // namespace roofmark

@@ -138,7 +138,9 @@ void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
     const Timing& own = timings[i];
     if (prepared_->takes_part()) own_seconds_.push_back(own.seconds / launches);
     const Span span{own.start_seconds, own.start_seconds + own.seconds};
-    const bool throttled = !throttled_share(readings, span).empty();
+    std::map<std::string, double> shares = throttled_share(readings, span);
+    shares.erase(std::string(throttle::application_clocks.name));  // a setting, which holds for all samples
+    const bool throttled = !shares.empty();
     measurement.samples.push_back({own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled});
   }
 }

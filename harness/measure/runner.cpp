@@ -53,10 +53,11 @@ std::optional<double> end_of_lost(const TelemetrySeries& series) {
 
 Finding lost_telemetry(const Team& team, int rank, double end) {
   const std::string name = team.describe(rank), where = name.empty() ? name : name + ": ";
-  const std::string last = end > 0 ? fmt::format("{:.1f} s after the device was opened", end) : "at once";
+  const std::string lost = end > 0 ? fmt::format("did not answer for {:g} s and was abandoned, {:.1f} s after the device was opened",
+                                                 Sampler::kPatienceSeconds, end)
+                                   : "gave no reading in time and was abandoned";
   return {FindingKind::telemetry_lost,
-          fmt::format("{}the device's telemetry did not answer for {:g} s and was abandoned, {}", where,
-                      Sampler::kPatienceSeconds, last),
+          fmt::format("{}the device's telemetry {}", where, lost),
           {},
           0,
           where + "the device's telemetry was abandoned",

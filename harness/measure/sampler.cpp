@@ -28,13 +28,13 @@ double thread_cpu_seconds() {
 struct Sampler::State {
   std::shared_ptr<TelemetrySource> source;
   std::function<double()> seconds;
-  std::chrono::duration<double> patience;
+  std::chrono::duration<double> patience, first_patience;
 
   std::mutex mutex;
   std::condition_variable wake, answered;
   std::uint64_t asked = 0, served = 0;  ///< readings that somebody waits for
   bool quiet = false, reading = false;
-  bool asked_counters = false, ready = false, ending = false, ended = false, gave_up = false;
+  bool asked_counters = false, counted = false, ready = false, ending = false, ended = false, gave_up = false;
   std::map<std::string, double> counters;
   TelemetrySeries series;
   Telemetry latest;
@@ -42,9 +42,9 @@ struct Sampler::State {
   void run();
   /// Waits for `done`; gives the source up when it does not come.
   template <class Done>
-  bool wait(std::unique_lock<std::mutex>& lock, const Done& done) {
+  bool wait(std::unique_lock<std::mutex>& lock, const Done& done, bool is_first = false) {
     if (gave_up) return false;
-    gave_up = series.gave_up = !answered.wait_for(lock, patience, done);
+    gave_up = series.gave_up = !answered.wait_for(lock, is_first ? first_patience : patience, done);
     return !gave_up;
   }
 };
@@ -97,12 +97,14 @@ void Sampler::State::run() {
   answered.notify_all();
 }
 
-Sampler::Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds) {
+Sampler::Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds,
+                 double first_patience_seconds) {
   if (!source) return;
   state_ = std::make_shared<State>();
   state_->source = std::move(source);
   state_->seconds = std::move(seconds);
   state_->patience = std::chrono::duration<double>(patience_seconds);
+  state_->first_patience = std::chrono::duration<double>(first_patience_seconds);
   // Signals are for the measuring thread.
   sigset_t all, before;
   sigfillset(&all);
@@ -110,7 +112,8 @@ Sampler::Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()
   std::thread([state = state_] { state->run(); }).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(state_->mutex);
-  state_->wait(lock, [this] { return state_->ready; });
+  state_->wait(
+      lock, [this] { return state_->ready; }, true);
 }
 
 Sampler::~Sampler() {
@@ -162,7 +165,11 @@ std::map<std::string, double> Sampler::counters() {
   state_->ready = false;
   state_->asked_counters = true;
   state_->wake.notify_all();
-  if (!state_->wait(lock, [this] { return state_->ready; })) return {};
+  const bool is_first = !std::exchange(state_->counted, true);
+  if (!state_->wait(
+          lock, [this] { return state_->ready; }, is_first)) {
+    return {};
+  }
   return state_->counters;
 }
 

@@ -4,25 +4,56 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <utility>
+
 namespace roofmark {
 
-std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices) {
+namespace {
+
+/// "up to 8 per minute are normal"
+std::string tolerance_text(const Tolerance& tolerated) {
+  const std::string time = tolerated.seconds == 60  ? "minute"
+                           : tolerated.seconds == 1 ? "second"
+                                                    : fmt::format("{:g} s", tolerated.seconds);
+  return fmt::format("up to {:g} per {} are normal", tolerated.amount, time);
+}
+
+bool is_unhealthy(const CounterType& type, const std::optional<double>& state) {
+  if (!type.healthy || !state) return false;
+  return type.is_worse_lower() ? *state < *type.healthy : *state > *type.healthy;
+}
+
+}  // namespace
+
+std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices,
+                                         double seconds) {
   std::vector<Finding> findings;
   for (const CounterChange& change : changes) {
     const CounterType* const type = find_counter(change.id);
-    const auto worse = change.worse();
-    if (!type || !worse || *worse == 0) continue;
+    if (!type) continue;
     const auto rank = static_cast<std::size_t>(change.rank);
     const std::string whose = rank < devices.size() ? devices[rank] + ": " : std::string();
-    std::string text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title,
-                                   type->is_worse_lower() ? "fell" : "rose", *worse, *change.before, *change.after);
-    if (change.number) text += fmt::format("; the last is number {:g}", *change.number);
-    findings.push_back({type->finding,
-                        std::move(text),
-                        {},
-                        *worse,
-                        fmt::format("{}{} {} by {:g}", whose, type->title, type->is_worse_lower() ? "fell" : "rose", *worse),
-                        devices.empty() ? std::vector<int>() : std::vector{change.rank}});
+    const double worse = change.worse().value_or(0);
+    Finding finding{type->finding, {}, {}};
+    if (worse > type->tolerated.within(seconds)) {
+      const char* const moved = type->is_worse_lower() ? "fell" : "rose";
+      finding.text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title, moved, worse,
+                                 *change.before, *change.after);
+      if (change.number) finding.text += fmt::format("; the last is number {:g}", *change.number);
+      if (type->tolerated.seconds > 0) finding.text += "; " + tolerance_text(type->tolerated);
+      finding.size = worse;
+      finding.brief = fmt::format("{}{} {} by {:g}", whose, type->title, moved, worse);
+    } else if (const auto worst = change.worst(); is_unhealthy(*type, worst)) {
+      finding.text = fmt::format("{}{}: {:.3g}", whose, type->title, change.before.value_or(*worst));
+      if (change.before && change.after) finding.text += fmt::format(" before the run, {:.3g} after it", *change.after);
+      finding.size = std::abs(*worst - *type->healthy);
+      finding.brief = fmt::format("{}{}: {:.3g}", whose, type->title, *worst);
+    } else {
+      continue;
+    }
+    if (!devices.empty()) finding.ranks = {change.rank};
+    findings.push_back(std::move(finding));
   }
   return findings;
 }

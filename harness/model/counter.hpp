@@ -20,13 +20,25 @@ enum class CounterKind {
   parts,    ///< working now, such as links: a fall is worse
 };
 
+/// A change for the worse that is normal: up to `amount`, per `seconds` if that is not 0. A run that is shorter than `seconds`
+/// may have the whole amount.
+struct Tolerance {
+  double amount = 0, seconds = 0;
+
+  constexpr double within(double run_seconds) const {
+    return seconds > 0 ? amount * std::max(1.0, run_seconds / seconds) : amount;
+  }
+};
+
 /// A number that a device keeps about its own state, read before and after a run.
 struct CounterType {
   std::string_view id;  ///< in files and profiles
   FindingKind finding;  ///< of a change for the worse
   CounterKind kind = CounterKind::events;
   std::string_view title;
-  std::string_view number_id{};  ///< id of the last event's number, such as an Xid's
+  std::string_view number_id{};     ///< id of the last event's number, such as an Xid's
+  Tolerance tolerated{};            ///< a larger change for the worse is the finding
+  std::optional<double> healthy{};  ///< a worse state is the finding, even if the run did not change it
 
   constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
 };
@@ -45,13 +57,24 @@ inline constexpr CounterType kCounters[] = {
     {"retired_pages_uncorrected", FindingKind::uncorrected_errors, CounterKind::events,
      "memory pages retired after uncorrected errors"},
     {"xid", FindingKind::xid, CounterKind::events, "driver error reports (Xid)", "xid_number"},
-    {"pcie_replays", FindingKind::link_errors, CounterKind::events, "PCIe replays"},
+    // The tolerated rates of link errors are NVIDIA's (NVIDIA/DCGM, dcgm_gpu_hardware_limits.h): at most 8 replays per minute;
+    // CRC errors matter from 100 per second on.
+    {"pcie_replays", FindingKind::link_errors, CounterKind::events, "PCIe replays", {}, {8, 60}},
     {"pcie_width", FindingKind::link_lost, CounterKind::parts, "PCIe lanes in use"},
-    {"nvlink_crc_errors", FindingKind::link_errors, CounterKind::events, "NVLink CRC errors"},
+    {"nvlink_crc_errors", FindingKind::link_errors, CounterKind::events, "NVLink CRC errors", {}, {100, 1}},
     {"nvlink_replay_errors", FindingKind::link_errors, CounterKind::events, "NVLink replays"},
     {"nvlink_recovery_errors", FindingKind::link_errors, CounterKind::events, "NVLink recoveries"},
     {"nvlink_links", FindingKind::link_lost, CounterKind::parts, "NVLinks that are up"},
     {"fabric_completed", FindingKind::link_lost, CounterKind::parts, "memberships of an NVLink fabric"},
+    {"fabric_degraded", FindingKind::fabric_degraded, CounterKind::present, "degraded NVLink fabrics", {}, {}, 0},
+    {"fabric_unhealthy", FindingKind::fabric_unhealthy, CounterKind::present, "unhealthy NVLink fabrics", {}, {}, 0},
+    {"power_limit_of_default",
+     FindingKind::power_limit,
+     CounterKind::parts,
+     "power limit / default power limit",
+     {},
+     {0.01},
+     0.99},
     {"foreign_processes", FindingKind::foreign_process, CounterKind::present, "other processes on the device"},
 };
 
@@ -94,8 +117,10 @@ struct CounterChange {
   }
 };
 
-/// "ecc_uncorrected" ... of each counter that got worse, with what it means; `device` of a rank goes before it.
-std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices);
+/// A finding per counter that got worse by more than is tolerated in a run of `seconds`, or whose state is not healthy; the
+/// device of its rank stands before it.
+std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices,
+                                         double seconds = 0);
 
 /// The kinds of findings that these counters cannot show on the device of a rank: the device has no such counter, or one could
 /// not be read after the run or was reset.

@@ -71,6 +71,7 @@ enum class FindingKind {
   throttle,
   slowdown,
   clock,
+  power_limit,
   decay,
   decay_by_clock,
   rate_per_clock,
@@ -81,6 +82,8 @@ enum class FindingKind {
   link_errors,
   link_lost,
   link_training,
+  fabric_degraded,
+  fabric_unhealthy,
   peer_access,
   no_peer_access,
   node_affinity,
@@ -140,8 +143,13 @@ inline constexpr FindingType kFindingTypes[] = {
      "The samples are kept: they show what the device delivers within its limits. Check the power limit, cooling and airflow."},
     {FindingKind::slowdown, "slowdown", Severity::error, Doubt::device, FoundBy::throttling,
      "This does not happen to a healthy device in a healthy chassis. Check cooling, airflow, power cables and supplies."},
-    {FindingKind::clock, "clock", Severity::warning, Doubt::rates, FoundBy::clock,
-     "Check for locked or application clocks (nvidia-smi -q -d CLOCK)."},
+    {FindingKind::clock, "clock", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::clock,
+     "Check for locked or application clocks (nvidia-smi -q -d CLOCK). As root, nvidia-smi -rgc and -rmc reset locked clocks, "
+     "nvidia-smi -rac resets application clocks."},
+    {FindingKind::power_limit, "power_limit", Severity::warning, Doubt::rates, FoundBy::counters,
+     "Under load the clock is lower than at the default power limit. nvidia-smi -q -d POWER shows both limits; as root, "
+     "nvidia-smi "
+     "-pl WATTS sets the limit."},
     {FindingKind::decay, "decay", Severity::warning, Doubt::rates, FoundBy::sustained,
      "Expect the settled rate under sustained load. The clock explains too little of the drop: check for other programs, the "
      "other clocks, temperatures and the ECC counters."},
@@ -161,11 +169,22 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::xid, "xid", Severity::error, Doubt::device, FoundBy::counters,
      "Find the Xid in the kernel log (dmesg, \"NVRM: Xid\") and look it up in NVIDIA's list of Xid errors."},
     {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates, FoundBy::counters,
-     "The link resent some data. A growing count points to a connector, cable or riser.", Extent::all},
+     "The link resent more data than a healthy link does. A growing count points to a connector, cable or riser.", Extent::all},
     {FindingKind::link_lost, "link_lost", Severity::error, Doubt::device, FoundBy::counters,
      "A link went down or retrained narrower during the run. Reseat or replace its connector, cable or riser, and reboot."},
     {FindingKind::link_training, "link_training", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::host_link,
      "Check the slot, the riser, the board's wiring and the link speed that the BIOS allows."},
+    {FindingKind::fabric_degraded, "fabric_degraded", Severity::warning, Doubt::rates, FoundBy::counters,
+     "The NVLink fabric gives this GPU less bandwidth than it should, or is being recovered: transfers between GPUs are "
+     "slower. "
+     "`roofmark info` and nvidia-smi -q (Fabric) name the condition. Check the log of nvidia-fabricmanager, the NVSwitches and "
+     "the "
+     "NVLink cables."},
+    {FindingKind::fabric_unhealthy, "fabric_unhealthy", Severity::error, Doubt::device, FoundBy::counters,
+     "A route or the configuration of the NVLink fabric is faulty, so transfers between GPUs may fail. `roofmark info` and "
+     "nvidia-smi -q (Fabric) name the condition. Drain the node, check the log of nvidia-fabricmanager and the NVLink cables, "
+     "and "
+     "reset the GPUs."},
     {FindingKind::peer_access, "peer_access", Severity::warning, Doubt::place, FoundBy::results,
      "On PCIe, turn off ACS in the switches and the IOMMU, or pass it through (iommu=pt); on NVSwitches, start "
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 namespace roofmark {
 
@@ -120,6 +121,8 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
   Integral sm_clock, memory_clock, power;
   double counted = 0, counted_seconds = 0;
   bool any = false;
+  std::set<std::string> by_counter;              // reasons that a counter tells of
+  std::map<std::string, std::set<double>> seen;  // by reason, the times of the readings that saw it
   for (const Span& block : blocks) {
     const std::span<const Reading> told = around(readings, block);
     const double seconds = block.second - block.first;
@@ -137,7 +140,9 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
       choose(summary.temperature_celsius, state.temperature_celsius, std::greater());
       choose(summary.memory_temperature_celsius, state.memory_temperature_celsius, std::greater());
       choose(summary.slowdown_margin_celsius, state.slowdown_margin_celsius, std::less());
+      for (const std::string& reason : state.throttle_reasons) seen[reason].insert(reading.seconds);
     }
+    for (const auto& [reason, time] : roofmark::counted_seconds(told)) by_counter.insert(reason);
     if (const auto watts = counted_watts(told)) {
       counted += *watts * seconds;
       counted_seconds += seconds;
@@ -146,6 +151,11 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
   }
   if (!any || !(summary.seconds > 0)) return std::nullopt;
   for (auto& [reason, share] : summary.throttled_share) share /= summary.seconds;
+  // A slowdown that one reading alone saw has no known duration: the bits may be set while the clock changes.
+  for (const ThrottleReason& reason : kThrottleReasons) {
+    const std::string id(reason.name);
+    if (reason.is_slowdown && seen[id].size() == 1 && !by_counter.contains(id)) summary.throttled_share.erase(id);
+  }
   summary.sm_clock_hz = sm_clock.mean();
   summary.memory_clock_hz = memory_clock.mean();
   summary.power_watts = power.mean();

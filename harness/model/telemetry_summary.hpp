@@ -42,7 +42,8 @@ struct TelemetrySummary {
   std::optional<double> energy_joules;
   std::optional<double> integrated_joules;  ///< over the blocks, from the power
   std::optional<double> joules_per_launch;  ///< by the counter or, without one, from the power
-  /// By reason, the share of the blocks' time in which it lowered the clock. Empty: none did.
+  /// By reason, the share of the blocks' time in which it lowered the clock. Empty: none did. A slowdown (ThrottleReason) that
+  /// the device does not count and only one reading saw is left out.
   std::map<std::string, double> throttled_share;
 };
 

@@ -79,8 +79,15 @@ void visit_gpu(Info& info, const Field& field) {
   field("nvlink_domain", gpu.nvlink_domain);
   field("power_limit_watts", gpu.power_limit_watts);
   field("power_limit_default_watts", gpu.power_limit_default_watts);
+  field("application_clock_hz", gpu.application_clock_hz);
+  field("application_clock_default_hz", gpu.application_clock_default_hz);
+  field("application_memory_clock_hz", gpu.application_memory_clock_hz);
+  field("application_memory_clock_default_hz", gpu.application_memory_clock_default_hz);
   field("persistence_mode", gpu.persistence_mode);
   field("mig_mode", gpu.mig_mode);
+  field("mig_uuid", gpu.mig_uuid);
+  field("mps", gpu.mps);
+  field("mps_active_thread_percentage", gpu.mps_active_thread_percentage);
   field("foreign_processes", gpu.foreign_processes);
   field("gate", gpu.gate);
 }
@@ -111,6 +118,7 @@ void visit_cpu(Facts& facts, const Field& field) {
   field("max_clock_hz", facts.max_clock_hz);
   field("governor", facts.governor);
   field("transparent_hugepage", facts.transparent_hugepage);
+  field("numa_balancing", facts.numa_balancing);
   field("machine_memory_bytes", facts.machine_memory_bytes);
 }
 

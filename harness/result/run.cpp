@@ -31,7 +31,7 @@ Conclusions conclude(Run& run) {
     std::vector<std::string> devices;
     for (const RankInfo& rank : run.header.ranks) devices.push_back(fmt::format("{} of {}", rank.device_id, rank.host));
     // A run that was read from a result file has them among its header's.
-    for (const Finding& finding : find_worse_counters(run.footer->counters, devices)) {
+    for (const Finding& finding : find_worse_counters(run.footer->counters, devices, run.footer->total_seconds)) {
       const auto same = [&](const Finding& other) { return other.kind == finding.kind && other.text == finding.text; };
       if (std::none_of(made.findings.begin(), made.findings.end(), same)) made.findings.push_back(finding);
     }

@@ -57,11 +57,22 @@ def test_a_slow_all_reduce_of_a_node_is_not_accepted(h200, save, tmp_path):
 
 @pytest.mark.parametrize("reason, share, bad", [
     ("thermal", 0.02, {"thermal": "FAIL"}), ("thermal", 0.005, {}), ("hardware slowdown", 0.02, {"hardware_slowdown": "FAIL"}),
-    ("hardware slowdown", 0.005, {}), ("hardware thermal", 0.005, {"hardware_thermal": "FAIL"}), ("power brake", 0.005, {"power_brake": "FAIL"})])
+    ("hardware slowdown", 0.005, {}), ("hardware thermal", 0.02, {"hardware_thermal": "FAIL"}), ("hardware thermal", 0.005, {}),
+    ("power brake", 0.02, {"power_brake": "FAIL"}), ("power brake", 0.005, {}), ("application clocks", 0.5, {})])
 def test_what_slows_a_gpu_down_is_judged_by_its_share_of_the_time(h200, save, tmp_path, reason, share, bad):
     result = clean(h200)
     next(entry for entry in result["benchmarks"] if entry["name"].startswith("gemm/"))["roofmark"]["measurement"]["telemetry"]["throttled_share"][reason] = share
     assert verdicts(result, sxm_profile(tmp_path), tmp_path, save, 1 if bad else 0) == bad
+
+
+@pytest.mark.parametrize("counter, good, bad", [("fabric_degraded", 0, 1), ("fabric_unhealthy", 0, 1), ("power_limit_of_default", 1, 0.9)])
+def test_a_faulty_fabric_or_a_lowered_power_limit_is_not_accepted(h200, save, tmp_path, counter, good, bad):
+    profile = sxm_profile(tmp_path)
+    result = clean(copy.deepcopy(h200))
+    result["counters"] = result_maker.counters(**{counter: good})
+    assert verdicts(result, profile, tmp_path, save, 0) == {}
+    result["counters"] = result_maker.counters(**{counter: bad})
+    assert verdicts(result, profile, tmp_path, save)[f"state_{counter}"] == "FAIL"
 
 
 @pytest.mark.parametrize("counter", ["ecc_uncorrected", "remapped_rows_uncorrected"])

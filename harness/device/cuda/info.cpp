@@ -18,6 +18,7 @@
 #include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
 #include "harness/machine/pci.hpp"
+#include "harness/machine/pid_namespace.hpp"
 #include "kernels/base/cuda.hpp"
 
 namespace roofmark {
@@ -140,12 +141,15 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   // Attributes in kHz; 0 where the driver does not know.
   if (const auto kilohertz = read(cudaDevAttrClockRate).value_or(0)) info.rated_clock_hz = kilohertz * 1e3;
   // Cards boost beyond the attribute up to NVML's maximum; NVML may be missing.
-  const auto told = ask_patiently<GpuFacts>(nvml.nvml(), [nvml] {
-    GpuFacts facts;
-    nvml.describe(facts);
-    facts.foreign_processes = nvml.foreign_processes();
-    return facts;
-  });
+  const auto told = ask_patiently<GpuFacts>(
+      nvml.nvml(),
+      [nvml] {
+        GpuFacts facts;
+        nvml.describe(facts);
+        facts.foreign_processes = nvml.foreign_processes();
+        return facts;
+      },
+      kFirstPatienceSeconds);
   info.gpu = told.value_or(GpuFacts());
   info.gpu.nvml_hung = !told;
   info.highest_clock_hz = std::max(info.rated_clock_hz, info.gpu.sm_clock_max_hz);
@@ -157,7 +161,9 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
 
   GpuFacts& gpu = info.gpu;
   const std::string bus_id = pci_bus_id(ordinal);
-  gpu.uuid = uuid_text(properties.uuid);
+  gpu.uuid = gpu.mig_uuid.empty() ? uuid_text(properties.uuid) : gpu.mig_uuid;
+  gpu.own_pid_namespace = !sees_all_processes("/");
+  if (const char* share = std::getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE")) gpu.mps_active_thread_percentage = share;
   gpu.pci_bus_id = bus_id;
   int version = 0;
   if (cudaDriverGetVersion(&version) == cudaSuccess) gpu.cuda_driver_version = cuda_version_text(version);
@@ -190,6 +196,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   gpu.root_port = shared_root_port(folder);
   gpu.iommu = iommu_of(folder, "/");
   gpu.ports_to_peers = ports_to_peers(folder, "/");
+  gpu.ports_to_nics = ports_to_nics(folder, "/");
   gpu.pcie_generation_of_slot = slot_link_maximum(folder).generation;
   return info;
 }

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "harness/device/pcie.hpp"
+#include "harness/device/telemetry.hpp"
+#include "harness/machine/pid_namespace.hpp"
 
 namespace roofmark::cuda {
 
@@ -21,6 +21,8 @@ namespace {
 
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr unsigned kTextLength = 128;
+
+bool is_mps_server(const ForeignProcess& process) { return process.name.find("nvidia-cuda-mps-server") != std::string::npos; }
 
 }  // namespace
 
@@ -42,25 +44,38 @@ const Nvml& Nvml::driver() {
 
 NvmlDevice::NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id)
     : nvml_(&nvml), pci_bus_id_(pci_bus_id) {
-  if (nvml_->call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &handle_)) return;
-  if (!nvml_->call("nvmlDeviceGetHandleByPciBusId_v2", pci_bus_id.c_str(), &handle_)) handle_ = nullptr;
+  if (nvml_->call("nvmlDeviceGetHandleByUUID", uuid.c_str(), &gpu_)) return;
+  // CUDA gives the UUID of a MIG instance without its prefix.
+  const std::string mig = uuid.starts_with("GPU-") ? "MIG-" + uuid.substr(4) : uuid;
+  if (nvml_->call("nvmlDeviceGetHandleByUUID", mig.c_str(), &instance_)) {
+    mig_uuid_ = mig;
+    if (nvml_->call("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", instance_, &gpu_)) return;
+  } else {
+    instance_ = nullptr;
+  }
+  if (!nvml_->call("nvmlDeviceGetHandleByPciBusId_v2", pci_bus_id.c_str(), &gpu_)) gpu_ = nullptr;
+}
+
+void NvmlDevice::read_fields(std::span<FieldValue> fields) const {
+  if (gpu_ && nvml_->call("nvmlDeviceGetFieldValues", gpu_, static_cast<int>(fields.size()), fields.data())) return;
+  for (FieldValue& field : fields) field.status = -1;
 }
 
 std::optional<std::string> NvmlDevice::text(const char* symbol) const {
   std::array<char, kTextLength> buffer{};
-  if (!handle_ || !nvml_->call(symbol, handle_, buffer.data(), kTextLength)) return std::nullopt;
+  if (!call(symbol, buffer.data(), kTextLength)) return std::nullopt;
   return buffer.data();
 }
 
 std::optional<unsigned> NvmlDevice::number(const char* symbol) const {
   unsigned value = 0;
-  if (!handle_ || !nvml_->call(symbol, handle_, &value)) return std::nullopt;
+  if (!call(symbol, &value)) return std::nullopt;
   return value;
 }
 
 std::optional<unsigned> NvmlDevice::clock(const char* symbol, int domain) const {
   unsigned megahertz = 0;
-  if (!handle_ || !nvml_->call(symbol, handle_, domain, &megahertz)) return std::nullopt;
+  if (!call(symbol, domain, &megahertz)) return std::nullopt;
   return megahertz;
 }
 
@@ -75,7 +90,7 @@ std::optional<int> NvmlDevice::whole(const char* symbol) const {
 }
 
 void NvmlDevice::describe(GpuFacts& facts) const {
-  if (!handle_) return;
+  if (!gpu_) return;
   const auto scaled = [](std::optional<unsigned> value, double unit) {
     return value ? std::optional<double>(*value * unit) : std::nullopt;
   };
@@ -100,11 +115,18 @@ void NvmlDevice::describe(GpuFacts& facts) const {
     facts.nvlink_peers = nvlink_peers();
   }
   facts.nvlink_domain = nvlink_domain();
+  if (const auto info = fabric(); info && info->state != kFabricUnknown) facts.fabric = fabric_health(*info);
+  facts.application_clock_hz = scaled(clock("nvmlDeviceGetApplicationsClock", kGraphicsClock), 1e6);
+  facts.application_clock_default_hz = scaled(clock("nvmlDeviceGetDefaultApplicationsClock", kGraphicsClock), 1e6);
+  facts.application_memory_clock_hz = scaled(clock("nvmlDeviceGetApplicationsClock", kMemoryClock), 1e6);
+  facts.application_memory_clock_default_hz = scaled(clock("nvmlDeviceGetDefaultApplicationsClock", kMemoryClock), 1e6);
   facts.power_limit_watts = scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3);
   facts.power_limit_default_watts = scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3);
   if (const auto mode = number("nvmlDeviceGetPersistenceMode")) facts.persistence_mode = *mode != 0;
   unsigned mig = 0, mig_after_reset = 0;
-  if (nvml_->call("nvmlDeviceGetMigMode", handle_, &mig, &mig_after_reset)) facts.mig_mode = mig != 0;
+  if (call("nvmlDeviceGetMigMode", &mig, &mig_after_reset)) facts.mig_mode = mig != 0;
+  facts.mig_uuid = mig_uuid_;
+  if (const auto others = other_processes()) facts.mps = std::any_of(others->begin(), others->end(), is_mps_server);
 }
 
 std::optional<double> NvmlDevice::pcie_bytes_per_second(const char* generation, const char* width) const {
@@ -120,174 +142,32 @@ std::optional<double> NvmlDevice::pcie_bytes_per_second_at_most() const {
   return pcie_bytes_per_second("nvmlDeviceGetMaxPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth");
 }
 
-void NvmlDevice::describe_c2c(GpuFacts& facts) const {
-  constexpr double kMegabytes = 1e6;
-  const auto answer = [&](unsigned id, unsigned link) -> std::optional<unsigned> {
-    FieldValue value;
-    value.field = id;
-    value.scope = link;
-    return call("nvmlDeviceGetFieldValues", 1, &value) && value.status == 0 ? std::optional(value.value.uint32) : std::nullopt;
-  };
-  const unsigned links = answer(field::kC2cLinks, 0).value_or(0);
-  if (links == 0) return;
-  double sum = 0;
-  int up = 0;
-  for (unsigned link = 0; link < links; ++link) {
-    const auto rate = answer(field::kC2cStatus, link) == 1u ? answer(field::kC2cRate, link) : std::nullopt;
-    if (!rate) continue;
-    ++up;
-    sum += *rate * kMegabytes;
-  }
-  facts.c2c_links = static_cast<int>(links);
-  facts.c2c_links_up = up;
-  if (up == 0) return;
-  facts.c2c = {sum, fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9)};
-}
-
-std::optional<unsigned> NvmlDevice::nvlinks_up() const {
-  std::optional<unsigned> up;
-  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
-    int enabled = 0;
-    if (call("nvmlDeviceGetNvLinkState", link, &enabled)) up = up.value_or(0) + (enabled == 1);
-  }
-  return up;
-}
-
-LinkRate NvmlDevice::nvlink_rate(int links) const {
-  int major = 0, minor = 0;
-  if (links == 0 || !call("nvmlDeviceGetCudaComputeCapability", &major, &minor)) return {};
-  // Of data, by what carries the links: NVML has given H100 the version of Blackwell's, and the speed it tells is the line's.
-  struct Published {
-    int major, minor;
-    double bytes_per_second;
-    const char* source;
-  };
-  constexpr Published kPublished[] = {{7, 0, 25e9, "V100: 150 GB/s over 6"},
-                                      {8, 0, 25e9, "A100: 300 GB/s over 12"},
-                                      {9, 0, 25e9, "H100, H200: 450 GB/s over 18"},
-                                      {10, 0, 50e9, "B200: 900 GB/s over 18"},
-                                      {10, 3, 50e9, "B300: 900 GB/s over 18"}};
-  for (const Published& gpu : kPublished) {
-    if (gpu.major != major || gpu.minor != minor) continue;
-    return {links * gpu.bytes_per_second,
-            fmt::format("{} NVLinks x {:g} GB/s (NVIDIA's datasheets, {})", links, gpu.bytes_per_second / 1e9, gpu.source)};
-  }
-  return {};
-}
-
-std::string NvmlDevice::nvlink_domain() const {
-  FabricInfo info;
-  if (!call("nvmlDeviceGetGpuFabricInfoV", &info)) return {};
-  if (info.state != kFabricCompleted || info.status != 0) return {};
-  // The NVSwitches of one host alone give zeros.
-  const auto& uuid = info.cluster_uuid;
-  if (std::all_of(uuid.begin(), uuid.end(), [](unsigned char byte) { return byte == 0; })) return {};
-  std::string text;
-  for (std::size_t i = 0; i < uuid.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", uuid[i]);
-  }
-  return fmt::format("{}/{}", text, info.clique);
-}
-
-std::optional<int> NvmlDevice::p2p_status(const NvmlDevice& peer, int capability) const {
-  int status = 0;
-  if (!peer.handle_ || !call("nvmlDeviceGetP2PStatus", peer.handle_, capability, &status)) return std::nullopt;
-  return status;
-}
-
-bool NvmlDevice::fabric_is_ready() const {
-  FabricInfo info;
-  if (!call("nvmlDeviceGetGpuFabricInfoV", &info) || info.state == kFabricUnknown) return true;
-  return info.state == kFabricCompleted && info.status == 0;
-}
-
-std::vector<std::string> NvmlDevice::nvlink_peers() const {
-  std::set<std::string> peers;
-  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
-    int enabled = 0, type = -1;
-    PciInfo remote;
-    if (!call("nvmlDeviceGetNvLinkState", link, &enabled) || enabled != 1) continue;
-    if (!call("nvmlDeviceGetNvLinkRemoteDeviceType", link, &type) || type != kNvlinkToGpu) return {};
-    if (!call("nvmlDeviceGetNvLinkRemotePciInfo_v2", link, &remote)) return {};
-    peers.insert(fmt::format("{:04X}:{:02X}:{:02X}.0", remote.domain, remote.bus, remote.device));  // as CUDA writes it
-  }
-  return {peers.begin(), peers.end()};
-}
-
-unsigned NvmlDevice::direct_nvlinks_to(const NvmlDevice& peer) const {
-  unsigned domain = 0, bus = 0, device = 0, links = 0;
-  if (std::sscanf(peer.pci_bus_id_.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3) return 0;
-  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
-    int enabled = 0;
-    PciInfo remote;
-    if (!call("nvmlDeviceGetNvLinkState", link, &enabled) || enabled != 1) continue;
-    if (!call("nvmlDeviceGetNvLinkRemotePciInfo_v2", link, &remote)) continue;
-    links += remote.domain == domain && remote.bus == bus && remote.device == device;
-  }
-  return links;
-}
-
-PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
-  // nvmlGpuTopologyLevel_t
-  constexpr std::pair<int, PathKind> kLevels[] = {{0, PathKind::board},          {10, PathKind::pcie_switch},
-                                                  {20, PathKind::pcie_switches}, {30, PathKind::host_bridge},
-                                                  {40, PathKind::numa_node},     {50, PathKind::system}};
-  // nvmlGpuP2PStatus_t
-  struct Refusal {
-    const char* text;
-    bool by_design;
-  };
-  constexpr Refusal kRefusals[] = {{"", false},
-                                   {"the chipset does not support it", true},
-                                   {"the GPU does not support it", true},
-                                   {"the PCIe topology does not support it", false},
-                                   {"a setting of the driver disables it", false},
-                                   {"not supported", true},
-                                   {"the driver gives no reason", false}};
-  PeerPath path;
-  int level = -1;
-  if (peer.handle_ && call("nvmlDeviceGetTopologyCommonAncestor", peer.handle_, &level)) {
-    for (const auto& [number, kind] : kLevels) {
-      if (number == level) path.kind = kind;
-    }
-  }
-  if (p2p_status(peer, kP2pNvlink) == 0) {
-    path.kind = PathKind::nvlink;
-    const unsigned direct = direct_nvlinks_to(peer);
-    // Through switches each link of either GPU leads to the other.
-    const unsigned switched = std::min(nvlinks_up().value_or(0), peer.nvlinks_up().value_or(0));
-    path.nvlinks = static_cast<int>(direct > 0 ? direct : switched);
-  }
-  const int status = p2p_status(peer, kP2pRead).value_or(0);
-  const Refusal& refusal = kRefusals[std::clamp(status, 0, static_cast<int>(std::size(kRefusals)) - 1)];
-  path.refusal = refusal.text;
-  // GPUs whose NVLinks are up are made to reach one another.
-  path.by_design = refusal.by_design && nvlinks_up().value_or(0) == 0;
-  return path;
-}
-
-std::optional<std::vector<ForeignProcess>> NvmlDevice::foreign_processes() const {
-  if (!handle_) return std::nullopt;
-  std::vector<ProcessInfo> processes(64);
-  unsigned count = 0;
-  const auto ask = [&](const char* symbol) {
-    count = static_cast<unsigned>(processes.size());
-    return nvml_->status(symbol, handle_, &count, processes.data());
-  };
-  for (const char* symbol : {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}) {
-    auto status = ask(symbol);
+std::optional<std::vector<ForeignProcess>> NvmlDevice::other_processes() const {
+  void* const device = instance_ ? instance_ : gpu_;
+  if (!device) return std::nullopt;
+  std::optional<std::vector<ForeignProcess>> found;
+  const auto list = [&](const char* symbol) {
+    std::vector<ProcessInfo> processes(64);
+    unsigned count = 0;
+    const auto ask = [&] {
+      count = static_cast<unsigned>(processes.size());
+      return nvml_->status(symbol, device, &count, processes.data());
+    };
+    auto status = ask();
     if (status == kInsufficientSize) {
       processes.resize(2 * std::size_t{count});
-      status = ask(symbol);
+      status = ask();
     }
-    if (status != 0) continue;
-    std::vector<ForeignProcess> found;
+    if (status != 0) return false;
+    if (!found) found.emplace();
     for (unsigned i = 0; i < count; ++i) {
       const ProcessInfo& process = processes[i];
-      if (process.pid == static_cast<unsigned>(getpid())) continue;
-      ForeignProcess entry;
-      entry.pid = static_cast<int>(process.pid);
+      const auto pid = static_cast<int>(process.pid);
+      const bool listed =
+          std::any_of(found->begin(), found->end(), [pid](const ForeignProcess& one) { return one.pid == pid; });
+      if (listed || pid == getpid()) continue;
+      ForeignProcess& entry = found->emplace_back();
+      entry.pid = pid;
       std::array<char, kTextLength> name{};
       if (nvml_->call("nvmlSystemGetProcessName", process.pid, name.data(), kTextLength)) {
         // A file name may be any bytes; JSON is UTF-8.
@@ -296,22 +176,30 @@ std::optional<std::vector<ForeignProcess>> NvmlDevice::foreign_processes() const
         entry.name = name.data();
       }
       if (process.memory_bytes != kNotAvailable) entry.memory_bytes = process.memory_bytes;
-      found.push_back(std::move(entry));
     }
-    return found;
-  }
-  return std::nullopt;
+    return true;
+  };
+  if (!list("nvmlDeviceGetComputeRunningProcesses_v3")) list("nvmlDeviceGetComputeRunningProcesses_v2");
+  if (!list("nvmlDeviceGetMPSComputeRunningProcesses_v3")) list("nvmlDeviceGetMPSComputeRunningProcesses_v2");
+  return found;
+}
+
+std::optional<std::vector<ForeignProcess>> NvmlDevice::foreign_processes(const std::filesystem::path& root) const {
+  auto found = other_processes();
+  if (!found) return found;
+  std::erase_if(*found, is_mps_server);
+  if (found->empty() && !sees_all_processes(root)) return std::nullopt;
+  return found;
 }
 
 std::vector<std::string> throttle_reasons(std::uint64_t mask) {
-  // nvmlClocksEventReasons: 0x1 is idle, 0x2 the clocks an application asked for.
-  constexpr std::uint64_t kNotThrottling = 0x1 | 0x2;
+  constexpr std::uint64_t kIdle = 0x1;  // nvmlClocksEventReasons
   constexpr std::pair<std::uint64_t, const ThrottleReason&> kReasons[] = {
-      {0x4, throttle::power_cap},      {0x8, throttle::hardware_slowdown}, {0x10, throttle::sync_boost},
-      {0x20, throttle::thermal},       {0x40, throttle::hardware_thermal}, {0x80, throttle::power_brake},
-      {0x100, throttle::display_clock}};
+      {0x2, throttle::application_clocks}, {0x4, throttle::power_cap},      {0x8, throttle::hardware_slowdown},
+      {0x10, throttle::sync_boost},        {0x20, throttle::thermal},       {0x40, throttle::hardware_thermal},
+      {0x80, throttle::power_brake},       {0x100, throttle::display_clock}};
   std::vector<std::string> names;
-  std::uint64_t rest = mask & ~kNotThrottling;
+  std::uint64_t rest = mask & ~kIdle;
   for (const auto& [bit, reason] : kReasons) {
     if (rest & bit) names.emplace_back(reason.name);
     rest &= ~bit;

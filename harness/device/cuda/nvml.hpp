@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,28 +67,39 @@ std::optional<Answer> ask_patiently(const Nvml& nvml, std::function<Answer()> as
   return answer;
 }
 
-/// One GPU as NVML sees it.
+/// The health that the driver states for the NVLink fabric of a GPU.
+FabricHealth fabric_health(const FabricInfo& info);
+
+/// One GPU as NVML sees it, or one MIG instance of it.
 class NvmlDevice {
  public:
   /// One that answers nothing.
   explicit NvmlDevice(const Nvml& nvml) : nvml_(&nvml) {}
-  /// The device of a CUDA UUID ("GPU-..."), else of a PCI bus id: NVML's order of devices is not CUDA's. A device that is not
-  /// found answers nothing.
+  /// The device of a CUDA UUID ("GPU-...", which for a MIG instance is "MIG-..." in NVML), else of a PCI bus id: NVML's order
+  /// of devices is not CUDA's. A device that is not found answers nothing.
   NvmlDevice(const Nvml& nvml, const std::string& uuid, const std::string& pci_bus_id);
 
   /// The highest SM clock that the card may boost to.
   std::optional<double> max_sm_clock_hz() const;
   /// Sets the facts that NVML reports, except processes (below).
   void describe(GpuFacts& facts) const;
-  /// The other compute processes on the device; absent if NVML does not report them. In a container this process may be listed
-  /// under an unknown pid: call before using the device.
-  std::optional<std::vector<ForeignProcess>> foreign_processes() const;
+  /// The other compute processes on the device, or on the MIG instance; the MPS server is none. Absent if NVML does not report
+  /// them, or reports none to a process that cannot see those of other containers (`root`: "/", or a copy in tests). In a
+  /// container this process may be listed under an unknown pid: call before using the device.
+  std::optional<std::vector<ForeignProcess>> foreign_processes(const std::filesystem::path& root = "/") const;
 
-  /// Calls a function whose first argument is the device; false as Nvml::call.
+  /// Calls a function whose first argument is the device; false as Nvml::call. A MIG instance is asked first, and its GPU where
+  /// the instance has no answer of its own.
   template <class... Arguments>
   bool call(const char* symbol, Arguments... arguments) const {
-    return handle_ && nvml_->call(symbol, handle_, arguments...);
+    return (instance_ && nvml_->call(symbol, instance_, arguments...)) || (gpu_ && nvml_->call(symbol, gpu_, arguments...));
   }
+  /// Fills the fields in one call; all are those of the GPU. A field that could not be read has a status other than 0.
+  void read_fields(std::span<FieldValue> fields) const;
+  /// The UUID of a MIG instance ("MIG-..."); empty if the device is a whole GPU.
+  const std::string& mig_uuid() const { return mig_uuid_; }
+  /// Absent if the driver does not know the function.
+  std::optional<FabricInfo> fabric() const;
   std::optional<unsigned> number(const char* symbol) const;
   /// In MHz.
   std::optional<unsigned> clock(const char* symbol, int domain) const;
@@ -104,6 +117,8 @@ class NvmlDevice {
 
  private:
   std::optional<std::string> text(const char* symbol) const;
+  /// All compute processes but this one, the clients of MPS included.
+  std::optional<std::vector<ForeignProcess>> other_processes() const;
   std::optional<int> p2p_status(const NvmlDevice& peer, int capability) const;
   /// As GpuFacts has them.
   std::vector<std::string> nvlink_peers() const;
@@ -116,12 +131,12 @@ class NvmlDevice {
   std::string nvlink_domain() const;
 
   const Nvml* nvml_;
-  std::string pci_bus_id_;
-  void* handle_ = nullptr;
+  std::string pci_bus_id_, mig_uuid_;
+  void* gpu_ = nullptr;
+  void* instance_ = nullptr;  ///< the MIG instance, if the device is one
 };
 
-/// The names of the reasons in NVML's mask that lower the clock; being idle and clocks that an application asked for do not
-/// count.
+/// The names of the reasons in NVML's mask that lower the clock; being idle does not count.
 std::vector<std::string> throttle_reasons(std::uint64_t mask);
 
 }  // namespace roofmark::cuda

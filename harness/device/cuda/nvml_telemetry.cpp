@@ -12,6 +12,8 @@ namespace roofmark::cuda {
 
 namespace {
 
+constexpr double kFastestPcie = 128e9;  // bytes per second in one direction: 16 lanes of PCIe 6
+
 std::optional<double> value_of(const FieldValue& field) {
   if (field.status != 0) return std::nullopt;
   switch (field.type) {
@@ -53,8 +55,22 @@ std::vector<std::optional<double>> NvmlTelemetry::fields(const std::vector<unsig
     asked[i].field = ids[i];
     asked[i].scope = scope;
   }
-  std::vector<std::optional<double>> values(ids.size());
-  if (!device_.call("nvmlDeviceGetFieldValues", static_cast<int>(asked.size()), asked.data())) return values;
+  return values_of(std::move(asked));
+}
+
+std::vector<std::optional<double>> NvmlTelemetry::field_of_links(unsigned id, const std::vector<unsigned>& links) const {
+  std::vector<FieldValue> asked(links.size());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    asked[i].field = id;
+    asked[i].scope = links[i];
+  }
+  return values_of(std::move(asked));
+}
+
+std::vector<std::optional<double>> NvmlTelemetry::values_of(std::vector<FieldValue> asked) const {
+  std::vector<std::optional<double>> values(asked.size());
+  if (asked.empty()) return values;
+  device_.read_fields(asked);
   std::transform(asked.begin(), asked.end(), values.begin(), value_of);
   return values;
 }
@@ -125,12 +141,14 @@ Telemetry NvmlTelemetry::read() {
   if (!from.instantaneous) ids.pop_back();
   const std::size_t own = ids.size();
   for (const auto& [reason, id] : from.throttle_fields) ids.push_back(id);
+  const double seconds = seconds_();
   const auto values = fields(ids);
   now.memory_temperature_celsius = values[0];
-  now.pcie_in_bytes = values[1];
-  now.pcie_out_bytes = values[2];
   now.pcie_bytes_per_second = device_.pcie_bytes_per_second_now();
   now.pcie_bytes_per_second_at_most = device_.pcie_bytes_per_second_at_most();
+  const double at_most = now.pcie_bytes_per_second_at_most.value_or(kFastestPcie);
+  now.pcie_in_bytes = pcie_in_.value(values[1], seconds, at_most);
+  now.pcie_out_bytes = pcie_out_.value(values[2], seconds, at_most);
   now.power_watts = from.instantaneous ? scaled(values[3], 1e-3) : scaled(device_.number("nvmlDeviceGetPowerUsage"), 1e-3);
   now.throttled_seconds = throttled_seconds({values.begin() + static_cast<std::ptrdiff_t>(own), values.end()});
   const auto links = fields({field::kNvlinkIn, field::kNvlinkOut}, field::kAllLinks);
@@ -175,10 +193,11 @@ std::map<std::string, double> NvmlTelemetry::counters() {
   std::map<std::string, double> counters;
   count_memory_errors(counters);
   count_link_errors(counters);
+  state_fabric_and_power(counters);
   from.xid->drain();
   if (const auto reports = from.xid->count()) counters["xid"] = *reports;
   if (const auto number = from.xid->last()) counters["xid_number"] = *number;
-  if (const auto processes = device_.foreign_processes()) {
+  if (const auto processes = device_.foreign_processes(root_)) {
     counters["foreign_processes"] = static_cast<double>(processes->size());
   }
   return counters;
@@ -212,20 +231,32 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
   constexpr const char* kErrors[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors",
                                      "nvlink_crc_errors"};
   constexpr int kRecoveries = 1;
+  std::vector<unsigned> without_recoveries;
   for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
     for (int type = 0; type < static_cast<int>(std::size(kErrors)); ++type) {
       unsigned long long errors = 0;
       if (device_.call("nvmlDeviceGetNvLinkErrorCounter", link, type, &errors)) {
         counters[kErrors[type]] += static_cast<double>(errors);
       } else if (type == kRecoveries) {
-        if (const auto recoveries = fields({field::kNvlinkRecoveries}, link)[0]) counters[kErrors[type]] += *recoveries;
+        without_recoveries.push_back(link);
       }
     }
   }
-  FabricInfo fabric;
-  if (device_.call("nvmlDeviceGetGpuFabricInfoV", &fabric) && fabric.state != kFabricUnknown) {
-    counters["fabric_completed"] = fabric.state == kFabricCompleted && fabric.status == 0 ? 1 : 0;
+  for (const auto& recoveries : field_of_links(field::kNvlinkRecoveries, without_recoveries)) {
+    if (recoveries) counters[kErrors[kRecoveries]] += *recoveries;
   }
+}
+
+void NvmlTelemetry::state_fabric_and_power(std::map<std::string, double>& counters) const {
+  if (const auto fabric = device_.fabric(); fabric && fabric->state != kFabricUnknown) {
+    counters["fabric_completed"] = fabric->state == kFabricCompleted && fabric->status == 0 ? 1 : 0;
+    const FabricHealth health = fabric_health(*fabric);
+    if (health.degraded) counters["fabric_degraded"] = *health.degraded ? 1 : 0;
+    if (health.unhealthy) counters["fabric_unhealthy"] = *health.unhealthy ? 1 : 0;
+  }
+  const auto limit = device_.number("nvmlDeviceGetEnforcedPowerLimit");
+  const unsigned usual = device_.number("nvmlDeviceGetPowerManagementDefaultLimit").value_or(0);
+  if (limit && usual > 0) counters["power_limit_of_default"] = static_cast<double>(*limit) / usual;
 }
 
 }  // namespace roofmark::cuda

@@ -3,21 +3,26 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "harness/device/cuda/nvml.hpp"
+#include "harness/device/cuda/unwrapped_counter.hpp"
 #include "harness/device/cuda/xid_reports.hpp"
 #include "harness/device/telemetry.hpp"
+#include "harness/machine/steady_seconds.hpp"
 
 namespace roofmark::cuda {
 
 /// A GPU's state as reported by NVML; unreported values are absent. The first query initialises NVML in the querying thread.
 class NvmlTelemetry final : public TelemetrySource {
  public:
-  explicit NvmlTelemetry(const NvmlDevice& device, std::filesystem::path kernel_log = "/dev/kmsg")
-      : device_(device), kernel_log_(std::move(kernel_log)) {}
+  /// `root` is "/", or a copy in tests; `seconds` is the clock of the readings.
+  explicit NvmlTelemetry(const NvmlDevice& device, std::filesystem::path kernel_log = "/dev/kmsg",
+                         std::filesystem::path root = "/", std::function<double()> seconds = steady_seconds)
+      : device_(device), kernel_log_(std::move(kernel_log)), root_(std::move(root)), seconds_(std::move(seconds)) {}
 
   Telemetry read() override;
   /// All but xid, foreign_processes and states are events since the GPU was made or the driver was loaded: of ECC the aggregate
@@ -38,13 +43,19 @@ class NvmlTelemetry final : public TelemetrySource {
   Sources& sources();
   /// A value of each field, asked for in one call.
   std::vector<std::optional<double>> fields(const std::vector<unsigned>& ids, unsigned scope = 0) const;
+  /// One field of each of these links, asked for in one call.
+  std::vector<std::optional<double>> field_of_links(unsigned id, const std::vector<unsigned>& links) const;
+  std::vector<std::optional<double>> values_of(std::vector<FieldValue> asked) const;
   std::optional<double> margin_celsius() const;
   std::map<std::string, double> throttled_seconds(const std::vector<std::optional<double>>& nanoseconds) const;
   void count_memory_errors(std::map<std::string, double>& counters) const;
   void count_link_errors(std::map<std::string, double>& counters) const;
+  void state_fabric_and_power(std::map<std::string, double>& counters) const;
 
   NvmlDevice device_;
-  std::filesystem::path kernel_log_;
+  std::filesystem::path kernel_log_, root_;
+  std::function<double()> seconds_;
+  UnwrappedCounter pcie_in_, pcie_out_;
   std::optional<Sources> sources_;
 };
 

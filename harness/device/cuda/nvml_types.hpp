@@ -12,6 +12,7 @@ namespace roofmark::cuda {
 inline constexpr int kInsufficientSize = 7;
 
 // nvmlClockType_t
+inline constexpr int kGraphicsClock = 0;
 inline constexpr int kSmClock = 1;
 inline constexpr int kMemoryClock = 2;
 
@@ -40,7 +41,7 @@ inline constexpr unsigned kC2cLinks = 170;
 inline constexpr unsigned kC2cStatus = 171;  ///< of a link: 1 is up
 inline constexpr unsigned kC2cRate = 172;    ///< of a link that is up, in one direction: MB/s
 inline constexpr unsigned kPowerInstant = 186;
-inline constexpr unsigned kPcieOut = 197;  ///< bytes
+inline constexpr unsigned kPcieOut = 197;  ///< bytes; "value can wrap" (nvml.h)
 inline constexpr unsigned kPcieIn = 198;
 inline constexpr unsigned kNvlinkRecoveries = 215;  ///< of a link, from Blackwell on
 /// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them.
@@ -106,14 +107,17 @@ struct PciInfo {
   std::array<char, 32> bus_id{};
 };
 
-/// nvmlGpuFabricInfo_v2_t
+/// nvmlGpuFabricInfo_v3_t, which is version 2 with the summary behind it.
 struct FabricInfo {
-  unsigned version = sizeof(FabricInfo) | 2u << 24;
+  unsigned version = 0;
   std::array<unsigned char, 16> cluster_uuid{};
   int status = 0;
   unsigned clique = 0;
   unsigned char state = 0;
-  unsigned health = 0;
+  unsigned health = 0;        ///< NVML_GPU_FABRIC_HEALTH_MASK_*
+  unsigned char summary = 0;  ///< NVML_GPU_FABRIC_HEALTH_SUMMARY_*; 0: unknown
 };
+inline constexpr unsigned kFabricInfoV2 = 36 | 2u << 24;
+inline constexpr unsigned kFabricInfoV3 = sizeof(FabricInfo) | 3u << 24;
 
 }  // namespace roofmark::cuda

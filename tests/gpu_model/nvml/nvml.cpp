@@ -261,7 +261,10 @@ int nvmlDeviceGetCurrentClocksEventReasons(void* handle, unsigned long long* to)
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* handle, unsigned long long* to) {
   return nvmlDeviceGetCurrentClocksEventReasons(handle, to);
 }
-int nvmlDeviceGetEnforcedPowerLimit(void* handle, unsigned* to) { return answer(handle, to, model().power_limit_watts * 1000); }
+int nvmlDeviceGetEnforcedPowerLimit(void* handle, unsigned* to) {
+  const double share = std::max(0.0, 1 - gpumodel_counter_step(index_of(handle), "power_limit_of_default"));
+  return answer(handle, to, model().power_limit_watts * 1000 * share);
+}
 int nvmlDeviceGetPowerManagementDefaultLimit(void* handle, unsigned* to) {
   return answer(handle, to, model().power_limit_watts * 1000);
 }
@@ -317,7 +320,9 @@ int nvmlDeviceGetGpuFabricInfoV(void* handle, FabricInfo* to) {
   if (to->version != (sizeof(FabricInfo) | 2u << 24)) return argument_version_mismatch;
   const char* const domain = std::getenv("GPUMODEL_NVLINK_DOMAIN");
   const unsigned char state = left(handle, "fabric_completed", 1) ? fabric_completed : fabric_in_progress;
-  *to = {to->version, {}, success, 0, state, 0};
+  // NVML_GPU_FABRIC_HEALTH_MASK_DEGRADED_BW and _ROUTE_UNHEALTHY: 1 is true, 2 false.
+  const unsigned degraded = events(handle, "fabric_degraded") ? 1 : 2, unhealthy = events(handle, "fabric_unhealthy") ? 1 : 2;
+  *to = {to->version, {}, success, 0, state, degraded | unhealthy << 4};
   unsigned number = 0;
   if (domain && std::sscanf(domain, "%u/%u", &number, &to->clique) == 2) std::memcpy(to->cluster_uuid, &number, sizeof number);
   return success;

@@ -280,6 +280,47 @@ TEST(Analysis, APowerCapIsThrottlingAndHeatOrABrakeASlowdown) {
   EXPECT_THAT(kinds, testing::ElementsAre(slowdown, slowdown, slowdown, throttle, throttle, slowdown));
 }
 
+TEST(Analysis, ASlowdownIsAFindingFromOnePercentOfTheTimeOn) {
+  std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
+  auto& shares = records[0].measurement->telemetry.emplace().throttled_share;
+  for (const char* reason : {"hardware slowdown", "hardware thermal", "power brake", "thermal"}) {
+    shares = {{reason, 0.009}};
+    EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::slowdown)) << reason;
+    shares = {{reason, 0.01}};
+    EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::slowdown)) << reason;
+  }
+}
+
+TEST(Analysis, AClockBelowTheRatedOneNamesTheApplicationClocks) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
+  std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
+  records[0].measurement->clock_hz = 1.2e9;
+  auto& shares = records[0].measurement->telemetry.emplace().throttled_share;
+  const auto texts = [&] {
+    std::vector<std::string> all;
+    for (const Finding& finding : analyze(theoretical, records, {}).findings) {
+      if (finding.kind == FindingKind::clock) all.push_back(finding.text);
+    }
+    return all;
+  };
+  const std::string unnamed = "the clock fell by 40 % to 1200 MHz; the driver names no reason";
+  EXPECT_THAT(texts(), testing::ElementsAre(unnamed));
+  shares = {{"application clocks", 0.9}};
+  EXPECT_THAT(texts(),
+              testing::ElementsAre("the clock fell by 40 % to 1200 MHz; the application clocks allow no more: nvidia-smi "
+                                   "-rac as root resets them"));
+  shares["power cap"] = 0.1;
+  EXPECT_EQ(texts().size(), 1u) << "beside the finding of the power cap";
+  shares = {{"hardware slowdown", 0.001}, {"application clocks", 0.001}};
+  EXPECT_THAT(texts(), testing::ElementsAre(unnamed)) << "neither lasted";
+  shares = {{"power cap", 0.1}};
+  EXPECT_THAT(texts(), testing::IsEmpty());
+  records[0].measurement->clock_hz = 2e9;
+  shares = {{"application clocks", 1}};
+  EXPECT_THAT(texts(), testing::IsEmpty()) << "the clock held";
+}
+
 TEST(Analysis, EnergyOfTheCounterAndOfThePowerAreCompared) {
   std::vector<Record> records = {ok_record("gemm", "x", bytes(1), 1e-3)};
   TelemetrySummary& telemetry = records[0].measurement->telemetry.emplace();

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "harness/judge/lowered_clocks.hpp"
+
 namespace roofmark {
 namespace {
 
@@ -121,6 +123,104 @@ TEST(Health, SwitchPortsThatRedirectAreNamed) {
   facts.ports_to_peers = {{"0000:17:00.0", "0000:17:01.0"}, 1, 1};
   EXPECT_EQ(row().state, "on at 0000:17:00.0, 0000:17:01.0");
   EXPECT_THAT(row().advice, HasSubstr("turn ACS off"));
+}
+
+TEST(Health, SwitchPortsBetweenTheGpuAndNicsHaveARowOfTheirOwn) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "ACS redirect to NICs"); };
+  EXPECT_EQ(row().what, "");
+  facts.ports_to_nics = {{}, 2, 0};
+  EXPECT_EQ(row().state, "off at the 2 switch ports between the GPU and NICs");
+  facts.ports_to_nics = {{"0000:17:01.0"}, 1, 0};
+  EXPECT_EQ(row().state, "on at 0000:17:01.0");
+  EXPECT_THAT(row().advice, HasSubstr("GPUDirect RDMA"));
+  EXPECT_EQ(find(health(gpu(facts), {}), "ACS redirect").what, "") << "there is no other GPU";
+}
+
+TEST(Health, MpsIsSaidWithItsShareOfTheSms) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "MPS"); };
+  EXPECT_EQ(row().what, "");
+  facts.mps = false;
+  EXPECT_EQ(row().what, "");
+  facts.mps = true;
+  EXPECT_EQ(row().state, "on: nvidia-cuda-mps-server has the GPU");
+  EXPECT_THAT(row().advice, HasSubstr("echo quit | nvidia-cuda-mps-control"));
+  facts.mps_active_thread_percentage = "50";
+  EXPECT_EQ(row().state, "on: nvidia-cuda-mps-server has the GPU; CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50");
+  EXPECT_THAT(row().advice, HasSubstr("a part of the SMs"));
+  facts.mps.reset();
+  EXPECT_EQ(row().state, "no server is seen; CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50");
+}
+
+TEST(Health, InAContainerOtherProcessesMayBeHidden) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "other processes"); };
+  facts.own_pid_namespace = true;
+  EXPECT_EQ(row().state, "unknown: this container does not see those of other containers and of the host");
+  EXPECT_THAT(row().advice, HasSubstr("--pid=host"));
+  facts.foreign_processes = {{7, "train", {}}};
+  EXPECT_EQ(row().state, "7 train");
+  EXPECT_THAT(row().advice, HasSubstr("stop them"));
+}
+
+TEST(Health, AMigInstanceSaysWhatIsTheWholeGpus) {
+  GpuFacts facts;
+  facts.mig_mode = true;
+  facts.mig_uuid = "MIG-1";
+  EXPECT_EQ(find(health(gpu(facts), {}), "MIG").state, "this device is the instance MIG-1");
+  EXPECT_THAT(find(health(gpu(facts), {}), "MIG").advice, HasSubstr("error counters that an instance does not have"));
+}
+
+TEST(Health, LoweredApplicationClocksAreARowAndAFinding) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "application clocks"); };
+  facts.application_clock_hz = facts.application_clock_default_hz = 1980e6;
+  facts.application_memory_clock_hz = 3201e6;
+  EXPECT_EQ(row().what, "");
+  EXPECT_THAT(find_lowered_clocks(facts), IsEmpty());
+  facts.application_clock_hz = 1188e6;
+  EXPECT_EQ(row().state, "SM 1188 MHz, default 1980 MHz");
+  EXPECT_THAT(row().advice, HasSubstr("nvidia-smi -rac"));
+  const auto findings = find_lowered_clocks(facts);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].kind, FindingKind::clock);
+  EXPECT_EQ(
+      findings[0].text,
+      "the application clocks are below their default: SM 1188 MHz, default 1980 MHz; nvidia-smi -rac as root resets them");
+  EXPECT_NEAR(findings[0].size, 0.4, 1e-9);
+  facts.application_memory_clock_default_hz = 6402e6;
+  EXPECT_EQ(row().state, "SM 1188 MHz, default 1980 MHz; memory 3201 MHz, default 6402 MHz");
+}
+
+TEST(Health, TheFabricIsHealthyOrItsProblemsAreNamed) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "NVLink fabric"); };
+  EXPECT_EQ(row().what, "");
+  facts.fabric.emplace();
+  EXPECT_EQ(row().what, "") << "the driver does not tell";
+  facts.fabric->degraded = facts.fabric->unhealthy = false;
+  EXPECT_EQ(row().state, "healthy");
+  EXPECT_EQ(row().advice, "");
+  facts.fabric->degraded = true;
+  facts.fabric->problems = {"degraded bandwidth", "a route is being recovered"};
+  EXPECT_EQ(row().state, "degraded bandwidth, a route is being recovered");
+  EXPECT_THAT(row().advice, HasSubstr("nvidia-fabricmanager"));
+}
+
+TEST(Health, NumaBalancingDisturbsHostsOfSeveralNodes) {
+  Host host;
+  const auto row = [&] { return find(health({}, host), "NUMA balancing"); };
+  EXPECT_EQ(row().what, "");
+  host.facts.numa_balancing = 1;
+  host.facts.numa_nodes = 1;
+  EXPECT_EQ(row().what, "") << "there is no other node";
+  host.facts.numa_nodes = 2;
+  EXPECT_EQ(row().state, "on");
+  EXPECT_THAT(row().advice, HasSubstr("kernel.numa_balancing=0"));
+  host.facts.numa_balancing = 0;
+  EXPECT_EQ(row().state, "off");
+  EXPECT_EQ(row().advice, "");
 }
 
 TEST(Health, AProcessThatMayNotUseTheSocketOfItsGpuIsTold) {

@@ -33,6 +33,7 @@ class CpuFactsTest : public testing::Test, protected FakeRoot {
     put("proc/meminfo", "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB");
     put("sys/devices/system/node/has_cpu", "0-1");
     put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
+    put("proc/sys/kernel/numa_balancing", "1");
     for (int i = 0; i < 8; ++i) {
       const int core = i % 4, package = core / 2;
       const std::string siblings = std::to_string(core) + "," + std::to_string(core + 4);
@@ -64,6 +65,7 @@ TEST_F(CpuFactsTest, OneThreadOfEachCoreIsUsed) {
   EXPECT_EQ(facts.numa_nodes, 2);
   EXPECT_EQ(facts.governor, "performance");
   EXPECT_EQ(facts.transparent_hugepage, "madvise");
+  EXPECT_EQ(facts.numa_balancing, 1);
   EXPECT_TRUE(facts.virtual_machine);
   EXPECT_THAT(facts.isa, ElementsAre("sse2", "fma", "avx2", "avx512f"));
 }
@@ -112,6 +114,7 @@ TEST_F(CpuFactsTest, WhatCannotBeReadIsAbsent) {
   EXPECT_FALSE(facts.packages);
   EXPECT_FALSE(facts.cpu_quota);
   EXPECT_FALSE(facts.transparent_hugepage);
+  EXPECT_FALSE(facts.numa_balancing);
   EXPECT_FALSE(facts.machine_memory_bytes);
   EXPECT_FALSE(current_clock_hz(root, {0, 1}));
   EXPECT_FALSE(temperature_celsius(root));

@@ -156,6 +156,18 @@ TEST(PciSwitch, PortsThatRedirectAreNamed) {
   EXPECT_EQ(tree.ports("0000:18:00.0"), (SwitchPorts{{}, 2, 0}));
 }
 
+TEST(PciSwitch, PortsBetweenAGpuAndANicAreFoundToo) {
+  const SwitchTree tree;
+  const auto to_nics = [&] { return ports_to_nics(tree.folder("0000:18:00.0"), tree.root); };
+  EXPECT_FALSE(to_nics()) << "there are only GPUs";
+  tree.set("0000:19:00.0", "class", "0x020700");  // InfiniBand
+  EXPECT_EQ(to_nics(), (SwitchPorts{{}, 2, 0}));
+  tree.set("0000:19:00.0", "class", "0x020000");  // Ethernet
+  tree.set("0000:17:01.0", "config", space_with_acs(0x1d));
+  EXPECT_EQ(to_nics(), (SwitchPorts{{"0000:17:01.0"}, 1, 0}));
+  EXPECT_FALSE(ports_to_nics(tree.folder("0000:98:00.0"), tree.root)) << "they meet in the host";
+}
+
 TEST(PciSwitch, WithoutTheRightToReadTheRegistersThePortIsUnknown) {
   const SwitchTree tree;
   tree.set("0000:17:00.0", "config", std::string(63, '\0'));  // and the end of the line

@@ -178,13 +178,32 @@ TEST(Sampler, CountersThatHangAreGivenUpToo) {
   const auto source = std::make_shared<FakeTelemetry>();
   source->hangs_at_counters = &latch;
   {
-    Sampler sampler(source, counting_clock(), kPatience);
+    Sampler sampler(source, counting_clock(), kForever, kPatience);
     EXPECT_THAT(sampler.counters(), IsEmpty());
     EXPECT_TRUE(sampler.gave_up());
     EXPECT_FALSE(sampler.read().power_watts);
   }
   latch.open();
   while (source.use_count() > 1) std::this_thread::yield();
+}
+
+TEST(Sampler, TheFirstAnswersMayTakeLonger) {
+  class Waking final : public TelemetrySource {
+   public:
+    Telemetry read() override { return {}; }
+    double period_seconds() const override { return 3600; }
+    std::map<std::string, double> counters() override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      return {{"xid", 0}};
+    }
+    std::string power_kind() override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      return "instantaneous";
+    }
+  };
+  Sampler sampler(std::make_shared<Waking>(), counting_clock(), kPatience, kForever);
+  EXPECT_THAT(sampler.counters(), ElementsAre(Pair("xid", 0)));
+  EXPECT_FALSE(sampler.gave_up());
 }
 
 /// Each look at the clock is a reading's.

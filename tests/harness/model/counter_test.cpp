@@ -53,12 +53,13 @@ TEST(CounterChange, ProcessesMayGoAwayAndEventsMayNot) {
 
 TEST(FindWorseCounters, EveryCounterHasItsFinding) {
   for (const CounterType& type : kCounters) {
-    const CounterChange change{std::string(type.id), 0, 4, type.is_worse_lower() ? 1 : 7};
+    const CounterChange change{std::string(type.id), 0, 4, type.is_worse_lower() ? 1 : 207};
     const auto findings = find_worse_counters({change}, {});
     ASSERT_EQ(findings.size(), 1u) << type.id;
     EXPECT_EQ(findings[0].kind, type.finding);
-    EXPECT_EQ(findings[0].text, std::string(type.title) + (type.is_worse_lower() ? ": fell by 3 during the run, from 4 to 1"
-                                                                                 : ": rose by 3 during the run, from 4 to 7"));
+    EXPECT_THAT(findings[0].text, testing::StartsWith(std::string(type.title) +
+                                                      (type.is_worse_lower() ? ": fell by 3 during the run, from 4 to 1"
+                                                                             : ": rose by 203 during the run, from 4 to 207")));
     EXPECT_EQ(findings[0].case_name, "");
   }
 }
@@ -68,6 +69,34 @@ TEST(FindWorseCounters, NameTheDeviceOfTheRank) {
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_THAT(findings[0].text, testing::StartsWith("node1 cuda:1: driver error reports (Xid): rose by 1"));
   EXPECT_THAT(findings[1].text, testing::StartsWith("driver error reports (Xid): rose by 1")) << "no such rank";
+}
+
+TEST(FindWorseCounters, AllowsTheRateOfErrorsThatIsNormal) {
+  const auto found = [](const char* id, double errors, double seconds) {
+    return find_worse_counters({{id, 0, 100, 100 + errors}}, {}, seconds).size();
+  };
+  EXPECT_EQ(found("pcie_replays", 8, 1), 0u) << "a short run may have those of a minute";
+  EXPECT_EQ(found("pcie_replays", 9, 1), 1u);
+  EXPECT_EQ(found("pcie_replays", 80, 600), 0u);
+  EXPECT_EQ(found("pcie_replays", 81, 600), 1u);
+  EXPECT_EQ(found("nvlink_crc_errors", 1000, 10), 0u);
+  EXPECT_EQ(found("nvlink_crc_errors", 1001, 10), 1u);
+  EXPECT_EQ(found("nvlink_replay_errors", 1, 600), 1u);
+}
+
+TEST(FindWorseCounters, AStateThatIsNotHealthyIsAFindingWithoutAChange) {
+  const auto found = [](const CounterChange& change) { return find_worse_counters({change}, {"node1 cuda:0"}); };
+  EXPECT_THAT(found({"fabric_unhealthy", 0, 0, 0}), IsEmpty());
+  EXPECT_THAT(found({"power_limit_of_default", 0, 0.99, 1}), IsEmpty());
+  EXPECT_THAT(found({"power_limit_of_default", 0, 1.1, 1.095}), IsEmpty());
+  EXPECT_THAT(found({"nvlink_links", 0, 3, 3}), IsEmpty()) << "how many it should have is not known here";
+  auto findings = found({"fabric_unhealthy", 0, 1, {}});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].text, "node1 cuda:0: unhealthy NVLink fabrics: 1") << "not read after the run";
+  findings = found({"power_limit_of_default", 0, 0.8, 1});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].text, "node1 cuda:0: power limit / default power limit: 0.8 before the run, 1 after it");
+  EXPECT_THAT(findings[0].ranks, testing::ElementsAre(0));
 }
 
 TEST(FindWorseCounters, SayTheNumberOfTheLastEvent) {

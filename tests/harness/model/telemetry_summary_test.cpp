@@ -163,11 +163,21 @@ TEST(TelemetrySummary, TheCountersSayHowLongAReasonLoweredTheClock) {
 
 TEST(TelemetrySummary, AReasonWithoutACounterIsTheShareOfTheReadings) {
   const std::map<std::string, double> counted = {{"power cap", 0}};
-  const auto summary = summarize({with_reasons(0, {"power brake"}, counted), with_reasons(0.5, {"power cap"}, counted),
-                                  with_reasons(0.7, {}, counted), with_reasons(1, {}, counted)},
-                                 {{0, 1}}, 1);
-  EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("power brake", DoubleNear(0.25, 1e-9))))
+  const auto summary =
+      summarize({with_reasons(0, {"power brake"}, counted), with_reasons(0.5, {"power brake", "power cap"}, counted),
+                 with_reasons(0.7, {}, counted), with_reasons(1, {}, counted)},
+                {{0, 1}}, 1);
+  EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("power brake", DoubleNear(0.5, 1e-9))))
       << "the counter knows better of the power cap";
+}
+
+TEST(TelemetrySummary, ASlowdownThatOneReadingAloneSawHasNoShare) {
+  const auto shares = [](const std::vector<std::string>& seen, const std::vector<Span>& blocks) {
+    return summarize({with_reasons(0, {}), with_reasons(1, seen), with_reasons(2, {})}, blocks, 1)->throttled_share;
+  };
+  EXPECT_THAT(shares({"hardware slowdown"}, {{0, 2}}), IsEmpty());
+  EXPECT_THAT(shares({"hardware slowdown"}, {{0, 0.9}, {1.1, 2}}), IsEmpty()) << "the same reading, for two blocks";
+  EXPECT_THAT(shares({"sync boost"}, {{0, 2}}), ElementsAre(Pair("sync boost", DoubleNear(1.0 / 3, 1e-9))));
 }
 
 TEST(TelemetrySummary, SharesAreOverTheTimeOfAllBlocks) {
@@ -179,7 +189,10 @@ TEST(TelemetrySummary, SharesAreOverTheTimeOfAllBlocks) {
 
 TEST(TelemetrySummary, ACounterThatWasResetTellsNothingAndTheReadingsDo) {
   const auto share = [](const std::vector<std::string>& seen, const std::map<std::string, double>& after) {
-    return summarize({with_reasons(0, seen, {{"thermal", 7}}), with_reasons(1, {}, after)}, {{0, 1}}, 1)->throttled_share;
+    return summarize({with_reasons(0, seen, {{"thermal", 7}}), with_reasons(0.5, seen, {{"thermal", 7}}),
+                      with_reasons(0.7, {}, after), with_reasons(1, {}, after)},
+                     {{0, 1}}, 1)
+        ->throttled_share;
   };
   for (const auto& after : {std::map<std::string, double>{{"thermal", 0.5}}, {}}) {
     EXPECT_THAT(share({}, after), IsEmpty());

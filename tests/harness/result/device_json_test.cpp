@@ -93,8 +93,15 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
   gpu.nvlink_domain = "8f6a/1";
   gpu.power_limit_watts = 500.5;
   gpu.power_limit_default_watts = 700;
+  gpu.application_clock_hz = 1.2e9;
+  gpu.application_clock_default_hz = 1.98e9;
+  gpu.application_memory_clock_hz = 3.2e9;
+  gpu.application_memory_clock_default_hz = 3.2e9;
   gpu.persistence_mode = false;
   gpu.mig_mode = true;
+  gpu.mig_uuid = "MIG-1";
+  gpu.mps = true;
+  gpu.mps_active_thread_percentage = "50";
   gpu.foreign_processes = {{7, "train", 1024}, {9, "", {}}};
   gpu.gate = "off: a profiler";
   const Json json = to_json(info, true);
@@ -109,7 +116,9 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
     "way_to_host_bytes_per_second": 15.75e9, "way_to_host_source": "PCIe 4 x8", "root_port": "0000:15:01.0", "c2c_bytes_per_second": 447e9, "c2c_source": "C2C",
     "c2c_links": 10, "c2c_links_up": 9,
     "nvlink_links": 18, "nvlink_bytes_per_second": 450e9, "nvlink_source": "18 NVLinks", "nvlink_domain": "8f6a/1",
-    "power_limit_watts": 500.5, "power_limit_default_watts": 700.0, "persistence_mode": false, "mig_mode": true,
+    "power_limit_watts": 500.5, "power_limit_default_watts": 700.0, "application_clock_hz": 1.2e9,
+    "application_clock_default_hz": 1.98e9, "application_memory_clock_hz": 3.2e9, "application_memory_clock_default_hz": 3.2e9,
+    "persistence_mode": false, "mig_mode": true, "mig_uuid": "MIG-1", "mps": true, "mps_active_thread_percentage": "50",
     "foreign_processes": [{"pid": 7, "name": "train", "memory_bytes": 1024}, {"pid": 9}], "gate": "off: a profiler"})")
                                            .dump());
   const DeviceInfo read = device_from_json(json);

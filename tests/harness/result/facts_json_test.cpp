@@ -53,13 +53,14 @@ TEST(FactsJson, FactsOfAHostKeepTheirNames) {
   facts.max_clock_hz = 3.7e9;
   facts.governor = "performance";
   facts.transparent_hugepage = "always";
+  facts.numa_balancing = 1;
   facts.machine_memory_bytes = 64;
   facts.memory_bytes = 32;
   EXPECT_EQ(to_json(host).dump(), Json::parse(R"({
     "name": "node7", "os": "Debian", "kernel": "Linux 6", "cpu": "Maker 4", "cores": 8, "memory_bytes": 64, "details": {
       "cpuinfo": {"vendor_id": "Maker", "cpu MHz": "2000"}, "cores": 2, "logical_cpus": 4, "threads_per_core": 2, "packages": 1,
       "numa_nodes": 1, "cpu_quota_cores": 1.5, "isa": ["avx2"], "virtual_machine": true, "max_clock_hz": 3.7e9,
-      "governor": "performance", "transparent_hugepage": "always", "machine_memory_bytes": 64, "memory_limit_bytes": 32,
+      "governor": "performance", "transparent_hugepage": "always", "numa_balancing": 1, "machine_memory_bytes": 64, "memory_limit_bytes": 32,
       "load_average": 0.5, "load_average_cpus": 8}})")
                                       .dump());
 

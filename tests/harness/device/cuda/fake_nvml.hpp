@@ -35,6 +35,14 @@ struct Driver {
   unsigned replays = 0, lanes = 16, links = 18, links_up = 18, processes = 1;
   unsigned long long link_errors[5] = {0, 0, 0, 0, 0};  ///< of the first link
   unsigned char fabric = 3;
+  unsigned fabric_health = 0x1AA;    ///< nothing is wrong, and the driver tells so
+  unsigned char fabric_summary = 1;  ///< healthy
+  bool old_fabric = false;           ///< the driver knows nvmlGpuFabricInfo_v2_t, and no later version
+  unsigned enforced_milliwatts = 700'000, default_milliwatts = 700'000;
+  unsigned application_megahertz = 1980, application_memory_megahertz = 3201;
+  bool mig = false;                                 ///< CUDA's device is a MIG instance
+  unsigned mps_processes = 0;                       ///< of clients of MPS; process 1 is then its server
+  int handles_asked = 0;                            ///< questions for processes, by the MIG instance's handle
   int p2p_read = 0, p2p_nvlink = 0, ancestor = 10;  ///< of any two GPUs
   unsigned direct_links = 0;                        ///< that lead to bus 0x3B
   int link_leads_to = 2;                            ///< nvmlIntNvLinkDeviceType_t: a switch
@@ -46,15 +54,23 @@ struct Driver {
 inline Driver driver;
 
 inline int init() { return 0; }
-inline int handle_of(const char*, void** device) {
-  *device = &driver;
+inline bool is_instance(const void* device) { return device == &driver.mig; }
+inline int handle_of(const char* uuid, void** device) {
+  const bool of_instance = std::strncmp(uuid, "MIG-", 4) == 0;
+  if (of_instance != driver.mig) return 6;
+  *device = driver.mig ? static_cast<void*>(&driver.mig) : &driver;
   return 0;
+}
+inline int gpu_of(void* instance, void** device) {
+  *device = &driver;
+  return is_instance(instance) ? 0 : 2;
 }
 inline int version(char* text, unsigned) {
   std::strcpy(text, driver.version.c_str());
   return 0;
 }
-inline int field_values(void*, int count, FieldValue* values) {
+inline int field_values(void* device, int count, FieldValue* values) {
+  if (is_instance(device)) return kNotSupported;
   ++driver.field_calls;
   for (FieldValue* value = values; value < values + count; ++value) {
     const auto found = driver.fields.find(value->field);
@@ -74,7 +90,24 @@ inline int power(void*, unsigned* milliwatts) {
   *milliwatts = static_cast<unsigned>(driver.milliwatts);
   return 0;
 }
-inline int energy(void*, unsigned long long* millijoules) {
+inline int enforced_limit(void*, unsigned* milliwatts) {
+  *milliwatts = driver.enforced_milliwatts;
+  return 0;
+}
+inline int default_limit(void*, unsigned* milliwatts) {
+  *milliwatts = driver.default_milliwatts;
+  return 0;
+}
+inline int application_clock(void*, int domain, unsigned* megahertz) {
+  *megahertz = domain == kMemoryClock ? driver.application_memory_megahertz : driver.application_megahertz;
+  return domain == kGraphicsClock || domain == kMemoryClock ? 0 : 2;
+}
+inline int default_application_clock(void*, int domain, unsigned* megahertz) {
+  *megahertz = domain == kMemoryClock ? 3201 : 1980;
+  return 0;
+}
+inline int energy(void* device, unsigned long long* millijoules) {
+  if (is_instance(device)) return kNotSupported;
   if (driver.hangs_at_energy) driver.hangs_at_energy->pass();
   *millijoules = static_cast<unsigned long long>(driver.millijoules);
   return 0;
@@ -142,7 +175,10 @@ inline int link_error(void*, unsigned link, int type, unsigned long long* errors
   return link < driver.links ? 0 : 2;
 }
 inline int fabric(void*, FabricInfo* info) {
+  if (info->version != (driver.old_fabric ? 0x2000024u : 0x3000028u)) return 25;
   info->state = driver.fabric;
+  info->health = driver.fabric_health;
+  if (!driver.old_fabric) info->summary = driver.fabric_summary;
   return 0;
 }
 inline int p2p_status(void*, void*, int capability, int* status) {
@@ -162,10 +198,22 @@ inline int remote_type(void*, unsigned link, int* type) {
   *type = driver.link_leads_to;
   return link < driver.links ? 0 : 2;
 }
-inline int processes(void*, unsigned* count, ProcessInfo* found) {
+inline int processes(void* device, unsigned* count, ProcessInfo* found) {
+  driver.handles_asked += is_instance(device);
   *count = driver.processes;
   for (unsigned i = 0; i < driver.processes; ++i)
     found[i] = {i == 0 ? static_cast<unsigned>(getpid()) : 100'000'000 + i, 0, 0, 0};
+  return 0;
+}
+inline int mps_processes(void*, unsigned* count, ProcessInfo* found) {
+  if (driver.mps_processes == 0) return kNotSupported;
+  *count = driver.mps_processes;
+  for (unsigned i = 0; i < driver.mps_processes; ++i)
+    found[i] = {i == 0 ? static_cast<unsigned>(getpid()) : 200'000'000 + i, 0, 0, 0};
+  return 0;
+}
+inline int process_name(unsigned process, char* text, unsigned) {
+  std::strcpy(text, driver.mps_processes > 0 && process == 100'000'001 ? "/usr/bin/nvidia-cuda-mps-server" : "train");
   return 0;
 }
 inline int create_set(void** set) {
@@ -196,36 +244,44 @@ void* address(Function* function) {
 }
 
 inline const Nvml& library() {
-  static const std::map<std::string, void*> functions = {{"nvmlInit_v2", address(init)},
-                                                         {"nvmlDeviceGetHandleByUUID", address(handle_of)},
-                                                         {"nvmlSystemGetDriverVersion", address(version)},
-                                                         {"nvmlDeviceGetFieldValues", address(field_values)},
-                                                         {"nvmlDeviceGetPowerUsage", address(power)},
-                                                         {"nvmlDeviceGetTotalEnergyConsumption", address(energy)},
-                                                         {"nvmlDeviceGetClockInfo", address(clock)},
-                                                         {"nvmlDeviceGetTemperature", address(temperature)},
-                                                         {"nvmlDeviceGetTemperatureThreshold", address(threshold)},
-                                                         {"nvmlDeviceGetMarginTemperature", address(margin)},
-                                                         {"nvmlDeviceGetUtilizationRates", address(utilization)},
-                                                         {"nvmlDeviceGetCurrentClocksEventReasons", address(reasons)},
-                                                         {"nvmlDeviceGetViolationStatus", address(violation)},
-                                                         {"nvmlDeviceGetCudaComputeCapability", address(capability)},
-                                                         {"nvmlDeviceGetTotalEccErrors", address(ecc)},
-                                                         {"nvmlDeviceGetRemappedRows", address(rows)},
-                                                         {"nvmlDeviceGetPcieReplayCounter", address(replays)},
-                                                         {"nvmlDeviceGetCurrPcieLinkWidth", address(lanes)},
-                                                         {"nvmlDeviceGetNvLinkState", address(link_state)},
-                                                         {"nvmlDeviceGetNvLinkErrorCounter", address(link_error)},
-                                                         {"nvmlDeviceGetGpuFabricInfoV", address(fabric)},
-                                                         {"nvmlDeviceGetP2PStatus", address(p2p_status)},
-                                                         {"nvmlDeviceGetTopologyCommonAncestor", address(ancestor)},
-                                                         {"nvmlDeviceGetNvLinkRemotePciInfo_v2", address(remote)},
-                                                         {"nvmlDeviceGetNvLinkRemoteDeviceType", address(remote_type)},
-                                                         {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
-                                                         {"nvmlEventSetCreate", address(create_set)},
-                                                         {"nvmlEventSetFree", address(free_set)},
-                                                         {"nvmlDeviceRegisterEvents", address(register_events)},
-                                                         {"nvmlEventSetWait_v2", address(wait_event)}};
+  static const std::map<std::string, void*> functions = {
+      {"nvmlInit_v2", address(init)},
+      {"nvmlDeviceGetHandleByUUID", address(handle_of)},
+      {"nvmlSystemGetDriverVersion", address(version)},
+      {"nvmlDeviceGetFieldValues", address(field_values)},
+      {"nvmlDeviceGetPowerUsage", address(power)},
+      {"nvmlDeviceGetTotalEnergyConsumption", address(energy)},
+      {"nvmlDeviceGetClockInfo", address(clock)},
+      {"nvmlDeviceGetTemperature", address(temperature)},
+      {"nvmlDeviceGetTemperatureThreshold", address(threshold)},
+      {"nvmlDeviceGetMarginTemperature", address(margin)},
+      {"nvmlDeviceGetUtilizationRates", address(utilization)},
+      {"nvmlDeviceGetCurrentClocksEventReasons", address(reasons)},
+      {"nvmlDeviceGetViolationStatus", address(violation)},
+      {"nvmlDeviceGetCudaComputeCapability", address(capability)},
+      {"nvmlDeviceGetTotalEccErrors", address(ecc)},
+      {"nvmlDeviceGetRemappedRows", address(rows)},
+      {"nvmlDeviceGetPcieReplayCounter", address(replays)},
+      {"nvmlDeviceGetCurrPcieLinkWidth", address(lanes)},
+      {"nvmlDeviceGetNvLinkState", address(link_state)},
+      {"nvmlDeviceGetNvLinkErrorCounter", address(link_error)},
+      {"nvmlDeviceGetGpuFabricInfoV", address(fabric)},
+      {"nvmlDeviceGetP2PStatus", address(p2p_status)},
+      {"nvmlDeviceGetTopologyCommonAncestor", address(ancestor)},
+      {"nvmlDeviceGetNvLinkRemotePciInfo_v2", address(remote)},
+      {"nvmlDeviceGetNvLinkRemoteDeviceType", address(remote_type)},
+      {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
+      {"nvmlDeviceGetMPSComputeRunningProcesses_v3", address(mps_processes)},
+      {"nvmlSystemGetProcessName", address(process_name)},
+      {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle", address(gpu_of)},
+      {"nvmlDeviceGetEnforcedPowerLimit", address(enforced_limit)},
+      {"nvmlDeviceGetPowerManagementDefaultLimit", address(default_limit)},
+      {"nvmlDeviceGetApplicationsClock", address(application_clock)},
+      {"nvmlDeviceGetDefaultApplicationsClock", address(default_application_clock)},
+      {"nvmlEventSetCreate", address(create_set)},
+      {"nvmlEventSetFree", address(free_set)},
+      {"nvmlDeviceRegisterEvents", address(register_events)},
+      {"nvmlEventSetWait_v2", address(wait_event)}};
   static const Nvml all([](const std::string& symbol) -> void* {
     const auto found = functions.find(symbol);
     if (found == functions.end() || driver.missing.contains(symbol)) return nullptr;

@@ -32,7 +32,8 @@ static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, type) == 24 && of
 static_assert(sizeof(ViolationTime) == 16 && offsetof(ViolationTime, nanoseconds) == 8);
 static_assert(sizeof(MarginTemperature) == 8 && MarginTemperature().version == 0x1000008);
 static_assert(sizeof(EventData) == 32 && offsetof(EventData, data) == 16 && offsetof(EventData, compute_instance) == 28);
-static_assert(sizeof(FabricInfo) == 36 && offsetof(FabricInfo, state) == 28 && FabricInfo().version == 0x2000024);
+static_assert(offsetof(FabricInfo, state) == 28 && offsetof(FabricInfo, health) == 32 && offsetof(FabricInfo, summary) == 36);
+static_assert(kFabricInfoV2 == 0x2000024 && kFabricInfoV3 == 0x3000028);
 static_assert(sizeof(ProcessInfo) == 24 && sizeof(Utilization) == 8);
 
 using fake_nvml::driver;
@@ -42,7 +43,8 @@ class NvmlTelemetryTest : public testing::Test {
   void SetUp() override { driver = fake_nvml::Driver(); }
 
   std::unique_ptr<NvmlTelemetry> open() const {
-    return std::make_unique<NvmlTelemetry>(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg");
+    return std::make_unique<NvmlTelemetry>(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg",
+                                           root_.root, [this] { return now_; });
   }
 
   /// The counters of a run, during which `happen` changes them.
@@ -64,7 +66,14 @@ class NvmlTelemetryTest : public testing::Test {
     return find_worse_counters(changes_after(happen), {});
   }
 
+  /// The process is in a container that does not see those of others.
+  void enter_container() const {
+    std::filesystem::create_directories(root_.root / "proc/self/ns");
+    std::filesystem::create_symlink("pid:[4026532500]", root_.root / "proc/self/ns/pid");
+  }
+
   FakeRoot root_;
+  double now_ = 0;  ///< seconds of the readings
 };
 
 TEST_F(NvmlTelemetryTest, ReadsAllThatTheDriverSays) {
@@ -105,7 +114,7 @@ TEST_F(NvmlTelemetryTest, WhatIsRefusedOrMissingIsAbsentAndNeverZero) {
         "nvmlDeviceGetViolationStatus",    "nvmlDeviceGetTotalEccErrors",    "nvmlDeviceGetRemappedRows",
         "nvmlDeviceGetPcieReplayCounter",  "nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetNvLinkState",
         "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetGpuFabricInfoV",    "nvmlDeviceGetComputeRunningProcesses_v3",
-        "nvmlDeviceRegisterEvents",        "nvmlSystemGetDriverVersion"}) {
+        "nvmlDeviceRegisterEvents",        "nvmlSystemGetDriverVersion",     "nvmlDeviceGetEnforcedPowerLimit"}) {
     driver.refused.insert(symbol);
   }
   const auto expect_nothing = [this] {
@@ -236,15 +245,23 @@ TEST_F(NvmlTelemetryTest, ThrottlingByTheCountersIsAFinding) {
   const auto power_cap = findings_of_run(*open(), [](int i) { driver.fields[74] += i > 10 ? 50e6 : 0; });
   EXPECT_THAT(kinds(power_cap), ElementsAre(FindingKind::throttle));
   EXPECT_EQ(power_cap[0].text, "the clock held; throttle reason: power cap (during 25.0 % of the blocks' time)");
-  const auto brake = findings_of_run(*open(), [](int i) { driver.fields[253] += i == 5 ? 20e6 : 0; });
+  const auto brake = findings_of_run(*open(), [](int i) { driver.fields[253] += i == 5 ? 30e6 : 0; });
   EXPECT_THAT(kinds(brake), ElementsAre(FindingKind::slowdown));
-  EXPECT_EQ(brake[0].text, "the clock held; throttle reason: power brake (during 1.0 % of the blocks' time)");
+  EXPECT_EQ(brake[0].text, "the clock held; throttle reason: power brake (during 1.5 % of the blocks' time)");
+  EXPECT_THAT(findings_of_run(*open(), [](int i) { driver.fields[253] += i == 5 ? 15e6 : 0; }), IsEmpty()) << "it did not last";
 }
 
 TEST_F(NvmlTelemetryTest, ThrottlingWithoutACounterIsAFindingToo) {
   const auto found = findings_of_run(*open(), [](int i) { driver.reasons = i == 4 || i == 5 ? 0x8 : 0x1; });
   EXPECT_THAT(kinds(found), ElementsAre(FindingKind::slowdown));
   EXPECT_EQ(found[0].text, "the clock held; throttle reason: hardware slowdown (during 9.5 % of the blocks' time)");
+  EXPECT_THAT(findings_of_run(*open(), [](int i) { driver.reasons = i == 4 ? 0x8 : 0x1; }), IsEmpty()) << "one reading";
+}
+
+TEST_F(NvmlTelemetryTest, ApplicationClocksAreAShareOfTheTimeAndNoThrottling) {
+  EXPECT_THAT(findings_of_run(*open(), [](int) { driver.reasons = 0x2; }), IsEmpty()) << "the clock held";
+  driver.reasons = 0x2;
+  EXPECT_THAT(open()->read().throttle_reasons, ElementsAre("application clocks"));
 }
 
 TEST_F(NvmlTelemetryTest, AnEnergyCounterThatContradictsThePowerIsAFinding) {
@@ -291,6 +308,9 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"nvlink_recovery_errors", 20 + 17},
                                                   {"nvlink_links", 18},
                                                   {"fabric_completed", 1},
+                                                  {"fabric_degraded", 0},
+                                                  {"fabric_unhealthy", 0},
+                                                  {"power_limit_of_default", 1},
                                                   {"foreign_processes", 2}};
   auto counters = source->counters();
   for (const CounterType& type : kCounters) EXPECT_TRUE(counters.contains(std::string(type.id))) << type.id;
@@ -312,9 +332,18 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
       {[] { driver.lanes = 8; }, FindingKind::link_lost, "PCIe lanes in use: fell by 8 during the run, from 16 to 8"},
       {[] { driver.fabric = 2; }, FindingKind::link_lost,
        "memberships of an NVLink fabric: fell by 1 during the run, from 1 to 0"},
-      {[] { driver.link_errors[2] += 5; }, FindingKind::link_errors,
-       "NVLink CRC errors: rose by 5 during the run, from 34 to 39"},
-      {[] { driver.replays += 3; }, FindingKind::link_errors, "PCIe replays: rose by 3 during the run, from 0 to 3"},
+      {[] { driver.link_errors[2] += 101; }, FindingKind::link_errors,
+       "NVLink CRC errors: rose by 101 during the run, from 34 to 135; up to 100 per second are normal"},
+      {[] { driver.replays += 9; }, FindingKind::link_errors,
+       "PCIe replays: rose by 9 during the run, from 0 to 9; up to 8 per minute are normal"},
+      {[] { driver.link_errors[1] += 1; }, FindingKind::link_errors,
+       "NVLink recoveries: rose by 1 during the run, from 17 to 18"},
+      {[] { driver.fabric_health = 0x1A9; }, FindingKind::fabric_degraded,
+       "degraded NVLink fabrics: rose by 1 during the run, from 0 to 1"},
+      {[] { driver.fabric_health = 0x19A; }, FindingKind::fabric_unhealthy,
+       "unhealthy NVLink fabrics: rose by 1 during the run, from 0 to 1"},
+      {[] { driver.enforced_milliwatts = 350'000; }, FindingKind::power_limit,
+       "power limit / default power limit: fell by 0.5 during the run, from 1 to 0.5"},
       {[] { driver.remapped[3] = 1; }, FindingKind::uncorrected_errors,
        "failed remappings of memory rows: rose by 1 during the run, from 0 to 1"},
       {[] { driver.processes = 2; }, FindingKind::foreign_process,
@@ -376,6 +405,12 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
       {"lanes", [] { driver.lanes = 8; }, {"link_lost"}, {}},  // from before the run it shows under transfers: link_training
       {"fabric", [] { driver.fabric = 2; }, {"link_lost", "state_fabric_completed"}, {"state_fabric_completed"}},
       {"link errors", [] { driver.link_errors[2] += 5; }, {}, {}},
+      {"degraded", [] { driver.fabric_health = 0x1A9; }, {"state_fabric_degraded"}, {"state_fabric_degraded"}},
+      {"unhealthy", [] { driver.fabric_summary = 2; }, {"state_fabric_unhealthy"}, {"state_fabric_unhealthy"}},
+      {"power",
+       [] { driver.enforced_milliwatts = 600'000; },
+       {"power_limit", "state_power_limit_of_default"},
+       {"power_limit", "state_power_limit_of_default"}},
       {"Xid", [] { driver.xids = {79}; }, {"xid"}, {}},
       {"processes", [] { driver.processes = 2; }, {"foreign_process", "state_foreign_processes"}, {"state_foreign_processes"}},
   };
@@ -405,10 +440,113 @@ TEST_F(NvmlTelemetryTest, AGpuWithoutLinksOrFabricHasNoSuchCounters) {
                counters.contains("fabric_completed"));
 }
 
+TEST_F(NvmlTelemetryTest, AFewLinkErrorsAreNormal) {
+  EXPECT_THAT(findings_after([] { driver.replays += 8; }), IsEmpty());
+  EXPECT_THAT(findings_after([] { driver.link_errors[2] += 100; }), IsEmpty());
+}
+
+TEST_F(NvmlTelemetryTest, TheHealthOfTheFabricIsAbsentWhereTheDriverDoesNotTell) {
+  driver.fabric_health = 0;
+  driver.fabric_summary = 0;
+  auto counters = open()->counters();
+  EXPECT_EQ(counters.at("fabric_completed"), 1);
+  EXPECT_FALSE(counters.contains("fabric_degraded") || counters.contains("fabric_unhealthy"));
+  driver.fabric_health = 0x2;  // of the bandwidth alone: it is not degraded
+  counters = open()->counters();
+  EXPECT_EQ(counters.at("fabric_degraded"), 0);
+  EXPECT_FALSE(counters.contains("fabric_unhealthy"));
+  driver.fabric_summary = 3;
+  EXPECT_EQ(open()->counters().at("fabric_degraded"), 1) << "limited capacity";
+}
+
+TEST_F(NvmlTelemetryTest, AnOlderDriverTellsTheHealthOfTheFabricWithoutTheSummary) {
+  driver.old_fabric = true;
+  driver.fabric_health = 0x2A9;  // degraded, with an incorrect system GUID
+  driver.fabric_summary = 1;
+  const auto counters = open()->counters();
+  EXPECT_EQ(counters.at("fabric_completed"), 1);
+  EXPECT_EQ(counters.at("fabric_degraded"), 1);
+  EXPECT_EQ(counters.at("fabric_unhealthy"), 1);
+}
+
+TEST_F(NvmlTelemetryTest, AFabricThatIsDegradedFromTheStartIsAFindingToo) {
+  driver.fabric_health = 0x1A9;
+  const auto findings = findings_after([] {});
+  ASSERT_THAT(kinds(findings), ElementsAre(FindingKind::fabric_degraded));
+  EXPECT_EQ(findings[0].text, "degraded NVLink fabrics: 1 before the run, 1 after it");
+}
+
+TEST_F(NvmlTelemetryTest, ALoweredPowerLimitIsAFindingFromOnePercentOn) {
+  driver.enforced_milliwatts = 694'000;
+  EXPECT_THAT(findings_after([] {}), IsEmpty());
+  driver.enforced_milliwatts = 500'000;
+  const auto findings = findings_after([] {});
+  ASSERT_THAT(kinds(findings), ElementsAre(FindingKind::power_limit));
+  EXPECT_EQ(findings[0].text, "power limit / default power limit: 0.714 before the run, 0.714 after it");
+}
+
+TEST_F(NvmlTelemetryTest, OnlyProcessesThatCompute) {
+  driver.processes = 3;
+  EXPECT_EQ(open()->counters().at("foreign_processes"), 2);
+  driver.mps_processes = 3;
+  EXPECT_EQ(open()->counters().at("foreign_processes"), 3) << "the server of MPS is none, two of its clients are";
+}
+
+TEST_F(NvmlTelemetryTest, AContainerKnowsOfOtherProcessesOnlyThoseThatItSees) {
+  enter_container();
+  EXPECT_FALSE(open()->counters().contains("foreign_processes"));
+  driver.processes = 2;
+  EXPECT_EQ(open()->counters().at("foreign_processes"), 1);
+}
+
+TEST_F(NvmlTelemetryTest, WhatAMigInstanceDoesNotTellItsGpuDoes) {
+  driver.mig = true;
+  const auto source = open();
+  const Telemetry now = source->read();
+  EXPECT_EQ(now.energy_joules, 5000);
+  EXPECT_EQ(now.power_watts, 650.5);
+  driver.uncorrected = 2;
+  driver.processes = 2;
+  const auto counters = source->counters();
+  EXPECT_EQ(counters.at("ecc_uncorrected"), 2);
+  EXPECT_EQ(counters.at("foreign_processes"), 1);
+  EXPECT_GT(driver.handles_asked, 0) << "processes of other instances are not foreign to this one";
+}
+
+TEST_F(NvmlTelemetryTest, BytesOverPcieDoNotWrap) {
+  const auto source = open();
+  const auto in_bytes = [&](double bytes, double seconds) {
+    driver.fields[198] = bytes;
+    now_ += seconds;
+    return source->read().pcie_in_bytes;
+  };
+  EXPECT_EQ(in_bytes(4e9, 0), 4e9);
+  EXPECT_EQ(in_bytes(1e9, 0.02), 1e9 + 4294967296.0);
+  EXPECT_EQ(in_bytes(3e9, 0.02), 3e9 + 4294967296.0);
+  EXPECT_EQ(in_bytes(3.1e9, 0.05), std::nullopt) << "it may have wrapped unseen";
+  EXPECT_EQ(in_bytes(3.2e9, 0.01), std::nullopt);
+}
+
+TEST(UnwrappedCounter, OfMoreThan32BitsIsPassedOnUntilItIsReset) {
+  UnwrappedCounter counter;
+  EXPECT_EQ(counter.value(1e9, 0, 63e9), 1e9);
+  EXPECT_EQ(counter.value(2e9, 10, 63e9), std::nullopt) << "it may have 32 bits";
+  EXPECT_EQ(counter.value(5e9, 10.01, 63e9), 5e9) << "it has more";
+  EXPECT_EQ(counter.value(50e9, 20, 63e9), 50e9);
+  EXPECT_EQ(counter.value(std::nullopt, 21, 63e9), std::nullopt);
+  EXPECT_EQ(counter.value(51e9, 22, 63e9), 51e9);
+  EXPECT_EQ(counter.value(1e9, 22.01, 63e9), std::nullopt);
+  EXPECT_EQ(counter.value(90e9, 23, 63e9), std::nullopt) << "of a counter that was reset there are no differences";
+}
+
 TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
   driver.refused.insert("nvmlDeviceGetNvLinkErrorCounter");
   driver.fields[215] = 2;
-  const auto counters = open()->counters();
+  const auto source = open();
+  source->read();
+  driver.field_calls = 0;
+  const auto counters = source->counters();
+  EXPECT_EQ(driver.field_calls, 2) << "of the GPU, and of all links together";
   EXPECT_FALSE(counters.contains("nvlink_crc_errors"));
   EXPECT_EQ(counters.at("nvlink_recovery_errors"), 2 * kNvlinkMaxLinks);
 }
@@ -458,7 +596,7 @@ TEST_F(NvmlTelemetryTest, ACallThatHangsIsGivenUp) {
   const std::shared_ptr<NvmlTelemetry> source = open();
   {
     Sampler sampler(
-        source, [] { return 0.0; }, 0.05);
+        source, [] { return 0.0; }, 0.05, 10);
     EXPECT_FALSE(sampler.read().power_watts);
     EXPECT_TRUE(sampler.gave_up());
     EXPECT_THAT(sampler.counters(), IsEmpty());

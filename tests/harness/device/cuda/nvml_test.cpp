@@ -11,6 +11,7 @@
 
 #include "harness/device/telemetry.hpp"
 #include "harness/team/json.hpp"
+#include "tests/harness/fake_root.hpp"
 
 namespace roofmark::cuda {
 namespace {
@@ -146,12 +147,13 @@ Nvml with(std::map<std::string, void*> functions) {
 TEST(ThrottleReasons, AreThoseThatAProfileKnows) {
   std::vector<std::string> known;
   for (const ThrottleReason& reason : kThrottleReasons) known.emplace_back(reason.name);
-  EXPECT_THAT(throttle_reasons(0x1fc), testing::UnorderedElementsAreArray(known));
+  EXPECT_THAT(throttle_reasons(0x1fe), testing::UnorderedElementsAreArray(known));
 }
 
-TEST(ThrottleReasons, IdleAndApplicationClocksDoNotCount) {
+TEST(ThrottleReasons, BeingIdleDoesNotCount) {
   EXPECT_THAT(throttle_reasons(0), IsEmpty());
-  EXPECT_THAT(throttle_reasons(0x3), IsEmpty());
+  EXPECT_THAT(throttle_reasons(0x1), IsEmpty());
+  EXPECT_THAT(throttle_reasons(0x3), ElementsAre("application clocks"));
   EXPECT_THAT(throttle_reasons(0x1 | 0x4 | 0x20), ElementsAre("power cap", "thermal"));
   EXPECT_THAT(throttle_reasons(0x8 | 0x40 | 0x80), ElementsAre("hardware slowdown", "hardware thermal", "power brake"));
   EXPECT_THAT(throttle_reasons(0x10 | 0x100 | 0x8000), ElementsAre("sync boost", "display clock", "unknown (0x8000)"));
@@ -307,7 +309,8 @@ TEST(NvmlDevice, ListsForeignProcesses) {
   const Nvml nvml = with(driver_functions());
   const NvmlDevice device(nvml, "GPU-1", "");
   processes_running = 3;
-  const std::vector<ForeignProcess> found = *device.foreign_processes();
+  const FakeRoot root;
+  const std::vector<ForeignProcess> found = *device.foreign_processes(root.root);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].pid, 100000001);
   EXPECT_EQ(found[0].name, "tr?in");
@@ -316,7 +319,56 @@ TEST(NvmlDevice, ListsForeignProcesses) {
   EXPECT_EQ(found[1].name, "");
   EXPECT_EQ(found[1].memory_bytes, 1002u);
   processes_running = 100;
-  EXPECT_EQ(device.foreign_processes()->size(), 99u);
+  EXPECT_EQ(device.foreign_processes(root.root)->size(), 99u);
+}
+
+int a_mig_instance = 0;
+int mig_by_uuid(const char* uuid, void** device) {
+  if (std::strcmp(uuid, "MIG-1") != 0) return 6;
+  *device = &a_mig_instance;
+  return 0;
+}
+int gpu_of_mig(void* instance, void** device) {
+  *device = &a_device;
+  return instance == &a_mig_instance ? 0 : 2;
+}
+
+TEST(NvmlDevice, IsAMigInstanceWhereCudasDeviceIsOne) {
+  auto functions = driver_functions();
+  functions["nvmlDeviceGetHandleByUUID"] = address(mig_by_uuid);
+  functions["nvmlDeviceGetDeviceHandleFromMigDeviceHandle"] = address(gpu_of_mig);
+  const Nvml nvml = with(functions), whole = with(driver_functions());
+  const NvmlDevice device(nvml, "GPU-1", "");
+  EXPECT_EQ(device.mig_uuid(), "MIG-1");
+  EXPECT_EQ(device.max_sm_clock_hz(), std::nullopt);
+  EXPECT_EQ(device.clock("nvmlDeviceGetClockInfo", 1), 1980u) << "the instance has none: its GPU was asked";
+  EXPECT_EQ(NvmlDevice(whole, "GPU-1", "").mig_uuid(), "");
+  GpuFacts facts;
+  device.describe(facts);
+  EXPECT_EQ(facts.mig_uuid, "MIG-1");
+  functions.erase("nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
+  const Nvml old = with(functions);
+  EXPECT_EQ(NvmlDevice(old, "GPU-1", "0000:3B:00.0").clock("nvmlDeviceGetClockInfo", 1), 1980u) << "found by its bus";
+}
+
+int clocks_of_applications(void*, int domain, unsigned* megahertz) {
+  *megahertz = domain == 0 ? 1200 : 3201;
+  return 0;
+}
+int usual_clocks_of_applications(void*, int domain, unsigned* megahertz) {
+  *megahertz = domain == 0 ? 1980 : 3201;
+  return 0;
+}
+
+TEST(NvmlDevice, ApplicationClocksStandBesideTheirDefaults) {
+  auto functions = driver_functions();
+  EXPECT_FALSE(facts_of(with(functions)).application_clock_hz);
+  functions["nvmlDeviceGetApplicationsClock"] = address(clocks_of_applications);
+  functions["nvmlDeviceGetDefaultApplicationsClock"] = address(usual_clocks_of_applications);
+  const GpuFacts facts = facts_of(with(functions));
+  EXPECT_EQ(facts.application_clock_hz, 1200e6);
+  EXPECT_EQ(facts.application_clock_default_hz, 1980e6);
+  EXPECT_EQ(facts.application_memory_clock_hz, facts.application_memory_clock_default_hz);
 }
 
 TEST(NvmlDevice, SaysNothingWhereThereIsNoLibraryOrItDoesNotStart) {

@@ -204,9 +204,27 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
   for (const char* name : {"a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}) {
     SCOPED_TRACE(name);
     const Profile profile = read_profile(name);
-    for (const char* id : {"host_to_device", "device_to_host", "all_reduce", "slow_rank", "slow_link", "peer_access", "thermal",
-                           "hardware_thermal", "power_brake", "hardware_slowdown", "dram_read_datasheet", "fma_fp32_datasheet",
-                           "product_bf16_datasheet", "state_nvlink_links", "fma_fp32_top"}) {
+    for (const char* id : {"host_to_device",
+                           "device_to_host",
+                           "all_reduce",
+                           "slow_rank",
+                           "slow_link",
+                           "peer_access",
+                           "thermal",
+                           "application_clocks",
+                           "clock",
+                           "state_fabric_degraded",
+                           "state_fabric_unhealthy",
+                           "power_limit",
+                           "state_power_limit_of_default",
+                           "hardware_thermal",
+                           "power_brake",
+                           "hardware_slowdown",
+                           "dram_read_datasheet",
+                           "fma_fp32_datasheet",
+                           "product_bf16_datasheet",
+                           "state_nvlink_links",
+                           "fma_fp32_top"}) {
       EXPECT_NE(find(profile, id), nullptr) << id;
     }
     EXPECT_TRUE(find(profile, "host_to_device")->alone);
