@@ -77,7 +77,7 @@ def of_rank(folder, rank):
     return None
 
 
-def wait_until(holds, seconds=60):
+def wait_until(holds, seconds=180):
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "waited in vain"

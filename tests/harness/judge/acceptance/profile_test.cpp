@@ -58,7 +58,7 @@ TEST(Profile, AnUnknownCounterOrThrottleReasonIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(refusal(rule("quantity = 'counter.ecc'\nmost = 0\nreason = 'r'\n")),
               HasSubstr("unknown counter 'ecc'; known are ecc_corrected, ecc_uncorrected"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'share_of_time.brake'\nmost = 0\nreason = 'r'\n")),
-              HasSubstr("unknown throttle reason 'brake'; known are power_cap, hardware_slowdown"));
+              HasSubstr("unknown throttle reason 'brake'; known are application_clocks, power_cap, hardware_slowdown"));
   EXPECT_EQ(refusal(rule("quantity = 'counter.xid'\nmost = 0\nreason = 'r'\n")), "accepted");
   EXPECT_THAT(refusal(rule("quantity = 'state.links'\nleast = 18\nreason = 'r'\n")), HasSubstr("unknown counter 'links'"));
   EXPECT_EQ(refusal(rule("quantity = 'state.nvlink_links'\nleast = 18\nreason = 'r'\n")), "accepted");
