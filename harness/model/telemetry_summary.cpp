@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <utility>
 
 namespace roofmark {
 
@@ -50,46 +51,58 @@ Integral integrate(std::span<const Reading> readings, Member member, const Span&
   return integral;
 }
 
-/// The power between the first and the last step of the energy counter.
+/// A counter's value at a reading.
+struct Counted {
+  double seconds, value;
+};
+
+/// The power between the first and the last step of the energy counter. A source reads a counter less often than the rest.
 std::optional<double> counted_watts(std::span<const Reading> readings) {
   constexpr int kSteps = 10;  // the ends are known to one step
-  const Reading *first = nullptr, *last = nullptr;
+  std::optional<Counted> before, first, last;
   int steps = 0;
-  for (std::size_t i = 1; i < readings.size(); ++i) {
-    const auto &before = readings[i - 1].state.energy_joules, &now = readings[i].state.energy_joules;
-    if (!before || !now || *now < *before) return std::nullopt;
-    if (*now == *before) continue;
-    if (!first) first = &readings[i];
-    last = &readings[i];
+  for (const Reading& reading : readings) {
+    if (!reading.state.energy_joules) continue;
+    const Counted now{reading.seconds, *reading.state.energy_joules};
+    const auto previous = std::exchange(before, now);
+    if (!previous || now.value == previous->value) continue;
+    if (now.value < previous->value) return std::nullopt;
+    if (!first) first = now;
+    last = now;
     ++steps;
   }
   if (steps <= kSteps) return std::nullopt;
-  return (*last->state.energy_joules - *first->state.energy_joules) / (last->seconds - first->seconds);
+  return (last->value - first->value) / (last->seconds - first->seconds);
 }
 
-/// By reason, how long it lowered the clock from the first reading to the last, by the counters that both have. One that fell
-/// between two readings was reset and tells nothing, whatever it came to afterwards.
-std::map<std::string, double> counted_seconds(std::span<const Reading> readings) {
-  std::map<std::string, double> counted;
-  if (readings.size() < 2) return counted;
-  for (const auto& [reason, first] : readings.front().state.throttled_seconds) {
-    std::vector<double> values;
-    for (const Reading& reading : readings) {
-      const auto now = reading.state.throttled_seconds.find(reason);
-      if (now != reading.state.throttled_seconds.end()) values.push_back(now->second);
-    }
-    const bool lasts = readings.back().state.throttled_seconds.contains(reason);
-    if (lasts && std::is_sorted(values.begin(), values.end())) counted[reason] = values.back() - first;
+/// By reason, the share of the time in which it lowered the clock, by the counters that were read over the time of the
+/// readings. One that fell between two readings was reset and tells nothing, whatever it came to afterwards.
+std::map<std::string, double> counted_shares(std::span<const Reading> readings) {
+  // Drivers advance these counters in steps of up to 0.1 s, some of them late: over a shorter time they say nothing.
+  constexpr double kEnoughSeconds = 1, kMost = 0.8;  // of the time of the readings
+  std::map<std::string, std::vector<Counted>> values;
+  for (const Reading& reading : readings) {
+    for (const auto& [reason, seconds] : reading.state.throttled_seconds) values[reason].push_back({reading.seconds, seconds});
   }
-  return counted;
+  std::map<std::string, double> shares;
+  for (const auto& [reason, counted] : values) {
+    const double seconds = counted.back().seconds - counted.front().seconds;
+    const auto falls = [](const Counted& one, const Counted& next) { return next.value < one.value; };
+    if (seconds < std::max(kEnoughSeconds, kMost * (readings.back().seconds - readings.front().seconds)) ||
+        std::adjacent_find(counted.begin(), counted.end(), falls) != counted.end()) {
+      continue;
+    }
+    shares[reason] = std::min(1.0, (counted.back().value - counted.front().value) / seconds);
+  }
+  return shares;
 }
 
 /// By reason, the share of the time between the readings.
 std::map<std::string, double> throttled_shares(std::span<const Reading> readings) {
+  const std::map<std::string, double> counted = counted_shares(readings);
   std::map<std::string, double> shares;
-  const std::map<std::string, double> counted = counted_seconds(readings);
-  for (const auto& [reason, seconds] : counted) {
-    if (seconds > 0) shares[reason] = std::min(1.0, seconds / (readings.back().seconds - readings.front().seconds));
+  for (const auto& [reason, share] : counted) {
+    if (share > 0) shares[reason] = share;
   }
   for (const Reading& reading : readings) {
     for (const std::string& reason : reading.state.throttle_reasons) {
@@ -142,7 +155,7 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
       choose(summary.slowdown_margin_celsius, state.slowdown_margin_celsius, std::less());
       for (const std::string& reason : state.throttle_reasons) seen[reason].insert(reading.seconds);
     }
-    for (const auto& [reason, time] : roofmark::counted_seconds(told)) by_counter.insert(reason);
+    for (const auto& [reason, share] : counted_shares(told)) by_counter.insert(reason);
     if (const auto watts = counted_watts(told)) {
       counted += *watts * seconds;
       counted_seconds += seconds;

@@ -71,8 +71,7 @@ TelemetrySeries thinned(const TelemetrySeries& series, std::size_t most);
 std::optional<RankTelemetry> rank_telemetry(const TelemetrySeries& series, std::size_t devices);
 
 /// By reason, the share of a span's time in which it lowered the clock, as far as the readings around it tell: by the device's
-/// counter of that reason, and where it keeps none, or it did not last from the first reading to the last, by the readings that
-/// saw the reason.
+/// counter of that reason if they have it over a second or more, and otherwise by the readings that saw the reason.
 std::map<std::string, double> throttled_share(const std::vector<Reading>& readings, const Span& span);
 
 }  // namespace roofmark

@@ -56,6 +56,7 @@ class NvmlTelemetry final : public TelemetrySource {
   std::filesystem::path kernel_log_, root_;
   std::function<double()> seconds_;
   UnwrappedCounter pcie_in_, pcie_out_;
+  std::optional<double> counters_read_;  ///< when the energy and the times under each reason were read last
   std::optional<Sources> sources_;
 };
 

@@ -141,9 +141,17 @@ TEST(TelemetrySummary, ACounterThatWasResetGivesNoEnergy) {
   auto readings = energy_in_steps(61);
   for (std::size_t i = 30; i < readings.size(); ++i) *readings[i].state.energy_joules -= 1000;
   EXPECT_FALSE(summarize(readings, {{0, 3}}, 0.01)->energy_joules);
-  readings = energy_in_steps(61);
-  readings[30].state.energy_joules.reset();
-  EXPECT_FALSE(summarize(readings, {{0, 3}}, 0.01)->energy_joules) << "a reading that failed";
+}
+
+TEST(TelemetrySummary, ACounterMayBeReadLessOftenThanTheRest) {
+  auto readings = energy_in_steps(61);
+  for (std::size_t i = 1; i < readings.size(); i += 2) readings[i].state.energy_joules.reset();
+  EXPECT_THAT(summarize(readings, {{0.03, 2.97}}, 0.01)->energy_joules, Optional(DoubleNear(294, 1e-6)));
+  for (Reading& reading : readings) {
+    if (reading.state.energy_joules) reading.state.throttled_seconds = {{"power cap", reading.seconds / 4}};
+  }
+  EXPECT_THAT(summarize(readings, {{0.03, 2.97}}, 0.01)->throttled_share,
+              ElementsAre(Pair("power cap", DoubleNear(0.25, 1e-9))));
 }
 
 TEST(TelemetrySummary, EnergyOfMostOfTheTimeStandsForAllBlocks) {
@@ -169,6 +177,19 @@ TEST(TelemetrySummary, AReasonWithoutACounterIsTheShareOfTheReadings) {
                 {{0, 1}}, 1);
   EXPECT_THAT(summary->throttled_share, ElementsAre(Pair("power brake", DoubleNear(0.5, 1e-9))))
       << "the counter knows better of the power cap";
+}
+
+TEST(TelemetrySummary, OverLessThanASecondTheReadingsTellMoreThanACounter) {
+  // An H100 under a power cap for all of the time: its counter stands still, and then makes up for a tenth of a second.
+  const auto shares = [](double before, double after, const std::vector<std::string>& seen) {
+    return summarize({with_reasons(0, seen, {{"power cap", before}}), with_reasons(0.01, seen, {{"power cap", after}})},
+                     {{0.001, 0.009}}, 1)
+        ->throttled_share;
+  };
+  const auto all = ElementsAre(Pair("power cap", DoubleNear(1, 1e-9)));
+  EXPECT_THAT(shares(7, 7, {"power cap"}), all);
+  EXPECT_THAT(shares(7, 7.1, {"power cap"}), all);
+  EXPECT_THAT(shares(7, 7.1, {}), IsEmpty()) << "of the load before";
 }
 
 TEST(TelemetrySummary, ASlowdownThatOneReadingAloneSawHasNoShare) {

@@ -73,6 +73,22 @@ class NvmlTelemetryTest : public testing::Test {
   }
 
   FakeRoot root_;
+  /// The findings of a run of one case, for two seconds that are read each 0.1 s; `happen(i)` before each reading.
+  std::vector<Finding> findings_of_run(const std::function<void(int)>& happen) {
+    const auto source = open();
+    std::vector<Reading> readings;
+    for (int i = 0; i <= 20; ++i) {
+      driver.millijoules += 65'050;
+      happen(i);
+      now_ = 0.1 * i;
+      readings.push_back({now_, source->read()});
+    }
+    std::vector<Record> records = {ok_record("gemm", "x", {{{{resource::dram, 1}}}}, 1e-3)};
+    records[0].measurement->telemetry = summarize(readings, {{0, 2}}, 1e-3);
+    EXPECT_TRUE(records[0].measurement->telemetry);
+    return analyze({}, records, {}).findings;
+  }
+
   double now_ = 0;  ///< seconds of the readings
 };
 
@@ -216,62 +232,58 @@ TEST_F(NvmlTelemetryTest, AnOldDriverTellsThrottledTimesByItsPolicies) {
   EXPECT_THAT(open()->read().throttled_seconds, UnorderedElementsAre(Pair("power cap", 7), Pair("thermal", 8)));
 }
 
-/// The findings of a run of one case, for two seconds that are read each 0.1 s; `happen(i)` before each reading.
-std::vector<Finding> findings_of_run(TelemetrySource& source, const std::function<void(int)>& happen) {
-  std::vector<Reading> readings;
-  for (int i = 0; i <= 20; ++i) {
-    driver.millijoules += 65'050;
-    happen(i);
-    readings.push_back({0.1 * i, source.read()});
-  }
-  std::vector<Record> records = {ok_record("gemm", "x", {{{{resource::dram, 1}}}}, 1e-3)};
-  records[0].measurement->telemetry = summarize(readings, {{0, 2}}, 1e-3);
-  EXPECT_TRUE(records[0].measurement->telemetry);
-  return analyze({}, records, {}).findings;
-}
-
 std::vector<FindingKind> kinds(const std::vector<Finding>& findings) {
   std::vector<FindingKind> found;
   for (const Finding& finding : findings) found.push_back(finding.kind);
   return found;
 }
 
+TEST_F(NvmlTelemetryTest, TheCountersThatTakeTheDriverLongAreInEverySecondReadingOf50Milliseconds) {
+  const auto source = open();
+  for (int i = 0; i < 10; ++i) {
+    now_ = 0.05 * i;
+    const Telemetry now = source->read();
+    EXPECT_EQ(now.energy_joules.has_value(), i % 2 == 0) << i;
+    EXPECT_EQ(now.throttled_seconds.empty(), i % 2 == 1) << i;
+    EXPECT_TRUE(now.sm_clock_hz && now.power_watts) << i;
+  }
+}
+
 TEST_F(NvmlTelemetryTest, AHealthyGpuGivesNoFinding) {
-  EXPECT_THAT(findings_of_run(*open(), [](int) {}), IsEmpty());
+  EXPECT_THAT(findings_of_run([](int) {}), IsEmpty());
   EXPECT_THAT(findings_after([] {}), IsEmpty());
 }
 
 TEST_F(NvmlTelemetryTest, ThrottlingByTheCountersIsAFinding) {
-  const auto power_cap = findings_of_run(*open(), [](int i) { driver.fields[74] += i > 10 ? 50e6 : 0; });
+  const auto power_cap = findings_of_run([](int i) { driver.fields[74] += i > 10 ? 50e6 : 0; });
   EXPECT_THAT(kinds(power_cap), ElementsAre(FindingKind::throttle));
   EXPECT_EQ(power_cap[0].text, "the clock held; throttle reason: power cap (during 25.0 % of the blocks' time)");
-  const auto brake = findings_of_run(*open(), [](int i) { driver.fields[253] += i == 5 ? 30e6 : 0; });
+  const auto brake = findings_of_run([](int i) { driver.fields[253] += i == 5 ? 30e6 : 0; });
   EXPECT_THAT(kinds(brake), ElementsAre(FindingKind::slowdown));
   EXPECT_EQ(brake[0].text, "the clock held; throttle reason: power brake (during 1.5 % of the blocks' time)");
-  EXPECT_THAT(findings_of_run(*open(), [](int i) { driver.fields[253] += i == 5 ? 15e6 : 0; }), IsEmpty()) << "it did not last";
+  EXPECT_THAT(findings_of_run([](int i) { driver.fields[253] += i == 5 ? 15e6 : 0; }), IsEmpty()) << "it did not last";
 }
 
 TEST_F(NvmlTelemetryTest, ThrottlingWithoutACounterIsAFindingToo) {
-  const auto found = findings_of_run(*open(), [](int i) { driver.reasons = i == 4 || i == 5 ? 0x8 : 0x1; });
+  const auto found = findings_of_run([](int i) { driver.reasons = i == 4 || i == 5 ? 0x8 : 0x1; });
   EXPECT_THAT(kinds(found), ElementsAre(FindingKind::slowdown));
   EXPECT_EQ(found[0].text, "the clock held; throttle reason: hardware slowdown (during 9.5 % of the blocks' time)");
-  EXPECT_THAT(findings_of_run(*open(), [](int i) { driver.reasons = i == 4 ? 0x8 : 0x1; }), IsEmpty()) << "one reading";
+  EXPECT_THAT(findings_of_run([](int i) { driver.reasons = i == 4 ? 0x8 : 0x1; }), IsEmpty()) << "one reading";
 }
 
 TEST_F(NvmlTelemetryTest, ApplicationClocksAreAShareOfTheTimeAndNoThrottling) {
-  EXPECT_THAT(findings_of_run(*open(), [](int) { driver.reasons = 0x2; }), IsEmpty()) << "the clock held";
+  EXPECT_THAT(findings_of_run([](int) { driver.reasons = 0x2; }), IsEmpty()) << "the clock held";
   driver.reasons = 0x2;
   EXPECT_THAT(open()->read().throttle_reasons, ElementsAre("application clocks"));
 }
 
 TEST_F(NvmlTelemetryTest, AnEnergyCounterThatContradictsThePowerIsAFinding) {
-  EXPECT_THAT(kinds(findings_of_run(*open(), [](int) { driver.millijoules += 20'000; })), ElementsAre(FindingKind::energy));
+  EXPECT_THAT(kinds(findings_of_run([](int) { driver.millijoules += 20'000; })), ElementsAre(FindingKind::energy));
 }
 
 TEST_F(NvmlTelemetryTest, ACounterThatStartsAgainGivesNeitherAShareNorEnergy) {
   driver.fields[74] = 10e9;
-  const auto source = open();
-  const auto found = findings_of_run(*source, [](int i) {
+  const auto found = findings_of_run([](int i) {
     driver.fields[74] = i < 10 ? driver.fields[74] + 50e6 : 0;
     if (i == 10) driver.millijoules = 0;
   });
