@@ -108,6 +108,7 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
   const std::string brief = slow ? fmt::format("the clock fell by {:.0f} %", 100 * lost) : std::string("the clock held");
   const std::string fall = slow ? fmt::format("{} to {}", brief, format_clock(*measurement.clock_hz)) : brief;
   const auto shares = measurement.telemetry ? measurement.telemetry->throttled_share : std::map<std::string, double>();
+  const double driver_hz = measurement.telemetry ? measurement.telemetry->sm_clock_hz.value_or(0) : 0;
   bool by_setting = false, named = false;
   for (const auto& [reason, share] : shares) {
     // Reasons may be reported while the clock changes (nvml.h says so of the hardware's slowdown).
@@ -126,6 +127,12 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
     findings.push_back({FindingKind::clock,
                         fall + "; the application clocks allow no more: nvidia-smi -rac as root resets them", record.name(),
                         lost, brief + " (application clocks)"});
+  } else if (slow && !named && driver_hz >= (1 - kClockLimit) * *rated_hz) {
+    findings.push_back({FindingKind::clock_under_load,
+                        fmt::format("under load the SMs ran at {}, {:.0f} % below the {} that the driver reports",
+                                    format_clock(*measurement.clock_hz), 100 * (1 - *measurement.clock_hz / driver_hz),
+                                    format_clock(driver_hz)),
+                        record.name(), lost, fmt::format("under load the clock is {:.0f} % lower", 100 * lost)});
   } else if (slow && !named) {
     findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name(), lost, brief});
   }

@@ -71,6 +71,7 @@ enum class FindingKind {
   throttle,
   slowdown,
   clock,
+  clock_under_load,
   power_limit,
   decay,
   decay_by_clock,
@@ -146,6 +147,10 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::clock, "clock", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::clock,
      "Check for locked or application clocks (nvidia-smi -q -d CLOCK). As root, nvidia-smi -rgc and -rmc reset locked clocks, "
      "nvidia-smi -rac resets application clocks."},
+    {FindingKind::clock_under_load, "clock_under_load", Severity::note, Doubt::nothing, FoundBy::clock,
+     "Normal for GPUs that lower their clock while their tensor cores work, which the driver's reading does not show: an H100 "
+     "to "
+     "about 1830 MHz."},
     {FindingKind::power_limit, "power_limit", Severity::warning, Doubt::rates, FoundBy::counters,
      "Under load the clock is lower than at the default power limit. nvidia-smi -q -d POWER shows both limits; as root, "
      "nvidia-smi "

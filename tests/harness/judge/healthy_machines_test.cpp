@@ -181,6 +181,25 @@ TEST(HealthyMachines, AttentionWithExponentialsByPolynomial) {
   EXPECT_FALSE(judged.doubtful(resource::bf16_tensor));
 }
 
+// A matrix times a vector by mma, as measured: NVML reads 1980 MHz, the SMs count 1824 MHz.
+TEST(HealthyMachines, AnH100WhoseClockIsLowerWhileItsTensorCoresWork) {
+  const DeviceInfo h100 = gpu("NVIDIA H100 80GB HBM3", 90, 132, 1980e6, 1980e6);
+  Record record = at_clock(h100, resource::bf16_tensor, 1824e6, 0.95);
+  record.measurement->clock_hz = 1824e6;
+  record.measurement->telemetry.emplace().sm_clock_hz = 1980e6;
+  const Judged judged = judge(theoretical_roofline(h100), record);
+  EXPECT_THAT(judged.kinds(), ElementsAre(FindingKind::clock_under_load));
+  EXPECT_EQ(judged.analysis.findings[0].text,
+            "under load the SMs ran at 1824 MHz, 8 % below the 1980 MHz that the driver reports");
+  // Locked clocks: the driver knows of them.
+  record.measurement->telemetry->sm_clock_hz = 1830e6;
+  EXPECT_THAT(judge(theoretical_roofline(h100), record).kinds(), ElementsAre(FindingKind::clock));
+  // What names a reason needs no other.
+  record.measurement->telemetry->sm_clock_hz = 1980e6;
+  record.measurement->telemetry->throttled_share = {{"power cap", 1.0}};
+  EXPECT_THAT(judge(theoretical_roofline(h100), record).kinds(), ElementsAre(FindingKind::throttle));
+}
+
 // The cap set in while the block ran: from 1980 MHz to 1200 MHz, 1700 MHz in the mean.
 TEST(HealthyMachines, ABlockInWhichAPowerCapSetsIn) {
   const DeviceInfo h200 = gpu("NVIDIA H200", 90, 132, 1980e6, 1980e6);

@@ -32,7 +32,8 @@ TEST(Unseen, AKindIsUnseenWithoutTheReadingsThatShowIt) {
     return seen;
   };
   using Kinds = std::set<FindingKind>;
-  EXPECT_EQ(now_seen([](Record& record) { record.measurement->clock_hz = 1e9; }), Kinds({FindingKind::clock}));
+  EXPECT_EQ(now_seen([](Record& record) { record.measurement->clock_hz = 1e9; }),
+            Kinds({FindingKind::clock, FindingKind::clock_under_load}));
   EXPECT_EQ(now_seen([](Record& record) { record.measurement->telemetry.emplace(); }),
             Kinds({FindingKind::throttle, FindingKind::slowdown}));
   EXPECT_EQ(now_seen([](Record& record) {
