@@ -27,8 +27,9 @@ class Candidate {
     plan_.slots = slots;
   }
 
-  double seconds() {
+  double seconds(const std::function<void()>& rest) {
     run();  // pays for loading
+    rest();
     const auto first = run();
     const double once = team_.max({first ? first->seconds : kVoidSample}).front();
     if (once == kVoidSample) return kVoidSample;
@@ -40,7 +41,7 @@ class Candidate {
       team_.barrier();
       const auto timing = run();
       if (timing && timing->valid) samples.push_back(timing->seconds / plan_.launches);
-    } while (team_.decide(launch_ && settings_.clock() - started < settings_.effort.window_seconds / 2 &&
+    } while (team_.decide(launch_ && settings_.clock() - started < settings_.effort.window_seconds / 5 &&
                           samples.size() < kMaxSamples));
     if (launch_ && samples.empty()) failure_ = "no valid sample: the launch gate timed out each time";
     return team_.max({launch_ && !samples.empty() ? median(samples) : kVoidSample}).front();
@@ -79,13 +80,13 @@ int launches_per_sample(double seconds_per_launch, const Effort& effort, int gra
 }
 
 std::vector<double> time_candidates(Device& device, Team& team, const Settings& settings, const std::vector<Launch>& candidates,
-                                    const Protocol& protocol, int slots) {
+                                    const Protocol& protocol, int slots, const std::function<void()>& rest) {
   std::vector<double> seconds;
   std::string failure;
   const auto count = static_cast<std::size_t>(team.max({static_cast<double>(candidates.size())}).front());
   for (std::size_t i = 0; i < count; ++i) {
     Candidate candidate(device, team, settings, i < candidates.size() ? &candidates[i] : nullptr, protocol, slots);
-    const double taken = candidate.seconds();
+    const double taken = candidate.seconds(rest);
     if (i < candidates.size()) seconds.push_back(taken);
     if (!candidate.failure().empty()) failure = candidate.failure();
   }

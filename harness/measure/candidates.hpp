@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -20,9 +21,10 @@ inline constexpr double kVoidSample = std::numeric_limits<double>::infinity();
 /// path stays there, even if a graph could hold more launches: launch times of the two paths differ.
 int launches_per_sample(double seconds_per_launch, const Effort& effort, int graph_slots = 0);
 
-/// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any. Every
-/// rank calls it at the same point; ranks may have different numbers of candidates. Throws DeviceError if no candidate is left.
+/// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any. Before
+/// each comes `rest`, so that none is slower because a power cap acts since the one before. Every rank calls it at the same
+/// point; ranks may have different numbers of candidates. Throws DeviceError if no candidate is left.
 std::vector<double> time_candidates(Device& device, Team& team, const Settings& settings, const std::vector<Launch>& candidates,
-                                    const Protocol& protocol, int slots);
+                                    const Protocol& protocol, int slots, const std::function<void()>& rest);
 
 }  // namespace roofmark

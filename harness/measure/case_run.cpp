@@ -134,7 +134,8 @@ void CaseRun::prepare(std::size_t limit_bytes) {
                       run_.settings.data,
                       run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) {
-                        return time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots.slots);
+                        return time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots.slots,
+                                               [this] { rest(); });
                       },
                       [this] { tell_stage(); }};
     const std::size_t before = device.allocated_bytes();

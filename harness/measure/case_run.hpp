@@ -82,6 +82,8 @@ class CaseRun {
 
   // Timing (case_run_timing.cpp).
   /// Launches, without recording samples, until the rate is stable; then reads the telemetry.
+  /// Before each block and each candidate of a tuned case: a pause.
+  void rest() const;
   Telemetry lead_in();
   /// Where the thread that makes single calls runs.
   void note_calling_thread();

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "harness/machine/host.hpp"
@@ -30,6 +32,14 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 bool all_say(Team& team, bool yes) { return team.max({yes ? -1.0 : 1.0}).front() < 0; }
 
 }  // namespace
+
+// A block after long load would be slower than the next, after a pause: a power cap acts within tens of milliseconds,
+// overshoots, and lets go as fast. So each block begins rested, whatever ran before it.
+void CaseRun::rest() const {
+  const Effort& effort = run_.settings.effort;
+  std::this_thread::sleep_for(
+      std::chrono::duration<double>(run_.sampler.may_be_throttled() ? effort.rest_seconds : effort.gap_seconds));
+}
 
 // After an idle gap the clock is higher than under load, until a power cap sets in, or lower, and operands may have left the
 // caches.
@@ -56,6 +66,7 @@ void CaseRun::time_block(int block) {
     const Stopwatch watch(run_.wall.timing, run_.settings.clock);
     Device& device = run_.device;
     Block around;
+    if (!lasts()) rest();
     const double started = run_.settings.clock();
     if (lasts()) {
       around.before = run_.sampler.read();

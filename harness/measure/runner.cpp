@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "harness/measure/slots.hpp"
 #include "harness/team/gather.hpp"
@@ -53,9 +51,10 @@ std::optional<double> end_of_lost(const TelemetrySeries& series) {
 
 Finding lost_telemetry(const Team& team, int rank, double end) {
   const std::string name = team.describe(rank), where = name.empty() ? name : name + ": ";
-  const std::string lost = end > 0 ? fmt::format("did not answer for {:g} s and was abandoned, {:.1f} s after the device was opened",
-                                                 Sampler::kPatienceSeconds, end)
-                                   : "gave no reading in time and was abandoned";
+  const std::string lost =
+      end > 0 ? fmt::format("did not answer for {:g} s and was abandoned, {:.1f} s after the device was opened",
+                            Sampler::kPatienceSeconds, end)
+              : "gave no reading in time and was abandoned";
   return {FindingKind::telemetry_lost,
           fmt::format("{}the device's telemetry {}", where, lost),
           {},
@@ -146,9 +145,7 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   }
   for (CaseRun& run : runs) run.verify();
   for (CaseRun& run : runs) run.warm_up();
-  const bool gaps = std::none_of(group.cases.begin(), group.cases.end(), [](const Case& c) { return c.protocol.seconds > 0; });
   for (int block = 0; block < state_.settings.effort.blocks; ++block) {
-    if (block > 0 && gaps) std::this_thread::sleep_for(std::chrono::duration<double>(state_.settings.effort.gap_seconds));
     for (CaseRun& run : runs) run.time_block(block);
   }
   for (CaseRun& run : runs) run.verify_again();

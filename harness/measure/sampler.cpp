@@ -190,6 +190,16 @@ TelemetrySeries Sampler::series_from(std::size_t first) const {
   return rest;
 }
 
+bool Sampler::may_be_throttled() const {
+  if (!state_) return true;
+  const std::lock_guard lock(state_->mutex);
+  const auto& readings = state_->series.readings;
+  if (readings.empty() || state_->gave_up) return true;
+  const auto& reasons = readings.back().state.throttle_reasons;
+  return std::any_of(reasons.begin(), reasons.end(),
+                     [](const std::string& reason) { return reason != throttle::application_clocks.name; });
+}
+
 bool Sampler::gave_up() const {
   if (!state_) return false;
   const std::lock_guard lock(state_->mutex);

@@ -18,7 +18,8 @@ struct Effort {
   double max_seconds = 1.0;              ///< timing budget per case, without warm-up and verification
   double longer = 1;                     ///< every case takes this many times as many samples, to narrow its interval
   int blocks = 5;                        ///< spread over time; the median's interval comes from them
-  double gap_seconds = 0.01;             ///< minimum pause between two blocks of a case
+  double gap_seconds = 0.01;             ///< pause before each block
+  double rest_seconds = 0.05;            ///< instead, where something lowers the clock, or may: nothing is read
   double sample_seconds = 1e-3;          ///< minimum device time per sample: timing adds some 10 us, 1 % of it
   int max_launches = 128;                ///< per sample behind the gate; more would fill the launch queue
   int max_graph_launches = 4096;         ///< per sample of a case that is issued as a graph

@@ -19,13 +19,13 @@ namespace roofmark {
 inline Settings settings_for(const FakeDevice& device) {
   Settings settings;
   settings.clock = [&device] { return device.now; };
-  settings.effort.gap_seconds = 0;
+  settings.effort.gap_seconds = settings.effort.rest_seconds = 0;
   return settings;
 }
 
 /// Seconds per launch of each candidate.
 inline std::vector<double> time(FakeDevice& device, Team& team, const std::vector<Launch>& candidates) {
-  return time_candidates(device, team, settings_for(device), candidates, {}, 1);
+  return time_candidates(device, team, settings_for(device), candidates, {}, 1, [] {});
 }
 
 /// A case of 50 bytes per slot.

@@ -37,12 +37,14 @@ class FakeTelemetry final : public TelemetrySource {
   double period = 3600;
   std::atomic<int> readings = 0;
   std::map<std::string, double> counts;
+  std::vector<std::string> reasons;
   Latch* hangs_at_reading = nullptr;   ///< the second
   Latch* hangs_at_counters = nullptr;  ///< always
 
   Telemetry read() override {
     Telemetry state;
     state.power_watts = ++readings;
+    state.throttle_reasons = reasons;
     if (hangs_at_reading && readings > 1) hangs_at_reading->pass();
     return state;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -197,40 +198,41 @@ TEST_F(BlockOfSamples, TheDeviceIsKeptBusyWhileItsTelemetryIsRead) {
   for (const Block& block : record.measurement->blocks) EXPECT_TRUE(block.before.power_watts);
 }
 
-/// Readings that see these reasons; each launch of a millisecond adds to the counter of one.
+/// Readings that see these reasons.
 class Throttled : public BlockOfSamples {
  protected:
-  Throttled() { settings.effort.lead_in_seconds = 0; }  // so that none runs while a reading is taken
-  Record measure(const std::vector<std::string>& seen, double per_launch) {
-    launches_ = 0;
-    device.telemetry = std::make_unique<ScriptedTelemetry>([=, this] {
+  Record measure(const std::vector<std::string>& seen) {
+    device.telemetry = std::make_unique<ScriptedTelemetry>([=] {
       Telemetry state;
       state.throttle_reasons = seen;
-      state.throttled_seconds = {{"power cap", 7 + per_launch * launches_}};
       return state;
     });
-    return BlockOfSamples::measure(make_case([this](FakePrepared& p) { p.on_launch = [this](int) { ++launches_; }; }));
+    return BlockOfSamples::measure(make_case());
   }
-
- private:
-  std::atomic<int> launches_ = 0;
 };
 
-TEST_F(Throttled, ATimeThatGrewCountsThoughNoReadingSawTheReason) {
-  const Record record = measure({}, 0.5e-3);
+TEST_F(Throttled, ABlocksReasonsAreThoseThatItsReadingsSaw) {
+  Record record = measure({"power cap"});
   ASSERT_EQ(record.measurement->blocks.size(), 5u);
-  const auto half = ElementsAre(Pair("power cap", DoubleNear(0.5, 0.02)));
-  for (const Block& block : record.measurement->blocks) EXPECT_THAT(block.throttled_share, half);
+  const auto all = ElementsAre(Pair("power cap", DoubleNear(1, 1e-9)));
+  for (const Block& block : record.measurement->blocks) EXPECT_THAT(block.throttled_share, all);
   for (const Sample& sample : record.measurement->samples) EXPECT_TRUE(sample.throttled);
-  EXPECT_THAT(record.measurement->telemetry->throttled_share, half);
-}
-
-TEST_F(Throttled, AReasonThatReadingsSawLoweredNothingWhereItsTimeStoodStill) {
-  const Record record = measure({"power cap"}, 0);
+  EXPECT_THAT(record.measurement->telemetry->throttled_share, all);
+  record = measure({});
   for (const Block& block : record.measurement->blocks) EXPECT_THAT(block.throttled_share, IsEmpty());
   for (const Sample& sample : record.measurement->samples) EXPECT_FALSE(sample.throttled);
-  EXPECT_THAT(record.measurement->telemetry->throttled_share, IsEmpty());
-  EXPECT_THAT(record.measurement->blocks[0].after.throttle_reasons, ElementsAre("power cap")) << "what was read is kept";
+}
+
+TEST_F(Throttled, EachBlockRestsLongerWhereSomethingLowersTheClock) {
+  const auto seconds_of = [this](const std::vector<std::string>& seen) {
+    const auto begin = std::chrono::steady_clock::now();
+    measure(seen);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  settings.effort.gap_seconds = 0.01;
+  settings.effort.rest_seconds = 0.02;
+  EXPECT_GE(seconds_of({}), 5 * 0.01);
+  EXPECT_GE(seconds_of({"power cap"}), 5 * 0.02);
 }
 
 TEST(ClockOverhead, IsATimeThatAClockCanTell) {

@@ -44,6 +44,22 @@ TEST(Sampler, ReadsAtThePeriodWithoutBeingAsked) {
   EXPECT_EQ(sampler.series().power, "instantaneous");
 }
 
+TEST(Sampler, MayBeThrottledByWhatTheLastReadingSawButNotByASetting) {
+  EXPECT_TRUE(Sampler(nullptr, counting_clock()).may_be_throttled()) << "not known";
+  const auto source = std::make_shared<FakeTelemetry>();
+  source->period = kForever;
+  Sampler sampler(source, counting_clock(), kForever);
+  const auto with = [&](const std::vector<std::string>& reasons) {
+    source->reasons = reasons;
+    sampler.read();
+    return sampler.may_be_throttled();
+  };
+  EXPECT_TRUE(with({"application clocks", "power cap"}));
+  EXPECT_FALSE(with({"application clocks"}));
+  EXPECT_TRUE(with({"thermal"}));
+  EXPECT_FALSE(with({}));
+}
+
 /// What a reading takes is part of the period. A stretch of readings may be late on a loaded machine, so the fastest counts.
 TEST(Sampler, AReadingThatTakesLongDoesNotDelayTheNext) {
   static constexpr double kPeriod = 5e-3;
