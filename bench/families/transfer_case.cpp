@@ -268,7 +268,8 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
 }
 
 /// Launches of a sample, so that what starts one counts little: as many as the link's theoretical rate gives in 20 ms, and no
-/// more than nvbandwidth enqueues.
+/// more than nvbandwidth enqueues. Single copies of an H100 in a virtual machine scattered from 30 to 55 GB/s, those of 20 ms
+/// from 54 to 55.
 int pipelined(const DeviceInfo& device, std::size_t bytes) {
   constexpr double kSampleSeconds = 20e-3, kUnknownRate = 25e9;
   constexpr int kMost = 16;

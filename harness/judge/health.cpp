@@ -131,8 +131,8 @@ class Examination {
             ? "the clock follows the load; cpupower frequency-set -g performance as root"
             : "");
     if (facts.cores > 0) {
-      add("cores and SMT", fmt::format("{} cores, {} thread{} per core", facts.cores, facts.threads_per_core,
-                                       facts.threads_per_core == 1 ? "" : "s"));
+      add("cores and SMT", fmt::format("{} core{}, {} thread{} per core", facts.cores, facts.cores == 1 ? "" : "s",
+                                       facts.threads_per_core, facts.threads_per_core == 1 ? "" : "s"));
     }
     if (facts.numa_nodes) add("NUMA nodes of the host", std::to_string(*facts.numa_nodes));
     if (facts.numa_balancing && facts.numa_nodes.value_or(1) > 1) {

@@ -41,13 +41,17 @@ std::string field(const char* path, std::string_view key, char separator) {
 std::map<std::string, std::string> read_rate_environment() {
   std::map<std::string, std::string> variables;
   constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_", "CUBLAS_", "NCCL_", "OMP_", "GOMP_", "OPENBLAS_"};
+  // Images of containers state with these what they hold and what they need.
+  constexpr std::string_view of_image[] = {
+      "CUDA_HOME=",     "CUDA_PATH=", "CUDA_VERSION=", "NCCL_VERSION=", "NVIDIA_PRODUCT_NAME=", "NVIDIA_DRIVER_CAPABILITIES=",
+      "NVIDIA_REQUIRE_"};
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view variable = *entry;
-    for (const std::string_view prefix : prefixes) {
-      if (variable.substr(0, prefix.size()) != prefix) continue;
-      const auto at = variable.find('=');
-      variables[std::string(variable.substr(0, at))] = variable.substr(at + 1);
-    }
+    const auto begins = [&](std::string_view prefix) { return variable.substr(0, prefix.size()) == prefix; };
+    if (std::none_of(std::begin(prefixes), std::end(prefixes), begins)) continue;
+    if (std::any_of(std::begin(of_image), std::end(of_image), begins)) continue;
+    const auto at = variable.find('=');
+    variables[std::string(variable.substr(0, at))] = variable.substr(at + 1);
   }
   return variables;
 }

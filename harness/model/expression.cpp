@@ -14,7 +14,7 @@ namespace {
 
 using re2::RE2;
 
-constexpr std::size_t kLongest = 1000;
+constexpr std::size_t kLongest = 10000;
 
 /// The place of the parenthesis that has no partner, from 1. Escaped ones and those in brackets do not count.
 std::size_t lone_parenthesis(const std::string& expression) {

@@ -260,4 +260,4 @@ def counters_table(files):
         rows.append([name.replace("_", " "), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
     return table("counters", [
         ("Counter", "", False), ("Devices", "Devices that reported it before and after", True), ("read once or reset", "Devices", True),
-        ("Got worse during the runs", "", False), ("Not zero before", "", False)], rows, empty=False)
+        ("Got worse during the runs", "", False), ("Before the runs, if not 0", "", False)], rows, empty=False)
