@@ -10,7 +10,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/element.hpp"
 
-namespace roofmark {
+namespace roofmark::access {
 
 namespace {
 
@@ -68,4 +68,4 @@ Case atomic_case(const Listing& listing, bool global, DataType type, AddressPer 
   return c;
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::access
