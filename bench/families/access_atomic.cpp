@@ -3,6 +3,7 @@
 #include "bench/families/access_atomic.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -28,8 +29,10 @@ unsigned additions(const Listing& listing, bool global, AddressPer per, int proc
 }
 
 std::uint32_t bits_of(DataType type, std::int64_t number) {
+  alignas(double) unsigned char element[sizeof(double)] = {};  // of the largest type
+  store(type, element, 0, static_cast<double>(number));
   std::uint32_t bits = 0;
-  store(type, &bits, 0, static_cast<double>(number));
+  std::memcpy(&bits, element, sizeof(bits));
   return bits;
 }
 
