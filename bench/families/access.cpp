@@ -17,7 +17,7 @@
 #include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
 
-namespace roofmark {
+namespace roofmark::access {
 
 namespace {
 
@@ -272,6 +272,6 @@ void list_suite(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> access(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 
-}  // namespace roofmark
+}  // namespace roofmark::access

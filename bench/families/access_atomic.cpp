@@ -3,6 +3,7 @@
 #include "bench/families/access_atomic.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -10,7 +11,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/element.hpp"
 
-namespace roofmark {
+namespace roofmark::access {
 
 namespace {
 
@@ -28,8 +29,10 @@ unsigned additions(const Listing& listing, bool global, AddressPer per, int proc
 }
 
 std::uint32_t bits_of(DataType type, std::int64_t number) {
+  alignas(double) unsigned char element[sizeof(double)] = {};  // of the largest type
+  store(type, element, 0, static_cast<double>(number));
   std::uint32_t bits = 0;
-  store(type, &bits, 0, static_cast<double>(number));
+  std::memcpy(&bits, element, sizeof(bits));
   return bits;
 }
 
@@ -68,4 +71,4 @@ Case atomic_case(const Listing& listing, bool global, DataType type, AddressPer 
   return c;
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::access

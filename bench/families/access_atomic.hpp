@@ -5,9 +5,9 @@
 #include "bench/support/listing.hpp"
 #include "kernels/access.hpp"
 
-namespace roofmark {
+namespace roofmark::access {
 
 /// Atomic additions of 1 on a GPU, to counters in global or shared memory. Types: int32, fp32.
 Case atomic_case(const Listing& listing, bool global, DataType type, AddressPer per);
 
-}  // namespace roofmark
+}  // namespace roofmark::access

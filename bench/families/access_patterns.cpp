@@ -13,7 +13,7 @@
 #include "bench/support/random_cycle.hpp"
 #include "bench/support/reference_check.hpp"
 
-namespace roofmark {
+namespace roofmark::access {
 
 namespace {
 
@@ -232,4 +232,4 @@ std::unique_ptr<Prepared> known_output(const Setup& setup, KnownOutput known) {
   return std::make_unique<PreparedKnown>(setup, std::move(known));
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::access

@@ -10,7 +10,7 @@
 #include "bench/support/slots.hpp"
 #include "kernels/access.hpp"
 
-namespace roofmark {
+namespace roofmark::access {
 
 // The patterns of access, prepared: each verifies all that it writes, exactly.
 
@@ -66,4 +66,4 @@ struct KnownOutput {
 };
 std::unique_ptr<Prepared> known_output(const Setup& setup, KnownOutput known);
 
-}  // namespace roofmark
+}  // namespace roofmark::access

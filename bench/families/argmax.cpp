@@ -9,7 +9,7 @@
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
 
-namespace roofmark {
+namespace roofmark::argmax {
 
 namespace {
 
@@ -97,6 +97,6 @@ void list_gpu(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> argmax(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
-}  // namespace roofmark
+}  // namespace roofmark::argmax

@@ -13,7 +13,7 @@
 #include "bench/support/listing.hpp"
 #include "harness/device/random.hpp"
 
-namespace roofmark {
+namespace roofmark::attention {
 namespace {
 
 class PreparedAttention final : public Prepared {
@@ -262,6 +262,6 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> attention(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
-}  // namespace roofmark
+}  // namespace roofmark::attention

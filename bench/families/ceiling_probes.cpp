@@ -13,7 +13,7 @@
 
 #include "bench/support/rounding.hpp"
 
-namespace roofmark {
+namespace roofmark::ceilings {
 namespace {
 
 /// A launch writes its sink and no other memory.
@@ -357,4 +357,4 @@ std::unique_ptr<Prepared> store_probe(const Setup& setup, std::size_t written, b
 
 std::unique_ptr<Prepared> launch_probe(const CeilingKernels& kernels) { return std::make_unique<LaunchProbe>(kernels); }
 
-}  // namespace roofmark
+}  // namespace roofmark::ceilings

@@ -11,7 +11,7 @@
 #include "harness/model/prepared.hpp"
 #include "kernels/ceilings.hpp"
 
-namespace roofmark {
+namespace roofmark::ceilings {
 
 /// What fused multiply-adds, on one core of a CPU or on all, and matrix products load.
 const Resource& fma_resource(DataType type, bool one_core);
@@ -51,4 +51,4 @@ std::unique_ptr<Prepared> store_probe(const Setup& setup, std::size_t written, b
 /// An empty kernel.
 std::unique_ptr<Prepared> launch_probe(const CeilingKernels& kernels);
 
-}  // namespace roofmark
+}  // namespace roofmark::ceilings

@@ -17,8 +17,12 @@
 #include "bench/support/case_list.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::ceilings {
 namespace {
+
+using transfer::TransferBy;
+using transfer::TransferOp;
+using transfer::TransferPoint;
 
 // Launch and tail cost less than 0.5 % of this time; it is short enough for many samples.
 constexpr double kLaunchSeconds = 2e-3;
@@ -135,11 +139,11 @@ class Lister {
     for (DataType type : {fp64, tf32, fp16, bf16, fp8, int8}) {
       // Without fp64 tensor cores the product would load another resource, and take a second.
       if (type == fp64 && kernels_.tensor_layout({TensorInstruction::mma, fp64, fp64}, target_).blocks == 0) continue;
-      Case c = gemm_case(listing_, type, size, size, size, "tn", "tuned");
+      Case c = gemm::gemm_case(listing_, type, size, size, size, "tn", "tuned");
       c.family = "ceilings";
       c.operation = "gemm";
       c.sets_ceiling = {tensor_resource(type, fp32), SetsCeiling::By::library};
-      c.work.phases = {{{c.sets_ceiling->resource, product_flops(size, size, size)}}};
+      c.work.phases = {{{c.sets_ceiling->resource, gemm::product_flops(size, size, size)}}};
       add(std::move(c));
     }
   }
@@ -186,7 +190,7 @@ class Lister {
                                             {false, DataType::int32, AddressPer::thread},
                                             {false, DataType::int32, AddressPer::warp},
                                             {false, DataType::int32, AddressPer::block}}) {
-      Case c = atomic_case(listing_, global, type, per);
+      Case c = access::atomic_case(listing_, global, type, per);
       c.family = "ceilings";
       c.sets_ceiling = {global ? resource::global_atomic : resource::shared_atomic};
       add(std::move(c));
@@ -271,7 +275,7 @@ class Lister {
     const std::size_t wanted = array_count(op) * array;
     const auto allowed = static_cast<std::size_t>(0.9 * listing_.memory_fraction * device_.free_bytes);
     const std::size_t bytes = std::min(wanted, allowed) / kMiB * kMiB;
-    Case c = stream_case(device_, op, DataType::fp32, bytes, Cache::cold);
+    Case c = stream::stream_case(device_, op, DataType::fp32, bytes, Cache::cold);
     if (bytes == 0) c.unsupported = "less than 1 MiB of memory is free";
     c.family = "ceilings";
     c.operation = "dram_" + c.operation;
@@ -284,7 +288,7 @@ class Lister {
   /// One large transfer of pinned memory near the device in each direction; on a CPU a copy within the first node's memory.
   void links() {
     const bool gpu = device_.backend == Backend::cuda;
-    const std::size_t large = gpu ? kLargeTransfer : large_host_copy(device_);
+    const std::size_t large = gpu ? transfer::kLargeTransfer : transfer::large_host_copy(device_);
     const std::size_t bytes = listing_.short_probes ? kMiB / 16 : std::min(large, std::bit_floor(device_.memory_bytes / 16));
     const auto add_link = [&](const TransferPoint& point, const Resource& resource) {
       Case c = link_case(point, resource, static_cast<double>(bytes));
@@ -309,7 +313,7 @@ class Lister {
   }
 
   Case link_case(const TransferPoint& point, const Resource& resource, double bytes) const {
-    Case c = transfer_case(device_, point, listing_.fabric);
+    Case c = transfer::transfer_case(device_, point, listing_.fabric);
     c.family = "ceilings";
     c.sets_ceiling = {resource};
     c.work.phases = {{{resource, bytes}}};
@@ -320,7 +324,7 @@ class Lister {
   /// Where these are not all of the device's links, which then lead to several GPUs, from and to all of them at once, if they
   /// lead to all.
   void peer_links(std::size_t bytes) {
-    const int gpus = gpus_within_reach(listing_.fabric);
+    const int gpus = transfer::gpus_within_reach(listing_.fabric);
     bool all_by_nvlink = true;
     std::optional<int> best;
     std::pair<int, int> best_path;
@@ -373,12 +377,12 @@ class Lister {
 
 }  // namespace
 
-std::vector<Group> ceilings(const Listing& listing) {
+std::vector<Group> list(const Listing& listing) {
   if (listing.suite == SuiteName::sustained) return {};  // it is held against its own first second, on a device not yet hot
   const CeilingKernels* kernels = select(listing.device.backend, &cuda::ceilings, &cpu::ceilings);
-  return kernels ? ceilings(listing, *kernels) : std::vector<Group>{};
+  return kernels ? list(listing, *kernels) : std::vector<Group>{};
 }
 
-std::vector<Group> ceilings(const Listing& listing, const CeilingKernels& kernels) { return Lister(listing, kernels).list(); }
+std::vector<Group> list(const Listing& listing, const CeilingKernels& kernels) { return Lister(listing, kernels).list(); }
 
-}  // namespace roofmark
+}  // namespace roofmark::ceilings

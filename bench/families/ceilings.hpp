@@ -7,13 +7,13 @@
 #include "bench/support/listing.hpp"
 #include "kernels/ceilings.hpp"
 
-namespace roofmark {
+namespace roofmark::ceilings {
 
 /// The probes that set the empirical ceilings, the same for every suite and filter. Each loads one resource for about 2 ms,
 /// except for DRAM and launches.
-std::vector<Group> ceilings(const Listing& listing);
+std::vector<Group> list(const Listing& listing);
 
 /// The same with other kernels than the device's.
-std::vector<Group> ceilings(const Listing& listing, const CeilingKernels& kernels);
+std::vector<Group> list(const Listing& listing, const CeilingKernels& kernels);
 
-}  // namespace roofmark
+}  // namespace roofmark::ceilings

@@ -11,7 +11,7 @@
 #include "bench/families/collective_traffic.hpp"
 #include "bench/families/prepared_collective.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 namespace {
 
@@ -150,4 +150,4 @@ Case collective_case(const Listing& listing, const Point& point) {
   return c;
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

@@ -9,7 +9,7 @@
 #include "bench/support/fabric.hpp"
 #include "bench/support/listing.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 /// What distinguishes a case. Ranks with the same colour share a communicator; a negative colour takes no part.
 struct Point {
@@ -38,4 +38,4 @@ std::string lacks(const Communicator& communicator, const Point& point);
 Work collective_work(const Listing& listing, const Point& point);
 Case collective_case(const Listing& listing, const Point& point);
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

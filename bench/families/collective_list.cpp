@@ -4,7 +4,7 @@
 
 #include "bench/families/prepared_collective.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 std::vector<std::size_t> sizes(std::size_t smallest, std::size_t largest, std::size_t factor) {
   std::vector<std::size_t> all;
@@ -31,4 +31,4 @@ void CollectiveList::add_both_places(Point point) {
   }
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

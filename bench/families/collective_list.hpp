@@ -12,7 +12,7 @@
 #include "bench/support/case_list.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 /// smallest, smallest x factor, ... up to largest.
 std::vector<std::size_t> sizes(std::size_t smallest, std::size_t largest, std::size_t factor);
@@ -36,4 +36,4 @@ class CollectiveList {
   std::shared_ptr<Communicator> communicator_;  ///< null where the ranks connect later
 };
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 namespace {
 
@@ -105,4 +105,4 @@ Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vect
   return all;
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

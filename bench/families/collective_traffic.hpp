@@ -7,7 +7,7 @@
 #include "harness/team/rank_info.hpp"
 #include "kernels/collectives.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 /// By rank: its host, and its domain, which no network divides (an NVLink domain of several hosts, else the host).
 struct RankPlaces {
@@ -40,4 +40,4 @@ struct Traffic {
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
                 Switches switches = Switches::forward);
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

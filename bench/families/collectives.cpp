@@ -9,7 +9,7 @@
 #include "bench/families/collective_list.hpp"
 #include "bench/families/collective_traffic.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 namespace {
 
@@ -96,7 +96,7 @@ std::vector<Sweep> sweeps(const Listing& listing) {
 
 }  // namespace
 
-std::vector<Group> collectives(const Listing& listing) {
+std::vector<Group> list(const Listing& listing) {
   if (!listing.fabric || listing.suite == SuiteName::sustained) return {};
   if (listing.suite == SuiteName::contract) return contract(listing);
   const Fabric& fabric = *listing.fabric;
@@ -187,4 +187,4 @@ std::vector<Group> collectives(const Listing& listing) {
   return list.take();
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

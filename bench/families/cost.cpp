@@ -11,7 +11,7 @@
 #include "bench/support/listing.hpp"
 #include "bench/support/slots.hpp"
 
-namespace roofmark {
+namespace roofmark::cost {
 
 namespace {
 
@@ -233,6 +233,6 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> cost(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 
-}  // namespace roofmark
+}  // namespace roofmark::cost

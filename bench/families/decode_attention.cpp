@@ -8,7 +8,7 @@
 #include "bench/support/case_list.hpp"
 #include "bench/support/listing.hpp"
 
-namespace roofmark {
+namespace roofmark::decode_attention {
 namespace {
 
 class PreparedDecodeAttention final : public Prepared {
@@ -117,6 +117,6 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> decode_attention(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
-}  // namespace roofmark
+}  // namespace roofmark::decode_attention

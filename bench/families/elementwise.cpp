@@ -14,7 +14,7 @@
 #include "bench/support/slots.hpp"
 #include "kernels/stream.hpp"
 
-namespace roofmark {
+namespace roofmark::elementwise {
 namespace {
 
 using Op = ElementwiseOp;
@@ -351,6 +351,6 @@ void list_gpu(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> elementwise(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
-}  // namespace roofmark
+}  // namespace roofmark::elementwise

@@ -17,7 +17,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/gemm.hpp"
 
-namespace roofmark {
+namespace roofmark::gemm {
 namespace {
 
 constexpr int kMostAlgorithms = 8;
@@ -342,6 +342,6 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
   return make_case(listing, {m, n, k, type, parse_gemm_layout(layout)}, algo);
 }
 
-std::vector<Group> gemm(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke); }
 
-}  // namespace roofmark
+}  // namespace roofmark::gemm

@@ -7,7 +7,7 @@
 
 #include "bench/support/listing.hpp"
 
-namespace roofmark {
+namespace roofmark::gemm {
 
 /// D [m, n] = A [m, k] x B [k, n] by the device's library; `type` is that of A and B. `layout` is tn, nt, nn or tt; `algo` is
 /// default (the library's first choice) or tuned (the fastest of up to 8 algorithms, timed in prepare). The family is "gemm"; a
@@ -23,4 +23,4 @@ constexpr double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
 /// fp64 has a fast path: otherwise it runs at a small fraction of the fp32 rate.
 bool has_fp64_tensor_cores(const DeviceInfo& device);
 
-}  // namespace roofmark
+}  // namespace roofmark::gemm

@@ -15,7 +15,7 @@
 #include "bench/support/slots.hpp"
 #include "kernels/gemv_reference.hpp"
 
-namespace roofmark {
+namespace roofmark::gemv {
 namespace {
 
 constexpr std::size_t kW = 0, kX = 1, kScales = 2, kY = 3;
@@ -127,7 +127,7 @@ Case own_case(const Listing& listing, const GemvProblem& p, const std::string& w
 /// The library's matrix product with one column, by its fastest algorithm.
 Case library_case(const Listing& listing, const GemvProblem& p) {
   const bool cpu = listing.device.backend == Backend::cpu;
-  Case made = gemm_case(listing, p.type, p.m, 1, p.k, "tn", cpu ? "default" : "tuned");
+  Case made = gemm::gemm_case(listing, p.type, p.m, 1, p.k, "tn", cpu ? "default" : "tuned");
   const Case as_own = described(listing, p, value_of(made.shape, "impl"));
   made.family = as_own.family;
   made.shape = as_own.shape;
@@ -214,6 +214,6 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> gemv(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
-}  // namespace roofmark
+}  // namespace roofmark::gemv

@@ -21,7 +21,7 @@
 #include "harness/judge/theory.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::latency {
 
 namespace {
 
@@ -293,7 +293,8 @@ std::size_t last_level(const DeviceInfo& device) {
 
 /// The successors need room too, while the set is made.
 std::size_t largest_set(const Listing& listing) {
-  const std::size_t most = nearly_all_memory(listing), beside = most_lines(listing.device) * sizeof(std::uint32_t) + 2 * kMiB;
+  const std::size_t most = stream::nearly_all_memory(listing),
+                    beside = most_lines(listing.device) * sizeof(std::uint32_t) + 2 * kMiB;
   const bool fits = most > beside && most < listing.device.memory_bytes;
   return fits ? most - beside : std::bit_floor(listing.device.memory_bytes / 4);
 }
@@ -408,6 +409,6 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> latency(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 
-}  // namespace roofmark
+}  // namespace roofmark::latency

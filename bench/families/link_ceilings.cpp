@@ -11,9 +11,13 @@
 #include "bench/families/collective_traffic.hpp"
 #include "bench/families/collectives.hpp"
 
-namespace roofmark {
+namespace roofmark::link_ceilings {
 
 namespace {
+
+using collectives::CollectiveList;
+using collectives::Point;
+using collectives::sizes;
 
 /// Those that NVLink connects have a colour, unless it connects all of a domain or none.
 std::vector<int> bridged(const std::vector<RankInfo>& members, std::size_t domains) {
@@ -37,10 +41,10 @@ std::vector<int> across(const std::vector<int>& domains) {
 
 }  // namespace
 
-std::vector<Group> link_ceilings(const Listing& listing) {
+std::vector<Group> list(const Listing& listing) {
   if (!listing.fabric) return {};
   const std::vector<RankInfo>& members = listing.fabric->members;
-  const std::vector<int> domains = places_of(members).domains;
+  const std::vector<int> domains = collectives::places_of(members).domains;
   const std::size_t count = std::set<int>(domains.begin(), domains.end()).size();
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // With its verification a probe takes six times its size.
@@ -63,4 +67,4 @@ std::vector<Group> link_ceilings(const Listing& listing) {
   return list.take();
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::link_ceilings

@@ -11,7 +11,7 @@
 #include "bench/support/beside.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::overlap {
 
 namespace {
 
@@ -21,7 +21,7 @@ class PreparedOverlap final : public PreparedPair {
   using PreparedPair::PreparedPair;
 
   void launch(Stream stream, int slot) override {
-    static_cast<PreparedCollective&>(*other_).launch_beside(stream, slot, [&] { work_->launch(stream, slot); });
+    static_cast<collectives::PreparedCollective&>(*other_).launch_beside(stream, slot, [&] { work_->launch(stream, slot); });
   }
   std::string fingerprint_key() const override { return work_->fingerprint_key() + "; " + other_->fingerprint_key(); }
   std::vector<std::pair<std::string, std::string>> notes() const override { return other_->notes(); }
@@ -34,7 +34,7 @@ std::unique_ptr<Prepared> prepare_overlap(const Setup&, std::unique_ptr<Prepared
 
 }  // namespace
 
-std::vector<Group> overlap(const Listing& listing) {
+std::vector<Group> list(const Listing& listing) {
   // The GPUs of one process are driven by one thread: what it enqueues for one waits for the others.
   if (!listing.fabric || listing.fabric->local) return {};
   const Fabric& fabric = *listing.fabric;
@@ -48,15 +48,15 @@ std::vector<Group> overlap(const Listing& listing) {
   const DataType type = gpu ? DataType::bf16 : DataType::fp32;
   Listing warm = listing;
   warm.cache = Cache::warm;
-  Case product = gemm_case(warm, type, side, side, side);
+  Case product = gemm::gemm_case(warm, type, side, side, side);
   product.protocol.issue = Issue::stream;
-  Point point{Collective::all_reduce, type, Reduction::sum, bytes, false, everyone(fabric), {}, {}, {}, -1};
-  Case collective = collective_case(listing, point);
+  collectives::Point point{Collective::all_reduce, type, Reduction::sum, bytes, false, everyone(fabric), {}, {}, {}, -1};
+  Case collective = collectives::collective_case(listing, point);
   const std::string length = std::to_string(side);
   const Shape shape = {{"m", length},
                        {"n", length},
                        {"k", length},
-                       {"bytes", std::to_string(bytes_of(point))},
+                       {"bytes", std::to_string(collectives::bytes_of(point))},
                        {"ranks", std::to_string(ranks)}};
   Case both = together(product, collective, prepare_overlap);
   collective.message.reset();
@@ -76,4 +76,4 @@ std::vector<Group> overlap(const Listing& listing) {
   return list.take();
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::overlap

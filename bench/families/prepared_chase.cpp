@@ -21,7 +21,7 @@
 #include "kernels/peer_access.hpp"
 #include "kernels/transfer.hpp"
 
-namespace roofmark {
+namespace roofmark::latency {
 
 namespace {
 
@@ -388,4 +388,4 @@ std::unique_ptr<Prepared> prepare_on_chip_chase(const Setup& setup, const Latenc
   return std::make_unique<PreparedOnChipChase>(setup, kernels, memory, set, steps);
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::latency

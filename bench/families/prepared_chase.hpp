@@ -12,7 +12,7 @@
 #include "harness/model/prepared.hpp"
 #include "kernels/latency.hpp"
 
-namespace roofmark {
+namespace roofmark::latency {
 
 /// The lines that a chase follows.
 struct ChaseSet {
@@ -62,4 +62,4 @@ std::size_t on_chip_chase_slot_bytes();
 std::unique_ptr<Prepared> prepare_on_chip_chase(const Setup& setup, const LatencyKernels& kernels, OnChipMemory memory,
                                                 const ChaseSet& set, std::size_t steps);
 
-}  // namespace roofmark
+}  // namespace roofmark::latency

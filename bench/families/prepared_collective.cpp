@@ -14,7 +14,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/collective_data.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 namespace {
 
@@ -327,4 +327,4 @@ std::unique_ptr<PreparedCollective> prepare_rank(const Setup& setup, const Fabri
   return std::make_unique<OneRank>(setup, fabric, fabric.rank, fabric.split(communicating(fabric, point)), point);
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

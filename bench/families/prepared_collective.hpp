@@ -9,7 +9,7 @@
 #include "bench/families/collective_case.hpp"
 #include "bench/support/slots.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 
 /// The root of the collectives that have one.
 inline constexpr int kRoot = 0;
@@ -34,4 +34,4 @@ std::unique_ptr<Prepared> prepare_collective(const Setup& setup, const Fabric& f
 /// On the rank of a process that has one.
 std::unique_ptr<PreparedCollective> prepare_rank(const Setup& setup, const Fabric& fabric, const Point& point);
 
-}  // namespace roofmark
+}  // namespace roofmark::collectives

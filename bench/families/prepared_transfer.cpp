@@ -15,7 +15,7 @@
 #include "kernels/peer_access.hpp"
 #include "kernels/side_stream.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 namespace {
 
 constexpr std::size_t kPieces = 64;  ///< of a batch
@@ -228,4 +228,4 @@ std::unique_ptr<Prepared> prepare_transfer(const Setup& setup, const TransferPoi
 
 std::size_t batch_count(std::size_t bytes) { return pieces_of({{}, {}, bytes}).size(); }
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

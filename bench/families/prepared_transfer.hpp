@@ -12,7 +12,7 @@
 #include "harness/model/prepared.hpp"
 #include "kernels/transfer.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 
 using Notes = std::vector<std::pair<std::string, std::string>>;
 
@@ -25,4 +25,4 @@ std::unique_ptr<Prepared> prepare_transfer(const Setup& setup, const TransferPoi
 /// The number of copies in a batch of `bytes`.
 std::size_t batch_count(std::size_t bytes);
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

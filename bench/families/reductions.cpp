@@ -17,7 +17,7 @@
 #include "kernels/reductions_reference.hpp"
 #include "kernels/stream.hpp"
 
-namespace roofmark {
+namespace roofmark::reductions {
 namespace {
 
 /// residual_rms_norm in one kernel, or as the stream's add followed by rms_norm.
@@ -253,8 +253,6 @@ void list_smoke(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> reductions(const Listing& listing) {
-  return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke);
-}
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke); }
 
-}  // namespace roofmark
+}  // namespace roofmark::reductions

@@ -16,7 +16,7 @@
 #include "harness/model/traffic.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::stream {
 namespace {
 
 const StreamKernels* kernels_for(Backend backend) { return select(backend, &cuda::stream, &cpu::stream); }
@@ -293,8 +293,8 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
   return one;
 }
 
-std::vector<Group> stream(const Listing& listing) {
+std::vector<Group> list(const Listing& listing) {
   return list_cases(listing, list_contract, list_suite, list_suite, list_smoke);
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::stream

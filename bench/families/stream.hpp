@@ -5,7 +5,7 @@
 #include "bench/support/listing.hpp"
 #include "kernels/stream.hpp"
 
-namespace roofmark {
+namespace roofmark::stream {
 
 /// The own kernel, or the equivalent library call: memcpy for copy, memset for write.
 enum class StreamBy { kernel, library };
@@ -19,4 +19,4 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
 /// a step, so that every run has the same name. At least one step: a case that does not fit is listed as unsupported.
 std::size_t nearly_all_memory(const Listing& listing, std::size_t parts = 1);
 
-}  // namespace roofmark
+}  // namespace roofmark::stream

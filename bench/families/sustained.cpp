@@ -11,7 +11,7 @@
 #include "bench/support/case_list.hpp"
 #include "harness/judge/theory.hpp"
 
-namespace roofmark {
+namespace roofmark::sustained {
 
 namespace {
 
@@ -27,11 +27,11 @@ Case lasting(Case c, std::string operation) {
 Case product(const Listing& listing, DataType type, std::int64_t side) {
   Listing warm = listing;
   warm.cache = Cache::warm;
-  return gemm_case(warm, type, side, side, side);
+  return gemm::gemm_case(warm, type, side, side, side);
 }
 
 Case triad(const Listing& listing, std::size_t bytes) {
-  return stream_case(listing.device, StreamOp::triad, DataType::fp64, bytes, Cache::warm);
+  return stream::stream_case(listing.device, StreamOp::triad, DataType::fp64, bytes, Cache::warm);
 }
 
 /// The product and, on a second stream, the triad.
@@ -56,18 +56,18 @@ std::int64_t side_for(const Listing& listing, DataType type) {
 
 void list_gpu(CaseList& list) {
   const Listing& listing = list.listing();
-  const DataType wide = has_fp64_tensor_cores(listing.device) ? DataType::fp64 : DataType::fp32;
+  const DataType wide = gemm::has_fp64_tensor_cores(listing.device) ? DataType::fp64 : DataType::fp32;
   const Case bf16 = product(listing, DataType::bf16, side_for(listing, DataType::bf16));
   list.add(lasting(bf16, "gemm"));
   list.add(lasting(product(listing, wide, side_for(listing, wide)), "gemm"));
-  list.add(lasting(triad(listing, nearly_all_memory(listing)), "triad"));
-  list.add(lasting(both(bf16, triad(listing, nearly_all_memory(listing, 2))), "gemm_and_triad"));
+  list.add(lasting(triad(listing, stream::nearly_all_memory(listing)), "triad"));
+  list.add(lasting(both(bf16, triad(listing, stream::nearly_all_memory(listing, 2))), "gemm_and_triad"));
 }
 
 void list_cpu(CaseList& list) {
   const Listing& listing = list.listing();
   for (DataType type : {DataType::fp32, DataType::fp64}) list.add(lasting(product(listing, type, 2048), "gemm"));
-  list.add(lasting(triad(listing, nearly_all_memory(listing)), "triad"));
+  list.add(lasting(triad(listing, stream::nearly_all_memory(listing)), "triad"));
 }
 
 void list_contract(CaseList& list) {
@@ -84,7 +84,7 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> sustained(const Listing& listing) {
+std::vector<Group> list(const Listing& listing) {
   if (listing.suite == SuiteName::contract) return list_cases(listing, list_contract, nullptr, nullptr);
   if (listing.suite != SuiteName::sustained) return {};
   CaseList list(listing);
@@ -92,4 +92,4 @@ std::vector<Group> sustained(const Listing& listing) {
   return list.take();
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::sustained

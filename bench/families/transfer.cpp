@@ -13,7 +13,7 @@
 #include "harness/measure/slots.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 
 std::vector<std::size_t> transfer_sizes() {
   constexpr std::size_t kSmallest = 64, kLargest = std::size_t{4} << 30;
@@ -243,6 +243,6 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> transfer(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

@@ -11,7 +11,7 @@
 #include "bench/support/fabric.hpp"
 #include "harness/model/transfer.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 
 /// Which way bytes go.
 enum class TransferOp {
@@ -85,4 +85,4 @@ std::size_t host_last_level_bytes(const DeviceInfo& device);
 /// The same of a copy from host to host memory, which its caches do not serve.
 std::size_t large_host_copy(const DeviceInfo& device);
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

@@ -11,7 +11,7 @@
 #include "harness/judge/theory.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 namespace {
 
 /// A sixteenth of what the link carries one way while the product runs at its peak: several fill its time closely, and starting
@@ -40,7 +40,7 @@ void list_copies_beside_product(CaseList& list) {
     c.shape = shape_beside(c, {{"bytes", bytes}, {"copies", std::move(copies)}});
     return c;
   };
-  Case product = gemm_case(warm, DataType::bf16, side, side, side);
+  Case product = gemm::gemm_case(warm, DataType::bf16, side, side, side);
   product.protocol.issue = Issue::stream;  // the copies of several launches would fill the queue behind a gate
   const std::size_t bytes = contract ? 1009 : bytes_beside(product, warm.device);
   Group group = {{named(product, "none", std::to_string(bytes))}, {}};
@@ -53,4 +53,4 @@ void list_copies_beside_product(CaseList& list) {
   list.add(std::move(group));
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

@@ -20,7 +20,7 @@
 #include "kernels/peer_access.hpp"
 #include "kernels/side_stream.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 namespace {
 
 constexpr int kMostCommands = 256;  ///< of a sample behind a gate: the launch queue holds no more
@@ -393,4 +393,4 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   return c;
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

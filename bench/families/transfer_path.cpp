@@ -11,7 +11,7 @@
 #include "harness/machine/huge_pages.hpp"
 #include "kernels/base/check.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -181,4 +181,4 @@ void TransferPath::add_notes(std::vector<std::pair<std::string, std::string>>& n
   }
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

@@ -15,7 +15,7 @@
 #include "harness/model/prepared.hpp"
 #include "kernels/transfer.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 
 /// Placement of one end of a transfer.
 struct TransferEnd {
@@ -86,4 +86,4 @@ class TransferPath {
   std::optional<std::uint64_t> expected_;  ///< hash of the generator's array
 };
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

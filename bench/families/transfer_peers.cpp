@@ -8,7 +8,7 @@
 #include "bench/families/transfer.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 namespace {
 
 constexpr TransferBy kBy[] = {TransferBy::copy_engine_read, TransferBy::copy_engine_write, TransferBy::sm_read,
@@ -205,4 +205,4 @@ void list_peer_contract(CaseList& list) {
   if (list.on_gpu()) PeerList(list).add_contract();
 }
 
-}  // namespace roofmark
+}  // namespace roofmark::transfer

@@ -7,7 +7,7 @@
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
 
-namespace roofmark {
+namespace roofmark::transpose {
 
 namespace {
 
@@ -109,6 +109,6 @@ void list_suite(CaseList& list) {
 
 }  // namespace
 
-std::vector<Group> transpose(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
+std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 
-}  // namespace roofmark
+}  // namespace roofmark::transpose

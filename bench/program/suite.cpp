@@ -6,7 +6,8 @@
 
 namespace roofmark {
 
-// One line per family, in the order in which they run: a function of this name in bench/families/, and NamedFamily's members.
+// One line per family, in the order in which they run: the namespace of its `list` in bench/families/, and NamedFamily's
+// members.
 // clang-format off
 #define ROOFMARK_FAMILIES(family) \
   family(ceilings, of_device, "Probes that each load one resource and set the measured ceilings. They run before the suite and again after it (marked: after).") \
@@ -29,8 +30,11 @@ namespace roofmark {
   family(overlap, between_ranks, "A matrix product and an all-reduce, each alone and both together.")
 // clang-format on
 
-#define ROOFMARK_DECLARE(name, reach, about) std::vector<Group> name(const Listing&);
-#define ROOFMARK_ENTRY(name, reach, about) {#name, name, Reach::reach, about},
+#define ROOFMARK_DECLARE(name, reach, about) \
+  namespace name {                           \
+  std::vector<Group> list(const Listing&);   \
+  }
+#define ROOFMARK_ENTRY(name, reach, about) {#name, name::list, Reach::reach, about},
 
 ROOFMARK_FAMILIES(ROOFMARK_DECLARE)
 

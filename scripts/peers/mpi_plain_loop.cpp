@@ -182,7 +182,7 @@ void measure_all(MpiTeam& team, const Options& options) {
   // As many samples as the time allows.
   effort.interval_half_width = 1e-9;
   effort.max_samples = 1 << 24;
-  for (const Group& group : collectives({device->info(), SuiteName::baseline, {}, 0.5, &fabric})) {
+  for (const Group& group : collectives::list({device->info(), SuiteName::baseline, {}, 0.5, &fabric})) {
     for (const Case& c : group.cases) {
       const std::string_view place = options.collective == name(Collective::broadcast) ? "in" : "out";
       const Message& message = *c.message;

@@ -89,21 +89,21 @@ class MpiCollectives : public testing::Test {
 };
 
 TEST_F(MpiCollectives, EveryOneHoldsItsPromises) {
-  for (const Group& group : collectives(contract())) {
+  for (const Group& group : collectives::list(contract())) {
     for (const Case& c : group.cases) check(c);
   }
   EXPECT_GT(checked_, 100);
 }
 
 TEST_F(MpiCollectives, TheProbesOfTheLinksHoldTheirPromises) {
-  for (const Group& group : link_ceilings(contract())) {
+  for (const Group& group : link_ceilings::list(contract())) {
     for (const Case& c : group.cases) check(c);
   }
   EXPECT_EQ(checked_ > 0, team_.size() > 1);
 }
 
 TEST_F(MpiCollectives, BesideAProductNoEarlierResultIsTakenForANewOne) {
-  for (const Group& group : overlap(contract())) {
+  for (const Group& group : overlap::list(contract())) {
     const Case& both = group.cases.back();
     SCOPED_TRACE(both.name());
     ASSERT_TRUE(both.unsupported.empty()) << both.unsupported;
@@ -122,7 +122,8 @@ TEST_F(MpiCollectives, BesideAProductNoEarlierResultIsTakenForANewOne) {
 TEST_F(MpiCollectives, AllRanksListTheSame) {
   std::string names;
   for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
-    for (const Group& group : collectives({device_->info(), suite, {}, 0.5, &fabric_})) names += group.cases.front().name();
+    for (const Group& group : collectives::list({device_->info(), suite, {}, 0.5, &fabric_}))
+      names += group.cases.front().name();
   }
   for (const std::string& other : team_.gather(names)) EXPECT_EQ(other, names);
 }

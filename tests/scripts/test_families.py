@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Each family of bench/program/suite.cpp has its row in the documents."""
+"""Each family of bench/program/suite.cpp has its row in the documents, and each file of bench/families the namespace of one."""
 import re
 
 from conftest import ROOT
@@ -27,3 +27,10 @@ def test_readme_has_a_row_for_each_family_that_names_cases():
 
 def test_the_document_on_testing_has_a_row_for_each_family():
     assert sorted(rows("docs/testing.md", "| family | on the model GPU")) == sorted(FAMILIES)
+
+
+def test_each_file_has_the_namespace_of_a_family():
+    opened = {path.name: re.findall(r"^namespace roofmark(?:::(\w+))? {", path.read_text(encoding="utf-8"), re.M)
+              for path in (ROOT / "bench/families").iterdir()}
+    assert len(opened) > 40
+    assert {name: spaces for name, spaces in opened.items() if not spaces or not set(spaces) <= FAMILIES.keys()} == {}

@@ -14,15 +14,15 @@
 #include "harness/measure/slots.hpp"
 #include "tests/bench/devices.hpp"
 
-namespace roofmark {
+namespace roofmark::access {
 
-std::vector<Group> access(const Listing&);
+std::vector<Group> list(const Listing&);
 
 namespace {
 
 std::vector<Case> cases(const DeviceInfo& device, SuiteName suite, const std::string& operation) {
   std::vector<Case> found;
-  for (const Group& group : access({device, suite})) {
+  for (const Group& group : list({device, suite})) {
     for (const Case& c : group.cases) {
       if (c.operation == operation) found.push_back(c);
     }
@@ -55,7 +55,7 @@ TEST(AccessCases, OfStridesUseAnElementOfEachLineAndFindNoneInTheCache) {
 TEST(AccessCases, OfGathersReadEachRowOnceAndCompareOrders) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
     std::size_t comparisons = 0;
-    for (const Group& group : access({device, SuiteName::full})) {
+    for (const Group& group : list({device, SuiteName::full})) {
       for (const Comparison& comparison : group.comparisons) comparisons += comparison.key == "order" ? 1 : 0;
     }
     const std::vector<Case> all = cases(device, SuiteName::full, "gather");
@@ -74,7 +74,7 @@ TEST(AccessCases, OfGathersReadEachRowOnceAndCompareOrders) {
 TEST(AccessCases, OfReadsHoldBulkCopiesAgainstLoads) {
   if (!&cuda::access) GTEST_SKIP() << "this build has no CUDA kernels to compare";
   for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
-    for (const Group& group : access({h200(), suite})) {
+    for (const Group& group : list({h200(), suite})) {
       if (group.cases.front().operation != "read") continue;
       ASSERT_EQ(group.comparisons.size(), 1U);
       EXPECT_EQ(group.comparisons.front().name, "cp_async_bulk against ld_global");
@@ -121,10 +121,10 @@ TEST(AccessCases, OfAtomicsAddNoMoreThanFp32Counts) {
 
 TEST(AccessCases, AreInNoQuickSuite) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
-    EXPECT_TRUE(access({device, SuiteName::quick}).empty());
-    EXPECT_FALSE(access({device, SuiteName::baseline}).empty());
+    EXPECT_TRUE(list({device, SuiteName::quick}).empty());
+    EXPECT_FALSE(list({device, SuiteName::baseline}).empty());
   }
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::access

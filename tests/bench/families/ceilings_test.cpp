@@ -30,6 +30,7 @@ std::string label(Distribution data) {
 void PrintTo(const DeviceInfo& device, std::ostream* out) { *out << label(device); }  // NOLINT(readability-identifier-naming)
 void PrintTo(Distribution data, std::ostream* out) { *out << label(data); }           // NOLINT(readability-identifier-naming)
 
+namespace ceilings {
 namespace {
 
 using ::testing::Contains;
@@ -59,9 +60,9 @@ DeviceInfo cpu(int cores) {
   return info;
 }
 
-std::vector<Case> list(const DeviceInfo& device, SuiteName suite = SuiteName::quick, std::optional<Cache> cache = {}) {
+std::vector<Case> listed(const DeviceInfo& device, SuiteName suite = SuiteName::quick, std::optional<Cache> cache = {}) {
   std::vector<Case> cases;
-  for (const Group& group : ceilings(Listing{device, suite, cache})) {
+  for (const Group& group : list(Listing{device, suite, cache})) {
     for (const Case& c : group.cases) cases.push_back(c);
   }
   return cases;
@@ -91,13 +92,13 @@ class Ceilings : public ::testing::TestWithParam<DeviceInfo> {
 };
 
 TEST_P(Ceilings, HaveNamesOfTheirOwn) {
-  const std::vector<Case> cases = list(GetParam());
+  const std::vector<Case> cases = listed(GetParam());
   EXPECT_EQ(names(cases, true).size() + names(cases, false).size(), cases.size());
   EXPECT_FALSE(names(cases, true).empty());
 }
 
 TEST_P(Ceilings, AreSetOfTheOneResourceThatAProbeDemands) {
-  for (const Case& c : list(GetParam())) {
+  for (const Case& c : listed(GetParam())) {
     if (!c.unsupported.empty()) continue;
     SCOPED_TRACE(c.name());
     ASSERT_TRUE(c.sets_ceiling);
@@ -110,21 +111,21 @@ TEST_P(Ceilings, AreSetOfTheOneResourceThatAProbeDemands) {
 }
 
 TEST_P(Ceilings, AreTheSameWhateverElseIsMeasured) {
-  const std::vector<Case> quick = list(GetParam(), SuiteName::quick), full = list(GetParam(), SuiteName::full, Cache::warm);
+  const std::vector<Case> quick = listed(GetParam(), SuiteName::quick), full = listed(GetParam(), SuiteName::full, Cache::warm);
   EXPECT_EQ(names(quick, true), names(full, true));
   for (const Case& c : quick)
     EXPECT_EQ(c.work.total(c.sets_ceiling->resource), find(full, c.name()).work.total(c.sets_ceiling->resource)) << c.name();
 }
 
 TEST_P(Ceilings, FitInTheMemory) {
-  for (const Case& c : list(GetParam())) EXPECT_LT(c.slot_bytes + c.shared_bytes, GetParam().free_bytes) << c.name();
+  for (const Case& c : listed(GetParam())) EXPECT_LT(c.slot_bytes + c.shared_bytes, GetParam().free_bytes) << c.name();
 }
 
 TEST_P(Ceilings, OfDramNeedFreeMemory) {
   DeviceInfo device = GetParam();
   device.free_bytes = 1000;
   int seen = 0;
-  for (const Case& c : list(device)) {
+  for (const Case& c : listed(device)) {
     if (c.sets_ceiling->resource != resource::dram) continue;
     ++seen;
     EXPECT_EQ(c.unsupported, "less than 1 MiB of memory is free") << c.name();
@@ -149,7 +150,7 @@ std::vector<std::string> that_set(const Resource& resource, const std::vector<Ca
 // So that whatever a warm stream does with a cache has a roof.
 TEST(CacheCeilings, AreSetByReadsWritesAndCopies) {
   using ::testing::StartsWith;
-  const auto cases = list(cpu(2));
+  const auto cases = listed(cpu(2));
   for (const auto& [level, resource] : {std::pair{"l1", resource::l1}, {"l2", resource::l2}, {"l3", resource::l3}}) {
     const std::string end = std::string("/fp32/level:") + level;
     EXPECT_THAT(that_set(resource, cases),
@@ -157,7 +158,7 @@ TEST(CacheCeilings, AreSetByReadsWritesAndCopies) {
                             StartsWith("ceilings/cache_copy" + end)));
   }
   // Seconds count there.
-  for (const Case& c : list(cpu(2), SuiteName::smoke)) EXPECT_NE(c.operation, "cache_copy");
+  for (const Case& c : listed(cpu(2), SuiteName::smoke)) EXPECT_NE(c.operation, "cache_copy");
 }
 
 class CudaCeilings : public ::testing::Test {
@@ -168,8 +169,8 @@ class CudaCeilings : public ::testing::Test {
 };
 
 TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
-  const auto ampere = list(gpu(80, 108, 40 << 20)), ada = list(gpu(89, 58, 48 << 20)), hopper = list(gpu(90, 132, 60 << 20)),
-             blackwell = list(gpu(100, 148, 126 << 20));
+  const auto ampere = listed(gpu(80, 108, 40 << 20)), ada = listed(gpu(89, 58, 48 << 20)),
+             hopper = listed(gpu(90, 132, 60 << 20)), blackwell = listed(gpu(100, 148, 126 << 20));
   EXPECT_THAT(names(ampere, true), IsSupersetOf({"ceilings/mma/fp64/accumulate:fp64", "ceilings/mma/tf32/accumulate:fp32",
                                                  "ceilings/mma/fp16/accumulate:fp32", "ceilings/mma/fp16/accumulate:fp16",
                                                  "ceilings/mma/bf16/accumulate:fp32", "ceilings/mma/int8/accumulate:int32"}));
@@ -191,11 +192,11 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
 TEST_F(CudaCeilings, HaveProbesOfTheL2ThatReadWriteAndCopy) {
   // A quarter and a half of it, and 24 MB, in granules of 16 KiB per SM.
   EXPECT_THAT(
-      that_set(resource::l2, list(gpu(90, 132, 60 << 20))),
+      that_set(resource::l2, listed(gpu(90, 132, 60 << 20))),
       ElementsAre("ceilings/cache_read/fp32/level:l2/bytes:15138816", "ceilings/cache_read/fp32/level:l2/bytes:30277632",
                   "ceilings/cache_read/fp32/level:l2/bytes:23789568", "ceilings/cache_write/fp32/level:l2/bytes:15138816",
                   "ceilings/cache_copy/fp32/level:l2/bytes:15138816"));
-  const auto cases = list(gpu(90, 132, 60 << 20));
+  const auto cases = listed(gpu(90, 132, 60 << 20));
   const Case& copy = find(cases, "ceilings/cache_copy/fp32/level:l2/bytes:15138816");
   EXPECT_EQ(copy.slot_bytes + copy.shared_bytes, 15138816U);
   // Bytes read and bytes written, in whole passes.
@@ -205,19 +206,19 @@ TEST_F(CudaCeilings, HaveProbesOfTheL2ThatReadWriteAndCopy) {
 // 32 KiB per SM, which every L1 holds.
 TEST_F(CudaCeilings, HaveAProbeOfTheL1ThatReads) {
   for (const DeviceInfo& device : {gpu(80, 132, 40 << 20), gpu(90, 132, 60 << 20)}) {
-    EXPECT_THAT(that_set(resource::l1, list(device)), ElementsAre("ceilings/cache_read/fp32/level:l1/bytes:4325376"));
+    EXPECT_THAT(that_set(resource::l1, listed(device)), ElementsAre("ceilings/cache_read/fp32/level:l1/bytes:4325376"));
   }
 }
 
 // A quarter and a half of it round to the same granules.
 TEST_F(CudaCeilings, AreListedOnceWhereTheL2IsSmall) {
-  EXPECT_THAT(that_set(resource::l2, list(gpu(90, 132, 2 << 20))),
+  EXPECT_THAT(that_set(resource::l2, listed(gpu(90, 132, 2 << 20))),
               ElementsAre("ceilings/cache_read/fp32/level:l2/bytes:2162688", "ceilings/cache_write/fp32/level:l2/bytes:2162688",
                           "ceilings/cache_copy/fp32/level:l2/bytes:2162688"));
 }
 
 TEST_F(CudaCeilings, MeasureGraphsOfSeveralNumbersOfNodes) {
-  const auto cases = list(gpu(90, 132, 60 << 20));
+  const auto cases = listed(gpu(90, 132, 60 << 20));
   EXPECT_THAT(that_set(resource::graph_launch, cases),
               ElementsAre("ceilings/launch/fp32/issue:graph/nodes:128", "ceilings/launch/fp32/issue:graph/nodes:512",
                           "ceilings/launch/fp32/issue:graph/nodes:2048"));
@@ -233,7 +234,7 @@ TEST_F(CudaCeilings, MeasureGraphsOfSeveralNumbersOfNodes) {
 
 // A launch of 2 ms at the peak rate of the compute capability: FLOPs per clock per SM from the vendor's tables.
 TEST_F(CudaCeilings, CountWhatTwoMillisecondsAtThePeakHold) {
-  const auto hopper = list(gpu(90, 132, 60 << 20));
+  const auto hopper = listed(gpu(90, 132, 60 << 20));
   const double clocks = 132 * 1.98e9 * 2e-3;
   const auto amount = [&](const std::string& name) {
     const Case& c = find(hopper, name);
@@ -366,7 +367,7 @@ TEST_P(Checks, TakeRightResultsAndNoOthers) {
   const std::unique_ptr<Device> device = open_device("cpu");
   const DeviceInfo info = gpu(90, 4, 1 << 20);
   int checked = 0;
-  for (const Group& group : ceilings(Listing{info, SuiteName::quick, {}}, model::kernels)) {
+  for (const Group& group : list(Listing{info, SuiteName::quick, {}}, model::kernels)) {
     const Case& c = group.cases.front();
     if (c.operation.starts_with("dram") || c.operation == "gemm" || carries_transfers(c.sets_ceiling->resource)) continue;
     // Their kernels are those of the family access, which the contract verifies.
@@ -414,7 +415,7 @@ TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
   }
   const Roofline roofline = theoretical_roofline(device->info());
   int measured = 0;
-  for (const Group& group : ceilings({.device = device->info(), .suite = SuiteName::contract, .short_probes = true})) {
+  for (const Group& group : list({.device = device->info(), .suite = SuiteName::contract, .short_probes = true})) {
     const Case& c = group.cases.front();
     const Ceiling* const ceiling = c.sets_ceiling ? roofline.find(c.sets_ceiling->resource) : nullptr;
     if (!c.unsupported.empty() || !ceiling || !ceiling->theoretical) continue;
@@ -431,4 +432,5 @@ TEST_P(ProbeRates, StayUnderWhatThePipesCanDo) {
 INSTANTIATE_TEST_SUITE_P(Gpu, ProbeRates, ::testing::Values("cuda:0"), [](const auto&) { return "cuda"; });
 
 }  // namespace
+}  // namespace ceilings
 }  // namespace roofmark

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace roofmark {
+namespace roofmark::collectives {
 namespace {
 
 /// Two hosts of two ranks each: ranks 0, 1 and 2, 3.
@@ -88,4 +88,4 @@ TEST(CollectiveTraffic, ASwitchThatReducesSavesAllReduceAlone) {
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::collectives

@@ -14,7 +14,7 @@
 #include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
 
-namespace roofmark {
+namespace roofmark::collectives {
 namespace {
 
 using testing::Contains;
@@ -58,7 +58,7 @@ class CollectiveSuites : public testing::Test {
   }
   std::vector<Case> cases(SuiteName suite) {
     std::vector<Case> all;
-    for (const Group& group : collectives({info, suite, {}, 0.9, &fabric})) {
+    for (const Group& group : list({info, suite, {}, 0.9, &fabric})) {
       for (const Case& c : group.cases) all.push_back(c);
     }
     return all;
@@ -145,8 +145,8 @@ TEST_F(CollectiveSuites, CountsAndRootsAreThoseOfNcclTests) {
 
 TEST_F(CollectiveSuites, WithoutAFabricThereAreNone) {
   for (const SuiteName suite : {SuiteName::quick, SuiteName::contract}) {
-    EXPECT_TRUE(collectives({info, suite}).empty());
-    EXPECT_TRUE(link_ceilings({info, suite}).empty());
+    EXPECT_TRUE(list({info, suite}).empty());
+    EXPECT_TRUE(link_ceilings::list({info, suite}).empty());
   }
 }
 
@@ -206,7 +206,7 @@ TEST_F(CollectiveSuites, WhatTheLibraryReportsAfterACallIsSeenWithoutVerifyingAn
 
 TEST_F(CollectiveSuites, AProductAndAnAllReduceTogetherTakeTheMemoryOfBoth) {
   make(1, 2, Backend::cpu);
-  const std::vector<Group> groups = overlap({info, SuiteName::contract, {}, 0.9, &fabric});
+  const std::vector<Group> groups = overlap::list({info, SuiteName::contract, {}, 0.9, &fabric});
   ASSERT_EQ(groups.size(), 1U);
   const std::vector<Case>& all = groups.front().cases;
   ASSERT_EQ(all.size(), 3U);
@@ -284,7 +284,7 @@ TEST_F(CollectiveSuites, GpusThatAreBridgedInPairsAreBoundByPcie) {
   }
   EXPECT_GT(pairs, 0);
   std::map<std::string, std::vector<std::vector<int>>> probed;
-  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+  for (const Group& group : link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric})) {
     const Case& c = group.cases.front();
     probed[c.operation] = c.message->groups;
   }
@@ -314,7 +314,7 @@ TEST_F(CollectiveSuites, AnNvlinkDomainOfManyHostsCrossesNoNetwork) {
     member.nics.assign(4, {"mlx5", "InfiniBand", 50e9, {}});
   }
   EXPECT_FALSE(theoretical_links(fabric.members).find(resource::network));
-  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+  for (const Group& group : link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric})) {
     EXPECT_EQ(group.cases.front().operation, resource::nvlink.id);
     EXPECT_EQ(group.cases.front().message->ranks, 72);
   }
@@ -328,7 +328,7 @@ TEST_F(CollectiveSuites, TheNetworkProbeLinksEqualPlacesOfNvlinkDomains) {
   make(4, 2, Backend::cuda);
   for (RankInfo& member : fabric.members) member.nvlink_domain = member.rank < 4 ? "a/1" : "b/1";
   std::set<std::string> probed;
-  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+  for (const Group& group : link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric})) {
     const Case& c = group.cases.front();
     probed.insert(c.operation);
     if (c.operation != resource::network.id) continue;
@@ -340,14 +340,14 @@ TEST_F(CollectiveSuites, TheNetworkProbeLinksEqualPlacesOfNvlinkDomains) {
 
 TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
   make(1, 4, Backend::cuda);
-  const auto probes = [&] { return link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric}).size(); };
+  const auto probes = [&] { return link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric}).size(); };
   EXPECT_GT(probes(), 0U);
   fabric.members[3].uuid = fabric.members[1].uuid;
   EXPECT_EQ(probes(), 0U);
   for (const Case& c : cases(SuiteName::baseline)) {
     EXPECT_TRUE(c.work.phases.empty()) << c.name();
   }
-  const std::vector<Group> beside = overlap({info, SuiteName::baseline, {}, 0.9, &fabric});
+  const std::vector<Group> beside = overlap::list({info, SuiteName::baseline, {}, 0.9, &fabric});
   ASSERT_EQ(beside.size(), 1U);
   EXPECT_EQ(beside.front().cases.back().work.total(resource::nvlink), 0);
 }
@@ -355,7 +355,7 @@ TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
 TEST_F(CollectiveSuites, RanksThatShareAGpuSpeakToOtherHostsOverTheNetwork) {
   make(2, 2, Backend::cuda);
   fabric.members[1].uuid = fabric.members[0].uuid;
-  for (const Group& group : link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric})) {
+  for (const Group& group : link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric})) {
     EXPECT_EQ(group.cases.front().operation, resource::network.id);
   }
   for (const Case& c : cases(SuiteName::quick)) {
@@ -428,7 +428,7 @@ TEST_F(CollectivesOfAProcess, AreTheAllReduceAloneAndListedWithoutConnecting) {
   EXPECT_THAT(names[SuiteName::quick], Contains("all_reduce/fp32/bytes:8/ranks:3/op:sum/place:out/impl:nccl"));
   EXPECT_THAT(names[SuiteName::full], Contains("all_reduce/fp32/bytes:17179869184/ranks:3/op:sum/place:in/impl:nccl"));
   EXPECT_THAT(names[SuiteName::full], Contains("all_reduce/fp32/bytes:2147483648/ranks:3/op:avg/place:out/impl:nccl"));
-  EXPECT_FALSE(link_ceilings({info, SuiteName::quick, {}, 0.9, &fabric}).empty());
+  EXPECT_FALSE(link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric}).empty());
   EXPECT_EQ(connections, 0);
 }
 
@@ -474,4 +474,4 @@ TEST_F(CollectivesOfAProcess, EveryRankIsVerifiedAndTheWrongOneIsNamed) {
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::collectives

@@ -8,9 +8,9 @@
 #include "bench/support/listing.hpp"
 #include "tests/bench/devices.hpp"
 
-namespace roofmark {
+namespace roofmark::elementwise {
 
-std::vector<Group> elementwise(const Listing&);
+std::vector<Group> list(const Listing&);
 
 namespace {
 
@@ -27,7 +27,7 @@ const std::map<std::string, Counts> kCounts = {
 
 TEST(ElementwiseCases, CountWhatTheOperationMustDo) {
   std::set<std::string> seen;
-  for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
+  for (const Group& group : list({h200(), SuiteName::baseline, {}, 0.9})) {
     const Case& one = group.cases.front();
     const std::string what = one.operation + "/" + std::string(name(one.type));
     const auto found = kCounts.find(what);
@@ -43,7 +43,7 @@ TEST(ElementwiseCases, CountWhatTheOperationMustDo) {
 
 TEST(ElementwiseCases, CountRowsThatAreSharedOnce) {
   std::map<std::string, double> bytes;
-  for (const Group& group : elementwise({h200(), SuiteName::baseline, {}, 0.9})) {
+  for (const Group& group : list({h200(), SuiteName::baseline, {}, 0.9})) {
     const Case& one = group.cases.front();
     bytes[one.operation + "/" + std::string(name(one.type))] = one.work.total(resource::dram);
     if (one.operation == "cast") bytes["cast to " + one.shape[1].second] = one.work.total(resource::dram);
@@ -58,4 +58,4 @@ TEST(ElementwiseCases, CountRowsThatAreSharedOnce) {
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::elementwise

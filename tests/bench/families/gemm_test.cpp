@@ -15,9 +15,9 @@
 #include "kernels/base/check.hpp"
 #include "kernels/gemm.hpp"
 
-namespace roofmark {
+namespace roofmark::gemm {
 
-std::vector<Group> gemm(const Listing& listing);
+std::vector<Group> list(const Listing& listing);
 
 namespace {
 
@@ -49,7 +49,7 @@ std::vector<Case> cases_of(const std::vector<Group>& groups) {
 
 Listing on(const DeviceInfo& device, SuiteName suite = SuiteName::baseline) { return {device, suite, {}, 0.9}; }
 
-std::vector<Case> listed(const DeviceInfo& device, SuiteName suite) { return cases_of(gemm(on(device, suite))); }
+std::vector<Case> listed(const DeviceInfo& device, SuiteName suite) { return cases_of(list(on(device, suite))); }
 
 std::map<std::string, std::string> shape_of(const Case& one) { return {one.shape.begin(), one.shape.end()}; }
 
@@ -242,7 +242,7 @@ TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
   for (const DeviceInfo& device : {gpu(90), gpu(86), gpu(75), cpu_of(std::size_t{64} << 30)}) {
     for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
       std::set<std::string> names;
-      for (const Group& group : gemm(on(device, suite))) {
+      for (const Group& group : list(on(device, suite))) {
         ASSERT_FALSE(group.cases.empty());
         std::set<std::string> of_group;
         for (const Case& one : group.cases) {
@@ -303,7 +303,7 @@ TEST(GemmFamily, HasTheProjectionsOfLlama3) {
 TEST(GemmFamily, ComparesTunedWithDefaultAndLayouts) {
   if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
   std::map<std::string, int> counted;
-  for (const Group& group : gemm(on(gpu(90)))) {
+  for (const Group& group : list(on(gpu(90)))) {
     for (const Comparison& comparison : group.comparisons) {
       ++counted[comparison.name];
       if (comparison.name == "tuned against default") {
@@ -325,4 +325,4 @@ TEST(GemmFamily, SparesChipsWithoutFp64TensorCoresLaunchesOfSeconds) {
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::gemm

@@ -66,7 +66,7 @@ std::vector<FindingKind> found(const Cluster& cluster, double busbw) {
   fabric.types = {DataType::fp32};
   fabric.members = ranks_of(cluster);
   fabric.split = [](const std::vector<int>&) { return std::make_shared<Idle>(); };
-  for (const Group& group : collectives({device, SuiteName::full, {}, 0.9, &fabric})) {
+  for (const Group& group : collectives::list({device, SuiteName::full, {}, 0.9, &fabric})) {
     for (const Case& c : group.cases) {
       if (c.family != "all_reduce" || c.message->bytes != std::size_t{1} << 30) continue;
       if (c.message->ranks != static_cast<int>(fabric.members.size())) continue;

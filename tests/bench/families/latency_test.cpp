@@ -17,9 +17,9 @@
 #include "bench/support/random_cycle.hpp"
 #include "tests/bench/devices.hpp"
 
-namespace roofmark {
+namespace roofmark::latency {
 
-std::vector<Group> latency(const Listing&);
+std::vector<Group> list(const Listing&);
 
 namespace {
 
@@ -35,7 +35,7 @@ bool plain(const Case& c) {
 /// The cases of a suite that have a key.
 std::vector<Case> cases_with(const DeviceInfo& device, SuiteName suite, const std::string& key) {
   std::vector<Case> found;
-  for (const Group& group : latency({device, suite})) {
+  for (const Group& group : list({device, suite})) {
     std::copy_if(group.cases.begin(), group.cases.end(), std::back_inserter(found),
                  [&](const Case& c) { return !value_of(c.shape, key).empty(); });
   }
@@ -44,7 +44,7 @@ std::vector<Case> cases_with(const DeviceInfo& device, SuiteName suite, const st
 /// The cases of a suite of an operation, by size.
 std::map<std::size_t, Case> cases_of(const DeviceInfo& device, SuiteName suite, const std::string& operation) {
   std::map<std::size_t, Case> found;
-  for (const Group& group : latency({device, suite})) {
+  for (const Group& group : list({device, suite})) {
     for (const Case& c : group.cases) {
       if (c.operation == operation) found.emplace(std::stoull(value_of(c.shape, "bytes")), c);
     }
@@ -55,7 +55,7 @@ std::map<std::size_t, Case> cases_of(const DeviceInfo& device, SuiteName suite, 
 /// The chases of a suite, by size; of a GPU those that may hit L1.
 std::map<std::size_t, Case> chases(const DeviceInfo& device, SuiteName suite, const std::string& load = "ca") {
   std::map<std::size_t, Case> found;
-  for (const Group& group : latency({device, suite})) {
+  for (const Group& group : list({device, suite})) {
     for (const Case& c : group.cases) {
       if (c.operation != "chase" || !plain(c) || (device.backend == Backend::cuda && value_of(c.shape, "load") != load))
         continue;
@@ -263,7 +263,7 @@ TEST_F(LatencyCases, NodesAreToldApartWhereThereAreSeveral) {
 TEST_F(LatencyCases, StridesAreComparedInOrderAndAtRandom) {
   const auto strides_of = [](SuiteName suite) {
     std::set<std::size_t> strides;
-    for (const Group& group : latency({two_cores(), suite})) {
+    for (const Group& group : list({two_cores(), suite})) {
       if (group.cases.front().operation != "stride") continue;
       EXPECT_EQ(group.comparisons.at(0).name, "sequential against random");
       strides.insert(std::stoull(value_of(group.cases.front().shape, "stride")));
@@ -275,4 +275,4 @@ TEST_F(LatencyCases, StridesAreComparedInOrderAndAtRandom) {
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::latency

@@ -8,9 +8,9 @@
 #include "bench/support/listing.hpp"
 #include "tests/bench/devices.hpp"
 
-namespace roofmark {
+namespace roofmark::reductions {
 
-std::vector<Group> reductions(const Listing&);
+std::vector<Group> list(const Listing&);
 
 namespace {
 
@@ -28,7 +28,7 @@ TEST(ReductionCases, CountWhatTheOperationMustDo) {
                                                {"row_sum", {array + numbers, 1, 0}},
                                                {"quantise", {1.5 * array + numbers, 2, 0}}};
   std::set<std::string> seen;
-  for (const Group& group : reductions({h200(), SuiteName::full, {}, 0.9})) {
+  for (const Group& group : list({h200(), SuiteName::full, {}, 0.9})) {
     for (const Case& one : group.cases) {
       if (one.type != DataType::bf16) continue;
       const double rows = std::stod(one.shape[0].second), columns = std::stod(one.shape[1].second);
@@ -50,4 +50,4 @@ TEST(ReductionCases, CountWhatTheOperationMustDo) {
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::reductions

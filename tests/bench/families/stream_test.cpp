@@ -11,9 +11,9 @@
 #include "harness/device/random.hpp"
 #include "harness/model/units.hpp"
 
-namespace roofmark {
+namespace roofmark::stream {
 
-std::vector<Group> stream(const Listing&);
+std::vector<Group> list(const Listing&);
 
 namespace {
 
@@ -71,7 +71,7 @@ const SuiteName kSuites[] = {SuiteName::quick, SuiteName::baseline, SuiteName::f
 TEST(Stream, NamesAreUniqueInEverySuiteAndCompared) {
   for (const DeviceInfo& device : {gpu(), cpu_device()}) {
     for (SuiteName suite : kSuites) {
-      const std::vector<Group> groups = stream({device, suite, {}, 0.9});
+      const std::vector<Group> groups = list({device, suite, {}, 0.9});
       const std::vector<Case> all = cases(groups);
       EXPECT_EQ(names(all).size(), all.size());
       std::size_t comparisons = 0;
@@ -89,10 +89,10 @@ TEST(Stream, NamesAreUniqueInEverySuiteAndCompared) {
 }
 
 TEST(Stream, QuickStaysQuickAndShowsEveryOperationAndCache) {
-  const std::set<std::string> on_cpu = names(cases(stream({cpu_device(), SuiteName::quick, {}, 0.9})));
+  const std::set<std::string> on_cpu = names(cases(list({cpu_device(), SuiteName::quick, {}, 0.9})));
   EXPECT_LE(on_cpu.size(), 14u);
   for (std::size_t held : {32 * kKiB, kMiB, 16 * kMiB}) EXPECT_THAT(on_cpu, Contains(path("triad", "fp64", held)));
-  const std::set<std::string> on_gpu = names(cases(stream({gpu(), SuiteName::quick, {}, 0.9})));
+  const std::set<std::string> on_gpu = names(cases(list({gpu(), SuiteName::quick, {}, 0.9})));
   EXPECT_LE(on_gpu.size(), 26u);
   EXPECT_THAT(on_gpu, Contains(path("triad", "fp64", 16 * kMiB)));
   EXPECT_THAT(on_cpu, testing::IsSupersetOf(fp64_paths(256 * kMiB)));
@@ -100,7 +100,7 @@ TEST(Stream, QuickStaysQuickAndShowsEveryOperationAndCache) {
 }
 
 TEST(Stream, FullSweepsFrom16KiBToAQuarterOfTheMemoryByTwos) {
-  const std::set<std::string> all = names(cases(stream({gpu(), SuiteName::full, {}, 0.9})));
+  const std::set<std::string> all = names(cases(list({gpu(), SuiteName::full, {}, 0.9})));
   for (std::size_t bytes = 16 * kKiB; bytes <= 32 * kGiB; bytes *= 2) {
     EXPECT_THAT(all, testing::IsSupersetOf(fp64_paths(bytes)));
   }
@@ -111,7 +111,7 @@ TEST(Stream, OneCaseTakesNearlyAllMemoryAndNoneTakesMoreThanAllowed) {
   const auto largest = [](const DeviceInfo& device, SuiteName suite, double fraction) {
     std::string name;
     std::size_t most = 0;
-    for (const Group& group : stream({device, suite, {}, fraction})) {
+    for (const Group& group : list({device, suite, {}, fraction})) {
       std::size_t together = 0;
       for (const Case& one : group.cases) {
         if (one.unsupported.empty()) together += one.slot_bytes + one.shared_bytes;
@@ -123,7 +123,7 @@ TEST(Stream, OneCaseTakesNearlyAllMemoryAndNoneTakesMoreThanAllowed) {
     return name;
   };
   EXPECT_EQ(largest(cpu_device(), SuiteName::full, 0.9), path("triad", "fp64", 48 * kGiB + 576 * kMiB));
-  for (const Case& one : cases(stream({gpu(), SuiteName::full, {}, 0.0}))) EXPECT_NE(one.unsupported, "") << one.name();
+  for (const Case& one : cases(list({gpu(), SuiteName::full, {}, 0.0}))) EXPECT_NE(one.unsupported, "") << one.name();
   if (!supports(gpu())) GTEST_SKIP() << "this build has no CUDA kernels";
   EXPECT_EQ(largest(gpu(), SuiteName::full, 0.9), path("triad", "fp64", 116 * kGiB));
   EXPECT_EQ(largest(gpu(), SuiteName::baseline, 0.9), path("triad", "fp64", 116 * kGiB));
@@ -134,7 +134,7 @@ TEST(Stream, OneCaseTakesNearlyAllMemoryAndNoneTakesMoreThanAllowed) {
 
 TEST(Stream, ColdIsSaidInTheNameAndDemandsDram) {
   const DeviceInfo device = gpu();
-  const std::vector<Case> all = cases(stream({device, SuiteName::quick, Cache::cold, 0.9}));
+  const std::vector<Case> all = cases(list({device, SuiteName::quick, Cache::cold, 0.9}));
   EXPECT_THAT(names(all), Contains(path("triad", "fp64", 64 * kKiB, "cold")));
   for (const Case& one : all) {
     EXPECT_EQ(one.protocol.cache, Cache::cold);
@@ -248,4 +248,4 @@ TEST(Stream, TheLibrarysCallLeavesWhatTheKernelLeaves) {
 }
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::stream

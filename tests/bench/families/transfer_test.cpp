@@ -21,9 +21,9 @@
 #include "kernels/transfer.hpp"
 #include "tests/bench/devices.hpp"
 
-namespace roofmark {
+namespace roofmark::transfer {
 
-std::vector<Group> transfer(const Listing&);
+std::vector<Group> list(const Listing&);
 
 namespace {
 
@@ -38,7 +38,7 @@ using testing::SizeIs;
 
 std::vector<Case> transfers_of_suite(const DeviceInfo& device, SuiteName suite) {
   std::vector<Case> all;
-  for (const Group& group : transfer({.device = device, .suite = suite})) {
+  for (const Group& group : list({.device = device, .suite = suite})) {
     all.insert(all.end(), group.cases.begin(), group.cases.end());
   }
   return all;
@@ -63,7 +63,7 @@ TEST(Transfer, QuickMovesPinnedMemoryEachWayAndBothWays) {
   EXPECT_THAT(all,
               Contains("transfer/device_to_host/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine/cache:warm"));
   EXPECT_THAT(all, Contains("transfer/both/int8/bytes:1048576/memory:pinned/node:near/impl:copy_engine/cache:warm"));
-  EXPECT_THAT(transfer({.device = h200(), .suite = SuiteName::quick}).back().cases, SizeIs(3)) << "their blocks alternate";
+  EXPECT_THAT(list({.device = h200(), .suite = SuiteName::quick}).back().cases, SizeIs(3)) << "their blocks alternate";
 }
 
 TEST(Transfer, FullHasEveryKindAndSize) {
@@ -110,7 +110,7 @@ std::vector<std::string> operations_of(const Group& group) {
 TEST(Transfer, SmsMoveBothWaysBesideEachWayAlone) {
   for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
     std::set<std::string> sizes;
-    for (const Group& group : transfer({.device = h200(), .suite = suite})) {
+    for (const Group& group : list({.device = h200(), .suite = suite})) {
       const Case& both = group.cases.back();
       if (both.operation != "both" || value_of(both.shape, "impl") != "sm") continue;
       const std::string bytes = value_of(both.shape, "bytes");
@@ -131,7 +131,7 @@ TEST(Transfer, TheHostsOwnCopiesStandBesideAGpusAndExceedItsCaches) {
   const auto host_copies = [&](bool is_alone) {
     const Listing listing = {device, SuiteName::baseline, {}, 0.9, nullptr, is_alone};
     std::vector<std::string> names;
-    for (const Group& group : transfer(listing)) {
+    for (const Group& group : list(listing)) {
       for (const Case& c : group.cases) {
         if (c.operation != "host_copy") continue;
         names.push_back(value_of(c.shape, "from") + " to " + value_of(c.shape, "to") + ", " + value_of(c.shape, "bytes"));
@@ -207,7 +207,7 @@ TEST(Transfer, ColdCachesAreThoseOfTheDeviceAndOfTheHost) {
 TEST(Transfer, ColdIsComparedWithWarm) {
   if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels to compare";
   int compared = 0;
-  for (const Group& group : transfer({.device = on_host(mebibytes(105)), .suite = SuiteName::baseline})) {
+  for (const Group& group : list({.device = on_host(mebibytes(105)), .suite = SuiteName::baseline})) {
     for (const Comparison& comparison : group.comparisons) {
       if (comparison.key != "cache") continue;
       ++compared;
@@ -242,7 +242,7 @@ TEST(Transfer, ColdThatCannotBeSaysWhy) {
 TEST(Transfer, CacheNamesOneOfTheTwo) {
   const auto caches = [](Cache cache) {
     std::multiset<std::string> all;
-    for (const Group& group : transfer({.device = on_host(mebibytes(105)), .suite = SuiteName::baseline, .cache = cache})) {
+    for (const Group& group : list({.device = on_host(mebibytes(105)), .suite = SuiteName::baseline, .cache = cache})) {
       for (const Case& c : group.cases) {
         const bool one_way = c.operation == "host_to_device" || c.operation == "device_to_host";
         const bool pinned = value_of(c.shape, "memory") == "pinned" && value_of(c.shape, "impl") == "copy_engine";
@@ -269,7 +269,7 @@ TEST(Transfer, ColdHostCopiesCountInMemory) {
 }
 
 std::vector<Group> managed_copies(const DeviceInfo& device, SuiteName suite = SuiteName::full) {
-  std::vector<Group> all = transfer({.device = device, .suite = suite});
+  std::vector<Group> all = list({.device = device, .suite = suite});
   std::erase_if(all, [](const Group& group) { return group.cases.front().operation != "managed_copy"; });
   return all;
 }
@@ -324,7 +324,7 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
   if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA kernels to compare";
   DeviceInfo device = h200();
   device.gpu.pcie = {63e9, "PCIe 5 x16: 16 lanes"};
-  const std::vector<Group> groups = transfer({.device = device, .suite = SuiteName::baseline});
+  const std::vector<Group> groups = list({.device = device, .suite = SuiteName::baseline});
   const auto found = std::find_if(groups.begin(), groups.end(),
                                   [](const Group& group) { return group.cases.front().operation == "beside_product"; });
   ASSERT_NE(found, groups.end());
@@ -347,7 +347,7 @@ TEST(Transfer, PairsOfGpusAreNotMissing) {
   }
   Fabric ranks;
   ranks.members.resize(8);
-  for (const Group& group : transfer({.device = h200(), .suite = SuiteName::quick, .fabric = &ranks})) {
+  for (const Group& group : list({.device = h200(), .suite = SuiteName::quick, .fabric = &ranks})) {
     for (const Case& c : group.cases) {
       EXPECT_EQ(c.unsupported == "needs several GPUs in one process, but each process here has one", c.operation == "peer")
           << c.name();
@@ -371,7 +371,7 @@ Fabric made_up_gpus(int count, const std::string& refusal = {}) {
 
 std::vector<Case> of_gpus(const Fabric& fabric, SuiteName suite) {
   std::vector<Case> all;
-  for (const Group& group : transfer({.device = h200(), .suite = suite, .fabric = &fabric})) {
+  for (const Group& group : list({.device = h200(), .suite = suite, .fabric = &fabric})) {
     all.insert(all.end(), group.cases.begin(), group.cases.end());
   }
   return all;
@@ -476,7 +476,7 @@ TEST(PeerTransfer, EveryNumaNodeAndEveryGpuAreListedOnce) {
     for (const bool is_alone : {true, false}) {
       Listing listing = {on_two_nodes(h200(), 0), suite, {}, 0.9, &fabric, is_alone};
       std::multiset<std::string> pairs;
-      for (const Group& group : transfer(listing)) {
+      for (const Group& group : list(listing)) {
         for (const Case& c : group.cases) {
           const auto key = [&](const char* name) { return value_of(c.shape, name); };
           if (key("bytes") != "268435456" || key("memory") != "pinned" || key("impl") != "copy_engine") continue;
@@ -583,7 +583,7 @@ TEST(PeerTransfer, CeilingsAreProbedByReadsAndWritesOfTheNearestGpuOfTheModel) {
   fabric.local->path = [](int, int other) { return PeerPath{other == 3 ? PathKind::pcie_switch : PathKind::system, 0, {}}; };
   DeviceInfo device = h200();
   std::set<std::string> probes;
-  for (const Group& group : ceilings({.device = device, .suite = SuiteName::quick, .fabric = &fabric})) {
+  for (const Group& group : ceilings::list({.device = device, .suite = SuiteName::quick, .fabric = &fabric})) {
     for (const Case& c : group.cases) {
       if (c.operation == "peer") probes.insert(value_of(c.shape, "from") + value_of(c.shape, "to") + value_of(c.shape, "impl"));
     }
@@ -710,7 +710,7 @@ TEST(Transfer, HugePagesAreComparedWithSmallOnes) {
   if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA";
   for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
     int compared = 0;
-    for (const Group& group : transfer({.device = h200(), .suite = suite})) {
+    for (const Group& group : list({.device = h200(), .suite = suite})) {
       if (value_of(group.cases.front().shape, "pages").empty()) continue;
       ++compared;
       ASSERT_THAT(group.comparisons, SizeIs(1));
@@ -953,7 +953,7 @@ TEST(Transfer, CopiesFillTheTimeOfTheProductBesideThem) {
   } catch (const DeviceError& error) {
     GTEST_SKIP() << error.what();
   }
-  for (const Group& group : transfer({.device = device->info(), .suite = SuiteName::contract})) {
+  for (const Group& group : list({.device = device->info(), .suite = SuiteName::contract})) {
     for (const Case& c : group.cases) {
       if (c.operation != "beside_product" || value_of(c.shape, "copies") == "none") continue;
       roofmark::Setup setup = setup_of(*device);
@@ -1047,4 +1047,4 @@ INSTANTIATE_TEST_SUITE_P(Devices, WrongByte,
                          [](const testing::TestParamInfo<WrongByteWay>& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace roofmark
+}  // namespace roofmark::transfer

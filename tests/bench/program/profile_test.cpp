@@ -31,7 +31,7 @@ TEST(ShippedProfiles, JudgeTheLargestAllReduceThatQuickListsForTheirNode) {
     const Fabric fabric = specified_fabric(device, *profile.node_gpus);
     std::size_t largest = 0;
     std::vector<std::size_t> matched;
-    for (const Group& group : collectives({.device = device, .suite = SuiteName::quick, .fabric = &fabric})) {
+    for (const Group& group : collectives::list({.device = device, .suite = SuiteName::quick, .fabric = &fabric})) {
       for (const Case& c : group.cases) {
         largest = std::max(largest, c.message->bytes);
         EXPECT_GT(c.work.total(resource::nvlink), 0) << c.name();
