@@ -446,6 +446,22 @@ TEST_F(Measure, EveryCandidateIsTimedAndAFailingOneTakesInfinitelyLong) {
   EXPECT_THROW(time(device, team, {fast}), DeviceError);
 }
 
+// A power cap: half as fast after 30 ms of load.
+TEST_F(Measure, EveryCandidateBeginsRested) {
+  double load = 0;
+  device.seconds = [&](int) {
+    load += load < 30e-3 ? 1e-3 : 2e-3;
+    return load < 30e-3 ? 1e-3 : 2e-3;
+  };
+  const std::vector<Launch> equal(3, [](Stream, int) {});
+  const auto timed = [&](const std::function<void()>& rest) {
+    load = 0;
+    return time_candidates(device, team, settings_for(device), equal, {}, 1, rest);
+  };
+  EXPECT_THAT(timed([&] { load = 0; }), testing::Each(testing::DoubleNear(1e-3, 1e-9)));
+  EXPECT_NEAR(timed([] {})[2], 2e-3, 1e-9);
+}
+
 TEST_F(Measure, TelemetryCanBeSwitchedOff) {
   device.telemetry = std::make_unique<FakeTelemetry>();
   Settings settings = settings_for(device);

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+// What analyze() finds in the readings of clock, power and energy beside a record.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "harness/judge/analysis.hpp"
+#include "tests/harness/records.hpp"
+
+namespace roofmark {
+namespace {
+
+std::vector<Record> one_record() { return {ok_record("gemm", "x", {{{{resource::dram, 1}}}}, 1e-3)}; }
+
+bool finds(const std::vector<Finding>& findings, FindingKind kind) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.kind == kind; });
+}
+
+TEST(Readings, ThrottlingSaysHowFarTheClockFellAndWhy) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).theoretical = 1e15;
+  theoretical.at(resource::fp32_fma).theoretical_clock_hz = 2.2e9;
+  theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
+  std::vector<Record> records = one_record();
+  records[0].measurement->clock_hz = 1.76e9;
+  records[0].measurement->telemetry.emplace().throttled_share = {{"power cap", 0.2}};
+  const Analysis analysis = analyze(theoretical, records, {});
+  ASSERT_TRUE(finds(analysis.findings, FindingKind::throttle));
+  EXPECT_EQ(analysis.findings.front().text,
+            "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (during 20.0 % of the blocks' time)");
+}
+
+TEST(Readings, APowerCapIsThrottlingAndHeatOrABrakeASlowdown) {
+  std::vector<Record> records = one_record();
+  records[0].measurement->telemetry.emplace().throttled_share = {{"hardware slowdown", 0.1}, {"hardware thermal", 0.2},
+                                                                 {"power brake", 0.3},       {"power cap", 0.4},
+                                                                 {"sync boost", 0.5},        {"thermal", 0.6}};
+  std::vector<FindingKind> kinds;
+  for (const Finding& finding : analyze({}, records, {}).findings) kinds.push_back(finding.kind);
+  using enum FindingKind;
+  EXPECT_THAT(kinds, testing::ElementsAre(slowdown, slowdown, slowdown, throttle, throttle, slowdown));
+}
+
+TEST(Readings, ASlowdownIsAFindingFromOnePercentOfTheTimeOn) {
+  std::vector<Record> records = one_record();
+  auto& shares = records[0].measurement->telemetry.emplace().throttled_share;
+  for (const char* reason : {"hardware slowdown", "hardware thermal", "power brake", "thermal"}) {
+    shares = {{reason, 0.009}};
+    EXPECT_FALSE(finds(analyze({}, records, {}).findings, FindingKind::slowdown)) << reason;
+    shares = {{reason, 0.01}};
+    EXPECT_TRUE(finds(analyze({}, records, {}).findings, FindingKind::slowdown)) << reason;
+  }
+}
+
+TEST(Readings, AClockBelowTheRatedOneNamesTheApplicationClocks) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
+  std::vector<Record> records = one_record();
+  records[0].measurement->clock_hz = 1.2e9;
+  auto& shares = records[0].measurement->telemetry.emplace().throttled_share;
+  const auto texts = [&] {
+    std::vector<std::string> all;
+    for (const Finding& finding : analyze(theoretical, records, {}).findings) {
+      if (finding.kind == FindingKind::clock) all.push_back(finding.text);
+    }
+    return all;
+  };
+  const std::string unnamed = "the clock fell by 40 % to 1200 MHz; the driver names no reason";
+  EXPECT_THAT(texts(), testing::ElementsAre(unnamed));
+  shares = {{"application clocks", 0.9}};
+  EXPECT_THAT(texts(),
+              testing::ElementsAre("the clock fell by 40 % to 1200 MHz; the application clocks allow no more: nvidia-smi "
+                                   "-rac as root resets them"));
+  shares["power cap"] = 0.1;
+  EXPECT_EQ(texts().size(), 1u) << "beside the finding of the power cap";
+  shares = {{"hardware slowdown", 0.001}, {"application clocks", 0.001}};
+  EXPECT_THAT(texts(), testing::ElementsAre(unnamed)) << "neither lasted";
+  shares = {{"power cap", 0.1}};
+  EXPECT_THAT(texts(), testing::IsEmpty());
+  records[0].measurement->clock_hz = 2e9;
+  shares = {{"application clocks", 1}};
+  EXPECT_THAT(texts(), testing::IsEmpty()) << "the clock held";
+}
+
+TEST(Readings, EnergyOfTheCounterAndOfThePowerAreCompared) {
+  std::vector<Record> records = one_record();
+  TelemetrySummary& telemetry = records[0].measurement->telemetry.emplace();
+  const auto mismatch = [&] { return finds(analyze({}, records, {}).findings, FindingKind::energy); };
+  telemetry.seconds = 2;
+  EXPECT_FALSE(mismatch());
+  telemetry.energy_joules = 1000;
+  EXPECT_FALSE(mismatch()) << "nothing to compare with";
+  telemetry.integrated_joules = 1040;
+  EXPECT_FALSE(mismatch());
+  telemetry.integrated_joules = 1100;
+  EXPECT_TRUE(mismatch());
+  EXPECT_EQ(analyze({}, records, {}).findings.front().text,
+            "the energy counter gives 1000.0 J, the power readings 1100.0 J, over 2.0 s");
+  telemetry.integrated_joules = 900;
+  EXPECT_TRUE(mismatch());
+  telemetry.seconds = 0.9;
+  EXPECT_FALSE(mismatch()) << "too short";
+}
+
+}  // namespace
+}  // namespace roofmark
