@@ -104,6 +104,8 @@ class Maker:
         return name
 
     def measurement(self, seconds, cache, path, clock_hz, power, reasons, settled):
+        if clock_hz and clock_hz < 0.95 * self.device["highest_clock_hz"] and not reasons:
+            reasons = ["power cap"]  # what lowers the clock of a healthy GPU
         samples = {"start": [], "seconds": [], "host_seconds": [], "block": [], "throttled": []}
         blocks = []
         medians = []
