@@ -308,7 +308,7 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
 
 /// The readings of these records that findings rest on.
 FoundBy readings_of(const std::vector<Record>& records) {
-  FoundBy read{};
+  auto read = FoundBy::nothing;
   const auto see = [&](const Sustained& rates) {
     read |= FoundBy::sustained;
     if (rates.rate_per_clock_ratio) read |= FoundBy::sustained_clock;

@@ -109,18 +109,18 @@ bool is_named(const Nic& port, std::string_view list, bool whole_names) {
   const std::string_view name = port.name;
   const auto colon = name.find(':');
   const std::string_view device = name.substr(0, colon);
-  const int number = colon == name.npos ? 0 : number_of(name.substr(colon + 1));
+  const int number = colon == std::string_view::npos ? 0 : number_of(name.substr(colon + 1));
   bool any = false;
   while (!list.empty()) {
     const auto comma = list.find(',');
     const std::string_view entry = list.substr(0, comma);
-    list = comma == list.npos ? std::string_view() : list.substr(comma + 1);
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
     const auto end = entry.find(':');
     const std::string_view its = entry.substr(0, end);
     if (its.empty()) continue;
     any = true;
     const bool is_device = whole_names ? device == its : device.starts_with(its);
-    if (is_device && (end == entry.npos || number_of(entry.substr(end + 1)) == number)) return true;
+    if (is_device && (end == std::string_view::npos || number_of(entry.substr(end + 1)) == number)) return true;
   }
   return !any;
 }

@@ -39,7 +39,7 @@ bool is_lost(Device& device) {
 
 Record blank_record(const Case& c, int pass) {
   Record record;
-  static_cast<CaseName&>(record) = c;
+  static_cast<CaseName&>(record) = static_cast<const CaseName&>(c);
   record.work = c.work;
   record.message = c.message;
   record.overlap = c.overlap;

@@ -20,7 +20,8 @@ Comparison compare(const Case& numerator, const Case& denominator) {
     throw std::invalid_argument(numerator.name() + " and " + denominator.name() + " do not differ in exactly one key");
   }
   const std::size_t at = differing.front();
-  return {one[at].second + " against " + other[at].second, one[at].first, numerator, denominator};
+  return {one[at].second + " against " + other[at].second, one[at].first, static_cast<const CaseName&>(numerator),
+          static_cast<const CaseName&>(denominator)};
 }
 
 Comparison compare_rates(const Case& numerator, const Case& denominator) {

@@ -29,9 +29,10 @@ void CaseName::append_name_to(std::string& path) const {
   for (const auto& [key, value] : shape) (((path += '/') += key) += ':') += value;
 }
 
-CaseName name_without(CaseName name, const std::set<std::string_view>& keys) {
-  std::erase_if(name.shape, [&](const auto& entry) { return keys.contains(entry.first); });
-  return name;
+CaseName name_without(const CaseName& name, const std::set<std::string_view>& keys) {
+  CaseName rest = name;
+  std::erase_if(rest.shape, [&](const auto& entry) { return keys.contains(entry.first); });
+  return rest;
 }
 
 CaseName parse_case_name(std::string_view text) {

@@ -29,13 +29,13 @@ struct CaseName {
 
   /// family/operation/type/key:value...; family/type/key:value... where the family has one operation.
   std::string name() const;
-  void append_name_to(std::string& text) const;
+  void append_name_to(std::string& path) const;
 
   friend auto operator<=>(const CaseName&, const CaseName&) = default;
 };
 
 /// The name without these keys of its shape.
-CaseName name_without(CaseName name, const std::set<std::string_view>& keys);
+CaseName name_without(const CaseName& name, const std::set<std::string_view>& keys);
 
 /// Of cases and records, which have more than a name.
 inline bool same_case(const CaseName& one, const CaseName& other) { return one == other; }

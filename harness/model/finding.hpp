@@ -30,6 +30,7 @@ enum class Extent { part, all };
 
 /// What shows a kind of finding; several may.
 enum class FoundBy : unsigned {
+  nothing = 0,
   results = 1,  ///< of any run
   ranks = 2,    ///< ranks, hosts or links that differ from the others
   /// What the program saw of device and host before and after the cases. A file keeps such a finding, which names no case; the

@@ -11,9 +11,10 @@ namespace roofmark {
 enum class OverlapRole { work, communication, together };
 
 /// What the names of the three have in common.
-inline CaseName overlap_series(CaseName name) {
-  name.operation.clear();
-  return name;
+inline CaseName overlap_series(const CaseName& name) {
+  CaseName series = name;
+  series.operation.clear();
+  return series;
 }
 
 }  // namespace roofmark
