@@ -141,8 +141,9 @@ void add_selection(CLI::App& command, Selection& selection, const Devices& devic
   command.add_option("--device", selection.device, devices.help)->type_name(devices.value)->default_str(selection.device);
   add_word(command, "--suite", selection.suite, kSuites, "the set of cases and their timing budget")->default_str("baseline");
   command
-      .add_option("--filter", selection.filter,
-                  "run only cases whose name matches this regular expression (`list` shows the names)")
+      .add_option(
+          "--filter", selection.filter,
+          "run only cases whose name matches this regular expression, and the ceilings that they need (`list` shows the names)")
       ->type_name("EXPRESSION");
   command.add_option("--exclude", selection.exclude, "skip cases whose name matches this regular expression")
       ->type_name("EXPRESSION");

@@ -84,11 +84,16 @@ bool is_probed_on_demand(const Resource& resource) {
   return std::find(std::begin(rare), std::end(rare), resource) != std::end(rare);
 }
 
+/// A ceiling that no case of the suite demands.
+bool is_undemanded(const Group& group, const std::vector<Group>& suite) {
+  const auto& sets = group.cases.front().sets_ceiling;
+  return sets && !is_demanded(sets->resource, suite);
+}
+
 template <class IsOptional>
 void drop_undemanded(std::vector<Group>& ceilings, const std::vector<Group>& suite, const IsOptional& is_optional) {
   std::erase_if(ceilings, [&](const Group& group) {
-    const auto& sets = group.cases.front().sets_ceiling;
-    return sets && is_optional(sets->resource) && !is_demanded(sets->resource, suite);
+    return is_undemanded(group, suite) && is_optional(group.cases.front().sets_ceiling->resource);
   });
 }
 
@@ -123,7 +128,15 @@ Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
   Plan plan = filtered(std::move(ceilings), std::move(suite), selection);
   plan.suite_cases = suite_cases;
   // A filter that leaves nothing but ceilings asks for these.
-  if (!plan.suite.empty()) drop_undemanded(plan.ceilings, plan.suite, is_probed_on_demand);
+  if (!plan.suite.empty()) {
+    const Expression filter = expression_of("--filter", selection.filter);
+    std::erase_if(plan.ceilings, [&](const Group& group) {
+      const bool is_asked_for =
+          std::any_of(group.cases.begin(), group.cases.end(), [&](const Case& c) { return filter.is_found_in(c.name()); });
+      return !is_asked_for && is_undemanded(group, plan.suite);
+    });
+    drop_undemanded(plan.ceilings, plan.suite, is_probed_on_demand);
+  }
   plan.ceilings_again = facts.all_ceilings;
   if (facts.limit) plan.limit_seconds = facts.limit->on(backend);
   if (facts.total_seconds) divide_duration(plan.suite, selection.seconds.value_or(*facts.total_seconds));

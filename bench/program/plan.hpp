@@ -16,7 +16,7 @@
 
 namespace roofmark {
 
-/// A selection of a suite on a device. The ceilings come first and are never filtered.
+/// A selection of a suite on a device. The ceilings come first: all, or with a filter those that it names or its cases demand.
 struct Plan {
   std::vector<Group> ceilings;
   std::vector<Group> suite;

@@ -137,6 +137,28 @@ TEST(Plan, LinksToOtherGpusAreProbedOnlyWhereACaseDemandsThem) {
   EXPECT_EQ(probed("^ceilings"), (std::vector<std::string>{"dram", "peer_in", "peer_out"})) << "they are what is asked for";
 }
 
+TEST(Plan, AFilterLeavesTheCeilingsThatItNamesOrThatItsCasesDemand) {
+  const std::vector<Group> ceilings = {{{demanding("ceilings", resource::dram)}, {}},
+                                       {{demanding("ceilings", resource::exp)}, {}},
+                                       {{demanding("ceilings", resource::graph_launch)}, {}}};
+  const std::vector<Group> suite = {{{demanding("stream", resource::dram)}, {}}, {{demanding("softmax", resource::exp)}, {}}};
+  const auto probed = [&](const char* filter, const char* exclude) {
+    Selection selection;
+    selection.suite = SuiteName::quick;
+    selection.filter = filter;
+    selection.exclude = exclude;
+    std::vector<std::string> found;
+    for (const Group& group : arranged(ceilings, suite, selection, Backend::cuda).ceilings) {
+      found.push_back(group.cases[0].operation);
+    }
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(probed("^stream", ""), Names({"dram", "graph_launch"}));
+  EXPECT_EQ(probed("^stream|ceilings/exp", ""), Names({"dram", "exp", "graph_launch"}));
+  EXPECT_EQ(probed("", "^softmax"), Names({"dram", "exp", "graph_launch"})) << "what is left out does not choose";
+}
+
 TEST(Plan, ADurationIsDividedAmongTheCasesThatRun) {
   Case lasting = demanding("sustained", resource::dram), cannot = lasting, other = demanding("sustained", resource::fp64_fma);
   for (Case* c : {&lasting, &cannot, &other}) c->protocol.seconds = 1;
@@ -162,8 +184,8 @@ TEST(Plan, KnowsHowManyCasesTheSuiteHasBeforeTheFilter) {
   EXPECT_EQ(scope().text, "The quick suite: all 4 cases");
   options.selection.filter = "gemm";
   EXPECT_EQ(scope().suite_cases, 4U);
-  EXPECT_EQ(scope().cases, 3U);
-  EXPECT_EQ(scope().text, "A selection of the quick suite: 3 of 4 cases (--filter 'gemm')");
+  EXPECT_EQ(scope().cases, 2U) << "and the ceiling that it demands";
+  EXPECT_EQ(scope().text, "A selection of the quick suite: 2 of 4 cases (--filter 'gemm')");
   options.max_seconds = 0.05;
   EXPECT_THAT(scope().changes, testing::ElementsAre("--filter 'gemm'", "0.05 s per case instead of 0.25 s"));
   options.selection.filter = "";
