@@ -79,27 +79,23 @@ bool is_demanded(const Resource& resource, const std::vector<Group>& suite) {
 }
 
 /// What few cases demand is probed only where one of the run does. A run of the device alone must not depend on other GPUs.
-bool is_probed_on_demand(const Resource& resource) {
+bool is_probed_on_demand(const Group& ceiling) {
+  const Resource& resource = ceiling.cases.front().sets_ceiling->resource;
   const Resource rare[] = {resource::peer_in, resource::peer_out, resource::global_atomic, resource::shared_atomic};
   return std::find(std::begin(rare), std::end(rare), resource) != std::end(rare);
-}
-
-/// A ceiling that no case of the suite demands.
-bool is_undemanded(const Group& group, const std::vector<Group>& suite) {
-  const auto& sets = group.cases.front().sets_ceiling;
-  return sets && !is_demanded(sets->resource, suite);
 }
 
 template <class IsOptional>
 void drop_undemanded(std::vector<Group>& ceilings, const std::vector<Group>& suite, const IsOptional& is_optional) {
   std::erase_if(ceilings, [&](const Group& group) {
-    return is_undemanded(group, suite) && is_optional(group.cases.front().sets_ceiling->resource);
+    const auto& sets = group.cases.front().sets_ceiling;
+    return sets && !is_demanded(sets->resource, suite) && is_optional(group);
   });
 }
 
 /// As Suite::all_ceilings has it.
 void drop_by_suite(std::vector<Group>& ceilings, const std::vector<Group>& suite, SuiteName name) {
-  if (!facts_of(name).all_ceilings) drop_undemanded(ceilings, suite, [](const Resource&) { return true; });
+  if (!facts_of(name).all_ceilings) drop_undemanded(ceilings, suite, [](const Group&) { return true; });
 }
 
 /// Cases that a run of the whole suite measures, each ceiling once.
@@ -130,12 +126,10 @@ Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
   // A filter that leaves nothing but ceilings asks for these.
   if (!plan.suite.empty()) {
     const Expression filter = expression_of("--filter", selection.filter);
-    std::erase_if(plan.ceilings, [&](const Group& group) {
-      const bool is_asked_for =
-          std::any_of(group.cases.begin(), group.cases.end(), [&](const Case& c) { return filter.is_found_in(c.name()); });
-      return !is_asked_for && is_undemanded(group, plan.suite);
+    drop_undemanded(plan.ceilings, plan.suite, [&](const Group& ceiling) {
+      return is_probed_on_demand(ceiling) || std::none_of(ceiling.cases.begin(), ceiling.cases.end(),
+                                                          [&](const Case& c) { return filter.is_found_in(c.name()); });
     });
-    drop_undemanded(plan.ceilings, plan.suite, is_probed_on_demand);
   }
   plan.ceilings_again = facts.all_ceilings;
   if (facts.limit) plan.limit_seconds = facts.limit->on(backend);

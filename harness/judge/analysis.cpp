@@ -129,7 +129,7 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
                         lost, brief + " (application clocks)"});
   } else if (slow && !named && driver_hz >= (1 - kClockLimit) * *rated_hz) {
     findings.push_back({FindingKind::clock_under_load,
-                        fmt::format("under load the SMs ran at {}, {:.0f} % below the {} that the driver reports",
+                        fmt::format("under load the clock was {}, {:.0f} % below the {} that the driver reports",
                                     format_clock(*measurement.clock_hz), 100 * (1 - *measurement.clock_hz / driver_hz),
                                     format_clock(driver_hz)),
                         record.name(), lost, fmt::format("under load the clock is {:.0f} % lower", 100 * lost)});

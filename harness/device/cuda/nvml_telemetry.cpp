@@ -14,9 +14,8 @@ namespace {
 
 constexpr double kFastestPcie = 128e9;  // bytes per second in one direction: 16 lanes of PCIe 6
 
-/// An H100's driver (580.159) takes 3 ms of CPU time for the energy, 1 ms for the time under each reason and 0.5 ms for all the
-/// rest of a reading; it advances these counters each 0.1 s or so. Less than two periods, so that every second reading has
-/// them.
+/// An H100's driver (580.159) takes 3 ms and more of CPU time for the energy and up to 1 ms for the time under a reason, and
+/// advances these counters each 0.1 s or so. Less than two periods, so that every second reading has them.
 constexpr double kCounterPeriodSeconds = 0.09;
 
 std::optional<double> value_of(const FieldValue& field) {

@@ -190,7 +190,7 @@ TEST(HealthyMachines, AnH100WhoseClockIsLowerWhileItsTensorCoresWork) {
   const Judged judged = judge(theoretical_roofline(h100), record);
   EXPECT_THAT(judged.kinds(), ElementsAre(FindingKind::clock_under_load));
   EXPECT_EQ(judged.analysis.findings[0].text,
-            "under load the SMs ran at 1824 MHz, 8 % below the 1980 MHz that the driver reports");
+            "under load the clock was 1824 MHz, 8 % below the 1980 MHz that the driver reports");
   // Locked clocks: the driver knows of them.
   record.measurement->telemetry->sm_clock_hz = 1830e6;
   EXPECT_THAT(judge(theoretical_roofline(h100), record).kinds(), ElementsAre(FindingKind::clock));
