@@ -50,6 +50,10 @@ struct BackgroundReads {
 struct LatencyKernels {
   /// Writes the addresses; nothing else of a line is written. `next` is in device memory.
   void (*link)(void* first, std::size_t stride, const std::uint32_t* next, std::size_t lines, Stream stream);
+  /// Adds to *wrong, in device memory, the number of lines with another address than link() writes. It reads the lines in the
+  /// order of their addresses, all at the same time, which takes a small part of the time of a lap.
+  void (*count_wrong_links)(std::uint64_t* wrong, const void* first, std::size_t stride, const std::uint32_t* next,
+                            std::size_t lines, Stream stream);
   /// Makes `steps` steps from the line *at, and leaves in *at the line reached, where the next launch goes on. Before the first
   /// step, `preload` lines (all of the set, or 0) are loaded independently of one another and enter the sum: CUDA's L1 is empty
   /// when a launch starts.

@@ -48,10 +48,6 @@ struct Chase {
   std::optional<ChaseBackground> background = {};  ///< reads at the same time
 };
 
-/// Whether line i, of all lines from `first` on, holds the address of line next[i]. It reads them in the order of their
-/// addresses, which takes a small part of the time of a lap.
-bool links_follow(const void* first, std::size_t stride, const std::vector<std::uint32_t>& next);
-
 std::size_t chase_slot_bytes(const DeviceInfo& device, const Chase& chase);
 std::unique_ptr<Prepared> prepare_chase(const Setup& setup, const LatencyKernels& kernels, const Chase& chase);
 

@@ -41,7 +41,7 @@ class Candidate {
       team_.barrier();
       const auto timing = run();
       if (timing && timing->valid) samples.push_back(timing->seconds / plan_.launches);
-    } while (team_.decide(launch_ && settings_.clock() - started < settings_.effort.window_seconds / 5 &&
+    } while (team_.decide(launch_ && settings_.clock() - started < settings_.effort.candidate_seconds &&
                           samples.size() < kMaxSamples));
     if (launch_ && samples.empty()) failure_ = "no valid sample: the launch gate timed out each time";
     return team_.max({launch_ && !samples.empty() ? median(samples) : kVoidSample}).front();

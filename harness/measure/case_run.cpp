@@ -133,10 +133,7 @@ void CaseRun::prepare(std::size_t limit_bytes) {
                       slots.slots,
                       run_.settings.data,
                       run_.settings.seed,
-                      [this, slots](const std::vector<Launch>& candidates) {
-                        return time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots.slots,
-                                               [this] { rest(); });
-                      },
+                      [this, slots](const std::vector<Launch>& candidates) { return choose_among(candidates, slots.slots); },
                       [this] { tell_stage(); }};
     const std::size_t before = device.allocated_bytes();
     prepared_ = case_.prepare(setup);
@@ -256,8 +253,9 @@ double CaseRun::settle_launches() {
   return seconds;
 }
 
-CaseRun::Windows CaseRun::run_windows(double window_seconds, double end) {
+CaseRun::Windows CaseRun::run_windows(double window_seconds, double end, const std::function<void()>& after_first) {
   const auto& clock = run_.settings.clock;
+  bool first = true;
   Windows windows;
   std::vector<double> previous;
   do {
@@ -272,6 +270,7 @@ CaseRun::Windows CaseRun::run_windows(double window_seconds, double end) {
     } while (run_.team.decide(clock() - window_start < window_seconds));
     windows.last = run_.team.max(std::move(windows.last));
     std::erase(windows.last, kVoidSample);
+    if (std::exchange(first, false)) after_first();
     windows.agree = windows_agree(previous, windows.last, run_.settings.effort.window_agreement);
   } while (run_.team.decide(!windows.agree && clock() < end));
   return windows;

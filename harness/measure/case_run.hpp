@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct RunState {
   Sampler sampler;
   WallTime wall;
   StageListener listener;
+  std::map<std::string, std::vector<double>> candidate_seconds = {};  ///< by the name of a tuned case
   std::string lost_to;  ///< the case that met a sticky error; empty while the device works
 };
 
@@ -62,6 +64,8 @@ class CaseRun {
   void enter(std::string_view stage);
   /// Repeats the stage, so that the watch sees progress in a long one.
   void tell_stage();
+  /// The seconds of a tuned case's candidates. A second pass keeps the choice of the first, so that both time the same.
+  std::vector<double> choose_among(const std::vector<Launch>& candidates, int slots);
   void launch_once(int slot);
   Verification judge(int slot);
   std::optional<std::string> hash_outputs(int slot);
@@ -74,16 +78,18 @@ class CaseRun {
     std::vector<double> host_seconds;  ///< that each sample took
     bool agree = false;
   };
-  Windows run_windows(double window_seconds, double end);
+  /// `after_first` is called after the first window.
+  Windows run_windows(
+      double window_seconds, double end, const std::function<void()>& after_first = [] {});
   void describe_conditions();
   void summarize_samples();
   std::string device_in_words() const;
   std::string where_and_when(double start_seconds) const;
 
   // Timing (case_run_timing.cpp).
-  /// Launches, without recording samples, until the rate is stable; then reads the telemetry.
   /// Before each block and each candidate of a tuned case: a pause.
   void rest() const;
+  /// Launches, without recording samples, until the rate is stable and the telemetry has been read.
   Telemetry lead_in();
   /// Where the thread that makes single calls runs.
   void note_calling_thread();

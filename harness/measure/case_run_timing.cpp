@@ -33,6 +33,16 @@ bool all_say(Team& team, bool yes) { return team.max({yes ? -1.0 : 1.0}).front()
 
 }  // namespace
 
+std::vector<double> CaseRun::choose_among(const std::vector<Launch>& candidates, int slots) {
+  const auto known = run_.candidate_seconds.find(record_.name());
+  if (all_say(run_.team, known != run_.candidate_seconds.end() && known->second.size() == candidates.size())) {
+    return known->second;
+  }
+  const auto seconds =
+      time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots, [this] { rest(); });
+  return run_.candidate_seconds.insert_or_assign(record_.name(), seconds).first->second;
+}
+
 // A block after long load would be slower than the next, after a pause: a power cap acts within tens of milliseconds,
 // overshoots, and lets go as fast. So each block begins rested, whatever ran before it.
 void CaseRun::rest() const {
@@ -46,12 +56,14 @@ void CaseRun::rest() const {
 Telemetry CaseRun::lead_in() {
   const Effort& effort = run_.settings.effort;
   const auto& clock = run_.settings.clock;
-  const Windows windows = run_windows(effort.lead_in_window_seconds, clock() + (by_host() ? 0 : effort.lead_in_seconds));
-  // A driver takes milliseconds for a reading, more where it is asked by many, and the device must not idle meanwhile: batches
-  // go on until the answer, or until the sampler gives up. A batch that takes long comes once.
+  // A driver takes milliseconds for a reading, more where it is asked by many.
+  std::uint64_t reading = 0;
+  const Windows windows = run_windows(effort.lead_in_window_seconds, clock() + (by_host() ? 0 : effort.lead_in_seconds),
+                                      [&] { reading = run_.sampler.ask(); });
+  // The device must not idle meanwhile: batches go on until the answer, or until the sampler gives up. A batch that takes long
+  // comes once.
   const bool brief = !windows.last.empty() && median(windows.last) * plan_.launches < effort.lead_in_seconds;
   const double end = clock() + (all_say(run_.team, brief) ? std::max(effort.lead_in_seconds, Sampler::kPatienceSeconds) : 0);
-  const std::uint64_t reading = run_.sampler.ask();
   while (!all_say(run_.team, run_.sampler.answered(reading) || clock() >= end)) {
     run_.team.barrier();
     batch_->run();

@@ -29,7 +29,7 @@ constexpr double kNoLimit = 1e18;  // bytes
 
 RunState make_state(Device& device, Team& team, Settings settings) {
   std::shared_ptr<TelemetrySource> source = settings.telemetry ? device.telemetry_source() : nullptr;
-  return {device, team, std::move(settings), {std::move(source), device.clock()}, {}, {}, {}};
+  return {device, team, std::move(settings), {std::move(source), device.clock()}, {}, {}, {}, {}};
 }
 
 }  // namespace

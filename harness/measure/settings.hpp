@@ -25,6 +25,7 @@ struct Effort {
   int max_graph_launches = 4096;         ///< per sample of a case that is issued as a graph
   double window_seconds = 0.1;           ///< length of a warm-up window
   double warm_up_seconds = 2.0;          ///< maximum
+  double candidate_seconds = 20e-3;      ///< of timing, for each algorithm among which a tuned case chooses
   double lead_in_window_seconds = 4e-3;  ///< length of a window of the uncounted launches before a block
   double lead_in_seconds = 50e-3;        ///< of these launches, maximum; a longer batch runs once
   double window_agreement = 0.01;        ///< the case has settled when the medians of two windows agree this well

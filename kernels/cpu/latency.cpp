@@ -11,6 +11,14 @@ void link(void* first, std::size_t stride, const std::uint32_t* next, std::size_
   for (std::size_t i = 0; i < lines; ++i) *reinterpret_cast<void**>(bytes + i * stride) = bytes + next[i] * stride;
 }
 
+void count_wrong_links(std::uint64_t* wrong, const void* first, std::size_t stride, const std::uint32_t* next,
+                       std::size_t lines, Stream) {
+  const auto* const bytes = static_cast<const char*>(first);
+  for (std::size_t i = 0; i < lines; ++i) {
+    if (*reinterpret_cast<void* const*>(bytes + i * stride) != bytes + next[i] * stride) ++*wrong;
+  }
+}
+
 std::uint64_t address_of(const void* line) { return reinterpret_cast<std::uintptr_t>(line); }
 
 void chase(ChaseLoad, ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t preload, std::size_t steps,
@@ -32,6 +40,6 @@ void chase(ChaseLoad, ChaseEnd* out, void** at, const void* first, std::size_t s
 
 }  // namespace
 
-const LatencyKernels latency = {.link = link, .chase = chase};
+const LatencyKernels latency = {.link = link, .count_wrong_links = count_wrong_links, .chase = chase};
 
 }  // namespace roofmark::cpu

@@ -54,6 +54,15 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+__global__ void __launch_bounds__(kThreads)
+    count_wrong_links_kernel(unsigned long long* wrong, const char* first, std::size_t stride, const std::uint32_t* next,
+                             std::size_t lines) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * kThreads;
+  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(kThreads) + threadIdx.x; i < lines; i += step) {
+    if (*reinterpret_cast<const char* const*>(first + i * stride) != first + next[i] * stride) atomicAdd(wrong, 1ULL);
+  }
+}
+
 /// One thread's chase from *at. `sum`: of what was loaded before, less the first line's address minus a stride for each.
 template <ChaseLoad kLoad>
 __device__ void chase_from(ChaseEnd* out, std::uint64_t* at, std::uint64_t first, std::size_t stride, std::size_t steps,
@@ -213,6 +222,13 @@ void link(void* first, std::size_t stride, const std::uint32_t* next, std::size_
   check(cudaGetLastError());
 }
 
+void count_wrong_links(std::uint64_t* wrong, const void* first, std::size_t stride, const std::uint32_t* next,
+                       std::size_t lines, Stream stream) {
+  count_wrong_links_kernel<<<blocks_for(lines), kThreads, 0, stream>>>(reinterpret_cast<unsigned long long*>(wrong),
+                                                                       static_cast<const char*>(first), stride, next, lines);
+  check(cudaGetLastError());
+}
+
 template <ChaseLoad kLoad>
 void launch_chase(ChaseEnd* out, void** at, const void* first, std::size_t stride, std::size_t preload, std::size_t steps,
                   Stream stream) {
@@ -290,6 +306,7 @@ void chase_constant(ChaseEnd* out, const void* set, std::size_t lines, std::size
 }  // namespace
 
 const LatencyKernels latency = {.link = link,
+                                .count_wrong_links = count_wrong_links,
                                 .chase = chase,
                                 .chase_on_sm = chase_on_sm,
                                 .chase_under_load = chase_under_load,

@@ -77,6 +77,34 @@ TEST_P(Latency, EachLineHoldsTheAddressOfTheNextAndNothingElse) {
   }
 }
 
+TEST_P(Latency, EachWrongLinkIsCounted) {
+  for (const std::size_t lines : {std::size_t{1}, std::size_t{257}, std::size_t{2000000}}) {
+    Numbers next(lines);
+    for (std::size_t i = 0; i < lines; ++i) next[i] = static_cast<std::uint32_t>((i + 7) % lines);
+    const std::size_t stride = lines < 1000 ? kStride : 8;
+    const Memory set = linked(next, stride), successors = on_device(next), counter = zeroed(sizeof(std::uint64_t));
+    const auto wrong = [&] {
+      kernels_->count_wrong_links(static_cast<std::uint64_t*>(counter.get()), set.get(), stride,
+                                  static_cast<const std::uint32_t*>(successors.get()), lines, device_->stream());
+      device_->synchronize();
+      return read<std::uint64_t>(counter, 1).front();
+    };
+    EXPECT_EQ(wrong(), 0U) << lines;
+    std::uint64_t planted = 0;
+    for (const std::size_t line : {std::size_t{0}, lines / 2, lines - 1}) {
+      // Off by one bit, at each end of the address.
+      char* const address = static_cast<char*>(set.get()) + next[line] * stride;
+      for (const std::uint64_t bit : {std::uint64_t{1}, std::uint64_t{1} << 63}) {
+        const std::uint64_t other = reinterpret_cast<std::uint64_t>(address) ^ bit;
+        device_->to_device(static_cast<char*>(set.get()) + line * stride, &other, sizeof(other));
+        EXPECT_EQ(wrong(), ++planted) << "line " << line << " of " << lines;
+      }
+      device_->to_device(static_cast<char*>(set.get()) + line * stride, &address, sizeof(address));
+    }
+    EXPECT_EQ(wrong(), planted) << lines;
+  }
+}
+
 TEST_P(Latency, AChaseMakesEachStepAndGoesOnWhereItEnded) {
   const Memory set = linked(kNext, kStride);
   const Memory at = device_->allocate(sizeof(void*)), out = device_->allocate(sizeof(ChaseEnd));

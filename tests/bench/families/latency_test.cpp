@@ -8,13 +8,11 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/families/prepared_chase.hpp"
 #include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
-#include "bench/support/random_cycle.hpp"
 #include "tests/bench/devices.hpp"
 
 namespace roofmark::latency {
@@ -146,22 +144,6 @@ TEST_F(LatencyCases, QuickHasTwoSizesOfEachLevel) {
     EXPECT_LE(all.size(), 11U);
     EXPECT_GE(all.rbegin()->first, 4 * device.last_level_cache_bytes());
   }
-}
-
-TEST_F(LatencyCases, OneWrongLinkIsFound) {
-  constexpr std::size_t kLines = 257, kWords = 16;
-  const std::vector<std::uint32_t> next = random_cycle(kLines, 7);
-  std::vector<const void*> memory(kLines * kWords);
-  const auto line = [&](std::size_t i) { return &memory[i * kWords]; };
-  for (std::size_t i = 0; i < kLines; ++i) *line(i) = line(next[i]);
-  const auto right = [&] { return links_follow(memory.data(), kWords * sizeof(void*), next); };
-  EXPECT_TRUE(right());
-  for (const std::size_t wrong : {std::size_t{0}, std::size_t{100}, kLines - 1}) {
-    const void* const before = std::exchange(*line(wrong), line(wrong));
-    EXPECT_FALSE(right()) << wrong;
-    *line(wrong) = before;
-  }
-  EXPECT_TRUE(right());
 }
 
 TEST_F(LatencyCases, KeepWithinAnyMemoryAndAnyCache) {

@@ -462,6 +462,29 @@ TEST_F(Measure, EveryCandidateBeginsRested) {
   EXPECT_NEAR(timed([] {})[2], 2e-3, 1e-9);
 }
 
+TEST_F(Measure, ASecondPassKeepsTheChoiceOfTheFirst) {
+  std::vector<std::vector<double>> seconds;
+  std::size_t algorithms = 3;
+  int launches = 0;
+  Case c = make_case();
+  c.prepare = [&, prepare = c.prepare](const roofmark::Setup& setup) {
+    seconds.push_back(setup.time(std::vector<Launch>(algorithms, [&](Stream, int) { ++launches; })));
+    return prepare(setup);
+  };
+  Runner runner = this->runner();
+  const auto launches_of_pass = [&](int pass) {
+    launches = 0;
+    EXPECT_EQ(runner.run({{c}, {}}, pass).front().status, Status::ok);
+    return launches;
+  };
+  EXPECT_GT(launches_of_pass(1), 0);
+  EXPECT_EQ(launches_of_pass(2), 0);
+  EXPECT_EQ(seconds[1], seconds[0]);
+  algorithms = 4;
+  EXPECT_GT(launches_of_pass(2), 0) << "the library proposes others";
+  EXPECT_EQ(seconds[2].size(), 4U);
+}
+
 TEST_F(Measure, TelemetryCanBeSwitchedOff) {
   device.telemetry = std::make_unique<FakeTelemetry>();
   Settings settings = settings_for(device);
