@@ -42,7 +42,6 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
   const auto is_chosen = [&](const std::string& name) { return filter.is_found_in(name); };
   const auto is_kept = [&](const std::string& name) { return selection.exclude.empty() || !exclude.is_found_in(name); };
   const bool listed = !suite.empty();
-  // A filter that chooses ceilings alone is a run of the ceilings.
   std::vector<Group> probes = ceilings;
   for (std::vector<Group>* groups : {&suite, &probes}) reduce(*groups, is_chosen);
   if (suite.empty() && probes.empty()) {
@@ -60,6 +59,8 @@ Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
                                               : fmt::format("--filter '{}' and --exclude '{}' leave no case of this suite",
                                                             selection.filter, selection.exclude));
   }
+  // A filter that leaves nothing but ceilings asks for these.
+  if (suite.empty()) ceilings = std::move(probes);
   return {std::move(ceilings), std::move(suite)};
 }
 
@@ -123,7 +124,6 @@ Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selec
   const std::size_t suite_cases = count_cases(ceilings, suite);
   Plan plan = filtered(std::move(ceilings), std::move(suite), selection);
   plan.suite_cases = suite_cases;
-  // A filter that leaves nothing but ceilings asks for these.
   if (!plan.suite.empty()) {
     const Expression filter = expression_of("--filter", selection.filter);
     drop_undemanded(plan.ceilings, plan.suite, [&](const Group& ceiling) {

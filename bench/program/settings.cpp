@@ -22,10 +22,11 @@ Effort effort_of(const Suite& suite, std::optional<double> max_seconds) {
   effort.longer = std::max(1.0, effort.max_seconds / suite.case_seconds);
   // A short timing budget gets a short warm-up and short samples; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
-  effort.window_seconds = std::min(effort.window_seconds, 0.1 * effort.max_seconds);
+  effort.window_seconds = std::min(suite.window_seconds, 0.2 * effort.max_seconds);
   effort.candidate_seconds = std::min(effort.candidate_seconds, 0.04 * effort.max_seconds);
-  effort.lead_in_seconds = std::min(effort.lead_in_seconds, 0.2 * effort.max_seconds);
-  effort.lead_in_window_seconds = std::min(effort.lead_in_window_seconds, 0.02 * effort.max_seconds);
+  effort.lead_in_seconds = std::min(effort.lead_in_seconds, 0.08 * effort.max_seconds);
+  effort.lead_in_window_seconds = std::min(effort.lead_in_window_seconds, 0.01 * effort.max_seconds);
+  effort.gap_seconds = std::min(effort.gap_seconds, 0.02 * effort.max_seconds);
   effort.sample_seconds = std::min(effort.sample_seconds, 0.1 * effort.max_seconds);
   return effort;
 }

@@ -156,6 +156,8 @@ TEST(Plan, AFilterLeavesTheCeilingsThatItNamesOrThatItsCasesDemand) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(probed("^stream", ""), Names({"dram", "graph_launch"}));
   EXPECT_EQ(probed("^stream|ceilings/exp", ""), Names({"dram", "exp", "graph_launch"}));
+  EXPECT_EQ(probed("^ceilings/e", ""), Names({"exp"}));
+  EXPECT_EQ(probed("^ceilings", "dram"), Names({"exp", "graph_launch"}));
   EXPECT_EQ(probed("", "^softmax"), Names({"dram", "exp", "graph_launch"})) << "what is left out does not choose";
 }
 
