@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness/device/cpu/fill.hpp"
 #include "harness/device/hash.hpp"
 #include "harness/machine/huge_pages.hpp"
 #include "kernels/base/check.hpp"
@@ -54,7 +55,7 @@ TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t byt
   if (is_reached(to_)) {
     to_.device.poison(to_.arrays.get(), allocated_bytes());
   } else {
-    std::memset(to_.arrays.get(), 0xff, allocated_bytes());
+    cpu::set_bytes(to_.arrays.get(), 0xff, allocated_bytes());
   }
 }
 

@@ -19,7 +19,6 @@ namespace roofmark {
 
 namespace {
 
-constexpr double kClockLimit = 0.05;
 /// How far a rate may exceed the measured ceiling: probe and case both have noise.
 constexpr double kCeilingTolerance = 1.02;
 /// Where the ceiling is that of one product of a library: others of its shapes are a few percent faster.
@@ -103,7 +102,7 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
   const Measurement& measurement = *record.measurement;
   std::optional<double> rated_hz;
   for (const Ceiling& ceiling : roofline.ceilings()) rated_hz = std::max(rated_hz, ceiling.rated_clock_hz);
-  const bool slow = rated_hz && measurement.clock_hz && *measurement.clock_hz < (1 - kClockLimit) * *rated_hz;
+  const bool slow = rated_hz && measurement.clock_hz && *measurement.clock_hz < (1 - kFallenClock) * *rated_hz;
   const double lost = slow ? 1 - *measurement.clock_hz / *rated_hz : 0;
   const std::string brief = slow ? fmt::format("the clock fell by {:.0f} %", 100 * lost) : std::string("the clock held");
   const std::string fall = slow ? fmt::format("{} to {}", brief, format_clock(*measurement.clock_hz)) : brief;
@@ -127,7 +126,7 @@ void find_slow_clock(const Record& record, const Roofline& roofline, std::vector
     findings.push_back({FindingKind::clock,
                         fall + "; the application clocks allow no more: nvidia-smi -rac as root resets them", record.name(),
                         lost, brief + " (application clocks)"});
-  } else if (slow && !named && driver_hz >= (1 - kClockLimit) * *rated_hz) {
+  } else if (slow && !named && driver_hz >= (1 - kFallenClock) * *rated_hz) {
     findings.push_back({FindingKind::clock_under_load,
                         fmt::format("under load the clock was {}, {:.0f} % below the {} that the driver reports",
                                     format_clock(*measurement.clock_hz), 100 * (1 - *measurement.clock_hz / driver_hz),

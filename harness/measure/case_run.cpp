@@ -224,6 +224,11 @@ double CaseRun::settle_launches() {
     };
   }
   plan_.launches = std::max(given, 1);
+  if (prepared_->begins_evicted()) {
+    BatchPlan evicting = plan_;
+    evicting.flush_before = true;
+    run_.device.batch(evicting, launch)->run();
+  }
   batch_ = run_.device.batch(plan_, launch);
   batch_->run();
   Timing last = batch_->run();
@@ -276,6 +281,18 @@ CaseRun::Windows CaseRun::run_windows(double window_seconds, double end, const s
   return windows;
 }
 
+void CaseRun::await_reason(const std::vector<ClockStamp>& since) {
+  const DeviceInfo& info = run_.device.info();
+  const auto& clock = run_.settings.clock;
+  const auto clock_hz = mean_clock_hz(since, run_.device.clock_stamps(), info.highest_clock_hz);
+  const bool fallen = clock_hz && info.rated_clock_hz && *clock_hz < (1 - kFallenClock) * *info.rated_clock_hz;
+  const double end = clock() + run_.settings.effort.reason_seconds;
+  while (!all_say(!fallen || run_.sampler.may_be_throttled() || clock() >= end)) {
+    run_.team.barrier();
+    batch_->run();
+  }
+}
+
 void CaseRun::warm_up() {
   double sample_seconds = 0;
   guarded([&] {
@@ -287,9 +304,11 @@ void CaseRun::warm_up() {
     Measurement& measurement = *record_.measurement;
     const double started = run_.settings.clock();
     settle_launches();
+    const std::vector<ClockStamp> before = run_.device.clock_stamps();
     // What single calls take scatters: that is the result, and no sign of a device that is not yet at its clock.
     const Windows windows = by_host() ? run_windows(effort.lead_in_window_seconds, started + effort.lead_in_seconds)
                                       : run_windows(effort.window_seconds, started + effort.warm_up_seconds);
+    if (!by_host()) await_reason(before);
     measurement.settled = windows.agree;
     const std::vector<double>& window = windows.last;
     if (window.empty()) throw DeviceError(kNoValidSample, false);

@@ -60,6 +60,9 @@ class CaseRun {
   Record finish();
 
  private:
+  /// Whether every rank says so. Unlike Team::agree(false), a "no" says nothing of a failure: where another rank has failed,
+  /// this throws PeerFailed.
+  bool all_say(bool yes) { return run_.team.max({yes ? -1.0 : 1.0}).front() < 0; }
   void guarded(const std::function<void()>& step);
   void enter(std::string_view stage);
   /// Repeats the stage, so that the watch sees progress in a long one.
@@ -81,6 +84,9 @@ class CaseRun {
   /// `after_first` is called after the first window.
   Windows run_windows(
       double window_seconds, double end, const std::function<void()>& after_first = [] {});
+  /// Goes on with the load while the clock since `since` has fallen and the driver gives no reason: what it says can be a tenth
+  /// of a second old.
+  void await_reason(const std::vector<ClockStamp>& since);
   void describe_conditions();
   void summarize_samples();
   std::string device_in_words() const;

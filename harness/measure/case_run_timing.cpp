@@ -27,15 +27,11 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-/// Whether every rank says so. Unlike Team::agree(false), a "no" says nothing of a failure: where another rank has failed, this
-/// throws PeerFailed.
-bool all_say(Team& team, bool yes) { return team.max({yes ? -1.0 : 1.0}).front() < 0; }
-
 }  // namespace
 
 std::vector<double> CaseRun::choose_among(const std::vector<Launch>& candidates, int slots) {
   const auto known = run_.candidate_seconds.find(record_.name());
-  if (all_say(run_.team, known != run_.candidate_seconds.end() && known->second.size() == candidates.size())) {
+  if (all_say(known != run_.candidate_seconds.end() && known->second.size() == candidates.size())) {
     return known->second;
   }
   const auto seconds =
@@ -63,8 +59,8 @@ Telemetry CaseRun::lead_in() {
   // The device must not idle meanwhile: batches go on until the answer, or until the sampler gives up. A batch that takes long
   // comes once.
   const bool brief = !windows.last.empty() && median(windows.last) * plan_.launches < effort.lead_in_seconds;
-  const double end = clock() + (all_say(run_.team, brief) ? std::max(effort.lead_in_seconds, Sampler::kPatienceSeconds) : 0);
-  while (!all_say(run_.team, run_.sampler.answered(reading) || clock() >= end)) {
+  const double end = clock() + (all_say(brief) ? std::max(effort.lead_in_seconds, Sampler::kPatienceSeconds) : 0);
+  while (!all_say(run_.sampler.answered(reading) || clock() >= end)) {
     run_.team.barrier();
     batch_->run();
   }

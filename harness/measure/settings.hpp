@@ -26,6 +26,7 @@ struct Effort {
   double window_seconds = 0.1;           ///< length of a warm-up window
   double warm_up_seconds = 2.0;          ///< maximum
   double candidate_seconds = 20e-3;      ///< of timing, for each algorithm among which a tuned case chooses
+  double reason_seconds = 0.2;           ///< of load, maximum, until the driver says why the clock has fallen
   double lead_in_window_seconds = 4e-3;  ///< length of a window of the uncounted launches before a block
   double lead_in_seconds = 50e-3;        ///< of these launches, maximum; a longer batch runs once
   double window_agreement = 0.01;        ///< the case has settled when the medians of two windows agree this well

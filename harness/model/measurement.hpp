@@ -31,6 +31,9 @@ struct Sample {
   bool throttled = false;  ///< a reason lowered the clock during the sample, by throttled_share()
 };
 
+/// A clock has fallen that is lower than the rated one by more than this share.
+inline constexpr double kFallenClock = 0.05;
+
 /// Consecutive samples without a pause, with the device's state before and after.
 struct Block {
   Span span;                ///< in seconds since the device was opened

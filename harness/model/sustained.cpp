@@ -54,17 +54,24 @@ std::optional<double> rate_per_clock(const std::vector<Sample>& samples, const s
   });
 }
 
-/// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one.
-double settled_after(const std::vector<Sample>& samples, double window, double settled_seconds) {
+/// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one. The last window
+/// has the part of a window after it too: few launches have a median of their own.
+double settled_after(const std::vector<Sample>& samples, double window, double end, double settled_seconds) {
   const double begin = samples.front().start_seconds;
+  const double last = std::max(0.0, std::floor((end - begin) / window) - 1);
+  const auto place_of = [&](const Sample& sample) {
+    return std::min(std::floor((sample.start_seconds - begin) / window), last);
+  };
   double after = 0;
   for (std::size_t first = 0; first < samples.size();) {
-    const double place = std::floor((samples[first].start_seconds - begin) / window);
+    const double place = place_of(samples[first]);
     std::vector<double> seconds;
-    while (first < samples.size() && std::floor((samples[first].start_seconds - begin) / window) <= place) {
+    while (first < samples.size() && place_of(samples[first]) <= place) {
       seconds.push_back(samples[first++].seconds);
     }
-    if (std::abs(settled_seconds / median(std::move(seconds)) - 1) > kSettledWithin) after = (place + 1) * window;
+    if (std::abs(settled_seconds / median(std::move(seconds)) - 1) > kSettledWithin) {
+      after = place < last ? (place + 1) * window : end - begin;
+    }
   }
   return after;
 }
@@ -98,7 +105,7 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
   found.burst_rate = 1 / burst_seconds;
   found.settled_rate = 1 / settled_seconds;
   found.settled_of_burst = burst_seconds / settled_seconds;
-  found.settled_after_seconds = std::min(settled_after(samples, window, settled_seconds), end - begin);
+  found.settled_after_seconds = settled_after(samples, window, end, settled_seconds);
   if (const auto state = summarize(readings, {burst}, burst_seconds)) {
     found.burst_power_watts = state->power_watts;
     found.burst_temperature_celsius = state->temperature_celsius;

@@ -132,12 +132,14 @@ class FakePrepared final : public Prepared {
   bool resetting = false, accumulating = false;
   bool outputs_all = true;
   bool deterministic = false;
+  bool evicted = false;
   float value = 0;  ///< what it outputs, from every slot
 
   void launch(Stream, int slot) override { on_launch(slot); }
   void reset(int) override { ++resets; }
   bool needs_reset() const override { return resetting; }
   bool accumulates() const override { return accumulating; }
+  bool begins_evicted() const override { return evicted; }
   Verification verify(int slot) override { return on_verify(slot); }
   std::vector<Output> outputs(int) override { return {{&value, DataType::fp32, 1}}; }
   bool outputs_are_all() const override { return outputs_all; }

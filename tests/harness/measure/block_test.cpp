@@ -235,6 +235,30 @@ TEST_F(Throttled, EachBlockRestsLongerWhereSomethingLowersTheClock) {
   EXPECT_GE(seconds_of({"power cap"}), 5 * 0.02);
 }
 
+// NVML's readings are up to a tenth of a second old.
+TEST_F(Throttled, AFallenClockWithoutAReasonIsUnderLoadUntilTheDriverCanKnowTheReason) {
+  const auto warm_up_seconds = [this](double clock_hz, const std::vector<std::string>& seen) {
+    device.device.rated_clock_hz = device.device.highest_clock_hz = 2e9;
+    device.stamps = [this, clock_hz] {
+      return std::vector<ClockStamp>{
+          {3, static_cast<std::uint64_t>(device.now * clock_hz), static_cast<std::uint64_t>(device.now * 1e9)}};
+    };
+    device.telemetry = std::make_unique<ScriptedTelemetry>([=] {
+      Telemetry state;
+      state.power_watts = 1;
+      state.throttle_reasons = seen;
+      return state;
+    });
+    Runner runner(device, team, settings);
+    runner.run({{make_case()}, {}}, 1);  // from its blocks on there are readings
+    return runner.run({{make_case()}, {}}, 1).front().measurement->warm_up_seconds;
+  };
+  settings.effort.reason_seconds = 0.2;
+  const double usual = warm_up_seconds(1.95e9, {});
+  EXPECT_NEAR(warm_up_seconds(1.7e9, {"power cap"}), usual, 0.01);
+  EXPECT_NEAR(warm_up_seconds(1.7e9, {}), usual + 0.2, 0.01);
+}
+
 TEST(ClockOverhead, IsATimeThatAClockCanTell) {
   const double seconds = clock_overhead_seconds();
   EXPECT_GE(seconds, 0);

@@ -180,6 +180,19 @@ TEST_F(Measure, ShortLaunchesAreNotFlushedAndSaySo) {
   EXPECT_EQ(device.flushes, 0);
 }
 
+TEST_F(Measure, CachesAreEvictedOnceForACaseThatDoesNotFillThem) {
+  Case c = make_case([&](FakePrepared& p) {
+    p.evicted = true;
+    p.on_verify = [this](int) {
+      EXPECT_LE(device.flushes, 1);
+      return Verification::within(0, 1, "error");
+    };
+  });
+  c.protocol.cache = Cache::warm;
+  EXPECT_EQ(measure(c).status, Status::ok);
+  EXPECT_EQ(device.flushes, 1);
+}
+
 TEST_F(Measure, WarmCasesHaveOneSlot) {
   Case c = make_case();
   c.protocol.cache = Cache::warm;

@@ -141,6 +141,12 @@ TEST(Sustained, ARateThatNeverSettlesTakesTheWholeTime) {
   EXPECT_NEAR(found.settled_after_seconds, 20, 0.01);
 }
 
+TEST(Sustained, AFewLaunchesAfterTheLastWindowDoNotDecide) {
+  std::vector<Sample> samples = launches(20, [](double at) { return at < 5 ? 1000 : 900; });
+  samples.push_back({25, 0.9 / 900, 0, 0, false});
+  EXPECT_EQ(summarized(samples, {}).settled_after_seconds, 5);
+}
+
 TEST(Sustained, OutliersMoveNothing) {
   std::vector<Sample> samples = launches(20, [](double) { return 500; });
   for (std::size_t i = 0; i < samples.size(); i += 10) samples[i].seconds *= 3;
