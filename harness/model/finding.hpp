@@ -135,14 +135,14 @@ inline constexpr FindingType kFindingTypes[] = {
      "Treat the measured ceiling as a lower bound. If only one case exceeds it, check whether its operands stayed in a cache."},
     {FindingKind::drift, "drift", Severity::warning, Doubt::roofs, FoundBy::results,
      "The clock does not explain it: another program used the device, or a probe was disturbed. Stop other work, let the "
-     "device "
-     "warm up and run again."},
+     "device warm up and run again."},
     {FindingKind::contradiction, "contradiction", Severity::warning, Doubt::roofs, FoundBy::results,
      "The slower probe was disturbed or missed its ceiling: do not use this ceiling to judge results. Stop other work and run "
      "again.",
      Extent::all},
-    {FindingKind::throttle, "throttle", Severity::warning, Doubt::nothing, FoundBy::throttling,
-     "The samples are kept: they show what the device delivers within its limits. Check the power limit, cooling and airflow."},
+    {FindingKind::throttle, "throttle", Severity::note, Doubt::nothing, FoundBy::throttling,
+     "Large GPUs reach their power limit in products and other long kernels. The samples are kept: they show what the device "
+     "delivers within its limits. If others of its model are faster, compare power limits, temperatures and airflow."},
     {FindingKind::slowdown, "slowdown", Severity::error, Doubt::device, FoundBy::throttling,
      "This does not happen to a healthy device in a healthy chassis. Check cooling, airflow, power cables and supplies."},
     {FindingKind::clock, "clock", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::clock,
@@ -150,12 +150,10 @@ inline constexpr FindingType kFindingTypes[] = {
      "nvidia-smi -rac resets application clocks."},
     {FindingKind::clock_under_load, "clock_under_load", Severity::note, Doubt::nothing, FoundBy::clock,
      "Normal for GPUs that lower their clock while their tensor cores work, which the driver's reading does not show: an H100 "
-     "to "
-     "about 1830 MHz."},
+     "or H200 to about 1800 MHz."},
     {FindingKind::power_limit, "power_limit", Severity::warning, Doubt::rates, FoundBy::counters,
      "Under load the clock is lower than at the default power limit. nvidia-smi -q -d POWER shows both limits; as root, "
-     "nvidia-smi "
-     "-pl WATTS sets the limit."},
+     "nvidia-smi -pl WATTS sets the limit."},
     {FindingKind::decay, "decay", Severity::warning, Doubt::rates, FoundBy::sustained,
      "Expect the settled rate under sustained load. The clock explains too little of the drop: check for other programs, the "
      "other clocks, temperatures and the ECC counters."},
@@ -182,15 +180,12 @@ inline constexpr FindingType kFindingTypes[] = {
      "Check the slot, the riser, the board's wiring and the link speed that the BIOS allows."},
     {FindingKind::fabric_degraded, "fabric_degraded", Severity::warning, Doubt::rates, FoundBy::counters,
      "The NVLink fabric gives this GPU less bandwidth than it should, or is being recovered: transfers between GPUs are "
-     "slower. "
-     "`roofmark info` and nvidia-smi -q (Fabric) name the condition. Check the log of nvidia-fabricmanager, the NVSwitches and "
-     "the "
-     "NVLink cables."},
+     "slower. `roofmark info` and nvidia-smi -q (Fabric) name the condition. Check the log of nvidia-fabricmanager, the "
+     "NVSwitches and the NVLink cables."},
     {FindingKind::fabric_unhealthy, "fabric_unhealthy", Severity::error, Doubt::device, FoundBy::counters,
      "A route or the configuration of the NVLink fabric is faulty, so transfers between GPUs may fail. `roofmark info` and "
      "nvidia-smi -q (Fabric) name the condition. Drain the node, check the log of nvidia-fabricmanager and the NVLink cables, "
-     "and "
-     "reset the GPUs."},
+     "and reset the GPUs."},
     {FindingKind::peer_access, "peer_access", Severity::warning, Doubt::place, FoundBy::results,
      "On PCIe, turn off ACS in the switches and the IOMMU, or pass it through (iommu=pt); on NVSwitches, start "
      "nvidia-fabricmanager. nvidia-smi topo -p2p r shows the driver's view."},

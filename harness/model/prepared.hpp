@@ -38,8 +38,8 @@ class Prepared {
   virtual bool takes_part() const { return true; }
   /// More launches without a reset change the result, and are timed all the same.
   virtual bool accumulates() const { return false; }
-  /// What preparation and verification left in the caches would speed up the timed launches: the caches are evicted once, before
-  /// the warm-up.
+  /// What preparation and verification left in the caches would speed up the timed launches: the caches are evicted once,
+  /// before the warm-up.
   virtual bool begins_evicted() const { return false; }
   /// Passes after a reset and one launch, and after more launches without a reset unless needs_reset() or accumulates(). Fails
   /// on a poisoned output and on a single wrong element.
