@@ -29,6 +29,41 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 
 }  // namespace
 
+CaseRun::Windows CaseRun::run_windows(double window_seconds, double end, const std::function<void()>& after_first) {
+  const auto& clock = run_.settings.clock;
+  bool first = true;
+  Windows windows;
+  std::vector<double> previous;
+  do {
+    previous = std::exchange(windows.last, {});
+    const double window_start = clock();
+    do {
+      run_.team.barrier();
+      const double sample_start = clock();
+      const Timing timing = batch_->run();
+      windows.last.push_back(timing.valid ? timing.seconds / plan_.launches : kVoidSample);
+      windows.host_seconds.push_back(clock() - sample_start);
+    } while (run_.team.decide(clock() - window_start < window_seconds));
+    windows.last = run_.team.max(std::move(windows.last));
+    std::erase(windows.last, kVoidSample);
+    if (std::exchange(first, false)) after_first();
+    windows.agree = windows_agree(previous, windows.last, run_.settings.effort.window_agreement);
+  } while (run_.team.decide(!windows.agree && clock() < end));
+  return windows;
+}
+
+void CaseRun::await_reason(const std::vector<ClockStamp>& since) {
+  const DeviceInfo& info = run_.device.info();
+  const auto& clock = run_.settings.clock;
+  const auto clock_hz = mean_clock_hz(since, run_.device.clock_stamps(), info.highest_clock_hz);
+  const bool fallen = clock_hz && info.rated_clock_hz && *clock_hz < (1 - kFallenClock) * *info.rated_clock_hz;
+  const double end = clock() + run_.settings.effort.reason_seconds;
+  while (!all_say(!fallen || run_.sampler.may_be_throttled() || clock() >= end)) {
+    run_.team.barrier();
+    batch_->run();
+  }
+}
+
 std::vector<double> CaseRun::choose_among(const std::vector<Launch>& candidates, int slots) {
   const auto known = run_.candidate_seconds.find(record_.name());
   if (all_say(known != run_.candidate_seconds.end() && known->second.size() == candidates.size())) {
