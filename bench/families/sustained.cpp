@@ -34,9 +34,9 @@ Case triad(const Listing& listing, std::size_t bytes) {
   return stream::stream_case(listing.device, StreamOp::triad, DataType::fp64, bytes, Cache::warm);
 }
 
-/// The product and, on a second stream, the triad.
+/// The product and, on a second stream, the triad: one of each, of about the same time.
 Case both(const Case& product, const Case& triad) {
-  Case c = beside(product, triad);
+  Case c = beside(product, triad, Times::once);
   c.shape = shape_beside(product, {{"bytes", value_of(triad.shape, "bytes")}});
   c.protocol.follows_one_clock = false;
   return c;

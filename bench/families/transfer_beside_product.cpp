@@ -45,7 +45,7 @@ void list_copies_beside_product(CaseList& list) {
   const std::size_t bytes = contract ? 1009 : bytes_beside(product, warm.device);
   Group group = {{named(product, "none", std::to_string(bytes))}, {}};
   for (const TransferOp op : {TransferOp::host_to_device, TransferOp::device_to_host, TransferOp::both}) {
-    Case both = beside(product, transfer_case(warm.device, {.op = op, .bytes = bytes}));
+    Case both = beside(product, transfer_case(warm.device, {.op = op, .bytes = bytes}), Times::repeated);
     both.work = product.work;  // the copies are what may disturb it
     group.cases.push_back(named(std::move(both), std::string(name(op)), std::to_string(bytes)));
     group.comparisons.push_back(compare(group.cases.front(), group.cases.back()));

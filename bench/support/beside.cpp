@@ -83,9 +83,9 @@ class PreparedBeside final : public PreparedPair {
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
     auto all = PreparedPair::notes();
-    all.emplace_back("beside it", fmt::format("{} times, one after the other", repetitions_.count));
     if (repetitions_.covered > 0) {
-      all.back().second += fmt::format("; alone they take {} of the time of a launch", format_share(repetitions_.covered));
+      all.emplace_back("beside it", fmt::format("{} times, one after the other; alone they take {} of the time of a launch",
+                                                repetitions_.count, format_share(repetitions_.covered)));
     }
     return all;
   }
@@ -118,15 +118,15 @@ Case together(Case work, const Case& other, PreparePair prepare) {
   return work;
 }
 
-Case beside(Case work, const Case& other) {
+Case beside(Case work, const Case& other, Times times) {
   const auto pair_of = [first = work.prepare, second = other.prepare](const Setup& setup) {
     return std::make_unique<PreparedBeside>(setup, first(setup), second(setup));
   };
   Case both = together(std::move(work), other, nullptr);
-  both.prepare = [pair_of](const Setup& setup) -> std::unique_ptr<Prepared> {
+  both.prepare = [pair_of, times](const Setup& setup) -> std::unique_ptr<Prepared> {
     Repetitions repetitions;
     // On arrays of their own: what trials leave behind would pass for what the verified launch writes.
-    if (setup.time) repetitions = pair_of(setup)->count(setup);
+    if (setup.time && times == Times::repeated) repetitions = pair_of(setup)->count(setup);
     auto made = pair_of(setup);
     made->repeat(repetitions);
     return made;

@@ -39,9 +39,14 @@ using PreparePair = std::unique_ptr<Prepared> (*)(const Setup&, std::unique_ptr<
 /// verified are of both; names, data type and protocol are those of `work`.
 Case together(Case work, const Case& other, PreparePair prepare);
 
-/// The two together: `other` on a second stream of the GPU from the start of each launch, again and again, as often as fits
-/// into the time of `work`. The fingerprint's key is that of `work`, and a note says how much of its time is covered.
-Case beside(Case work, const Case& other);
+/// How often something runs beside the work of a launch.
+enum class Times {
+  once,      ///< the same in every run, as the demands count
+  repeated,  ///< as often as fits into the time of `work`, by trials; a note says how much of its time is covered
+};
+/// The two together: `other` on a second stream of the GPU from the start of each launch. The fingerprint's key is that of
+/// `work`.
+Case beside(Case work, const Case& other, Times times);
 
 /// How often something runs beside the work of a launch, and which share of the launch its repetitions take at least.
 struct Repetitions {

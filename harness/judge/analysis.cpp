@@ -157,8 +157,11 @@ std::vector<Finding> decays(const Sustained& rates) {
   constexpr double kTolerance = 0.03;
   std::vector<Finding> found;
   const std::string_view clock = rates.clock == ClockDomain::memory ? "memory clock" : "clock";
-  const std::string fall = fmt::format("after {} s the rate is {} of the rate in the first second",
-                                       std::ceil(rates.settled_after_seconds), format_share(rates.settled_of_burst));
+  const std::string fall =
+      fmt::format("{} {} of the rate in the first second",
+                  rates.settled_after_seconds ? fmt::format("after {} s the rate is", std::ceil(*rates.settled_after_seconds))
+                                              : "the rate never settled; in the last quarter it was",
+                  format_share(rates.settled_of_burst));
   if (rates.settled_of_burst < kDecay) {
     const std::string explained = rates.explained_by_clock ? fmt::format("the lower {} explains {} of the drop", clock,
                                                                          format_share(*rates.explained_by_clock))

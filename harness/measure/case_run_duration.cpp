@@ -115,7 +115,7 @@ bool CaseRun::conclude_duration() {
     return rates;
   };
   record_.sustained = summarized(measurement.samples);
-  measurement.settled = record_.sustained->settled_after_seconds < end - begin;
+  measurement.settled = record_.sustained->settled_after_seconds.has_value();
   note_hot_burst(readings);
   if (check_) {
     record_.sustained->launches_checked = check_->checks();

@@ -83,7 +83,7 @@ struct Measurement {
   /// How cold was kept: "slots" (they rotate and exceed 4 x the last-level cache), "flush", "size" (one launch alone exceeds
   /// it), "partly" (memory allowed too few slots); "warm".
   std::string cache_by;
-  bool settled = false;  ///< two warm-up windows agreed within 1 %
+  bool settled = false;  ///< two warm-up windows agreed within 1 %; with a duration: the rate settled
   double warm_up_seconds = 0;
   StopReason stopped_by = StopReason::budget;
   int void_samples = 0;            ///< left out because the gate timed out

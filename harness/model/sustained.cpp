@@ -54,15 +54,15 @@ std::optional<double> rate_per_clock(const std::vector<Sample>& samples, const s
   });
 }
 
-/// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one. The last window
-/// has the part of a window after it too: few launches have a median of their own.
-double settled_after(const std::vector<Sample>& samples, double window, double end, double settled_seconds) {
+/// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one; absent if the
+/// last one's is not. The last window has the part of a window after it too: few launches have a median of their own.
+std::optional<double> settled_after(const std::vector<Sample>& samples, double window, double end, double settled_seconds) {
   const double begin = samples.front().start_seconds;
   const double last = std::max(0.0, std::floor((end - begin) / window) - 1);
   const auto place_of = [&](const Sample& sample) {
     return std::min(std::floor((sample.start_seconds - begin) / window), last);
   };
-  double after = 0;
+  std::optional<double> after = 0;
   for (std::size_t first = 0; first < samples.size();) {
     const double place = place_of(samples[first]);
     std::vector<double> seconds;
@@ -70,7 +70,7 @@ double settled_after(const std::vector<Sample>& samples, double window, double e
       seconds.push_back(samples[first++].seconds);
     }
     if (std::abs(settled_seconds / median(std::move(seconds)) - 1) > kSettledWithin) {
-      after = place < last ? (place + 1) * window : end - begin;
+      after = place < last ? std::optional((place + 1) * window) : std::nullopt;
     }
   }
   return after;

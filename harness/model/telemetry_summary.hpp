@@ -40,7 +40,7 @@ struct TelemetrySummary {
   std::optional<double> slowdown_margin_celsius;                          ///< the lowest
   /// Over the blocks, by the device's counter; absent where the counter did not advance often enough to be read off.
   std::optional<double> energy_joules;
-  std::optional<double> integrated_joules;  ///< over the blocks, from the power
+  std::optional<double> integrated_joules;  ///< over the blocks, from the power; absent below a second
   std::optional<double> joules_per_launch;  ///< by the counter or, without one, from the power
   /// By reason, the share of the blocks' time in which it lowered the clock. Empty: none did. A slowdown (ThrottleReason) that
   /// the device does not count and only one reading saw is left out.

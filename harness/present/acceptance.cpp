@@ -107,9 +107,10 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
                                      [](const Check& check) { return check.verdict == Verdict::pass; });
   const SubjectVerdict& delivery = judgement.delivery;
   std::string counted = fmt::format(": {} of {} checks pass", passing, delivery.checks);
-  if (delivery.bad > 0) counted += fmt::format("; {} mandatory checks do not pass", delivery.bad);
-  if (const auto others = delivery.checks - passing - delivery.bad; others > 0) {
-    counted += fmt::format("; {} other checks do not pass", others);
+  if (delivery.bad > 0) {
+    counted += fmt::format("; of the others {} {} mandatory", delivery.bad, delivery.bad == 1 ? "is" : "are");
+  } else if (passing < delivery.checks) {
+    counted += "; none of the others is mandatory";
   }
   text += judgement.accepted() ? paragraph(style, green, "ACCEPTED", counted) : paragraph(style, red, "NOT ACCEPTED", counted);
   const std::string next = judgement.accepted()

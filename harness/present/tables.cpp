@@ -228,14 +228,12 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
     // A case's first demand is its main resource.
     const Demand& demand = record.work.phases.front().front();
     const auto rate = [&](double launches) { return format_rate(launches * demand.amount, demand.resource.unit); };
-    add_row(
-        tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record,
-        {format_share(rates.settled_of_burst), rate(rates.burst_rate), rate(rates.settled_rate),
-         record.measurement && !record.measurement->settled ? "never"
-                                                            : fmt::format("{:.0f} s", std::ceil(rates.settled_after_seconds)),
-         format_share(rates.rate_per_clock_ratio), format_share(rates.explained_by_clock), clock_or_dash(burst_clock),
-         clock_or_dash(settled_clock), power(rates.burst_power_watts), power(rates.settled_power_watts),
-         format_share(rates.share_checked)});
+    add_row(tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record,
+            {format_share(rates.settled_of_burst), rate(rates.burst_rate), rate(rates.settled_rate),
+             rates.settled_after_seconds ? fmt::format("{:.0f} s", std::ceil(*rates.settled_after_seconds)) : "never",
+             format_share(rates.rate_per_clock_ratio), format_share(rates.explained_by_clock), clock_or_dash(burst_clock),
+             clock_or_dash(settled_clock), power(rates.burst_power_watts), power(rates.settled_power_watts),
+             format_share(rates.share_checked)});
   }
   return to_text(tables, style);
 }

@@ -12,6 +12,7 @@ import duckdb
 from . import fleet_judge, fleet_page, fleet_prometheus, fleet_tables
 from .program import BAD_INPUT, Parser, Problem, printable
 from .report import write
+from .units import plural
 
 SHOWN = 20  # lines of a kind on the terminal; the page has more
 
@@ -58,8 +59,8 @@ def show(connection, by, good, bad):
     counted = fleet_judge.rows(connection, "SELECT (SELECT count(*) FROM runs) AS runs, count(*) AS gpus, count(DISTINCT host) AS hosts, "
                                "count(DISTINCT grp) AS groups, count(DISTINCT model) AS models FROM gpus")[0]
     groups = "" if by == "host" else f", {counted['groups']} of {by}"
-    print(f"{counted['runs']} runs of {counted['gpus']} devices on {counted['hosts']} hosts{groups}; {counted['models']} "
-          f"{'model' if counted['models'] == 1 else 'models'}")
+    print(f"{plural(counted['runs'], 'run')} of {plural(counted['gpus'], 'device')} on {plural(counted['hosts'], 'host')}{groups}; "
+          f"{plural(counted['models'], 'model')}")
     unread = connection.execute("SELECT file, reason FROM unread ORDER BY file").fetchall()
     for file, reason in unread:
         print(f"not read: {printable(file)}: {printable(reason)}")

@@ -6,6 +6,7 @@ loads: its own reader of whole files would hold a batch of them in memory and co
 import concurrent.futures
 import datetime
 import gc
+import hashlib
 import multiprocessing
 import os
 from pathlib import Path
@@ -15,7 +16,7 @@ import orjson
 
 from . import evidence, verdict
 from .program import BAD_INPUT, Problem
-from .result import LARGEST, SMALLEST, without_merged
+from .result import LARGEST, SMALLEST, check_sum, without_merged
 
 # A GPU is identified by its UUID, the CPU by its host. In a file of a team each rank has a device, and its own times.
 TABLES = {
@@ -209,7 +210,10 @@ def read(path, run, file):
 
     if verdict.is_verdict(data):
         return checked(verdict_rows(verdict.parse(data), file))
-    return evidence.read(data, lambda result: checked(rows_of(result, run, file)))
+    result, rows = evidence.read(data, lambda result: (result, checked(rows_of(result, run, file))))
+    if os.path.exists(f"{path}.sha256"):
+        check_sum(path, result, hashlib.sha256(data).hexdigest())
+    return rows
 
 
 def _read_some(files, folder, first):

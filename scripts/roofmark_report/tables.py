@@ -163,7 +163,7 @@ def family_table(family, entries, titles):
         samples = m["samples"]["seconds"]
         throttled = sum(m["samples"]["throttled"])
         marks = ([f"throttled in {throttled} of {len(samples)} samples"] if throttled else []) + (
-            [] if m["settled"] else ["the warm-up did not settle"]) + (["the time budget ended before the interval was narrow enough"]
+            [] if m["settled"] else ["the rate did not settle"]) + (["the time budget ended before the interval was narrow enough"]
                                                                 if m["stopped_by"] == "budget" else [])
         notes = [f"{key}: {value}" for key, value in record["notes"].items()]
         rows.append([

@@ -38,7 +38,7 @@ def _sustained_of(record, named):
     """(device, rates) of a load that lasted: of each rank by itself, or of all as one (device: None)."""
     ranks = [(named(rank), times["sustained"]) for rank, times in enumerate(record["measurement"].get("ranks", []))
              if times and "sustained" in times]
-    return ranks or ([(None, {**record["sustained"], "settled": record["measurement"]["settled"]})] if "sustained" in record else [])
+    return ranks or ([(None, record["sustained"])] if "sustained" in record else [])
 
 
 def summary(result, places):
@@ -233,7 +233,7 @@ def sustained_table(files):
         rows.append([
             name, where, quantity(found.get("burst_rate"), units.rate, unit), quantity(found.get("settled_rate"), units.rate, unit),
             quantity(found.get("settled_of_burst"), units.share),
-            quantity(found.get("settled_after_seconds"), lambda v: "never" if found.get("settled") is False else "" if v is None else units.duration(v)),
+            quantity(found["settled_after_seconds"], units.duration) if "settled_after_seconds" in found else "never",
             _from_to(found, "memory_clock_hz" if found.get("clock") == "memory" else "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
             quantity(found.get("rate_per_clock_ratio"), units.share), quantity(explained, units.share),
             "" if compared is None else f"{compared}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])

@@ -4,6 +4,7 @@
 """scripts/fleet: machines with planted faults among healthy ones."""
 
 import copy
+import hashlib
 import json
 import os
 import random
@@ -450,12 +451,16 @@ def test_what_cannot_be_read_is_named_and_the_others_count(folder):
             ("text", json.dumps(results[0] | {"ceilings": "high"}), "is not of type 'array'"),
             ("time", json.dumps(results[0] | {"started_utc": "2026-13-99T00:00:00Z"}), "its parts do not fit together")]:
         (folder / f"{name}.json").write_text(content)
+    for name, digest in ("edited", "0" * 64), ("whole", hashlib.sha256(text.encode()).hexdigest()):
+        (folder / f"{name}.json").write_text(text)
+        (folder / f"{name}.json.sha256").write_text(f"{digest}  {name}.json\n")
     done = run(folder)
-    assert done.returncode == 1 and done.stderr == "" and "4 runs of 4 devices" in done.stdout
+    assert done.returncode == 1 and done.stderr == "" and "5 runs of 4 devices" in done.stdout
     unread = [line for line in done.stdout.splitlines() if line.startswith("not read: ")]
-    assert len(unread) == 7
+    assert len(unread) == 8
     for name, said in [("cut", "truncated"), ("old", "older roofmark (schema 1)"), ("other", "not written by roofmark"), ("nan", "NaN is not JSON"),
-                       ("lacks", "'host' is a required property"), ("text", "'array'"), ("time", "its parts do not fit together")]:
+                       ("lacks", "'host' is a required property"), ("text", "'array'"), ("time", "its parts do not fit together"),
+                       ("edited", "has been changed since it was written")]:
         assert any(line.startswith(f"not read: {name}.json: ") and said in line for line in unread), (name, unread)
 
 

@@ -70,7 +70,7 @@ inline constexpr QuantityType kQuantities[] = {
     {Quantity::settled_of_burst, "settled_of_burst", Scale::share, Basis::record, "",
      "rate of a sustained load in its last quarter / rate in its first second"},
     {Quantity::share_of_time, "share_of_time", Scale::share, Basis::record, "REASON",
-     "share of the case's time during which a throttle reason was active"},
+     "share of the case's time during which this throttle reason lowered the clock"},
     {Quantity::drift, "drift", Scale::share, Basis::ceiling, "",
      "absolute change of a measured ceiling during the suite that its clock does not explain"},
     {Quantity::ratio, "ratio", Scale::ratio, Basis::comparison, "",

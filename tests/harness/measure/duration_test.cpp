@@ -65,7 +65,7 @@ TEST_F(Duration, ThereIsNoWarmUpThatHidesTheBurst) {
   EXPECT_LT(record.measurement->samples.front().start_seconds, 0.1);
   EXPECT_NEAR(record.sustained->burst_rate, 1000, 1);
   EXPECT_NEAR(record.sustained->settled_of_burst, 0.5, 1e-6);
-  EXPECT_NEAR(record.sustained->settled_after_seconds, 2, 0.1);
+  EXPECT_NEAR(*record.sustained->settled_after_seconds, 2, 0.1);
 }
 
 /// Clocks that hold, whatever happens.
