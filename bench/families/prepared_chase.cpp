@@ -124,7 +124,8 @@ class PreparedChase : public Prepared {
     kernels_.chase(chase_.load, end_at(slot), at(slot), lines(slot), chase_.set.stride, chase_.preload, chase_.steps, stream);
   }
 
-  /// Less than a lap does not push out what is in the caches of such a set.
+  /// Less than a lap does not push out what is in the caches of such a set. Evicting takes up to four times the last level's
+  /// size in memory, so only where that is little.
   bool begins_evicted() const override {
     const std::size_t cache = device_.info().last_level_cache_bytes();
     return chase_.steps % chase_.set.lines != 0 && chase_.set.bytes() > cache && device_.free_bytes() / 16 > cache;

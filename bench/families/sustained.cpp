@@ -34,7 +34,7 @@ Case triad(const Listing& listing, std::size_t bytes) {
   return stream::stream_case(listing.device, StreamOp::triad, DataType::fp64, bytes, Cache::warm);
 }
 
-/// The product and, on a second stream, the triad: one of each, of about the same time.
+/// The product and, on a second stream, the triad: one of each.
 Case both(const Case& product, const Case& triad) {
   Case c = beside(product, triad, Times::once);
   c.shape = shape_beside(product, {{"bytes", value_of(triad.shape, "bytes")}});

@@ -142,7 +142,7 @@ inline constexpr FindingType kFindingTypes[] = {
      Extent::all},
     {FindingKind::throttle, "throttle", Severity::note, Doubt::nothing, FoundBy::throttling,
      "Large GPUs reach their power limit in products and other long kernels. The samples are kept: they show what the device "
-     "delivers within its limits. If others of its model are faster, compare power limits, temperatures and airflow."},
+     "delivers within its limits. If other devices of this model are faster, compare power limits, temperatures and airflow."},
     {FindingKind::slowdown, "slowdown", Severity::error, Doubt::device, FoundBy::throttling,
      "This does not happen to a healthy device in a healthy chassis. Check cooling, airflow, power cables and supplies."},
     {FindingKind::clock, "clock", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::clock,

@@ -19,7 +19,7 @@ struct Sustained {
   double burst_rate = 0;    ///< over the first second; over the first quarter of what lasts less than four seconds
   double settled_rate = 0;  ///< over the last quarter
   /// From then on each second's rate is within 1 % of the settled rate. Absent: never.
-  std::optional<double> settled_after_seconds = 0;
+  std::optional<double> settled_after_seconds;
   double settled_of_burst = 0;
   // Over the same times, from the telemetry; absent where there is none. Clocks are medians over the launches.
   std::optional<double> burst_clock_hz, settled_clock_hz;  ///< SM (core) clock

@@ -60,6 +60,15 @@ std::vector<std::string> decays(double settled_of_burst, std::optional<double> p
   return found;
 }
 
+TEST(Analysis, ADecayToTheEndSaysSo) {
+  Record record = ok_record("sustained", "gemm", bytes(1e9), 1e-3);
+  record.sustained = rates_of(0.8, 1, 1);
+  record.sustained->settled_after_seconds.reset();
+  std::vector<Record> records = {record};
+  EXPECT_THAT(analyze({}, records, {}).findings.at(0).text,
+              testing::StartsWith("the rate never settled; in the last quarter it was 80.0 % of the rate in the first second"));
+}
+
 TEST(Analysis, ADecaySaysHowMuchTheClockExplains) {
   using testing::ElementsAre, testing::IsEmpty;
   EXPECT_THAT(decays(0.96, 1, 1), IsEmpty());

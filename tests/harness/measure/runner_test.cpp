@@ -98,6 +98,16 @@ TEST_F(Measure, NoMoreLaunchesThanTheGateHolds) {
   EXPECT_EQ(measure(make_case()).measurement->launches_per_sample, 128);
 }
 
+TEST_F(Measure, TheBudgetIsKeptAsWellAsWholeSamplesCan) {
+  // Ten samples fit, and a part of one: two in each of five blocks.
+  device.seconds = [](int launch) { return 24e-3 * (1 + 0.5 * ((launch * 7919) % 100 / 99.0 - 0.5)); };
+  Settings settings = settings_for(device);
+  settings.effort.max_seconds = 0.25;
+  const Record record = Runner(device, team, settings).run({{make_case()}, {}}, 1).front();
+  EXPECT_EQ(record.measurement->stopped_by, StopReason::budget);
+  EXPECT_EQ(record.measurement->samples.size(), 10U);
+}
+
 TEST_F(Measure, SpreadAsksForMoreSamplesUntilTheBudgetEndsIt) {
   device.seconds = [](int launch) { return 1e-3 * (1 + 0.02 * ((launch * 7919) % 100 / 99.0 - 0.5)); };
   const Record narrow = measure(make_case());

@@ -136,7 +136,7 @@ TEST(Sustained, ARateThatHeldNeedsNoExplanation) {
   EXPECT_LT(*found.rate_per_clock_ratio, 1);
 }
 
-TEST(Sustained, ARateThatNeverSettlesTakesTheWholeTime) {
+TEST(Sustained, ARateThatFallsToTheEndNeverSettles) {
   const Sustained found = summarized(launches(20, [](double at) { return 1000 - 30 * at; }), {});
   EXPECT_FALSE(found.settled_after_seconds);
 }

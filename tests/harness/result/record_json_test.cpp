@@ -39,6 +39,9 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   EXPECT_EQ(json.at("sustained").at("launches_checked"), 123'456'789'012);
   EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
 
+  record.sustained->settled_after_seconds.reset();
+  EXPECT_FALSE(to_json(record).at("sustained").contains("settled_after_seconds"));
+  EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).sustained->settled_after_seconds) << "never";
   record.sustained->burst_clock_hz.reset();
   EXPECT_FALSE(to_json(record).at("sustained").contains("burst_clock_hz"));
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).sustained->burst_clock_hz);
