@@ -95,7 +95,8 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   Watch& watch = setup.watch;
   const bool writes = team.rank() == 0;
   std::string place;
-  Runner runner(setup.device, team, settings_of(options));  // reads the device's counters before anything runs there
+  // Reads the device's counters before anything runs there.
+  Runner runner(setup.device, team, settings_of(options, setup.device.info().backend));
   // The slowest rank's; negative if there is none.
   const double slowest = team.max({timing_overhead_seconds(setup.device).value_or(-1)}).front();
   const std::optional<double> overhead = slowest < 0 ? std::nullopt : std::optional(slowest);

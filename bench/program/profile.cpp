@@ -270,7 +270,7 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
         type.scale == Scale::version
             ? ">= " + rule.least_version
             : fmt::format("{} {}", rule.least ? ">=" : "<=",
-                          format_value(rule.least ? *rule.least : *rule.most, type.scale, unit_of(rule, found)));
+                          format_limit(rule.least ? *rule.least : *rule.most, type.scale, unit_of(rule, found)));
     const std::string cases = fmt::format("{} ({} of the suite {}){}", rule.cases, found.names.size(), suite_of(rule, profile),
                                           rule.alone ? ", measured while no other GPU was" : "");
     const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";

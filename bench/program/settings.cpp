@@ -15,14 +15,14 @@ namespace roofmark {
 
 namespace {
 
-Effort effort_of(const Suite& suite, std::optional<double> max_seconds) {
+Effort effort_of(const Suite& suite, Backend backend, std::optional<double> max_seconds) {
   Effort effort;
   effort.blocks = suite.blocks;
   effort.max_seconds = max_seconds.value_or(suite.case_seconds);
   effort.longer = std::max(1.0, effort.max_seconds / suite.case_seconds);
   // A short timing budget gets a short warm-up and short samples; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
-  effort.window_seconds = std::min(suite.window_seconds, 0.2 * effort.max_seconds);
+  effort.window_seconds = std::min(suite.window_seconds.on(backend), 0.2 * effort.max_seconds);
   effort.candidate_seconds = std::min(effort.candidate_seconds, 0.04 * effort.max_seconds);
   effort.lead_in_seconds = std::min(effort.lead_in_seconds, 0.08 * effort.max_seconds);
   effort.lead_in_window_seconds = std::min(effort.lead_in_window_seconds, 0.01 * effort.max_seconds);
@@ -45,9 +45,9 @@ double budget_seconds(const RunOptions& options) {
   return options.max_seconds.value_or(suite.case_seconds);
 }
 
-Settings settings_of(const RunOptions& options) {
+Settings settings_of(const RunOptions& options, Backend backend) {
   Settings settings;
-  settings.effort = effort_of(facts_of(options.selection.suite), options.max_seconds);
+  settings.effort = effort_of(facts_of(options.selection.suite), backend, options.max_seconds);
   settings.data = options.data;
   settings.seed = options.seed;
   settings.telemetry = !options.no_telemetry;

@@ -9,7 +9,7 @@
 
 namespace roofmark {
 
-Settings settings_of(const RunOptions& options);
+Settings settings_of(const RunOptions& options, Backend backend);
 /// Without progress for so long, a run is given up.
 double timeout_seconds(const RunOptions& options);
 /// RunFacts::budget_seconds.

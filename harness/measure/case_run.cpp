@@ -281,8 +281,8 @@ void CaseRun::warm_up() {
     // A rank that does not take part spends next to nothing, so the maximum counts.
     const double sample_cost = std::max(team.max({median(windows.host_seconds)}).front(), 1e-9);
     const int budget_samples = case_.protocol.budget_samples;
-    const double affordable =
-        budget_samples > 0 ? budget_samples * effort.longer : std::max(1.0, effort.max_seconds / sample_cost);
+    const double affordable = budget_samples > 0 ? budget_samples * effort.longer
+                                                 : std::max<double>(effort.fewest_samples, effort.max_seconds / sample_cost);
     // A window of one sample has no spread: then the budget decides.
     const auto needed = samples_needed(window, effort.interval_half_width, effort.blocks);
     const double least = std::max(effort.min_samples, case_.protocol.samples);

@@ -13,8 +13,8 @@ using enum SuiteName;
 
 // clang-format off
 constexpr Suite kSuites[] = {
-    {.id = smoke, .name = "smoke", .help = "a scheduler's prolog or epilog", .case_seconds = 0.05, .window_seconds = 0.01, .blocks = 3, .all_ceilings = false, .limit = {{20, 10}}},
-    {.id = quick, .name = "quick", .help = "one to four minutes", .case_seconds = 0.25, .window_seconds = 0.015, .size = 1},
+    {.id = smoke, .name = "smoke", .help = "a scheduler's prolog or epilog", .case_seconds = 0.05, .window_seconds = {0.01, 0.01}, .blocks = 3, .all_ceilings = false, .limit = {{20, 10}}},
+    {.id = quick, .name = "quick", .help = "one to four minutes", .case_seconds = 0.25, .window_seconds = {0.015, 0.1}, .size = 1},
     {.id = baseline, .name = "baseline", .help = "longer: more cases than quick, or larger ones", .case_seconds = 1, .size = 2},
     {.id = full, .name = "full", .help = "longest: more cases than baseline, or larger ones", .case_seconds = 2, .size = 3},
     {.id = sustained, .name = "sustained", .help = "does the rate of the first second hold?", .case_seconds = 1, .total_seconds = 300},

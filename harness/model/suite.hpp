@@ -29,13 +29,13 @@ struct SecondsOn {
 struct Suite {
   SuiteName id;
   std::string_view name;
-  std::string_view help;        ///< how long it takes, and what it is for; behind its limit or "--seconds" where it has one
-  double case_seconds;          ///< timing budget per case; --max-seconds replaces it
-  double window_seconds = 0.1;  ///< length of a warm-up window
-  int size = 0;                 ///< a suite has the cases of those of a smaller size, or larger ones; 0: not comparable
-  int blocks = 5;               ///< per case
-  bool offered = true;          ///< to the user
-  bool all_ceilings = true;     ///< also those that no case demands, and again after the suite; else each demanded ceiling once
+  std::string_view help;  ///< how long it takes, and what it is for; behind its limit or "--seconds" where it has one
+  double case_seconds;    ///< timing budget per case; --max-seconds replaces it
+  SecondsOn window_seconds = {0.1, 0.1};  ///< length of a warm-up window
+  int size = 0;              ///< a suite has the cases of those of a smaller size, or larger ones; 0: not comparable
+  int blocks = 5;            ///< per case
+  bool offered = true;       ///< to the user
+  bool all_ceilings = true;  ///< also those that no case demands, and again after the suite; else each demanded ceiling once
   std::optional<SecondsOn> limit = {};       ///< of the whole run; also its timeout
   std::optional<double> total_seconds = {};  ///< divided among the cases; --seconds replaces it
 

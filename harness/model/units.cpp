@@ -15,13 +15,13 @@ namespace {
 /// Shown for a quantity that is not finite, such as a quotient of missing values.
 constexpr const char* kNone = "-";
 
-std::string three_digits(double value) {
+std::string significant(double value, int digits) {
   if (value == 0) return "0";
   const int before_point = static_cast<int>(std::floor(std::log10(std::abs(value) * (1 + 5e-4)))) + 1;
-  return fmt::format("{:.{}f}", value, before_point >= 3 ? 0 : 3 - (before_point < 1 ? 1 : before_point));
+  return fmt::format("{:.{}f}", value, before_point >= digits ? 0 : digits - (before_point < 1 ? 1 : before_point));
 }
 
-std::string scaled(double value, std::string_view unit) {
+std::string scaled(double value, std::string_view unit, int digits = kDigits) {
   if (!std::isfinite(value)) return kNone;
   constexpr std::array<std::string_view, 6> prefixes = {"", "k", "M", "G", "T", "P"};
   std::size_t prefix = 0;
@@ -31,42 +31,45 @@ std::string scaled(double value, std::string_view unit) {
   }
   const std::string_view blank = prefixes[prefix].empty() && unit.starts_with(' ') ? "" : " ";
   const bool countable = prefix == 0 && value == std::floor(value);  // 8 B, not 8.00 B
-  return fmt::format("{}{}{}{}", countable ? fmt::format("{:.0f}", value) : three_digits(value), blank, prefixes[prefix], unit);
+  return fmt::format("{}{}{}{}", countable ? fmt::format("{:.0f}", value) : significant(value, digits), blank, prefixes[prefix],
+                     unit);
 }
 
 /// What rounds to 0.0 is 0, and never -0.
-double percent_of(double share) { return std::abs(100 * share) < 0.05 ? 0 : 100 * share; }
+double percent_of(double share, int decimals = 1) {
+  return std::abs(100 * share) < 0.5 * std::pow(10, -decimals) ? 0 : 100 * share;
+}
 
 }  // namespace
 
-std::string format_amount(double amount, Unit unit) {
+std::string format_amount(double amount, Unit unit, int digits) {
   // A prefix does not run into a word: 450 k launches.
   switch (unit) {
     case Unit::access:
-      return scaled(amount, " accesses");
+      return scaled(amount, " accesses", digits);
     case Unit::launch:
-      return scaled(amount, " launches");
+      return scaled(amount, " launches", digits);
     default:
-      return scaled(amount, name(unit));
+      return scaled(amount, name(unit), digits);
   }
 }
 
-std::string format_rate(double per_second, Unit unit) {
-  return std::isfinite(per_second) ? format_amount(per_second, unit) + "/s" : kNone;
+std::string format_rate(double per_second, Unit unit, int digits) {
+  return std::isfinite(per_second) ? format_amount(per_second, unit, digits) + "/s" : kNone;
 }
 
-std::string format_seconds(double seconds) {
+std::string format_seconds(double seconds, int digits) {
   if (!std::isfinite(seconds)) return kNone;
-  if (seconds < 999.5e-9) return three_digits(seconds * 1e9) + " ns";
-  if (seconds < 999.5e-6) return three_digits(seconds * 1e6) + " us";
-  if (seconds < 999.5e-3) return three_digits(seconds * 1e3) + " ms";
-  return three_digits(seconds) + " s";
+  if (seconds < 999.5e-9) return significant(seconds * 1e9, digits) + " ns";
+  if (seconds < 999.5e-6) return significant(seconds * 1e6, digits) + " us";
+  if (seconds < 999.5e-3) return significant(seconds * 1e3, digits) + " ms";
+  return significant(seconds, digits) + " s";
 }
 
 std::string format_bytes(double bytes) { return scaled(bytes, "B"); }
 
-std::string format_share(std::optional<double> share) {
-  return share && std::isfinite(*share) ? fmt::format("{:.1f} %", percent_of(*share)) : kNone;
+std::string format_share(std::optional<double> share, int digits) {
+  return share && std::isfinite(*share) ? fmt::format("{:.{}f} %", percent_of(*share, digits - 2), digits - 2) : kNone;
 }
 
 std::string format_change(std::optional<double> share) {

@@ -15,16 +15,19 @@ constexpr std::size_t kKiB = std::size_t{1} << 10, kMiB = std::size_t{1} << 20, 
 
 // For display only: files hold plain SI units. A quantity that is not finite is shown as "-".
 
-/// Three significant digits and a decimal prefix: 268 MFLOP, 450 k launches.
-std::string format_amount(double amount, Unit unit);
+/// Significant digits of figures.
+constexpr int kDigits = 3;
+
+/// Significant digits and a decimal prefix: 268 MFLOP, 450 k launches.
+std::string format_amount(double amount, Unit unit, int digits = kDigits);
 /// The same per second: 789 TFLOP/s, 4.13 TB/s, 450 k launches/s.
-std::string format_rate(double per_second, Unit unit);
+std::string format_rate(double per_second, Unit unit, int digits = kDigits);
 /// 12.3 us
-std::string format_seconds(double seconds);
+std::string format_seconds(double seconds, int digits = kDigits);
 /// Decimal: 268 MB
 std::string format_bytes(double bytes);
-/// 94.1 %
-std::string format_share(std::optional<double> share);
+/// 94.1 %: the digits of a share between 10 and 100 %
+std::string format_share(std::optional<double> share, int digits = kDigits);
 /// +1.2 %, -0.3 %
 std::string format_change(std::optional<double> share);
 /// 2 min 05 s

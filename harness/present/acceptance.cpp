@@ -65,7 +65,7 @@ std::string told(const Check& check, const TerminalStyle& style) {
                      {"measured", measured},
                      {"limit", check.expected},
                      {"because", check.explanation},
-                     {"reason", check.reason},
+                     {"about the rule", check.reason},
                      {"source", check.source},
                      {"rule", check.origin},
                      {"result", check.file}},

@@ -286,10 +286,11 @@ def table(rows):
         return [WORDS[row["verdict"]], units.digits(row["ratio"], 4),
                 "no interval" if not interval else "over 1000 times wide" if interval[1] > 1000 * interval[0] else
                 f"{units.digits(interval[0], 4)} to {units.digits(interval[1], 4)}",
-                probability(row.get("p_mann_whitney")), probability(row.get("p_holm")), *map(units.seconds, row["seconds"]),
+                probability(row.get("p_mann_whitney")), {"mann_whitney": "M-W", "student": "t"}.get(row.get("test"), ""),
+                probability(row.get("p_holm")), *map(units.seconds, row["seconds"]),
                 units.digits(per_clock["ratio"], 4) if per_clock else "", row.get("cause", ""), row["bits"]]
 
-    titles = ["verdict", "A/B", "95 % interval", "M-W p", "Holm p", "A", "B", "per clock", "cause", "bits"]
+    titles = ["verdict", "A/B", "95 % interval", "M-W p", "test", "p (Holm)", "A", "B", "per clock", "cause", "bits"]
     made = [cells(row) for row in rows]
     kept = [i for i in range(len(titles)) if any(row[i] for row in made)]
     widths = {i: max(len(row[i]) for row in [titles, *made]) for i in kept}

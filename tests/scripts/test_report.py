@@ -90,6 +90,23 @@ def test_every_record_is_in_a_table_and_a_plot(result):
             assert plots.hover(entry) in drawn
 
 
+@pytest.mark.usefixtures("no_plotly")
+def test_without_measured_ceilings_the_theoretical_ones_are_the_roofs(result):
+    def lines():
+        page = report.page(result, "0" * 64)
+        traces = figures_of(page)["roofline"]["data"]
+        return page, {trace["hovertemplate"].partition(" ceiling:")[0] for trace in traces if trace["mode"] == "lines" and "ceiling:" in trace["hovertemplate"]}
+
+    page, drawn = lines()
+    assert drawn == {"measured"} and "Lines are measured ceilings" in page and "measured no ceilings" not in page
+    for ceiling in result["ceilings"]:
+        del ceiling["empirical"]
+    bounds = any("theoretical" in ceiling for ceiling in result["ceilings"])
+    page, drawn = lines()
+    assert drawn == ({"theoretical"} if bounds else set()) and "Lines are measured" not in page
+    assert page.count("This run measured no ceilings") == 2 and ("the lines are theoretical ones" in page) == bounds
+
+
 def test_telemetry_sustained_load_and_counters_are_shown_as_in_an_acceptance():
     made = make_delivery.gpu(make_result.h200(), 0, 0, 1)
     page = report.page(made, "0" * 64).replace("\N{NO-BREAK SPACE}", " ")

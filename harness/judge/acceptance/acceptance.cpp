@@ -93,7 +93,7 @@ Check compare(const Rule& rule, const RuleReading& reading, const Evidence* run)
   }
   const bool least = rule.least.has_value();
   check.limit = least ? rule.least : rule.most;
-  check.expected = fmt::format("{} {}{}", least ? ">=" : "<=", format_value(*check.limit, scale, reading.unit),
+  check.expected = fmt::format("{} {}{}", least ? ">=" : "<=", format_limit(*check.limit, scale, reading.unit),
                                reading.base.empty() ? "" : " of " + reading.base);
   if (!reading.value) {
     check.verdict = reading.wrong ? Verdict::fail : Verdict::not_measured;
@@ -104,7 +104,7 @@ Check compare(const Rule& rule, const RuleReading& reading, const Evidence* run)
   check.measured = reading.value;
   check.low = reading.low;
   check.high = reading.high;
-  check.found = format_value(*reading.value, scale, reading.unit);
+  check.found = format_measured(*reading.value, *check.limit, scale, reading.unit);
   if (*check.limit != 0) check.margin = (least ? 1 : -1) * (*check.measured - *check.limit) / std::abs(*check.limit);
   const bool met = least ? *check.measured >= *check.limit : *check.measured <= *check.limit;
   check.verdict = met ? Verdict::pass : Verdict::fail;
@@ -354,7 +354,7 @@ class Judge {
     check.expected =
         rule.least || rule.most
             ? fmt::format("{} {}", rule.least ? ">=" : "<=",
-                          format_value(rule.least ? *rule.least : *rule.most, type_of(rule.quantity).scale, Unit::byte))
+                          format_limit(rule.least ? *rule.least : *rule.most, type_of(rule.quantity).scale, Unit::byte))
             : "";
     check.found = "-";
     const auto is_of_suite = [&](const Place& place) { return place.evidence->suite == rule.suite; };

@@ -65,7 +65,7 @@ Setter text_into(const std::string& name, std::string& target) { return into(nam
 Setter number_into(const std::string& name, std::optional<double>& target) {
   return [&name, &target](const toml::node& node) {
     const auto value = node.is_number() ? node.value<double>() : std::nullopt;
-    if (!value || !std::isfinite(*value)) refuse(name, node, "expects a finite number");
+    if (!value || !std::isfinite(*value)) refuse(name, node, "expects a finite number, without quotes");
     target = *value;
   };
 }
@@ -189,10 +189,10 @@ void check_rule(const std::string& name, const toml::node& node, const Rule& rul
   const auto need = [&](bool ok, const std::string& what) {
     if (!ok) refuse(name, node, fmt::format("rule '{}' {}", rule.id, what));
   };
+  need(version || rule.least_version.empty(), "compares numbers: write its limit without quotes and unit, 0.9 for 90 %");
   need(version ? !rule.least_version.empty() : rule.least || rule.most,
        version ? "compares versions: write least = \"570.86\" in quotes" : "has no limit: give `least` or `most`");
   need(!(rule.least && rule.most), "has two limits: write two rules");
-  need(version || rule.least_version.empty(), "compares numbers: write its limit without quotes");
   need(!version || (!rule.least && !rule.most), "compares versions: write its limit in quotes");
   need(type.basis == Basis::run ? rule.cases.empty() : !rule.cases.empty(),
        type.basis == Basis::run ? fmt::format("has `cases`, but {} applies to the whole run", type.id)
@@ -203,6 +203,14 @@ void check_rule(const std::string& name, const toml::node& node, const Rule& rul
   need(!rule.reason.empty(), "has no `reason`");
   const bool absolute = type.scale == Scale::rate || type.scale == Scale::seconds;
   need(!absolute || !rule.source.empty(), "has an absolute limit and no `source`");
+}
+
+/// Of a new rule, which may be meant to change one of those inherited.
+std::string lacks_quantity(const std::string& id, const std::vector<Rule>& inherited) {
+  std::vector<std::string> known;
+  for (const Rule& rule : inherited) known.push_back(rule.id);
+  return fmt::format("rule '{}' has no `quantity`{}", id,
+                     known.empty() ? "" : fmt::format(" and is not inherited; inherited are {}", fmt::join(known, ", ")));
 }
 
 Profile parse(const std::string& text, const std::string& name, std::set<std::string> heirs);
@@ -271,23 +279,26 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
     const toml::node* node = entry.second;
     if (!node->is_table()) refuse(name, *node, fmt::format("rule.{} is not a table: write [rule.{}]", id, id));
     auto rule = std::find_if(profile.rules.begin(), profile.rules.end(), [&](const Rule& r) { return r.id == id; });
-    if (rule == profile.rules.end()) {
-      rule = profile.rules.emplace(rule);
-      rule->id = id;
-      if (node->as_table()->contains("drop"))
-        refuse(name, *node, fmt::format("rule '{}' is not inherited: nothing to drop", id));
-      if (!node->as_table()->contains("quantity")) refuse(name, *node, fmt::format("rule '{}' has no `quantity`", id));
-    }
-    if (node->as_table()->get_as<bool>("drop") && node->as_table()->size() == 1) {
+    const toml::table& keys = *node->as_table();
+    const bool inherits = rule != profile.rules.end();
+    if (const toml::node* drop = keys.get("drop")) {
+      if (!inherits) refuse(name, *node, fmt::format("rule '{}' is not inherited: nothing to drop", id));
+      if (!drop->value<bool>().value_or(false) || keys.size() > 1)
+        refuse(name, *drop, fmt::format("write drop = true as the only key of rule '{}', or leave it out", id));
       profile.rules.erase(rule);
       continue;
     }
-    if (node->as_table()->contains("quantity")) {  // limits of another quantity do not carry over
+    if (!inherits) {
+      if (!keys.contains("quantity")) refuse(name, *node, lacks_quantity(id, profile.rules));
+      rule = profile.rules.emplace(rule);
+      rule->id = id;
+    }
+    if (keys.contains("quantity")) {  // limits of another quantity do not carry over
       rule->least = rule->most = rule->published = std::nullopt;
       rule->least_version = rule->source = "";
       rule->measured = false;
     }
-    read_rule(name, *node->as_table(), *rule);
+    read_rule(name, keys, *rule);
     check_rule(name, *node, *rule);
   }
   return profile;

@@ -439,19 +439,46 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
   return all;
 }
 
-std::string format_value(double value, Scale scale, Unit unit) {
+namespace {
+
+/// Digits beyond these are those of binary fractions, not of a limit that someone wrote.
+constexpr int kMostDigits = 12;
+
+std::string format_value(double value, Scale scale, Unit unit, int digits) {
   switch (scale) {
     case Scale::share:
-      return format_share(value);
+      return format_share(value, digits);
     case Scale::rate:
-      return format_rate(value, unit);
+      return format_rate(value, unit, digits);
     case Scale::seconds:
-      return format_seconds(value);
+      return format_seconds(value, digits);
     case Scale::ratio:
-      return fmt::format("{:.3f} x", value);
+      return fmt::format("{:.{}f} x", value, digits);
     default:
-      return fmt::format("{:g}", value);
+      return fmt::format("{:.{}g}", value, digits + 3);
   }
+}
+
+/// That show the whole limit.
+int digits_of(double limit, Scale scale, Unit unit) {
+  const auto shown = [&](int digits) { return std::strtod(format_value(limit, scale, unit, digits).c_str(), nullptr); };
+  int digits = kDigits;
+  while (digits < kMostDigits && shown(digits) != shown(kMostDigits)) ++digits;
+  return digits;
+}
+
+}  // namespace
+
+std::string format_limit(double limit, Scale scale, Unit unit) {
+  return format_value(limit, scale, unit, digits_of(limit, scale, unit));
+}
+
+std::string format_measured(double value, double limit, Scale scale, Unit unit) {
+  int digits = digits_of(limit, scale, unit);
+  while (digits < kMostDigits && value != limit &&
+         format_value(value, scale, unit, digits) == format_value(limit, scale, unit, digits))
+    ++digits;
+  return format_value(value, scale, unit, digits);
 }
 
 }  // namespace roofmark

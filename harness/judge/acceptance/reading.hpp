@@ -49,7 +49,9 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
 /// Whether a finding of a run is about the device of this index.
 bool is_about(const Finding& finding, std::size_t device);
 
-/// "80.0 %", "3.35 TB/s"
-std::string format_value(double value, Scale scale, Unit unit);
+/// "80.0 %", "92.85 %", "3.35 TB/s": not rounded
+std::string format_limit(double limit, Scale scale, Unit unit);
+/// With the limit's digits, or as many as tell the two apart.
+std::string format_measured(double value, double limit, Scale scale, Unit unit);
 
 }  // namespace roofmark

@@ -149,12 +149,13 @@ TEST_F(Measure, ALongerBudgetNarrowsTheIntervalOfACaseThatTheIntervalStopped) {
   EXPECT_LT(long_width, short_width / 2.5);
 }
 
-TEST_F(Measure, ALaunchLongerThanTheBudgetIsStillMeasured) {
+TEST_F(Measure, ALaunchLongerThanTheBudgetIsStillMeasuredWithAnInterval) {
   device.seconds = [](int) { return 30.0; };
   const Record record = measure(make_case());
   ASSERT_EQ(record.status, Status::ok) << record.reason;
-  EXPECT_EQ(record.measurement->samples.size(), 1U);
-  EXPECT_FALSE(record.measurement->summary.interval_low);
+  EXPECT_EQ(record.measurement->samples.size(), 3U);
+  EXPECT_EQ(record.measurement->blocks.size(), 3U);
+  EXPECT_TRUE(record.measurement->summary.interval_low);
 }
 
 TEST_F(Measure, ColdSlotsRotateAndExceedFourTimesTheCache) {

@@ -44,10 +44,9 @@ TEST(Units, WhatIsNoNumberIsNeverPrintedAsOne) {
       EXPECT_EQ(format_amount(none, unit), "-");
       EXPECT_EQ(format_rate(none, unit), "-");
     }
-    for (const auto format :
-         {format_seconds, format_bytes, format_duration, format_intensity, format_clock, format_power, format_link_rate}) {
+    for (const auto format : {format_bytes, format_duration, format_intensity, format_clock, format_power, format_link_rate})
       EXPECT_EQ(format(none), "-");
-    }
+    EXPECT_EQ(format_seconds(none), "-");
     EXPECT_EQ(format_share(none), "-");
     EXPECT_EQ(format_change(none), "-");
   }
@@ -55,6 +54,15 @@ TEST(Units, WhatIsNoNumberIsNeverPrintedAsOne) {
   EXPECT_EQ(format_change(-0.0312), "-3.1 %");
   EXPECT_EQ(format_change(0.5), "+50.0 %");
   EXPECT_EQ(format_change(-0.0004), "+0.0 %");
+}
+
+TEST(Units, MoreDigitsOnRequest) {
+  EXPECT_EQ(format_rate(1.0734e15, Unit::flop, 5), "1.0734 PFLOP/s");
+  EXPECT_EQ(format_rate(1.0734e15, Unit::flop), "1.07 PFLOP/s");
+  EXPECT_EQ(format_seconds(12.3456e-6, 5), "12.346 us");
+  EXPECT_EQ(format_share(0.92851, 5), "92.851 %");
+  EXPECT_EQ(format_share(-0.00001, 5), "-0.001 %");
+  EXPECT_EQ(format_share(-0.00001), "0.0 %");
 }
 
 TEST(Units, AFigureOfDataMayBeNoNumber) {

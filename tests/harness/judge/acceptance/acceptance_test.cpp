@@ -26,6 +26,20 @@ TEST(Acceptance, AboveTheLimitPassesAndBelowItFails) {
   EXPECT_THAT(check.expected, HasSubstr(">= 80.0 % of 1.00 TFLOP/s (bf16 tensor)"));
 }
 
+TEST(Acceptance, ALimitIsShownInFullAndTheMeasuredValueWithAsManyDigits) {
+  const auto shown = [](const std::string& limit, double measured) {
+    std::string rules = kProduct;
+    rules.replace(rules.find("least = 0.8"), std::string("least = 0.8").size(), "least = " + limit);
+    const Judgement judgement = judge(profile_of(rules), {run("GPU-1", {product(measured)})}, {});
+    const Check& check = check_of(judgement, "product");
+    return check.found + " " + check.expected.substr(0, check.expected.find(" of"));
+  };
+  EXPECT_EQ(shown("0.8", 0.81), "81.0 % >= 80.0 %");
+  EXPECT_EQ(shown("0.9277", 0.9275), "92.75 % >= 92.77 %") << "not 92.8 and 92.8";
+  EXPECT_EQ(shown("0.8", 0.79996), "79.996 % >= 80.0 %");
+  EXPECT_EQ(shown("0.8", 0.8), "80.0 % >= 80.0 %");
+}
+
 TEST(Acceptance, ALimitWithinTheIntervalIsNoPassAndSaysHowLongToMeasure) {
   const Judgement judgement = judge(profile_of(kProduct), {run("GPU-1", {product(0.808, 0.02)})}, {});
   const Check& check = check_of(judgement, "product");

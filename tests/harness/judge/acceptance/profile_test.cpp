@@ -10,6 +10,7 @@
 namespace roofmark {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
@@ -107,6 +108,12 @@ TEST(Profile, AnInheritedRuleIsDropped) {
   EXPECT_THAT(ids(""), testing::Contains("product_fp8"));
   EXPECT_THAT(ids("[rule.product_fp8]\ndrop = true\n"), testing::Not(testing::Contains("product_fp8")));
   EXPECT_THAT(refusal(kHead + "[rule.one]\ndrop = true\n"), HasSubstr("not inherited"));
+  const auto refusal_of_heir = [](const std::string& rules) { return refusal("inherit = 'generic'\n" + kHead + rules); };
+  for (const std::string keys : {"drop = true\nmost = 1\n", "drop = false\n", "drop = 'yes'\n"})
+    EXPECT_THAT(refusal_of_heir("[rule.product_fp8]\n" + keys), HasSubstr("drop = true as the only key")) << keys;
+  EXPECT_THAT(
+      refusal_of_heir("[rule.product_fp9]\nleast = 0.5\n"),
+      AllOf(HasSubstr("rule 'product_fp9' has no `quantity` and is not inherited; inherited are "), HasSubstr("product_fp8")));
 }
 
 TEST(Profile, IsForDevicesOfItsNamesWithoutTheExceptions) {
@@ -139,7 +146,9 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(rule(kGood + "most = 1\n")), HasSubstr("has two limits"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = 0.1\n")), HasSubstr("has no `reason`"));
   EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = nan\n")), HasSubstr("finite number"));
-  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = '0.1'\n")), HasSubstr("finite number"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nmost = '0.1'\n")), HasSubstr("finite number, without quotes"));
+  EXPECT_THAT(refusal(rule("cases = '.'\nquantity = 'cv'\nleast = '90 %'\n")),
+              HasSubstr("without quotes and unit, 0.9 for 90 %"));
   EXPECT_THAT(refusal(rule(kGood + "per = 'rack'\n")), HasSubstr("\"gpu\", \"node\" or \"delivery\""));
   EXPECT_THAT(refusal(rule("quantity = 'version.driver'\nleast = 570\nreason = 'r'\n")), HasSubstr("in quotes"));
   EXPECT_THAT(refusal(rule("quantity = 'gpus'\nleast = 8\nreason = 'r'\n")), HasSubstr("per = \"node\" or \"delivery\""));
