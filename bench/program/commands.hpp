@@ -18,6 +18,8 @@ int info(const std::string& device, bool json);
 /// From a folder, or one of the files in it; to `out`, or beside the journal where that is empty. Throws ReadError if a damaged
 /// journal would replace the result file of a finished run.
 int recover(const std::string& result_or_folder, const std::string& out);
+/// Prints a result, or the result.json of a folder, as its run did. Throws ReadError.
+int show(const std::string& result_or_folder);
 
 struct AcceptOptions {
   std::vector<std::string> results;  ///< files, or folders that are searched for result.json

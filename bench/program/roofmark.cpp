@@ -110,6 +110,10 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                                           "  roofmark recover node7 --out /scratch/node7    if the disk of node7 is full\n");
   recover_command->add_option("RESULT", arguments.result, "folder of the run, or its result.json or result.jsonl")->required();
   add_folder(*recover_command, "--out", arguments.recovered, "folder for the new result.json")->default_str("the run's folder");
+  CLI::App* show_command = add_command(app, "show", "print a result as its run did, on any machine",
+                                       "Examples:\n"
+                                       "  roofmark show node7\n");
+  show_command->add_option("RESULT", arguments.result, "a result file, or the folder of a run")->required();
   add_accept(app, arguments);
   add_profile(app, arguments);
 }
@@ -124,6 +128,7 @@ int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> w
   if (app.got_subcommand("list") || list_tests) return list(options, arguments.json);
   if (app.got_subcommand("info")) return info(options.selection.device, arguments.json);
   if (app.got_subcommand("recover")) return recover(arguments.result, arguments.recovered);
+  if (app.got_subcommand("show")) return show(arguments.result);
   if (app.got_subcommand("accept")) return accept(arguments.acceptance);
   if (app.got_subcommand("profile")) {
     const bool check = app.get_subcommand("profile")->got_subcommand("check");

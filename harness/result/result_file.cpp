@@ -310,10 +310,15 @@ Evidence take_evidence(ResultFile& file, double now) {
   }
   for (const RankInfo& rank : file.run.header.ranks) {
     const std::string id = rank.uuid.empty() ? fmt::format("{}, rank {}", rank.device_id, rank.rank) : rank.device_id;
-    evidence.devices.push_back({rank.uuid, rank.host, id, rank.device_name, {rank.versions.begin(), rank.versions.end()}});
+    evidence.devices.push_back(
+        {rank.uuid, rank.host, id, rank.device_name, {rank.versions.begin(), rank.versions.end()}, {}, rank.pci_bus_id});
   }
   if (evidence.devices.empty()) {
-    evidence.devices.push_back({facts.device.gpu.uuid, facts.host.name, facts.device.id, facts.device.name});
+    evidence.devices.push_back(
+        {facts.device.gpu.uuid, facts.host.name, facts.device.id, facts.device.name, {}, {}, facts.device.gpu.pci_bus_id});
+  }
+  for (DeliveredDevice& device : evidence.devices) {
+    if (device.uuid.starts_with("MIG-")) device.slot.clear();
   }
   if (is_gpu && !facts.device.gpu.foreign_processes) evidence.unseen.insert(FindingKind::foreign_process);
   for (std::size_t rank = 0; rank < evidence.devices.size() && is_gpu; ++rank) {

@@ -45,8 +45,13 @@ def compute_ceilings(result):
     return [c for c in result["ceilings"] if c["unit"] in ("FLOP", "op") and "empirical" in c]
 
 
+def is_memory(ceiling):
+    """Of the device itself: no link, and no memory behind one."""
+    return ceiling["unit"] == "B" and ceiling["resource"] not in (*LINKS, "host_dram")
+
+
 def memory_ceilings(result):
-    return [c for c in result["ceilings"] if c["unit"] == "B" and "empirical" in c]
+    return [c for c in result["ceilings"] if is_memory(c) and "empirical" in c]
 
 
 def outermost(result):

@@ -23,7 +23,7 @@ def roofs(result):
         return "measured", *([c | {"rate": c["empirical"]} for c in ceilings] for ceilings in measured)
     binding = {entry["roofmark"]["placement"].get("bound_by") for entry in result["benchmarks"]}
     bounds = [c | {"rate": c["theoretical"]} for c in result["ceilings"] if "theoretical" in c and c["resource"] in {"dram", *binding}]
-    return ("theoretical" if bounds else ""), [c for c in bounds if c["unit"] in ("FLOP", "op")], [c for c in bounds if c["unit"] == "B"]
+    return ("theoretical" if bounds else ""), [c for c in bounds if c["unit"] in ("FLOP", "op")], [c for c in bounds if plots.is_memory(c)]
 
 
 def roofline(result):

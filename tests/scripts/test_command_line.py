@@ -56,6 +56,15 @@ def test_a_gpu_that_is_not_there_is_an_error_with_the_way_out():
     assert "GPU" in done.stderr
 
 
+def test_show_prints_a_result_as_its_run_did(small_run):
+    done, _, out = small_run
+    shown = roofmark("show", out)
+    assert shown.returncode == 0 and not shown.stderr
+    assert done.stdout == shown.stdout + f"{out / 'result.json'}\n"
+    for bad in (out / "none", out.parent / "none.json"):
+        assert_one_line(roofmark("show", bad), 2)
+
+
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("mine")
     assert_one_line(roofmark(*SMALL, "--out", tmp_path / "file" / "out"), 3)

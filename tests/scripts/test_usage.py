@@ -27,8 +27,8 @@ def assert_one_line(done, status=2):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    ([], "no command; the commands are run, list, info, recover, accept, profile; see `roofmark --help`"),
-    (["measure"], "unknown command 'measure'; the commands are run, list, info, recover, accept, profile; see `roofmark --help`"),
+    ([], "no command; the commands are run, list, info, recover, show, accept, profile; see `roofmark --help`"),
+    (["measure"], "unknown command 'measure'; the commands are run, list, info, recover, show, accept, profile; see `roofmark --help`"),
     (["lst"], "unknown command 'lst' (did you mean list?); see `roofmark --help`"),
     (["profile", "shw"], "unknown command 'shw' (did you mean show?); see `roofmark profile --help`"),
     (["profile"], "no command; the commands are check, show; see `roofmark profile --help`"),
@@ -46,6 +46,7 @@ def assert_one_line(done, status=2):
     (["run", "stream"], "unexpected argument 'stream'; see `roofmark run --help`"),
     (["recover", "a", "b"], "unexpected argument 'b'; see `roofmark recover --help`"),
     (["recover"], "RESULT is missing; see `roofmark recover --help`"),
+    (["show"], "RESULT is missing; see `roofmark show --help`"),
     (["accept", "a"], "--profile is missing; see `roofmark accept --help`"),
     (["run", "--suite", "huge"], "--suite: 'huge' is not one of smoke, quick, baseline, full, sustained; see `roofmark run --help`"),
     (["run", "--suite", "1"], "--suite: '1' is not one of smoke, quick, baseline, full, sustained; see `roofmark run --help`"),
@@ -95,6 +96,7 @@ def test_bad_usage_says_in_one_line_what_is_wrong_and_where_help_is(arguments, s
         ["info", "--device", "all"],
         ["run", "--device", "all", "--benchmark_list_tests"],
         ["recover", "/nonexistent"],
+        ["show", "/nonexistent"],
         ["completion", "zsh"],
     ],
     ids=" ".join,
@@ -196,7 +198,7 @@ def completed(program, *words):
 
 
 def test_bash_completes_commands_flags_and_choices():
-    assert completed(ROOFMARK, "") == ["run", "list", "info", "recover", "accept", "profile"]
+    assert completed(ROOFMARK, "") == ["run", "list", "info", "recover", "show", "accept", "profile"]
     assert completed(ROOFMARK, "r") == ["run", "recover"]
     assert completed(ROOFMARK, "run", "--s") == ["--suite", "--seed", "--seconds"]
     assert completed(ROOFMARK, "run", "--suite", "") == ["smoke", "quick", "baseline", "full", "sustained"]

@@ -248,6 +248,20 @@ class Judge {
           fmt::format("{} is {}", uuid, fmt::join(where, " and ")), "A GPU reported from two places would be counted twice.",
           "", "", "");
     }
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> held;
+    for (const Evidence& run : evidence_) {
+      for (const DeliveredDevice& one : run.devices) {
+        if (!one.slot.empty() && !one.uuid.empty()) held[{one.node, one.slot}].insert(one.uuid);
+      }
+    }
+    for (const auto& [where, uuids] : held) {
+      if (uuids.size() < 2) continue;
+      own("unique_nodes", Subject::delivery, Verdict::fail, "one machine per host name",
+          fmt::format("{} has {} at PCI address {}", where.first, fmt::join(uuids, " and "), where.second),
+          "Nodes are told apart by their host names. Either two machines have the same name, or a GPU was replaced: give each "
+          "machine a name of its own and leave out the results from before.",
+          "", "", "");
+    }
     if (!terms_.expected_gpus) return;
     const auto found = static_cast<int>(places_of.size());
     own("expected_gpus", Subject::delivery, pass_if(found == *terms_.expected_gpus),

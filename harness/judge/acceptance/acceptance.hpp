@@ -22,6 +22,7 @@ struct DeliveredDevice {
   std::string name;                                  ///< as its driver reports it
   std::map<std::string, std::string> versions = {};  ///< its own, beside those of the run
   std::set<FindingKind> unseen = {};                 ///< kinds of findings that could not be checked on it
+  std::string slot = {};                             ///< PCI address; empty for a MIG instance, which shares it
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;
@@ -101,9 +102,9 @@ struct Judgement {
 
 /// Applies every rule to every subject. Built-in rules also check that each run is complete (`complete`) and ran the profile's
 /// suite or a larger one, with no weaker setting
-/// (`conditions`), that every device is the profile's (`device`), that no GPU is counted twice (`unique_gpus`) and what the
-/// terms ask for
-/// (`expected_gpus`, `age`).
+/// (`conditions`), that every device is the profile's (`device`), that no GPU is counted twice
+/// (`unique_gpus`), that no host name stands for two machines (`unique_nodes`) and what the terms ask for (`expected_gpus`,
+/// `age`).
 Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms);
 
 }  // namespace roofmark

@@ -166,6 +166,20 @@ TEST(Acceptance, AGpuInTwoPlacesOfANodeIsCountedTwice) {
             Verdict::fail);
 }
 
+TEST(Acceptance, TwoMachinesOfOneNameAreNotOneNode) {
+  const Profile profile = profile_of(kProduct);
+  std::vector<Evidence> both = {run("GPU-1", {product(0.9)}, "a"), run("GPU-2", {product(0.9)}, "a")};
+  both[0].devices[0].slot = "0000:1b:00.0";
+  both[1].devices[0].slot = "0000:43:00.0";
+  EXPECT_TRUE(judge(profile, both, {}).accepted());
+  both[1].devices[0].slot = both[0].devices[0].slot;
+  const Judgement judgement = judge(profile, both, {});
+  EXPECT_FALSE(judgement.accepted());
+  EXPECT_EQ(check_of(judgement, "unique_nodes").found, "a has GPU-1 and GPU-2 at PCI address 0000:1b:00.0");
+  both[1].devices[0].node = "b";
+  EXPECT_TRUE(judge(profile, both, {}).accepted());
+}
+
 TEST(Acceptance, OfThreeGpusOnlyTheOneWithOtherBitsIsNamed) {
   const Profile profile = profile_of("[rule.bits]\ncases = '.'\nquantity = 'differing_bits'\nmost = 0\nreason = 'r'\n");
   Record flipped = product(0.9);
