@@ -48,8 +48,9 @@ struct BackgroundReads {
 /// latency of one access. The set has `lines` lines, `stride` bytes apart and aligned to 8 bytes; the first 8 bytes of line i
 /// are the address of line next[i]. 1 <= lines < 2^32. The sum is added up beside the chain, which does not wait for it.
 struct LatencyKernels {
-  /// Writes the addresses; nothing else of a line is written. `next` is in device memory.
-  void (*link)(void* first, std::size_t stride, const std::uint32_t* next, std::size_t lines, Stream stream);
+  /// Writes the addresses of the lines `begin` to `end` - 1 of the set that begins at `first`; nothing else of a line is
+  /// written. `next` is in device memory.
+  void (*link)(void* first, std::size_t stride, const std::uint32_t* next, std::size_t begin, std::size_t end, Stream stream);
   /// Adds to *wrong, in device memory, the number of lines with another address than link() writes. It reads the lines in the
   /// order of their addresses, all at the same time, which takes a small part of the time of a lap.
   void (*count_wrong_links)(std::uint64_t* wrong, const void* first, std::size_t stride, const std::uint32_t* next,

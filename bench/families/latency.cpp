@@ -316,17 +316,21 @@ bool is_dispensable(const DeviceInfo& device, std::size_t bytes) {
   return false;
 }
 
-// Sizes by 4, and two beyond the caches.
+// Sizes by 4, on a CPU half of each cache too, and two beyond the caches.
 void list_quick(CaseList& list) {
   const DeviceInfo& device = list.listing().device;
   const std::size_t beyond = beyond_caches(device);
   const std::size_t smallest = list.on_gpu() ? 16 * kKiB : 4 * kKiB;
   if (list.on_gpu() && on_chip(device.compute_capability).shared > 0) add_on_chip(list, OnChipMemory::shared, 32 * kKiB);
+  std::set<std::size_t> chosen = {beyond / 2, beyond};
   for (std::size_t bytes = smallest; bytes < beyond / 2; bytes *= 4) {
-    if (!is_dispensable(device, bytes)) add_chase(list, bytes);
+    if (!is_dispensable(device, bytes)) chosen.insert(bytes);
   }
-  add_chase(list, beyond / 2);
-  add_chase(list, beyond);
+  for (const CacheLevel& level : device.caches) {
+    const std::size_t half = level.instance_bytes / 2 / kLine * kLine;
+    if (!list.on_gpu() && half > smallest && half < beyond / 2) chosen.insert(half);
+  }
+  for (const std::size_t bytes : chosen) add_chase(list, bytes);
 }
 
 void list_chip(CaseList& list, bool full) {

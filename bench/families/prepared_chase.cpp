@@ -46,8 +46,8 @@ Walk walk(const std::vector<std::uint32_t>& next, std::size_t stride, std::size_
 
 bool equal(const ChaseEnd& a, const ChaseEnd& b) { return a.end == b.end && a.sum == b.sum; }
 
-std::vector<std::uint32_t> successors(const Chase& chase, std::uint64_t seed) {
-  if (chase.order == ChaseOrder::random) return random_cycle(chase.set.lines, seed);
+std::vector<std::uint32_t> successors(const Chase& chase, const Setup& setup) {
+  if (chase.order == ChaseOrder::random) return random_cycle(chase.set.lines, setup.seed, setup.progress);
   std::vector<std::uint32_t> next(chase.set.lines);
   std::iota(next.begin(), next.end(), 1);
   next.back() = 0;
@@ -101,15 +101,14 @@ class PreparedChase : public Prepared {
       : device_(setup.device),
         kernels_(kernels),
         chase_(chase),
-        next_(successors(chase, setup.seed)),
+        next_(successors(chase, setup)),
         launched_(walk(next_, chase.set.stride, 0, chase.steps)),
         slots_(setup, layout_of(chase)) {
     launched_.expected.sum += walk(next_, chase_.set.stride, 0, chase_.preload).expected.sum;
     const Memory next = on_device(device_, next_);
     for (int slot = 0; slot < setup.slots; ++slot) {
       lines_.push_back(place_lines(slot));
-      kernels_.link(lines_.back(), chase_.set.stride, static_cast<const std::uint32_t*>(next.get()), chase_.set.lines,
-                    device_.stream());
+      link(static_cast<const std::uint32_t*>(next.get()), setup.progress);
       for (const std::size_t array : {kArrivals, kNanoseconds, kEnded, kReads}) {
         if (const std::size_t bytes = slots_.layout()[array].bytes()) device_.zero(slots_.at(slot, array), bytes);
       }
@@ -185,6 +184,15 @@ class PreparedChase : public Prepared {
   Chase chase_;
 
  private:
+  /// The set that was placed last. Its pages are touched here for the first time, which takes a CPU seconds for each GiB.
+  void link(const std::uint32_t* next, const std::function<void()>& progress) {
+    constexpr std::size_t kPart = std::size_t{1} << 28;
+    const std::size_t lines = chase_.set.lines, part = std::max<std::size_t>(kPart / chase_.set.stride, 1);
+    for (std::size_t begin = 0; begin < lines; begin += part) {
+      if (progress) progress();
+      kernels_.link(lines_.back(), chase_.set.stride, next, begin, std::min(begin + part, lines), device_.stream());
+    }
+  }
   void* place_lines(int slot) {
     if (chase_.peer) return place_at_peer();
     if (!chase_.host) return slots_.at(slot, kLines);

@@ -238,7 +238,10 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   }
   Notes notes = {
       {"bytes counted",
-       point.op == TransferOp::host_copy ? "each byte copied, once: it is read and written"
+       point.op == TransferOp::host_copy
+           ? host_copy_demands(device, static_cast<double>(point.bytes), point.cache).front().resource == resource::host_dram
+                 ? "each byte copied, once: it is read and written"
+                 : "each byte copied, twice, as the ceiling of the cache counts: it is read and written"
        : point.op == TransferOp::both && flows == 2
            ? "each byte that crosses the link, once, per direction; `bytes` is one direction"
        : flows > 1

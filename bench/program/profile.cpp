@@ -138,7 +138,7 @@ std::vector<std::string_view> version_names() {
 }
 
 /// A quantity that none of the matched cases has: its rule is never measured.
-std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan& plan) {
+std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan& plan, const Roofline& roofline) {
   const auto none = [&](const auto& has) { return std::none_of(found.cases.begin(), found.cases.end(), has); };
   switch (rule.quantity) {
     case Quantity::settled_of_burst:
@@ -150,6 +150,16 @@ std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan&
     case Quantity::drift:
       if (!plan.ceilings_again) return "the suite measures its ceilings only once: they have no drift";
       return none([](const Case* c) { return c->sets_ceiling.has_value(); }) ? "no matching case is a ceiling" : "";
+    case Quantity::of_theoretical:
+    case Quantity::of_theoretical_clock:
+    case Quantity::of_datasheet: {
+      const bool of_sheet = rule.quantity == Quantity::of_datasheet;
+      // What a node's links are is not in a GPU's specification.
+      const std::vector<Ceiling>& all = roofline.ceilings();
+      const bool none_known = std::none_of(
+          all.begin(), all.end(), [&](const Ceiling& c) { return (of_sheet ? c.datasheet : c.theoretical).has_value(); });
+      return none_known ? fmt::format("no {} ceiling is known of such a device", of_sheet ? "datasheet's" : "theoretical") : "";
+    }
     default:
       return "";
   }
@@ -157,7 +167,7 @@ std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan&
 
 /// Limits that anything meets, or nothing, whatever was published.
 std::vector<std::string> problems_of_limit(const Rule& rule, const Matched& found, const Roofline& roofline) {
-  constexpr double kLeastShare = 0.05, kFar = 2, kMostRatio = 2;
+  constexpr double kLeastShare = 0.05, kFar = 2, kMostRatio = 2, kManyOfARun = 1000;
   std::vector<std::string> problems;
   const QuantityType& type = type_of(rule.quantity);
   const Ceiling* ceiling = found.cases.empty() ? nullptr : binding(*found.cases.front(), roofline);
@@ -176,9 +186,17 @@ std::vector<std::string> problems_of_limit(const Rule& rule, const Matched& foun
     problems.push_back(fmt::format("least = {:g} is above {:g} times the slowest published figure, {:g}: no value passes",
                                    *rule.least, kMostRatio, *rule.published));
   }
-  if (rule.most && *rule.most < 0) problems.push_back(fmt::format("most = {:g}: no value passes", *rule.most));
+  const bool takes_time = type.scale == Scale::seconds || type.scale == Scale::rate;
+  if (rule.most && (takes_time ? *rule.most <= 0 : *rule.most < 0))
+    problems.push_back(fmt::format("most = {:g}: no value passes", *rule.most));
   if (rule.most && type.scale == Scale::share && *rule.most >= 1) {
     problems.push_back(fmt::format("most = {:g}: every value passes: a share is at most 1", *rule.most));
+  }
+  if (rule.most && type.basis == Basis::run && counted && *rule.most > kManyOfARun) {
+    problems.push_back(fmt::format("most = {:g}: every value passes: no run has more than {:g}", *rule.most, kManyOfARun));
+  }
+  if (rule.most && rule.quantity == Quantity::seconds && rule.mandatory != Mandatory::no && !rule.published) {
+    problems.emplace_back("has no `published` (the slowest published figure), which `most` is checked against");
   }
   if (rule.most && rule.published && !counted && *rule.most > kFar * *rule.published) {
     problems.push_back(fmt::format("most = {:g} is above {:g} times the published figure, {:g}: every value passes", *rule.most,
@@ -192,7 +210,7 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   const QuantityType& type = type_of(rule.quantity);
   const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
   std::vector<std::string> problems = problems_of_limit(rule, found, roofline);
-  if (const std::string missing = missing_in_cases(rule, found, plan); !found.names.empty() && !missing.empty()) {
+  if (const std::string missing = missing_in_cases(rule, found, plan, roofline); !found.names.empty() && !missing.empty()) {
     problems.push_back(fmt::format("limits {}, and {}", rule.quantity_id(), missing));
   }
   const std::vector<std::string_view> versions = version_names();
@@ -245,6 +263,11 @@ int profile_check(const std::string& profile_name) {
       ++count;
     }
   }
+  if (std::all_of(profile.rules.begin(), profile.rules.end(),
+                  [](const Rule& rule) { return rule.mandatory == Mandatory::no; })) {
+    fmt::print("{}: no rule is mandatory: every complete delivery passes\n", profile.name);
+    ++count;
+  }
   if (!any_kernels) {
     fmt::print("{}: this build has no kernels for {}, so `cases` are not checked against its suites\n", profile.name,
                device.name);
@@ -263,6 +286,11 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
   fmt::print("{}\n", profile_text(profile, style));
   const std::string where = device_id.empty() ? "from its specification" : device_id;
   fmt::print("{}\n\n", wrapped(fmt::format("Limits on {} ({}):", device.name, where), columns, 2));
+  if (!DeviceSearch(profile)(device.name)) {
+    fmt::print(
+        "{}\n\n",
+        wrapped(fmt::format("The profile is for {}: it does not accept this device.", profile.devices_in_words()), columns, 2));
+  }
   for (const Rule& rule : profile.rules) {
     const QuantityType& type = type_of(rule.quantity);
     const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plans.at(suite_of(rule, profile)));

@@ -4,6 +4,7 @@
 
 #include "bench/program/commands.hpp"
 #include "harness/model/exit_status.hpp"
+#include "harness/model/printable.hpp"
 #include "harness/present/run.hpp"
 #include "harness/result/result_file.hpp"
 
@@ -11,7 +12,7 @@ namespace roofmark {
 
 int show(const std::string& result_or_folder) {
   const ResultFile file = read_result(result_or_folder);
-  fmt::print("{}", run_text(file.run, file.conclusions, terminal_style(stdout)));
+  fmt::print("{}", printable_lines(run_text(file.run, file.conclusions, terminal_style(stdout))));
   return kOk;
 }
 

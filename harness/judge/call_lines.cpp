@@ -77,16 +77,23 @@ std::vector<CallLine> call_lines(const std::vector<Record>& records, const std::
     }
     const auto line = fit_line_relative(x, y, 0);  // no call takes less than none
     if (!line) continue;
-    lines.push_back({series.name, series.key, line->intercept, line->slope, line->r2, static_cast<int>(x.size())});
+    CallLine made{series.name, series.key, line->intercept, line->slope, line->r2, static_cast<int>(x.size())};
+    made.least = x.front();
+    made.most = x.back();
+    lines.push_back(std::move(made));
   }
   for (const Comparison& comparison : comparisons) {
     auto [steep, flat] = compared(lines, records, comparison);
     if (!steep || !is_straight(*steep) || !is_straight(*flat)) continue;
     if (steep->each_seconds < flat->each_seconds) std::swap(steep, flat);
-    if (steep->each_seconds == flat->each_seconds || flat->faster_from) continue;
+    // Slopes of lines through a few points are not known better.
+    constexpr double kUnlike = 1.02;
+    if (!(steep->each_seconds > kUnlike * flat->each_seconds) || flat->faster_from) continue;
+    const double crossing = (flat->fixed_seconds - steep->fixed_seconds) / (steep->each_seconds - flat->each_seconds);
+    if (crossing > std::min(steep->most, flat->most)) continue;
     flat->than = steep->series;
-    flat->faster_from =
-        std::max(0.0, (flat->fixed_seconds - steep->fixed_seconds) / (steep->each_seconds - flat->each_seconds));
+    // Below the least count that was measured nothing is known of the crossing, but that it lies there.
+    flat->faster_from = crossing > 0 ? std::max(crossing, std::max(steep->least, flat->least)) : 0;
   }
   return lines;
 }

@@ -21,10 +21,12 @@ struct CallLine {
   std::optional<double> r2;  ///< of the same weighted fit; absent where all times are equal
   int points = 0;            ///< values of the key
 
-  /// For the flatter of two compared lines: the count from which it is faster (0: always), and the other line's series. Absent
-  /// if either fit is not a straight line (kLeastR2).
+  /// For the flatter of two compared lines: the measured range's count from which it is faster (0: always), and the other
+  /// line's series. Absent if either fit is not a straight line (kLeastR2), if each count costs about the same on both, or if
+  /// the lines cross beyond what was measured.
   std::optional<double> faster_from = {};
   std::optional<CaseName> than = {};
+  double least = 0, most = 0;  ///< values of the key
 };
 
 /// `comparisons`: pairs of cases; the lines of the two are compared.

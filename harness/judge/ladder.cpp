@@ -93,12 +93,11 @@ std::vector<Range> cheapest_levels(const std::vector<LadderPoint>& points) {
 LadderLevel level_of(const std::vector<LadderPoint>& points, Range range) {
   LadderLevel level;
   std::vector<double> seconds, cycles;
-  std::map<std::string, int> demanded;
   for (std::size_t i = range.first; i <= range.last; ++i) {
     const LadderPoint& point = points[i];
     seconds.push_back(point.seconds);
     if (point.clock_hz) cycles.push_back(*point.cycles());
-    if (++demanded[point.resource] > demanded[level.resource]) level.resource = point.resource;
+    level.resource = point.resource;  // of the largest range
   }
   level.smallest_bytes = points[range.first].bytes;
   level.largest_bytes = points[range.last].bytes;

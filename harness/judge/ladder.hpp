@@ -19,8 +19,9 @@ struct LadderPoint : AccessLatency {
 
 /// A plateau of the latency over the size.
 struct LadderLevel {
-  /// The resource that most of its records demand: a guess from the device's cache sizes, which the search for plateaus does
-  /// not use. `step` counts the levels of one resource: the parts of a cache, or DRAM beyond the reach of the TLB.
+  /// The resource that its largest range demands: a guess from the device's cache sizes, which the search for plateaus does not
+  /// use. A plateau that goes on beyond a cache is not that cache's. `step` counts the levels of one resource: the parts of a
+  /// cache, or DRAM beyond the reach of the TLB.
   std::string resource;
   int step = 1;
   std::size_t smallest_bytes = 0, largest_bytes = 0;  ///< sizes on the plateau

@@ -246,6 +246,16 @@ std::vector<std::string> how_of(const Record& record, const Keys& without) {
   return how;
 }
 
+std::vector<std::string> how_in_words(const Record& record, const Keys& without) {
+  constexpr std::pair<std::string_view, std::string_view> kWays[] = {
+      {"peer", "one way"}, {"peer_both", "both ways"}, {"peer_round", "all pairs of a round at once"}};
+  std::vector<std::string> how = how_of(record, without);
+  for (const auto& [operation, way] : kWays) {
+    if (record.operation == operation) how.insert(how.begin(), std::string(way));
+  }
+  return how;
+}
+
 std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transfers) {
   struct Made {
     TransferMatrix matrix;
@@ -266,7 +276,7 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
     if (place == all.end()) {
       Keys keys = kEndKeys;
       if (by_node) keys.insert("node");
-      place = all.insert(all.end(), Made{TransferMatrix{name, how_of(*record, keys), bytes}});
+      place = all.insert(all.end(), Made{TransferMatrix{name, how_in_words(*record, keys), bytes}});
     }
     place->pairs.insert(*ends);
     place->matrix.series.push_back(name_without(*record, {"bytes"}).name());

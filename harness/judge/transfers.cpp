@@ -35,7 +35,7 @@ TransferSeries make_series(const std::string& name, const std::vector<const Reco
   made.name = name;
   const Transfer& transfer = *records.front()->transfer;
   for (const Demand& demand : link_demands(transfer)) made.links.push_back(demand.resource);
-  made.how = how_of(*records.front(), {});
+  made.how = how_in_words(*records.front(), {});
   made.flows = transfer.flows.size();
   std::map<std::size_t, double> seconds;
   for (const Record* record : records) {

@@ -18,7 +18,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sustained, burst_rate, settled_rate, settled_
                                    settled_power_watts, burst_temperature_celsius, settled_temperature_celsius, clock,
                                    rate_per_clock_ratio, explained_by_clock, launches_checked, share_checked,
                                    checking_share_of_time)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sustained)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sustained,
+                                   interval_low, interval_high)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
 
@@ -103,18 +104,17 @@ RankTimes own_times(const Record& record, const Summary& own) {
     times.throttled_share = measured.telemetry->throttled_share;
   }
   times.sustained = record.sustained;
+  times.interval_low = own.interval_low;
+  times.interval_high = own.interval_high;
   return times;
 }
 
-std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
+std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<Sample>& own_samples,
                                                         const std::optional<Sustained>& own_sustained,
                                                         const Record& own_record) {
   std::optional<RankTimes> own;
-  if (!own_seconds.empty()) {
-    std::vector<Sample> samples;
-    for (const double seconds : own_seconds) samples.push_back({0, seconds, 0, 0, false});
-    const Summary summary = summarize(samples);
-    own = own_times(own_record, summary);
+  if (!own_samples.empty()) {
+    own = own_times(own_record, summarize(own_samples));
     own->sustained = own_sustained;
   }
   return team.gather(own);

@@ -48,7 +48,7 @@ void compare_fingerprints(Team& team, std::optional<Fingerprint>& own);
 RankTimes own_times(const Record& record, const Summary& own);
 
 /// Statistics of each rank's samples; absent for ranks without samples.
-std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<double>& own_seconds,
+std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<Sample>& own_samples,
                                                         const std::optional<Sustained>& own_sustained,
                                                         const Record& own_record);
 

@@ -134,7 +134,11 @@ void CaseRun::prepare(std::size_t limit_bytes) {
                       run_.settings.data,
                       run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) { return choose_among(candidates, slots.slots); },
-                      [this] { tell_stage(); }};
+                      [this] {
+                        tell_stage();
+                        // Ranks prepare in parts of their own number: they meet when all have prepared.
+                        if (run_.team.size() == 1) run_.team.barrier();
+                      }};
     const std::size_t before = device.allocated_bytes();
     prepared_ = case_.prepare(setup);
     record_.memory_bytes = device.allocated_bytes() - before;
@@ -281,8 +285,8 @@ void CaseRun::warm_up() {
     // A rank that does not take part spends next to nothing, so the maximum counts.
     const double sample_cost = std::max(team.max({median(windows.host_seconds)}).front(), 1e-9);
     const int budget_samples = case_.protocol.budget_samples;
-    const double affordable = budget_samples > 0 ? budget_samples * effort.longer
-                                                 : std::max<double>(effort.fewest_samples, effort.max_seconds / sample_cost);
+    const double affordable =
+        budget_samples > 0 ? budget_samples * effort.longer : std::max<double>(effort.blocks, effort.max_seconds / sample_cost);
     // A window of one sample has no spread: then the budget decides.
     const auto needed = samples_needed(window, effort.interval_half_width, effort.blocks);
     const double least = std::max(effort.min_samples, case_.protocol.samples);
@@ -334,7 +338,7 @@ void CaseRun::verify_again() {
     }
     describe_conditions();
     if (run_.team.size() > 1) {
-      measurement.ranks = gather_rank_times(run_.team, own_seconds_, own_sustained_, record_);
+      measurement.ranks = gather_rank_times(run_.team, own_samples_, own_sustained_, record_);
       measurement.of_rank = run_.team.rank();
     }
   });

@@ -140,7 +140,7 @@ class CaseRun {
   int blocks_ = 1;
   bool alive_ = true;
   std::string_view stage_;                  ///< a literal
-  std::vector<double> own_seconds_;         ///< this rank's part of the samples
+  std::vector<Sample> own_samples_;         ///< with this rank's own times; empty: it takes no part
   std::optional<Sustained> own_sustained_;  ///< of this rank's part of them
 
   std::optional<std::string> verified_bits_;  ///< hash of the verified launch's outputs

@@ -122,10 +122,8 @@ bool CaseRun::conclude_duration() {
     record_.sustained->share_checked = check_->share_checked();
     record_.sustained->checking_share_of_time = check_->seconds() / (end - begin);
   }
-  if (own_seconds_.empty()) return true;
-  std::vector<Sample> own = measurement.samples;
-  for (std::size_t i = 0; i < own.size(); ++i) own[i].seconds = own_seconds_.at(i);
-  own_sustained_ = summarized(own);
+  if (own_samples_.empty()) return true;
+  own_sustained_ = summarized(own_samples_);
   own_sustained_->launches_checked = record_.sustained->launches_checked;
   own_sustained_->share_checked = record_.sustained->share_checked;
   own_sustained_->checking_share_of_time = record_.sustained->checking_share_of_time;

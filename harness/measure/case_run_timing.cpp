@@ -190,12 +190,15 @@ void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
       continue;
     }
     const Timing& own = timings[i];
-    if (prepared_->takes_part()) own_seconds_.push_back(own.seconds / launches);
     const Span span{own.start_seconds, own.start_seconds + own.seconds};
     std::map<std::string, double> shares = throttled_share(readings, span);
     shares.erase(std::string(throttle::application_clocks.name));  // a setting, which holds for all samples
     const bool throttled = !shares.empty();
-    measurement.samples.push_back({own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled});
+    const Sample sample{own.start_seconds, seconds[i], own.host_seconds / launches, block, throttled};
+    measurement.samples.push_back(sample);
+    if (!prepared_->takes_part()) continue;
+    own_samples_.push_back(sample);
+    own_samples_.back().seconds = own.seconds / launches;
   }
 }
 

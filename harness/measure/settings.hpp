@@ -31,8 +31,7 @@ struct Effort {
   double lead_in_seconds = 50e-3;        ///< of these launches, maximum; a longer batch runs once
   double window_agreement = 0.01;        ///< the case has settled when the medians of two windows agree this well
   double interval_half_width = 0.005;    ///< of the median, at 95 %
-  int min_samples = 20;                  ///< for p5 and p95, within the budget
-  int fewest_samples = 3;                ///< beyond the budget too: each is a block, and fewer give no useful interval
+  int min_samples = 20;                  ///< for p5 and p95, within the budget; beyond it one per block, for the interval
   int max_samples = 20000;
 };
 

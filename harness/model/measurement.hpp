@@ -66,6 +66,7 @@ struct RankTimes {
   std::optional<double> power_watts = {};                             ///< as in TelemetrySummary
   std::optional<std::map<std::string, double>> throttled_share = {};  ///< as in TelemetrySummary
   std::optional<Sustained> sustained = {};                            ///< as in Record
+  std::optional<double> interval_low = {}, interval_high = {};        ///< as in Summary
 };
 
 enum class StopReason { interval, budget };

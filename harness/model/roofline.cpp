@@ -219,12 +219,17 @@ Placement place(const Work& work, const Roofline& roofline, double seconds, std:
 
   const double flops = work.total(Unit::flop) + work.total(Unit::op);
   if (flops > 0) placement.flops_per_second = flops / seconds;
+  double bytes = 0;
   for (const Resource& level : kByteResources) {
-    const double bytes = work.total(level);
-    if (bytes == 0) continue;
+    const double demanded = work.total(level);
+    if (demanded == 0) continue;
+    const bool binds = level.id == placement.bound_by;
+    if (bytes == 0 || binds) bytes = demanded;
+    if (binds) break;
+  }
+  if (bytes > 0) {
     placement.bytes_per_second = bytes / seconds;
     if (flops > 0) placement.intensity = flops / bytes;
-    break;
   }
   return placement;
 }

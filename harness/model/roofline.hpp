@@ -90,7 +90,7 @@ struct Placement {
   std::optional<double> of_theoretical;        ///< t_min on theoretical ceilings / measured
   std::optional<double> of_theoretical_clock;  ///< the same with clocked ceilings scaled to the observed clock
   std::optional<double> flops_per_second;      ///< FLOPs (integer types: operations) per second
-  std::optional<double> bytes_per_second;      ///< of the outermost link or memory level demanded
+  std::optional<double> bytes_per_second;      ///< of the link or memory level that binds, else of the outermost demanded
   std::optional<double> intensity;             ///< FLOPs per byte, both demanded and the bytes of one level
 };
 

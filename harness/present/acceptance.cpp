@@ -56,9 +56,10 @@ std::string table_of(const std::vector<const Check*>& checks, const TerminalStyl
 /// A check in full.
 std::string told(const Check& check, const TerminalStyle& style) {
   std::string measured = check.found;
-  if (check.low && check.high && check.measured && *check.measured != 0) {
-    measured += fmt::format("  (95 % interval {:+.2f} to {:+.2f} %)", (*check.low / *check.measured - 1) * 100,
-                            (*check.high / *check.measured - 1) * 100);
+  if (check.low && check.measured && *check.measured != 0) {
+    const auto from_measured = [&](double end) { return fmt::format("{:+.2f} %", (end / *check.measured - 1) * 100); };
+    measured += check.high ? fmt::format("  (95 % interval {} to {})", from_measured(*check.low), from_measured(*check.high))
+                           : fmt::format("  (95 % interval from {}, without an upper end)", from_measured(*check.low));
   }
   return paragraph(style, red, std::string(name(check.verdict)), fmt::format(" {}: {}", check.rule, check.subject())) +
          pairs_text({{"case", check.of},

@@ -38,6 +38,7 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
         findings_text(conclusions.all_findings(), style), unmeasured_text(records, style)}) {
     if (!part.empty()) text += part + "\n";
   }
+  text += link_text(run.header, analysis.roofline, style);
   text += verdict_text(conclusions.verdict, style);
   if (run.footer) text += wall_time_text(run.footer->wall, run.footer->total_seconds, style);
   return text;

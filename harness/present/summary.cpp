@@ -91,6 +91,30 @@ std::string unmeasured_text(const std::vector<Record>& records, const TerminalSt
   return text;
 }
 
+std::string link_text(const RunHeader& header, const Roofline& roofline, const TerminalStyle& style) {
+  const DeviceInfo& device = header.facts.device;
+  if (device.backend != Backend::cuda || !header.ranks.empty()) return {};
+  std::vector<std::string> parts;
+  const GpuFacts& gpu = device.gpu;
+  // An idle link shows a lower generation than it has under load.
+  if (gpu.pcie_generation_max && gpu.pcie_width && gpu.pcie_width_max) {
+    parts.push_back(fmt::format("PCIe {}, {} lanes of {}", *gpu.pcie_generation_max, *gpu.pcie_width, *gpu.pcie_width_max));
+  }
+  if (device.near_node && device.host_nodes.size() > 1) {
+    parts.push_back(fmt::format("on NUMA node {} of {}", *device.near_node, device.host_nodes.size()));
+  }
+  for (const Resource& way : {resource::host_to_device, resource::device_to_host}) {
+    const Ceiling* const ceiling = roofline.find(way);
+    const auto rate = ceiling ? ceiling->empirical() : std::nullopt;
+    if (!rate) continue;
+    const std::string share = ceiling->theoretical ? fmt::format(" ({})", format_share(*rate / *ceiling->theoretical)) : "";
+    parts.push_back(fmt::format("{} {}{}", way.title, format_rate(*rate, Unit::byte), share));
+  }
+  if (parts.empty()) return {};
+  return wrapped(fmt::format("link to the host: {}", fmt::join(parts, ", ")), static_cast<std::size_t>(style.columns), 2) +
+         "\n";
+}
+
 std::string verdict_text(const RunVerdict& verdict, const TerminalStyle& style) {
   const Paint paint = verdict.trust == Trust::good ? green : verdict.trust == Trust::doubtful ? yellow : red;
   const std::string text = paragraph(style, paint, fmt::format("{}:", name(verdict.trust)), " " + verdict.headline);

@@ -90,9 +90,12 @@ Row values_of(const Record& record) {
     operations = accesses / summary.median;
     unit = Unit::access;
   }
+  const std::optional<AccessLatency> access = access_latency(record);
   return {format_share(placement.of_empirical),
           format_seconds(summary.median),
           half ? fmt::format("{:.2f} %", 100 * *half) : "-",
+          access ? format_seconds(access->seconds) : "-",
+          cycles_or_dash(access ? access->cycles() : std::nullopt),
           rate_or_dash(operations, unit),
           rate_or_dash(placement.bytes_per_second, Unit::byte),
           placement.bound_by.empty() ? "-" : placement.bound_by,
@@ -148,6 +151,8 @@ std::string records_table(const std::vector<Record>& records, const TerminalStyl
   const std::vector<Column> columns = {{.heading = "of roof"},
                                        {.heading = "median"},
                                        {.heading = "+- 95 %", .leaves = 5},
+                                       {.heading = "per access"},
+                                       {.heading = "cycles", .leaves = 8},
                                        {.heading = "rate", .leaves = 7},
                                        {.heading = "bandwidth", .leaves = 6},
                                        {.heading = "bound by", .leaves = 4, .is_shared = true},
@@ -175,11 +180,17 @@ std::string calls_table(const std::vector<Record>& records, const TerminalStyle&
              {.heading = "p99"},
              {.heading = "maximum", .leaves = 3},
              {.heading = "calls", .leaves = 1}}};
+  std::vector<const Record*> calls;
   for (const Record& record : records) {
-    if (record.status != Status::ok || record.pass == 2 || !is_call(record)) continue;
-    const Summary& summary = record.measurement->summary;
-    grid.rows.push_back({name_of_call(record), format_seconds(summary.median), seconds(summary.p95), seconds(summary.p99),
-                         format_seconds(summary.maximum), std::to_string(record.measurement->samples.size())});
+    if (record.status == Status::ok && record.pass != 2 && is_call(record)) calls.push_back(&record);
+  }
+  std::stable_sort(calls.begin(), calls.end(), [](const Record* a, const Record* b) {
+    return a->measurement->summary.median < b->measurement->summary.median;
+  });
+  for (const Record* record : calls) {
+    const Summary& summary = record->measurement->summary;
+    grid.rows.push_back({name_of_call(*record), format_seconds(summary.median), seconds(summary.p95), seconds(summary.p99),
+                         format_seconds(summary.maximum), std::to_string(record->measurement->samples.size())});
   }
   return grid.rows.empty() ? "" : to_text(Tables{grid}, style);
 }
@@ -238,6 +249,32 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
   return to_text(tables, style);
 }
 
+namespace {
+
+/// The sizes on no level, and the memories in which sizes are said to lie that have none.
+std::string between_levels(const Ladder& ladder, const TerminalStyle& style) {
+  std::vector<std::string> points, missing;
+  for (const LadderPoint& point : ladder.points) {
+    const bool on_level = std::any_of(ladder.levels.begin(), ladder.levels.end(), [&](const LadderLevel& level) {
+      return level.smallest_bytes <= point.bytes && point.bytes <= level.largest_bytes;
+    });
+    if (!on_level) {
+      points.push_back(fmt::format("{} ({})", format_bytes(static_cast<double>(point.bytes)), format_seconds(point.seconds)));
+    }
+    const bool has_level = std::any_of(ladder.levels.begin(), ladder.levels.end(),
+                                       [&](const LadderLevel& level) { return level.resource == point.resource; });
+    if (!has_level && std::find(missing.begin(), missing.end(), point.resource) == missing.end())
+      missing.push_back(point.resource);
+  }
+  if (points.empty() && missing.empty()) return {};
+  std::string text = ladder.series.operation + ": ";
+  if (!points.empty()) text += fmt::format("on no level: {}", fmt::join(points, ", "));
+  if (!missing.empty()) text += fmt::format("{}no level found of {}", points.empty() ? "" : "; ", fmt::join(missing, ", "));
+  return wrapped(text, static_cast<std::size_t>(style.columns), 2) + "\n";
+}
+
+}  // namespace
+
 std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyle& style) {
   Tables tables;
   for (const Ladder& ladder : ladders) {
@@ -257,7 +294,9 @@ std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyl
                std::to_string(level.points)});
     }
   }
-  return to_text(tables, style);
+  std::string text = to_text(tables, style);
+  for (const Ladder& ladder : ladders) text += between_levels(ladder, style);
+  return text;
 }
 
 std::string sm_latencies_table(const std::vector<SmLatencies>& latencies, const TerminalStyle& style) {

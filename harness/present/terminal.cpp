@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "harness/measure/settings.hpp"
+#include "harness/model/printable.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/cells.hpp"
 
@@ -28,7 +29,7 @@ std::optional<int> known_columns(int file) {
 }
 
 std::string message(const std::string& program, const std::string& text) {
-  const std::string line = program + ": " + text;
+  const std::string line = program + ": " + printable_lines(text);
   const auto columns = known_columns(STDERR_FILENO);
   return (columns ? wrapped(line, static_cast<std::size_t>(std::max(*columns, 20)), 2) : line) + "\n";
 }

@@ -31,7 +31,9 @@ std::string share_of(const TransferSeries& series, const Roofline& roofline) {
   const Ceiling* const ceiling = roofline.find(series.links.front());
   if (!series.of_theoretical || !ceiling) return "-";
   const std::string& source = ceiling->theoretical_source;
-  return fmt::format("{} of {}", format_share(series.of_theoretical), source.substr(0, source.find(':')));
+  // Behind it the source says what it is computed from.
+  const std::size_t end = std::min(source.find(':'), source.find(" ("));
+  return fmt::format("{} of {}", format_share(series.of_theoretical), source.substr(0, end));
 }
 
 /// What the links of the largest size lose by carrying at the same time.
@@ -144,7 +146,9 @@ std::string transfers_text(const Transfers& transfers, const Roofline& roofline,
                          series.half_size_bytes ? format_bytes(*series.half_size_bytes) : "-", r2_text(fit.r2),
                          fit.points ? std::to_string(fit.points) : "-"});
   }
-  const std::string table = to_text(grid, style);
+  std::set<std::string> left_out;
+  std::string table = to_text(grid, style, &left_out);
+  if (!table.empty()) table += left_out_text(left_out, style);
   return table.empty() && !matrices.empty() ? matrices.substr(1) : table + matrices;
 }
 

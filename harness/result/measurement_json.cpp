@@ -82,6 +82,10 @@ RankTimes rank_times_from_json(const JsonText::View& json) {
   RankTimes times{json.at("median").get<double>(), json.at("maximum").get<double>(), {}, {}};
   get(json, "p95", times.p95);
   get(json, "p99", times.p99);
+  if (json.contains("interval")) {
+    times.interval_low = json.at("interval").at(0).get<double>();
+    times.interval_high = json.at("interval").at(1).get<double>();
+  }
   get(json, "clock_hz", times.clock_hz);
   get(json, "power_watts", times.power_watts);
   if (json.contains("throttled_share")) times.throttled_share = json.at("throttled_share").numbers_by_name();
@@ -152,6 +156,7 @@ Json to_json(const Measurement& m) {
       entry = {{"median", times->median}, {"maximum", times->maximum}};
       put(entry, "p95", times->p95);
       put(entry, "p99", times->p99);
+      if (times->interval_low && times->interval_high) entry["interval"] = {*times->interval_low, *times->interval_high};
       put(entry, "clock_hz", times->clock_hz);
       put(entry, "power_watts", times->power_watts);
       if (times->throttled_share) entry["throttled_share"] = *times->throttled_share;

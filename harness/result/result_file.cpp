@@ -16,6 +16,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/model/printable.hpp"
 #include "harness/result/device_json.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/json_text.hpp"
@@ -209,7 +210,7 @@ ResultFile read(const fs::path& path) {
   if (fs::exists(sum)) {
     if (const std::string given = read_text(sum).substr(0, file.sha256.size()); given != file.sha256) {
       throw ReadError(fmt::format("{} has been changed since it was written: its SHA-256 is {}, {} says {}{}", path.string(),
-                                  file.sha256, sum.filename().string(), given, way_back(path)));
+                                  file.sha256, sum.filename().string(), printable(given), way_back(path)));
     }
   } else {
     file.not_held.push_back(fmt::format("no {} in the same folder", sum.filename().string()));
@@ -289,6 +290,16 @@ ResultFile read_result(const fs::path& file_or_folder) {
   }
 }
 
+namespace {
+
+/// Whether a transfer between two GPUs was tried, which shows whether they have access to each other's memory.
+bool between_gpus(const std::vector<Record>& records) {
+  return std::any_of(records.begin(), records.end(),
+                     [](const Record& record) { return record.transfer && record.transfer->path; });
+}
+
+}  // namespace
+
 Evidence take_evidence(ResultFile& file, double now) {
   const RunFacts& facts = file.run.header.facts;
   const bool is_gpu = facts.device.backend == Backend::cuda;
@@ -319,10 +330,14 @@ Evidence take_evidence(ResultFile& file, double now) {
   }
   for (DeliveredDevice& device : evidence.devices) {
     if (device.uuid.starts_with("MIG-")) device.slot.clear();
+    for (std::string* text : {&device.uuid, &device.node, &device.id, &device.name, &device.slot}) *text = printable(*text);
   }
   if (is_gpu && !facts.device.gpu.foreign_processes) evidence.unseen.insert(FindingKind::foreign_process);
-  for (std::size_t rank = 0; rank < evidence.devices.size() && is_gpu; ++rank) {
-    evidence.devices[rank].unseen = uncounted(evidence.counters, static_cast<int>(rank));
+  for (std::size_t rank = 0; rank < evidence.devices.size(); ++rank) {
+    std::set<FindingKind>& unseen = evidence.devices[rank].unseen;
+    unseen = uncounted(evidence.counters, static_cast<int>(rank));
+    // A CPU's other programs show in its load.
+    if (!is_gpu) unseen.erase(FindingKind::foreign_process);
   }
   evidence.versions["roofmark"] = facts.build.version;
   for (const Library& library : facts.libraries) evidence.versions[library.name] = library.version;
@@ -352,6 +367,13 @@ Evidence take_evidence(ResultFile& file, double now) {
       evidence.analysis.unseen.insert(type.kind);
     }
   }
+  // Another run of the device may show what a run alone cannot.
+  if (evidence.devices.size() == 1) {
+    for (const FindingType& type : kFindingTypes) {
+      if (type.found_by == FoundBy::ranks) evidence.analysis.unseen.insert(type.kind);
+    }
+  }
+  if (!between_gpus(evidence.records)) evidence.analysis.unseen.insert(FindingKind::peer_access);
   file.run = {};
   file.conclusions = {};
   return evidence;

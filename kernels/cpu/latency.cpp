@@ -6,9 +6,9 @@ namespace roofmark::cpu {
 
 namespace {
 
-void link(void* first, std::size_t stride, const std::uint32_t* next, std::size_t lines, Stream) {
+void link(void* first, std::size_t stride, const std::uint32_t* next, std::size_t begin, std::size_t end, Stream) {
   auto* const bytes = static_cast<char*>(first);
-  for (std::size_t i = 0; i < lines; ++i) *reinterpret_cast<void**>(bytes + i * stride) = bytes + next[i] * stride;
+  for (std::size_t i = begin; i < end; ++i) *reinterpret_cast<void**>(bytes + i * stride) = bytes + next[i] * stride;
 }
 
 void count_wrong_links(std::uint64_t* wrong, const void* first, std::size_t stride, const std::uint32_t* next,

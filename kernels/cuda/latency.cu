@@ -47,9 +47,9 @@ __device__ Address follow(Address from, std::size_t steps, std::uint64_t& sum) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    link_kernel(char* first, std::size_t stride, const std::uint32_t* next, std::size_t lines) {
+    link_kernel(char* first, std::size_t stride, const std::uint32_t* next, std::size_t begin, std::size_t end) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * kThreads;
-  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(kThreads) + threadIdx.x; i < lines; i += step) {
+  for (std::size_t i = begin + blockIdx.x * static_cast<std::size_t>(kThreads) + threadIdx.x; i < end; i += step) {
     *reinterpret_cast<char**>(first + i * stride) = first + next[i] * stride;
   }
 }
@@ -217,8 +217,8 @@ unsigned blocks_for(std::size_t threads) {
   return static_cast<unsigned>(std::min((threads + kThreads - 1) / kThreads, kMostBlocks));
 }
 
-void link(void* first, std::size_t stride, const std::uint32_t* next, std::size_t lines, Stream stream) {
-  link_kernel<<<blocks_for(lines), kThreads, 0, stream>>>(static_cast<char*>(first), stride, next, lines);
+void link(void* first, std::size_t stride, const std::uint32_t* next, std::size_t begin, std::size_t end, Stream stream) {
+  link_kernel<<<blocks_for(end - begin), kThreads, 0, stream>>>(static_cast<char*>(first), stride, next, begin, end);
   check(cudaGetLastError());
 }
 

@@ -77,8 +77,10 @@ def _natural(subject):
 
 def _interval(check):
     low, high, measured = (check.get(key) for key in ("interval_low", "interval_high", "measured"))
-    if low is None or high is None or not measured:
+    if low is None or not measured:
         return ""
+    if high is None:
+        return f"from {100 * (low / measured - 1):+.2f}\N{NO-BREAK SPACE}%"
     return f"{100 * (low / measured - 1):+.2f} to {100 * (high / measured - 1):+.2f}\N{NO-BREAK SPACE}%"
 
 

@@ -25,6 +25,7 @@ LISTED = 8  # cases of one side alone
 LARGEST = 200  # of an interval's end, as a logarithm
 MARGIN = 0.01
 MARGIN_OF_FEW_RUNS = 0.10
+MARGIN_OF_ONE_RUN = 0.15  # with one run on a side nothing shows how runs vary: five standard deviations of runs that vary by 2 %
 # Resources whose ceiling does not scale with the SM (core) clock.
 UNCLOCKED = {
     "dram", "nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
@@ -43,9 +44,9 @@ def block_values(measurement, column):
 
 
 def units_of(records, column, by_run):
-    """A value per unit: of each run, or of each block of the only run."""
+    """A value per unit: of each run, or of each block of all runs."""
     if not by_run:
-        return block_values(records[0]["measurement"], column)
+        return [value for record in records for value in block_values(record["measurement"], column)]
     return [record["measurement"].get({"seconds": "median"}.get(column, column)) for record in records]
 
 
@@ -58,7 +59,7 @@ class Case:
 
     def __init__(self, key, sides):
         self.name, self.sides = name_of(key), sides
-        self.by_run = max(map(len, sides)) > 1
+        self.by_run = min(map(len, sides)) > 1
         self.seconds = [units_of(side, "seconds", self.by_run) for side in sides]
         self.clocks = [units_of(side, "clock_hz", self.by_run) for side in sides]
 
@@ -84,7 +85,7 @@ def judge(cases, margin, per_clock=False):
     corrected = significance.holm([shift.p[0] for shift, _ in judged])
     rows = []
     for case, (shift, deviation), p in zip(cases, judged, corrected):
-        beyond = margin if significance.runs_suffice(*map(len, case.sides)) else max(margin, MARGIN_OF_FEW_RUNS)
+        beyond = max(margin, MARGIN_OF_ONE_RUN if not case.by_run else 0 if significance.runs_suffice(*map(len, case.sides)) else MARGIN_OF_FEW_RUNS)
         [verdict] = significance.verdicts(shift, np.array([p]), margin, beyond)
         rows.append({
             "verdict": str(verdict), "ratio": math.exp(shift.estimate[0]),
@@ -232,13 +233,11 @@ def basis(found):
     tests = {row["test"] for row in found["cases"] if "test" in row}
     beyond = max((row["called_beyond"] for row in found["cases"] if "test" in row), default=0)
     lines = [f"{100 * significance.ALPHA:g} % false alarms among {cases} cases together (Holm)"]
-    if max(found["runs"]) == 1:
-        lines = ["One run per side shows only the variation within one process; the variation between processes is unknown."]
+    if min(found["runs"]) == 1:
+        lines = ["One run on a side shows only the variation within one process; the variation between processes is unknown."]
     elif "student" in tests:
         lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
                      f"{significance.least_runs(cases)} runs per side.")
-    if min(found["runs"]) == 1 < max(found["runs"]):
-        lines.append("Cases with only one run on a side have no interval and no verdict: that needs two runs per side.")
     if beyond > found["margin"]:
         lines.append(f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER: a smaller one needs {significance.FEWEST_RUNS} runs "
                      "per side.")
@@ -360,7 +359,8 @@ def main(arguments):
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
-                        f"side only differences above {100 * MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER")
+                        f"side only differences above {100 * MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, with one run on a side "
+                        f"only those above {100 * MARGIN_OF_ONE_RUN:g} %%")
     parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
                         help="exit with 1 only if a case is SLOWER by more than this share of its time (default: any that is SLOWER)")
     parser.add_argument("--json", metavar="FILE", help="write all numbers to this file")

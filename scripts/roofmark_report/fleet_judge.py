@@ -36,6 +36,7 @@ KINDS = {
     "not_measured": ("not measured", "Its newest run is incomplete, or a case failed: its host is in neither list."),
     "not_accepted": ("bad", "The newest verdict of `roofmark accept` on the host is FAIL."),
     "undecided": ("not measured", "The newest verdict of `roofmark accept` on the host is NOT MEASURED or INSIDE THE INTERVAL: it is in neither list."),
+    "several_hosts": ("good", "Its runs are from several hosts: it was moved, or two GPUs have one UUID. It counts for the host of its newest run."),
     "drift": ("good", "Its versions differ from the majority of its model."),
 }
 
@@ -210,6 +211,19 @@ def _not_good(connection):
     return made
 
 
+def _several_hosts(connection):
+    """A host whose only GPUs were seen elsewhere since is in no list."""
+    kept = {host for (host,) in connection.execute("SELECT DISTINCT host FROM gpus").fetchall()}
+    made = []
+    for found in rows(connection, """
+            WITH seen AS (SELECT gpu, list_sort(list_distinct(list(host))) AS hosts FROM devices GROUP BY gpu HAVING count(DISTINCT host) > 1)
+            SELECT gpu, hosts, gpus.host AS newest FROM seen JOIN gpus USING (gpu) ORDER BY gpu"""):
+        gone = [host for host in found["hosts"] if host not in kept]
+        made.append(("several_hosts", found["gpu"], set(found["hosts"]), len(found["hosts"]),
+                     f"on {', '.join(found['hosts'])}; newest: {found['newest']}" + (f"; in neither list: {', '.join(gone)}" if gone else "")))
+    return made
+
+
 def _not_accepted(connection):
     """Hosts whose newest verdict is another than PASS, each with the check that is furthest from passing."""
     return [("not_accepted" if found["verdict"] == "FAIL" else "undecided", found["host"], {found["host"]}, found["bad"],
@@ -237,7 +251,7 @@ def drift(connection):
 
 def judge(connection, by):
     """Makes the tables `suspects` (what stands out, the worst first in each kind) and `hosts` (with a verdict)."""
-    made = _not_good(connection) + _not_accepted(connection) + _fingerprints(connection) + _below_ceilings(connection, by) + _slow(connection, by)
+    made = _not_good(connection) + _not_accepted(connection) + _several_hosts(connection) + _fingerprints(connection) + _below_ceilings(connection, by) + _slow(connection, by)
     for found in drift(connection):
         made.append(("drift", f"{found['what']} {found['version']}", found["hosts"], found["gpus"],
                      f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); the majority has {found['majority']}"))

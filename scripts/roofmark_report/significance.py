@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 """Whether two groups of times differ, for many cases at once. All times are logarithms of seconds, as arrays [units, cases]: a unit
-is a run, or a block of the only run. docs/method.md, "Comparing runs", gives the reasons."""
+is a run, or a block where a side has one run. docs/method.md, "Comparing runs", gives the reasons."""
 
 import math
 from typing import NamedTuple

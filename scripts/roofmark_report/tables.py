@@ -141,6 +141,16 @@ def call_lines_table(result):
         rows, empty=False) if rows else None
 
 
+def per_access(record):
+    """The cells of the time and the clocks of one dependent access, of a record that demands nothing else."""
+    demands = [d for phase in record["work"]["phases"] for d in phase]
+    measured = record["measurement"]
+    if len(demands) != 1 or demands[0]["unit"] != "access":
+        return ("", "", ""), ("", "", "")
+    seconds = measured["median"] / demands[0]["amount"]
+    return quantity(seconds, units.seconds), quantity(seconds * measured["clock_hz"] if "clock_hz" in measured else None, lambda cycles: f"{cycles:.1f}")
+
+
 def rate_of(record):
     """The cell of the rate: FLOP/s, or dependent accesses per second."""
     accesses = sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["unit"] == "access")
@@ -172,7 +182,7 @@ def family_table(family, entries, titles):
                      more=f"{units.plural(len(samples), 'sample')} of {units.plural(m['launches_per_sample'], 'launch', 'launches')}, by {m['path']}; "
                      f"bits compared after {m['samples_checked']}"),
             ("no interval" if width is None else f"± {100 * width:.2f} %" if width < 1 else f"± {units.digits(100 * width)} %", "" if width is None else width, ""),
-            rate_of(record),
+            *per_access(record), rate_of(record),
             quantity(p.get("bytes_per_second"), units.rate, "B"),
             quantity(p.get("intensity"), units.intensity),
             (bound or "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
@@ -183,6 +193,7 @@ def family_table(family, entries, titles):
     return table(f"family-{family}", [
         ("Case", "Operation, type and keys; the tooltip shows algorithm and workspace", False),
         ("Median", "Time per launch; the tooltip shows the samples, the launches per sample, and the samples with compared bits", True), ("95 % interval", "Of the median, from blocks spread over time", True),
+        ("Per access", "Median / dependent accesses of a launch", True), ("Cycles", "The same in clocks, at the observed clock", True),
         ("Rate", "Model FLOPs / median; for dependent accesses, accesses / median", True),
         ("Bandwidth", "Compulsory bytes / median", True),
         ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),

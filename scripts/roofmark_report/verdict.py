@@ -6,6 +6,8 @@ import json
 
 import jsonschema
 
+from .program import printable
+
 VERDICTS = ("FAIL", "NOT MEASURED", "INSIDE THE INTERVAL", "PASS")  # from bad to good, as `roofmark accept` names them
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
@@ -47,4 +49,30 @@ def parse(data):
         raise ValueError("not JSON") from error
     for error in jsonschema.Draft202012Validator(_SCHEMA).iter_errors(verdict):
         raise ValueError(f"not a verdict of roofmark accept: {error.json_path}: {error.message[:160]}")
+    _hold_against_checks(verdict)
     return verdict
+
+
+def of_checks(checks):
+    """What the checks of a subject give: the verdict is that of its worst mandatory check."""
+    bad = [check["verdict"] for check in checks if check["mandatory"] and check["verdict"] != "PASS"]
+    return {"verdict": min(bad, key=VERDICTS.index, default="PASS"), "checks": len(checks), "bad": len(bad)}
+
+
+def _hold_against_checks(verdict):
+    """The verdict on each subject and on the delivery must follow from the checks."""
+    checks = verdict["checks"]
+    for check in checks:
+        if check["verdict"] == "PASS" and "limit" in check and "measured" in check:
+            short = check["limit"] - check["measured"] if check["expected"].startswith(">=") else check["measured"] - check["limit"]
+            if short > 0:
+                raise ValueError(f"the verdict was edited: {printable(check['rule'])} passes with {check['measured']:g}, its limit is {check['expected']}")
+    held = [(verdict["delivery"], checks)]
+    for key, subjects in (("node", verdict["nodes"]), ("device", verdict["devices"])):
+        held += [(subject, [check for check in checks if check.get(key) == subject["name"]]) for subject in subjects]
+    for subject, own in held:
+        for key, value in of_checks(own).items():
+            if subject[key] != value:
+                raise ValueError(f"the verdict was edited: {key} of {printable(subject['name'])} is {subject[key]}, and its checks give {value}")
+    if verdict["accepted"] != (verdict["delivery"]["verdict"] == "PASS"):
+        raise ValueError(f"the verdict was edited: accepted is {str(verdict['accepted']).lower()}, and the delivery's verdict is {verdict['delivery']['verdict']}")

@@ -32,7 +32,11 @@ class Latency : public KernelTest<LatencyKernels> {
     Memory set = device_->allocate(next.size() * stride);
     device_->poison(set.get(), next.size() * stride);
     const Memory successors = on_device(next);
-    kernels_->link(set.get(), stride, static_cast<const std::uint32_t*>(successors.get()), next.size(), device_->stream());
+    const std::size_t middle = next.size() / 3;
+    for (const auto& [begin, end] : {std::pair(middle, next.size()), std::pair(std::size_t{0}, middle)}) {
+      if (begin == end) continue;
+      kernels_->link(set.get(), stride, static_cast<const std::uint32_t*>(successors.get()), begin, end, device_->stream());
+    }
     device_->synchronize();
     return set;
   }

@@ -88,7 +88,7 @@ class Maker:
         record["measurement"] = self.measurement(seconds * max(slower or [1]), cache, path, clock_hz, power, list(reasons), settled)
         if slower:
             own = [seconds * factor * self.random.gauss(1, 0.002) for factor in slower]
-            record["measurement"]["ranks"] = [{"median": s, "maximum": 1.03 * s, "p95": 1.01 * s} for s in own]
+            record["measurement"]["ranks"] = [{"median": s, "maximum": 1.03 * s, "p95": 1.01 * s, "interval": [0.998 * s, 1.002 * s]} for s in own]
         record["placement"] = self.placement(record, path, clock_hz, launch)
         record["verification"] = {
             when: {"status": "passed", "error": round(self.random.uniform(0.2, 0.9), 3), "bound": 2.0,

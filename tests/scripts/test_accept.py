@@ -88,7 +88,7 @@ def test_of_a_run_on_all_gpus_the_merged_result_stands_for_what_it_merged(h200, 
     merged["team"] = [member | {"rank": gpu, "local_rank": gpu, "device_id": f"cuda:{gpu}", "uuid": f"GPU-{gpu:08x}"} for gpu in range(2)]
     for entry in merged["benchmarks"]:
         measured = entry["roofmark"]["measurement"]
-        measured["ranks"] = [{"median": measured["median"], "maximum": measured["maximum"]}] * 2
+        measured["ranks"] = [{key: measured[key] for key in ("median", "maximum", "interval")}] * 2
     merged["counters"] = [one for rank in range(2) for one in result_maker.counters(rank)]
     results = {".": merged}
     for how, gpu in ((how, gpu) for how in ("alone", "together") for gpu in range(2)):
@@ -202,7 +202,7 @@ def two_nodes(result, counters=(), findings=()):
                        "device_name": "NVIDIA H200", "nics": [], "versions": {}} for rank in range(16)]
     for entry in merged["benchmarks"]:
         measured = entry["roofmark"]["measurement"]
-        measured["ranks"] = [{"median": measured["median"], "maximum": measured["maximum"], "throttled_share": {}}] * 16
+        measured["ranks"] = [{key: measured[key] for key in ("median", "maximum", "interval")} | {"throttled_share": {}}] * 16
     merged["counters"] = [one for rank in range(16) for one in result_maker.counters(rank, **(dict(counters).get(rank, {})))]
     merged["findings"] += findings
     return merged
@@ -323,6 +323,9 @@ def test_a_profile_is_shown_with_the_cases_of_the_device_that_is_asked_for():
         ({"quantity": "cv", "least": None, "most": 1.0}, "most = 1: every value passes"),
         ({"quantity": "cv", "least": None, "most": -0.1}, "most = -0.1: no value passes"),
         ({"quantity": "seconds", "least": None, "most": 1.0, "published": 0.001, "source": "s"}, "most = 1 is above 2 times the published figure, 0.001: every value passes"),
+        ({"quantity": "seconds", "least": None, "most": 1e9, "published": None, "source": "s"}, "has no `published`"),
+        ({"quantity": "seconds", "least": None, "most": 0.0, "published": 0.001, "source": "s"}, "most = 0: no value passes"),
+        ({"cases": None, "quantity": "results.wrong", "least": None, "most": 1e9}, "most = 1e+09: every value passes"),
         ({"cases": None, "quantity": "state.nvlink_links", "least": 0}, "least = 0: every value passes"),
         ({"cases": None, "quantity": "version.CUDNN", "least": "9"}, "which no result states; known are roofmark, driver, vbios, CUDA driver"),
         ({"quantity": "ratio", "least": 50, "published": 1.1, "cases": "algo:tuned"}, "least = 50 is above 2 times the slowest published figure, 1.1: no value passes"),
@@ -333,6 +336,54 @@ def test_a_profile_is_shown_with_the_cases_of_the_device_that_is_asked_for():
         ({"quantity": "drift", "least": None, "most": 0.1, "cases": "^ceilings/", "suite": "smoke"}, "the suite measures its ceilings only once"),
     ])
 def test_what_is_wrong_with_a_profile_is_found(own_profile, keys, what):
+    check_finds(own_profile, keys, what)
+
+
+def test_a_profile_that_decides_nothing_or_never_can_is_found(tmp_path):
+    head = 'title = "t"\ndevices = ".*"\nexample = "a CPU"\nsuite = "quick"\n'
+    path = tmp_path / "own.toml"
+    path.write_text(head + '[rule.one]\nquantity = "results.wrong"\nmost = 0\nmandatory = false\nreason = "r"\n')
+    done = roofmark("profile", "check", path)
+    assert done.returncode == 1 and "no rule is mandatory: every complete delivery passes" in done.stdout
+    path.write_text(head + '[rule.one]\ncases = "^gemm/fp32/"\nquantity = "of_theoretical"\nleast = 0.5\npublished = 0.8\nreason = "r"\n')
+    done = roofmark("profile", "check", path)
+    assert done.returncode == 1 and "limits of_theoretical, and no theoretical ceiling is known of such a device" in done.stdout
+    path.write_text(head + '[rule.one]\nquantity = "version.roofmark"\nleast = "abc"\nreason = "r"\n')
+    done = roofmark("profile", "check", path)
+    assert_one_line(done)
+    assert "its limit has no digit" in done.stderr
+
+
+def test_a_profile_inherits_from_its_own_folder(own_profile, tmp_path):
+    base = own_profile(0.5, name="base.toml")
+    child = tmp_path / "child.toml"
+    child.write_text('inherit = "base.toml"\ntitle = "a child"\n')
+    assert roofmark("profile", "show", child, cwd="/").stdout.count("a child") == 1
+    base.unlink()
+    done = roofmark("profile", "show", child, cwd="/")
+    assert_one_line(done)
+    assert f"{child}:1: no profile '{base}'" in done.stderr
+
+
+def test_a_profile_is_shown_for_another_device_with_a_warning():
+    assert "it does not accept this device" in roofmark("profile", "show", "h200_sxm", "--device", "cpu").stdout
+    assert "it does not accept" not in roofmark("profile", "show", "h200_sxm").stdout
+
+
+def test_what_a_file_says_controls_neither_terminal_nor_xml(h200, save, own_profile, tmp_path):
+    result, junit = clean(h200), tmp_path / "junit.xml"
+    result["host"]["name"] = "node\x1b[2J\x01\nACCEPTED: all checks pass"
+    result["device"]["details"]["vbios"] = "\x1b]0;title\x07"
+    path = save(result)
+    done = roofmark("accept", path, "--profile", own_profile(0.999), "--junit", junit)
+    shown = roofmark("show", path)
+    assert done.returncode == 1 and shown.returncode == 0
+    assert not any(control in done.stdout + shown.stdout for control in ("\x1b[2J", "\x1b]", "\x01", "\x07"))
+    assert not any(line.startswith("ACCEPTED") for line in done.stdout.splitlines())
+    assert xml.etree.ElementTree.parse(junit).getroot().tag == "testsuites"
+
+
+def check_finds(own_profile, keys, what):
     done = roofmark("profile", "check", own_profile(0.7, **({"published": 0.8} | keys)))
     by_cases = ("no case", "no matching case", "the ceiling", "the suite measures")
     if "has no kernels for" in done.stdout and any(words in what for words in by_cases):

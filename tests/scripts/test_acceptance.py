@@ -71,19 +71,19 @@ def check(rule, verdict, device, **more):
             "verdict": verdict, "expected": ">= 80.0 % of 1.07 PFLOP/s", "found": "70.0 %", "reason": "why", "source": "where", "origin": "own:1"} | more
 
 
-def judged(paths, checks, accepted=False):
+def judged(paths, checks):
     """A verdict as `roofmark accept` would write it."""
     results = [json.loads(path.read_text()) for path in paths]
     labels = [evidence.device_label(r["device"]["details"]["uuid"], r["device"]["id"], r["host"]["name"]) for r in results]
 
-    def subject(name):
-        return {"name": name, "verdict": "PASS" if accepted else "FAIL", "checks": len(checks), "bad": 0 if accepted else 1}
+    def subject(name, key=None):
+        return {"name": name} | verdicts.of_checks([check for check in checks if not key or check.get(key) == name])
 
-    return {"judged_utc": "2026-02-01T10:00:00Z", "accepted": accepted, "build": {"version": "0.1.0", "commit": "0123", "dirty": False},
+    return {"judged_utc": "2026-02-01T10:00:00Z", "accepted": verdicts.of_checks(checks)["verdict"] == "PASS", "build": {"version": "0.1.0", "commit": "0123", "dirty": False},
             "profile": {"name": "own", "title": "Order 4711", "inherited": ["common"]},
             "files": [{"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "not_held": []} for path in paths],
-            "delivery": subject("delivery"), "nodes": [subject(host) for host in dict.fromkeys(r["host"]["name"] for r in results)],
-            "devices": [subject(label) for label in labels], "checks": checks}
+            "delivery": subject("delivery"), "nodes": [subject(host, "node") for host in dict.fromkeys(r["host"]["name"] for r in results)],
+            "devices": [subject(label, "device") for label in labels], "checks": checks}
 
 
 @pytest.fixture
@@ -280,6 +280,23 @@ def test_hostile_texts_stay_texts(delivered):
     page = page_of(delivered, [check(hostile, "FAIL", delivered[2][0], reason=hostile, of=hostile)], title=hostile)
     assert "<script>window" not in page and page.count("</style>") == 1
     assert re.fullmatch(r'"([A-Za-z0-9 ]|\\[0-9a-f]+ )*"', acceptance.css_string(hostile))
+
+
+@pytest.mark.parametrize("edit", [
+    lambda v: v | {"accepted": False},
+    lambda v: v | {"delivery": v["delivery"] | {"verdict": "NOT MEASURED"}},
+    lambda v: v | {"nodes": [v["nodes"][0] | {"bad": 1}, *v["nodes"][1:]]},
+    lambda v: v | {"devices": [v["devices"][0] | {"checks": 9}, *v["devices"][1:]]},
+    lambda v: v | {"checks": [v["checks"][0] | {"measured": 0.7}]},
+    lambda v: v | {"checks": [v["checks"][0] | {"verdict": "FAIL"}]}])
+def test_an_edited_verdict_is_refused(delivered, tmp_path, edit):
+    folder, paths, labels = delivered
+    verdict = judged(paths, [check("dram", "PASS", labels[0], limit=0.8, measured=0.9)])
+    assert verdict["accepted"] and verdicts.parse(json.dumps(verdict)) == verdict
+    path = tmp_path / "edited.json"
+    path.write_text(json.dumps(edit(verdict)))
+    done = run(folder, "--verdict", path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and "the verdict was edited: " in done.stderr, done.stderr
 
 
 def test_bad_input_is_one_line(delivered, tmp_path):

@@ -186,9 +186,10 @@ def test_a_ci_job_fails_on_a_slower_or_unaccepted_build(place, profile):
     baseline = place / "baseline"
     measures(place)
     (place / "made" / "node1" / "cuda-0" / "result.json").rename(place / "first.json")
-    baseline.mkdir()
-    earlier = json.loads((place / "first.json").read_text()) | {"finished_utc": "2026-01-01T00:00:00Z"}
-    (baseline / "result.json").write_text(json.dumps(earlier))
+    for day in (1, 2, 3):
+        earlier = json.loads((place / "first.json").read_text()) | {"finished_utc": f"2026-01-0{day}T00:00:00Z"}
+        (baseline / f"{day}").mkdir(parents=True)
+        (baseline / f"{day}" / "result.json").write_text(json.dumps(earlier))
 
     def job(name, **options):
         program = measures(place, **options)

@@ -20,7 +20,7 @@ import pytest
 from conftest import ROOT, need
 
 need("duckdb", "jinja2", "jsonschema", "orjson", "plotly", "tree_sitter_javascript")
-from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_tables  # noqa: E402
+from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_tables, verdict  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "fleet")]
 PROMTOOL = shutil.which("promtool", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)]))
@@ -481,21 +481,31 @@ def accepted(results, bad=(), judged="2026-02-01T10:00:00Z", margin=-0.1):
     def check(rule, verdict, **more):
         return {"rule": rule, "per": "gpu", "mandatory": True, "verdict": verdict, "expected": ">= 80.0 %", "found": "70.0 %"} | more
 
-    def subject(name, failed):
-        return {"name": name, "verdict": "FAIL" if failed else "PASS", "checks": 4, "bad": int(failed)}
+    def subject(name, key=None):
+        return {"name": name} | verdict.of_checks([check for check in checks if not key or check.get(key) == name])
 
     devices = {f"{uuid} (cuda:0 of {result['host']['name']})": (uuid in bad, result["host"]["name"])
                for result in results for uuid in [result["device"]["details"]["uuid"]]}
-    hosts = {}
-    for failed, host in devices.values():
-        hosts[host] = hosts.get(host, False) or failed
+    hosts = dict.fromkeys(host for _, host in devices.values())
     checks = [check("dram", "FAIL" if failed else "PASS", node=host, device=label, of="ceilings/dram", margin=margin if failed else 0.1)
               for label, (failed, host) in devices.items() for _ in range(2)]
     checks += [check("complete", "PASS", node=host, device=label) for label, (_, host) in devices.items()] + [check("expected_gpus", "PASS")]
     return {"judged_utc": judged, "accepted": not bad, "build": {"version": "0.1.0", "commit": "0123", "dirty": False},
             "profile": {"name": "own", "title": "Order 4711", "inherited": []}, "files": [{"path": "r", "sha256": "0", "not_held": []}],
-            "delivery": subject("delivery", bool(bad)), "nodes": [subject(host, failed) for host, failed in hosts.items()],
-            "devices": [subject(label, failed) for label, (failed, _) in devices.items()], "checks": checks}
+            "delivery": subject("delivery"), "nodes": [subject(host, "node") for host in hosts],
+            "devices": [subject(label, "device") for label in devices], "checks": checks}
+
+
+def test_a_uuid_on_two_hosts_is_named(folder, tmp_path):
+    results = rack(4, per_host=1)
+    results[1]["device"]["details"]["uuid"] = results[0]["device"]["details"]["uuid"]
+    results[1]["started_utc"] = "2027-01-01T00:00:00Z"
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    assert suspects["several_hosts", "GPU-0000"] == "on a00, a01; newest: a01; in neither list: a00"
+    assert sorted(hosts) == ["a01", "a02", "a03"]
+    done = run(folder)
+    assert done.returncode == 1 and "several hosts (1)" in done.stdout
 
 
 def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
@@ -517,7 +527,7 @@ def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
     assert done.stdout.split() == ["gpu", "rule", "margin", "GPU-0003", "dram", "-0.1"]
     done = run(folder)
     assert (done.returncode, done.stderr) == (1, "") and "not read" not in done.stdout
-    assert "a01: 1 of 4 checks by profile own do not pass; dram: 70.0 %, expected >= 80.0 %" in done.stdout
+    assert "a01: 2 of 6 checks by profile own do not pass; dram: 70.0 %, expected >= 80.0 %" in done.stdout
     assert lines_of(folder / "bad.txt") == ["a01"] and lines_of(folder / "good.txt") == ["a00", "a02"]
     page = (folder / "fleet.html").read_text(encoding="utf-8")
     assert "of 2 that roofmark accept judged; 1 not judged" in page and 'id="not-accepted"' in page
@@ -532,7 +542,7 @@ def test_a_host_that_was_not_accepted_is_not_good(folder, verdict):
     done = run(folder)
     assert (done.returncode, done.stderr) == (1, "") and "2 hosts good, 0 bad, 1 not measured" in done.stdout
     assert lines_of(folder / "bad.txt") == [] and lines_of(folder / "good.txt") == ["a00", "a02"]
-    assert "undecided (1)" in done.stdout and "a01: 1 of 4 checks by profile own do not pass; dram: 70.0 %, expected >= 80.0 %" in done.stdout
+    assert "undecided (1)" in done.stdout and "a01: 2 of 6 checks by profile own do not pass; dram: 70.0 %, expected >= 80.0 %" in done.stdout
     assert "acceptance undecided" in (folder / "fleet.html").read_text(encoding="utf-8")
 
 

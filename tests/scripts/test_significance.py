@@ -9,7 +9,7 @@ from conftest import need
 
 need("numpy", "scipy")
 import numpy as np  # noqa: E402
-from roofmark_report import significance  # noqa: E402
+from roofmark_report import compare, significance  # noqa: E402
 from scipy import stats  # noqa: E402
 
 # The simulation: 300 cases, coefficients of variation of a run's median of 0.5, 1.5 and 2 %, half of the variance between processes
@@ -27,11 +27,11 @@ def runs_of(random, cv, runs, cases=CASES):
     return blocks_of(random, cv, runs, cases).mean(axis=0)
 
 
-def false_alarms(draw, runs, repeats, called_beyond=0.01):
+def false_alarms(draw, runs, repeats, called_beyond=0.01, draw_other=None):
     """In how many comparisons of equal sides any case is called SLOWER or FASTER."""
     found = 0
     for _ in range(repeats):
-        shift = significance.shift(draw(), draw(), CASES)
+        shift = significance.shift(draw(), (draw_other or draw)(), CASES)
         verdicts = significance.verdicts(shift, significance.holm(shift.p), 0.01, called_beyond)
         found += bool(np.isin(verdicts, ["SLOWER", "FASTER"]).any())
     return found
@@ -74,14 +74,20 @@ def test_cases_with_two_modes_raise_no_alarm_with_enough_runs():
     assert false_alarms(lambda: draw(3), 3, 100, called_beyond=0.10) == 0
 
 
-def test_blocks_of_one_run_need_the_wide_margin():
-    random, cv = np.random.default_rng(4), np.resize(CVS, CASES)
+@pytest.mark.parametrize("baselines", [1, 3])
+def test_blocks_of_one_run_need_the_wide_margin(baselines):
+    """Every run of every case is off by 2 %, and its blocks hardly differ."""
+    random = np.random.default_rng(4)
 
-    def draw():
-        return random.normal(0, cv, CASES) + random.normal(0, 0.002, (BLOCKS, CASES))
+    def blocks(runs):
+        made = random.normal(0, 0.02, (1, runs, CASES)) + random.normal(0, 0.002, (BLOCKS, runs, CASES))
+        return made.reshape(BLOCKS * runs, CASES)
 
-    assert false_alarms(draw, 1, 50) == 50
-    assert false_alarms(draw, 1, 200, called_beyond=0.10) <= 16
+    def alarms(repeats, beyond):
+        return false_alarms(lambda: blocks(baselines), 1, repeats, beyond, lambda: blocks(1))
+
+    assert alarms(50, 0.01) == 50 and alarms(200, 0.05) > 100
+    assert alarms(400, compare.MARGIN_OF_ONE_RUN) <= stats.binom.ppf(0.9975, 400, 0.01)
 
 
 def test_holm():

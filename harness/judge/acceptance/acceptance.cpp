@@ -11,6 +11,7 @@
 #include <set>
 
 #include "harness/judge/acceptance/reading.hpp"
+#include "harness/model/printable.hpp"
 #include "harness/model/suite.hpp"
 #include "harness/model/units.hpp"
 
@@ -68,7 +69,8 @@ std::string longer_by(const Evidence& run, double times) {
 /// The run must measure this many times as long for the interval to leave the limit outside: its width falls with the root of
 /// the time.
 std::string how_long(const Check& check, const Evidence& run) {
-  const double distance = std::abs(*check.measured - *check.limit), half = (*check.high - *check.low) / 2;
+  const double distance = std::abs(*check.measured - *check.limit);
+  const double half = check.high ? (*check.high - *check.low) / 2 : *check.measured - *check.low;
   if (!(distance > 0)) return "the measured value equals the limit: no measurement is long enough to decide";
   const double times = std::max(2.0, std::ceil(half * half / (distance * distance)));
   return fmt::format("the limit lies within the 95 % interval: measure {:.0f} times as long ({})", times,
@@ -113,11 +115,12 @@ Check compare(const Rule& rule, const RuleReading& reading, const Evidence* run)
     check.explanation = reading.lost;
   }
   if (reading.lacks_interval) {
-    check.verdict = Verdict::not_measured;
+    // A missed limit stays missed.
+    if (met) check.verdict = Verdict::not_measured;
     check.explanation =
         fmt::format("too few blocks for an interval: measure longer ({})", run ? flag_of(*run) : "--max-seconds");
   }
-  if (run && check.low && check.high && *check.low < *check.limit && *check.limit < *check.high) {
+  if (run && check.low && *check.low < *check.limit && (!check.high || *check.limit < *check.high)) {
     check.verdict = Verdict::inside_interval;
     check.explanation = how_long(check, *run);
   }
@@ -127,7 +130,7 @@ Check compare(const Rule& rule, const RuleReading& reading, const Evidence* run)
 /// Applies a rule to one value.
 Check decide(const Rule& rule, const RuleReading& reading, const Evidence* run) {
   Check check = compare(rule, reading, run);
-  const bool has_it = check.verdict != Verdict::not_measured || !reading.lost.empty();
+  const bool has_it = check.verdict != Verdict::not_measured || reading.value || !reading.lost.empty();
   check.mandatory |= rule.mandatory == Mandatory::where_measured && has_it;
   return check;
 }
@@ -190,6 +193,8 @@ class Judge {
     check.node = node;
     check.device = label;
     check.file = file;
+    for (std::string* text : {&check.of, &check.file, &check.expected, &check.found, &check.explanation})
+      *text = printable(*text);
     checks_.push_back(std::move(check));
   }
 

@@ -71,12 +71,13 @@ struct Check {
   std::string of;      ///< the case, ceiling or comparison; of a count, the first of what is counted
   std::string file;    ///< the evidence
   Verdict verdict = Verdict::not_measured;
-  std::optional<double> limit, measured, low, high;  ///< in the quantity's unit; low and high: the 95 % interval
-  std::optional<double> margin;                      ///< (measured - limit) / limit, positive on the good side
-  std::string expected;                              ///< for display: ">= 0.80 of 1.07 PFLOP/s"
-  std::string found;                                 ///< for display
-  std::string explanation;                           ///< the reason, if the numbers do not show it
-  std::string reason, source, origin;                ///< the rule's
+  std::optional<double> limit, measured, low,
+      high;                            ///< in the quantity's unit; low and high: the 95 % interval; low alone: no upper end
+  std::optional<double> margin;        ///< (measured - limit) / limit, positive on the good side
+  std::string expected;                ///< for display: ">= 0.80 of 1.07 PFLOP/s"
+  std::string found;                   ///< for display
+  std::string explanation;             ///< the reason, if the numbers do not show it
+  std::string reason, source, origin;  ///< the rule's
 
   /// The judged subject, for display: the device's label, "node node7", or "delivery".
   std::string subject() const;

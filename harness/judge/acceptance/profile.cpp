@@ -20,6 +20,7 @@
 #include "harness/model/counter.hpp"
 #include "harness/model/expression.hpp"
 #include "harness/model/finding.hpp"
+#include "harness/model/printable.hpp"
 #include "harness/model/status.hpp"
 
 namespace roofmark {
@@ -34,7 +35,7 @@ std::string place(const std::string& name, const toml::node& node) {
 }
 
 [[noreturn]] void refuse(const std::string& name, const toml::node& node, const std::string& what) {
-  throw ProfileError(fmt::format("{}: {}", place(name, node), what));
+  throw ProfileError(fmt::format("{}: {}", place(name, node), printable(what)));
 }
 
 using Setter = std::function<void(const toml::node&)>;
@@ -60,7 +61,14 @@ Setter into(const std::string& name, T& target, const char* what) {
     target = *value;
   };
 }
-Setter text_into(const std::string& name, std::string& target) { return into(name, target, "a quoted string"); }
+/// On one line, however many it has in the file.
+Setter text_into(const std::string& name, std::string& target) {
+  return [&name, &target](const toml::node& node) {
+    into(name, target, "a quoted string")(node);
+    std::replace(target.begin(), target.end(), '\n', ' ');
+    target = printable(target);
+  };
+}
 
 Setter number_into(const std::string& name, std::optional<double>& target) {
   return [&name, &target](const toml::node& node) {
@@ -167,7 +175,7 @@ void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
              {"least",
               [&](const toml::node& node) {
                 if (node.is_string()) {
-                  rule.least_version = *node.value<std::string>();
+                  text_into(name, rule.least_version)(node);
                 } else {
                   number_into(name, rule.least)(node);
                 }
@@ -192,6 +200,8 @@ void check_rule(const std::string& name, const toml::node& node, const Rule& rul
   need(version || rule.least_version.empty(), "compares numbers: write its limit without quotes and unit, 0.9 for 90 %");
   need(version ? !rule.least_version.empty() : rule.least || rule.most,
        version ? "compares versions: write least = \"570.86\" in quotes" : "has no limit: give `least` or `most`");
+  need(rule.least_version.empty() || rule.least_version.find_first_of("0123456789") != std::string::npos,
+       "compares versions, and its limit has no digit");
   need(!(rule.least && rule.most), "has two limits: write two rules");
   need(!version || (!rule.least && !rule.most), "compares versions: write its limit in quotes");
   need(type.basis == Basis::run ? rule.cases.empty() : !rule.cases.empty(),
@@ -213,6 +223,18 @@ std::string lacks_quantity(const std::string& id, const std::vector<Rule>& inher
                      known.empty() ? "" : fmt::format(" and is not inherited; inherited are {}", fmt::join(known, ", ")));
 }
 
+class NoProfile : public ProfileError {
+ public:
+  using ProfileError::ProfileError;
+};
+
+/// What `inherit` names: a shipped profile, or a path from the folder of the profile that inherits.
+std::string base_of(const std::string& base, const std::string& heir) {
+  const bool is_shipped = std::any_of(kShippedProfiles, kShippedProfiles + kShippedProfileCount,
+                                      [&](const ShippedProfile& profile) { return profile.name == base; });
+  return is_shipped ? base : (std::filesystem::path(heir).parent_path() / base).lexically_normal().string();
+}
+
 Profile parse(const std::string& text, const std::string& name, std::set<std::string> heirs);
 
 Profile read(const std::string& name_or_path, const std::set<std::string>& heirs) {
@@ -223,8 +245,8 @@ Profile read(const std::string& name_or_path, const std::set<std::string>& heirs
   std::ifstream file(name_or_path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file && text.empty()) {
-    throw ProfileError(fmt::format("no profile '{}': it is neither a TOML file nor one of {}", name_or_path,
-                                   fmt::join(shipped_profiles(), ", ")));
+    throw NoProfile(fmt::format("no profile '{}': it is neither a TOML file nor one of {}", name_or_path,
+                                fmt::join(shipped_profiles(), ", ")));
   }
   return parse(text, name_or_path, heirs);
 }
@@ -240,9 +262,14 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
   if (const toml::node* node = table.get("inherit")) {
     std::string base;
     text_into(name, base)(*node);
+    base = base_of(base, name);
     heirs.insert(name);
     if (heirs.contains(base)) refuse(name, *node, fmt::format("inherits '{}', which inherits this profile", base));
-    profile = read(base, heirs);
+    try {
+      profile = read(base, heirs);
+    } catch (const NoProfile& error) {
+      refuse(name, *node, error.what());
+    }
     profile.inherited.insert(profile.inherited.begin(), base);
   }
   profile.name = name;
@@ -277,6 +304,7 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
   for (const auto& entry : written) {
     const std::string& id = entry.first;
     const toml::node* node = entry.second;
+    if (printable(id) != id) refuse(name, *node, fmt::format("rule '{}' has unprintable characters in its name", id));
     if (!node->is_table()) refuse(name, *node, fmt::format("rule.{} is not a table: write [rule.{}]", id, id));
     auto rule = std::find_if(profile.rules.begin(), profile.rules.end(), [&](const Rule& r) { return r.id == id; });
     const toml::table& keys = *node->as_table();

@@ -18,6 +18,15 @@ namespace roofmark {
 
 namespace {
 
+/// The roofline whose theoretical ceilings are the vendor's figures.
+Roofline by_datasheet(const Roofline& roofline) {
+  Roofline sheet;
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    if (ceiling.datasheet) sheet.at(ceiling.resource).theoretical = ceiling.datasheet;
+  }
+  return sheet;
+}
+
 /// Several ranks worked together: the time belongs to no single rank.
 bool is_joint(const Record& record) { return record.message && record.message->ranks > 1; }
 
@@ -47,15 +56,6 @@ std::optional<double> faster_than_slowest(const Record& record, std::size_t devi
   if (ranks.empty()) return 1.0;
   if (device >= ranks.size() || !ranks[device]) return std::nullopt;
   return record.measurement->summary.median / ranks[device]->median;
-}
-
-/// The roofline whose theoretical ceilings are the vendor's figures.
-Roofline by_datasheet(const Roofline& roofline) {
-  Roofline sheet;
-  for (const Ceiling& ceiling : roofline.ceilings()) {
-    if (ceiling.datasheet) sheet.at(ceiling.resource).theoretical = ceiling.datasheet;
-  }
-  return sheet;
 }
 
 std::optional<double> share_of(const Record& record, Quantity quantity, const Roofline& roofline) {
@@ -89,15 +89,18 @@ const Ceiling* doubtful(const Work& work, const Roofline& roofline) {
   return nullptr;
 }
 
-/// Sets the value, and an interval from the 95 % interval of the time, of a quantity that is `at_median` at the median time and
-/// falls as the time rises, or rises with it.
-void set_by_time(RuleReading& reading, const Summary& summary, double at_median, bool falls) {
+/// Sets the value, and an interval from the 95 % interval of the time (Summary, RankTimes), of a quantity that is `at_median`
+/// at the median time and falls as the time rises, or rises with it.
+template <class Times>
+void set_by_time(RuleReading& reading, const Times& times, double at_median, bool falls) {
   reading.value = at_median;
-  reading.lacks_interval = !summary.interval_low || !summary.interval_high;
+  reading.low = reading.high = std::nullopt;
+  reading.lacks_interval = !times.interval_low || !times.interval_high;
   if (reading.lacks_interval) return;
-  const auto at = [&](double seconds) { return at_median * (falls ? summary.median / seconds : seconds / summary.median); };
-  reading.low = at(falls ? *summary.interval_high : *summary.interval_low);
-  reading.high = at(falls ? *summary.interval_low : *summary.interval_high);
+  const auto at = [&](double seconds) { return at_median * (falls ? times.median / seconds : seconds / times.median); };
+  reading.low = at(falls ? *times.interval_high : *times.interval_low);
+  // With widely spread blocks the interval of the time reaches 0: a rate then has no upper end.
+  if (!falls || *times.interval_low > 0) reading.high = at(falls ? *times.interval_low : *times.interval_high);
 }
 
 /// Sets a share of the theoretical roof at the observed clock.
@@ -244,12 +247,13 @@ RuleReading read_record(const Rule& rule, const Record& record, const Roofline& 
     reading.value.reset();
     reading.why_not = "this rank did not take part";
   } else if (!measured.ranks.empty()) {
-    *reading.value = rule.quantity == Quantity::seconds ? *reading.value / *factor : *reading.value * *factor;
-    reading.low = reading.high = std::nullopt;  // the interval is the slowest rank's
-    reading.lacks_interval = false;
+    // The record's interval is the slowest rank's.
+    const RankTimes& own = *measured.ranks[*device];
+    const bool is_time = rule.quantity == Quantity::seconds;
+    set_by_time(reading, own, is_time ? *reading.value / *factor : *reading.value * *factor, !is_time);
     if (rule.quantity == Quantity::of_theoretical_clock) {
-      const RankTimes& own = *measured.ranks[*device];
       set_at_clock(reading, place(record.work, roofline, own.median, measured.path, own.clock_hz).of_theoretical_clock);
+      if (reading.value) set_by_time(reading, own, *reading.value, true);
     }
   }
   return reading;

@@ -14,15 +14,15 @@ namespace roofmark {
 
 /// One value of a rule's quantity, or the reason why it is missing.
 struct RuleReading {
-  std::string of;                  ///< the case, ceiling or comparison; of a count, the first of what is counted
-  const Record* record = nullptr;  ///< of Basis::record
-  std::optional<double> value, low, high;
-  std::string version;          ///< of Scale::version
-  std::string base;             ///< what a share is of: "1.07 PFLOP/s (bf16 tensor)"
-  Unit unit = Unit::byte;       ///< of Scale::rate
-  std::string why_not;          ///< why there is no value
-  bool lacks_interval = false;  ///< a time of its own device without a 95 % interval
-  bool wrong = false;           ///< the result is wrong: that fails any rule
+  std::string of;                          ///< the case, ceiling or comparison; of a count, the first of what is counted
+  const Record* record = nullptr;          ///< of Basis::record
+  std::optional<double> value, low, high;  ///< `low` alone: the interval has no upper end
+  std::string version;                     ///< of Scale::version
+  std::string base;                        ///< what a share is of: "1.07 PFLOP/s (bf16 tensor)"
+  Unit unit = Unit::byte;                  ///< of Scale::rate
+  std::string why_not;                     ///< why there is no value
+  bool lacks_interval = false;             ///< a time of its own device without a 95 % interval
+  bool wrong = false;                      ///< the result is wrong: that fails any rule
   /// How the run lost sight of what the device has. A value is then what is known of it: the rest could only make it worse.
   std::string lost;
 };

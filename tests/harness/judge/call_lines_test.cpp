@@ -59,6 +59,13 @@ TEST(CallLines, OfTwoThatAreComparedTheFlatterOneSaysFromWhichCountItIsFaster) {
   found = call_lines(records, comparisons);
   EXPECT_NEAR(found[0].faster_from.value(), 4, 1e-6) << "whichever is named first";
   EXPECT_EQ(lines(0)[0].faster_from, 0);
+  EXPECT_EQ(lines(1.4e-6)[0].faster_from, 1) << "below the least count: from that one on";
+  EXPECT_FALSE(lines(300e-6)[0].faster_from) << "beyond the largest";
+  lines(1e-6);
+  for (std::size_t i = 0; i < records.size(); i += 2) {
+    records[i].measurement->summary.median = 0.99 * records[i + 1].measurement->summary.median;
+  }
+  for (const CallLine& line : call_lines(records, comparisons)) EXPECT_FALSE(line.faster_from) << "1 % apart";
   lines(9e-6);
   records[2].measurement->summary.median = 1e-3;  // no straight line any more
   for (const CallLine& line : call_lines(records, comparisons)) EXPECT_FALSE(line.faster_from) << line.series.name();

@@ -56,6 +56,19 @@ std::vector<std::string> texts(const Transfers& found) {
   return all;
 }
 
+TEST(TransferMatrices, SayWhetherThePairsMoveOneWayOrBoth) {
+  Record record;
+  record.shape = {{"bytes", "64"}, {"impl", "engine"}};
+  const auto how = [&](const char* operation) {
+    record.operation = operation;
+    return how_in_words(record, {});
+  };
+  EXPECT_THAT(how("peer"), ElementsAre("one way", "engine"));
+  EXPECT_THAT(how("peer_both"), ElementsAre("both ways", "engine"));
+  EXPECT_THAT(how("peer_round"), ElementsAre("all pairs of a round at once", "engine"));
+  EXPECT_THAT(how("host_to_device"), ElementsAre("engine"));
+}
+
 TEST(TransferMatrices, HaveEveryOrderedPairOfEachSize) {
   const Transfers found = transfers_of(pairs(4, [](int, int) { return 1.0; }));
   ASSERT_THAT(found.matrices, SizeIs(2));

@@ -153,8 +153,8 @@ TEST_F(Measure, ALaunchLongerThanTheBudgetIsStillMeasuredWithAnInterval) {
   device.seconds = [](int) { return 30.0; };
   const Record record = measure(make_case());
   ASSERT_EQ(record.status, Status::ok) << record.reason;
-  EXPECT_EQ(record.measurement->samples.size(), 3U);
-  EXPECT_EQ(record.measurement->blocks.size(), 3U);
+  EXPECT_EQ(record.measurement->samples.size(), 5U);
+  EXPECT_EQ(record.measurement->blocks.size(), 5U);
   EXPECT_TRUE(record.measurement->summary.interval_low);
 }
 

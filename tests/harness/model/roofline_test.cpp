@@ -162,7 +162,12 @@ TEST(Place, NeverClamps) {
   EXPECT_DOUBLE_EQ(*placement.of_empirical, 1.2);
 }
 
-TEST(Place, GivesTheIntensityOfTheOutermostLevel) {
+TEST(Place, GivesTheIntensityOfTheLevelThatBindsElseOfTheOutermost) {
+  // Little more than the cache holds: the cache serves nearly all of it.
+  const Placement spilling = placed(one_phase({{resource::l2, 8e9}, {resource::dram, 1e9}, {resource::fp32_fma, 8e9}}), 1e-3);
+  EXPECT_EQ(spilling.bound_by, "l2");
+  EXPECT_DOUBLE_EQ(*spilling.bytes_per_second, 8e12);
+  EXPECT_DOUBLE_EQ(*spilling.intensity, 1);
   const Placement both = placed(one_phase({{resource::l2, 8e9}, {resource::dram, 4e9}, {resource::fp32_fma, 8e9}}), 1e-3);
   EXPECT_DOUBLE_EQ(*both.intensity, 2);
   EXPECT_DOUBLE_EQ(*both.bytes_per_second, 4e12);

@@ -71,6 +71,25 @@ TEST(Summary, NoTimeHasNoShares) {
             "family: transfer 2 s, access 1 s\n");
 }
 
+TEST(Summary, TheLinkOfAGpuToItsHostIsALine) {
+  RunHeader header;
+  Roofline roofline;
+  roofline.at(resource::host_to_device).first = 55.4e9;
+  roofline.at(resource::host_to_device).theoretical = 63e9;
+  header.facts.device.gpu.pcie_generation_max = 5;
+  header.facts.device.gpu.pcie_width = 8;
+  header.facts.device.gpu.pcie_width_max = 16;
+  EXPECT_EQ(link_text(header, roofline, {}), "") << "a CPU has none";
+  header.facts.device.backend = Backend::cuda;
+  EXPECT_EQ(link_text(header, roofline, {}),
+            "link to the host: PCIe 5, 8 lanes of 16, host to device 55.4 GB/s (87.9 %)\n");
+  header.facts.device.near_node = 1;
+  header.facts.device.host_nodes = {0, 1};
+  EXPECT_THAT(link_text(header, roofline, {}), HasSubstr("8 lanes of 16, on NUMA node 1 of 2, host to device"));
+  header.ranks.resize(2);
+  EXPECT_EQ(link_text(header, roofline, {}), "") << "each rank has its own";
+}
+
 TEST(Summary, TheVerdictBeginsWithItsLevel) {
   EXPECT_EQ(verdict_text({Trust::doubtful, "2 ok; the roofs are in doubt", "Run again."}, {}),
             "doubtful: 2 ok; the roofs are in doubt\n  Run again.\n");

@@ -191,9 +191,27 @@ TEST(Tables, AComparisonSaysWhatItCompares) {
             "128         1.250               -\n");
 }
 
-TEST(Tables, DependentAccessesHaveTheirRate) {
+TEST(Tables, DependentAccessesHaveTheirRateAndWhatOneTakes) {
   std::vector<Record> records = {ok_record("latency", "chase", {{{{resource::l2_access, 7e3}}}}, 1e-3)};
-  EXPECT_THAT(records_table(records, {}), HasSubstr("7.00 M accesses/s"));
+  records.front().measurement->clock_hz = 2e9;
+  EXPECT_THAT(records_table(records, {}),
+              testing::AllOf(HasSubstr("7.00 M accesses/s"), HasSubstr("per access"), HasSubstr("143 ns"), HasSubstr("285.7")));
+  records = {ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3)};
+  EXPECT_THAT(records_table(records, {}), Not(HasSubstr("per access")));
+}
+
+TEST(Tables, WhatIsOnNoLevelOfALadderIsNamed) {
+  const auto point = [](std::size_t bytes, double seconds, const char* resource) {
+    return LadderPoint{{"", seconds, {}, resource}, bytes};
+  };
+  const LadderLevel inner{"l1_access", 1, 4096, 16384, 65536, 1e-9, {}, 2};
+  const LadderLevel outer{"dram_access", 1, 1 << 24, 1 << 27, {}, 170e-9, {}, 2};
+  EXPECT_THAT(ladders_table({{parse_case_name("latency/chase/int8/load:ca/impl:own"),
+                              {point(4096, 1e-9, "l1_access"), point(16384, 1e-9, "l1_access"), point(65536, 4.4e-9, "l2_access"),
+                               point(1 << 24, 170e-9, "l3_access"), point(1 << 27, 170e-9, "dram_access")},
+                              {inner, outer}}},
+                            {}),
+              HasSubstr("chase: on no level: 65.5 kB (4.40 ns); no level found of l2_access, l3_access\n"));
 }
 
 TEST(Tables, LatenciesOverSmsHaveALinePerLevel) {

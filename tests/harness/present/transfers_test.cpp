@@ -57,8 +57,16 @@ TEST(TransfersText, ARowIsALineAt120Columns) {
   }
   transfers.series.front().how[3] = "warm";
   const std::string text = transfers_text(transfers, roofline, {false, false, 120});
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << "a title, headings and two rows:\n" << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << "a title, headings, two rows, and what does not fit:\n" << text;
+  EXPECT_THAT(text, HasSubstr("not shown at this width, but in the file: "));
   EXPECT_THAT(text, AllOf(HasSubstr("55.1 GB/s"), HasSubstr("87.4 % of PCIe 5 x16")));
+}
+
+TEST(TransfersText, TheCeilingIsNamedWithoutItsSource) {
+  Roofline roofline;
+  roofline.at(resource::host_to_device).theoretical = 450e9;
+  roofline.at(resource::host_to_device).theoretical_source = "18 NVLinks x 25 GB/s (a datasheet: H100, H200)";
+  EXPECT_THAT(transfers_text(of_two_links(), roofline, {false, false, 200}), HasSubstr("87.4 % of 18 NVLinks x 25 GB/s  "));
 }
 
 TEST(TransfersText, ALineThatIsNoneIsCalledSo) {

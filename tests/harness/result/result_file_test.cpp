@@ -231,7 +231,16 @@ TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {
   EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}}), testing::Not(testing::Contains(FindingKind::link_lost)));
   EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}, {"nvlink_links", 0, 18, {}}}), testing::Contains(FindingKind::link_lost));
   json["device"]["kind"] = "cpu";
-  EXPECT_THAT(unseen({}), testing::Not(testing::Contains(FindingKind::xid)));
+  EXPECT_THAT(unseen({}), testing::Contains(FindingKind::uncorrected_errors));
+  EXPECT_THAT(unseen({}), testing::Not(testing::Contains(FindingKind::foreign_process))) << "its load shows them";
+}
+
+TEST_F(ResultFolder, WhatADeviceAloneCannotShowIsUnseen) {
+  ResultFile file = read_result(folder_);
+  const Evidence evidence = take_evidence(file, 0);
+  ASSERT_EQ(evidence.devices.size(), 1U);
+  EXPECT_THAT(evidence.analysis.unseen, testing::IsSupersetOf({FindingKind::fingerprint, FindingKind::slow_rank,
+                                                               FindingKind::slow_link, FindingKind::peer_access}));
 }
 
 TEST_F(ResultFolder, WithoutJournalAndChecksumItIsReadAndThatIsSaid) {

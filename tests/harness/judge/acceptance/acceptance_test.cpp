@@ -49,6 +49,39 @@ TEST(Acceptance, ALimitWithinTheIntervalIsNoPassAndSaysHowLongToMeasure) {
   EXPECT_THAT(check.explanation, HasSubstr("measure 5 times as long (--max-seconds 1.25)"));
 }
 
+TEST(Acceptance, AnIntervalOfTheTimeThatReachesZeroHasNoUpperEndAsARate) {
+  for (const double half_width : {1.0, 1.5}) {
+    const Judgement judgement = judge(profile_of(kProduct), {run("GPU-1", {product(0.9, half_width)})}, {});
+    const Check& check = check_of(judgement, "product");
+    EXPECT_EQ(check.verdict, Verdict::inside_interval) << half_width;
+    EXPECT_NEAR(*check.low, 0.9 / (1 + half_width), 1e-9);
+    EXPECT_FALSE(check.high);
+    EXPECT_THAT(check.explanation, HasSubstr("times as long (--max-seconds"));
+  }
+}
+
+TEST(Acceptance, WithoutAnIntervalAMissedLimitIsMissedAndAMetOneUndecided) {
+  for (const char* mandatory : {"", "mandatory = 'where measured'\n"}) {
+    const Profile profile = profile_of(kProduct + mandatory);
+    const auto verdict = [&](double share) {
+      Record record = product(share);
+      record.measurement->summary.interval_low = record.measurement->summary.interval_high = std::nullopt;
+      const Judgement judgement = judge(profile, {run("GPU-1", {record})}, {});
+      EXPECT_FALSE(judgement.accepted()) << share << mandatory;
+      return check_of(judgement, "product").verdict;
+    };
+    EXPECT_EQ(verdict(0.1), Verdict::fail);
+    EXPECT_EQ(verdict(0.9), Verdict::not_measured);
+  }
+}
+
+TEST(Acceptance, WhatAFileSaysCannotControlTheTerminal) {
+  Record record = product(0.1);
+  record.shape = {{"impl", "own\x1b[2J\nACCEPTED"}};
+  const Judgement judgement = judge(profile_of(kProduct), {run("GPU-1", {record})}, {});
+  EXPECT_EQ(check_of(judgement, "product").of.find_first_of("\x1b\n"), std::string::npos);
+}
+
 TEST(Acceptance, HowLongToMeasureIsSaidByTheFlagOfTheRun) {
   const auto advice = [](const std::string& suite, std::optional<double> budget) {
     Evidence evidence = run("GPU-1", {product(0.808, 0.02)});
@@ -652,14 +685,26 @@ TEST(Acceptance, ARuleOfAnotherSuiteIsJudgedByARunOfThatSuiteAlone) {
   EXPECT_EQ(check_of(judge(mandatory, {sustained}, {}), "conditions").verdict, Verdict::fail);
 }
 
+RankTimes times_of_rank(double seconds, double half_width = 0.001) {
+  RankTimes times{seconds, seconds, {}, {}};
+  times.interval_low = seconds * (1 - half_width);
+  times.interval_high = seconds * (1 + half_width);
+  return times;
+}
+
 TEST(Acceptance, EachRankOfATeamIsJudgedByItsOwnTime) {
   Record together = product(0.5);
-  together.measurement->ranks = {RankTimes{1 / 0.9, 1 / 0.9, {}, {}, {}, {}}, RankTimes{2, 2, {}, {}, {}, {}}};
+  together.measurement->ranks = {times_of_rank(1 / 0.9), times_of_rank(2)};
   Evidence evidence = run("GPU-1", {together});
   evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
   const Judgement judgement = judge(profile_of(kProduct), {evidence}, {});
   EXPECT_EQ(check_of(judgement, "product", "GPU-1").verdict, Verdict::pass);
   EXPECT_EQ(check_of(judgement, "product", "GPU-2").verdict, Verdict::fail);
+  evidence.records[0].measurement->ranks = {times_of_rank(1 / 0.81, 0.05), RankTimes{1 / 0.9, 1 / 0.9, {}, {}}};
+  const Judgement wide = judge(profile_of(kProduct), {evidence}, {});
+  EXPECT_EQ(check_of(wide, "product", "GPU-1").verdict, Verdict::inside_interval) << "by its own interval";
+  EXPECT_NEAR(*check_of(wide, "product", "GPU-1").low, 0.81 / 1.05, 1e-9);
+  EXPECT_EQ(check_of(wide, "product", "GPU-2").verdict, Verdict::not_measured) << "it has none";
 }
 
 TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
@@ -679,7 +724,9 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
   Record& record = evidence.records[0];
   record.measurement->clock_hz = 1e9;
   record.placement = place(record.work, evidence.analysis.roofline, seconds, Issue::stream, 1e9);
-  record.measurement->ranks = {RankTimes{seconds, seconds, {}, {}, 2e9}, RankTimes{seconds, seconds, {}, {}, 1e9}};
+  record.measurement->ranks = {times_of_rank(seconds), times_of_rank(seconds)};
+  record.measurement->ranks[0]->clock_hz = 2e9;
+  record.measurement->ranks[1]->clock_hz = 1e9;
   EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-1").verdict, Verdict::fail);
   EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-2").verdict, Verdict::pass);
   record.measurement->ranks[1]->clock_hz.reset();
