@@ -81,8 +81,7 @@ TEST(Summary, TheLinkOfAGpuToItsHostIsALine) {
   header.facts.device.gpu.pcie_width_max = 16;
   EXPECT_EQ(link_text(header, roofline, {}), "") << "a CPU has none";
   header.facts.device.backend = Backend::cuda;
-  EXPECT_EQ(link_text(header, roofline, {}),
-            "link to the host: PCIe 5, 8 lanes of 16, host to device 55.4 GB/s (87.9 %)\n");
+  EXPECT_EQ(link_text(header, roofline, {}), "link to the host: PCIe 5, 8 lanes of 16, host to device 55.4 GB/s (87.9 %)\n");
   header.facts.device.near_node = 1;
   header.facts.device.host_nodes = {0, 1};
   EXPECT_THAT(link_text(header, roofline, {}), HasSubstr("8 lanes of 16, on NUMA node 1 of 2, host to device"));

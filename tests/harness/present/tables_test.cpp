@@ -206,12 +206,13 @@ TEST(Tables, WhatIsOnNoLevelOfALadderIsNamed) {
   };
   const LadderLevel inner{"l1_access", 1, 4096, 16384, 65536, 1e-9, {}, 2};
   const LadderLevel outer{"dram_access", 1, 1 << 24, 1 << 27, {}, 170e-9, {}, 2};
-  EXPECT_THAT(ladders_table({{parse_case_name("latency/chase/int8/load:ca/impl:own"),
-                              {point(4096, 1e-9, "l1_access"), point(16384, 1e-9, "l1_access"), point(65536, 4.4e-9, "l2_access"),
-                               point(1 << 24, 170e-9, "l3_access"), point(1 << 27, 170e-9, "dram_access")},
-                              {inner, outer}}},
-                            {}),
-              HasSubstr("chase: on no level: 65.5 kB (4.40 ns); no level found of l2_access, l3_access\n"));
+  EXPECT_THAT(
+      ladders_table({{parse_case_name("latency/chase/int8/load:ca/impl:own"),
+                      {point(4096, 1e-9, "l1_access"), point(16384, 1e-9, "l1_access"), point(65536, 4.4e-9, "l2_access"),
+                       point(1 << 24, 170e-9, "l3_access"), point(1 << 27, 170e-9, "dram_access")},
+                      {inner, outer}}},
+                    {}),
+      HasSubstr("chase: on no level: 65.5 kB (4.40 ns); no level found of l2_access, l3_access\n"));
 }
 
 TEST(Tables, LatenciesOverSmsHaveALinePerLevel) {
