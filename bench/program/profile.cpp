@@ -119,7 +119,8 @@ std::string comes_to(const Rule& rule, const Matched& found, const Roofline& roo
                     : rule.quantity == Quantity::of_datasheet                                   ? ceiling->datasheet
                     : rule.quantity == Quantity::cv || rule.quantity == Quantity::share_of_time ? std::nullopt
                                                                                                 : ceiling->theoretical;
-  if (!rate) return "";
+  const bool of_ceiling = rule.quantity == Quantity::of_theoretical || rule.quantity == Quantity::of_theoretical_clock;
+  if (!rate) return of_ceiling ? "share of a ceiling that only the device tells" : "";
   return fmt::format("{} of {} ({})", format_rate(*rate * limit, ceiling->resource.unit),
                      format_rate(*rate, ceiling->resource.unit), ceiling->resource.title);
 }
@@ -284,7 +285,10 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
   const TerminalStyle style = terminal_style(stdout);
   const auto columns = static_cast<std::size_t>(style.columns);
   fmt::print("{}\n", profile_text(profile, style));
-  const std::string where = device_id.empty() ? "from its specification" : device_id;
+  const bool is_gpu = device.backend == Backend::cuda;
+  const std::string where = !device_id.empty() ? device_id
+                            : is_gpu ? "ceilings from roofmark's table of GPUs; accept uses those of the measured device"
+                                     : "shares of ceilings of the same run";
   fmt::print("{}\n\n", wrapped(fmt::format("Limits on {} ({}):", device.name, where), columns, 2));
   if (!DeviceSearch(profile)(device.name)) {
     fmt::print(
@@ -299,8 +303,11 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
             ? ">= " + rule.least_version
             : fmt::format("{} {}", rule.least ? ">=" : "<=",
                           format_limit(rule.least ? *rule.least : *rule.most, type.scale, unit_of(rule, found)));
-    const std::string cases = fmt::format("{} ({} of the suite {}){}", rule.cases, found.names.size(), suite_of(rule, profile),
-                                          rule.alone ? ", measured while no other GPU was" : "");
+    const std::string node = is_gpu && device_id.empty() && profile.node_gpus.value_or(1) > 1
+                                 ? fmt::format(" on a node of {} GPUs", *profile.node_gpus)
+                                 : "";
+    const std::string cases = fmt::format("{} ({} of the suite {}{}){}", rule.cases, found.names.size(),
+                                          suite_of(rule, profile), node, rule.alone ? ", measured while no other GPU was" : "");
     const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";
     const std::string_view per = rule.per == Subject::gpu ? "GPU" : name(rule.per);
     const std::string_view decides = rule.mandatory == Mandatory::yes  ? ""

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "harness/model/units.hpp"
@@ -29,6 +30,9 @@ bool worse(const Check& a, const Check& b) {
 
 std::string margin_cell(const Check& check) { return format_change(check.margin); }
 
+/// Whether the check decides.
+std::string in_words(const Check& check) { return check.mandatory ? "yes" : check.if_measured ? "if measured" : "no"; }
+
 std::string table_of(const std::vector<const Check*>& checks, const TerminalStyle& style) {
   std::vector<std::string> order;
   std::map<std::string, std::pair<const Check*, int>> worst;
@@ -47,8 +51,8 @@ std::string table_of(const std::vector<const Check*>& checks, const TerminalStyl
              {.heading = "worst (limit)", .is_text = true}}};
   for (const std::string& rule : order) {
     const auto& [check, count] = worst.at(rule);
-    grid.rows.push_back({rule, std::string(name(check->verdict)), check->mandatory ? "yes" : "no", std::to_string(count),
-                         margin_cell(*check), fmt::format("{} ({})", check->found, check->expected)});
+    grid.rows.push_back({rule, std::string(name(check->verdict)), in_words(*check), std::to_string(count), margin_cell(*check),
+                         fmt::format("{} ({})", check->found, check->expected)});
   }
   return to_text(grid, style);
 }
@@ -57,16 +61,19 @@ std::string table_of(const std::vector<const Check*>& checks, const TerminalStyl
 std::string told(const Check& check, const TerminalStyle& style) {
   std::string measured = check.found;
   if (check.low && check.measured && *check.measured != 0) {
-    const auto from_measured = [&](double end) { return fmt::format("{:+.2f} %", (end / *check.measured - 1) * 100); };
-    measured += check.high ? fmt::format("  (95 % interval {} to {})", from_measured(*check.low), from_measured(*check.high))
-                           : fmt::format("  (95 % interval from {}, without an upper end)", from_measured(*check.low));
+    // Relative to the measured value, which may be a share itself.
+    const auto from_measured = [&](double end) { return fmt::format("{:.2f} %", std::abs(end / *check.measured - 1) * 100); };
+    measured += check.high
+                    ? fmt::format("  (95 % interval: from {} below to {} above it)", from_measured(*check.low),
+                                  from_measured(*check.high))
+                    : fmt::format("  (95 % interval: from {} below it, without an upper end)", from_measured(*check.low));
   }
   return paragraph(style, red, std::string(name(check.verdict)), fmt::format(" {}: {}", check.rule, check.subject())) +
          pairs_text({{"case", check.of},
                      {"measured", measured},
                      {"limit", check.expected},
                      {"because", check.explanation},
-                     {"about the rule", check.reason},
+                     {"if it fails", check.reason},
                      {"source", check.source},
                      {"rule", check.origin},
                      {"result", check.file}},
@@ -102,6 +109,9 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
                     static_cast<std::size_t>(style.columns), 2) +
             "\n";
   }
+  for (const std::string& doubt : judgement.doubts) {
+    text += wrapped("The run's own verdict: " + doubt, static_cast<std::size_t>(style.columns), 2) + "\n";
+  }
   if (judgement.devices.size() > 1) text += counts(judgement.devices, "devices") + "\n";
   if (judgement.nodes.size() > 1) text += counts(judgement.nodes, "nodes") + "\n";
   const auto passing = std::count_if(judgement.checks.begin(), judgement.checks.end(),
@@ -116,7 +126,7 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
   text += judgement.accepted() ? paragraph(style, green, "ACCEPTED", counted) : paragraph(style, red, "NOT ACCEPTED", counted);
   const std::string next = judgement.accepted()
                                ? "  `scripts/acceptance` with the same arguments writes the document to sign."
-                               : "  The checks above give the reasons: fix them and measure again, or refuse the delivery.";
+                               : "  The reasons are above: remove the causes and measure again, or refuse the delivery.";
   return text + wrapped(next, static_cast<std::size_t>(style.columns), 2) + "\n";
 }
 

@@ -72,7 +72,7 @@ std::string findings_text(const std::vector<Finding>& findings, const TerminalSt
 std::string unmeasured_text(const std::vector<Record>& records, const TerminalStyle& style) {
   std::string text;
   for (const StatusType& type : kStatuses) {
-    if (!type.is_bad()) continue;
+    if (type.status == Status::ok) continue;
     std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
     for (const Record& record : records) {
       if (record.status != type.status) continue;
@@ -84,7 +84,8 @@ std::string unmeasured_text(const std::vector<Record>& records, const TerminalSt
       const std::size_t listed = type.has_own_reason ? names.size() : 1;
       for (std::size_t i = 0; i < listed; ++i) {
         const std::string others = listed < names.size() ? fmt::format(" and {} more", names.size() - listed) : "";
-        text += paragraph(style, red, std::string(type.words), fmt::format("  {}{}: {}", names[i], others, reason));
+        text += paragraph(style, type.is_bad() ? red : bold, std::string(type.words),
+                          fmt::format("  {}{}: {}", names[i], others, reason));
       }
     }
   }
@@ -96,9 +97,10 @@ std::string link_text(const RunHeader& header, const Roofline& roofline, const T
   if (device.backend != Backend::cuda || !header.ranks.empty()) return {};
   std::vector<std::string> parts;
   const GpuFacts& gpu = device.gpu;
-  // An idle link shows a lower generation than it has under load.
-  if (gpu.pcie_generation_max && gpu.pcie_width && gpu.pcie_width_max) {
-    parts.push_back(fmt::format("PCIe {}, {} lanes of {}", *gpu.pcie_generation_max, *gpu.pcie_width, *gpu.pcie_width_max));
+  // An idle link shows a lower generation than it has under load, and some virtual machines show no lanes.
+  if (gpu.pcie_generation_max && gpu.pcie_width.value_or(0) > 0 && gpu.pcie_width_max.value_or(0) > 0) {
+    parts.push_back(
+        fmt::format("up to PCIe {}, {} lanes of {}", *gpu.pcie_generation_max, *gpu.pcie_width, *gpu.pcie_width_max));
   }
   if (device.near_node && device.host_nodes.size() > 1) {
     parts.push_back(fmt::format("on NUMA node {} of {}", *device.near_node, device.host_nodes.size()));

@@ -23,7 +23,8 @@ std::string health_text(const std::vector<Circumstance>& health, const TerminalS
 std::string findings_text(const std::vector<Finding>& findings, const TerminalStyle& style);
 /// Each wrong and failed case with its reason, the others that were not run by reason.
 std::string unmeasured_text(const std::vector<Record>& records, const TerminalStyle& style);
-/// The link between a GPU and its host, as it trained, and the rates measured over it; empty without one, or of several ranks.
+/// The link between a GPU and its host, as the driver states it, and the rates measured over it; empty without one, or of
+/// several ranks.
 std::string link_text(const RunHeader& header, const Roofline& roofline, const TerminalStyle& style);
 std::string verdict_text(const RunVerdict& verdict, const TerminalStyle& style);
 std::string wall_time_text(const WallTime& wall, double total_seconds, const TerminalStyle& style);

@@ -267,7 +267,7 @@ std::string between_levels(const Ladder& ladder, const TerminalStyle& style) {
       missing.push_back(point.resource);
   }
   if (points.empty() && missing.empty()) return {};
-  std::string text = ladder.series.operation + ": ";
+  std::string text = name_of_call(ladder.series) + ": ";
   if (!points.empty()) text += fmt::format("on no level: {}", fmt::join(points, ", "));
   if (!missing.empty()) text += fmt::format("{}no level found of {}", points.empty() ? "" : "; ", fmt::join(missing, ", "));
   return wrapped(text, static_cast<std::size_t>(style.columns), 2) + "\n";

@@ -60,6 +60,7 @@ Json to_json(const Judgement& judgement, const Profile& profile, const Acceptanc
     json["files"].push_back({{"path", file.path.string()}, {"sha256", file.sha256}, {"not_held", file.not_held}});
   }
   if (!judgement.unknown_devices.empty()) json["unknown_devices"] = judgement.unknown_devices;
+  if (!judgement.doubts.empty()) json["doubts"] = judgement.doubts;
   json["delivery"] = to_json(judgement.delivery);
   for (const SubjectVerdict& node : judgement.nodes) json["nodes"].push_back(to_json(node));
   for (const SubjectVerdict& device : judgement.devices) json["devices"].push_back(to_json(device));

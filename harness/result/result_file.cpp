@@ -374,6 +374,9 @@ Evidence take_evidence(ResultFile& file, double now) {
     }
   }
   if (!between_gpus(evidence.records)) evidence.analysis.unseen.insert(FindingKind::peer_access);
+  if (const RunVerdict& verdict = file.conclusions.verdict; verdict.trust != Trust::good) {
+    evidence.doubt = fmt::format("{}: {}", name(verdict.trust), verdict.headline);
+  }
   file.run = {};
   file.conclusions = {};
   return evidence;

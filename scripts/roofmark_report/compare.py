@@ -59,12 +59,13 @@ class Case:
 
     def __init__(self, key, sides):
         self.name, self.sides = name_of(key), sides
-        self.by_run = min(map(len, sides)) > 1
+        # Against many runs of a known spread, one is enough to be judged as a run.
+        self.by_run = min(map(len, sides)) > 1 or max(map(len, sides)) >= significance.FEWEST_RUNS
         self.seconds = [units_of(side, "seconds", self.by_run) for side in sides]
         self.clocks = [units_of(side, "clock_hz", self.by_run) for side in sides]
 
     def testable(self):
-        return all(value > 0 for side in self.seconds for value in side) and min(map(len, self.seconds)) > 1
+        return all(value > 0 for side in self.seconds for value in side) and (self.by_run or min(map(len, self.seconds)) > 1)
 
     def clocked(self):
         return (self.testable() and all(follows_clock(side) for side in self.sides)
@@ -229,18 +230,25 @@ def refuse_what_differs(a, b):
 
 def basis(found):
     """What the verdicts rest on, and what is missing for better ones."""
-    cases = max(1, found["tested"])
-    tests = {row["test"] for row in found["cases"] if "test" in row}
-    beyond = max((row["called_beyond"] for row in found["cases"] if "test" in row), default=0)
-    lines = [f"{100 * significance.ALPHA:g} % false alarms among {cases} cases together (Holm)"]
-    if min(found["runs"]) == 1:
-        lines = ["One run on a side shows only the variation within one process; the variation between processes is unknown."]
-    elif "student" in tests:
+    judged = [row for row in found["cases"] if "test" in row]
+
+    def of(count):
+        return "" if count == len(judged) else f" in {count} of {len(judged)} cases"
+
+    lines = []
+    blocks = sum(row["unit"] == "block" for row in judged)
+    if blocks < max(1, len(judged)):
+        lines.append(f"{100 * significance.ALPHA:g} % false alarms among {max(1, found['tested'])} cases together (Holm)")
+    if any(row["test"] == "student" and row["unit"] == "run" for row in judged):
         lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
-                     f"{significance.least_runs(cases)} runs per side.")
-    if beyond > found["margin"]:
-        lines.append(f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER: a smaller one needs {significance.FEWEST_RUNS} runs "
-                     "per side.")
+                     f"{significance.least_runs(max(1, found['tested']))} runs per side.")
+    if blocks:
+        lines.append(f"One run on a side{of(blocks)} shows only the variation within one process; the variation between processes is unknown.")
+    margins = Counter(row["called_beyond"] for row in judged if row["called_beyond"] > found["margin"])
+    lines += [f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER{of(count)}." for beyond, count in sorted(margins.items())]
+    if margins:
+        few = f"from 2 runs per side those above {100 * MARGIN_OF_FEW_RUNS:g} %, " if MARGIN_OF_ONE_RUN in margins else ""
+        lines.append(f"More runs find less: {few}from {significance.FEWEST_RUNS} per side those above {100 * found['margin']:g} %.")
     return lines
 
 

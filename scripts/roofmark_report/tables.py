@@ -195,7 +195,7 @@ def family_table(family, entries, titles):
         ("Median", "Time per launch; the tooltip shows the samples, the launches per sample, and the samples with compared bits", True), ("95 % interval", "Of the median, from blocks spread over time", True),
         ("Per access", "Median / dependent accesses of a launch", True), ("Cycles", "The same in clocks, at the observed clock", True),
         ("Rate", "Model FLOPs / median; for dependent accesses, accesses / median", True),
-        ("Bandwidth", "Compulsory bytes / median", True),
+        ("Bandwidth", "Compulsory bytes of the link or memory level that binds / median", True),
         ("FLOP/B", "Arithmetic intensity", True), ("Bound by", "The resource that limits this case, by its id in the table of ceilings", False),
         ("of roof", "Minimum time on the measured ceilings / median", True),
         ("of theor., highest clock", "Minimum time on the theoretical ceilings at the highest clock / median", True),

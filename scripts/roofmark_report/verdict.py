@@ -23,7 +23,7 @@ _SCHEMA = {
         "judged_utc": _TEXT, "accepted": {"type": "boolean"}, "delivery": _SUBJECT, "nodes": _SUBJECTS, "devices": _DEVICES,
         "build": {"type": "object", "required": ["version", "commit", "dirty"], "properties": {
             "version": _TEXT, "commit": _TEXT, "dirty": {"type": "boolean"}}},
-        "expected_gpus": {"type": "integer"}, "max_age_seconds": _NUMBER,
+        "expected_gpus": {"type": "integer"}, "doubts": {"type": "array", "items": _TEXT}, "max_age_seconds": _NUMBER,
         "profile": {"type": "object", "required": ["name", "title", "inherited"], "properties": {
             "name": _TEXT, "title": _TEXT, "inherited": {"type": "array", "items": _TEXT}}},
         "files": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["path", "sha256", "not_held"], "properties": {
@@ -63,7 +63,9 @@ def _hold_against_checks(verdict):
     """The verdict on each subject and on the delivery must follow from the checks."""
     checks = verdict["checks"]
     for check in checks:
-        if check["verdict"] == "PASS" and "limit" in check and "measured" in check:
+        if check["verdict"] == "PASS" and "limit" in check:
+            if "measured" not in check:
+                raise ValueError(f"the verdict was edited: {printable(check['rule'])} passes and has no measured value")
             short = check["limit"] - check["measured"] if check["expected"].startswith(">=") else check["measured"] - check["limit"]
             if short > 0:
                 raise ValueError(f"the verdict was edited: {printable(check['rule'])} passes with {check['measured']:g}, its limit is {check['expected']}")

@@ -288,6 +288,7 @@ def test_hostile_texts_stay_texts(delivered):
     lambda v: v | {"nodes": [v["nodes"][0] | {"bad": 1}, *v["nodes"][1:]]},
     lambda v: v | {"devices": [v["devices"][0] | {"checks": 9}, *v["devices"][1:]]},
     lambda v: v | {"checks": [v["checks"][0] | {"measured": 0.7}]},
+    lambda v: v | {"checks": [{key: value for key, value in v["checks"][0].items() if key != "measured"}]},
     lambda v: v | {"checks": [v["checks"][0] | {"verdict": "FAIL"}]}])
 def test_an_edited_verdict_is_refused(delivered, tmp_path, edit):
     folder, paths, labels = delivered

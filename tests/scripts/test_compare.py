@@ -250,7 +250,29 @@ def test_one_run_against_several_is_judged_by_their_blocks_beyond_15_percent(sma
         row = row_of(found, name, verdict)
         assert row["unit"] == "block" and row["runs"] == [3, 1] and found["tested"] == len(small["benchmarks"])
     said = " ".join(compare.basis(found))
-    assert "One run on a side shows only the variation within one process" in said and "above 15 %" in said
+    assert "One run on a side shows only the variation within one process" in said and "Only differences above 15 % are called SLOWER or FASTER." in said
+    assert "from 2 runs per side those above 10 %, from 7 per side those above 1 %" in said and "Holm" not in said
+
+
+def test_one_run_against_many_is_judged_as_a_run(small):
+    name = small["benchmarks"][3]["name"]
+    for factor, verdict in ((1.08, "UNCLEAR"), (1.15, "SLOWER")):
+        found = compare.compare(noisy(small, 9), noisy(small, 1, seed=1, name=name, factor=factor))
+        assert row_of(found, name, verdict)["runs"] == [9, 1] and row_of(found, name)["unit"] == "run"
+    assert compare.basis(found)[0].startswith("1 % false alarms") and not any("within one process" in line for line in compare.basis(found))
+
+
+def test_a_case_that_one_run_alone_measured_does_not_speak_for_the_others(small):
+    several = noisy(small, 3)
+    name = small["benchmarks"][3]["name"]
+    for run in several[1:]:
+        run["benchmarks"] = [entry for entry in run["benchmarks"] if entry["name"] != name]
+    found = compare.compare(noisy(small, 3, seed=1), several)
+    assert row_of(found, name)["unit"] == "block"
+    said, cases = compare.basis(found), len(small["benchmarks"])
+    assert f"Only differences above 10 % are called SLOWER or FASTER in {cases - 1} of {cases} cases." in said
+    assert f"Only differences above 15 % are called SLOWER or FASTER in 1 of {cases} cases." in said
+    assert any(line.startswith(f"One run on a side in 1 of {cases} cases shows") for line in said)
 
 
 def test_one_block_on_a_side_has_no_interval(small):

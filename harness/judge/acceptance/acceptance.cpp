@@ -39,6 +39,7 @@ Check check_of(const Rule& rule) {
   check.quantity = rule.quantity_id();
   check.per = rule.per;
   check.mandatory = rule.mandatory == Mandatory::yes;
+  check.if_measured = rule.mandatory == Mandatory::where_measured;
   check.reason = rule.reason;
   check.source = rule.source;
   check.origin = shipped(rule);
@@ -179,7 +180,10 @@ class Judge {
     for (const auto& [label, verdict] : devices) judgement.devices.push_back(verdict);
     for (const auto& [node, verdict] : nodes) judgement.nodes.push_back(verdict);
     judgement.checks = std::move(checks_);
-    for (const Evidence& run : evidence_) note_unknown(run, judgement.unknown_devices);
+    for (const Evidence& run : evidence_) {
+      note_unknown(run, judgement.unknown_devices);
+      if (!run.doubt.empty()) judgement.doubts.push_back(printable(fmt::format("{} ({})", run.doubt, run.file)));
+    }
     return judgement;
   }
 

@@ -44,6 +44,7 @@ struct Evidence {
   Analysis analysis;
   std::vector<Finding> findings;        ///< all of the run
   std::vector<CounterChange> counters;  ///< of every rank's device
+  std::string doubt = {};               ///< "doubtful: ...", the run's own verdict; empty of a good one
 };
 
 /// Beside the profile.
@@ -66,10 +67,11 @@ struct Check {
   std::string quantity;
   Subject per = Subject::gpu;
   bool mandatory = true;
-  std::string node;    ///< empty: the whole delivery
-  std::string device;  ///< label of the device; empty: the whole node or delivery
-  std::string of;      ///< the case, ceiling or comparison; of a count, the first of what is counted
-  std::string file;    ///< the evidence
+  bool if_measured = false;  ///< its rule is mandatory where measured
+  std::string node;          ///< empty: the whole delivery
+  std::string device;        ///< label of the device; empty: the whole node or delivery
+  std::string of;            ///< the case, ceiling or comparison; of a count, the first of what is counted
+  std::string file;          ///< the evidence
   Verdict verdict = Verdict::not_measured;
   std::optional<double> limit, measured, low,
       high;                            ///< in the quantity's unit; low and high: the 95 % interval; low alone: no upper end
@@ -97,6 +99,8 @@ struct Judgement {
   SubjectVerdict delivery;
   /// Devices that are not in the table of known GPUs: their ceilings come only from their attributes.
   std::set<std::string> unknown_devices;
+  /// The runs whose own verdict is not good, with that verdict: it decides nothing here.
+  std::vector<std::string> doubts;
 
   bool accepted() const { return delivery.verdict == Verdict::pass; }
 };

@@ -7,6 +7,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -65,7 +66,8 @@ Setter into(const std::string& name, T& target, const char* what) {
 Setter text_into(const std::string& name, std::string& target) {
   return [&name, &target](const toml::node& node) {
     into(name, target, "a quoted string")(node);
-    std::replace(target.begin(), target.end(), '\n', ' ');
+    std::replace_if(
+        target.begin(), target.end(), [](unsigned char c) { return std::isspace(c) != 0; }, ' ');
     target = printable(target);
   };
 }

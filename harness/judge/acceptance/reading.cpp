@@ -251,10 +251,14 @@ RuleReading read_record(const Rule& rule, const Record& record, const Roofline& 
     const RankTimes& own = *measured.ranks[*device];
     const bool is_time = rule.quantity == Quantity::seconds;
     set_by_time(reading, own, is_time ? *reading.value / *factor : *reading.value * *factor, !is_time);
+    // Before ranks had intervals of their own, a file had the record's alone.
+    const auto has_interval = [](const std::optional<RankTimes>& rank) { return rank && rank->interval_low; };
+    const bool is_of_before = summary.interval_low && std::none_of(measured.ranks.begin(), measured.ranks.end(), has_interval);
     if (rule.quantity == Quantity::of_theoretical_clock) {
       set_at_clock(reading, place(record.work, roofline, own.median, measured.path, own.clock_hz).of_theoretical_clock);
       if (reading.value) set_by_time(reading, own, *reading.value, true);
     }
+    if (is_of_before) reading.lacks_interval = false;
   }
   return reading;
 }

@@ -585,6 +585,22 @@ TEST_F(Measure, APreparationCanTellItsProgress) {
   EXPECT_EQ(told, 2);
 }
 
+TEST_F(Measure, AnInterruptEndsAPreparationThatTellsItsProgress) {
+  std::atomic<bool> stop{false};
+  SoloTeam stopped(&stop);
+  Runner r = runner(stopped);
+  bool went_on = false;
+  Case c = make_case();
+  c.prepare = [&, prepare = c.prepare](const roofmark::Setup& setup) {
+    stop = true;
+    setup.progress();
+    went_on = true;
+    return prepare(setup);
+  };
+  EXPECT_THROW(r.run({{c}, {}}, 1), Interrupted);
+  EXPECT_FALSE(went_on);
+}
+
 TEST_F(Measure, AnInterruptLeavesTheLoop) {
   std::atomic<bool> stop{false};
   SoloTeam stopped(&stop);

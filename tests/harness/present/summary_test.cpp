@@ -45,7 +45,8 @@ TEST(Summary, EachCaseThatIsWrongIsNamedWithItsReason) {
   EXPECT_EQ(unmeasured_text(records, {}),
             "wrong  b/fp32: element 3\n"
             "failed  c/fp32: no memory\n"
-            "not run  d/fp32 and 1 more: lost\n");
+            "not run  d/fp32 and 1 more: lost\n"
+            "unsupported  f/fp32: no fp8\n");
 }
 
 TEST(Summary, TheHealthShowsWhatLimitsTheResults) {
@@ -81,10 +82,13 @@ TEST(Summary, TheLinkOfAGpuToItsHostIsALine) {
   header.facts.device.gpu.pcie_width_max = 16;
   EXPECT_EQ(link_text(header, roofline, {}), "") << "a CPU has none";
   header.facts.device.backend = Backend::cuda;
-  EXPECT_EQ(link_text(header, roofline, {}), "link to the host: PCIe 5, 8 lanes of 16, host to device 55.4 GB/s (87.9 %)\n");
+  EXPECT_EQ(link_text(header, roofline, {}),
+            "link to the host: up to PCIe 5, 8 lanes of 16, host to device 55.4 GB/s (87.9 %)\n");
   header.facts.device.near_node = 1;
   header.facts.device.host_nodes = {0, 1};
   EXPECT_THAT(link_text(header, roofline, {}), HasSubstr("8 lanes of 16, on NUMA node 1 of 2, host to device"));
+  header.facts.device.gpu.pcie_width = header.facts.device.gpu.pcie_width_max = 0;
+  EXPECT_THAT(link_text(header, roofline, {}), Not(HasSubstr("lanes"))) << "as some virtual machines say";
   header.ranks.resize(2);
   EXPECT_EQ(link_text(header, roofline, {}), "") << "each rank has its own";
 }

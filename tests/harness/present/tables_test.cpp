@@ -212,7 +212,7 @@ TEST(Tables, WhatIsOnNoLevelOfALadderIsNamed) {
                        point(1 << 24, 170e-9, "l3_access"), point(1 << 27, 170e-9, "dram_access")},
                       {inner, outer}}},
                     {}),
-      HasSubstr("chase: on no level: 65.5 kB (4.40 ns); no level found of l2_access, l3_access\n"));
+      HasSubstr("chase load:ca: on no level: 65.5 kB (4.40 ns); no level found of l2_access, l3_access\n"));
 }
 
 TEST(Tables, LatenciesOverSmsHaveALinePerLevel) {

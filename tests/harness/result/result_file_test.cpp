@@ -235,6 +235,20 @@ TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {
   EXPECT_THAT(unseen({}), testing::Not(testing::Contains(FindingKind::foreign_process))) << "its load shows them";
 }
 
+TEST_F(ResultFolder, AMigInstanceHasNoSlotOfItsOwn) {
+  remove("result.json.sha256");
+  remove("result.jsonl");
+  Json json = Json::parse(text());
+  json["device"]["kind"] = "cuda";
+  json["device"]["details"]["pci_bus_id"] = "0000:1b:00.0";
+  for (const auto& [uuid, slot] : {std::pair("GPU-1", "0000:1b:00.0"), std::pair("MIG-1", "")}) {
+    json["device"]["details"]["uuid"] = uuid;
+    overwrite(json.dump());
+    ResultFile file = read_result(folder_);
+    EXPECT_EQ(take_evidence(file, 0).devices.at(0).slot, slot) << uuid;
+  }
+}
+
 TEST_F(ResultFolder, WhatADeviceAloneCannotShowIsUnseen) {
   ResultFile file = read_result(folder_);
   const Evidence evidence = take_evidence(file, 0);

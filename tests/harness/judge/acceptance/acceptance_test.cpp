@@ -82,6 +82,16 @@ TEST(Acceptance, WhatAFileSaysCannotControlTheTerminal) {
   EXPECT_EQ(check_of(judgement, "product").of.find_first_of("\x1b\n"), std::string::npos);
 }
 
+TEST(Acceptance, ARunsOwnVerdictIsRepeatedAndDecidesNothing) {
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  EXPECT_TRUE(judge(profile_of(kProduct), {evidence}, {}).doubts.empty());
+  evidence.doubt = "doubtful: DRAM drifted";
+  evidence.file = "r.json";
+  const Judgement judgement = judge(profile_of(kProduct), {evidence}, {});
+  EXPECT_TRUE(judgement.accepted());
+  EXPECT_THAT(judgement.doubts, testing::ElementsAre("doubtful: DRAM drifted (r.json)"));
+}
+
 TEST(Acceptance, HowLongToMeasureIsSaidByTheFlagOfTheRun) {
   const auto advice = [](const std::string& suite, std::optional<double> budget) {
     Evidence evidence = run("GPU-1", {product(0.808, 0.02)});
@@ -705,6 +715,9 @@ TEST(Acceptance, EachRankOfATeamIsJudgedByItsOwnTime) {
   EXPECT_EQ(check_of(wide, "product", "GPU-1").verdict, Verdict::inside_interval) << "by its own interval";
   EXPECT_NEAR(*check_of(wide, "product", "GPU-1").low, 0.81 / 1.05, 1e-9);
   EXPECT_EQ(check_of(wide, "product", "GPU-2").verdict, Verdict::not_measured) << "it has none";
+  evidence.records[0].measurement->ranks[0] = RankTimes{1 / 0.9, 1 / 0.9, {}, {}};
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), {evidence}, {}), "product", "GPU-2").verdict, Verdict::pass)
+      << "no rank has one: an older file";
 }
 
 TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
