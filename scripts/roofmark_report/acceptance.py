@@ -134,7 +134,9 @@ def drawn_files(verdict, paths, files):
             margins[check["file"]] = min(check["margin"], margins.get(check["file"], check["margin"]))
     ordered = sorted(zip(verdict["files"], paths, files), key=lambda one: margins.get(one[0]["path"], 1e9))
     if len(ordered) <= DRAWN:
-        return [(file["where"], path) for _, path, file in sorted(ordered, key=lambda one: one[2]["where"])]
+        shown = sorted(ordered, key=lambda one: (one[2]["where"], one[2]["suite"]))
+        several = {file["where"] for _, _, file in shown if [other["where"] for _, _, other in shown].count(file["where"]) > 1}
+        return [(file["where"] + (f", suite {file['suite']}" if file["where"] in several else ""), path) for _, path, file in shown]
     kinds = {}
     for _, path, file in ordered:
         kinds.setdefault(tuple(sorted({device["name"] for device in file["devices"].values()})), (file["where"], path))
@@ -145,8 +147,8 @@ def narrow(figure):
     """A roofline for the width of an A4 page, two on a page."""
     figure["data"] = [trace for trace in figure["data"] if trace.get("visible") != "legendonly"]  # paper has no clicks
     layout = figure["layout"]
-    layout |= {"height": 425, "margin": {"l": 58, "r": 222, "t": 50, "b": 60}, "font": layout["font"] | {"size": 11}}
-    layout["legend"] |= {"font": {"size": 9.5}, "entrywidth": 96, "x": -0.12, "y": -0.2}
+    layout |= {"height": 385, "margin": {"l": 58, "r": 222, "t": 50, "b": 60}, "font": layout["font"] | {"size": 11}}
+    layout["legend"] |= {"font": {"size": 9}, "entrywidth": 98, "x": -0.12, "y": -0.2}
     for label in layout["annotations"]:
         label["font"] = label["font"] | {"size": 9.5}
     return figure
