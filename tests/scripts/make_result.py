@@ -84,7 +84,7 @@ def h200(noise_seed=0):
     transfer(maker, "host_to_device", ("host_to_device",), "pinned", cold, 2.3e-6, 54.7e9, cache="cold")
     # Of four GPUs: the last one is slow to reach.
     maker.transfers["matrices"] = [{
-        "series": "transfer/peer/int8/access:on/impl:copy_engine_read/cache:warm", "how": ["access on", "copy_engine_read", "warm"], "bytes": 256.0 * MIB,
+        "series": "transfer/peer/int8/access:on/impl:copy_engine_read/cache:warm", "how": ["one way", "access on", "copy_engine_read", "warm"], "bytes": 256.0 * MIB,
         "cells": [{"from": f"gpu:{a}", "to": f"gpu:{b}", "bytes_per_second": 391e9 if b < 3 else 202e9, "path": {"kind": "nvlink", "nvlinks": 18, "text": "18 NVLinks"}}
                   for a in range(4) for b in range(4) if a != b]}]
     from_each_sm(maker, 16, 262, 470, clock)

@@ -324,24 +324,6 @@ def test_an_interrupt_leaves_a_complete_file(tmp_path):
         "interrupted"}
 
 
-def test_an_interrupt_ends_the_preparation_of_a_large_chase(tmp_path):
-    """The set is linked in parts, and each part restarts the timeout."""
-    size = 2 << 30
-    if os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") < 3 * size:
-        pytest.skip("too little memory for a preparation of seconds")
-    listed = json.loads(roofmark("list", "--device", "cpu", "--suite", "full", "--filter", "^latency/chase/", "--json").stdout)
-    sizes = sorted(int(re.search("bytes:([0-9]+)", case["name"])[1]) for case in listed)
-    case = f"^latency/chase/.*bytes:{next(one for one in sizes if one >= size)}/"
-    process = subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--suite", "full", "--filter", case, "--timeout", "5", "--out", tmp_path / "out"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    sent = time.monotonic()
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130 and "no progress" not in said, said
-    assert time.monotonic() - sent < 15
-
-
 def test_a_signal_that_comes_twice_within_a_second_is_one(tmp_path):
     process = started(["run", "--device", "cpu", "--suite", "quick", "--memory-fraction", "0.004"], tmp_path / "out")
     first = time.monotonic()

@@ -256,7 +256,7 @@ def test_three_gpus_have_a_matrix_of_their_links(tmp_path):
     for link in ("peer_in", "peer_out"):
         assert roofs[link]["theoretical"] == 450e9 and roofs[link]["empirical"] > 0
     matrix, = found.result["transfers"]["matrices"]
-    assert matrix["how"] == ["access on", "copy_engine_read", "warm"] and matrix["bytes"] == 1 << 20
+    assert matrix["how"] == ["one way", "access on", "copy_engine_read", "warm"] and matrix["bytes"] == 1 << 20
     assert {(cell["from"], cell["to"]) for cell in matrix["cells"]} == {(f"gpu:{a}", f"gpu:{b}") for a in range(3) for b in range(3) if a != b}
     for cell in matrix["cells"]:
         assert cell["path"] == {"kind": "nvlink", "nvlinks": 18, "text": "18 NVLinks"}

@@ -30,6 +30,15 @@ TEST(RandomCycle, IsOneOfItsSeed) {
   EXPECT_NE(random_cycle(1009, 7), random_cycle(1009, 8));
 }
 
+TEST(RandomCycle, TellsItsProgress) {
+  int told = 0;
+  const auto tell = [&] { ++told; };
+  EXPECT_EQ(random_cycle(std::size_t{9} << 20, 7, tell).size(), std::size_t{9} << 20);
+  EXPECT_EQ(told, 2) << "at each fourth million";
+  random_cycle(1009, 7, tell);
+  EXPECT_EQ(told, 2);
+}
+
 // The six cycles of four numbers, each as often as the others: within 5 standard deviations of 1000.
 TEST(RandomCycle, AllCyclesAreEquallyLikely) {
   std::multiset<std::vector<std::uint32_t>> found;
