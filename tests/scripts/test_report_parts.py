@@ -253,7 +253,7 @@ def test_pairs_of_gpus_are_a_heat_map_with_their_paths(h200):
     [trace] = figure["data"]
     assert [len(row) for row in trace["z"]] == [4] * 4 and [trace["z"][i][i] for i in range(4)] == [None] * 4
     assert trace["text"][0] == ["", "391", "391", "202"] and trace["customdata"][0][3] == "gpu:0 to gpu:3: 202 GB/s<br>18 NVLinks"
-    assert trace["reversescale"] and figure["layout"]["title"]["text"] == "access on, copy_engine_read, warm, 268 MB: GB/s"
+    assert trace["reversescale"] and figure["layout"]["title"]["text"] == "one way, access on, copy_engine_read, warm, 268 MB: GB/s"
     assert figure["layout"]["xaxis"]["ticktext"] == [f"gpu:{i}" for i in range(4)]
     refused = {"kind": "system", "text": "PCIe across NUMA nodes", "refusal": "the driver refuses it"}
     assert transfers.path_words(refused) == "PCIe across NUMA nodes; no access to each other's memory: the driver refuses it"
