@@ -97,8 +97,8 @@ LadderLevel level_of(const std::vector<LadderPoint>& points, Range range) {
     const LadderPoint& point = points[i];
     seconds.push_back(point.seconds);
     if (point.clock_hz) cycles.push_back(*point.cycles());
-    level.resource = point.resource;  // of the largest range
   }
+  level.resource = points[range.last].resource;
   level.smallest_bytes = points[range.first].bytes;
   level.largest_bytes = points[range.last].bytes;
   if (range.last + 1 < points.size()) level.beyond_bytes = points[range.last + 1].bytes;

@@ -367,8 +367,8 @@ def main(arguments):
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
-                        f"side only differences above {100 * MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, with one run on a side "
-                        f"only those above {100 * MARGIN_OF_ONE_RUN:g} %%")
+                        f"side only differences above {100 * MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, for one run against fewer than "
+                        f"that only those above {100 * MARGIN_OF_ONE_RUN:g} %%")
     parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
                         help="exit with 1 only if a case is SLOWER by more than this share of its time (default: any that is SLOWER)")
     parser.add_argument("--json", metavar="FILE", help="write all numbers to this file")

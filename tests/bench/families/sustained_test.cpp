@@ -4,22 +4,17 @@
 
 #include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
-#include "harness/device/device.hpp"
-#include "kernels/base/check.hpp"
+#include "tests/on_a_gpu.hpp"
 
 namespace roofmark {
 namespace {
 
+class SustainedOnAGpu : public OnAGpu {};
+
 // What it counts is what it runs, in every run the same.
-TEST(Sustained, ATriadRunsOnceBesideAProductWithoutTrials) {
-  std::unique_ptr<Device> device;
-  try {
-    device = open_device("cuda:0");
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
-  }
+TEST_F(SustainedOnAGpu, ATriadRunsOnceBesideAProductWithoutTrials) {
   int pairs = 0;
-  for (const Group& group : list_families({.device = device->info(), .suite = SuiteName::contract}).suite) {
+  for (const Group& group : list_families({.device = device_->info(), .suite = SuiteName::contract}).suite) {
     for (const Case& c : group.cases) {
       if (c.family != "sustained" || c.operation != "gemm_and_triad") continue;
       ++pairs;
@@ -27,10 +22,10 @@ TEST(Sustained, ATriadRunsOnceBesideAProductWithoutTrials) {
         ADD_FAILURE() << "a trial of " << c.name();
         return std::vector<double>(launches.size(), 1.0);
       };
-      const roofmark::Setup setup{.device = *device, .time = time};
+      const roofmark::Setup setup{.device = *device_, .time = time};
       const auto prepared = c.prepare(setup);
-      prepared->launch(device->stream(), 0);
-      device->synchronize();
+      prepared->launch(device_->stream(), 0);
+      device_->synchronize();
       EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed) << c.name();
     }
   }

@@ -20,6 +20,7 @@
 #include "kernels/ceilings.hpp"
 #include "kernels/transfer.hpp"
 #include "tests/bench/devices.hpp"
+#include "tests/on_a_gpu.hpp"
 
 namespace roofmark::transfer {
 
@@ -876,20 +877,16 @@ TEST(Transfer, ColdIsMeasuredWithTheSlotsThatExceedTheCaches) {
   }
 }
 
-TEST(Transfer, PagesThatMoveAreBroughtBackBeforeEachSample) {
-  std::unique_ptr<Device> device;
-  try {
-    device = open_device("cuda:0");
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
-  }
+class TransferOnAGpu : public OnAGpu {};
+
+TEST_F(TransferOnAGpu, PagesThatMoveAreBroughtBackBeforeEachSample) {
   for (const TransferOp op : {TransferOp::host_to_device, TransferOp::managed_copy}) {
     for (const HostMemoryKind kind : {HostMemoryKind::managed, HostMemoryKind::pinned}) {
       const bool moves = kind == HostMemoryKind::managed;
       if (op == TransferOp::managed_copy && !moves) continue;
-      const Case c = transfer_case(device->info(), {.op = op, .bytes = 1009, .memory = kind, .by = TransferBy::sm});
+      const Case c = transfer_case(device_->info(), {.op = op, .bytes = 1009, .memory = kind, .by = TransferBy::sm});
       if (!c.unsupported.empty()) continue;  // a device that moves no pages while kernels run
-      EXPECT_EQ(c.prepare(setup_of(*device))->needs_reset(), moves) << c.name();
+      EXPECT_EQ(c.prepare(setup_of(*device_))->needs_reset(), moves) << c.name();
     }
   }
 }
@@ -946,29 +943,23 @@ TEST(Transfer, HugePagesThatTheMachineDoesNotGiveAreUnsupported) {
   }
 }
 
-TEST(Transfer, CopiesFillTheTimeOfTheProductBesideThem) {
-  std::unique_ptr<Device> device;
-  try {
-    device = open_device("cuda:0");
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
-  }
-  for (const Group& group : list({.device = device->info(), .suite = SuiteName::contract})) {
+TEST_F(TransferOnAGpu, CopiesFillTheTimeOfTheProductBesideThem) {
+  for (const Group& group : list({.device = device_->info(), .suite = SuiteName::contract})) {
     for (const Case& c : group.cases) {
       if (c.operation != "beside_product" || value_of(c.shape, "copies") == "none") continue;
-      roofmark::Setup setup = setup_of(*device);
+      roofmark::Setup setup = setup_of(*device_);
       EXPECT_EQ(note(*c.prepare(setup), "beside it"), "none") << "nothing times it: " << c.name();
       // Whatever is timed takes as long as eight copies without the product take: each an eighth of it.
       setup.time = [&](const std::vector<Launch>& launches) {
-        for (const Launch& launch : launches) launch(device->stream(), 0);
-        device->synchronize();
+        for (const Launch& launch : launches) launch(device_->stream(), 0);
+        device_->synchronize();
         return std::vector<double>(launches.size(), 1.0);
       };
       const auto prepared = c.prepare(setup);
       EXPECT_EQ(note(*prepared, "beside it"), "7 times, one after the other; alone they take 87.5 % of the time of a launch");
       EXPECT_EQ(prepared->verify(0).status, Verification::Status::failed) << "trials left their outputs";
-      prepared->launch(device->stream(), 0);
-      device->synchronize();
+      prepared->launch(device_->stream(), 0);
+      device_->synchronize();
       EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed) << c.name();
     }
     if (group.cases.front().operation != "beside_product") continue;
@@ -976,7 +967,7 @@ TEST(Transfer, CopiesFillTheTimeOfTheProductBesideThem) {
     Settings settings;
     settings.effort = {
         .max_seconds = 5e-3, .blocks = 2, .gap_seconds = 0, .max_launches = 4, .window_seconds = 1e-3, .warm_up_seconds = 5e-3};
-    for (const Record& record : Runner(*device, team, settings).run(group, 1)) {
+    for (const Record& record : Runner(*device_, team, settings).run(group, 1)) {
       EXPECT_EQ(record.status, Status::ok) << record.name() << ": " << record.reason;
       const bool alone = value_of(record.shape, "copies") == "none";
       std::string beside;

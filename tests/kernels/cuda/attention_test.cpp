@@ -11,6 +11,7 @@
 #include "harness/device/device.hpp"
 #include "kernels/attention_reference.hpp"
 #include "kernels/base/check.hpp"
+#include "tests/on_a_gpu.hpp"
 
 namespace roofmark {
 namespace {
@@ -19,16 +20,8 @@ namespace {
 const AttentionKernels* const kWays[] = {&cuda::attention_naive, &cuda::attention_unfused, &cuda::attention_tiled_mma,
                                          &cuda::attention_tiled_wgmma};
 
-class CudaAttention : public testing::Test {
+class CudaAttention : public OnAGpu {
  protected:
-  void SetUp() override {
-    try {
-      device_ = open_device("cuda:0");
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-
   /// Operands of a problem on the device.
   struct Operands {
     AttentionProblem problem;
@@ -109,8 +102,6 @@ class CudaAttention : public testing::Test {
       check(*kernels);
     }
   }
-
-  std::unique_ptr<Device> device_;
 };
 
 const AttentionProblem kProblems[] = {{2, 4, 2, 70, 130, 64, DataType::bf16, true},

@@ -12,19 +12,17 @@
 
 #include "harness/device/random.hpp"
 #include "tests/kernels/kernel_test.hpp"
+#include "tests/on_a_gpu.hpp"
 
 namespace roofmark {
 namespace {
 
 /// The probes on two SMs, in launches as short as they come.
-class CudaCeilings : public testing::Test {
+class CudaCeilings : public OnAGpu {
  protected:
   void SetUp() override {
-    try {
-      device_ = open_device("cuda:0");
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
+    OnAGpu::SetUp();
+    if (!device_) return;
     target_ = {device_->info().compute_capability, 2};
   }
 
@@ -41,7 +39,6 @@ class CudaCeilings : public testing::Test {
     return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
   }
 
-  std::unique_ptr<Device> device_;
   ProbeTarget target_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/kernels/kernel_test.hpp"
+#include "tests/on_a_gpu.hpp"
 
 namespace roofmark {
 namespace {
@@ -16,16 +17,8 @@ constexpr std::int64_t kCount = 1023;  // one less than whole blocks of threads
 constexpr std::size_t kFirst = 77;
 
 /// The GPU has to give what the CPU gives, to the last bit, and to write nothing else.
-class CudaCollectiveData : public testing::Test {
+class CudaCollectiveData : public OnAGpu {
  protected:
-  void SetUp() override {
-    try {
-      device_ = open_device("cuda:0");
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-
   /// Calls use(type, data) for every type and for teams that bring whole blocks, parts of one, and more ranks than are used.
   template <class Use>
   void for_teams(Use use) {
@@ -38,8 +31,6 @@ class CudaCollectiveData : public testing::Test {
     }
   }
   Array array(DataType type) { return {*device_, type, kCount, 0}; }
-
-  std::unique_ptr<Device> device_;
 };
 
 TEST_F(CudaCollectiveData, FillsAsTheCpuDoes) {
