@@ -142,6 +142,16 @@ TEST(Ladder, UncertainPointsMakeNoLevel) {
   EXPECT_EQ(ladders_of(records).front().levels.size(), 1U);
 }
 
+// A machine whose neighbours use all of the cache that it states.
+TEST(Ladder, APlateauThatGoesOnBeyondACacheIsNotItsOwn) {
+  const std::vector<LadderLevel> levels =
+      ladders_of(records_of({{1e7, 100, resource::l3_access}, {1e99, 100, resource::dram_access}}, sizes(2, 2e7), 0, 0))
+          .front()
+          .levels;
+  ASSERT_EQ(levels.size(), 1U);
+  EXPECT_EQ(levels.front().resource, "dram_access");
+}
+
 TEST(Ladder, AWideIntervalHidesNoCache) {
   std::vector<Record> records = records_of(kHopper, sizes(2, 130e9), 0.005, 1);
   for (Record& record : records) {

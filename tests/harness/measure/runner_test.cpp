@@ -644,6 +644,8 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
   ASSERT_EQ(record.measurement->ranks.size(), 2U);
   ASSERT_TRUE(record.measurement->ranks[0]);
   EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->median, 1e-3);  // of the samples, this rank's own part
+  EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->interval_low.value(), 1e-3) << "of its own blocks, which are all alike";
+  EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->interval_high.value(), 1e-3);
 }
 
 TEST_F(Measure, ARankHasTheRatesOfItsOwnPartOfALoadThatLasts) {

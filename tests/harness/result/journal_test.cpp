@@ -198,6 +198,8 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
   record.measurement->ranks[0]->sustained.emplace().settled_rate = 60;
+  record.measurement->ranks[0]->interval_low = 0.9e-5;
+  record.measurement->ranks[0]->interval_high = 1.1e-5;
   record.fingerprint = Fingerprint{"h", "k", true, {1, 3}};
   record.verification_after = Verification::within(3, 0, "");
   record.verification_after->wrong = 17;
@@ -212,6 +214,9 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   const Record& read = run.records[0];
   EXPECT_EQ(to_json(read), to_json(record));
   EXPECT_EQ(read.message->groups, record.message->groups);
+  EXPECT_EQ(read.measurement->ranks[0]->interval_low, 0.9e-5);
+  EXPECT_EQ(read.measurement->ranks[0]->interval_high, 1.1e-5);
+  EXPECT_FALSE(read.measurement->ranks[2]->interval_low);
   EXPECT_EQ(read.message->place, "in");
   EXPECT_EQ(read.message->pattern, Pattern::pairs);
   EXPECT_EQ(read.message->ring_steps, 3);
