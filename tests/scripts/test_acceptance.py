@@ -208,6 +208,14 @@ def test_a_roofline_for_each_of_few_devices_else_of_the_worst_of_each_kind(tmp_p
     assert len(chosen) == drawn and paths[5] in [path for _, path in chosen]
 
 
+def test_of_a_device_with_several_runs_each_drawing_names_its_suite(tmp_path):
+    paths = make_delivery.write(tmp_path, BASE | {"benchmarks": BASE["benchmarks"][:2]}, 1, 3, observed=False)
+    made = [evidence.read(path.read_bytes(), lambda result: delivery.summary(result, "")) for path in paths]
+    made[1] |= {"where": made[0]["where"], "suite": "sustained"}
+    captions = [caption for caption, _ in acceptance.drawn_files(judged(paths, []), paths, made)]
+    assert captions == [f"{made[0]['where']}, suite {made[0]['suite']}", f"{made[0]['where']}, suite sustained", made[2]["where"]]
+
+
 def test_a_team_has_a_device_per_rank(cluster):
     made = delivery.summary(cluster, "0")
     assert len(made["devices"]) == 16 and made["nodes"] == ["node1", "node2"] and made["where"] == "16 devices of 2 nodes"

@@ -54,6 +54,14 @@ def test_more_levels_than_caches_leave_the_others_out(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
+def test_a_ladder_of_shared_memory_shows_no_cache(tmp_path):
+    both = result(AS_STATED)
+    both["ladders"] += result([], series="latency/shared/int8/impl:own")["ladders"]
+    done = run(tmp_path, both)
+    assert done.returncode == 0 and "shared" not in done.stdout
+    assert run(tmp_path, both, "--series", "shared").returncode == 1
+
+
 def test_what_cannot_be_compared_ends_with_3(tmp_path):
     assert run(tmp_path, result(AS_STATED, stated=())).returncode == 3
     without = run(tmp_path, result(AS_STATED) | {"ladders": []})

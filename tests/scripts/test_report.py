@@ -97,7 +97,9 @@ def test_without_measured_ceilings_the_theoretical_ones_are_the_roofs(result):
         traces = figures_of(page)["roofline"]["data"]
         return page, {trace["hovertemplate"].partition(" ceiling:")[0] for trace in traces if trace["mode"] == "lines" and "ceiling:" in trace["hovertemplate"]}
 
+    links = {ceiling["title"] for ceiling in result["ceilings"] if ceiling["unit"] == "B" and ceiling["resource"] in plots.LINKS}
     page, drawn = lines()
+    assert not links & {trace["name"] for trace in figures_of(page)["roofline"]["data"]}, "no case is under a link's slope"
     assert drawn == {"measured"} and "Lines are measured ceilings" in page and "measured no ceilings" not in page
     for ceiling in result["ceilings"]:
         del ceiling["empirical"]

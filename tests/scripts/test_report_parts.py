@@ -201,6 +201,9 @@ def test_latency_is_drawn_over_the_range_with_its_levels():
     assert points["x"] == [4096 * 2**i for i in range(16)] and "per access" in points["text"][0] and "5.0 cycles" in points["text"][0]
     assert [(line["x"], line["name"].partition(":")[0]) for line in levels] == [
         ([4096, 32768], "l1_access"), ([65536, 2**21], "l2_access"), ([2**22, 2**25], "l3_access"), ([2**26, 2**27], "dram_access")]
+    table = tables.family_table("latency", entries[:1], {})
+    cells = {column[0]: cell[0] for column, cell in zip(table["columns"], table["rows"][0])}
+    assert cells["Cycles"] == "5.0" and cells["Per access"].endswith(" ns")
     knees = [shape["x0"] for shape in figure["layout"]["shapes"]]
     assert all(low < knee < 2 * low for low, knee in zip((32768, 2**21, 2**25), knees, strict=True)) and "levels" in caption
     # Some cases were taken out of the file: the family is drawn as any other.
