@@ -61,8 +61,7 @@ TEST(Transfer, QuickMovesPinnedMemoryEachWayAndBothWays) {
   EXPECT_THAT(transfers_of_suite(h200(), SuiteName::quick), SizeIs(2 + 15)) << "two between GPUs, which one GPU has not";
   const std::set<std::string> all = transfer_names(h200(), SuiteName::quick);
   EXPECT_THAT(all, Contains("transfer/host_to_device/int8/bytes:64/memory:pinned/node:near/impl:copy_engine/cache:warm"));
-  EXPECT_THAT(all,
-              Contains("transfer/device_to_host/int8/bytes:268435456/memory:pinned/node:near/impl:copy_engine/cache:warm"));
+  EXPECT_THAT(all, Contains("transfer/device_to_host/int8/bytes:67108864/memory:pinned/node:near/impl:copy_engine/cache:warm"));
   EXPECT_THAT(all, Contains("transfer/both/int8/bytes:1048576/memory:pinned/node:near/impl:copy_engine/cache:warm"));
   EXPECT_THAT(list({.device = h200(), .suite = SuiteName::quick}).back().cases, SizeIs(3)) << "their blocks alternate";
 }
