@@ -91,6 +91,17 @@ def test_every_record_is_in_a_table_and_a_plot(result):
 
 
 @pytest.mark.usefixtures("no_plotly")
+def test_the_caption_speaks_of_hidden_lines_only_where_there_are_any(result):
+    said = "are hidden at first"
+    known = any("theoretical" in ceiling for ceiling in result["ceilings"])
+    assert known == (result["device"]["kind"] != "cpu") and (said in report.page(result, "0" * 64)) == known
+    for ceiling in result["ceilings"]:
+        ceiling.pop("theoretical", None)
+    page = report.page(result, "0" * 64)
+    assert said not in page and "to hide or show it" in page and "theoretical ceilings" not in {t["name"] for t in figures_of(page)["roofline"]["data"]}
+
+
+@pytest.mark.usefixtures("no_plotly")
 def test_without_measured_ceilings_the_theoretical_ones_are_the_roofs(result):
     def lines():
         page = report.page(result, "0" * 64)
