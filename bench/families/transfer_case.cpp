@@ -12,18 +12,19 @@
 
 #include "bench/families/prepared_transfer.hpp"
 #include "bench/families/transfer.hpp"
+#include "bench/families/transfer_notes.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/model/traffic.hpp"
 #include "harness/model/units.hpp"
-#include "kernels/peer_access.hpp"
-#include "kernels/side_stream.hpp"
 
 namespace roofmark::transfer {
 namespace {
 
 constexpr int kMostCommands = 256;  ///< of a sample behind a gate: the launch queue holds no more
+
+bool is_of_pair(TransferOp op) { return op == TransferOp::peer || op == TransferOp::peer_both; }
 
 std::vector<Flow> flows_of(const TransferPoint& point, int own, int gpus) {
   const Endpoint host = host_endpoint(point.node), from = gpu_endpoint(point.from), to = gpu_endpoint(point.to);
@@ -73,7 +74,7 @@ Shape shape_of(const TransferPoint& point) {
                                  : std::pair<std::string, std::string>("bytes", std::to_string(point.bytes))};
   const auto add = [&](const char* key, std::string value) { shape.emplace_back(key, std::move(value)); };
   if (is_between_gpus(point.op)) {
-    const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
+    const bool pair = is_of_pair(point.op);
     if (pair || point.op == TransferOp::one_to_all) add("from", std::to_string(point.from));
     if (pair || point.op == TransferOp::all_to_one) add("to", std::to_string(point.to));
     if (point.op == TransferOp::peer_round) add("round", std::to_string(point.round));
@@ -111,17 +112,6 @@ Phase managed_copy_demands(const DeviceInfo& device, double bytes) {
   return {{resource::host_to_device, bytes, may_stay ? bytes : 0}};
 }
 
-/// The GPUs of a transfer, and how many arrays it has in the memory of each.
-std::map<int, std::size_t> arrays_by_gpu(const Transfer& transfer) {
-  std::map<int, std::size_t> arrays;
-  for (const Flow& flow : transfer.flows) {
-    for (const Endpoint& end : {flow.from, flow.to}) {
-      if (end.kind == Endpoint::Kind::gpu) ++arrays[end.number];
-    }
-  }
-  return arrays;
-}
-
 /// The arrays that it has in the host's memory.
 std::size_t host_ends(const Transfer& transfer) {
   std::size_t ends = 0;
@@ -143,14 +133,14 @@ bool is_other_model(const RankInfo& member, const Fabric& fabric) {
 
 /// A GPU of the transfer whose links are not those of the device under measurement, so that its roof says nothing of them: of
 /// another model, or trained to another width or number; or null.
-const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool between_gpus) {
+const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool by_peer_links) {
   if (!fabric) return nullptr;
   const RankInfo& own = fabric->members.front();
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     const RankInfo& member = fabric->members.at(static_cast<std::size_t>(gpu));
-    const bool has_other_links = between_gpus ? member.nvlink_bytes_per_second != own.nvlink_bytes_per_second
-                                              : member.pcie_bytes_per_second != own.pcie_bytes_per_second ||
-                                                    member.host_bytes_per_second != own.host_bytes_per_second;
+    const bool has_other_links = by_peer_links ? member.nvlink_bytes_per_second != own.nvlink_bytes_per_second
+                                               : member.pcie_bytes_per_second != own.pcie_bytes_per_second ||
+                                                     member.host_bytes_per_second != own.host_bytes_per_second;
     if (is_other_model(member, *fabric) || has_other_links) return &member;
   }
   return nullptr;
@@ -186,88 +176,6 @@ std::optional<HostNode> host_node_of(const DeviceInfo& device, const TransferPoi
   if (node == *own) return HostNode{node};
   // Some firmware says of other nodes what it says of the own one.
   return HostNode{node, std::max(HostNode::kOwn + 1, distance_between(*own, node, device.node_distances))};
-}
-
-std::string why_unreached(const Fabric* fabric) {
-  return fabric ? "needs several GPUs in one process, but each process here has one"
-                : "needs two GPUs, but this process has one";
-}
-
-/// Why two GPUs of the transfer have no access to each other's memory; empty where all have.
-std::string why_no_access(const Transfer& transfer, const LocalRanks& gpus) {
-  for (const auto& [from, to] : transfer.flows) {
-    const PeerPath path = gpus.path(from.number, to.number);
-    if (!path.refusal.empty()) {
-      return fmt::format("cuda:{} and cuda:{} have no access to each other's memory: {}", from.number, to.number, path.refusal);
-    }
-  }
-  return {};
-}
-
-std::string why_unsupported(const DeviceInfo& device, const TransferKernels* kernels, const TransferPoint& point,
-                            const Transfer& transfer, const Fabric* fabric) {
-  const bool between = is_between_gpus(point.op);
-  if ((between || point.gpu || point.all_gpus) && gpus_within_reach(fabric) < 2) return why_unreached(fabric);
-  if (between && point.access) {
-    if (std::string why = why_no_access(transfer, *fabric->local); !why.empty()) return why;
-  }
-  if (between && !point.access && by_sm(point.by)) return "SMs reach another GPU's memory only with peer access";
-  if (!kernels) return "this build has no transfers for the device";
-  if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
-    return "managed memory cannot exceed the device's: pages do not migrate while kernels run (concurrentManagedAccess is 0)";
-  }
-  if (point.huge_pages == true && !device.why_no_huge_pages.empty()) return device.why_no_huge_pages;
-  if (point.memory == HostMemoryKind::write_combined && point.op != TransferOp::host_to_device) {
-    return "the host reads write-combined memory too slowly to check every byte that arrives there";
-  }
-  if (point.by == TransferBy::batched && !kernels->batch)
-    return "batched copies need CUDA toolkit 13 or newer; this build used an older one";
-  return {};
-}
-
-Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Transfer& transfer, const RankInfo* unlike,
-               const std::string& other_links, const Fabric* fabric) {
-  const std::size_t flows = transfer.flows.size();
-  if (point.op == TransferOp::managed_copy) {
-    const auto bytes = static_cast<double>(transfer.bytes), memory = static_cast<double>(device.memory_bytes);
-    return {
-        {"bytes counted", fmt::format("the bytes copied ({}), once: the source's pages cross the link", format_bytes(bytes))},
-        {"crosses the link too", "the destination's pages to the device, and the pages evicted from it"},
-        {"managed memory", fmt::format("{}, {:.4g} times the device's {}; all of it is in host memory before a launch",
-                                       format_bytes(2 * bytes), 2 * bytes / memory, format_bytes(memory))}};
-  }
-  Notes notes = {
-      {"bytes counted",
-       point.op == TransferOp::host_copy
-           ? host_copy_demands(device, static_cast<double>(point.bytes), point.cache).front().resource == resource::host_dram
-                 ? "each byte copied, once: it is read and written"
-                 : "each byte copied, twice, as the ceiling of the cache counts: it is read and written"
-       : point.op == TransferOp::both && flows == 2
-           ? "each byte that crosses the link, once, per direction; `bytes` is one direction"
-       : flows > 1
-           ? fmt::format(
-                 "each byte that crosses a link, once, per direction; `bytes` is one of {} copies; the busiest link counts",
-                 flows)
-           : "each byte that crosses the link, once"}};
-  if (point.by == TransferBy::batched) notes.emplace_back("copies per call", std::to_string(batch_count(point.bytes)));
-  const bool host = point.op != TransferOp::host_copy && !is_between_gpus(point.op);
-  if (host && !point.node && !device.near_node) {
-    notes.emplace_back("near", "the kernel reports no NUMA node for this device: it places the memory");
-  }
-  if (const std::string shared = point.all_gpus && fabric ? shared_links(*fabric) : ""; !shared.empty()) {
-    notes.emplace_back("shared links", shared + ": together these GPUs get what one link to the host carries");
-  }
-  const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
-  if (unlike) {
-    notes.emplace_back(
-        "roof", fmt::format("none: the ceilings belong to {} ({}), and {} ({}) is another model or has links of another rate",
-                            device.id, device.name, unlike->device_id, unlike->device_name));
-  } else if (!other_links.empty()) {
-    notes.emplace_back("roof", other_links);
-  } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != cuda_ordinal(device))) {
-    notes.emplace_back("roof", fmt::format("the ceilings of {}, for the links of every GPU of its model", device.id));
-  }
-  return notes;
 }
 
 /// Launches of a sample, so that what starts one counts little: as many as the link's theoretical rate gives in 20 ms, and no
@@ -348,15 +256,15 @@ std::size_t large_host_copy(const DeviceInfo& device) {
 Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {
   const bool managed = point.op == TransferOp::managed_copy, host_copy = point.op == TransferOp::host_copy;
   const TransferKernels* kernels = select(host_copy ? Backend::cpu : device.backend, &cuda::transfer, &cpu::transfer);
-  const int own = cuda_ordinal(device);
-  const Fabric* const reached = gpus_within_reach(fabric) > 1 ? fabric : nullptr;
+  const int own = cuda_ordinal(device), gpus = gpus_within_reach(fabric);
+  const Fabric* const reached = gpus > 1 ? fabric : nullptr;
   const std::size_t bytes = point.of_memory ? half_of(*point.of_memory, device.memory_bytes) : point.bytes;
-  Transfer transfer{bytes, flows_of(point, own, gpus_within_reach(fabric)), {}};
-  const bool pair = point.op == TransferOp::peer || point.op == TransferOp::peer_both;
-  if (reached && pair) transfer.path = reached->local->path(point.from, point.to);
+  const bool between = is_between_gpus(point.op), by_peer_links = between && point.access;
+  Transfer transfer{.bytes = bytes, .flows = flows_of(point, own, gpus), .staged = between && !by_peer_links};
+  if (reached && is_of_pair(point.op)) transfer.path = reached->local->path(point.from, point.to);
   transfer.host_node = host_node_of(device, point, reached);
-  const RankInfo* const unlike = unlike_gpu(transfer, reached, is_between_gpus(point.op));
-  const std::string other_links = reached && is_between_gpus(point.op) ? why_other_links(transfer, *reached) : std::string();
+  const RankInfo* const unlike = unlike_gpu(transfer, reached, by_peer_links);
+  const std::string other_links = reached && by_peer_links ? why_other_links(transfer, *reached) : std::string();
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     if (reached && is_other_model(reached->members.at(static_cast<std::size_t>(gpu)), *reached)) transfer.one_model = false;
   }
@@ -387,7 +295,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   // A kernel that touches memory on both sides is no transfer over one link.
   if (!managed) c.transfer = transfer;
   if (!c.unsupported.empty()) return c;
-  Notes notes = notes_of(device, point, transfer, unlike, other_links, reached);
+  Notes notes = notes_of(device, point, transfer, c.work, unlike, other_links, reached);
   c.prepare = [point, kernels, reached, own, executions = c.protocol.executions, transfer = std::move(transfer),
                notes = std::move(notes)](const Setup& setup) {
     const auto gpu = [&](int ordinal) -> Device& { return ordinal == own ? setup.device : reached->local->device(ordinal); };

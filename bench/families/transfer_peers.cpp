@@ -83,14 +83,14 @@ class PeerList {
 
   bool is_refused(int one, int other) const { return !fabric_->local->path(one, other).refusal.empty(); }
 
-  /// Where access is refused, that is said, and the way through the host is measured. Otherwise both are one case, listed once.
+  /// Where access is refused, that is said, and the way through the host is measured: by copy engines, since SMs have none.
   void add_with_access(TransferPoint point) {
     Case c = made(point);
     const std::vector<Flow>& flows = c.transfer->flows;
     point.access = std::none_of(flows.begin(), flows.end(),
                                 [&](const Flow& flow) { return is_refused(flow.from.number, flow.to.number); });
     list_.add(std::move(c));
-    add_one(point);
+    if (!point.access && !by_sm(point.by)) add_one(point);
   }
 
   /// Two GPUs: each way. More take too long for all pairs: one pair, and the first round of pairs at once.
@@ -144,7 +144,9 @@ class PeerList {
           std::swap(back.from, back.to);
           both.op = TransferOp::peer_both;
           group.cases = {made(there), made(back)};
-          if (bytes == kLargeTransfer && access) group.cases.push_back(made(both));
+          if (bytes == kLargeTransfer && (access || suite_ == SuiteName::full || is_refused(a, b))) {
+            group.cases.push_back(made(both));
+          }
           if (bytes > kLargeTransfer) {
             for (Case& c : group.cases) list_.add(std::move(c));
           } else {
@@ -158,11 +160,11 @@ class PeerList {
   /// Pairs at once, one GPU to all others, and all others to one.
   void add_together(TransferBy by) {
     for (int round = 0; gpus_ > 2 && round < rounds(); ++round) {
-      add_one({.op = TransferOp::peer_round, .bytes = kLargeTransfer, .by = by, .round = round});
+      add_with_access({.op = TransferOp::peer_round, .bytes = kLargeTransfer, .by = by, .round = round});
     }
     for (int gpu = 0; gpus_ > 2 && gpu < gpus_; ++gpu) {
-      add_one({.op = TransferOp::one_to_all, .bytes = kLargeTransfer, .by = by, .from = gpu});
-      add_one({.op = TransferOp::all_to_one, .bytes = kLargeTransfer, .by = by, .to = gpu});
+      add_with_access({.op = TransferOp::one_to_all, .bytes = kLargeTransfer, .by = by, .from = gpu});
+      add_with_access({.op = TransferOp::all_to_one, .bytes = kLargeTransfer, .by = by, .to = gpu});
     }
   }
 

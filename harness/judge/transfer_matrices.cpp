@@ -247,14 +247,24 @@ std::vector<std::string> how_of(const Record& record, const Keys& without) {
 }
 
 std::vector<std::string> how_in_words(const Record& record, const Keys& without) {
-  constexpr std::pair<std::string_view, std::string_view> kWays[] = {
-      {"peer", "one way"}, {"peer_both", "both ways"}, {"peer_round", "all pairs of a round at once"}};
   std::vector<std::string> how = how_of(record, without);
-  for (const auto& [operation, way] : kWays) {
-    if (record.operation == operation) how.insert(how.begin(), std::string(way));
-  }
+  if (const std::string_view way = way_of(*record.transfer); !way.empty()) how.insert(how.begin(), std::string(way));
   return how;
 }
+
+namespace {
+
+/// NVLink says nothing of the way through the host's memory.
+std::optional<PeerPath> path_of(const Transfer& transfer) {
+  std::optional<PeerPath> path = transfer.path;
+  if (path && transfer.staged && path->kind == PathKind::nvlink) {
+    path->kind.reset();
+    path->nvlinks = 0;
+  }
+  return path;
+}
+
+}  // namespace
 
 std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transfers) {
   struct Made {
@@ -276,7 +286,7 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
     if (place == all.end()) {
       Keys keys = kEndKeys;
       if (by_node) keys.insert("node");
-      place = all.insert(all.end(), Made{TransferMatrix{name, how_in_words(*record, keys), bytes}});
+      place = all.insert(all.end(), Made{TransferMatrix{name, how_in_words(*record, keys), bytes, transfer.staged}});
     }
     place->pairs.insert(*ends);
     place->matrix.series.push_back(name_without(*record, {"bytes"}).name());
@@ -285,7 +295,7 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
       for (Endpoint* const end : {&flow.from, &flow.to}) {
         if (by_node && end->kind == Endpoint::Kind::host) end->number = node->number;
       }
-      place->matrix.cells.push_back({flow, bytes / record->measurement->summary.median, transfer.path,
+      place->matrix.cells.push_back({flow, bytes / record->measurement->summary.median, path_of(transfer),
                                      node ? std::optional(node->distance) : std::nullopt});
     }
   }

@@ -22,7 +22,7 @@ inline const Keys kEndKeys = {"from", "to", "gpu", "round"};
 
 /// The values of a record's keys, without bytes and the keys in `without`.
 std::vector<std::string> how_of(const Record& record, const Keys& without);
-/// Behind what the record does between two GPUs: "one way", "both ways".
+/// Behind what the record does between GPUs: "one way", "both ways".
 std::vector<std::string> how_in_words(const Record& record, const Keys& without);
 
 /// For these records, all of them transfers.

@@ -46,6 +46,7 @@ struct TransferMatrix {
   std::string name;              ///< the records', without their bytes and ends
   std::vector<std::string> how;  ///< as of a series
   double bytes = 0;              ///< of a flow
+  bool staged = false;           ///< in the host's memory
   std::vector<Cell> cells = {};
   std::vector<std::string> series = {};  ///< whose sizes they are
 };

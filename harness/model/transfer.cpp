@@ -28,6 +28,21 @@ Endpoint parse_endpoint(std::string_view text) {
   throw std::invalid_argument("'" + std::string(text) + "' is not an endpoint of a transfer");
 }
 
+std::string_view way_of(const Transfer& transfer) {
+  const std::vector<Flow>& flows = transfer.flows;
+  const auto is_host = [](const Flow& flow) {
+    return flow.from.kind == Endpoint::Kind::host || flow.to.kind == Endpoint::Kind::host;
+  };
+  if (flows.empty() || std::any_of(flows.begin(), flows.end(), is_host)) return {};
+  const Flow& first = flows.front();
+  if (flows.size() == 1) return "one way";
+  if (flows == std::vector<Flow>{first, {first.to, first.from}}) return "both ways";
+  const auto all = [&](auto matches) { return std::all_of(flows.begin(), flows.end(), matches); };
+  if (all([&](const Flow& flow) { return flow.from == first.from; })) return "one to all others";
+  if (all([&](const Flow& flow) { return flow.to == first.to; })) return "all others to one";
+  return "disjoint pairs at once";
+}
+
 Phase link_demands(const Transfer& transfer, double cached) {
   // By the end whose link it is.
   std::map<int, std::pair<Resource, std::map<Endpoint, double>>> carried;
@@ -37,13 +52,12 @@ Phase link_demands(const Transfer& transfer, double cached) {
   };
   for (const auto& [from, to] : transfer.flows) {
     const bool from_gpu = from.kind == Endpoint::Kind::gpu, to_gpu = to.kind == Endpoint::Kind::gpu;
-    if (from_gpu && to_gpu) {
+    if (from_gpu && to_gpu && !transfer.staged) {
       add(0, resource::peer_in, to);
       add(1, resource::peer_out, from);
-    } else if (to_gpu) {
-      add(2, resource::host_to_device, to);
-    } else if (from_gpu) {
-      add(3, resource::device_to_host, from);
+    } else if (from_gpu || to_gpu) {
+      if (to_gpu) add(2, resource::host_to_device, to);
+      if (from_gpu) add(3, resource::device_to_host, from);
     } else {
       add(4, resource::host_dram, host_endpoint());
     }

@@ -55,11 +55,17 @@ struct Transfer {
   /// Of the host's memory, where all flows are between it and one GPU; absent if the GPU's own node is unknown.
   std::optional<HostNode> host_node = {};
   bool one_model = true;  ///< no GPU is another model than the device under measurement
+  /// Between GPUs without access to each other's memory: the driver copies to the host's memory, and from there.
+  bool staged = false;
 };
 
+/// "one way", "both ways", "one to all others": what the flows between GPUs have in common; empty if the host is an end.
+std::string_view way_of(const Transfer& transfer);
+
 /// What the busiest link of each direction carries. A flow between a GPU and the host takes host_to_device or device_to_host of
-/// that GPU; one between GPUs takes peer_out of the first and peer_in of the second; one between the host's nodes takes
-/// host_dram. `cached` bytes of what comes from the host a cache of the GPU may hold, and need not come.
+/// that GPU; one between GPUs takes peer_out of the first and peer_in of the second, or, if it is staged, device_to_host of the
+/// first and host_to_device of the second; one between the host's nodes takes host_dram. `cached` bytes of what comes from the
+/// host a cache of the GPU may hold, and need not come.
 Phase link_demands(const Transfer& transfer, double cached = 0);
 
 }  // namespace roofmark

@@ -89,7 +89,9 @@ std::string matrix_of(const TransferMatrix& matrix, const TerminalStyle& style) 
     const std::string path = paths.size() > 1 ? short_path(cell.path) : "";
     return giga(cell.bytes_per_second) + (path.empty() ? "" : " " + path);
   };
-  const std::string by = paths.size() == 1 && !paths.begin()->empty() ? "; all by " + *paths.begin() : "";
+  const std::string by = matrix.staged                                  ? "; through host memory"
+                         : paths.size() == 1 && !paths.begin()->empty() ? "; all by " + *paths.begin()
+                                                                        : "";
   const std::string title = fmt::format("{}, {}{}", fmt::join(matrix.how, ", "), format_bytes(matrix.bytes), by);
   const std::vector<Endpoint> rows(from.begin(), from.end()), columns(to.begin(), to.end());
   std::string all = matrix_text(

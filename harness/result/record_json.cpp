@@ -77,6 +77,7 @@ Transfer transfer_from_json(const JsonText::View& json) {
     transfer.flows.push_back({end("from"), end("to")});
   });
   transfer.one_model = json.value("one_model", true);
+  transfer.staged = json.value("staged", false);
   if (json.contains("host_node")) {
     const JsonText::View given = json.at("host_node");
     transfer.host_node = {given.at("number").get<int>(), given.at("distance").get<int>()};
@@ -96,6 +97,7 @@ Json to_json(const Transfer& transfer) {
   Json json = {{"bytes", transfer.bytes}, {"flows", Json::array()}};
   for (const auto& [from, to] : transfer.flows) json["flows"].push_back({{"from", name(from)}, {"to", name(to)}});
   if (!transfer.one_model) json["one_model"] = false;
+  if (transfer.staged) json["staged"] = true;
   if (const auto& node = transfer.host_node) json["host_node"] = {{"number", node->number}, {"distance", node->distance}};
   if (transfer.path) json["path"] = to_json(*transfer.path);
   return json;

@@ -159,6 +159,7 @@ Json to_json(const Transfers& transfers) {
   }
   for (const TransferMatrix& matrix : transfers.matrices) {
     Json entry = {{"series", matrix.name}, {"how", matrix.how}, {"bytes", matrix.bytes}, {"cells", Json::array()}};
+    if (matrix.staged) entry["staged"] = true;
     for (const TransferMatrix::Cell& cell : matrix.cells) {
       entry["cells"].push_back(
           {{"from", name(cell.flow.from)}, {"to", name(cell.flow.to)}, {"bytes_per_second", cell.bytes_per_second}});

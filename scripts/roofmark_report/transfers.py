@@ -124,7 +124,8 @@ def heat(matrix):
                           showgrid=False, mirror=False, ticks="", showline=False, **extra)
 
     down, across = ends
-    title = plots.text(f"{', '.join(matrix['how'])}, {units.size(matrix['bytes'])}: GB/s")
+    through = ", through host memory" if matrix.get("staged") else ""
+    title = plots.text(f"{', '.join(matrix['how'])}, {units.size(matrix['bytes'])}{through}: GB/s")
     return {"data": [trace], "layout": plots.layout(
         axis("to", across, range=[-0.5, len(across) - 0.5]), axis("from", down, range=[len(down) - 0.5, -0.5]), 150 + 50 * min(len(down), 16),
         margin={"l": 80, "r": 10, "t": 50, "b": 50}, title={"text": title, "font": {"size": 13}, "x": 0.02})}

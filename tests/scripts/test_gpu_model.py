@@ -279,7 +279,8 @@ def test_refused_access_is_measured_through_the_host_and_said(tmp_path):
     assert refused["status"] == "unsupported"
     assert refused["reason"] == "cuda:0 and cuda:1 have no access to each other's memory: the chipset does not support it"
     staged = found.record("transfer/peer/int8/bytes:1048576/from:0/to:1/access:off/impl:copy_engine_read/cache:warm")
-    assert staged["status"] == "ok" and staged["measurement"]["path"] == "stream"
+    assert staged["status"] == "ok" and staged["measurement"]["path"] == "stream" and staged["transfer"]["staged"]
+    assert {demand["resource"] for demand in staged["work"]["phases"][0]} == {"host_to_device", "device_to_host"}
 
 
 def test_managed_memory_beyond_that_of_the_device(tmp_path):

@@ -435,7 +435,37 @@ TEST(PeerTransfer, WithoutAccessTheWayThroughTheHostIsMeasured) {
       EXPECT_THAT(c.unsupported, Not(HasSubstr("chipset"))) << c.name();
       EXPECT_EQ(c.protocol.issue, Issue::stream) << "the driver may wait";
     }
-    EXPECT_EQ(staged, suite == SuiteName::quick ? 2 : 4) << "each way of each size";
+    EXPECT_EQ(staged, suite == SuiteName::quick ? 2 : 5) << "each way of each size, and both ways of the largest";
+  }
+}
+
+TEST(PeerTransfer, EveryTransferOfRefusedPairsHasAWayThroughTheHost) {
+  const Fabric fabric = made_up_gpus(3, "no");
+  for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
+    std::map<std::string, std::set<std::string>> refused, staged;  // names without access, by operation
+    for (const Case& c : of_gpus(fabric, suite)) {
+      const std::string access = value_of(c.shape, "access"), by = value_of(c.shape, "impl");
+      if (access.empty() || by != "copy_engine_read") continue;
+      EXPECT_EQ(c.transfer->staged, access == "off");
+      std::string name = c.name();
+      name.erase(name.find("/access:"), std::string("/access:").size() + access.size());
+      if (c.operation != "peer_both" || name.find("268435456") != std::string::npos) {
+        (access == "on" ? refused : staged)[c.operation].insert(name);
+      }
+      EXPECT_EQ(c.unsupported.find("no access") != std::string::npos, access == "on") << c.name();
+    }
+    EXPECT_EQ(refused, staged);
+    EXPECT_THAT(staged, SizeIs(5)) << "peer, peer_both, peer_round, one_to_all, all_to_one";
+  }
+}
+
+TEST(PeerTransfer, StagedCopiesDemandTheLinksToTheHost) {
+  const Fabric fabric = made_up_gpus(2, "no");
+  for (const Case& c : of_gpus(fabric, SuiteName::quick)) {
+    if (value_of(c.shape, "access") != "off") continue;
+    EXPECT_EQ(c.work.total(resource::device_to_host), 268435456) << c.name();
+    EXPECT_EQ(c.work.total(resource::host_to_device), 268435456);
+    EXPECT_EQ(c.work.total(resource::peer_in) + c.work.total(resource::peer_out), 0);
   }
 }
 
@@ -514,9 +544,9 @@ TEST(PeerTransfer, AGpuWithLinksOfAnotherRateHasNoRoofAndIsCompared) {
   for (const Case& c : of_gpus(fabric, SuiteName::baseline)) {
     if (!c.transfer) continue;  // a product, with or without copies beside it
     const std::vector<Flow>& flows = c.transfer->flows;
-    const bool unlike = std::any_of(flows.begin(), flows.end(), [](const Flow& flow) {
+    const bool unlike = std::any_of(flows.begin(), flows.end(), [&](const Flow& flow) {
       return (flow.from == gpu_endpoint(2) || flow.to == gpu_endpoint(2)) &&
-             (flow.from == host_endpoint() || flow.to == host_endpoint());
+             (flow.from == host_endpoint() || flow.to == host_endpoint() || c.transfer->staged);
     });
     EXPECT_EQ(c.work.phases.empty(), unlike) << c.name();
     EXPECT_TRUE(c.transfer->one_model) << c.name();
@@ -534,7 +564,7 @@ TEST(PeerTransfer, PairsThatNvlinkDoesNotConnectHaveNotItsRoof) {
   std::map<std::string, int> with_roof, without;
   for (const Case& c : of_gpus(fabric, SuiteName::baseline)) {
     if (!c.transfer || c.transfer->flows.front().from.kind == Endpoint::Kind::host ||
-        c.transfer->flows.front().to.kind == Endpoint::Kind::host) {
+        c.transfer->flows.front().to.kind == Endpoint::Kind::host || c.transfer->staged) {
       continue;
     }
     const std::vector<Flow>& flows = c.transfer->flows;

@@ -59,14 +59,33 @@ std::vector<std::string> texts(const Transfers& found) {
 TEST(TransferMatrices, SayWhetherThePairsMoveOneWayOrBoth) {
   Record record;
   record.shape = {{"bytes", "64"}, {"impl", "engine"}};
-  const auto how = [&](const char* operation) {
-    record.operation = operation;
+  const auto how = [&](const std::vector<Flow>& flows) {
+    record.transfer = Transfer{64, flows};
     return how_in_words(record, {});
   };
-  EXPECT_THAT(how("peer"), ElementsAre("one way", "engine"));
-  EXPECT_THAT(how("peer_both"), ElementsAre("both ways", "engine"));
-  EXPECT_THAT(how("peer_round"), ElementsAre("all pairs of a round at once", "engine"));
-  EXPECT_THAT(how("host_to_device"), ElementsAre("engine"));
+  EXPECT_THAT(how({{gpu_endpoint(0), gpu_endpoint(1)}}), ElementsAre("one way", "engine"));
+  EXPECT_THAT(how({{host_endpoint(), gpu_endpoint(0)}}), ElementsAre("engine"));
+}
+
+TEST(TransferMatrices, OfStagedPairsDoNotRestOnNvlink) {
+  std::vector<Record> records = pairs(4, [](int from, int to) { return from + to == 5 ? 2.0 : 1.0; });
+  for (Record& record : records) {
+    record.transfer->staged = true;
+    record.transfer->path = PeerPath{PathKind::nvlink, std::stoi(value_of(record.shape, "from")) + 1, "refused"};
+  }
+  const Transfers found = transfers_of(records);
+  ASSERT_THAT(found.matrices, SizeIs(2));
+  EXPECT_TRUE(found.matrices.back().staged);
+  for (const TransferMatrix::Cell& cell : found.matrices.back().cells) {
+    EXPECT_FALSE(cell.path->kind);
+    EXPECT_EQ(cell.path->nvlinks, 0);
+    EXPECT_EQ(cell.path->refusal, "refused");
+  }
+  const auto slow = std::count_if(found.findings.begin(), found.findings.end(),
+                                  [](const Finding& finding) { return finding.kind == FindingKind::slow_link; });
+  EXPECT_EQ(slow, 2) << "all are one class, whatever their NVLinks";
+  for (Record& record : records) record.transfer->path->kind = PathKind::system;
+  EXPECT_EQ(transfers_of(records).matrices.back().cells.front().path->kind, PathKind::system);
 }
 
 TEST(TransferMatrices, HaveEveryOrderedPairOfEachSize) {
@@ -74,7 +93,7 @@ TEST(TransferMatrices, HaveEveryOrderedPairOfEachSize) {
   ASSERT_THAT(found.matrices, SizeIs(2));
   const TransferMatrix& matrix = found.matrices.back();
   EXPECT_EQ(matrix.name, "any/pair/fp32/impl:engine");
-  EXPECT_THAT(matrix.how, ElementsAre("engine"));
+  EXPECT_THAT(matrix.how, ElementsAre("one way", "engine"));
   EXPECT_EQ(matrix.bytes, kLarge);
   ASSERT_THAT(matrix.cells, SizeIs(12));
   EXPECT_EQ(matrix.cells.front().flow, (Flow{gpu_endpoint(0), gpu_endpoint(1)}));
@@ -127,7 +146,7 @@ TEST(TransferMatrices, WhatIsSlowInSeveralSeriesIsNamedOnce) {
     records.push_back(record);
   const auto found = texts(transfers_of(records));
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found.front(), AllOf(StartsWith("from GPU 3: its best transfer takes 4.0"), HasSubstr("(threads, "),
+  EXPECT_THAT(found.front(), AllOf(StartsWith("from GPU 3: its best transfer takes 4.0"), HasSubstr("(one way, threads, "),
                                    HasSubstr("slow in 2 series")));
 }
 

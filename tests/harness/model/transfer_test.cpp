@@ -44,5 +44,25 @@ TEST(LinkDemands, AreThoseOfTheBusiestLink) {
   EXPECT_EQ(demand({100, {{host_endpoint(0), host_endpoint(1)}}}, resource::host_dram), 100);
 }
 
+TEST(LinkDemands, OfStagedCopiesAreOnTheLinksToTheHost) {
+  const Endpoint a = gpu_endpoint(0), b = gpu_endpoint(1), c = gpu_endpoint(2);
+  Transfer staged{100, {{a, b}, {a, c}}};
+  staged.staged = true;
+  EXPECT_EQ(demand(staged, resource::device_to_host), 200) << "of the GPU that sends";
+  EXPECT_EQ(demand(staged, resource::host_to_device), 100);
+  EXPECT_EQ(link_demands(staged).size(), 2U);
+}
+
+TEST(WayOf, IsWhatTheFlowsBetweenGpusHaveInCommon) {
+  const Endpoint a = gpu_endpoint(0), b = gpu_endpoint(1), c = gpu_endpoint(2), d = gpu_endpoint(3);
+  EXPECT_EQ(way_of({1, {{a, b}}}), "one way");
+  EXPECT_EQ(way_of({1, {{a, b}, {b, a}}}), "both ways");
+  EXPECT_EQ(way_of({1, {{b, a}, {b, c}}}), "one to all others");
+  EXPECT_EQ(way_of({1, {{a, b}, {c, b}}}), "all others to one");
+  EXPECT_EQ(way_of({1, {{a, b}, {b, a}, {c, d}, {d, c}}}), "disjoint pairs at once");
+  EXPECT_EQ(way_of({1, {{host_endpoint(), a}}}), "");
+  EXPECT_EQ(way_of({1, {}}), "");
+}
+
 }  // namespace
 }  // namespace roofmark

@@ -118,6 +118,13 @@ TEST(TransfersText, DifferentPathsStandBesideTheirRates) {
   EXPECT_THAT(text, AllOf(HasSubstr("101.00 SYS"), HasSubstr("102.00 NV18"), Not(HasSubstr("all by"))));
 }
 
+TEST(TransfersText, StagedPairsGoThroughHostMemory) {
+  Transfers transfers = of_pairs(3);
+  for (TransferMatrix& matrix : transfers.matrices) matrix.staged = true;
+  EXPECT_THAT(transfers_text(transfers, {}, {false, false, 200}),
+              AllOf(HasSubstr("on, reads, 268 MB; through host memory, GB/s"), Not(HasSubstr("NVLink"))));
+}
+
 TEST(TransfersText, AMatrixThatIsTooLargeHasItsSlowestPairs) {
   const std::string text = transfers_text(of_pairs(20), {}, {false, false, 200});
   EXPECT_THAT(text,

@@ -76,6 +76,9 @@ TEST(RecordJson, ATransferIsReadAsItWasWritten) {
   EXPECT_EQ(record_from_json(JsonText(to_json(record).dump()).root()).transfer->host_node, (HostNode{3, 21}));
   record.transfer->one_model = false;
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->one_model);
+  EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->staged);
+  record.transfer->staged = true;
+  EXPECT_TRUE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->staged);
 }
 
 TEST(RecordJson, ABackgroundIsReadAsItWasWritten) {
