@@ -321,28 +321,29 @@ class Lister {
   }
 
   /// From and to the GPU of the same model that the most links or, of PCIe, the fewest bridges lead to, by reads and by writes.
-  /// Where these are not all of the device's links, which then lead to several GPUs, from and to all of them at once, if they
-  /// lead to all.
+  /// Where these are not all of the NVLinks that lead to GPUs of this process, from and to all such GPUs at once.
   void peer_links(std::size_t bytes) {
     const int gpus = transfer::gpus_within_reach(listing_.fabric);
-    bool all_by_nvlink = true;
+    std::vector<int> by_nvlink;
     std::optional<int> best;
     std::pair<int, int> best_path;
     for (int gpu = 1; gpu < gpus; ++gpu) {
       if (listing_.fabric->members.at(static_cast<std::size_t>(gpu)).device_name != device_.name) continue;
       const PeerPath path = listing_.fabric->local->path(0, gpu);
-      all_by_nvlink &= path.nvlinks > 0;
+      if (!path.refusal.empty()) continue;
+      if (path.nvlinks > 0) by_nvlink.push_back(gpu);
       const std::pair rank(path.nvlinks, -static_cast<int>(path.kind.value_or(PathKind::system)));
-      if (!path.refusal.empty() || (best && rank <= best_path)) continue;
+      if (best && rank <= best_path) continue;
       best = gpu;
       best_path = rank;
     }
     if (!best) return;
-    const int links = best_path.first;
-    const bool partly = links > 0 && links < device_.gpu.nvlink_links.value_or(0) && all_by_nvlink;
-    const double amount = static_cast<double>(bytes) * (partly ? gpus - 1 : 1);
+    const int all = nvlinks_to_others(*listing_.fabric, device_).value_or(device_.gpu.nvlink_links.value_or(0));
+    const bool partly = best_path.first > 0 && best_path.first < all && by_nvlink.size() > 1;
+    const double amount = static_cast<double>(bytes) * (partly ? static_cast<double>(by_nvlink.size()) : 1);
     TransferPoint in{.op = partly ? TransferOp::all_to_one : TransferOp::peer, .bytes = bytes, .from = *best, .to = 0};
     TransferPoint out{.op = partly ? TransferOp::one_to_all : TransferOp::peer, .bytes = bytes, .from = 0, .to = *best};
+    if (partly && static_cast<int>(by_nvlink.size()) < gpus - 1) in.others = out.others = by_nvlink;
     for (const TransferBy by : {TransferBy::copy_engine_read, TransferBy::copy_engine_write}) {
       in.by = out.by = by;
       add(link_case(in, resource::peer_in, amount));

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/families/chase_walk.hpp"
 #include "bench/support/fabric.hpp"
 #include "bench/support/random_cycle.hpp"
 #include "bench/support/slots.hpp"
@@ -24,35 +24,6 @@
 namespace roofmark::latency {
 
 namespace {
-
-/// Where `steps` steps from `from` lead, and the sum of the lines loaded, by the successors.
-struct Walk {
-  std::size_t end = 0;
-  ChaseEnd expected;
-};
-
-Walk walk(const std::vector<std::uint32_t>& next, std::size_t stride, std::size_t from, std::size_t steps) {
-  const std::size_t lines = next.size(), laps = steps / lines;
-  const std::uint64_t lap = lines % 2 == 0 ? lines / 2 * (lines + 1) : (lines + 1) / 2 * lines;
-  Walk made{from, {0, laps * lap}};
-  for (std::size_t i = 0; i < steps % lines; ++i) {
-    made.expected.sum += made.end + 1;
-    made.end = next[made.end];
-  }
-  made.expected.sum *= stride;
-  made.expected.end = made.end * stride;
-  return made;
-}
-
-bool equal(const ChaseEnd& a, const ChaseEnd& b) { return a.end == b.end && a.sum == b.sum; }
-
-std::vector<std::uint32_t> successors(const Chase& chase, const Setup& setup) {
-  if (chase.order == ChaseOrder::random) return random_cycle(chase.set.lines, setup.seed, setup.progress);
-  std::vector<std::uint32_t> next(chase.set.lines);
-  std::iota(next.begin(), next.end(), 1);
-  next.back() = 0;
-  return next;
-}
 
 /// The words of a ChaseEnd.
 constexpr DataType kWord = DataType::int32;
@@ -125,30 +96,17 @@ class PreparedChase : public Prepared {
 
   /// Less than a lap does not push out what is in the caches of such a set. Evicting takes up to four times the last level's
   /// size in memory, so only where that is little.
-  bool begins_evicted() const override {
-    const std::size_t cache = device_.info().last_level_cache_bytes();
-    return chase_.steps % chase_.set.lines != 0 && chase_.set.bytes() > cache && device_.free_bytes() / 16 > cache;
-  }
+  bool begins_evicted() const override { return may_be_cached(device_); }
 
   bool accumulates() const override { return chase_.steps % chase_.set.lines != 0; }
 
   /// After whole laps the chase is back at its first line, and the sum is that of all lines: no step was left out or led
   /// elsewhere. A launch of less than a lap is compared with a walk on the host. It does not reach all lines, so their links
-  /// are compared too.
+  /// are compared too. What that leaves in caches would speed up the timed launches.
   Verification verify(int slot) override {
-    const std::size_t made = chase_.steps % chase_.set.lines;
-    if (!equal(result(slot), launched_.expected)) return judge(false, kReached);
-    if (made == 0) return judge(true, "the line reached, and the sum of all lines loaded, exactly");
-    const Memory next = on_device(device_, next_);
-    const Memory wrong = on_device(device_, std::vector<std::uint64_t>{0});
-    kernels_.count_wrong_links(static_cast<std::uint64_t*>(wrong.get()), lines(slot), chase_.set.stride,
-                               static_cast<const std::uint32_t*>(next.get()), chase_.set.lines, device_.stream());
-    device_.synchronize();
-    std::uint64_t found = 0;
-    device_.to_host(&found, wrong.get(), sizeof(found));
-    return Verification::within(static_cast<double>(found), 0,
-                                found ? "lines that lead elsewhere than they should"
-                                      : "the line reached, the sum of all lines loaded, and the links of all lines, exactly");
+    const Verification found = compare(slot);
+    evict_from_peer();
+    return found;
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kOut)}; }
@@ -158,7 +116,10 @@ class PreparedChase : public Prepared {
     std::vector<std::pair<std::string, std::string>> made = {{"lines", std::to_string(chase_.set.lines)},
                                                              {"laps per launch", fmt::format("{:.6g}", laps)}};
     if (chase_.host) made.emplace_back("memory lies on", in_words(placement_of(host_.front().get(), chase_.set.bytes())));
-    if (device_.info().backend != Backend::cpu) return made;
+    if (device_.info().backend != Backend::cpu) {
+      if (!chase_.host) made.emplace_back("memory in huge pages", "unknown: the driver chooses a GPU's pages");
+      return made;
+    }
     const auto huge = huge_page_share("/", lines_.front());
     made.emplace_back("memory in huge pages", huge ? fmt::format("{:.0f} %", 100 * *huge) : "unknown");
     if (const auto node = node_of_this_thread(); node && chase_.host) {
@@ -184,6 +145,33 @@ class PreparedChase : public Prepared {
   Chase chase_;
 
  private:
+  Verification compare(int slot) {
+    const std::size_t made = chase_.steps % chase_.set.lines;
+    if (!equal(result(slot), launched_.expected)) return judge(false, kReached);
+    if (made == 0) return judge(true, "the line reached, and the sum of all lines loaded, exactly");
+    const Memory next = on_device(device_, next_);
+    const Memory wrong = on_device(device_, std::vector<std::uint64_t>{0});
+    kernels_.count_wrong_links(static_cast<std::uint64_t*>(wrong.get()), lines(slot), chase_.set.stride,
+                               static_cast<const std::uint32_t*>(next.get()), chase_.set.lines, device_.stream());
+    device_.synchronize();
+    std::uint64_t found = 0;
+    device_.to_host(&found, wrong.get(), sizeof(found));
+    return Verification::within(static_cast<double>(found), 0,
+                                found ? "lines that lead elsewhere than they should"
+                                      : "the line reached, the sum of all lines loaded, and the links of all lines, exactly");
+  }
+
+  bool may_be_cached(Device& home) const {
+    const std::size_t cache = home.info().last_level_cache_bytes();
+    return chase_.steps % chase_.set.lines != 0 && chase_.set.bytes() > cache && home.free_bytes() / 16 > cache;
+  }
+  /// Lines of a peer's memory are in the peer's cache, which the harness does not evict.
+  void evict_from_peer() {
+    if (!chase_.peer) return;
+    Device& peer = chase_.gpu(*chase_.peer);
+    if (may_be_cached(peer)) peer.batch({.path = Issue::stream, .flush_before = true}, [](Stream, int) {})->run();
+    device_.stream();  // makes its device the current one again
+  }
   /// The set that was placed last. Its pages are touched here for the first time, which takes a CPU seconds for each GiB.
   void link(const std::uint32_t* next, const std::function<void()>& progress) {
     constexpr std::size_t kPart = std::size_t{1} << 28;

@@ -56,6 +56,7 @@ struct TransferPoint {
   bool all_gpus = false;
   int from = 0, to = 0;  ///< GPUs, where the operation has them
   int round = 0;
+  std::vector<int> others = {};  ///< GPUs, of one_to_all and all_to_one; empty: all others
   /// Between GPUs: whether they have access to each other's memory. Without it the driver stages the bytes in the host's.
   bool access = true;
   /// Of managed_copy, instead of `bytes`: source and copy together, over the device's memory.

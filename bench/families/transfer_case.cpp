@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -23,13 +24,15 @@ namespace roofmark::transfer {
 namespace {
 
 constexpr int kMostCommands = 256;  ///< of a sample behind a gate: the launch queue holds no more
+constexpr std::size_t kLarge = 16 * kMiB;
 
 bool is_of_pair(TransferOp op) { return op == TransferOp::peer || op == TransferOp::peer_both; }
 
 std::vector<Flow> flows_of(const TransferPoint& point, int own, int gpus) {
   const Endpoint host = host_endpoint(point.node), from = gpu_endpoint(point.from), to = gpu_endpoint(point.to);
   std::vector<Endpoint> all;
-  for (int gpu = 0; gpu < gpus; ++gpu) all.push_back(gpu_endpoint(gpu));
+  for (int gpu = 0; gpu < gpus && point.others.empty(); ++gpu) all.push_back(gpu_endpoint(gpu));
+  for (const int gpu : point.others) all.push_back(gpu_endpoint(gpu));
   std::vector<Flow> flows;
   switch (point.op) {
     case TransferOp::host_to_device:
@@ -78,6 +81,7 @@ Shape shape_of(const TransferPoint& point) {
     if (pair || point.op == TransferOp::one_to_all) add("from", std::to_string(point.from));
     if (pair || point.op == TransferOp::all_to_one) add("to", std::to_string(point.to));
     if (point.op == TransferOp::peer_round) add("round", std::to_string(point.round));
+    if (!point.others.empty()) add("others", fmt::format("{}", fmt::join(point.others, "+")));
     add("access", point.access ? "on" : "off");
   } else if (point.op == TransferOp::host_copy) {
     add("from", node(point.node));
@@ -190,15 +194,16 @@ int pipelined(const DeviceInfo& device, std::size_t bytes) {
   return static_cast<int>(std::clamp(std::ceil(kSampleSeconds * rate / static_cast<double>(bytes)), 1.0, double{kMost}));
 }
 
-/// Copies of a launch that forks to other devices and joins them, which takes tens of microseconds: 1 GiB of each flow.
+/// Copies of a launch that forks to other devices and joins them, which takes tens of microseconds: 1 GiB of each flow, of
+/// small ones as many as a sample may have.
 int copies_per_fork(std::size_t bytes, int flows) {
-  constexpr int kMost = 16, kEvents = 2;
-  const int wanted = std::clamp(static_cast<int>(kGiB / bytes), 1, kMost);
+  constexpr int kEvents = 2;
+  const std::size_t most = bytes < kLarge ? kMostCommands : 16;
+  const auto wanted = static_cast<int>(std::clamp<std::size_t>(kGiB / bytes, 1, most));
   return std::clamp(kMostCommands / flows - kEvents, 1, wanted);
 }
 
 Protocol protocol_of(const DeviceInfo& device, const TransferPoint& point, const Transfer& transfer) {
-  constexpr std::size_t kLarge = 16 * kMiB;
   Protocol protocol;
   protocol.cache = point.cache;
   protocol.most_slots = 1 << 17;  // filling one takes microseconds
@@ -217,12 +222,13 @@ Protocol protocol_of(const DeviceInfo& device, const TransferPoint& point, const
   if (has_own_issue && !waits) protocol.issue = Issue::gate;
   const bool crosses_link = point.op != TransferOp::host_copy && point.op != TransferOp::managed_copy;
   if (!crosses_link || protocol.launches > 0) return protocol;
-  if (point.bytes < kLarge) {
+  if (several_gpus && !waits && point.by != TransferBy::batched) {
+    protocol.launches = 1;
+    protocol.executions = copies_per_fork(point.bytes, flows);
+  } else if (point.bytes < kLarge) {
     if (commands > 1) protocol.launches = most;
   } else if (several_gpus) {
-    protocol.launches = 1;
-    // Staged copies of one flow may be over before those of the next one begin.
-    protocol.executions = waits ? 1 : copies_per_fork(point.bytes, flows);
+    protocol.launches = 1;  // staged copies of one flow may be over before those of the next one begin
   } else if (!waits) {
     protocol.launches = std::min(most, pipelined(device, point.bytes));
   }

@@ -6,7 +6,6 @@
 
 #include <string>
 
-#include "bench/families/prepared_transfer.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark::transfer {
@@ -93,6 +92,12 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   }
   if (const std::string shared = point.all_gpus && fabric ? shared_links(*fabric) : ""; !shared.empty()) {
     notes.emplace_back("shared links", shared + ": together these GPUs get what one link to the host carries");
+  }
+  if (const auto& path = transfer.path; path && !transfer.staged && path->nvlinks > 0) {
+    if (const auto all = nvlinks_to_others(*fabric, device); all && path->nvlinks < *all) {
+      notes.emplace_back("NVLinks", fmt::format("{} connect these two; the ceilings are of all {} of {} that lead to GPUs",
+                                                path->nvlinks, *all, device.id));
+    }
   }
   const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
   if (unlike) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "bench/families/prepared_transfer.hpp"
 #include "bench/families/transfer.hpp"
 #include "kernels/transfer.hpp"
 

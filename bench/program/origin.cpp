@@ -21,7 +21,7 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
     const Roofline links = theoretical_links(fabric->members);
     for (const Ceiling& link : links.ceilings()) origin.theoretical.at(link.resource) = link;
     if (fabric->local) {
-      const Roofline peers = theoretical_peer_links(device, first_has_nvlink(*fabric));
+      const Roofline peers = theoretical_peer_links(device, first_has_nvlink(*fabric), nvlinks_to_others(*fabric, device));
       for (const Ceiling& link : peers.ceilings()) origin.theoretical.at(link.resource) = link;
     }
   }

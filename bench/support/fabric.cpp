@@ -23,9 +23,20 @@ bool first_has_nvlink(const Fabric& fabric) {
   if (!fabric.local || fabric.members.empty()) return false;
   for (int other = 1; other < static_cast<int>(fabric.members.size()); ++other) {
     const PeerPath path = fabric.local->path(0, other);
-    if (path.kind ? *path.kind == PathKind::nvlink : fabric.members.front().nvlink_bytes_per_second.has_value()) return true;
+    if (path.kind ? *path.kind == PathKind::nvlink : has_nvlink(fabric.members.front())) return true;
   }
   return false;
+}
+
+std::optional<int> nvlinks_to_others(const Fabric& fabric, const DeviceInfo& first) {
+  if (!first_has_nvlink(fabric)) return 0;
+  if (first.gpu.nvlink_peers.empty()) return std::nullopt;
+  int links = 0;
+  for (int other = 1; other < static_cast<int>(fabric.members.size()); ++other) {
+    const PeerPath path = fabric.local->path(0, other);
+    if (path.kind == PathKind::nvlink) links += path.nvlinks;
+  }
+  return links > 0 ? std::optional(links) : std::nullopt;
 }
 
 std::string shared_links(const Fabric& fabric) {

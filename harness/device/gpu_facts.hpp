@@ -38,7 +38,7 @@ struct GpuFacts {
   std::optional<int> l2_bytes, shared_memory_per_multiprocessor_bytes, registers_per_multiprocessor;
   std::optional<bool> ecc;
   std::optional<std::string> compute_mode;
-  std::optional<bool> host_page_tables;  ///< the GPU uses the page tables of its CPU: NVLink-C2C connects them
+  std::optional<bool> host_page_tables;  ///< the GPU uses the page tables of its CPU, to which NVLink-C2C connects it
   // By NVML.
   std::string driver_version, serial, vbios;
   std::optional<double> sm_clock_max_hz, memory_clock_max_hz;
@@ -71,5 +71,11 @@ struct GpuFacts {
   bool nvml_hung = false;           ///< it did not answer: nothing that it knows is here
   std::optional<std::string> gate;  ///< why launches are not held back by the gate; absent where they are
 };
+
+/// NVLink-C2C connects the GPU with its CPU, and PCIe is not the way between them. A driver or a virtual machine can have page
+/// tables of the GPU's own all the same.
+inline bool reaches_host_by_c2c(const GpuFacts& gpu) {
+  return gpu.host_page_tables.value_or(false) || gpu.c2c_links_up.value_or(0) > 0;
+}
 
 }  // namespace roofmark

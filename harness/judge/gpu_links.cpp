@@ -100,8 +100,7 @@ std::optional<GpuLink> c2c_of(const GpuFacts& gpu) {
 
 std::vector<GpuLink> links_of(const DeviceInfo& gpu) {
   std::vector<GpuLink> links;
-  // Where NVLink-C2C connects GPU and CPU, PCIe is not the way.
-  const bool by_pcie = !gpu.gpu.host_page_tables.value_or(false);
+  const bool by_pcie = !reaches_host_by_c2c(gpu.gpu);
   for (auto& link : {by_pcie ? slot_of(gpu.gpu) : std::nullopt, nvlinks_of(gpu), c2c_of(gpu.gpu)}) {
     if (link) links.push_back(*link);
   }

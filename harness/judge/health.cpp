@@ -84,7 +84,7 @@ class Examination {
   void ways(const GpuFacts& facts) {
     if (facts.iommu) {
       const bool translates = facts.iommu->starts_with("DMA"), passes = *facts.iommu == "identity";
-      const bool by_pcie = !facts.host_page_tables.value_or(false);
+      const bool by_pcie = !reaches_host_by_c2c(facts);
       add("IOMMU",
           translates ? fmt::format("translates the GPU's accesses ({})", *facts.iommu)
           : passes   ? "passes the GPU's accesses through (identity)"

@@ -70,12 +70,11 @@ bool add_link(const LinkRate& link, const Resource& in, const Resource& out, Roo
   return true;
 }
 
-/// Between the GPU and its host. Where a CPU shares its page tables with the GPU, NVLink-C2C connects them, and what PCIe link
-/// the GPU has is not the way.
+/// Between the GPU and its host.
 void add_host_link(const DeviceInfo& device, Roofline& roofline) {
   const GpuFacts& gpu = device.gpu;
   const LinkRate& pcie = gpu.way_to_host.bytes_per_second ? gpu.way_to_host : gpu.pcie;
-  add_link(gpu.host_page_tables.value_or(false) ? gpu.c2c : pcie, resource::host_to_device, resource::device_to_host, roofline);
+  add_link(reaches_host_by_c2c(gpu) ? gpu.c2c : pcie, resource::host_to_device, resource::device_to_host, roofline);
 }
 
 void add_datasheet(const Sku& sku, Roofline& roofline) {
@@ -129,13 +128,18 @@ Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku) {
   return roofline;
 }
 
-Roofline theoretical_peer_links(const DeviceInfo& device, bool by_nvlink) {
+Roofline theoretical_peer_links(const DeviceInfo& device, bool by_nvlink, std::optional<int> links) {
   Roofline roofline;
   const GpuFacts& gpu = device.gpu;
   // NVLinks whose rate no table has are not bound by PCIe.
   if (by_nvlink && gpu.nvlink_links.value_or(0) > 0 && !gpu.nvlink.bytes_per_second) return roofline;
   const bool known = by_nvlink && gpu.nvlink.bytes_per_second;
-  add_link(known ? gpu.nvlink : gpu.pcie, resource::peer_in, resource::peer_out, roofline);
+  LinkRate link = known ? gpu.nvlink : gpu.pcie;
+  if (const int all = gpu.nvlink_links.value_or(0); known && links && *links < all) {
+    link.bytes_per_second = *gpu.nvlink.bytes_per_second * *links / all;
+    link.source = fmt::format("{} of its {} lead to GPUs of this process: {}", *links, all, gpu.nvlink.source);
+  }
+  add_link(link, resource::peer_in, resource::peer_out, roofline);
   const Sku* const sku = known ? find_sku(device.name) : nullptr;
   if (!sku || !sku->nvlink_gigabytes_per_second) return roofline;
   for (const Resource& direction : {resource::peer_in, resource::peer_out}) {

@@ -24,8 +24,8 @@ DeviceInfo specified_device(const std::string& name, const Sku& sku);
 /// capability only DRAM has a ceiling. The CPU has none.
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku = nullptr);
 
-/// Ceilings of a GPU's links to and from its peers: all its NVLinks, or PCIe where it has none or they lead to none of these
-/// peers.
-Roofline theoretical_peer_links(const DeviceInfo& device, bool by_nvlink);
+/// Ceilings of a GPU's links to and from its peers: its NVLinks, or PCIe where it has none or they lead to none of these peers.
+/// `links`: number of the NVLinks that lead to these peers; absent: all.
+Roofline theoretical_peer_links(const DeviceInfo& device, bool by_nvlink, std::optional<int> links = {});
 
 }  // namespace roofmark

@@ -30,6 +30,7 @@ Json to_json(const RankInfo& member) {
     nics.push_back(std::move(entry));
   }
   put(json, "nccl_ib_hca", member.nccl_ib_hca);
+  if (member.nvlinks > 0) json["nvlinks"] = member.nvlinks;
   put(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
   put(json, "nvlink_source", member.nvlink_source);
   put(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);
@@ -66,6 +67,7 @@ RankInfo rank_info_from_json(const Json& json) {
     get(nic, "numa_node", added.numa_node);
   }
   get(json, "nccl_ib_hca", member.nccl_ib_hca);
+  member.nvlinks = json.value("nvlinks", 0);
   get(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
   get(json, "nvlink_source", member.nvlink_source);
   get(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);

@@ -86,7 +86,7 @@ const RankInfo& member_of(const std::vector<RankInfo>& members, int rank) {
 
 /// Of two ranks of one domain.
 bool have_nvlink(const RankInfo& a, const RankInfo& b) {
-  if (!a.nvlink_bytes_per_second || !b.nvlink_bytes_per_second) return false;
+  if (!has_nvlink(a) || !has_nvlink(b)) return false;
   if (a.nvlink_peers.empty() && b.nvlink_peers.empty()) return true;
   const auto leads = [](const RankInfo& from, const RankInfo& to) {
     return std::find(from.nvlink_peers.begin(), from.nvlink_peers.end(), to.pci_bus_id) != from.nvlink_peers.end();
@@ -123,6 +123,7 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
   member.numa_node = device.near_node;
   member.nvlink_domain = gpu.nvlink_domain;
   member.nvlink_peers = gpu.nvlink_peers;
+  member.nvlinks = gpu.nvlink_links.value_or(0);
   member.nvlink_bytes_per_second = gpu.nvlink.bytes_per_second;
   member.nvlink_source = gpu.nvlink.source;
   member.pcie_bytes_per_second = gpu.pcie.bytes_per_second;
@@ -180,7 +181,7 @@ bool NvlinkMap::connects(const std::vector<int>& ranks) const {
   std::set<std::size_t> domains;
   for (const int rank : ranks) {
     const auto& [member, domain] = places_.at(rank);
-    if (!member->nvlink_bytes_per_second) return false;
+    if (!has_nvlink(*member)) return false;
     domains.insert(domain);
   }
   return groups_of(ranks).size() == domains.size();

@@ -36,7 +36,8 @@ struct RankInfo {
   std::vector<std::string> nvlink_peers;
   std::vector<Nic> nics;    ///< of its host
   std::string nccl_ib_hca;  ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
-  /// Of this rank's GPU, in one direction: links x rate, and generation x width, with their sources.
+  int nvlinks = 0;          ///< of its GPU that are up
+  /// Of its GPU, in one direction: links x rate, and generation x width, with their sources; absent if unknown.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
   std::string nvlink_source, pcie_source;
   /// Of the narrowest PCIe link between GPU and host; and the port of the host below which it is, where a switch is between.
@@ -46,6 +47,9 @@ struct RankInfo {
   /// that communicate.
   std::vector<std::pair<std::string, std::string>> versions;
 };
+
+/// Also one whose rate no table has.
+inline bool has_nvlink(const RankInfo& member) { return member.nvlinks > 0 || member.nvlink_bytes_per_second; }
 
 /// This process on its host; the caller sets `rank` and `local_rank` and adds to `versions`.
 RankInfo describe_rank(const DeviceInfo& device, const std::filesystem::path& root = "/");

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "harness/device/host_pages.hpp"
 #include "harness/machine/numa.hpp"
@@ -40,11 +42,17 @@ template <class Allocate>
 Memory from_driver(std::size_t bytes, const HostMemory& wanted, cudaError_t (*free)(void*), const Allocate& allocate) {
   require_host_memory(bytes, wanted);
   const NodeScope on_node(wanted.node);
-  void* data = nullptr;
-  if (!allocated(allocate(&data, std::max<std::size_t>(bytes, 1)))) throw_out_of_host_memory(bytes, wanted);
-  Memory memory(data, [free](void* given) { free(given); });
-  touch_pages(data, bytes);
-  return memory;
+  const auto touched = [&](std::size_t size) {
+    void* data = nullptr;
+    if (!allocated(allocate(&data, std::max<std::size_t>(size, 1)))) throw_out_of_host_memory(size, wanted);
+    Memory memory(data, [free](void* given) { free(given); });
+    touch_pages(data, size);
+    return memory;
+  };
+  if (!wanted.node) return touched(bytes);
+  return allocate_where_wanted(bytes, touched, [&](const void* data) {
+    return !placement_of(data, std::max<std::size_t>(bytes, 1)).has_others_than(*wanted.node);
+  });
 }
 
 Memory registered(std::size_t bytes, const HostMemory& wanted) {
@@ -60,6 +68,17 @@ Memory registered(std::size_t bytes, const HostMemory& wanted) {
 }
 
 }  // namespace
+
+Memory allocate_where_wanted(std::size_t bytes, const std::function<Memory(std::size_t bytes)>& allocate,
+                             const std::function<bool(const void* data)>& lies_there) {
+  constexpr std::size_t kFirst = std::size_t{2} << 20, kLast = std::size_t{64} << 20;
+  std::vector<Memory> elsewhere;  // kept, or the driver would return them again
+  elsewhere.push_back(allocate(bytes));
+  for (std::size_t size = std::max(2 * bytes, kFirst); size <= kLast && !lies_there(elsewhere.back().get()); size *= 2) {
+    elsewhere.push_back(allocate(size));
+  }
+  return std::move(elsewhere.back());
+}
 
 Memory allocate_host(int ordinal, std::size_t bytes, const HostMemory& wanted) {
   constexpr unsigned kEverywhere = cudaHostAllocPortable | cudaHostAllocMapped;

@@ -3,10 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "harness/device/device.hpp"
 
 namespace roofmark::cuda {
+
+/// Of at least `bytes`, and larger as long as what is allocated does not lie where it should: the driver cuts small memory out
+/// of a chunk that it has already, wherever that lies. The last attempt is returned even if it does not.
+Memory allocate_where_wanted(std::size_t bytes, const std::function<Memory(std::size_t bytes)>& allocate,
+                             const std::function<bool(const void* data)>& lies_there);
 
 /// Device::allocate_host. The device `ordinal` is the current one.
 Memory allocate_host(int ordinal, std::size_t bytes, const HostMemory& wanted);

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "bench/families/ceilings.hpp"
+#include "bench/families/transfer_notes.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "harness/machine/huge_pages.hpp"
 #include "harness/measure/runner.hpp"
@@ -621,6 +622,62 @@ TEST(PeerTransfer, CeilingsAreProbedByReadsAndWritesOfTheNearestGpuOfTheModel) {
   EXPECT_THAT(probes, ElementsAre("03copy_engine_read", "03copy_engine_write", "30copy_engine_read", "30copy_engine_write"));
 }
 
+TEST(PeerTransfer, TheProbeUsesAllNvlinksThatLeadToGpusOfTheProcess) {
+  DeviceInfo device = h200();
+  device.gpu.nvlink_links = 12;
+  const auto probes = [&](const Fabric& fabric) {
+    std::map<std::string, double> all;
+    for (const Group& group : ceilings::list({.device = device, .suite = SuiteName::quick, .fabric = &fabric})) {
+      for (const Case& c : group.cases) {
+        if (value_of(c.shape, "impl") != "copy_engine_read") continue;
+        all[c.operation + " " + value_of(c.shape, "others")] =
+            c.work.total(resource::peer_in) + c.work.total(resource::peer_out);
+        EXPECT_TRUE(c.transfer->flows.size() == 1 || c.transfer->flows.size() == 2) << c.name();
+      }
+    }
+    return all;
+  };
+  Fabric fabric = made_up_gpus(4);  // two bridged by 4 links each, one behind PCIe
+  fabric.local->path = [](int one, int other) {
+    return std::min(one, other) == 0 && one + other < 3 ? PeerPath{PathKind::nvlink, 4} : PeerPath{PathKind::system};
+  };
+  EXPECT_EQ(nvlinks_to_others(fabric, device), std::nullopt) << "switches, for all that is known";
+  device.gpu.nvlink_peers = {"of 1", "of 2", "of one that the process does not see"};
+  EXPECT_EQ(nvlinks_to_others(fabric, device), 8);
+  const double both = 2.0 * kLargeTransfer;
+  EXPECT_EQ(probes(fabric), (std::map<std::string, double>{{"all_to_one 1+2", both}, {"one_to_all 1+2", both}}));
+  fabric.members.resize(3);
+  EXPECT_EQ(probes(fabric), (std::map<std::string, double>{{"all_to_one ", both}, {"one_to_all ", both}}));
+  fabric.members.resize(2);
+  EXPECT_EQ(nvlinks_to_others(fabric, device), 4);
+  EXPECT_EQ(probes(fabric), (std::map<std::string, double>{{"peer ", kLargeTransfer}})) << "all links that lead to a GPU";
+  fabric.local->path = [](int, int) { return PeerPath{PathKind::system}; };
+  EXPECT_EQ(nvlinks_to_others(fabric, device), 0);
+}
+
+TEST(PeerTransfer, APairWithAPartOfTheNvlinksSaysSo) {
+  DeviceInfo device = h200();
+  device.gpu.nvlink_links = 12;
+  device.gpu.nvlink_peers = {"of 1", "of 2"};
+  Fabric fabric = made_up_gpus(3);
+  fabric.local->path = [](int, int) { return PeerPath{PathKind::nvlink, 4}; };
+  const auto note = [&](bool access) {
+    const TransferPoint pair{
+        .op = TransferOp::peer, .bytes = 64, .by = TransferBy::copy_engine_read, .to = 1, .access = access};
+    const Transfer transfer{
+        .bytes = 64, .flows = {{gpu_endpoint(0), gpu_endpoint(1)}}, .path = fabric.local->path(0, 1), .staged = !access};
+    for (const auto& [key, value] : notes_of(device, pair, transfer, {}, nullptr, {}, &fabric)) {
+      if (key == "NVLinks") return value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(note(true), "4 connect these two; the ceilings are of all 8 of cuda:0 that lead to GPUs");
+  EXPECT_EQ(note(false), "") << "the bytes take another way";
+  fabric.local->path = [](int, int) { return PeerPath{PathKind::nvlink, 6}; };
+  fabric.members.resize(2);
+  EXPECT_EQ(note(true), "");
+}
+
 TEST(Transfer, EachDirectionIsAResourceOfItsOwn) {
   for (const Case& c : transfers_of_suite(h200(), SuiteName::quick)) {
     const std::int64_t bytes = std::stol(value_of(c.shape, "bytes"));
@@ -717,6 +774,9 @@ TEST(PeerTransfer, WhatForksToAnotherGpuCopiesOneGibibyteOfEachFlow) {
   EXPECT_EQ(executions("peer/int8/bytes:268435456/from:1/to:0"), 4);
   EXPECT_EQ(executions("peer/int8/bytes:16777216/from:0/to:1"), 16);
   EXPECT_EQ(executions("peer/int8/bytes:4294967296/from:0/to:1"), 1);
+  EXPECT_EQ(executions("peer/int8/bytes:64/from:0/to:1"), 254) << "which is as the other way";
+  EXPECT_EQ(executions("peer/int8/bytes:64/from:1/to:0"), 254);
+  EXPECT_EQ(executions("peer/int8/bytes:4194304/from:1/to:0"), 254);
   for (const Case& c : all) {
     if (!c.transfer) continue;  // beside a product
     EXPECT_LE(c.transfer->flows.size() * static_cast<std::size_t>(c.protocol.executions + 2), 256U) << c.name();

@@ -459,6 +459,10 @@ TEST(Theory, TheHostIsBehindPcieOrC2c) {
       << "with page tables in common C2C is the way, of which nothing was read";
   device.gpu.c2c = {447e9, "NVLink-C2C"};
   EXPECT_EQ(theoretical(device, resource::device_to_host), 447e9);
+  device.gpu.host_page_tables = false;
+  EXPECT_NE(theoretical(device, resource::device_to_host), 447e9) << "whose links are down";
+  device.gpu.c2c_links_up = 2;
+  EXPECT_EQ(theoretical(device, resource::device_to_host), 447e9) << "whoever has the page tables";
 }
 
 TEST(Theory, PeersAreBehindNvlinkOrPcie) {
@@ -476,6 +480,11 @@ TEST(Theory, PeersAreBehindNvlinkOrPcie) {
   EXPECT_EQ(rate(), 425e9);
   EXPECT_EQ(theoretical_peer_links(device, true).find(resource::peer_out)->datasheet, 450e9) << "of all, whatever is up";
   EXPECT_EQ(rate(false), 63e9) << "they lead to none of the peers";
+  device.gpu.nvlink_links = 17;
+  EXPECT_EQ(theoretical_peer_links(device, true, 4).find(resource::peer_in)->theoretical, 100e9);
+  EXPECT_EQ(theoretical_peer_links(device, true, 4).find(resource::peer_out)->theoretical_source,
+            "4 of its 17 lead to GPUs of this process: 17 NVLinks");
+  EXPECT_EQ(theoretical_peer_links(device, true, 17).find(resource::peer_in)->theoretical, 425e9);
   EXPECT_FALSE(theoretical_peer_links(device, false).find(resource::peer_out)->datasheet);
 }
 

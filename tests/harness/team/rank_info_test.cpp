@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: what is derived from the same made-up ranks.
 #include "harness/team/rank_info.hpp"
 
 #include <gmock/gmock.h>
@@ -135,6 +136,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.numa_node = 1;
   member.cores = {2, 3};
   member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
+  member.nvlinks = 18;
   member.nvlink_bytes_per_second = 450e9;
   member.nvlink_source = "NVLink";
   member.nvlink_peers = {"0000:3C:00.0"};
@@ -164,6 +166,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.nics[0].bytes_per_second, 50e9);
   EXPECT_FALSE(read.nics[1].bytes_per_second);
   EXPECT_FALSE(read.nics[1].numa_node);
+  EXPECT_EQ(read.nvlinks, 18);
   EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(read.pcie_source, "PCIe");
   EXPECT_EQ(read.nccl_ib_hca, "^mlx5_8");
@@ -350,6 +353,17 @@ TEST(Members, SwitchesConnectAllThatHaveNvlink) {
   EXPECT_FALSE(NvlinkMap(members).connects({0, 3}));
   EXPECT_FALSE(NvlinkMap(members).connects({3}));
   EXPECT_TRUE(NvlinkMap(members).connects({0, 1, 7}));
+}
+
+TEST(Members, NvlinksOfUnknownRateConnectAndHaveNoCeiling) {
+  std::vector<RankInfo> members = {rank_on(0, "a"), rank_on(1, "a")};
+  for (RankInfo& member : members) {
+    member.nvlinks = 4;
+    member.pcie_bytes_per_second = 31.5e9;
+  }
+  EXPECT_TRUE(NvlinkMap(members).connects({0, 1}));
+  EXPECT_FALSE(theoretical_links(members).find(resource::nvlink));
+  EXPECT_FALSE(theoretical_links(members).find(resource::pcie)) << "it is not what connects them";
 }
 
 TEST(Members, TwoRanksOnOneGpuOfOneNcclHostDoNotMatch) {

@@ -1,10 +1,14 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/device/cuda/host_memory.hpp"
+
 #include <cuda_runtime.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <ostream>
+#include <vector>
 
 #include "harness/device/cuda_device.hpp"
 #include "harness/machine/numa.hpp"
@@ -16,6 +20,9 @@ namespace roofmark {
 void PrintTo(HostMemoryKind kind, std::ostream* out) { *out << name(kind); }
 
 namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
 
 constexpr std::size_t kBytes = (std::size_t{1} << 21) + 5;
 constexpr HostMemoryKind kKinds[] = {HostMemoryKind::pageable, HostMemoryKind::pinned, HostMemoryKind::registered,
@@ -34,6 +41,28 @@ class CudaHostMemory : public testing::TestWithParam<HostMemoryKind> {
 
   std::unique_ptr<Device> device_;
 };
+
+TEST(HostMemoryWhereWanted, IsLargerUntilTheDriverMakesANewChunk) {
+  std::vector<std::size_t> sizes;
+  const auto allocate = [&](std::size_t bytes) {
+    sizes.push_back(bytes);
+    return Memory(new char, [](void* data) { delete static_cast<char*>(data); });
+  };
+  const auto after = [&](std::size_t bytes, std::size_t attempts) {
+    sizes.clear();
+    return cuda::allocate_where_wanted(bytes, allocate, [&](const void*) { return sizes.size() >= attempts; });
+  };
+  EXPECT_TRUE(after(64, 1));
+  EXPECT_THAT(sizes, ElementsAre(64));
+  EXPECT_TRUE(after(64, 3));
+  EXPECT_THAT(sizes, ElementsAre(64, 2 << 20, 4 << 20));
+  EXPECT_TRUE(after(3 << 20, 2));
+  EXPECT_THAT(sizes, ElementsAre(3 << 20, 6 << 20));
+  EXPECT_TRUE(after(64, 1000)) << "a full node: what lies elsewhere is better than nothing, and its record says so";
+  EXPECT_EQ(sizes.back(), std::size_t{64} << 20);
+  EXPECT_TRUE(after(std::size_t{1} << 30, 1000));
+  EXPECT_THAT(sizes, SizeIs(1)) << "it is a chunk of its own";
+}
 
 TEST_P(CudaHostMemory, IsOfBothSidesAndOfItsKind) {
   const std::size_t before = device_->allocated_bytes();

@@ -269,7 +269,7 @@ TEST(NvmlDevice, NvlinkIsTheLinksThatAreUpTimesThePublishedRate) {
   EXPECT_EQ(facts_of(nvml).nvlink.source, "16 NVLinks x 25 GB/s (NVIDIA's datasheets, H100, H200: 450 GB/s over 18)");
   capability_major = 8;
   capability_minor = 6;
-  EXPECT_FALSE(facts_of(nvml).nvlink.bytes_per_second);
+  EXPECT_EQ(facts_of(nvml).nvlink.bytes_per_second, 16 * 14.0625e9);
   capability_minor = 0;
   links_present = 6;
   EXPECT_EQ(facts_of(nvml).nvlink_links, 6);
