@@ -248,7 +248,11 @@ void add_peers(CaseList& list, std::size_t bytes) {
     if (gpu == own) continue;
     chase.peer = gpu;
     Case c = chase_case(list, "peer", chase, resource::peer_access, {{"gpu", std::to_string(gpu)}});
-    if (gpus < 2) c.unsupported = "needs two GPUs, but this process has one";
+    if (gpus < 2) {
+      c.unsupported = "needs two GPUs, but this process has one";
+    } else if (std::string why = why_no_access(*fabric->local, own, gpu); !why.empty()) {
+      c.unsupported = std::move(why);
+    }
     list.add(std::move(c));
   }
 }

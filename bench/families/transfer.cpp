@@ -96,7 +96,7 @@ void list_near(CaseList& list, const std::vector<std::size_t>& sizes, const std:
   }
   for (const std::size_t bytes : few) {
     if (bytes >= kSmallestBatch) add_both_ways(list, {.bytes = bytes, .by = TransferBy::batched});
-    add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::registered});
+    add_both_ways(list, {.bytes = bytes, .memory = HostMemoryKind::registered});
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined});
     add_each_way(list, {.bytes = bytes, .memory = HostMemoryKind::managed});
     // Pages migrate to the processor that touches them: an SM's stores would move the target to the device.
@@ -171,6 +171,7 @@ void list_gpu(CaseList& list) {
       for (const HostMemoryKind kind : {HostMemoryKind::pageable, HostMemoryKind::registered, HostMemoryKind::managed}) {
         add_each_way(list, {.bytes = bytes, .memory = kind, .node = node});
       }
+      add_one_way(list, {.bytes = bytes, .memory = HostMemoryKind::write_combined, .node = node}, TransferOp::host_to_device);
       if (bytes >= kSmallestBatch) add_both_ways(list, {.bytes = bytes, .node = node, .by = TransferBy::batched});
     }
   }

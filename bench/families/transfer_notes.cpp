@@ -16,17 +16,6 @@ std::string why_unreached(const Fabric* fabric) {
                 : "needs two GPUs, but this process has one";
 }
 
-/// Why two GPUs of the transfer have no access to each other's memory; empty where all have.
-std::string why_no_access(const Transfer& transfer, const LocalRanks& gpus) {
-  for (const auto& [from, to] : transfer.flows) {
-    const PeerPath path = gpus.path(from.number, to.number);
-    if (!path.refusal.empty()) {
-      return fmt::format("cuda:{} and cuda:{} have no access to each other's memory: {}", from.number, to.number, path.refusal);
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 std::map<int, std::size_t> arrays_by_gpu(const Transfer& transfer) {
@@ -44,7 +33,9 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   const bool between = is_between_gpus(point.op);
   if ((between || point.gpu || point.all_gpus) && gpus_within_reach(fabric) < 2) return why_unreached(fabric);
   if (between && point.access) {
-    if (std::string why = why_no_access(transfer, *fabric->local); !why.empty()) return why;
+    for (const auto& [from, to] : transfer.flows) {
+      if (std::string why = why_no_access(*fabric->local, from.number, to.number); !why.empty()) return why;
+    }
   }
   if (between && !point.access && by_sm(point.by)) return "SMs reach another GPU's memory only with peer access";
   if (!kernels) return "this build has no transfers for the device";

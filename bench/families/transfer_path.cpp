@@ -90,7 +90,7 @@ TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end
   const auto& nodes = info.host_nodes;
   if (!end.must_lie_there && info.near_node && !nodes.empty() &&
       std::find(nodes.begin(), nodes.end(), info.near_node) == nodes.end()) {
-    side.refusal = fmt::format("this process may not use memory of NUMA node {}", *info.near_node);
+    side.refusal = why_without_memory(*info.near_node, "/");
   }
   return side;
 }

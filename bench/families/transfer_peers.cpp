@@ -50,13 +50,11 @@ class PeerList {
             add_one({.op = TransferOp::peer_round, .bytes = bytes, .by = by, .offset = offset, .round = round});
           }
         }
-        add_one({.op = TransferOp::peer_both,
-                 .bytes = bytes,
-                 .by = TransferBy::copy_engine_write,
-                 .offset = offset,
-                 .from = 0,
-                 .to = 1,
-                 .access = false});
+        for (const TransferOp op :
+             {TransferOp::peer_both, TransferOp::peer_round, TransferOp::one_to_all, TransferOp::all_to_one}) {
+          const int to = op == TransferOp::all_to_one ? 0 : 1;
+          add_one({.op = op, .bytes = bytes, .by = TransferBy::copy_engine_write, .offset = offset, .to = to, .access = false});
+        }
         for (const TransferOp op : {TransferOp::host_to_device, TransferOp::device_to_host, TransferOp::both}) {
           add_one({.op = op, .bytes = bytes, .offset = offset, .gpu = 1});
           add_one({.op = op, .bytes = bytes, .offset = offset, .all_gpus = true});

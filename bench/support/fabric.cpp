@@ -19,6 +19,12 @@ int cuda_ordinal(const DeviceInfo& device) {
   return ordinal;
 }
 
+std::string why_no_access(const LocalRanks& ranks, int one, int other) {
+  const std::string refusal = ranks.path(one, other).refusal;
+  return refusal.empty() ? refusal
+                         : fmt::format("cuda:{} and cuda:{} have no access to each other's memory: {}", one, other, refusal);
+}
+
 bool first_has_nvlink(const Fabric& fabric) {
   if (!fabric.local || fabric.members.empty()) return false;
   for (int other = 1; other < static_cast<int>(fabric.members.size()); ++other) {

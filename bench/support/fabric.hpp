@@ -28,6 +28,9 @@ struct LocalRanks {
   std::function<void(const std::vector<RankCall>& calls, Stream stream)> enqueue;
 };
 
+/// Why two of them have no access to each other's memory; empty where they have.
+std::string why_no_access(const LocalRanks& ranks, int one, int other);
+
 /// What connects ranks: where they are, and how groups of them communicate.
 struct Fabric {
   std::string how;  ///< "mpi", "nccl"

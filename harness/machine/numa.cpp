@@ -64,6 +64,19 @@ std::vector<int> nodes_with_memory(const fs::path& root, std::vector<int> of_gpu
   return nodes;
 }
 
+std::string why_without_memory(int node, const fs::path& root) {
+  const fs::path folder = root / "sys/devices/system/node";
+  const auto lacks = [&](const char* list) {
+    const auto text = first_line(folder / list);
+    if (!text) return false;
+    const std::vector<int> nodes = parse_cpu_list(*text);
+    return std::find(nodes.begin(), nodes.end(), node) == nodes.end();
+  };
+  if (lacks("online")) return fmt::format("NUMA node {} is offline", node);
+  if (lacks("has_memory")) return fmt::format("NUMA node {} has no memory", node);
+  return fmt::format("this process may not use memory of NUMA node {}", node);
+}
+
 std::vector<int> online_cpus(const fs::path& root) {
   const auto list = first_line(root / "sys/devices/system/cpu/online");
   return list ? parse_cpu_list(*list) : std::vector<int>();

@@ -22,6 +22,8 @@ namespace roofmark {
 /// memory can also be a node without CPUs (GH200) and is not counted: NVIDIA's driver lists such nodes under /proc, and CUDA
 /// names those of the GPUs that it sees (`of_gpus`). `root` is "/", or a copy in tests.
 std::vector<int> nodes_with_memory(const std::filesystem::path& root, std::vector<int> of_gpus = {});
+/// Why a node is none of these: "NUMA node 1 is offline".
+std::string why_without_memory(int node, const std::filesystem::path& root);
 /// All CPUs of the host, whether or not this process may run on them.
 std::vector<int> online_cpus(const std::filesystem::path& root);
 /// The CPUs of a node; empty for a memory-only node.

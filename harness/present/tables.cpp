@@ -295,6 +295,14 @@ std::string ladders_table(const std::vector<Ladder>& ladders, const TerminalStyl
     }
   }
   std::string text = to_text(tables, style);
+  const bool has_steps = std::any_of(ladders.begin(), ladders.end(), [](const Ladder& ladder) {
+    return std::any_of(ladder.levels.begin(), ladder.levels.end(), [](const LadderLevel& level) { return level.step > 1; });
+  });
+  if (has_steps) {
+    text += wrapped("(2), (3): further steps within a level: a farther part of the cache, or memory beyond the reach of a TLB",
+                    static_cast<std::size_t>(style.columns), 2) +
+            "\n";
+  }
   for (const Ladder& ladder : ladders) text += between_levels(ladder, style);
   return text;
 }

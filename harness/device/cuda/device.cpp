@@ -226,20 +226,10 @@ PeerPath cuda_peer_path(int one, int other) {
     return std::pair(first.path_to(second), first.fabric_is_ready() && second.fabric_is_ready());
   });
   auto [path, is_ready] = found.value_or(std::pair(PeerPath(), true));
-  if (!is_ready) {
-    path.refusal = "their NVLink fabric is not ready: start nvidia-fabricmanager and check its log";
-    path.by_design = false;
-  }
   int there = 0, back = 0;
   check(cudaDeviceCanAccessPeer(&there, one, other));
   check(cudaDeviceCanAccessPeer(&back, other, one));
-  if (there && back) {
-    path.refusal.clear();
-    path.by_design = false;
-  } else if (path.refusal.empty()) {
-    path.refusal = "the driver gives no reason";
-  }
-  return path;
+  return cuda::with_access(std::move(path), is_ready, there && back);
 }
 
 std::unique_ptr<Device> open_cuda_device(int ordinal) { return std::make_unique<cuda::CudaDevice>(ordinal); }

@@ -69,6 +69,9 @@ std::optional<Answer> ask_patiently(const Nvml& nvml, std::function<Answer()> as
 
 /// The health that the driver states for the NVLink fabric of a GPU.
 FabricHealth fabric_health(const FabricInfo& info);
+/// What NVML says of two GPUs, and whether they have access to each other's memory: if CUDA offers it both ways and the NVLink
+/// fabric of both is ready, since copies over one that is not may never end.
+PeerPath with_access(PeerPath by_nvml, bool fabric_is_ready, bool cuda_offers_it);
 
 /// One GPU as NVML sees it, or one MIG instance of it.
 class NvmlDevice {

@@ -200,4 +200,17 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
   return path;
 }
 
+PeerPath with_access(PeerPath by_nvml, bool fabric_is_ready, bool cuda_offers_it) {
+  if (!fabric_is_ready) {
+    by_nvml.refusal = "their NVLink fabric is not ready: start nvidia-fabricmanager and check its log";
+    by_nvml.by_design = false;
+  } else if (cuda_offers_it) {
+    by_nvml.refusal.clear();
+    by_nvml.by_design = false;
+  } else if (by_nvml.refusal.empty()) {
+    by_nvml.refusal = "the driver gives no reason";
+  }
+  return by_nvml;
+}
+
 }  // namespace roofmark::cuda

@@ -12,6 +12,7 @@
 
 #include "bench/families/prepared_chase.hpp"
 #include "bench/program/suite.hpp"
+#include "bench/support/fabric.hpp"
 #include "bench/support/listing.hpp"
 #include "tests/bench/devices.hpp"
 
@@ -231,6 +232,22 @@ TEST_F(LatencyCases, APeerIsSaidToBeMissing) {
     EXPECT_EQ(demand(c).resource.id, "peer_access");
     EXPECT_EQ(c.unsupported, "needs two GPUs, but this process has one");
   }
+}
+
+TEST_F(LatencyCases, APeerThatIsOutOfReachIsSaidWithItsReason) {
+  Fabric fabric;
+  fabric.members.resize(2);
+  fabric.local.emplace();
+  fabric.local->path = [](int, int) { return PeerPath{PathKind::system, 0, "a setting of the driver disables it"}; };
+  int peers = 0;
+  for (const Group& group : list({.device = h200(), .suite = SuiteName::baseline, .fabric = &fabric})) {
+    for (const Case& c : group.cases) {
+      if (c.operation != "peer") continue;
+      ++peers;
+      EXPECT_EQ(c.unsupported, "cuda:0 and cuda:1 have no access to each other's memory: a setting of the driver disables it");
+    }
+  }
+  EXPECT_EQ(peers, 2);
 }
 
 TEST_F(LatencyCases, NodesAreToldApartWhereThereAreSeveral) {

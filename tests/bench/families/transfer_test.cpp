@@ -14,6 +14,7 @@
 #include "bench/families/transfer_notes.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "harness/machine/huge_pages.hpp"
+#include "harness/machine/numa.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/team/json.hpp"
@@ -995,7 +996,7 @@ TEST(Transfer, NearIsWhereMemoryMayBeUsed) {
     TwoNodes device(open_device("cpu"), 1, nodes);
     const auto prepared = transfer_case(device.info(), copy_of({}, {})).prepare(setup_of(device));
     EXPECT_THAT(device.asked, Each(-1));
-    EXPECT_THAT(note(*prepared, "near"), HasSubstr("this process may not use memory of NUMA node 1; it lies on "));
+    EXPECT_THAT(note(*prepared, "near"), HasSubstr(why_without_memory(1, "/") + "; it lies on "));
     prepared->launch(device.stream(), 0);
     EXPECT_EQ(prepared->verify(0).status, Verification::Status::passed);
   }

@@ -63,6 +63,17 @@ TEST(Numa, NodesThatThisProcessMayUse) {
   EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(3));
 }
 
+TEST(Numa, WhyANodeHasNoMemoryForThisProcess) {
+  const FakeRoot fake;
+  EXPECT_EQ(why_without_memory(1, fake.root), "this process may not use memory of NUMA node 1");
+  fake.put("sys/devices/system/node/possible", "0-3");
+  fake.put("sys/devices/system/node/online", "0-2");
+  fake.put("sys/devices/system/node/has_memory", "0-1");
+  EXPECT_EQ(why_without_memory(3, fake.root), "NUMA node 3 is offline");
+  EXPECT_EQ(why_without_memory(2, fake.root), "NUMA node 2 has no memory");
+  EXPECT_EQ(why_without_memory(1, fake.root), "this process may not use memory of NUMA node 1");
+}
+
 TEST(Numa, MemoryOfAGpuIsNoNodeOfTheHost) {
   const FakeRoot fake;
   fake.put("sys/devices/system/node/has_memory", "0-2,4,12");

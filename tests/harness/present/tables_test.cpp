@@ -247,7 +247,8 @@ TEST(Tables, ALadderHasALinePerLevel) {
             "level                    capacity  cycles  latency               rate  sizes\n"
             "l2_access      16.8 MB to 33.6 MB   280.0   141 ns  7.09 M accesses/s      6\n"
             "l2_access (2)  47.5 MB to 67.1 MB   500.0   252 ns  3.97 M accesses/s      2\n"
-            "dram_access                     -       -   345 ns  2.90 M accesses/s      7\n");
+            "dram_access                     -       -   345 ns  2.90 M accesses/s      7\n"
+            "(2), (3): further steps within a level: a farther part of the cache, or memory beyond the reach of a TLB\n");
 }
 
 }  // namespace

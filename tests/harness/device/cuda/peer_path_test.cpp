@@ -105,5 +105,21 @@ TEST_F(PeerPathOf, AFabricIsReadyWhenItIsCompletedOrThereIsNone) {
   EXPECT_TRUE(ready());
 }
 
+TEST(PeerAccessOf, NeedsAFabricThatIsReadyAndCudasWord) {
+  const PeerPath free{PathKind::nvlink, 18}, refused{PathKind::system, 0, "no", true};
+  EXPECT_EQ(with_access(free, true, true).refusal, "");
+  EXPECT_EQ(with_access(refused, true, true).refusal, "") << "CUDA decides";
+  EXPECT_FALSE(with_access(refused, true, true).by_design);
+  EXPECT_EQ(with_access(refused, true, false).refusal, "no");
+  EXPECT_TRUE(with_access(refused, true, false).by_design);
+  EXPECT_EQ(with_access(free, true, false).refusal, "the driver gives no reason");
+  for (const bool offered : {true, false}) {
+    const PeerPath found = with_access(refused, false, offered);
+    EXPECT_EQ(found.refusal, "their NVLink fabric is not ready: start nvidia-fabricmanager and check its log");
+    EXPECT_FALSE(found.by_design);
+    EXPECT_EQ(found.kind, PathKind::system);
+  }
+}
+
 }  // namespace
 }  // namespace roofmark::cuda
