@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,7 +143,8 @@ const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool 
   const RankInfo& own = fabric->members.front();
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     const RankInfo& member = fabric->members.at(static_cast<std::size_t>(gpu));
-    const bool has_other_links = by_peer_links ? member.nvlink_bytes_per_second != own.nvlink_bytes_per_second
+    const bool has_other_links = by_peer_links ? std::pair(member.nvlinks, member.nvlink_bytes_per_second) !=
+                                                     std::pair(own.nvlinks, own.nvlink_bytes_per_second)
                                                : member.pcie_bytes_per_second != own.pcie_bytes_per_second ||
                                                      member.host_bytes_per_second != own.host_bytes_per_second;
     if (is_other_model(member, *fabric) || has_other_links) return &member;
@@ -152,10 +154,15 @@ const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool 
 
 /// Why the roof of transfers between GPUs says nothing of this one, which takes another kind of link; empty if it takes the
 /// same.
-std::string why_other_links(const Transfer& transfer, const Fabric& fabric) {
+std::string why_other_links(const Transfer& transfer, const Fabric& fabric, const DeviceInfo& device) {
   const bool by_nvlink = first_has_nvlink(fabric);
+  const std::optional<int> links = nvlinks_to_others(fabric, device);
   for (const auto& [from, to] : transfer.flows) {
     const PeerPath path = fabric.local->path(from.number, to.number);
+    if (by_nvlink && links && path.nvlinks > *links) {
+      return fmt::format("none: the ceilings are of the {} NVLinks of {} that lead to GPUs, and {} connect cuda:{} and cuda:{}",
+                         *links, device.id, path.nvlinks, from.number, to.number);
+    }
     if (!path.kind || (*path.kind == PathKind::nvlink) == by_nvlink) continue;
     return by_nvlink ? fmt::format("none: the ceilings are those of NVLink, which does not connect cuda:{} and cuda:{}",
                                    from.number, to.number)
@@ -197,7 +204,7 @@ int pipelined(const DeviceInfo& device, std::size_t bytes) {
 /// Copies of a launch that forks to other devices and joins them, which takes tens of microseconds: 1 GiB of each flow, of
 /// small ones as many as a sample may have.
 int copies_per_fork(std::size_t bytes, int flows) {
-  constexpr int kEvents = 2;
+  constexpr int kEvents = 5;  // and the gate
   const std::size_t most = bytes < kLarge ? kMostCommands : 16;
   const auto wanted = static_cast<int>(std::clamp<std::size_t>(kGiB / bytes, 1, most));
   return std::clamp(kMostCommands / flows - kEvents, 1, wanted);
@@ -270,7 +277,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   if (reached && is_of_pair(point.op)) transfer.path = reached->local->path(point.from, point.to);
   transfer.host_node = host_node_of(device, point, reached);
   const RankInfo* const unlike = unlike_gpu(transfer, reached, by_peer_links);
-  const std::string other_links = reached && by_peer_links ? why_other_links(transfer, *reached) : std::string();
+  const std::string other_links = reached && by_peer_links ? why_other_links(transfer, *reached, device) : std::string();
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     if (reached && is_other_model(reached->members.at(static_cast<std::size_t>(gpu)), *reached)) transfer.one_model = false;
   }

@@ -81,7 +81,8 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   if (host && !point.node && !device.near_node) {
     notes.emplace_back("near", "the kernel reports no NUMA node for this device: it places the memory");
   }
-  if (const std::string shared = point.all_gpus && fabric ? shared_links(*fabric) : ""; !shared.empty()) {
+  const bool several_with_host = point.all_gpus || (transfer.staged && flows > 1);
+  if (const std::string shared = several_with_host && fabric ? shared_links(*fabric) : ""; !shared.empty()) {
     notes.emplace_back("shared links", shared + ": together these GPUs get what one link to the host carries");
   }
   if (const auto& path = transfer.path; path && !transfer.staged && path->nvlinks > 0) {

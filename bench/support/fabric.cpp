@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <string>
@@ -42,7 +43,8 @@ std::optional<int> nvlinks_to_others(const Fabric& fabric, const DeviceInfo& fir
     const PeerPath path = fabric.local->path(0, other);
     if (path.kind == PathKind::nvlink) links += path.nvlinks;
   }
-  return links > 0 ? std::optional(links) : std::nullopt;
+  if (links == 0) return std::nullopt;
+  return std::min(links, first.gpu.nvlink_links.value_or(links));
 }
 
 std::string shared_links(const Fabric& fabric) {

@@ -137,7 +137,7 @@ Roofline theoretical_peer_links(const DeviceInfo& device, bool by_nvlink, std::o
   LinkRate link = known ? gpu.nvlink : gpu.pcie;
   if (const int all = gpu.nvlink_links.value_or(0); known && links && *links < all) {
     link.bytes_per_second = *gpu.nvlink.bytes_per_second * *links / all;
-    link.source = fmt::format("{} of its {} lead to GPUs of this process: {}", *links, all, gpu.nvlink.source);
+    link.source = fmt::format("{} of {}, those that lead to GPUs of this process", *links, gpu.nvlink.source);
   }
   add_link(link, resource::peer_in, resource::peer_out, roofline);
   const Sku* const sku = known ? find_sku(device.name) : nullptr;

@@ -40,9 +40,9 @@ void touch_pages(void* data, std::size_t bytes) {
 /// that for later.
 template <class Allocate>
 Memory from_driver(std::size_t bytes, const HostMemory& wanted, cudaError_t (*free)(void*), const Allocate& allocate) {
-  require_host_memory(bytes, wanted);
   const NodeScope on_node(wanted.node);
   const auto touched = [&](std::size_t size) {
+    require_host_memory(size, wanted);
     void* data = nullptr;
     if (!allocated(allocate(&data, std::max<std::size_t>(size, 1)))) throw_out_of_host_memory(size, wanted);
     Memory memory(data, [free](void* given) { free(given); });
@@ -75,7 +75,11 @@ Memory allocate_where_wanted(std::size_t bytes, const std::function<Memory(std::
   std::vector<Memory> elsewhere;  // kept, or the driver would return them again
   elsewhere.push_back(allocate(bytes));
   for (std::size_t size = std::max(2 * bytes, kFirst); size <= kLast && !lies_there(elsewhere.back().get()); size *= 2) {
-    elsewhere.push_back(allocate(size));
+    try {
+      elsewhere.push_back(allocate(size));
+    } catch (const OutOfMemory&) {
+      break;
+    }
   }
   return std::move(elsewhere.back());
 }

@@ -14,6 +14,7 @@
 #include "bench/program/suite.hpp"
 #include "bench/support/fabric.hpp"
 #include "bench/support/listing.hpp"
+#include "harness/device/cpu_device.hpp"
 #include "tests/bench/devices.hpp"
 
 namespace roofmark::latency {
@@ -232,6 +233,17 @@ TEST_F(LatencyCases, APeerIsSaidToBeMissing) {
     EXPECT_EQ(demand(c).resource.id, "peer_access");
     EXPECT_EQ(c.unsupported, "needs two GPUs, but this process has one");
   }
+}
+
+TEST_F(LatencyCases, AnInterruptEndsTheLinkingOfALargeSetBetweenItsParts) {
+  struct Interrupted {};
+  const std::unique_ptr<Device> device = open_cpu_device();
+  int calls = 0;
+  const roofmark::Setup setup{.device = *device, .time = {}, .progress = [&] {
+                                if (++calls == 2) throw Interrupted();
+                              }};
+  EXPECT_THROW(prepare_chase(setup, cpu::latency, {.set = {3 * 4096, 64 * kKiB}}), Interrupted) << "three parts of 256 MiB";
+  EXPECT_EQ(calls, 2);
 }
 
 TEST_F(LatencyCases, APeerThatIsOutOfReachIsSaidWithItsReason) {

@@ -483,7 +483,7 @@ TEST(Theory, PeersAreBehindNvlinkOrPcie) {
   device.gpu.nvlink_links = 17;
   EXPECT_EQ(theoretical_peer_links(device, true, 4).find(resource::peer_in)->theoretical, 100e9);
   EXPECT_EQ(theoretical_peer_links(device, true, 4).find(resource::peer_out)->theoretical_source,
-            "4 of its 17 lead to GPUs of this process: 17 NVLinks");
+            "4 of 17 NVLinks, those that lead to GPUs of this process");
   EXPECT_EQ(theoretical_peer_links(device, true, 17).find(resource::peer_in)->theoretical, 425e9);
   EXPECT_FALSE(theoretical_peer_links(device, false).find(resource::peer_out)->datasheet);
 }

@@ -62,6 +62,14 @@ TEST(HostMemoryWhereWanted, IsLargerUntilTheDriverMakesANewChunk) {
   EXPECT_EQ(sizes.back(), std::size_t{64} << 20);
   EXPECT_TRUE(after(std::size_t{1} << 30, 1000));
   EXPECT_THAT(sizes, SizeIs(1)) << "it is a chunk of its own";
+  const auto limited = [&](std::size_t bytes) {
+    if (bytes > 64) throw OutOfMemory(bytes, 64, "host memory", "");
+    return allocate(bytes);
+  };
+  sizes.clear();
+  EXPECT_TRUE(cuda::allocate_where_wanted(64, limited, [](const void*) { return false; })) << "a node without memory for more";
+  EXPECT_THAT(sizes, ElementsAre(64));
+  EXPECT_THROW(cuda::allocate_where_wanted(65, limited, [](const void*) { return true; }), OutOfMemory);
 }
 
 TEST_P(CudaHostMemory, IsOfBothSidesAndOfItsKind) {
