@@ -555,6 +555,20 @@ TEST(PeerTransfer, AGpuWithLinksOfAnotherRateHasNoRoofAndIsCompared) {
   }
 }
 
+TEST(PeerTransfer, AGpuWithAnotherNumberOfNvlinksHasNoRoofAmongPeers) {
+  Fabric fabric = made_up_gpus(3);
+  for (RankInfo& member : fabric.members) member.nvlinks = member.rank == 2 ? 2 : 4;  // of a rate that no table has
+  int without = 0;
+  for (const Case& c : of_gpus(fabric, SuiteName::baseline)) {
+    if (c.operation != "peer" || c.transfer->staged) continue;
+    const Flow& flow = c.transfer->flows.front();
+    const bool unlike = flow.from == gpu_endpoint(2) || flow.to == gpu_endpoint(2);
+    EXPECT_EQ(c.work.phases.empty(), unlike) << c.name();
+    without += unlike;
+  }
+  EXPECT_GT(without, 0);
+}
+
 TEST(PeerTransfer, PairsThatNvlinkDoesNotConnectHaveNotItsRoof) {
   Fabric fabric = made_up_gpus(4);
   for (RankInfo& member : fabric.members) member.nvlink_bytes_per_second = 300e9;
@@ -594,6 +608,17 @@ TEST(PeerTransfer, GpusThatShareALinkToTheHostAreNamed) {
   EXPECT_EQ(shared_links(fabric), "cuda:0, cuda:1 by 0000:15:01.0");
   fabric.members[4].root_port = ports[3];
   EXPECT_EQ(shared_links(fabric), "cuda:0, cuda:1 by 0000:15:01.0; cuda:3, cuda:4 by 0000:97:01.0");
+  const auto is_noted = [&](TransferPoint point, const std::vector<Flow>& flows) {
+    point.bytes = 64;
+    const Transfer transfer{.bytes = 64, .flows = flows, .staged = is_between_gpus(point.op) && !point.access};
+    const Notes notes = notes_of(h200(), point, transfer, {}, nullptr, {}, &fabric);
+    return std::any_of(notes.begin(), notes.end(), [](const auto& note) { return note.first == "shared links"; });
+  };
+  const Flow there{gpu_endpoint(0), gpu_endpoint(1)}, back{gpu_endpoint(1), gpu_endpoint(0)};
+  EXPECT_TRUE(is_noted({.op = TransferOp::both, .all_gpus = true}, {there, back}));
+  EXPECT_TRUE(is_noted({.op = TransferOp::peer_both, .access = false}, {there, back})) << "through the host, both at once";
+  EXPECT_FALSE(is_noted({.op = TransferOp::peer, .access = false}, {there}));
+  EXPECT_FALSE(is_noted({.op = TransferOp::peer_both}, {there, back}));
 }
 
 TEST(PeerTransfer, AGpuBehindANarrowerUplinkHasNoRoofWithTheHost) {
