@@ -283,6 +283,14 @@ def test_refused_access_is_measured_through_the_host_and_said(tmp_path):
     assert {demand["resource"] for demand in staged["work"]["phases"][0]} == {"host_to_device", "device_to_host"}
 
 
+def test_a_chase_in_a_peers_memory_begins_with_the_peers_cache_evicted(tmp_path):
+    done = roofmark("run", "--device", "cuda:0", "--suite", "baseline", "--filter", "^latency/peer/int8/bytes:268435456/", "--max-seconds", "0.001",
+                    "--out", tmp_path / "out", GPUMODEL_TRACE="1", GPUMODEL_NOISE="0", GPUMODEL_DEVICES="2", GPUMODEL_MEMORY="512M", GPUMODEL_TOTAL="512M")
+    found = Run(done, tmp_path / "out")
+    assert found.record("latency/peer/int8/bytes:268435456/stride:128/load:cg/gpu:1/impl:own")["status"] == "ok"
+    assert "device 1: kernel" in done.stderr, "no other kernel runs there"
+
+
 def test_managed_memory_beyond_that_of_the_device(tmp_path):
     found = run_to(tmp_path / "out", suite="full", cases="^transfer/managed_copy/", GPUMODEL_NOISE="0", GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
     assert found.status == 0, found.stderr
