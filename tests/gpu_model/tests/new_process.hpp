@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,12 +13,33 @@
 
 namespace gpu_model {
 
-/// Runs `body` in a new process of this program, whose runtime starts with these variables. Expects its expectations to hold,
-/// and its stderr to contain a match of the (POSIX extended) pattern.
+/// The settings of the model in the environment of the tests, out of it for as long as this lives.
+class WithoutSettings {
+ public:
+  WithoutSettings() {
+    for (char** variable = environ; *variable; ++variable) {
+      const std::string text = *variable;
+      if (text.starts_with("GPUMODEL_")) kept_.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+    }
+    for (const auto& [name, value] : kept_) unsetenv(name.c_str());
+  }
+  ~WithoutSettings() {
+    for (const auto& [name, value] : kept_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  WithoutSettings(const WithoutSettings&) = delete;
+  WithoutSettings& operator=(const WithoutSettings&) = delete;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> kept_;
+};
+
+/// Runs `body` in a new process of this program, whose runtime starts with these variables alone. Expects its expectations to
+/// hold, and its stderr to contain a match of the (POSIX extended) pattern.
 template <class Body>
 void in_new_process(const std::vector<std::pair<const char*, const char*>>& variables, const Body& body,
                     const char* pattern = "") {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const WithoutSettings without;
   for (const auto& [name, value] : variables) setenv(name, value, 1);
   const auto run = [&] {
     body();
