@@ -73,7 +73,9 @@ def test_a_real_run_is_accepted_printed_and_with_a_stricter_limit_refused(measur
         assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     profile.write_text(PROFILE.replace("LEAST", "100"))
     status, said, page = accept()
-    assert status == 1 and "NOT ACCEPTED" in said and "FAIL cache: cpu of " in said and "two.toml:11" in said, said
+    # On a busy machine the time of a probe may have an interval that reaches 0, and the rate one without an upper end.
+    verdict = "INSIDE THE INTERVAL" if "without an upper end" in said else "FAIL"
+    assert status == 1 and "NOT ACCEPTED" in said and f"{verdict} cache: cpu of " in said and "two.toml:11" in said, said
     assert "<title>NOT ACCEPTED: Order 4711" in page and "cache" in page
 
 
