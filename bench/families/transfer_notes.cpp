@@ -94,8 +94,8 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
   if (unlike) {
     notes.emplace_back(
-        "roof", fmt::format("none: the ceilings belong to {} ({}), and {} ({}) is another model or has links of another rate",
-                            device.id, device.name, unlike->device_id, unlike->device_name));
+        "roof", fmt::format("none: the ceilings belong to {} ({}), and {} ({}) is another model or has other links", device.id,
+                            device.name, unlike->device_id, unlike->device_name));
   } else if (!other_links.empty()) {
     notes.emplace_back("roof", other_links);
   } else if (gpus.size() > 1 || (!gpus.empty() && gpus.begin()->first != cuda_ordinal(device))) {

@@ -308,7 +308,8 @@ def of_family(family, result, entries):
                  "measured ceiling.")]
     else:
         made = [(access_latency.ladders(result, entries), "Time per dependent access, over the range of the accesses. "
-                 "Thick: the levels found; dashed: the end of a level, between two sizes."),
+                 "Thick: the levels found; dashed: the end of a level, between two sizes. (2), (3): further steps within a level: a farther "
+                 "part of the cache, or memory beyond the reach of a TLB."),
                 (access_latency.over_sms(result, entries), "Time per access to the same line from each SM. "
                  "Thick: SMs at the same distance: near the half of L2 that holds the line, or near the other half."),
                 (access_latency.loaded(result, entries), "Time per access while other SMs read, from an idle memory to a busy one."),

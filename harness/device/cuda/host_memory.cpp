@@ -72,16 +72,16 @@ Memory registered(std::size_t bytes, const HostMemory& wanted) {
 Memory allocate_where_wanted(std::size_t bytes, const std::function<Memory(std::size_t bytes)>& allocate,
                              const std::function<bool(const void* data)>& lies_there) {
   constexpr std::size_t kFirst = std::size_t{2} << 20, kLast = std::size_t{64} << 20;
-  std::vector<Memory> elsewhere;  // kept, or the driver would return them again
-  elsewhere.push_back(allocate(bytes));
-  for (std::size_t size = std::max(2 * bytes, kFirst); size <= kLast && !lies_there(elsewhere.back().get()); size *= 2) {
+  std::vector<Memory> attempts;  // kept, or the driver would return the same memory again
+  attempts.push_back(allocate(bytes));
+  for (std::size_t size = std::max(2 * bytes, kFirst); size <= kLast && !lies_there(attempts.back().get()); size *= 2) {
     try {
-      elsewhere.push_back(allocate(size));
+      attempts.push_back(allocate(size));
     } catch (const OutOfMemory&) {
       break;
     }
   }
-  return std::move(elsewhere.back());
+  return std::move(lies_there(attempts.back().get()) ? attempts.back() : attempts.front());
 }
 
 Memory allocate_host(int ordinal, std::size_t bytes, const HostMemory& wanted) {

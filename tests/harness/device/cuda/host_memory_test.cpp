@@ -46,28 +46,29 @@ TEST(HostMemoryWhereWanted, IsLargerUntilTheDriverMakesANewChunk) {
   std::vector<std::size_t> sizes;
   const auto allocate = [&](std::size_t bytes) {
     sizes.push_back(bytes);
-    return Memory(new char, [](void* data) { delete static_cast<char*>(data); });
+    return Memory(new std::size_t(bytes), [](void* data) { delete static_cast<std::size_t*>(data); });
   };
+  const auto size_of = [](const Memory& memory) { return *static_cast<std::size_t*>(memory.get()); };
   const auto after = [&](std::size_t bytes, std::size_t attempts) {
     sizes.clear();
-    return cuda::allocate_where_wanted(bytes, allocate, [&](const void*) { return sizes.size() >= attempts; });
+    return size_of(cuda::allocate_where_wanted(bytes, allocate, [&](const void*) { return sizes.size() >= attempts; }));
   };
-  EXPECT_TRUE(after(64, 1));
+  EXPECT_EQ(after(64, 1), 64U);
   EXPECT_THAT(sizes, ElementsAre(64));
-  EXPECT_TRUE(after(64, 3));
+  EXPECT_EQ(after(64, 3), std::size_t{4} << 20);
   EXPECT_THAT(sizes, ElementsAre(64, 2 << 20, 4 << 20));
-  EXPECT_TRUE(after(3 << 20, 2));
+  EXPECT_EQ(after(3 << 20, 2), std::size_t{6} << 20);
   EXPECT_THAT(sizes, ElementsAre(3 << 20, 6 << 20));
-  EXPECT_TRUE(after(64, 1000)) << "a full node: what lies elsewhere is better than nothing, and its record says so";
+  EXPECT_EQ(after(64, 1000), 64U) << "all lie elsewhere: the first takes the least memory, and its record says where it lies";
   EXPECT_EQ(sizes.back(), std::size_t{64} << 20);
-  EXPECT_TRUE(after(std::size_t{1} << 30, 1000));
+  EXPECT_EQ(after(std::size_t{1} << 30, 1000), std::size_t{1} << 30);
   EXPECT_THAT(sizes, SizeIs(1)) << "it is a chunk of its own";
   const auto limited = [&](std::size_t bytes) {
     if (bytes > 64) throw OutOfMemory(bytes, 64, "host memory", "");
     return allocate(bytes);
   };
   sizes.clear();
-  EXPECT_TRUE(cuda::allocate_where_wanted(64, limited, [](const void*) { return false; })) << "a node without memory for more";
+  EXPECT_EQ(size_of(cuda::allocate_where_wanted(64, limited, [](const void*) { return false; })), 64U) << "a full node";
   EXPECT_THAT(sizes, ElementsAre(64));
   EXPECT_THROW(cuda::allocate_where_wanted(65, limited, [](const void*) { return true; }), OutOfMemory);
 }
