@@ -26,7 +26,8 @@ struct RunState {
   Sampler sampler;
   WallTime wall;
   StageListener listener;
-  std::map<std::string, std::vector<double>> candidate_seconds = {};  ///< by the name of a tuned case
+  /// Of a tuned case, by its name: what it was told, call by call.
+  std::map<std::string, std::vector<std::vector<double>>> candidate_seconds = {};
   std::string lost_to;  ///< the case that met a sticky error; empty while the device works
 };
 
@@ -67,7 +68,8 @@ class CaseRun {
   void enter(std::string_view stage);
   /// Repeats the stage, so that the watch sees progress in a long one.
   void tell_stage();
-  /// The seconds of a tuned case's candidates. A second pass keeps the choice of the first, so that both time the same.
+  /// The seconds of a tuned case's candidates, which it may ask for several times. A second pass is told what the first was
+  /// told, call by call, so that both choose and time the same.
   std::vector<double> choose_among(const std::vector<Launch>& candidates, int slots);
   void launch_once(int slot);
   Verification judge(int slot);
@@ -139,6 +141,7 @@ class CaseRun {
   int samples_per_block_ = 1;
   int blocks_ = 1;
   bool alive_ = true;
+  std::size_t choices_ = 0;                 ///< that the preparation has asked for
   std::string_view stage_;                  ///< a literal
   std::vector<Sample> own_samples_;         ///< with this rank's own times; empty: it takes no part
   std::optional<Sustained> own_sustained_;  ///< of this rank's part of them

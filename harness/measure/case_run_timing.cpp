@@ -65,13 +65,14 @@ void CaseRun::await_reason(const std::vector<ClockStamp>& since) {
 }
 
 std::vector<double> CaseRun::choose_among(const std::vector<Launch>& candidates, int slots) {
-  const auto known = run_.candidate_seconds.find(record_.name());
-  if (all_say(known != run_.candidate_seconds.end() && known->second.size() == candidates.size())) {
-    return known->second;
+  auto& told = run_.candidate_seconds[record_.name()];
+  const std::size_t call = choices_++;
+  if (!all_say(call < told.size() && told[call].size() == candidates.size())) {
+    told.resize(call);  // what followed belongs to other candidates
+    told.push_back(
+        time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots, [this] { rest(); }));
   }
-  const auto seconds =
-      time_candidates(run_.device, run_.team, run_.settings, candidates, case_.protocol, slots, [this] { rest(); });
-  return run_.candidate_seconds.insert_or_assign(record_.name(), seconds).first->second;
+  return told[call];
 }
 
 // A block after long load would be slower than the next, after a pause: a power cap acts within tens of milliseconds,

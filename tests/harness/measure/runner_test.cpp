@@ -509,6 +509,35 @@ TEST_F(Measure, ASecondPassKeepsTheChoiceOfTheFirst) {
   EXPECT_EQ(seconds[2].size(), 4U);
 }
 
+// As what runs beside a product: the answer to one trial decides what the next one launches.
+TEST_F(Measure, EachTrialOfAPreparationIsTimed) {
+  double takes = 1e-3;
+  int launches = 0;
+  device.seconds = [&](int) { return takes; };
+  std::vector<double> seconds;
+  Case c = make_case();
+  c.prepare = [&, prepare = c.prepare](const roofmark::Setup& setup) {
+    seconds.clear();
+    for (const double milliseconds : {1, 2, 3}) {
+      const Launch trial = [&, milliseconds](Stream, int) {
+        takes = milliseconds * 1e-3;
+        ++launches;
+      };
+      seconds.push_back(setup.time({trial}).front());
+    }
+    return prepare(setup);
+  };
+  const auto each =
+      testing::ElementsAre(testing::DoubleNear(1e-3, 1e-9), testing::DoubleNear(2e-3, 1e-9), testing::DoubleNear(3e-3, 1e-9));
+  Runner runner = this->runner();
+  EXPECT_EQ(runner.run({{c}, {}}, 1).front().status, Status::ok);
+  EXPECT_THAT(seconds, each);
+  launches = 0;
+  EXPECT_EQ(runner.run({{c}, {}}, 2).front().status, Status::ok);
+  EXPECT_THAT(seconds, each) << "a second pass is told what the first was told, call by call";
+  EXPECT_EQ(launches, 0);
+}
+
 TEST_F(Measure, TelemetryCanBeSwitchedOff) {
   device.telemetry = std::make_unique<FakeTelemetry>();
   Settings settings = settings_for(device);
