@@ -9,6 +9,7 @@
 #include "bench/program/commands.hpp"
 #include "bench/program/run_folder.hpp"
 #include "bench/program/usage_error.hpp"
+#include "harness/judge/verdict.hpp"
 #include "harness/present/summary.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/result_file.hpp"
@@ -49,10 +50,12 @@ int recover(const std::string& result_or_folder, const std::string& out) {
                                               : fmt::format("{} records of {}", run.records.size(), *finished)));
   }
   write_with_checksum(result, result_text(run, conclusions));
+  const std::size_t lost = without_record(run.header.scope, run.records);
   fmt::print("{}: {} records{}{}\n", result.string(), run.records.size(),
-             !run.footer            ? ", of a run that was cut off"
-             : run.footer->complete ? ", complete"
-                                    : ", of a run that ended early",
+             !run.footer             ? ", of a run that was cut off"
+             : !run.footer->complete ? ", of a run that ended early"
+             : lost > 0              ? fmt::format(", of a finished run; {} of its cases are not in the journal", lost)
+                                     : ", complete",
              skipped ? fmt::format("; {} lines could not be read", skipped) : "");
   fmt::print("{}", verdict_text(conclusions.verdict, terminal_style(stdout)));
   return kOk;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 
+#include "harness/judge/changed_bits.hpp"
 #include "harness/judge/contradictions.hpp"
 #include "harness/judge/empirical_ceilings.hpp"
 #include "harness/judge/ranks/communication.hpp"
@@ -358,6 +359,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   find_drift(analysis.roofline, analysis.findings);
   find_contradictions(analysis.roofline, analysis.findings);
   find_link_training(records, analysis.roofline, analysis.findings);
+  for (Finding& finding : find_changed_bits(records)) analysis.findings.push_back(std::move(finding));
   analysis.unseen = without_evidence(records);
   for (const Record& record : records) {
     find_in_record(record, analysis.roofline, timing_overhead_seconds, analysis.findings);
@@ -366,7 +368,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
 }
 
 int exit_status(const std::vector<Record>& records) {
-  int status = kOk;
+  int status = repeated_bits(records).changed.empty() ? kOk : kWrong;
   for (const Record& record : records) {
     const bool differs = record.status == Status::ok && record.fingerprint && !record.fingerprint->differing_ranks.empty();
     status = worse_exit(status, differs ? kWrong : type_of(record.status).exit_status);

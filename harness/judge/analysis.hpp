@@ -37,8 +37,8 @@ struct Analysis {
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
                  std::optional<double> timing_overhead_seconds = {});
 
-/// The exit status of a run with these records: the worst that one calls for; ranks that must give equal bits and differ are
-/// wrong.
+/// The exit status of a run with these records: the worst that one calls for; ranks, or two measurements of one case, that must
+/// give equal bits and differ are wrong.
 int exit_status(const std::vector<Record>& records);
 
 }  // namespace roofmark

@@ -25,7 +25,6 @@ class Counts {
     recorded_ = cases.size();
   }
 
-  /// Of `planned` cases, those without a record: the process that measured was killed.
   std::size_t missing(std::size_t planned) const { return planned > recorded_ ? planned - recorded_ : 0; }
 
   std::size_t of(Status status) const {
@@ -77,6 +76,10 @@ std::string in_words(const RunEnd& ended) {
 }
 
 }  // namespace
+
+std::size_t without_record(const RunScope& scope, const std::vector<Record>& records) {
+  return Counts(records).missing(scope.cases);
+}
 
 RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,
                      const std::optional<RunEnd>& ended, const std::string& slow) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,9 +18,15 @@ namespace roofmark {
 /// something was not measured, or the device reports faults.
 enum class Trust { good, doubtful, bad };
 
-constexpr std::string_view name(Trust trust) {
-  constexpr std::string_view names[] = {"good", "doubtful", "bad"};
-  return names[static_cast<int>(trust)];
+inline constexpr std::string_view kTrusts[] = {"good", "doubtful", "bad"};
+
+constexpr std::string_view name(Trust trust) { return kTrusts[static_cast<int>(trust)]; }
+
+constexpr std::optional<Trust> find_trust(std::string_view name) {
+  for (int i = 0; i < 3; ++i) {
+    if (kTrusts[i] == name) return Trust(i);
+  }
+  return std::nullopt;
 }
 
 /// Why a run ended before its last case.
@@ -34,6 +41,9 @@ struct RunVerdict {
   std::string headline;
   std::string advice;  ///< empty if there is nothing to do
 };
+
+/// Of the run's cases, those without a record: it did not reach them, or its file has lost them.
+std::size_t without_record(const RunScope& scope, const std::vector<Record>& records);
 
 /// `slow`: for a team, the slow rank, host or link; empty without a team.
 RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,

@@ -66,6 +66,7 @@ enum class FindingKind {
   shared_cores,
   above_theoretical,
   fingerprint,
+  changed_bits,
   above_empirical,
   drift,
   contradiction,
@@ -131,6 +132,8 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::fingerprint, "fingerprint", Severity::error, Doubt::device, FoundBy::ranks,
      "Repeat the case on these ranks. Check the ECC counters and Xid messages. If it happens again, take the device out of "
      "service."},
+    {FindingKind::changed_bits, "changed_bits", Severity::error, Doubt::device, FoundBy::results,
+     "Run again. Check the ECC counters and Xid messages. If it happens again, take the device out of service."},
     {FindingKind::above_empirical, "above_empirical", Severity::warning, Doubt::roofs, FoundBy::results,
      "Treat the measured ceiling as a lower bound. If only one case exceeds it, check whether its operands stayed in a cache."},
     {FindingKind::drift, "drift", Severity::warning, Doubt::roofs, FoundBy::results,

@@ -312,9 +312,10 @@ Evidence take_evidence(ResultFile& file, double now) {
   // `run --device all` measures each GPU twice: alone, and together with the others.
   evidence.together =
       !file.run.header.ranks.empty() || fs::canonical(file.path).parent_path().parent_path().filename() == kTogether;
+  evidence.without_record = without_record(file.run.header.scope, file.run.records);
   if (file.run.footer) {
     if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
-    evidence.complete = file.run.footer->complete && !file.run.footer->interrupted;
+    evidence.complete = file.run.footer->complete && !file.run.footer->interrupted && evidence.without_record == 0;
     evidence.counters = std::move(file.run.footer->counters);
   } else {
     evidence.counters = std::move(file.run.seen.counters);
@@ -374,9 +375,7 @@ Evidence take_evidence(ResultFile& file, double now) {
     }
   }
   if (!between_gpus(evidence.records)) evidence.analysis.unseen.insert(FindingKind::peer_access);
-  if (const RunVerdict& verdict = file.conclusions.verdict; verdict.trust != Trust::good) {
-    evidence.doubt = fmt::format("{}: {}", name(verdict.trust), verdict.headline);
-  }
+  evidence.verdict = file.conclusions.verdict;
   file.run = {};
   file.conclusions = {};
   return evidence;

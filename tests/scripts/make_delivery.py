@@ -22,7 +22,8 @@ def clean(result, device=0):
     result["device"]["name"] = "NVIDIA H200"
     result["device"].setdefault("details", {})["foreign_processes"] = []
     result["suite"], result["data"], result["arguments"] = "quick", "normal", ["roofmark", "run", "--suite", "quick"]
-    result["scope"]["text"] = f"The quick suite: all {result['scope']['cases']} cases"
+    cases = len({entry["name"] for entry in result["benchmarks"] + result["unmeasured"]})
+    result["scope"] |= {"suite_cases": cases, "cases": cases, "text": f"The quick suite: all {cases} cases"}
     result["verdict"] = {"level": "good", "headline": f"{len({entry['name'] for entry in result['benchmarks']})} ok", "advice": ""}
     result["device"].setdefault("details", {})["uuid"] = f"GPU-{device:08x}"
     return result

@@ -25,11 +25,13 @@ def verdicts(result, profile, tmp_path, save, status=1):
     return {check["rule"]: check["verdict"] for check in checks if check["mandatory"] and check["verdict"] != "PASS"}
 
 
-def sxm_profile(tmp_path):
-    """The shipped one for H200s without its limits of speed: no such GPU was measured."""
+def sxm_profile(tmp_path, links="true"):
+    """The shipped one for H200s without its limits of speed: no such GPU was measured. `links`: whether the links to the host decide, which
+    each GPU has to measure alone."""
     path = tmp_path / "h200.toml"
     rules = ("dram_read", "dram_write", "dram_copy", "dram_triad", "fma_fp32", "fma_fp32_top", "product_bf16", "product_fp8", "product_bf16_datasheet")
-    path.write_text('inherit = "h200_sxm"\n' + "".join(f"[rule.{rule}]\ndrop = true\n" for rule in rules))
+    path.write_text('inherit = "h200_sxm"\n' + "".join(f"[rule.{rule}]\ndrop = true\n" for rule in rules)
+                    + "".join(f"[rule.{rule}]\nmandatory = {links}\n" for rule in ("host_to_device", "device_to_host")))
     return path
 
 

@@ -66,6 +66,7 @@ def test_a_thousand_files_are_judged_in_ten_seconds(h200, tmp_path, own_profile)
     for entry in result["benchmarks"]:
         samples = entry["roofmark"]["measurement"]["samples"]
         entry["roofmark"]["measurement"]["samples"] = {name: column[::10] for name, column in samples.items()}
+    result["scope"]["cases"] = len({entry["name"] for entry in result["benchmarks"] + result["unmeasured"]})
     result.pop("telemetry")
     result["host"]["name"], result["device"]["details"]["uuid"] = "@host@", "@gpu@"
     text = json.dumps(result)
@@ -195,6 +196,26 @@ def test_what_a_run_had_no_means_to_look_for_is_not_accepted(h200, save, tmp_pat
     assert verdicts(result, profile, tmp_path, save, 0) == {}, "some virtual machines say nothing of the link: the rule is not mandatory there"
 
 
+def test_what_no_result_is_left_of_has_not_passed(h200, save, own_profile, tmp_path):
+    result = clean(h200)
+    case = next(entry["name"] for entry in result["benchmarks"] if entry["name"].startswith("stream/"))
+    result["benchmarks"] = [entry for entry in result["benchmarks"] if entry["name"] != case]
+    done = roofmark("accept", save(result), "--profile", own_profile(0.5), "--json", tmp_path / "verdict.json")
+    assert done.returncode == 1
+    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    assert [(check["verdict"], check["found"]) for check in checks if check["rule"] == "complete"] == [("NOT MEASURED", "1 of its cases have no result")]
+
+
+def test_bits_that_change_within_a_run_are_not_accepted(h200, save, tmp_path):
+    result = clean(h200)
+    probe = next(entry["name"] for entry in result["benchmarks"] if entry["name"].startswith("ceilings/"))
+    passes = [entry["roofmark"] for entry in result["benchmarks"] if entry["name"] == probe]
+    for record, bits in zip(passes, ("00ff", "00fe"), strict=True):
+        record["fingerprint"] = {"hash": bits, "key": "k", "deterministic": True}
+    bad = verdicts(result, sxm_profile(tmp_path), tmp_path, save)
+    assert bad.items() >= {"changed_bits": "FAIL", "bad_run": "FAIL", "differing_bits": "FAIL"}.items()
+
+
 def two_nodes(result, counters=(), findings=()):
     """A delivery of two nodes with eight GPUs each, in one file."""
     merged = clean(result)
@@ -216,7 +237,7 @@ def judged(path, profile, tmp_path):
 
 @pytest.mark.parametrize("rank, counter", [(3, {"xid": (0, 1)}), (11, {"nvlink_links": (18, 17)})])
 def test_one_gpus_fault_fails_it_and_its_node_alone(h200, save, own_profile, tmp_path, rank, counter):
-    devices, nodes = judged(save(two_nodes(h200, {rank: counter})), sxm_profile(tmp_path), tmp_path)
+    devices, nodes = judged(save(two_nodes(h200, {rank: counter})), sxm_profile(tmp_path, links="false"), tmp_path)
     bad = f"GPU-{rank:08x}"
     assert {name: verdict for name, verdict in devices.items() if verdict != "PASS"} == {bad: "FAIL"}
     assert nodes == {"node0": "FAIL" if rank < 8 else "PASS", "node1": "FAIL" if rank >= 8 else "PASS"}
@@ -230,7 +251,7 @@ def test_a_result_that_is_wrong_on_one_gpu_fails_it_alone(h200, save, tmp_path):
         del record[key]
     record |= {"status": "wrong", "reason": "cuda:3: wrong result", "rank_status": ["wrong" if rank == 3 else "ok" for rank in range(16)]}
     merged["unmeasured"].append({"name": entry["name"], "roofmark": record})
-    devices, nodes = judged(save(merged), sxm_profile(tmp_path), tmp_path)
+    devices, nodes = judged(save(merged), sxm_profile(tmp_path, links="false"), tmp_path)
     assert {name: verdict for name, verdict in devices.items() if verdict != "PASS"} == {"GPU-00000003": "FAIL"} and nodes["node1"] == "PASS"
 
 

@@ -233,6 +233,17 @@ def test_recovering_a_whole_run_changes_nothing(small_run):
     assert json.loads((out / "result.json").read_text()) == result
 
 
+def test_a_journal_that_lost_a_case_is_not_complete(small_run, tmp_path):
+    lines = (small_run[2] / "result.jsonl").read_text().splitlines(keepends=True)
+    records = [json.loads(line).get("record", {}) for line in lines]
+    lost = next(record for record in records if record.get("pass", 1) == 1 and record.get("family") == "stream")
+    (tmp_path / "result.jsonl").write_text("".join(line for line, record in zip(lines, records, strict=True) if record != lost))
+    done = roofmark("recover", tmp_path)
+    assert done.returncode == 0 and ", of a finished run; 1 of its cases are not in the journal" in done.stdout
+    done = roofmark("accept", tmp_path, "--profile", "cpu")
+    assert done.returncode == 1 and "1 of its cases have no result" in done.stdout
+
+
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system does not say how busy its CPUs are")
 def test_a_busy_cpu_is_a_finding_that_recovering_keeps(tmp_path):
     out = tmp_path / "out"

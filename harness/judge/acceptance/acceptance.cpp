@@ -182,7 +182,8 @@ class Judge {
     judgement.checks = std::move(checks_);
     for (const Evidence& run : evidence_) {
       note_unknown(run, judgement.unknown_devices);
-      if (!run.doubt.empty()) judgement.doubts.push_back(printable(fmt::format("{} ({})", run.doubt, run.file)));
+      if (const RunVerdict& own = run.verdict; own.trust != Trust::good)
+        judgement.doubts.push_back(printable(fmt::format("{}: {} ({})", name(own.trust), own.headline, run.file)));
     }
     return judgement;
   }
@@ -227,8 +228,10 @@ class Judge {
       for (const Place& place : places) {
         const Evidence& run = *place.evidence;
         own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a complete run",
-            run.complete ? "complete" : "cut short", "Cases that the run did not reach are unknown.", one.node, label,
-            run.file);
+            run.complete         ? "complete"
+            : run.without_record ? fmt::format("{} of its cases have no result", run.without_record)
+                                 : "cut short",
+            "Cases that the run did not reach are unknown.", one.node, label, run.file);
         own("conditions", Subject::gpu, pass_if(as_agreed(run)),
             fmt::format("suite {}, normal data, all of it", suites().contains(run.suite) ? run.suite : profile_.suite),
             fmt::format("suite {}, {} data{}{}", run.suite, run.data, run.weaker.empty() ? "" : ", ",
@@ -349,8 +352,8 @@ class Judge {
     bool any = false, nothing_to_compare = false;
     const Quantity quantity = rule.quantity;
     // A limit per node or delivery is on what happened in all its runs together.
-    const bool adds_up = rule.per != Subject::gpu &&
-                         (quantity == Quantity::counter || quantity == Quantity::results || quantity == Quantity::finding);
+    const bool adds_up = rule.per != Subject::gpu && (quantity == Quantity::counter || quantity == Quantity::results ||
+                                                      quantity == Quantity::runs || quantity == Quantity::finding);
     Parts parts;
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;

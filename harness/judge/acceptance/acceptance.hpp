@@ -10,6 +10,7 @@
 
 #include "harness/judge/acceptance/profile.hpp"
 #include "harness/judge/analysis.hpp"
+#include "harness/judge/verdict.hpp"
 #include "harness/model/counter.hpp"
 
 namespace roofmark {
@@ -38,13 +39,14 @@ struct Evidence {
   std::set<FindingKind> unseen;               ///< kinds of findings that the run could not check
   std::optional<double> age_seconds;          ///< since it finished; absent if it did not finish
   bool complete = false;
+  std::size_t without_record = 0;        ///< cases of an incomplete run
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
   std::map<std::string, std::string> versions;
   std::vector<Record> records;  ///< their samples and blocks are not needed
   Analysis analysis;
   std::vector<Finding> findings;        ///< all of the run
   std::vector<CounterChange> counters;  ///< of every rank's device
-  std::string doubt = {};               ///< "doubtful: ...", the run's own verdict; empty of a good one
+  RunVerdict verdict = {};              ///< the run's own
 };
 
 /// Beside the profile.
@@ -99,7 +101,7 @@ struct Judgement {
   SubjectVerdict delivery;
   /// Devices that are not in the table of known GPUs: their ceilings come only from their attributes.
   std::set<std::string> unknown_devices;
-  /// The runs whose own verdict is not good, with that verdict: it decides nothing here.
+  /// The runs whose own verdict is not good, with that verdict. It decides by a rule on `runs` alone.
   std::vector<std::string> doubts;
 
   bool accepted() const { return delivery.verdict == Verdict::pass; }

@@ -125,6 +125,9 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
       refuse(name, node, fmt::format("unknown throttle reason '{}'; known are {}", rule.argument, fmt::join(known, ", ")));
     }
   }
+  if (type->quantity == Quantity::runs && !find_trust(rule.argument)) {
+    refuse(name, node, fmt::format("expects a verdict: {}", fmt::join(kTrusts, ", ")));
+  }
   if (type->quantity == Quantity::results) {
     const StatusType* const status = find_status(rule.argument);
     std::vector<std::string_view> known;

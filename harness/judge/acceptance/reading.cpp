@@ -328,6 +328,9 @@ RuleReading read_run(const Rule& rule, const Evidence& evidence, std::optional<s
         if (status_on(record, device) == find_status(rule.argument)->status) counted.push_back(record.name());
       }
       break;
+    case Quantity::runs:
+      if (name(evidence.verdict.trust) == rule.argument) counted.push_back(evidence.verdict.headline);
+      break;
     case Quantity::finding:
       for (const Finding& finding : evidence.findings) {
         if (finding.kind != finding_kind(rule.argument) || (device && !is_about(finding, *device))) continue;

@@ -20,7 +20,7 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   made.pairs = pairs_of(times);
   made.scaling = scaling_of(records);
   made.overlaps = overlaps_of(records);
-  made.slow = who_is_slow(stragglers, times, members.size());
+  made.slow = who_is_slow(stragglers, times, members.size(), places.hosts());
   made.slowest = std::move(stragglers.slowest);
   made.findings = std::move(stragglers.findings);
   for (Finding& finding : shared_cores(members)) made.findings.push_back(std::move(finding));

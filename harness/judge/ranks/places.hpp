@@ -20,6 +20,7 @@ class Places {
   bool host_has_several(const std::string& host) const;
   bool any_host_has_several() const;
   std::size_t ranks() const { return ranks_.size(); }
+  std::size_t hosts() const { return on_host_.size(); }
   std::vector<int> ranks_of(const std::string& host) const;
   /// The two ranks communicate without the network: they are on one host, or in one NVLink domain.
   bool linked(const std::pair<int, int>& pair) const;

@@ -19,6 +19,9 @@ constexpr double kSlowCases = 0.05;
 /// Among few, of the cases that the device limits.
 constexpr double kOftenSlowCases = 0.2;
 constexpr int kLeastCases = 10;
+/// In most of a group of cases: those of a family, or those that one resource limits.
+constexpr double kSlowInGroup = 1.25;
+constexpr int kLeastOfGroup = 3;
 
 std::string brief(const std::string& who, const Outlier& seen) {
   return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
@@ -117,7 +120,7 @@ bool is_limited_by_device(const Record& record) {
 /// In how many of the cases someone was slow.
 struct SlowCases : Outlier {
   int of = 0;
-  bool of_device = false;  ///< only those that the device limits count
+  std::string which;  ///< the cases that count, for a text: " of attention that the device limits"; empty: all
 };
 
 /// Ranks or hosts by the cases that each ran alone.
@@ -125,35 +128,48 @@ template <class Key>
 class SlowInCases {
  public:
   void add(const std::map<Key, double>& times, const Record& record) {
-    ++cases_;
     ratios_.add(times);
-    note_slow(times, kSlow, record.name(), slow_);
-    if (times.size() >= kMany || !is_limited_by_device(record)) return;
-    ++of_device_;
-    const std::vector<double> all = values_of(times);
-    for (const auto& [key, value] : times) {
-      if (const auto deviation = deviates(value, all, kSlow)) often_[key].add(*deviation, record.name());
-    }
+    ++all_.cases;
+    note_slow(times, kSlow, record.name(), all_.slow);
+    if (!is_limited_by_device(record)) return;
+    const std::vector<double> values = values_of(times);
+    const auto count = [&](Group& group, double least_times) {
+      ++group.cases;
+      for (const auto& [key, value] : times) {
+        if (const auto deviation = deviates(value, values, least_times)) group.slow[key].add(*deviation, record.name());
+      }
+    };
+    if (times.size() < kMany) count(of_device_, kSlow);
+    count(groups_[fmt::format(" of {} that the device limits", record.family)], kSlowInGroup);
+    count(groups_[fmt::format(" limited by {}", find_resource(record.placement->bound_by).title)], kSlowInGroup);
   }
 
   const Ratios<Key>& ratios() const { return ratios_; }
 
-  /// Who is slow in enough of them.
+  /// Who is slow in enough of all, of those that the device limits, or of a group; each by the first that says so.
   std::map<Key, SlowCases> slow() const {
     std::map<Key, SlowCases> found;
-    for (const auto& [key, seen] : slow_) {
-      if (seen.times >= kSlowCases * cases_) found[key] = {seen, cases_, false};
-    }
-    if (of_device_ < kLeastCases) return found;
-    for (const auto& [key, seen] : often_) {
-      if (seen.times >= kOftenSlowCases * of_device_) found[key] = {seen, of_device_, true};
+    const auto find = [&found](const Group& group, double least_share, const std::string& which) {
+      for (const auto& [key, seen] : group.slow) {
+        if (seen.times >= least_share * group.cases) found.try_emplace(key, SlowCases{seen, group.cases, which});
+      }
+    };
+    find(all_, kSlowCases, "");
+    if (of_device_.cases >= kLeastCases) find(of_device_, kOftenSlowCases, " that the device limits");
+    constexpr double kMost = 0.5 + 1e-9;
+    for (const auto& [which, group] : groups_) {
+      if (group.cases >= kLeastOfGroup) find(group, kMost, which);
     }
     return found;
   }
 
  private:
-  int cases_ = 0, of_device_ = 0;
-  std::map<Key, Outlier> slow_, often_;
+  struct Group {
+    int cases = 0;
+    std::map<Key, Outlier> slow;
+  };
+  Group all_, of_device_;
+  std::map<std::string, Group> groups_;
   Ratios<Key> ratios_;
 };
 
@@ -187,10 +203,9 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
                        std::vector<int> whose) {
     findings.push_back(
         {kind,
-         fmt::format("{}: slower than the median of the {} in {} of {} cases that {}every rank ran alone; the worst "
-                     "takes {:.2f} times the median{}: {}",
-                     who, whom, seen.times, seen.of, seen.of_device ? "the device limits and " : "", seen.worst.times,
-                     words(seen.worst), seen.where),
+         fmt::format("{}: slower than the median of the {} in {} of {} cases{}, each rank alone; the worst takes {:.2f} times "
+                     "the median{}: {}",
+                     who, whom, seen.times, seen.of, seen.which, seen.worst.times, words(seen.worst), seen.where),
          {},
          seen.worst.times,
          brief(who, seen),
@@ -211,7 +226,7 @@ Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& ti
   return made;
 }
 
-std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks) {
+std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts) {
   if (ranks < 2) return "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)";
   if (!found.findings.empty()) {
     std::vector<std::string> names;
@@ -222,7 +237,9 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
     return "this run did not check for slow ranks: the suites baseline and full time every pair of ranks";
   }
   // One of two is always slower.
-  return ranks == 2 ? "with two ranks, the slow one cannot be told from the fast one" : "no rank, host or pair stands out";
+  if (ranks == 2) return "with two ranks, the slow one cannot be told from the fast one";
+  if (hosts == 2) return "no rank or pair stands out; with two hosts, the slow one cannot be told from the fast one";
+  return "no rank, host or pair stands out";
 }
 
 }  // namespace roofmark

@@ -38,7 +38,9 @@ struct Slowest {
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
 /// each case; a straggler is slow in at least one case of 20. Among fewer than seven it takes 25 % in a case, but who exceeds
 /// the median by 10 % and 5 deviations in a fifth of the cases that the device itself limits, of 10 and more, is a straggler
-/// too.
+/// too. So is, among any number, who exceeds it by 25 % and 5 deviations in most of a group of three cases and more that the
+/// device limits: those of a family, or those that one resource limits. (A link or host may be slower for good reasons while
+/// all measure: GPUs share switches.)
 struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind
@@ -47,6 +49,6 @@ struct Stragglers {
 Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places);
 
 /// The answer to "which rank is slow?" in one line; also if none is, if it cannot be told, or if the run did not check.
-std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks);
+std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts);
 
 }  // namespace roofmark

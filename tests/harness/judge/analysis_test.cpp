@@ -286,6 +286,36 @@ TEST(Analysis, ExitStatus) {
   EXPECT_EQ(exit_status(records), 1);
 }
 
+TEST(Analysis, ACaseThatGivesOtherBitsAfterTheSuiteIsWrong) {
+  const auto record = [](const std::string& how, const std::string& hash, const std::string& key = "k") {
+    Record made = ok_record("ceilings", how, {}, 1);
+    made.fingerprint = Fingerprint{hash, key, !hash.empty(), {}};
+    return made;
+  };
+  const auto found = [](std::vector<Record> records) {
+    std::vector<std::string> texts;
+    for (const Finding& finding : analyze({}, records, {}).findings) {
+      if (finding.kind == FindingKind::changed_bits) texts.push_back(finding.text);
+    }
+    EXPECT_EQ(exit_status(records), texts.empty() ? 0 : 1);
+    return texts;
+  };
+  const Record mma = record("mma", "00ff"), fma = record("fma", "aa"), read = record("read", "bb");
+  EXPECT_THAT(found({mma, fma, read, mma, fma}), testing::IsEmpty());
+  EXPECT_THAT(found({mma, fma, read, record("mma", "00fe"), fma}),
+              testing::ElementsAre(
+                  testing::AllOf(testing::HasSubstr("in 1 of 2 cases measured twice"), testing::HasSubstr("ceilings/mma/"))));
+  EXPECT_THAT(found({mma, record("mma", "00fe", "another algorithm")}), testing::IsEmpty());
+  EXPECT_THAT(found({mma, record("mma", "")}), testing::IsEmpty()) << "launches differ among themselves: no hash";
+  Record failed = record("mma", "00fe");
+  failed.status = Status::unsupported;
+  EXPECT_THAT(found({mma, failed}), testing::IsEmpty());
+  // What the ranks say already, and of whom.
+  std::vector<Record> by_rank = {mma, record("mma", "00fe")};
+  by_rank[1].fingerprint->differing_ranks = {0};
+  EXPECT_THAT(analyze({}, by_rank, {}).findings, testing::IsEmpty());
+}
+
 Record transfer_at(double trained, double at_most) {
   Record record = ok_record("any", "in", {{{{resource::host_to_device, 1e9}}}}, 2e-2);
   record.measurement->blocks.front().before.pcie_bytes_per_second = trained;

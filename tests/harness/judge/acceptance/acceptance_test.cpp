@@ -82,14 +82,28 @@ TEST(Acceptance, WhatAFileSaysCannotControlTheTerminal) {
   EXPECT_EQ(check_of(judgement, "product").of.find_first_of("\x1b\n"), std::string::npos);
 }
 
-TEST(Acceptance, ARunsOwnVerdictIsRepeatedAndDecidesNothing) {
+TEST(Acceptance, ARunsOwnVerdictIsRepeatedAndDecidesByARuleAlone) {
   Evidence evidence = run("GPU-1", {product(0.9)});
   EXPECT_TRUE(judge(profile_of(kProduct), {evidence}, {}).doubts.empty());
-  evidence.doubt = "doubtful: DRAM drifted";
+  evidence.verdict = {Trust::doubtful, "DRAM drifted", ""};
   evidence.file = "r.json";
   const Judgement judgement = judge(profile_of(kProduct), {evidence}, {});
   EXPECT_TRUE(judgement.accepted());
   EXPECT_THAT(judgement.doubts, testing::ElementsAre("doubtful: DRAM drifted (r.json)"));
+  const Profile strict = profile_of(kProduct + R"(
+[rule.bad]
+quantity = "runs.bad"
+per = "delivery"
+most = 0
+reason = "r"
+)");
+  EXPECT_TRUE(judge(strict, {evidence}, {}).accepted());
+  evidence.verdict = {Trust::bad, "the device reports faults", ""};
+  const Judgement refused = judge(strict, {run("GPU-2", {product(0.9)}), evidence}, {});
+  EXPECT_FALSE(refused.accepted());
+  EXPECT_EQ(check_of(refused, "bad").found, "1");
+  EXPECT_EQ(check_of(refused, "bad").of, "the device reports faults");
+  for (const SubjectVerdict& device : refused.devices) EXPECT_EQ(device.verdict, Verdict::pass) << "the run may hold others";
 }
 
 TEST(Acceptance, HowLongToMeasureIsSaidByTheFlagOfTheRun) {

@@ -178,8 +178,8 @@ TEST(Stragglers, OfFewARankThatIsSlowAgainAndAgain) {
   EXPECT_EQ(found[0].kind, FindingKind::slow_rank);
   EXPECT_THAT(found[0].ranks, testing::ElementsAre(3));
   EXPECT_THAT(found[0].text,
-              AllOf(HasSubstr("rank 3 (a): slower than the median of the ranks in 20 of 20 cases that the device "
-                              "limits and every rank ran alone; the worst takes 1.20 times the median"),
+              AllOf(HasSubstr("rank 3 (a): slower than the median of the ranks in 20 of 20 cases that the device limits, each "
+                              "rank alone; the worst takes 1.20 times the median"),
                     HasSubstr("stream/copy/")));
   EXPECT_THAT(of_four(limited_by(resource::bf16_tensor, 20, kFour, 1.09)), IsEmpty());
   const auto three = analyze_communication(limited_by(resource::dram, 20, {1, 1.01, 1.005}, 1.2), members({"a", "a", "a"}));
@@ -198,6 +198,42 @@ TEST(Stragglers, OfFewARankThatIsSlowInAFifthOfTheCasesThatTheDeviceLimits) {
   EXPECT_THAT(of_four(joined(limited_by(resource::l2, 10, kFour, 1.2), limited_by(resource::host_to_device, 90, kFour, 1))),
               SizeIs(1));
   EXPECT_THAT(of_four(std::vector<Record>(20, alone("copy", {1, 1.01, 0.99, 1.2}))), IsEmpty()) << "limited by nothing known";
+}
+
+// Of 165 cases, 5 are of attention: far less than one case of 20.
+TEST(Stragglers, ARankThatIsSlowInMostOfOneKindOfCases) {
+  const std::vector<double> eight = {1, 1.01, 0.99, 1.002, 1.003, 0.995, 1.004, 1};
+  const auto attention = [&](int count, double slower) {
+    std::vector<Record> records = limited_by(resource::bf16_tensor, count, eight, slower);
+    for (Record& record : records) record.family = "attention";
+    return records;
+  };
+  const auto all = [&](const std::vector<Record>& of_attention) {
+    const auto records = joined(joined(of_attention, limited_by(resource::dram, 150, eight, 1)),
+                                limited_by(resource::bf16_tensor, 10, eight, 1));
+    return analyze_communication(records, members(std::vector<std::string>(8, "a"))).findings;
+  };
+  const auto found = all(attention(5, 4));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].kind, FindingKind::slow_rank);
+  EXPECT_THAT(found[0].ranks, testing::ElementsAre(7));
+  EXPECT_THAT(found[0].text, HasSubstr("rank 7 (a): slower than the median of the ranks in 5 of 5 cases of attention that the "
+                                       "device limits, each rank alone; the worst takes 3.99 times the median"));
+  EXPECT_THAT(all(attention(5, 1.2)), IsEmpty()) << "healthy GPUs of one model differ by some percent where power limits them";
+  EXPECT_THAT(all(attention(2, 4)), IsEmpty()) << "too few to be more than bad luck";
+  EXPECT_THAT(all(joined(attention(3, 4), attention(2, 1))), SizeIs(1));
+  EXPECT_THAT(all(joined(attention(3, 4), attention(3, 1))), IsEmpty()) << "in half of them, not in most";
+}
+
+TEST(Stragglers, ARankThatIsSlowInMostOfWhatOneResourceLimits) {
+  std::vector<Record> records =
+      joined(limited_by(resource::fp8_tensor, 4, kFour, 1.45), limited_by(resource::dram, 150, kFour, 1));
+  const auto found = of_four(records);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].text, HasSubstr("in 4 of 4 cases limited by fp8 tensor, each rank alone"));
+  // GPUs that share a switch while all copy are slower than others, and healthy.
+  EXPECT_THAT(of_four(joined(limited_by(resource::host_to_device, 5, kFour, 2), limited_by(resource::dram, 150, kFour, 1))),
+              IsEmpty());
 }
 
 TEST(Stragglers, OfFewHostsOneThatIsSlowAgainAndAgain) {
