@@ -87,6 +87,26 @@ def test_a_fault_of_the_past_is_shown_and_decides_in_a_profile_that_says_so(h200
     assert verdicts(result, profile, tmp_path, save) == {f"state_{counter}": "FAIL"}
 
 
+def test_what_no_result_is_left_of_has_not_passed(h200, save, tmp_path):
+    result = clean(h200)
+    case = next(entry["name"] for entry in result["benchmarks"] if entry["name"].startswith("stream/"))
+    result["benchmarks"] = [entry for entry in result["benchmarks"] if entry["name"] != case]
+    done = roofmark("accept", save(result), "--profile", sxm_profile(tmp_path), "--json", tmp_path / "verdict.json")
+    assert done.returncode == 1
+    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    assert [(check["verdict"], check["found"]) for check in checks if check["rule"] == "complete"] == [("NOT MEASURED", "1 of its cases have no result")]
+
+
+def test_bits_that_change_within_a_run_are_not_accepted(h200, save, tmp_path):
+    result = clean(h200)
+    probe = next(entry["name"] for entry in result["benchmarks"] if entry["name"].startswith("ceilings/"))
+    passes = [entry["roofmark"] for entry in result["benchmarks"] if entry["name"] == probe]
+    for record, bits in zip(passes, ("00ff", "00fe"), strict=True):
+        record["fingerprint"] = {"hash": bits, "key": "k", "deterministic": True}
+    bad = verdicts(result, sxm_profile(tmp_path), tmp_path, save)
+    assert bad.items() >= {"changed_bits": "FAIL", "bad_run": "FAIL", "differing_bits": "FAIL"}.items()
+
+
 def test_a_board_that_its_power_limit_keeps_below_the_highest_clock_is_accepted_as_any_gpu(h200, save, tmp_path):
     result = clean(h200)
     # As an L4 of 72 W: half of the clock, and half of what follows it.
