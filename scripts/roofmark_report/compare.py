@@ -12,20 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from . import significance, units
+from . import significance
+from .compare_texts import WIDTH, basis, headline, summary, table
 from .program import BAD_INPUT, Parser, Problem, printable
 from .result import files_of, key_of, load
 
 SLOWER_FOUND = 1
-WIDTH = 120
 SEPARATOR = "\0"  # no argument can contain it
 ORDER = ("SLOWER", "FASTER", "UNCLEAR", "SAME")
-WORDS = {"SLOWER": "SLOWER", "FASTER": "FASTER", "UNCLEAR": "undecided", "SAME": "the same"}  # of the terminal
-LISTED = 8  # cases of one side alone
 LARGEST = 200  # of an interval's end, as a logarithm
 MARGIN = 0.01
-MARGIN_OF_FEW_RUNS = 0.10
-MARGIN_OF_ONE_RUN = 0.15  # with one run on a side nothing shows how runs vary: five standard deviations of runs that vary by 2 %
 # Resources whose ceiling does not scale with the SM (core) clock.
 UNCLOCKED = {
     "dram", "nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
@@ -86,7 +82,7 @@ def judge(cases, margin, per_clock=False):
     corrected = significance.holm([shift.p[0] for shift, _ in judged])
     rows = []
     for case, (shift, deviation), p in zip(cases, judged, corrected):
-        beyond = max(margin, MARGIN_OF_ONE_RUN if not case.by_run else 0 if significance.runs_suffice(*map(len, case.sides)) else MARGIN_OF_FEW_RUNS)
+        beyond = max(margin, significance.MARGIN_OF_ONE_RUN if not case.by_run else 0 if significance.runs_suffice(*map(len, case.sides)) else significance.MARGIN_OF_FEW_RUNS)
         [verdict] = significance.verdicts(shift, np.array([p]), margin, beyond)
         rows.append({
             "verdict": str(verdict), "ratio": math.exp(shift.estimate[0]),
@@ -201,17 +197,6 @@ def differences_of_setting(a, b):
             if {of(run) for run in a} != {of(run) for run in b}]
 
 
-def headline(rows, settings, changed):
-    """B against A in one line."""
-    counted = Counter(row["verdict"] for row in rows)
-    differ = sum(row["bits"] == "differ" for row in rows)
-    parts = [", ".join(f"{counted[verdict]} {WORDS[verdict].lower()}" for verdict in ("FASTER", "SLOWER", "UNCLEAR", "SAME"))]
-    parts += [f"different {', '.join(text.partition(':')[0] for text in settings)}"] if settings else []
-    parts += [f"bits differ in {units.plural(differ, 'case')}"] if differ else []
-    parts += [f"{units.plural(changed, 'case')} with another status"] if changed else []
-    return "B: " + "; ".join(parts)
-
-
 def kind_of(run):
     """What cases of one name have to share before their times may be compared."""
     device = "the CPU" if run["device"]["kind"] == "cpu" else "a GPU"
@@ -226,91 +211,6 @@ def refuse_what_differs(a, b):
     if not by_case(a).keys() & by_case(b).keys():
         suites = [", ".join(sorted({run["suite"] for run in side})) for side in (a, b)]
         raise Problem(BAD_INPUT, f"A and B have no case in common (suites: {suites[0]} in A, {suites[1]} in B)")
-
-
-def basis(found):
-    """What the verdicts rest on, and what is missing for better ones."""
-    judged = [row for row in found["cases"] if "test" in row]
-
-    def of(count):
-        return "" if count == len(judged) else f" in {count} of {len(judged)} cases"
-
-    lines = []
-    blocks = sum(row["unit"] == "block" for row in judged)
-    if blocks < max(1, len(judged)):
-        lines.append(f"{100 * significance.ALPHA:g} % false alarms among {max(1, found['tested'])} cases together (Holm)")
-    if any(row["test"] == "student" and row["unit"] == "run" for row in judged):
-        lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
-                     f"{significance.least_runs(max(1, found['tested']))} runs per side.")
-    if blocks:
-        lines.append(f"One run on a side{of(blocks)} shows only the variation within one process; the variation between processes is unknown.")
-    margins = Counter(row["called_beyond"] for row in judged if row["called_beyond"] > found["margin"])
-    lines += [f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER{of(count)}." for beyond, count in sorted(margins.items())]
-    if margins:
-        few = f"from 2 runs per side those above {100 * MARGIN_OF_FEW_RUNS:g} %, " if MARGIN_OF_ONE_RUN in margins else ""
-        lines.append(f"More runs find less: {few}from {significance.FEWEST_RUNS} per side those above {100 * found['margin']:g} %.")
-    return lines
-
-
-def summary(found):
-    rows = found["cases"]
-    causes = Counter((row["verdict"], row.get("cause")) for row in rows)
-    lines = [f"{len(rows)} cases measured in both, {len(found['only_a'])} listed in A alone, {len(found['only_b'])} in B alone"]
-    for verdict, clock in (("SLOWER", "lower"), ("FASTER", "higher")):
-        if number := causes[verdict, "clock"]:
-            lines.append(f"{number} {verdict} because the clock was {clock}")
-        if number := causes[verdict, "per clock"]:
-            lines.append(f"{number} {verdict} per clock")
-    if hidden := sum(row["verdict"] != "SLOWER" and row.get("per_clock", {}).get("verdict") == "SLOWER" for row in rows):
-        lines.append(f"{hidden} SLOWER per clock, but not in time")
-    needed = [row["runs_needed"] for row in rows if row["verdict"] == "UNCLEAR" and "runs_needed" in row]
-    if needed:
-        lines.append(f"undecided cases need {min(needed)} to {max(needed)} runs per side for a difference of 2 % (95 % power)")
-    if found["different_ranks"]:
-        lines.append(f"{len(found['different_ranks'])} cases have different ranks in B: not compared")
-    if rows:
-        differences = [abs(row["ratio"] - 1) for row in rows]
-        lines.append(f"|ratio - 1|: median {100 * np.median(differences):.2f} %, 95th percentile {100 * np.percentile(differences, 95):.2f} %, "
-                     f"maximum {100 * max(differences):.2f} %")
-    bits = Counter(row["bits"] for row in rows)
-    lines.append(f"fingerprints with equal keys: {bits['equal']} equal, {bits['differ']} different"
-                 + (": the same computation gave different bits, which points to silent data corruption" if bits["differ"] else ""))
-    lines += [f"different verdict: {text}" for text in found["different_status"]]
-    for side, names in (("A", found["only_a"]), ("B", found["only_b"])):
-        lines += [f"only in {side}: {name}" for name in names[:LISTED]]
-        lines += [f"only in {side}: {len(names) - LISTED} more, which --json lists"] if len(names) > LISTED else []
-    return lines
-
-
-def table(rows):
-    """At most WIDTH columns: a name that does not fit has a line of its own."""
-    def probability(value):
-        return "" if value is None else f"{value:.4f}" if value >= 0.0001 else "<0.0001"
-
-    def cells(row):
-        interval = row.get("interval")
-        per_clock = row.get("per_clock")
-        return [WORDS[row["verdict"]], units.digits(row["ratio"], 4),
-                "no interval" if not interval else "over 1000 times wide" if interval[1] > 1000 * interval[0] else
-                f"{units.digits(interval[0], 4)} to {units.digits(interval[1], 4)}",
-                probability(row.get("p_mann_whitney")), {"mann_whitney": "M-W", "student": "t"}.get(row.get("test"), ""),
-                probability(row.get("p_holm")), *map(units.seconds, row["seconds"]),
-                units.digits(per_clock["ratio"], 4) if per_clock else "", row.get("cause", ""), row["bits"]]
-
-    titles = ["verdict", "A/B", "95 % interval", "M-W p", "test", "p (Holm)", "A", "B", "per clock", "cause", "bits"]
-    made = [cells(row) for row in rows]
-    kept = [i for i in range(len(titles)) if any(row[i] for row in made)]
-    widths = {i: max(len(row[i]) for row in [titles, *made]) for i in kept}
-    room = WIDTH - sum(width + 2 for width in widths.values())
-    names = max((len(row["name"]) for row in rows if len(row["name"]) <= room), default=4)
-    lines = []
-    for name, line in [("case", titles), *zip((row["name"] for row in rows), made)]:
-        numbers = "".join("  " + line[i].rjust(widths[i]) for i in kept)
-        if len(name) > names:
-            lines.append(name)
-            name = ""
-        lines.append((name.ljust(names) + numbers).rstrip())
-    return "\n".join(lines)
 
 
 def load_side(paths):
@@ -367,8 +267,8 @@ def main(arguments):
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
-                        f"side only differences above {100 * MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, for one run against fewer than "
-                        f"that only those above {100 * MARGIN_OF_ONE_RUN:g} %%")
+                        f"side only differences above {100 * significance.MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, for one run against fewer than "
+                        f"that only those above {100 * significance.MARGIN_OF_ONE_RUN:g} %%")
     parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
                         help="exit with 1 only if a case is SLOWER by more than this share of its time (default: any that is SLOWER)")
     parser.add_argument("--json", metavar="FILE", help="write all numbers to this file")

@@ -9,7 +9,7 @@ from conftest import need
 
 need("numpy", "scipy")
 import numpy as np  # noqa: E402
-from roofmark_report import compare, significance  # noqa: E402
+from roofmark_report import significance  # noqa: E402
 from scipy import stats  # noqa: E402
 
 # The simulation: 300 cases, coefficients of variation of a run's median of 0.5, 1.5 and 2 %, half of the variance between processes
@@ -87,7 +87,7 @@ def test_blocks_of_one_run_need_the_wide_margin(baselines):
         return false_alarms(lambda: blocks(baselines), 1, repeats, beyond, lambda: blocks(1))
 
     assert alarms(50, 0.01) == 50 and alarms(200, 0.05) > 100
-    assert alarms(400, compare.MARGIN_OF_ONE_RUN) <= stats.binom.ppf(0.9975, 400, 0.01)
+    assert alarms(400, significance.MARGIN_OF_ONE_RUN) <= stats.binom.ppf(0.9975, 400, 0.01)
 
 
 def test_holm():

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison of runs prints: the headline, what the verdicts rest on, a table of the cases, and the summary below it."""
+
+from collections import Counter
+
+import numpy as np
+
+from . import significance, units
+
+WIDTH = 120
+LISTED = 8  # cases of one side alone
+WORDS = {"SLOWER": "SLOWER", "FASTER": "FASTER", "UNCLEAR": "undecided", "SAME": "the same"}  # of the terminal
+
+
+def headline(rows, settings, changed):
+    """B against A in one line."""
+    counted = Counter(row["verdict"] for row in rows)
+    differ = sum(row["bits"] == "differ" for row in rows)
+    parts = [", ".join(f"{counted[verdict]} {WORDS[verdict].lower()}" for verdict in ("FASTER", "SLOWER", "UNCLEAR", "SAME"))]
+    parts += [f"different {', '.join(text.partition(':')[0] for text in settings)}"] if settings else []
+    parts += [f"bits differ in {units.plural(differ, 'case')}"] if differ else []
+    parts += [f"{units.plural(changed, 'case')} with another status"] if changed else []
+    return "B: " + "; ".join(parts)
+
+
+def basis(found):
+    """What the verdicts rest on, and what is missing for better ones."""
+    judged = [row for row in found["cases"] if "test" in row]
+
+    def of(count):
+        return "" if count == len(judged) else f" in {count} of {len(judged)} cases"
+
+    lines = []
+    blocks = sum(row["unit"] == "block" for row in judged)
+    if blocks < max(1, len(judged)):
+        lines.append(f"{100 * significance.ALPHA:g} % false alarms among {max(1, found['tested'])} cases together (Holm)")
+    if any(row["test"] == "student" and row["unit"] == "run" for row in judged):
+        lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
+                     f"{significance.least_runs(max(1, found['tested']))} runs per side.")
+    if blocks:
+        lines.append(f"One run on a side{of(blocks)} shows only the variation within one process; the variation between processes is unknown.")
+    margins = Counter(row["called_beyond"] for row in judged if row["called_beyond"] > found["margin"])
+    lines += [f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER{of(count)}." for beyond, count in sorted(margins.items())]
+    if margins:
+        few = f"from 2 runs per side those above {100 * significance.MARGIN_OF_FEW_RUNS:g} %, " if significance.MARGIN_OF_ONE_RUN in margins else ""
+        lines.append(f"More runs find less: {few}from {significance.FEWEST_RUNS} per side those above {100 * found['margin']:g} %.")
+    return lines
+
+
+def summary(found):
+    rows = found["cases"]
+    causes = Counter((row["verdict"], row.get("cause")) for row in rows)
+    lines = [f"{len(rows)} cases measured in both, {len(found['only_a'])} listed in A alone, {len(found['only_b'])} in B alone"]
+    for verdict, clock in (("SLOWER", "lower"), ("FASTER", "higher")):
+        if number := causes[verdict, "clock"]:
+            lines.append(f"{number} {verdict} because the clock was {clock}")
+        if number := causes[verdict, "per clock"]:
+            lines.append(f"{number} {verdict} per clock")
+    if hidden := sum(row["verdict"] != "SLOWER" and row.get("per_clock", {}).get("verdict") == "SLOWER" for row in rows):
+        lines.append(f"{hidden} SLOWER per clock, but not in time")
+    needed = [row["runs_needed"] for row in rows if row["verdict"] == "UNCLEAR" and "runs_needed" in row]
+    if needed:
+        lines.append(f"undecided cases need {min(needed)} to {max(needed)} runs per side for a difference of 2 % (95 % power)")
+    if found["different_ranks"]:
+        lines.append(f"{len(found['different_ranks'])} cases have different ranks in B: not compared")
+    if rows:
+        differences = [abs(row["ratio"] - 1) for row in rows]
+        lines.append(f"|ratio - 1|: median {100 * np.median(differences):.2f} %, 95th percentile {100 * np.percentile(differences, 95):.2f} %, "
+                     f"maximum {100 * max(differences):.2f} %")
+    bits = Counter(row["bits"] for row in rows)
+    lines.append(f"fingerprints with equal keys: {bits['equal']} equal, {bits['differ']} different"
+                 + (": the same computation gave different bits, which points to silent data corruption" if bits["differ"] else ""))
+    lines += [f"different verdict: {text}" for text in found["different_status"]]
+    for side, names in (("A", found["only_a"]), ("B", found["only_b"])):
+        lines += [f"only in {side}: {name}" for name in names[:LISTED]]
+        lines += [f"only in {side}: {len(names) - LISTED} more, which --json lists"] if len(names) > LISTED else []
+    return lines
+
+
+def table(rows):
+    """At most WIDTH columns: a name that does not fit has a line of its own."""
+    def probability(value):
+        return "" if value is None else f"{value:.4f}" if value >= 0.0001 else "<0.0001"
+
+    def cells(row):
+        interval = row.get("interval")
+        per_clock = row.get("per_clock")
+        return [WORDS[row["verdict"]], units.digits(row["ratio"], 4),
+                "no interval" if not interval else "over 1000 times wide" if interval[1] > 1000 * interval[0] else
+                f"{units.digits(interval[0], 4)} to {units.digits(interval[1], 4)}",
+                probability(row.get("p_mann_whitney")), {"mann_whitney": "M-W", "student": "t"}.get(row.get("test"), ""),
+                probability(row.get("p_holm")), *map(units.seconds, row["seconds"]),
+                units.digits(per_clock["ratio"], 4) if per_clock else "", row.get("cause", ""), row["bits"]]
+
+    titles = ["verdict", "A/B", "95 % interval", "M-W p", "test", "p (Holm)", "A", "B", "per clock", "cause", "bits"]
+    made = [cells(row) for row in rows]
+    kept = [i for i in range(len(titles)) if any(row[i] for row in made)]
+    widths = {i: max(len(row[i]) for row in [titles, *made]) for i in kept}
+    room = WIDTH - sum(width + 2 for width in widths.values())
+    names = max((len(row["name"]) for row in rows if len(row["name"]) <= room), default=4)
+    lines = []
+    for name, line in [("case", titles), *zip((row["name"] for row in rows), made)]:
+        numbers = "".join("  " + line[i].rjust(widths[i]) for i in kept)
+        if len(name) > names:
+            lines.append(name)
+            name = ""
+        lines.append((name.ljust(names) + numbers).rstrip())
+    return "\n".join(lines)
