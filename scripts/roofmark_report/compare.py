@@ -84,6 +84,8 @@ def judge(cases, margin, per_clock=False):
     for case, (shift, deviation), p in zip(cases, judged, corrected):
         beyond = max(margin, significance.MARGIN_OF_ONE_RUN if not case.by_run else 0 if significance.runs_suffice(*map(len, case.sides)) else significance.MARGIN_OF_FEW_RUNS)
         [verdict] = significance.verdicts(shift, np.array([p]), margin, beyond)
+        if verdict == "SAME" and not case.by_run:
+            verdict = "UNCLEAR"  # the interval is of these processes alone
         rows.append({
             "verdict": str(verdict), "ratio": math.exp(shift.estimate[0]),
             "interval": [math.exp(min(max(end[0], -LARGEST), LARGEST)) for end in (shift.low, shift.high)],
@@ -260,7 +262,8 @@ def main(arguments):
         prog="compare", usage="compare [--margin PERCENT] [--fail-above PERCENT] [--json FILE] A... -- B...",
         description="Compares the runs of A, the baseline, with those of B, case by case. ratio = seconds in A / seconds in B: above 1, B is "
         "faster. SLOWER and FASTER: significant (Mann-Whitney, or Student's t with few runs; Holm over all cases, 1 % false alarms in all) "
-        "and beyond the margin. The same: the 95 % interval of the ratio is within the margin. Else undecided.",
+        "and beyond the margin. The same: the 95 % interval of the ratio is within the margin; one run against fewer than "
+        f"{significance.FEWEST_RUNS} never shows that. Else undecided.",
         epilog="To find a slowdown of 2 % among 300 cases with 95 % power takes 9 runs per side if medians of runs scatter "
         "by 0.5 %, 45 at 1.5 %, 77 at 2 %. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
         "that); 2 bad usage or input, or results of different kinds; 3 the file could not be written; else 0.")

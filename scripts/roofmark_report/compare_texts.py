@@ -39,12 +39,14 @@ def basis(found):
         lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
                      f"{significance.least_runs(max(1, found['tested']))} runs per side.")
     if blocks:
-        lines.append(f"One run on a side{of(blocks)} shows only the variation within one process; the variation between processes is unknown.")
+        lines.append(f"One run on a side{of(blocks)} shows only the variation within one process; the variation between processes is unknown, "
+                     "so none of these cases is called the same.")
     margins = Counter(row["called_beyond"] for row in judged if row["called_beyond"] > found["margin"])
     lines += [f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER{of(count)}." for beyond, count in sorted(margins.items())]
-    if margins:
-        few = f"from 2 runs per side those above {100 * significance.MARGIN_OF_FEW_RUNS:g} %, " if significance.MARGIN_OF_ONE_RUN in margins else ""
-        lines.append(f"More runs find less: {few}from {significance.FEWEST_RUNS} per side those above {100 * found['margin']:g} %.")
+    few = [f"differences above {100 * significance.MARGIN_OF_FEW_RUNS:g} %"] if significance.MARGIN_OF_ONE_RUN in margins else []
+    more = [f"from 2 runs per side {' and '.join(['cases that are the same', *few])}"] if blocks else []
+    more += [f"from {significance.FEWEST_RUNS}{'' if more else ' runs'} per side differences above {100 * found['margin']:g} %"] if margins else []
+    lines += [f"More runs decide more: {', '.join(more)}."] if more else []
     return lines
 
 
@@ -62,6 +64,9 @@ def summary(found):
     needed = [row["runs_needed"] for row in rows if row["verdict"] == "UNCLEAR" and "runs_needed" in row]
     if needed:
         lines.append(f"undecided cases need {min(needed)} to {max(needed)} runs per side for a difference of 2 % (95 % power)")
+    if unknown := sum(row["verdict"] == "UNCLEAR" and row["unit"] == "block" for row in rows):
+        lines.append(f"{units.plural(unknown, 'undecided case has', 'undecided cases have')} one run on a side: "
+                     f"from 2 runs per side on this line says how many {'it needs' if unknown == 1 else 'they need'}")
     if found["different_ranks"]:
         lines.append(f"{len(found['different_ranks'])} cases have different ranks in B: not compared")
     if rows:

@@ -107,7 +107,7 @@ def test_a_run_against_its_equal_repeats_exactly(result, save):
     assert f"{number} cases measured in both, 0 listed in A alone, 0 in B alone" in done.stdout
     assert "median 0.00 %, 95th percentile 0.00 %" in done.stdout
     assert f"{number} equal, 0 different" in done.stdout
-    assert done.stdout.splitlines()[0] == f"B: 0 faster, 0 slower, 0 undecided, {number} the same"
+    assert done.stdout.splitlines()[0] == f"B: 0 faster, 0 slower, {number} undecided, 0 the same"
     assert "variation within one process" in done.stdout and "Only differences above 15 %" in done.stdout
 
 
@@ -128,6 +128,20 @@ def test_few_runs_call_only_large_differences(small):
         before = noisy(small, runs, cv=0.001)
         row_of(compare.compare(before, noisy(small, runs, cv=0.001, seed=1, name=name, factor=1.05)), name, "UNCLEAR")
         row_of(compare.compare(before, noisy(small, runs, cv=0.001, seed=1, name=name, factor=1.5)), name, "SLOWER")
+
+
+def test_one_run_per_side_never_shows_that_a_case_is_the_same(small):
+    equal = compare.compare([small], [scaled(small, 1.002)])
+    assert set(counts(equal)) == {"UNCLEAR"} and all(0.99 < end < 1.01 for row in equal["cases"] for end in row["interval"])
+    number = len(small["benchmarks"])
+    said = " ".join(compare.basis(equal))
+    assert "the variation between processes is unknown, so none of these cases is called the same." in said
+    assert "More runs decide more: from 2 runs per side cases that are the same and differences above 10 %, from 7 per side differences above 1 %." in said
+    assert f"{number} undecided cases have one run on a side: from 2 runs per side on this line says how many they need" in compare.summary(equal)
+    said = " ".join(compare.basis(compare.compare([small], [small], margin=0.3)))
+    assert "More runs decide more: from 2 runs per side cases that are the same." in said
+    several = compare.compare(noisy(small, 2, cv=0.0002), noisy(small, 2, cv=0.0002, seed=1))
+    assert counts(several)["SAME"] > 0.9 * number and not any("one run on a side" in line for line in compare.summary(several))
 
 
 def test_wide_spread_is_unclear_and_says_how_many_runs_it_takes(small):
@@ -246,7 +260,7 @@ def test_another_scope_verdict_and_completeness_are_said(small):
 def test_one_run_against_several_is_judged_by_their_blocks_beyond_15_percent(small):
     name = small["benchmarks"][3]["name"]
     several = [copy.deepcopy(small) for _ in range(3)]
-    for factor, verdict in ((1.0, "SAME"), (1.12, "UNCLEAR"), (1.3, "SLOWER")):
+    for factor, verdict in ((1.0, "UNCLEAR"), (1.12, "UNCLEAR"), (1.3, "SLOWER")):
         found = compare.compare(several, [scaled(small, factor, name)])
         row = row_of(found, name, verdict)
         assert row["unit"] == "block" and row["runs"] == [3, 1] and found["tested"] == len(small["benchmarks"])
@@ -254,7 +268,7 @@ def test_one_run_against_several_is_judged_by_their_blocks_beyond_15_percent(sma
     assert len(case.seconds[0]) == 3 * len(case.seconds[1]) > 3, "the blocks of all runs"
     said = " ".join(compare.basis(found))
     assert "One run on a side shows only the variation within one process" in said and "above 15 % are called SLOWER or FASTER." in said
-    assert "from 2 runs per side those above 10 %, from 7 per side those above 1 %" in said and "Holm" not in said
+    assert "from 2 runs per side cases that are the same and differences above 10 %, from 7" in said and "Holm" not in said
 
 
 def test_one_run_against_many_is_judged_as_a_run(small):
@@ -342,8 +356,8 @@ def test_the_headline_says_what_came_out_and_what_differs(small):
     other["unmeasured"].append({"name": entry["name"], "roofmark": {key: value for key, value in entry["roofmark"].items() if key not in (
         "measurement", "placement")} | {"status": "wrong"}})
     found = compare.compare([small], [other])
-    same = len(small["benchmarks"]) - 2
-    assert found["headline"] == f"B: 0 faster, 1 slower, 0 undecided, {same} the same; different data; bits differ in 1 case; 1 case with another status"
+    others = len(small["benchmarks"]) - 2
+    assert found["headline"] == f"B: 0 faster, 1 slower, {others} undecided, 0 the same; different data; bits differ in 1 case; 1 case with another status"
 
 
 def test_results_of_different_kinds_are_refused(h200, cluster, save):
