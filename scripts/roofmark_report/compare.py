@@ -15,9 +15,9 @@ import numpy as np
 from . import significance
 from .compare_texts import WIDTH, basis, headline, summary, table
 from .program import BAD_INPUT, Parser, Problem, printable
-from .result import files_of, key_of, load
+from .result import files_of, key_of, load, rank_of_status, worst_status
 
-SLOWER_FOUND = 1
+WORSE_FOUND = 1
 SEPARATOR = "\0"  # no argument can contain it
 ORDER = ("SLOWER", "FASTER", "UNCLEAR", "SAME")
 LARGEST = 200  # of an interval's end, as a logarithm
@@ -133,6 +133,18 @@ def statuses(records):
     return next(iter(counted)) if len(counted) == 1 else ", ".join(f"{count} {status}" for status, count in sorted(counted.items()))
 
 
+def badness(records):
+    """Larger where the worst status of the runs is worse, then where none of them is ok."""
+    found = {record["status"] for record in records}
+    worst = worst_status(found)
+    return worst != "ok", -rank_of_status(worst), "ok" not in found
+
+
+def is_worse(a, b):
+    """Whether B has a worse status than A that says more than that the device or the build lacks something."""
+    return badness(b) > badness(a) and worst_status(record["status"] for record in b) != "unsupported"
+
+
 def by_case(runs):
     """The records of each case over the runs of a side."""
     found = {}
@@ -146,11 +158,11 @@ def compare(a, b, margin=MARGIN):
     """Compares lists of results. Returns what --json writes; the rows are sorted by what matters."""
     sides = by_case(a), by_case(b)
     alone = [sorted(name_of(key) for key in one.keys() - other.keys()) for one, other in (sides, sides[::-1])]
-    cases, elsewhere, changed = [], [], []
+    cases, elsewhere, changed, worse = [], [], [], []
     for key in (key for key in sides[0] if key in sides[1]):
         records = [side[key] for side in sides]
         if (before := statuses(records[0])) != (after := statuses(records[1])):
-            changed.append(f"{name_of(key)}: {before}, then {after}")
+            (worse if is_worse(*records) else changed).append(f"{name_of(key)}: {before}, then {after}")
         ok = [[record for record in side if record["status"] == "ok"] for side in records]
         if not all(ok):
             continue
@@ -171,9 +183,16 @@ def compare(a, b, margin=MARGIN):
         rows[i] |= {"clock_hz": [statistics.median(side) for side in cases[i].clocks], "per_clock": found}
         rows[i]["cause"] = cause(rows[i], margin)
     rows.sort(key=lambda row: (ORDER.index(row["verdict"]), -abs(math.log(row["ratio"]))))
-    settings = differences_of_setting(a, b)
-    return {"headline": headline(rows, settings, len(changed)), "runs": [len(a), len(b)], "margin": margin, "tested": len(tested), "cases": rows, "only_a": alone[0], "only_b": alone[1],
-            "different_ranks": elsewhere, "different_status": sorted(changed), "different_settings": settings}
+    found = {"runs": [len(a), len(b)], "margin": margin, "tested": len(tested), "cases": rows, "only_a": alone[0], "only_b": alone[1],
+             "different_ranks": elsewhere, "worse_status": sorted(worse), "different_status": sorted(changed),
+             "different_settings": differences_of_setting(a, b)}
+    return {"headline": headline(found)} | found
+
+
+def fails(found, above):
+    """Whether B is worse than A: slower by more than that share of its time, or, whatever the times, by a status or by other bits."""
+    return bool(found["worse_status"]) or any(
+        row["bits"] == "differ" or row["verdict"] == "SLOWER" and 1 / row["ratio"] - 1 > above for row in found["cases"])
 
 
 def differences_of_setting(a, b):
@@ -266,14 +285,15 @@ def main(arguments):
         f"{significance.FEWEST_RUNS} never shows that. Else undecided.",
         epilog="To find a slowdown of 2 % among 300 cases with 95 % power takes 9 runs per side if medians of runs scatter "
         "by 0.5 %, 45 at 1.5 %, 77 at 2 %. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
-        "that); 2 bad usage or input, or results of different kinds; 3 the file could not be written; else 0.")
+        "that), has a worse status in B (wrong, failed, not run), or other bits for an equal fingerprint key; 2 bad usage or input, or results of different kinds; 3 the file could not be written; else 0. Cases of one side alone do not fail: the first line counts them.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
                         f"side only differences above {100 * significance.MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, for one run against fewer than "
                         f"that only those above {100 * significance.MARGIN_OF_ONE_RUN:g} %%")
     parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
-                        help="exit with 1 only if a case is SLOWER by more than this share of its time (default: any that is SLOWER)")
+                        help="a case that is SLOWER makes the exit status 1 only beyond this share of its time (default: always); a worse "
+                        "status and other bits do in any case")
     parser.add_argument("--json", metavar="FILE", help="write all numbers to this file")
     # argparse keeps "--" to itself.
     options = parser.parse_intermixed_args([SEPARATOR if argument == "--" else argument for argument in arguments])
@@ -288,4 +308,4 @@ def main(arguments):
         print(line)
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return SLOWER_FOUND if any(row["verdict"] == "SLOWER" and 1 / row["ratio"] - 1 > options.fail_above for row in found["cases"]) else 0
+    return WORSE_FOUND if fails(found, options.fail_above) else 0

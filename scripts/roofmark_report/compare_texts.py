@@ -13,14 +13,16 @@ LISTED = 8  # cases of one side alone
 WORDS = {"SLOWER": "SLOWER", "FASTER": "FASTER", "UNCLEAR": "undecided", "SAME": "the same"}  # of the terminal
 
 
-def headline(rows, settings, changed):
+def headline(found):
     """B against A in one line."""
-    counted = Counter(row["verdict"] for row in rows)
-    differ = sum(row["bits"] == "differ" for row in rows)
+    counted = Counter(row["verdict"] for row in found["cases"])
+    differ = sum(row["bits"] == "differ" for row in found["cases"])
     parts = [", ".join(f"{counted[verdict]} {WORDS[verdict].lower()}" for verdict in ("FASTER", "SLOWER", "UNCLEAR", "SAME"))]
-    parts += [f"different {', '.join(text.partition(':')[0] for text in settings)}"] if settings else []
     parts += [f"bits differ in {units.plural(differ, 'case')}"] if differ else []
-    parts += [f"{units.plural(changed, 'case')} with another status"] if changed else []
+    parts += [f"{units.plural(len(found[key]), 'case')} {what}" for key, what in (
+        ("worse_status", "with a worse status"), ("different_status", "with another status"), ("only_a", "only in A"), ("only_b", "only in B")) if found[key]]
+    settings = found["different_settings"]
+    parts += [f"different {', '.join(text.partition(':')[0] for text in settings)}"] if settings else []
     return "B: " + "; ".join(parts)
 
 
@@ -66,7 +68,7 @@ def summary(found):
         lines.append(f"undecided cases need {min(needed)} to {max(needed)} runs per side for a difference of 2 % (95 % power)")
     if unknown := sum(row["verdict"] == "UNCLEAR" and row["unit"] == "block" for row in rows):
         lines.append(f"{units.plural(unknown, 'undecided case has', 'undecided cases have')} one run on a side: "
-                     f"from 2 runs per side on this line says how many {'it needs' if unknown == 1 else 'they need'}")
+                     f"with at least 2 this line says how many {'it needs' if unknown == 1 else 'they need'}")
     if found["different_ranks"]:
         lines.append(f"{len(found['different_ranks'])} cases have different ranks in B: not compared")
     if rows:
@@ -76,7 +78,8 @@ def summary(found):
     bits = Counter(row["bits"] for row in rows)
     lines.append(f"fingerprints with equal keys: {bits['equal']} equal, {bits['differ']} different"
                  + (": the same computation gave different bits, which points to silent data corruption" if bits["differ"] else ""))
-    lines += [f"different verdict: {text}" for text in found["different_status"]]
+    lines += [f"different bits: {row['name']}" for row in rows if row["bits"] == "differ"]
+    lines += [f"worse status: {text}" for text in found["worse_status"]] + [f"different status: {text}" for text in found["different_status"]]
     for side, names in (("A", found["only_a"]), ("B", found["only_b"])):
         lines += [f"only in {side}: {name}" for name in names[:LISTED]]
         lines += [f"only in {side}: {len(names) - LISTED} more, which --json lists"] if len(names) > LISTED else []

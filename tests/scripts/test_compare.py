@@ -137,7 +137,7 @@ def test_one_run_per_side_never_shows_that_a_case_is_the_same(small):
     said = " ".join(compare.basis(equal))
     assert "the variation between processes is unknown, so none of these cases is called the same." in said
     assert "More runs decide more: from 2 runs per side cases that are the same and differences above 10 %, from 7 per side differences above 1 %." in said
-    assert f"{number} undecided cases have one run on a side: from 2 runs per side on this line says how many they need" in compare.summary(equal)
+    assert f"{number} undecided cases have one run on a side: with at least 2 this line says how many they need" in compare.summary(equal)
     said = " ".join(compare.basis(compare.compare([small], [small], margin=0.3)))
     assert "More runs decide more: from 2 runs per side cases that are the same." in said
     several = compare.compare(noisy(small, 2, cv=0.0002), noisy(small, 2, cv=0.0002, seed=1))
@@ -201,19 +201,29 @@ def test_fingerprints_are_compared_where_keys_are_equal(small):
     assert f"fingerprints with equal keys: {len(names) - 3} equal, 1 different: " in "\n".join(compare.summary(found))
 
 
-def test_cases_of_one_side_alone_and_other_verdicts(small):
-    other = copy.deepcopy(small)
+def without_time(result, index, status):
+    """The result with one case of that status; and its name."""
+    made = copy.deepcopy(result)
+    entry = made["benchmarks"].pop(index)
+    record = {key: value for key, value in entry["roofmark"].items() if key not in ("measurement", "placement")}
+    made["unmeasured"].append({"name": entry["name"], "roofmark": record | {"status": status}})
+    return made, entry["name"]
+
+
+def test_cases_of_one_side_alone_and_other_statuses(small):
+    other, wrong = without_time(small, 1, "wrong")
     lost = other["benchmarks"].pop(0)
-    wrong = other["benchmarks"].pop(0)
-    record = {key: value for key, value in wrong["roofmark"].items() if key not in ("measurement", "placement")}
-    other["unmeasured"].append({"name": wrong["name"], "roofmark": record | {"status": "wrong"}})
     found = compare.compare([small], [other])
     lines = compare.summary(found)
     assert len(found["cases"]) == len(small["benchmarks"]) - 2
     assert "1 listed in A alone, 0 in B alone" in lines[0] and f"only in A: {lost['name']}" in lines
-    assert f"different verdict: {wrong['name']}: ok, then wrong" in lines
+    assert f"worse status: {wrong}: ok, then wrong" in lines
+    assert found["headline"].endswith(" the same; 1 case with a worse status; 1 case only in A")
+    back = compare.compare([other], [small])
+    assert f"different status: {wrong}: wrong, then ok" in compare.summary(back)
+    assert back["headline"].endswith(" the same; 1 case with another status; 1 case only in B")
     lines = compare.summary(compare.compare([small, small], [small, other]))
-    assert f"different verdict: {wrong['name']}: ok, then 1 ok, 1 wrong" in lines and not any(line.startswith("only in") for line in lines)
+    assert f"worse status: {wrong}: ok, then 1 ok, 1 wrong" in lines and not any(line.startswith("only in") for line in lines)
 
 
 def test_of_many_cases_of_one_side_the_first_are_listed(small):
@@ -352,12 +362,10 @@ def test_the_headline_says_what_came_out_and_what_differs(small):
     name = small["benchmarks"][3]["name"]
     other = scaled(small, 1.5, name) | {"data": "zeros"}
     other["benchmarks"][0]["roofmark"]["fingerprint"]["hash"] = "0"
-    entry = other["benchmarks"].pop(1)
-    other["unmeasured"].append({"name": entry["name"], "roofmark": {key: value for key, value in entry["roofmark"].items() if key not in (
-        "measurement", "placement")} | {"status": "wrong"}})
+    other, _ = without_time(other, 1, "wrong")
     found = compare.compare([small], [other])
     others = len(small["benchmarks"]) - 2
-    assert found["headline"] == f"B: 0 faster, 1 slower, {others} undecided, 0 the same; different data; bits differ in 1 case; 1 case with another status"
+    assert found["headline"] == f"B: 0 faster, 1 slower, {others} undecided, 0 the same; bits differ in 1 case; 1 case with a worse status; different data"
 
 
 def test_results_of_different_kinds_are_refused(h200, cluster, save):
@@ -376,6 +384,41 @@ def test_how_much_slower_fails_can_be_set(small, save):
     a, b = save(small, "a.json"), save(scaled(small, 1.3, small["benchmarks"][3]["name"]), "b.json")
     assert [run(*flags, a, b).returncode for flags in ((), ("--fail-above", "29%"), ("--fail-above", "31%"))] == [1, 1, 0]
     assert run("--fail-above", "x", a, b).returncode == 2
+
+
+@pytest.mark.parametrize(("before", "after", "status"), [
+    ("ok", "wrong", 1), ("ok", "failed", 1), ("ok", "not_run", 1), ("ok", "unsupported", 0), ("unsupported", "wrong", 1), ("failed", "wrong", 1),
+    ("wrong", "failed", 0), ("wrong", "wrong", 0), ("wrong", "ok", 0)])
+def test_a_worse_status_fails_whatever_the_times(small, save, before, after, status):
+    a, b = (small if word == "ok" else without_time(small, 0, word)[0] for word in (before, after))
+    a, b = save(a, "a.json"), save(b | {"labels": {"side": "b"}}, "b.json")
+    assert [run(*flags, a, b).returncode for flags in ((), ("--fail-above", "50%"))] == [status, status]
+
+
+def test_a_status_is_worse_over_all_runs(small):
+    wrong, name = without_time(small, 0, "wrong")
+    not_run, _ = without_time(small, 0, "not_run")
+
+    def worse(a, b):
+        found = compare.compare(a, b)
+        assert all(text.startswith(f"{name}: ") for text in found["worse_status"])
+        return len(found["worse_status"]) == 1
+
+    assert worse([small, small], [small, wrong]) and worse([small, not_run], [small, wrong]) and worse([small, not_run], [not_run])
+    assert not worse([small, wrong], [small, wrong, wrong]) and not worse([small, wrong], [small, not_run]) and not worse([not_run], [small, not_run])
+
+
+def test_other_bits_fail_whatever_the_times(small, save):
+    a = save(small, "a.json")
+    name = small["benchmarks"][0]["name"]
+    small["benchmarks"][0]["roofmark"]["fingerprint"]["hash"] = "0"
+    b = save(small, "b.json")
+    for flags in ((), ("--fail-above", "50%")):
+        done = run(*flags, a, b)
+        assert done.returncode == 1 and f"\ndifferent bits: {name}\n" in done.stdout
+        assert done.stdout.splitlines()[0].endswith("; bits differ in 1 case")
+    small["benchmarks"][0]["roofmark"]["fingerprint"]["key"] += " of another build"
+    assert run(a, save(small, "b.json")).returncode == 0
 
 
 def test_bad_input_and_usage_are_one_line(small, save, tmp_path):

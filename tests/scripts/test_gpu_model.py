@@ -751,7 +751,7 @@ def test_two_gpus_of_which_one_has_faults(tmp_path):
     assert f"{MODEL} (sm_90) on 2 ranks (rank 0 on " in flat(done.stdout) and "with two ranks, the slow one cannot be told from the fast one" in flat(done.stdout)
     recover_again(merged)
     lines, rows = compare(*(tmp_path / "out" / "alone" / f"cuda-{i}" for i in (0, 1)), tmp_path / "compared.json")
-    assert f"different verdict: {TRIAD}: ok, then wrong" in lines
+    assert f"worse status: {TRIAD}: ok, then wrong" in lines
     slow = rows.pop(dram_copy)
     assert slow["verdict"] in ("SLOWER", "UNCLEAR") and slow["ratio"] == pytest.approx(0.5, rel=0.02)
     assert all(row["ratio"] == pytest.approx(1, rel=0.02) for name, row in rows.items() if name.startswith("ceilings/dram_"))
