@@ -289,8 +289,8 @@ def main(arguments):
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
-                        f"side only differences above {100 * significance.MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, for one run against fewer than "
-                        f"that only those above {100 * significance.MARGIN_OF_ONE_RUN:g} %%")
+                        f"side (6 and 9, 4 and 15, 3 and 26 count as {significance.FEWEST_RUNS} each) only differences above {100 * significance.MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, for one run against fewer than "
+                        f"{significance.FEWEST_RUNS} only those above {100 * significance.MARGIN_OF_ONE_RUN:g} %%")
     parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
                         help="a case that is SLOWER makes the exit status 1 only beyond this share of its time (default: always); a worse "
                         "status and other bits do in any case")

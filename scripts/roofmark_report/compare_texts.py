@@ -10,6 +10,7 @@ from . import significance, units
 
 WIDTH = 120
 LISTED = 8  # cases of one side alone
+LONGEST = 12  # characters of a number with its unit
 WORDS = {"SLOWER": "SLOWER", "FASTER": "FASTER", "UNCLEAR": "undecided", "SAME": "the same"}  # of the terminal
 
 
@@ -72,9 +73,9 @@ def summary(found):
     if found["different_ranks"]:
         lines.append(f"{len(found['different_ranks'])} cases have different ranks in B: not compared")
     if rows:
-        differences = [abs(row["ratio"] - 1) for row in rows]
-        lines.append(f"|ratio - 1|: median {100 * np.median(differences):.2f} %, 95th percentile {100 * np.percentile(differences, 95):.2f} %, "
-                     f"maximum {100 * max(differences):.2f} %")
+        differences = [abs(100 * (row["ratio"] - 1)) for row in rows]
+        of = [short(f"{value:.2f}", f"{value:.2e}") for value in (np.median(differences), np.percentile(differences, 95), max(differences))]
+        lines.append("|ratio - 1|: median {} %, 95th percentile {} %, maximum {} %".format(*of))
     bits = Counter(row["bits"] for row in rows)
     lines.append(f"fingerprints with equal keys: {bits['equal']} equal, {bits['differ']} different"
                  + (": the same computation gave different bits, which points to silent data corruption" if bits["differ"] else ""))
@@ -86,6 +87,15 @@ def summary(found):
     return lines
 
 
+def short(text, exponential):
+    """The text, or that with an exponent, where the digits of a number are as many as only absurd ones have."""
+    return text if len(text) <= LONGEST else exponential
+
+
+def ratio(value):
+    return short(units.digits(value, 4), f"{value:.2e}")
+
+
 def table(rows):
     """At most WIDTH columns: a name that does not fit has a line of its own."""
     def probability(value):
@@ -94,12 +104,12 @@ def table(rows):
     def cells(row):
         interval = row.get("interval")
         per_clock = row.get("per_clock")
-        return [WORDS[row["verdict"]], units.digits(row["ratio"], 4),
+        return [WORDS[row["verdict"]], ratio(row["ratio"]),
                 "no interval" if not interval else "over 1000 times wide" if interval[1] > 1000 * interval[0] else
-                f"{units.digits(interval[0], 4)} to {units.digits(interval[1], 4)}",
+                f"{ratio(interval[0])} to {ratio(interval[1])}",
                 probability(row.get("p_mann_whitney")), {"mann_whitney": "M-W", "student": "t"}.get(row.get("test"), ""),
-                probability(row.get("p_holm")), *map(units.seconds, row["seconds"]),
-                units.digits(per_clock["ratio"], 4) if per_clock else "", row.get("cause", ""), row["bits"]]
+                probability(row.get("p_holm")), *(short(units.seconds(value), f"{value:.1e} s") for value in row["seconds"]),
+                ratio(per_clock["ratio"]) if per_clock else "", row.get("cause", ""), row["bits"]]
 
     titles = ["verdict", "A/B", "95 % interval", "M-W p", "test", "p (Holm)", "A", "B", "per clock", "cause", "bits"]
     made = [cells(row) for row in rows]

@@ -351,6 +351,22 @@ def test_tables_fit_the_terminal(result):
     assert all(len(line) <= 120 or line in names for line in lines) and all(any(line.startswith(name) for line in lines) for name in names)
 
 
+def test_absurd_times_do_not_widen_the_table(small):
+    name = small["benchmarks"][0]["name"]
+    longest = max(len(entry["name"]) for entry in small["benchmarks"])
+    for factor, shown in ((1e85, "1.00e-85"), (1e-80, "1.00e+80")):
+        found = compare.compare([small], [scaled(small, factor, name)])
+        lines = compare.table(found["cases"]).splitlines() + compare.summary(found)
+        assert max(map(len, lines)) <= max(120, longest) and any(shown in line for line in lines)
+
+
+def test_the_runs_that_suffice_are_counted_as_the_help_says():
+    sides = [(7, 7), (6, 9), (4, 15), (3, 26)], [(6, 6), (6, 8), (4, 14), (25, 3)]
+    assert [[compare.significance.runs_suffice(*of) for of in some] for some in sides] == [[True] * 4, [False] * 4]
+    done = run("--help")
+    assert "fewer than 7 runs per side (6 and 9, 4 and 15, 3 and 26 count as 7 each) only" in " ".join(done.stdout.split())
+
+
 def test_nothing_in_common(small, save):
     small["benchmarks"], small["unmeasured"] = [], []
     path = save(small)
