@@ -18,6 +18,8 @@ import plotly.offline
 import tree_sitter
 import tree_sitter_javascript
 
+from .program import visible
+
 TRACES = {"bar", "box", "heatmap"}  # beside scatter, which the core contains
 _NAME = re.compile(rb"[A-Za-z_$][\w$]*")
 _EXPORTS = re.compile(rb"\w+\(([\w$]+),\{")  # a statement that fills the exports of a module: it goes with the module
@@ -128,10 +130,10 @@ def packed():
 def elements(figures, form="packed"):
     """The elements that bring figures by id and plotly.js into a page: packed, which page.js unpacks before the page has loaded; or as they
     are, with the part of plotly.js that is used ("plain") or all of it ("whole"), for browsers that cannot unpack."""
-    text = json.dumps(figures, allow_nan=False)
+    text = visible(json.dumps(figures, allow_nan=False, ensure_ascii=False))
     if form == "packed":
         return "\n".join(f'<script type="text/plain" id="{name}">{content}</script>' for name, content in (
             ("figures", _packed(zlib.compress(text.encode(), 9))), ("library", packed() if figures else "")))
-    safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    safe = text.replace("<", "\\u003c")
     library = "" if not figures else _whole() if form == "whole" else _part()
     return f'<script type="application/json" id="figures">{safe}</script>\n<script>{library}</script>'

@@ -5,6 +5,7 @@
 import argparse
 import importlib
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BAD_INPUT = 2  # usage too
 NOT_WRITTEN = 3  # or packages are missing
+# What `roofmark` replaces on a terminal (harness/model/printable.cpp), but for line breaks and tabs.
+_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 class Problem(Exception):
@@ -33,6 +36,11 @@ class Parser(argparse.ArgumentParser):
 def printable(text):
     """The text without characters that could control a terminal or break the line."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def visible(text):
+    """The text for a page: without control characters, and without those that change the direction of writing."""
+    return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def roofmark_program():

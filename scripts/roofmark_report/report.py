@@ -13,7 +13,7 @@ import jinja2
 import markupsafe
 
 from . import communication, delivery, facts, family_plots, library, plots, roofline_plot, summary, tables, telemetry, transfers, units
-from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem, printable
+from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem, printable, visible
 from .result import STATUSES, files_of, load, rank_of_finding, rank_of_status, worst_status
 
 LEVELS = {"good": "good", "doubtful": "warn", "bad": "bad"}  # of a verdict: the page's classes
@@ -130,11 +130,16 @@ def team_section(result, figure, titles):
     return made
 
 
+def entering(value):
+    """A value where it enters a page. Markup is made of values that have entered."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, markupsafe.Markup) else value
+
+
 @functools.cache
 def template(name):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined)
+        undefined=jinja2.StrictUndefined, finalize=entering)
     return environment.get_template(name)
 
 
@@ -157,7 +162,7 @@ def page(result, digest, form="packed"):
         """The figures of a family with their captions, and in words what has no course to draw."""
         said = {line: None for plot, _ in made for line in plots.sole_place(plot) or ()}
         return {"plots": [(figure(plot), caption) for plot, caption in made if plots.sole_place(plot) is None],
-                "said": [markupsafe.Markup(line) for line in said]}
+                "said": [markupsafe.Markup(visible(line)) for line in said]}
 
     def tabled(family, entries):
         """Calls that the host timed have columns of their own."""

@@ -284,9 +284,9 @@ def test_versions_that_differ_are_counted(delivered):
 
 
 def test_hostile_texts_stay_texts(delivered):
-    hostile = '"; } </style><script>window.fell=1</script>\\'
+    hostile = '"; } </style><script>window.fell=1</script>\u202e\\'
     page = page_of(delivered, [check(hostile, "FAIL", delivered[2][0], reason=hostile, of=hostile)], title=hostile)
-    assert "<script>window" not in page and page.count("</style>") == 1
+    assert "<script>window" not in page and page.count("</style>") == 1 and "\u202e" not in page
     assert re.fullmatch(r'"([A-Za-z0-9 ]|\\[0-9a-f]+ )*"', acceptance.css_string(hostile))
 
 

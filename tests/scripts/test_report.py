@@ -315,7 +315,8 @@ def test_absent_parts_are_left_out(small):
 
 @pytest.mark.usefixtures("no_plotly")
 def test_everything_from_the_file_is_escaped(small):
-    hostile = "</script><img src=x onerror=alert(1)>&lt;b&gt;"
+    controls = "\u202e\u2067\u200f\ufeff\x9b"  # of the direction of writing, and of a terminal
+    hostile = f"</script><img src=x onerror=alert(1)>&lt;b&gt;{controls}"
     small["labels"] = {hostile: hostile}
     small["device"]["name"] = small["host"]["name"] = hostile
     small["device"]["details"] = {hostile: [hostile]}
@@ -338,7 +339,8 @@ def test_everything_from_the_file_is_escaped(small):
     page = report.page(small, "0" * 64)
     assert "<img" not in page and page.count("</script>") == 3
     # plotly.js reads tags in its texts, too.
-    assert "<img" not in json.dumps(figures_of(page))
+    figures = json.dumps(figures_of(page), ensure_ascii=False)
+    assert "<img" not in figures and not set(controls) & set(page + figures) and "gt;" + 5 * "\N{REPLACEMENT CHARACTER}" in page
 
 
 def test_hover_names_the_case_and_its_rates(h200):

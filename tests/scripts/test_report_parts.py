@@ -10,7 +10,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
-from roofmark_report import communication, family_plots, plots, report, summary, tables, transfers, units  # noqa: E402
+from roofmark_report import communication, family_plots, plots, program, report, summary, tables, transfers, units  # noqa: E402
 
 
 def cells(result):
@@ -282,6 +282,22 @@ def test_a_transfer_of_one_size_has_no_line(h200):
     [(figure, _)] = family_plots.of_family("transfer", result, entries)
     assert [trace.get("meta") for trace in figure["data"]] == [None, None, "records"] and "updatemenus" not in figure["layout"]
     assert transfers.table(result)["rows"] and transfers.table(h200 | {"transfers": {"series": [], "contention": []}}) is None
+
+
+def test_a_page_replaces_what_the_terminal_replaces_but_for_line_breaks():
+    text = (ROOT / "harness" / "model" / "printable.cpp").read_text(encoding="utf-8")
+    ranges = re.findall(r"{(0x[0-9a-f]+), (0x[0-9a-f]+)}", text[text.index("kUnprintable"):].partition(";")[0])
+    there = {code for first, last in ranges for code in range(int(first, 16), int(last, 16) + 1)}
+    here = {code for code in range(0x110000) if program.visible(chr(code)) != chr(code)}
+    assert len(ranges) == 9 and here == there - {ord("\n"), ord("\t")} and program.visible("a\u202eb") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+@pytest.mark.parametrize("form", ["packed", "plain"])
+@pytest.mark.usefixtures("no_plotly")
+def test_a_lone_surrogate_is_no_traceback(h200, monkeypatch, form):
+    monkeypatch.setattr("roofmark_report.library._part", lambda: "")
+    h200["benchmarks"][0]["name"] = h200["host"]["name"] = "a\ud800"
+    assert "on a\N{REPLACEMENT CHARACTER}," in report.page(h200, "0" * 64, form)
 
 
 @pytest.mark.usefixtures("no_plotly")
