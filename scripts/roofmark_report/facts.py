@@ -42,6 +42,11 @@ def device_facts(result):
                 f", {units.size(c['instance_bytes'])} each" if c["instance_bytes"] != c["total_bytes"] else "")) for c in d["caches"]])
 
 
+def program(build, digits=None):
+    """The roofmark of a build, with so many digits of its commit."""
+    return f"{build['version']}, commit {build['commit'][:digits]}{' with local changes' if build['dirty'] else ''}"
+
+
 def run_facts(result, digest):
     h, b = result["host"], result["build"]
     return facts([
@@ -51,7 +56,7 @@ def run_facts(result, digest):
         ("driver", result["device"]["details"].get("driver_version")),
         ("CUDA toolkit", ", ".join(filter(None, (b.get("cuda_toolkit"), b.get("cuda_compiler"))))),
         *((name, ", ".join(filter(None, (library["version"], library["path"])))) for name, library in result["libraries"].items()),
-        ("roofmark", f"{b['version']}, commit {b['commit']}{' with local changes' if b['dirty'] else ''}"),
+        ("roofmark", program(b)),
         ("built by", f"{b['compiler']}, {b['build_type']}" + (f", for {b['cuda_architectures']}" if "cuda_architectures" in b else "")),
         ("command", shlex.join(result["arguments"])), ("suite", result["suite"]),
         ("timing adds to a sample", units.seconds(result.get("timing_overhead_seconds"))),

@@ -180,7 +180,7 @@ def page(result, digest, form="packed"):
     fused = family_plots.fused_pairs(result)
     fused = figure(fused) if fused else None
     return template("report.html.j2").render(
-        result=result, level=LEVELS[result["verdict"]["level"]], health=facts.health(result), ranks=units.plural(len(result.get("team", ())), "rank"), summary=summary.summary_table(result), warnings=warnings(result), counts=counts(result),
+        result=result, level=LEVELS[result["verdict"]["level"]], program=facts.program(result["build"], 12), health=facts.health(result), ranks=units.plural(len(result.get("team", ())), "rank"), summary=summary.summary_table(result), warnings=warnings(result), counts=counts(result),
         courses=courses, telemetry=telemetry.tables([telemetry.summary(result, delivery.places(result)) | {"where": delivery.where(result)}]),
         statuses=STATUSES, findings=group_findings(result), ceilings=tables.ceilings_table(result),
         call_lines=tables.call_lines_table(result), transfers=transfers.table(result),

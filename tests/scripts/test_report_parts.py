@@ -284,6 +284,18 @@ def test_a_transfer_of_one_size_has_no_line(h200):
     assert transfers.table(result)["rows"] and transfers.table(h200 | {"transfers": {"series": [], "contention": []}}) is None
 
 
+@pytest.mark.usefixtures("no_plotly")
+def test_the_verdict_says_which_roofmark_judged(h200):
+    for dirty, changes in ((False, ""), (True, " with local changes")):
+        h200["build"] |= {"commit": "0123456789abcdef0123", "dirty": dirty}
+        page = report.page(h200, "0" * 64)
+        verdict = page[page.index('id="verdict"'):page.index("</section>")]
+        assert f"Judged by roofmark 0.1.0, commit 0123456789ab{changes}, when the result file was written." in verdict
+        assert f"<dd>0.1.0, commit 0123456789abcdef0123{changes}</dd>" in page
+    del h200["finished_utc"]
+    assert "Measured by roofmark 0.1.0, commit 0123456789ab with local changes, judged when the file was recovered." in report.page(h200, "0" * 64)
+
+
 def test_a_page_replaces_what_the_terminal_replaces_but_for_line_breaks():
     text = (ROOT / "harness" / "model" / "printable.cpp").read_text(encoding="utf-8")
     ranges = re.findall(r"{(0x[0-9a-f]+), (0x[0-9a-f]+)}", text[text.index("kUnprintable"):].partition(";")[0])
