@@ -112,7 +112,7 @@ def write_csv(rows, labels, kept):
 
 def write_markdown(rows, labels, kept):
     def row(cells):
-        print("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+        print("| " + " | ".join(printable(cell.replace("\n", " ")).replace("|", "\\|") for cell in cells) + " |")
 
     row(titles(labels, kept))
     row(["---", "---:"] + ["---:" if COLUMNS[name].numeric else "---" for _ in labels for name in kept])

@@ -74,11 +74,11 @@ def test_json_has_the_numbers_of_each_result(folders):
 
 
 def test_markdown_has_units_and_no_cell_breaks_it(small, save):
-    small["unmeasured"][0]["roofmark"]["reason"] = "a | b\nc"
+    small["unmeasured"][0]["roofmark"]["reason"] = "a | b\nc\x1b[2J"
     done = run(save(small))
     lines = done.stdout.splitlines()
     assert len(lines) == 2 + len(small["benchmarks"]) + len(small["unmeasured"])
-    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1 and "a \\| b c" in done.stdout
+    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1 and "a \\| b c\N{REPLACEMENT CHARACTER}[2J" in done.stdout
     measured = small["benchmarks"][0]["roofmark"]["measurement"]
     assert f"| {units.seconds(measured['median'])} |" in lines[2]
 
