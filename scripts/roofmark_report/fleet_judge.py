@@ -101,7 +101,7 @@ def stragglers(connection, values, only="true"):
     slowed = [f"count(*) FILTER ({which}) AS {which}, max(times) FILTER ({which}) AS times_{which}, "
               f"arg_max(said, times) FILTER ({which}) AS said_{which}, arg_max(mads, times) FILTER ({which}) AS mads_{which}" for which in ("slow", "often")]
     return rows(connection, f"""
-        WITH of AS ({values}),
+        WITH of AS (SELECT * FROM ({values}) WHERE seconds > 0),
         centre AS (SELECT what, count(*) AS n, median(seconds) AS m, {SIGMA_OF_MAD} * mad(seconds) AS s FROM of GROUP BY what HAVING n > 2 AND m > 0),
         compared AS (
           SELECT who, said, seconds / m AS times, CASE WHEN s > 0 THEN (seconds - m) / s END AS mads,

@@ -9,6 +9,7 @@ import gc
 import hashlib
 import multiprocessing
 import os
+import re
 from pathlib import Path
 
 import duckdb
@@ -27,7 +28,7 @@ TABLES = {
         "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "model": "VARCHAR", "kind": "VARCHAR",
         "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
         "roofmark": "VARCHAR"}),
-    "records": ("one per run, device, case and pass; gpu is null where ranks communicate", {
+    "records": ("one per run, device, case and pass; gpu is null where ranks communicate, seconds where the file has no time of the device", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "family": "VARCHAR", "pass": "INTEGER", "status": "VARCHAR", "reason": "VARCHAR",
         "seconds": "DOUBLE", "cv": "DOUBLE", "of_empirical": "DOUBLE", "of_theoretical": "DOUBLE", "of_theoretical_clock": "DOUBLE",
         "flops_per_second": "DOUBLE", "bytes_per_second": "DOUBLE", "bound_by": "VARCHAR", "clock_hz": "DOUBLE", "power_watts": "DOUBLE",
@@ -82,8 +83,24 @@ def _device_rows(result, run):
             for name, member in zip(names, result["team"])]
 
 
+_RANK = re.compile(r"rank (\d+) \(")  # as harness/measure/agreement.cpp names it in a reason
+
+
+def _statuses(record, ranks):
+    """Per rank, of a record without times per rank. roofmark-mpi names the ranks in the reason, of several that failed only one: what the
+    file does not say of the others is not run."""
+    if "rank_status" in record:
+        return record["rank_status"]
+    first, _, others = (record.get("reason") or "").partition("; also wrong: ")
+    named = _RANK.match(first)
+    if not named or record["status"] not in ("wrong", "failed"):
+        return [record["status"]] * ranks
+    at_fault = {int(named[1]), *(int(rank) for rank in _RANK.findall(others))}
+    return [record["status"] if rank in at_fault else "not_run" for rank in range(ranks)]
+
+
 def _record_rows(entry, run, devices):
-    """A record's rows: one per device that ran it alone, or one of no device where the ranks communicate."""
+    """A record's rows: one per device that ran it by itself, or one of no device where the ranks communicate."""
     record = entry["roofmark"]
     measured, placed = record.get("measurement", {}), record.get("placement", {})
     telemetry = measured.get("telemetry")
@@ -96,14 +113,20 @@ def _record_rows(entry, run, devices):
                                             "bound_by")}}
     if "message" in record or "overlap" in record:
         return [row]
-    if "ranks" not in measured:
+    if "ranks" not in measured and (len(devices) == 1 or record["status"] == "ok"):
         return [row | {"gpu": device["gpu"]} for device in devices]
+
+    def without_times(device, status):
+        reason = None if status == "ok" else record["notes"].get(f"rank {device['rank']}", record.get("reason"))
+        return {key: row[key] for key in ("run", "case_name", "family", "pass")} | {"gpu": device["gpu"], "status": status, "reason": reason}
+
+    if "ranks" not in measured:
+        return [without_times(device, status) for device, status in zip(devices, _statuses(record, len(devices)))]
     rows = []
     for device in devices:
         own = measured["ranks"][device["rank"]]
         if not own:  # other ranks have a result
-            rows.append({key: row[key] for key in ("run", "case_name", "family", "pass")} | {
-                "gpu": device["gpu"], "status": record["rank_status"][device["rank"]] if "rank_status" in record else "failed", "reason": record["notes"].get(f"rank {device['rank']}")})
+            rows.append(without_times(device, record["rank_status"][device["rank"]] if "rank_status" in record else "failed"))
         elif own["median"]:
             # The placement in the file is that of the slowest rank, at its clock.
             faster = measured["median"] / own["median"]
@@ -120,6 +143,8 @@ def _fingerprint_rows(entry, run, devices):
         return []
     differing = found.get("differing_ranks", [])
     times = entry["roofmark"].get("measurement", {}).get("ranks")
+    if not times and len(devices) > 1 and entry["roofmark"]["status"] != "ok":  # the bits of one rank, which gave a wrong result
+        return []
     return [{"run": run, "gpu": device["gpu"], "case_name": entry["name"], "key": found["key"],
              "hash": f"other bits, rank {device['rank']}" if device.get("rank") in differing else found["hash"]}
             for device in devices if not times or times[device["rank"]]]
