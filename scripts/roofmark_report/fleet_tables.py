@@ -10,6 +10,7 @@ import hashlib
 import multiprocessing
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -35,7 +36,7 @@ TABLES = {
         "throttled": "DOUBLE"}),
     "fingerprints": ("one per run, device and case that has one; only equal keys compare; hash is empty where launches differ", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "key": "VARCHAR", "hash": "VARCHAR"}),
-    "ceilings": ("one per run and resource, in units per second; gpu is null for a team's; clock_share is the observed clock / that of the theoretical ceiling", {
+    "ceilings": ("one per run, device and resource, in units per second; gpu is null in those of a team's slowest ranks; clock_share is the observed clock / that of the theoretical ceiling", {
         "run": "INTEGER", "gpu": "VARCHAR", "resource": "VARCHAR", "title": "VARCHAR", "unit": "VARCHAR", "empirical": "DOUBLE",
         "theoretical": "DOUBLE", "datasheet": "DOUBLE", "drift": "DOUBLE", "doubtful": "BOOLEAN", "clock_share": "DOUBLE"}),
     "findings": ("the findings in the files", {
@@ -161,12 +162,45 @@ def _clock_shares(entries):
     return {resource: highest / observed for resource, (highest, observed) in fastest.items()}
 
 
+def _ceilings_of_ranks(result, devices):
+    """What each rank's own times make of the probes, by resource: rate, and its clock / that of the theoretical ceiling, which is the lowest of
+    the ranks'. None of a device that several ranks share, of what ranks measure together, or of a slope."""
+    sharing = Counter((device["host"], device["device"]) for device in devices)
+    devices = [device for device in devices if sharing[device["host"], device["device"]] == 1]
+    clocks = {ceiling["resource"]: ceiling.get("theoretical_clock_hz") for ceiling in result["ceilings"]}
+    fastest = {}
+    for record in (entry["roofmark"] for entry in result["benchmarks"]):
+        probe, times = record.get("sets_ceiling"), record["measurement"].get("ranks")
+        if not probe or not times or probe["by"] == "slope" or "message" in record:
+            continue
+        resource = probe["resource"]
+        amount = sum(demand["amount"] for phase in record["work"]["phases"] for demand in phase if demand["resource"] == resource)
+        for device in devices:
+            own = times[device["rank"]]
+            if not own or not own["median"]:
+                continue
+            share = own["clock_hz"] / clocks[resource] if clocks.get(resource) and "clock_hz" in own else None
+            key, found = (device["gpu"], resource), (amount / own["median"], share)
+            fastest[key] = max(fastest.get(key, found), found, key=lambda one: one[0])
+    return fastest
+
+
+def _ceiling_rows(result, run, devices):
+    shares = _clock_shares(result["benchmarks"])
+    columns = [key for key in TABLES["ceilings"][1] if key not in ("run", "gpu", "clock_share")]
+    rows = [{"run": run, "gpu": None if len(devices) > 1 else devices[0]["gpu"], "clock_share": shares.get(ceiling["resource"])}
+            | {key: ceiling.get(key) for key in columns} for ceiling in result["ceilings"]]
+    if len(devices) == 1:
+        return rows
+    by_resource = {row["resource"]: row for row in rows}
+    return rows + [by_resource[resource] | {"gpu": gpu, "empirical": rate, "clock_share": share, "drift": None}
+                   for (gpu, resource), (rate, share) in _ceilings_of_ranks(result, devices).items() if resource in by_resource]
+
+
 def rows_of(result, run, file):
     """The rows of a result, per table."""
     devices = _device_rows(result, run)
-    alone = None if "team" in result else devices[0]["gpu"]
     entries = result["benchmarks"] + result["unmeasured"]
-    clock_shares = _clock_shares(result["benchmarks"])
     return {
         "runs": [{"run": run, "file": file, "started": _time(result["started_utc"]),
                   "level": result["verdict"]["level"], "changes": ", ".join(result["scope"]["changes"]),
@@ -174,9 +208,7 @@ def rows_of(result, run, file):
         "devices": devices,
         "records": [row for entry in entries for row in _record_rows(entry, run, devices)],
         "fingerprints": [row for entry in entries for row in _fingerprint_rows(entry, run, devices)],
-        "ceilings": [{"run": run, "gpu": alone, "clock_share": clock_shares.get(c["resource"])}
-                     | {key: c.get(key) for key in TABLES["ceilings"][1] if key not in ("run", "gpu", "clock_share")}
-                     for c in result["ceilings"]],
+        "ceilings": _ceiling_rows(result, run, devices),
         "findings": [{"run": run, "case_name": f.get("case")} | {key: f.get(key) for key in ("kind", "severity", "text")} for f in result["findings"]],
     }
 

@@ -3,9 +3,13 @@
 """scripts/fleet on files of several ranks: each GPU by itself."""
 
 import copy
+import json
+import lzma
 
+import make_result
 import pytest
-from fleets import BASE, judged, lines_of, put, rack, run, slow, tables
+from conftest import ROOT
+from fleets import BASE, judged, put, rack, slow, tables
 
 HOSTS, PER_HOST = 3, 8
 
@@ -15,10 +19,12 @@ def folder(tmp_path):
     return tmp_path / "results"
 
 
-def team(factors=None, hosts=HOSTS, per_host=PER_HOST, **top):
+def team(factors=None, hosts=HOSTS, per_host=PER_HOST, cases=None, **top):
     """A file of ranks, each with the times of a healthy GPU, or `factors` [rank] times these."""
     ranks = range(hosts * per_host)
     parts = rack(len(ranks), per_host)
+    for part in parts if cases else []:
+        part["benchmarks"] = copy.deepcopy(cases)
     for rank, factor in (factors or {}).items():
         slow(parts[rank], factor)
     made = copy.deepcopy(parts[0]) | top
@@ -97,3 +103,66 @@ def test_a_team_of_one_rank_has_its_times(folder, tmp_path):
     put(folder, [made])
     counted = tables(folder, tmp_path).execute("SELECT count(seconds), count(*) FROM newest").fetchone()
     assert counted == (len(BASE["benchmarks"]), len(BASE["benchmarks"]))
+
+
+PROBES = [entry for entry in make_result.h200()["benchmarks"] if "sets_ceiling" in entry["roofmark"]]
+
+
+def shares(folder, tmp_path):
+    return tables(folder, tmp_path).execute("SELECT gpu, resource, empirical, share FROM newest_ceilings WHERE empirical IS NOT NULL").fetchall()
+
+
+@pytest.mark.parametrize("name", ["h100_sxm_quick", "h200_sxm_quick"])
+def test_the_ceilings_of_a_rank_are_those_of_its_gpu_alone(folder, tmp_path, name):
+    path = ROOT / "results" / "reference" / f"{name}.json.xz"
+    with lzma.open(path) as file:
+        alone = json.load(file)
+    put(folder, [alone])
+    expected = {resource: (empirical, share) for _, resource, empirical, share in shares(folder, tmp_path)}
+    made = team(hosts=1, per_host=2)
+    for entry in alone["benchmarks"]:
+        measured = entry["roofmark"]["measurement"]
+        measured["ranks"] = [{key: measured[key] for key in ("median", "maximum", "clock_hz") if key in measured}] * 2
+    put(folder, [alone | {"team": made["team"], "communication": made["communication"]}])
+    found = shares(folder, tmp_path / "again")
+    assert len(found) == 2 * (len(expected) - 1)  # a slope is of several probes together
+    for _, resource, empirical, share in found:
+        assert empirical == pytest.approx(expected[resource][0]) and share == (pytest.approx(expected[resource][1], rel=2e-3) if share else None), resource
+
+
+def test_of_a_team_that_is_slow_together_each_gpu_is_found_against_the_ceilings(folder, tmp_path):
+    put(folder, [team({gpu: 2 for gpu in range(16)}, hosts=2, cases=PROBES)])
+    suspects, hosts = judged(folder, tmp_path)
+    assert list(suspects) == [("below_ceiling", "a00"), ("below_ceiling", "a01")] and set(hosts.values()) == {"bad"}
+    assert "8 of 8 GPUs are below" in suspects["below_ceiling", "a00"]
+
+
+def test_of_a_healthy_team_none_is_below_its_floor(folder, tmp_path):
+    put(folder, [team(hosts=2, cases=PROBES)])
+    assert judged(folder, tmp_path)[0] == {}
+    assert len(shares(folder, tmp_path / "again")) > 16
+
+
+def test_one_slow_rank_is_below_the_floor_and_its_neighbours_are_not(folder, tmp_path):
+    put(folder, [team({3: 1.4}, hosts=1, cases=PROBES)])
+    suspects, _ = judged(folder, tmp_path)
+    assert {who for kind, who in suspects if kind == "below_ceiling"} == {"GPU-0003"}
+
+
+def test_the_floor_of_a_rank_follows_its_clock(folder, tmp_path):
+    # All at half of their highest clock, as boards with a low power limit are.
+    made = team({gpu: 2 for gpu in range(4)}, hosts=1, per_host=4, cases=[
+        entry for entry in PROBES if entry["roofmark"]["sets_ceiling"]["resource"].endswith(("_fma", "_tensor"))])
+    for entry in made["benchmarks"]:
+        for own in entry["roofmark"]["measurement"]["ranks"]:
+            own["clock_hz"] = made["device"]["highest_clock_hz"] / 2
+    put(folder, [made])
+    assert judged(folder, tmp_path)[0] == {}
+
+
+def test_ranks_that_share_a_gpu_have_no_floor(folder, tmp_path):
+    made = team({gpu: 4 for gpu in range(4)}, hosts=1, per_host=4, cases=PROBES)
+    for member in made["team"]:
+        member |= {"device_id": "cuda:0", "uuid": "GPU-0000"}
+    put(folder, [made])
+    assert shares(folder, tmp_path) == []
