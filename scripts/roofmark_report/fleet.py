@@ -85,8 +85,8 @@ def show(connection, by, good, bad):
             print(f"  {len(unsure) - SHOWN} more on the page")
     if counted["hosts"] == 1:
         print("\none host: no other host to compare with")
-    print(f"\n{len(good)} hosts good, {len(bad)} bad, {counted['hosts'] - len(good) - len(bad)} not measured"
-          + ("" if suspects else ": nothing stands out"))
+    found = "" if suspects else f"; {plural(len(unread), 'file')} could not be read" if unread else ": nothing stands out"
+    print(f"\n{plural(len(good), 'host')} good, {len(bad)} bad, {counted['hosts'] - len(good) - len(bad)} not measured{found}")
     return bool(suspects or unread)
 
 

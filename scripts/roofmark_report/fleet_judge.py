@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds what stands out in a fleet. docs/method.md, "A fleet", states the rules; those of stragglers are harness/judge/ranks'."""
 
+import itertools
+
 from . import units
 from .program import BAD_INPUT, Problem
 
@@ -27,17 +29,18 @@ COLUMNS = ("host", "model", *VERSIONS)  # of devices, that --by may name beside 
 # Kind: the verdict on a host that it names, and what it says.
 KINDS = {
     "wrong": ("bad", "The newest run of a case gave a wrong result."),
+    "device_fault": ("bad", "The newest run of a suite reports a fault of the device, such as uncorrected memory errors."),
     "fingerprint": ("bad", "The same computation gave different bits, which points to silent data corruption."),
     "below_ceiling": ("bad", "A measured ceiling is far below the theoretical one: the device is slow, even if all others are too."),
     "slow_group": ("bad", "Its median time exceeds the groups' median."),
     "slow_host": ("bad", "Its median time exceeds the hosts' median."),
     "slow_gpu": ("bad", "It is slower than the GPUs of its model."),
     "slower_than_before": ("bad", "It is slower than in its own earlier runs."),
-    "not_measured": ("not measured", "Its newest run is incomplete, or a case failed: its host is in neither list."),
+    "not_measured": ("not measured", "The newest run of a suite is incomplete or has another bad verdict, or a case failed: its host is in neither list."),
     "not_accepted": ("bad", "The newest verdict of `roofmark accept` on the host is FAIL."),
     "undecided": ("not measured", "The newest verdict of `roofmark accept` on the host is NOT MEASURED or INSIDE THE INTERVAL: it is in neither list."),
     "several_hosts": ("good", "Its runs are from several hosts: it was moved, or two GPUs have one UUID. It counts for the host of its newest run."),
-    "drift": ("good", "Its versions differ from the majority of its model."),
+    "drift": ("good", "Versions of one model differ from the majority's, or none has the majority."),
 }
 
 VIEWS = {
@@ -47,10 +50,18 @@ VIEWS = {
         SELECT checks.* FROM checks JOIN (SELECT DISTINCT file, host FROM newest_verdicts WHERE subject <> 'gpu') AS newest
         ON checks.file = newest.file AND checks.host IS NOT DISTINCT FROM newest.host"""),
     "gpus": ("one per GPU (or CPU): its newest run, its newest verdict as `acceptance`, and grp, the value of --by", """
-        SELECT devices.*, runs.started, runs.complete, runs.level, runs.changes, runs.labels, {by} AS grp,
+        SELECT devices.*, runs.started, runs.complete, runs.changes, runs.labels, {by} AS grp,
                (SELECT any_value(verdict) FROM newest_verdicts AS v WHERE v.subject = 'gpu' AND v.gpu = devices.gpu AND v.host = devices.host) AS acceptance
         FROM devices JOIN runs USING (run)
         QUALIFY row_number() OVER (PARTITION BY gpu ORDER BY started DESC, run DESC) = 1"""),
+    "standing": ("the runs of a GPU that no newer complete run of the same suite, whole or with the same changes, and alone or not, replaces; `judged`: the whole "
+                 "suites among them, and the GPU's newest run", """
+        SELECT d.run, d.gpu, gpus.host, d.level, d.fault, d.alone, runs.started, suite, runs.complete, runs.changes, headline,
+               runs.changes = '' OR d.run = gpus.run AS judged
+        FROM devices AS d JOIN runs USING (run) JOIN gpus USING (gpu)
+        QUALIFY runs.started >= coalesce(greatest(max(runs.started) FILTER (runs.complete) OVER (PARTITION BY d.gpu, suite, d.alone, runs.changes),
+                                                  max(runs.started) FILTER (runs.complete AND runs.changes = '') OVER (PARTITION BY d.gpu, suite, d.alone)),
+                                         runs.started)"""),
     "newest": ("the newest record per GPU, case and pass, with its host and group; `what` is what may be compared", """
         SELECT records.*, gpus.host, gpus.model, gpus.grp, runs.started, runs.data,
                concat_ws(' ', case_name, gpus.model, runs.data, CASE WHEN pass = 2 THEN '(after)' END) AS what
@@ -196,18 +207,38 @@ def _fingerprints(connection):
                 FROM judged GROUP BY gpu HAVING count(*) FILTER (other) > 0 ORDER BY differ DESC, gpu""")]
 
 
-def _not_good(connection):
-    """Wrong results, and what was not measured."""
-    made = []
+def _run(found):
+    """A run as a reader would name it."""
+    return f"{found['suite']} run of {found['started']:%Y-%m-%d %H:%M}"
+
+
+def _not_good(connection, named):
+    """Wrong results, faults of the device, and what was not measured; the bad verdict of a GPU that is `named` needs no other reason. An older run
+    counts until one of its suite replaces it: a short run after a fault does not make a host good."""
+    made, named, not_measured = [], set(named), {}
     for found in rows(connection, """
             SELECT gpu, host, count(*) AS n, min(case_name) AS first, arg_min(reason, case_name) AS reason FROM newest WHERE status = 'wrong'
             GROUP BY gpu, host ORDER BY n DESC, gpu"""):
+        named.add(found["gpu"])
         made.append(("wrong", found["gpu"], {found["host"]}, found["n"], f"{found['n']} wrong: {found['first']}: {found['reason']}"))
-    for found in rows(connection, """
-            SELECT gpu, host, NOT complete AS cut, (SELECT count(*) FROM newest WHERE newest.gpu = gpus.gpu AND status = 'failed') AS failed
-            FROM gpus WHERE cut OR failed > 0 ORDER BY gpu"""):
-        parts = (["its newest run is incomplete"] if found["cut"] else []) + ([f"{found['failed']} cases failed"] if found["failed"] else [])
-        made.append(("not_measured", found["gpu"], {found["host"]}, found["failed"], ", ".join(parts)))
+    failed = dict(connection.execute("SELECT gpu, count(*) FROM newest WHERE status = 'failed' GROUP BY gpu").fetchall())
+    runs = rows(connection, "SELECT * FROM standing ORDER BY gpu, started DESC, run DESC")
+    for gpu, of_gpu in itertools.groupby(runs, key=lambda run: run["gpu"]):
+        own = list(of_gpu)
+        if faulty := [run for run in own if run["fault"]]:
+            named.add(gpu)
+            made.append(("device_fault", gpu, {own[0]["host"]}, len(faulty), "; ".join(f"{_run(run)}: {run['fault']}" for run in faulty)))
+        judged = [run for run in own if run["judged"]]
+        cut_off = [f"{_run(run)}, incomplete" + (f": {run['headline']}" if run["level"] == "bad" else "") for run in judged if not run["complete"]]
+        parts = cut_off[:1] + ([units.plural(failed[gpu], "case failed", "cases failed")] if gpu in failed else [])
+        if not parts and gpu not in named:
+            parts = [f"{_run(run)}, verdict bad: {run['headline']}" for run in judged if run["level"] == "bad"][:1]
+        if parts:
+            # Of GPUs that were measured together, the run's verdict is the same.
+            not_measured.setdefault((", ".join(parts), gpu if gpu in failed else None), []).append((gpu, own[0]["host"]))
+    for (text, failing), gpus in not_measured.items():
+        who = gpus[0][0] if len(gpus) == 1 else f"{len(gpus)} GPUs"
+        made.append(("not_measured", who, {host for _, host in gpus}, failed.get(failing, 0), text))
     return made
 
 
@@ -239,22 +270,23 @@ def _not_accepted(connection):
 
 
 def drift(connection):
-    """Per model and version: the majority's, and who differs."""
+    """Per model and version that most GPUs do not have: who has it, and the majority's version, null where no version has one."""
     return rows(connection, f"""
         WITH v AS (UNPIVOT (SELECT model, gpu, host, {', '.join(VERSIONS)} FROM gpus) ON {', '.join(VERSIONS)} INTO NAME what VALUE version),
         counted AS (SELECT model, what, version, count(*) AS gpus, list_sort(list_distinct(list(host))) AS hosts FROM v GROUP BY ALL),
-        ranked AS (SELECT *, sum(gpus) OVER w AS of_all, first(version) OVER (w ORDER BY gpus DESC, version) AS majority, count(*) OVER w AS versions
-                   FROM counted WINDOW w AS (PARTITION BY model, what))
-        SELECT model, what, majority, version, gpus, of_all, hosts FROM ranked WHERE versions > 1 AND version <> majority
-        ORDER BY model, what, gpus DESC, version""")
+        ranked AS (SELECT *, sum(gpus) OVER w AS of_all, count(*) OVER w AS versions FROM counted WINDOW w AS (PARTITION BY model, what))
+        SELECT model, what, max(version) FILTER (2 * gpus > of_all) OVER (PARTITION BY model, what) AS majority, version, gpus, of_all, hosts
+        FROM ranked WHERE versions > 1 QUALIFY version IS DISTINCT FROM majority ORDER BY model, what, gpus DESC, version""")
 
 
 def judge(connection, by):
     """Makes the tables `suspects` (what stands out, the worst first in each kind) and `hosts` (with a verdict)."""
-    made = _not_good(connection) + _not_accepted(connection) + _several_hosts(connection) + _fingerprints(connection) + _below_ceilings(connection, by) + _slow(connection, by)
+    differing = _fingerprints(connection)
+    made = differing + _not_good(connection, [gpu for _, gpu, *_ in differing]) + _not_accepted(connection) + _several_hosts(connection)
+    made += _below_ceilings(connection, by) + _slow(connection, by)
     for found in drift(connection):
         made.append(("drift", f"{found['what']} {found['version']}", found["hosts"], found["gpus"],
-                     f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); the majority has {found['majority']}"))
+                     f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); {'no version has the majority' if found['majority'] is None else 'the majority has ' + found['majority']}"))
     order = list(KINDS)
     made.sort(key=lambda row: (order.index(row[0]), -row[3]))
     connection.execute("CREATE TABLE suspects (kind VARCHAR, who VARCHAR, hosts VARCHAR[], verdict VARCHAR, text VARCHAR)")
@@ -263,9 +295,9 @@ def judge(connection, by):
                                [(kind, who, sorted(hosts), KINDS[kind][0], text) for kind, who, hosts, _, text in made])
     connection.execute("""
         CREATE TABLE hosts AS
-        WITH unsure AS (SELECT DISTINCT host, CASE WHEN level <> 'good' THEN 'the verdict of its newest run is ' || level
-                                                   ELSE 'its newest run is no whole suite: ' || changes END AS reason
-                        FROM gpus WHERE level <> 'good' OR changes <> ''),
+        WITH unsure AS (SELECT DISTINCT host, 'the verdict of its newest ' || suite || ' run is ' || level || ': ' || headline AS reason
+                        FROM standing WHERE judged AND level = 'doubtful'
+                        UNION SELECT DISTINCT host, 'its newest run is no whole suite: ' || changes FROM gpus WHERE changes <> ''),
         named AS (SELECT kind, verdict, who || ': ' || text AS reason, unnest(hosts) AS host FROM suspects
                   UNION ALL SELECT 'unsure', 'not measured', reason, host FROM unsure)
         SELECT gpus.host, any_value(grp) AS grp, count(*) AS gpus, max(started) AS newest,

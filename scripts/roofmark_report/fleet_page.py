@@ -164,7 +164,7 @@ def page(connection, by, folder):
     if counted["bad"]:
         level, headline = "bad", f"{units.plural(counted['bad'], 'host')} of {len(hosts)} {'is' if counted['bad'] == 1 else 'are'} bad"
     elif suspects or unread:
-        level, headline = "warn", "No host is bad, but something stands out"
+        level, headline = "warn", "No host is bad, but " + ("something stands out" if suspects else f"{units.plural(len(unread), 'file')} could not be read")
     else:
         level, headline = "good", "Nothing stands out"
     return template("fleet.html.j2").render(
@@ -177,7 +177,7 @@ def page(connection, by, folder):
         accepted=accepted, acceptance=_acceptance(connection), unread=unread, groups=_groups(connection), ceilings=_ceilings(connection), cases=_cases(connection), listed=LISTED, shown=12,
         drift=table("drift", [("Version of", "", False), ("Model", "", False), ("Majority", "", False), ("Differs", "", False), ("GPUs", "", True),
                               ("of", "", True), ("Hosts", "", False)],
-                    [[row["what"], row["model"], row["majority"], row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),
+                    [[row["what"], row["model"], row["majority"] or "none", row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),
         history=history, has_history_plot=bool(history_plot), findings=connection.execute(
             "SELECT kind, severity, count(DISTINCT run), count(*) FROM findings GROUP BY kind, severity ORDER BY 3 DESC, kind").fetchall(),
         rules=fleet_judge, has_ceilings_plot="ceilings-plot" in figures, figures=library.elements(figures))

@@ -24,10 +24,11 @@ from .result import LARGEST, SMALLEST, check_sum, without_merged
 TABLES = {
     "runs": ("one per file", {
         "run": "INTEGER", "file": "VARCHAR", "started": "TIMESTAMP", "suite": "VARCHAR", "data": "VARCHAR", "complete": "BOOLEAN",
-        "level": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
-    "devices": ("one per run and device; gpu is the UUID, or the host of a CPU", {
-        "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "model": "VARCHAR", "kind": "VARCHAR",
-        "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
+        "headline": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
+    "devices": ("one per run and device; gpu is the UUID, or the host of a CPU; alone: nothing else on its host was measured at the same time; level: the "
+                "run's verdict, as far as it is about this device; fault: what the run reports of the device, such as memory errors", {
+        "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "alone": "BOOLEAN", "level": "VARCHAR",
+        "fault": "VARCHAR", "model": "VARCHAR", "kind": "VARCHAR", "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
         "roofmark": "VARCHAR"}),
     "records": ("one per run, device, case and pass; gpu is null where ranks communicate, seconds where the file has no time of the device", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "family": "VARCHAR", "pass": "INTEGER", "status": "VARCHAR", "reason": "VARCHAR",
@@ -197,16 +198,48 @@ def _ceiling_rows(result, run, devices):
                    for (gpu, resource), (rate, share) in _ceilings_of_ranks(result, devices).items() if resource in by_resource]
 
 
+LEVELS = ("good", "doubtful", "bad")
+# Errors that are no fault of the device, and bits that differ, which are compared with those of the whole fleet.
+NO_FAULTS = ("above_theoretical", "fingerprint")
+
+
+def _judge_devices(result, devices, records):
+    """Sets what a run's verdict means for each device: a cause that the file ascribes to some ranks is not the others'. A verdict that nothing
+    in the file explains is that of all; if it is bad, it is taken for a fault."""
+    level, cases = result["verdict"]["level"], {entry["name"] for entry in result["benchmarks"] + result["unmeasured"]}
+    cut_off = not _complete(result) or "ended" in result or len(cases) < result["scope"]["cases"]
+    not_passed = {row.get("gpu") for row in records if row["status"] not in ("ok", "unsupported")}  # None: of all
+    hosts = Counter(device["host"] for device in devices)
+    found = []
+    for device in devices:
+        own = [f for f in result["findings"] if f["doubt"] != "nothing" and ("ranks" not in f or device.get("rank") in f["ranks"])]
+        faults = [f["text"] for f in own if f["severity"] == "error" and f["kind"] not in NO_FAULTS]
+        differs = any(f["kind"] == "fingerprint" for f in own)
+        found.append("bad" if faults or differs or cut_off or not_passed & {device["gpu"], None} else "doubtful" if own else "good")
+        device |= {"alone": hosts[device["host"]] == 1, "fault": "; ".join(faults) if faults and level == "bad" else None}
+    explained = max(map(LEVELS.index, found)) >= LEVELS.index(level)
+    for device, own in zip(devices, found):
+        device["level"] = min(own, level, key=LEVELS.index) if explained else level
+        if not explained and level == "bad":
+            device["fault"] = device["fault"] or result["verdict"]["headline"]
+
+
+def _complete(result):
+    return result["complete"] and not result["interrupted"]
+
+
 def rows_of(result, run, file):
     """The rows of a result, per table."""
     devices = _device_rows(result, run)
     entries = result["benchmarks"] + result["unmeasured"]
+    records = [row for entry in entries for row in _record_rows(entry, run, devices)]
+    _judge_devices(result, devices, records)
     return {
         "runs": [{"run": run, "file": file, "started": _time(result["started_utc"]),
-                  "level": result["verdict"]["level"], "changes": ", ".join(result["scope"]["changes"]),
-                  "host": result["host"]["name"], **{key: result[key] for key in ("suite", "data", "complete", "labels")}}],
+                  "headline": result["verdict"]["headline"], "changes": ", ".join(result["scope"]["changes"]), "complete": _complete(result),
+                  "host": result["host"]["name"], **{key: result[key] for key in ("suite", "data", "labels")}}],
         "devices": devices,
-        "records": [row for entry in entries for row in _record_rows(entry, run, devices)],
+        "records": records,
         "fingerprints": [row for entry in entries for row in _fingerprint_rows(entry, run, devices)],
         "ceilings": _ceiling_rows(result, run, devices),
         "findings": [{"run": run, "case_name": f.get("case")} | {key: f.get(key) for key in ("kind", "severity", "text")} for f in result["findings"]],

@@ -24,8 +24,10 @@ def _base():
     families = {}
     for entry in made["benchmarks"]:
         families.setdefault(entry["roofmark"]["family"], []).append(entry)
-    return made | {"benchmarks": [entry for entries in families.values() for entry in entries[:2]], "unmeasured": [], "findings": [],
-                   "comparisons": [], "verdict": {"level": "good", "headline": "all ok", "advice": ""}}
+    kept = [entry for entries in families.values() for entry in entries[:2]]
+    cases = len({entry["name"] for entry in kept})
+    return made | {"benchmarks": kept, "unmeasured": [], "findings": [], "comparisons": [], "scope": made["scope"] | {"cases": cases, "suite_cases": cases},
+                   "verdict": {"level": "good", "headline": "all ok", "advice": ""}}
 
 
 BASE = _base()

@@ -249,7 +249,7 @@ def test_a_wrong_result_is_bad_and_a_failed_one_is_in_neither_list(folder):
     done = run(folder)
     assert done.returncode == 1 and "error 41" in done.stdout
     assert lines_of(folder / "bad.txt") == ["a00"] and lines_of(folder / "good.txt") == ["a03"]
-    assert "1 hosts good, 1 bad, 2 not measured" in done.stdout
+    assert "1 host good, 1 bad, 2 not measured" in done.stdout
 
 
 def test_a_doubtful_run_and_a_selection_are_in_neither_list(folder):
@@ -260,8 +260,8 @@ def test_a_doubtful_run_and_a_selection_are_in_neither_list(folder):
     done = run(folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(folder / "bad.txt") == [] and lines_of(folder / "good.txt") == ["a02"]
-    assert "in neither list (2):\n  a00: the verdict of its newest run is doubtful\n  a01: its newest run is no whole suite: --filter gemm\n" in done.stdout
-    assert "1 hosts good, 0 bad, 2 not measured" in done.stdout and "nobody" not in done.stdout
+    assert "in neither list (2):\n  a00: the verdict of its newest baseline run is doubtful: all ok\n  a01: its newest run is no whole suite: --filter gemm\n" in done.stdout
+    assert "1 host good, 0 bad, 2 not measured" in done.stdout and "nobody" not in done.stdout
 
 
 def test_one_host_has_nobody_to_compare_with(folder):
@@ -305,11 +305,11 @@ def test_a_team_has_a_device_per_rank(folder, tmp_path, cluster):
     alone["roofmark"]["notes"]["rank 5"] = "cuda:5 failed: a launch failed"
     alone["roofmark"]["fingerprint"]["differing_ranks"] = [3]
     cluster["benchmarks"] = [alone, *cluster["benchmarks"][:5]]
-    cluster["unmeasured"] = []
+    cluster |= {"unmeasured": [], "verdict": {"level": "good", "headline": "6 ok", "advice": ""}}
     put(folder, [cluster])
     suspects, hosts = judged(folder, tmp_path)
     assert ("slow_gpu", cluster["team"][9]["uuid"]) in suspects and ("fingerprint", cluster["team"][3]["uuid"]) in suspects
-    assert suspects["not_measured", cluster["team"][5]["uuid"]] == "1 cases failed"
+    assert suspects["not_measured", cluster["team"][5]["uuid"]] == "1 case failed"
     assert hosts == {"node1": "bad", "node2": "bad"} and len(suspects) == 3
     # With a status per rank, its own counts.
     alone["roofmark"]["rank_status"] = ["not_run" if rank == 5 else "ok" for rank in range(16)]
