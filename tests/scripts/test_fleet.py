@@ -18,7 +18,7 @@ import make_result
 import pytest
 from conftest import ROOT, need
 from fleets import BASE, COMMAND, healthy, judged, lines_of, put, rack, run, slow, tables
-from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_tables, verdict
+from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_stragglers, fleet_tables, verdict
 
 PROMTOOL = shutil.which("promtool", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)]))
 
@@ -88,7 +88,7 @@ def test_of_few_gpus_one_that_is_slow_again_and_again_stands_out(folder, tmp_pat
     assert hosts["a01"] == ("bad" if stands_out else "good")
     if stands_out:
         found = re.match(r"slower than the median of the GPUs of its model in (\d+) of (\d+) cases that the device limits; ", suspects["slow_gpu", "GPU-0001"])
-        assert int(found[1]) == int(found[2]) >= fleet_judge.LEAST_CASES
+        assert int(found[1]) == int(found[2]) >= fleet_stragglers.LEAST_CASES
 
 
 def test_of_few_gpus_only_what_the_device_limits_can_repeat(folder, tmp_path):
@@ -104,13 +104,13 @@ def test_of_few_gpus_only_what_the_device_limits_can_repeat(folder, tmp_path):
 def test_the_rule_is_that_of_the_ranks():
     sources = "".join((ROOT / "harness" / path).read_text(encoding="utf-8") for path in (
         "judge/ranks/deviation.hpp", "judge/ranks/deviation.cpp", "judge/ranks/slow_pairs.hpp", "judge/ranks/stragglers.cpp", "model/statistics.cpp"))
-    for name, value in [("kSlow", fleet_judge.SLOW), ("kSlowOfFew", fleet_judge.SLOW_OF_FEW), ("kMany", fleet_judge.MANY),
-                        ("kDeviations", fleet_judge.DEVIATIONS), ("kSlowCases", fleet_judge.SLOW_CASES),
-                        ("kOftenSlowCases", fleet_judge.OFTEN_SLOW_CASES), ("kLeastCases", fleet_judge.LEAST_CASES),
-                        ("normal_sigma_of_mad", fleet_judge.SIGMA_OF_MAD)]:
+    for name, value in [("kSlow", fleet_stragglers.SLOW), ("kSlowOfFew", fleet_stragglers.SLOW_OF_FEW), ("kMany", fleet_stragglers.MANY),
+                        ("kDeviations", fleet_stragglers.DEVIATIONS), ("kSlowCases", fleet_stragglers.SLOW_CASES),
+                        ("kOftenSlowCases", fleet_stragglers.OFTEN_SLOW_CASES), ("kLeastCases", fleet_stragglers.LEAST_CASES),
+                        ("normal_sigma_of_mad", fleet_stragglers.SIGMA_OF_MAD)]:
         assert re.search(rf"\b{name} = {value}[;,]", sources), name
     resources = (ROOT / "harness" / "model" / "resource.hpp").read_text(encoding="utf-8")
-    assert set(fleet_judge.OUTSIDE) == set(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*, ClockDomain::none\}', resources))
+    assert set(fleet_stragglers.OUTSIDE) == set(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*, ClockDomain::none\}', resources))
 
 
 def test_one_slow_case_of_more_than_twenty_is_a_neighbours_noise(folder, tmp_path):
