@@ -85,8 +85,11 @@ def show(connection, by, good, bad):
             print(f"  {len(unsure) - SHOWN} more on the page")
     if counted["hosts"] == 1:
         print("\none host: no other host to compare with")
-    print(f"\n{len(good)} hosts good, {len(bad)} bad, {counted['hosts'] - len(good) - len(bad)} not measured"
-          + ("" if suspects else ": nothing stands out"))
+    of_two = fleet_judge.of_two(connection, by)
+    for line, _ in of_two:
+        print(f"\n{printable(line)}")
+    found = "" if suspects or any(differ for _, differ in of_two) else f"; {plural(len(unread), 'file')} could not be read" if unread else ": nothing stands out"
+    print(f"\n{plural(len(good), 'host')} good, {len(bad)} bad, {counted['hosts'] - len(good) - len(bad)} not measured{found}")
     return bool(suspects or unread)
 
 
@@ -95,7 +98,7 @@ def main(arguments):
         prog="fleet", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Names the machines that stand out among the result files (*.json) below a folder. Writes fleet.html, and the host names in\n"
         "good.txt and bad.txt, one per line.",
-        epilog=describe_tables() + "\n\nExit status: 0 nothing stands out; 1 something does, or a file could not be read; 2 bad usage or input; "
+        epilog=describe_tables() + "\n\nExit status: 0 nothing stands out (of two, neither can); 1 something does, or a file could not be read; 2 bad usage or input; "
         "3 a file could not\nbe written.")
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--by", metavar="LABEL", default="host", help="groups to compare: a label of the runs (--label rack=...), or one of "

@@ -1,22 +1,13 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what stands out in a fleet. docs/method.md, "A fleet", states the rules; those of stragglers are harness/judge/ranks'."""
+"""Finds what stands out in a fleet. docs/method.md, "A fleet", states the rules."""
+
+import itertools
 
 from . import units
+from .fleet_stragglers import OUTSIDE, SIGMA_OF_MAD, of_scope, rows, says, slower_than_before, stragglers, two_groups
 from .program import BAD_INPUT, Problem
 
-SLOW = 1.1  # times the median
-SLOW_OF_FEW = 1.25
-MANY = 7
-DEVIATIONS = 5
-SIGMA_OF_MAD = 1.4826
-SLOW_CASES = 0.05
-# Of few, also in cases that the device limits.
-OFTEN_SLOW_CASES = 0.2
-LEAST_CASES = 10
-# Resources that are not the device's own.
-OUTSIDE = ("nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram", "host_access",
-           "peer_access", "stream_launch", "graph_launch")
 # Shares of the theoretical ceiling at the observed clock that every healthy GPU exceeds; a board with a low power limit does not hold the highest.
 FLOORS = {"dram": 0.75, "fma": 0.75, "exp": 0.75, "shared": 0.75, "tensor": 0.5}
 FLOOR_OF = "CASE " + " ".join(
@@ -27,17 +18,19 @@ COLUMNS = ("host", "model", *VERSIONS)  # of devices, that --by may name beside 
 # Kind: the verdict on a host that it names, and what it says.
 KINDS = {
     "wrong": ("bad", "The newest run of a case gave a wrong result."),
+    "device_fault": ("bad", "The newest run of a suite reports a fault of the device, such as uncorrected memory errors."),
     "fingerprint": ("bad", "The same computation gave different bits, which points to silent data corruption."),
     "below_ceiling": ("bad", "A measured ceiling is far below the theoretical one: the device is slow, even if all others are too."),
     "slow_group": ("bad", "Its median time exceeds the groups' median."),
     "slow_host": ("bad", "Its median time exceeds the hosts' median."),
     "slow_gpu": ("bad", "It is slower than the GPUs of its model."),
-    "slower_than_before": ("bad", "It is slower than in its own earlier runs."),
-    "not_measured": ("not measured", "Its newest run is incomplete, or a case failed: its host is in neither list."),
+    "slower_than_before": ("bad", "It is slower than in its own earlier runs: than the lowest median of five consecutive ones."),
+    "two_groups": ("good", "The values fall into two groups, and the slower one is no minority: comparison cannot tell whether it is slow or the others are fast."),
+    "not_measured": ("not measured", "The newest run of a suite is incomplete or has another bad verdict, or a case failed: its host is in neither list."),
     "not_accepted": ("bad", "The newest verdict of `roofmark accept` on the host is FAIL."),
     "undecided": ("not measured", "The newest verdict of `roofmark accept` on the host is NOT MEASURED or INSIDE THE INTERVAL: it is in neither list."),
     "several_hosts": ("good", "Its runs are from several hosts: it was moved, or two GPUs have one UUID. It counts for the host of its newest run."),
-    "drift": ("good", "Its versions differ from the majority of its model."),
+    "drift": ("good", "Versions of one model differ from the majority's, or none has the majority."),
 }
 
 VIEWS = {
@@ -47,14 +40,22 @@ VIEWS = {
         SELECT checks.* FROM checks JOIN (SELECT DISTINCT file, host FROM newest_verdicts WHERE subject <> 'gpu') AS newest
         ON checks.file = newest.file AND checks.host IS NOT DISTINCT FROM newest.host"""),
     "gpus": ("one per GPU (or CPU): its newest run, its newest verdict as `acceptance`, and grp, the value of --by", """
-        SELECT devices.*, runs.started, runs.complete, runs.level, runs.changes, runs.labels, {by} AS grp,
+        SELECT devices.*, runs.started, runs.complete, runs.changes, runs.labels, {by} AS grp,
                (SELECT any_value(verdict) FROM newest_verdicts AS v WHERE v.subject = 'gpu' AND v.gpu = devices.gpu AND v.host = devices.host) AS acceptance
         FROM devices JOIN runs USING (run)
         QUALIFY row_number() OVER (PARTITION BY gpu ORDER BY started DESC, run DESC) = 1"""),
+    "standing": ("the runs of a GPU that no newer complete run of the same suite, whole or with the same changes, and alone or not, replaces; `judged`: the whole "
+                 "suites among them, and the GPU's newest run", """
+        SELECT d.run, d.gpu, gpus.host, d.level, d.fault, d.alone, runs.started, suite, runs.complete, runs.changes, headline,
+               runs.changes = '' OR d.run = gpus.run AS judged
+        FROM devices AS d JOIN runs USING (run) JOIN gpus USING (gpu)
+        QUALIFY runs.started >= coalesce(greatest(max(runs.started) FILTER (runs.complete) OVER (PARTITION BY d.gpu, suite, d.alone, runs.changes),
+                                                  max(runs.started) FILTER (runs.complete AND runs.changes = '') OVER (PARTITION BY d.gpu, suite, d.alone)),
+                                         runs.started)"""),
     "newest": ("the newest record per GPU, case and pass, with its host and group; `what` is what may be compared", """
-        SELECT records.*, gpus.host, gpus.model, gpus.grp, runs.started, runs.data,
-               concat_ws(' ', case_name, gpus.model, runs.data, CASE WHEN pass = 2 THEN '(after)' END) AS what
-        FROM records JOIN runs USING (run) JOIN gpus USING (gpu)
+        SELECT records.*, gpus.host, gpus.model, gpus.grp, runs.started, runs.data, devices.alone,
+               concat_ws(' ', case_name, gpus.model, runs.data, CASE WHEN pass = 2 THEN '(after)' END, CASE WHEN NOT devices.alone THEN '(together)' END) AS what
+        FROM records JOIN runs USING (run) JOIN devices USING (run, gpu) JOIN gpus USING (gpu)
         QUALIFY row_number() OVER (PARTITION BY gpu, case_name, pass ORDER BY runs.started DESC, records.run DESC) = 1"""),
     "newest_ceilings": ("the newest ceiling per GPU and resource, its share of the theoretical one at the observed clock, and the floor of that share", f"""
         SELECT ceilings.*, gpus.host, gpus.model, gpus.grp, empirical / theoretical / coalesce(clock_share, 1) AS share, {FLOOR_OF} AS floor
@@ -89,71 +90,84 @@ def words(kind):
     return kind.replace("_", " ").replace("gpu", "GPU")
 
 
-def rows(connection, query, parameters=()):
-    found = connection.execute(query, list(parameters))
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row)) for row in found.fetchall()]
-
-
-def stragglers(connection, values, only="true"):
-    """`values` selects who, what, said (its name for a reader), bound_by and seconds. Who stands out in at least one of 20 cases that three and more ran, or,
-    among few, by less and in a fifth of the cases that the device limits (`by_device`); the worst first."""
-    slowed = [f"count(*) FILTER ({which}) AS {which}, max(times) FILTER ({which}) AS times_{which}, "
-              f"arg_max(said, times) FILTER ({which}) AS said_{which}, arg_max(mads, times) FILTER ({which}) AS mads_{which}" for which in ("slow", "often")]
-    return rows(connection, f"""
-        WITH of AS ({values}),
-        centre AS (SELECT what, count(*) AS n, median(seconds) AS m, {SIGMA_OF_MAD} * mad(seconds) AS s FROM of GROUP BY what HAVING n > 2 AND m > 0),
-        compared AS (
-          SELECT who, said, seconds / m AS times, CASE WHEN s > 0 THEN (seconds - m) / s END AS mads,
-                 times > {SLOW} AND (s = 0 OR mads > {DEVIATIONS}) AS stands_out,
-                 n < {MANY} AND bound_by IS NOT NULL AND bound_by NOT IN {OUTSIDE} AS may_repeat,
-                 stands_out AND (n >= {MANY} OR times > {SLOW_OF_FEW}) AS slow, stands_out AND may_repeat AS often
-          FROM of JOIN centre USING (what) WHERE {only}),
-        counted AS (SELECT who, count(*) AS all_cases, count(*) FILTER (may_repeat) AS repeating, {', '.join(slowed)} FROM compared GROUP BY who),
-        judged AS (SELECT *, repeating >= {LEAST_CASES} AND often >= {OFTEN_SLOW_CASES} * repeating AS by_device FROM counted)
-        SELECT who, by_device, {', '.join(f"CASE WHEN by_device THEN {often} ELSE {slow} END AS {name}" for name, often, slow in (
-            ("cases", "repeating", "all_cases"), ("slow", "often", "judged.slow"), ("times", "times_often", "times_slow"),
-            ("said", "said_often", "said_slow"), ("mads", "mads_often", "mads_slow")))}
-        FROM judged WHERE by_device OR (judged.slow > 0 AND judged.slow >= {SLOW_CASES} * all_cases)
-        ORDER BY times DESC, who""")
-
-
-def _says(found, than):
-    mads = f", {found['mads']:.0f} MADs above it" if found["mads"] is not None else ""
-    limited = " that the device limits" if found["by_device"] else ""
-    return (f"slower than the median of {than} in {found['slow']} of {found['cases']} cases{limited}; the worst takes {units.digits(found['times'])} times "
-            f"the median{mads}: {found['said']}")
+# Of groups, hosts or GPUs.
+_MEDIANS = """SELECT {0} AS who, what, any_value(case_name) AS said, any_value(family) AS family, any_value(bound_by) AS bound_by, any_value(alone) AS alone, median(seconds) AS seconds
+              FROM newest WHERE status = 'ok' AND {0} IS NOT NULL GROUP BY who, what"""
 
 
 def _slow(connection, by):
     """Slow groups, hosts and GPUs; what a group or a host explains is not said of its members."""
-    medians = "SELECT {0} AS who, what, any_value(case_name) AS said, any_value(bound_by) AS bound_by, median(seconds) AS seconds FROM newest WHERE status = 'ok' AND {0} IS NOT NULL GROUP BY who, what"
     several = "who IN (SELECT {0} FROM gpus GROUP BY {0} HAVING count(*) > 1)"
     hosts_of, made, explained = {}, [], set()
     for grp, host, gpu in connection.execute("SELECT grp, host, gpu FROM gpus").fetchall():
         hosts_of.setdefault(("grp", grp), set()).add(host)
         hosts_of["gpu", gpu] = {host}
     if by != "host":
-        for found in stragglers(connection, medians.format("grp"), several.format("grp")):
+        for found in stragglers(connection, _MEDIANS.format("grp"), several.format("grp")):
             hosts = hosts_of["grp", found["who"]]
             explained |= hosts
-            made.append(("slow_group", f"{by} {found['who']}", hosts, found["times"], _says(found, "the groups")))
-    for found in stragglers(connection, medians.format("host"), several.format("host")):
+            made.append(("slow_group", f"{by} {found['who']}", hosts, found["times"], says(connection, found, "the median of the groups")))
+    for found in stragglers(connection, _MEDIANS.format("host"), several.format("host")):
         if found["who"] not in explained:
             explained.add(found["who"])
-            made.append(("slow_host", found["who"], {found["who"]}, found["times"], _says(found, "the hosts")))
-    for found in stragglers(connection, "SELECT gpu AS who, what, case_name AS said, bound_by, seconds FROM newest WHERE status = 'ok'"):
+            made.append(("slow_host", found["who"], {found["who"]}, found["times"], says(connection, found, "the median of the hosts")))
+    for found in stragglers(connection, "SELECT gpu AS who, what, case_name AS said, family, bound_by, alone, seconds FROM newest WHERE status = 'ok'"):
         hosts = hosts_of["gpu", found["who"]]
         if not hosts <= explained:
-            made.append(("slow_gpu", found["who"], hosts, found["times"], _says(found, "the GPUs of its model")))
-    before = """SELECT records.run::VARCHAR || ' ' || gpu AS who, concat_ws(' ', gpu, case_name, pass, runs.data) AS what,
-                       case_name AS said, bound_by, seconds
-                FROM records JOIN runs USING (run) WHERE status = 'ok' AND gpu IS NOT NULL"""
-    newest = "who IN (SELECT run::VARCHAR || ' ' || gpu FROM gpus)"
-    for found in stragglers(connection, before, newest):
-        gpu = found["who"].partition(" ")[2]
-        made.append(("slower_than_before", gpu, hosts_of["gpu", gpu], found["times"], _says(found, "its own runs")))
+            made.append(("slow_gpu", found["who"], hosts, found["times"], says(connection, found, "the median of the GPUs of its model")))
+    for found in slower_than_before(connection):
+        gpu = found["who"]
+        versions = connection.execute(f"SELECT {', '.join(f'count(DISTINCT {name})' for name in VERSIONS)} FROM devices WHERE gpu = ?", [gpu]).fetchone()
+        changed = " and ".join(name for name, count in zip(VERSIONS, versions) if count > 1)
+        text = says(connection, found, "in its earlier runs", "its best level then")
+        made.append(("slower_than_before", gpu, hosts_of["gpu", gpu], found["times"], text + (f"; between its runs, {changed} changed" if changed else "")))
     return made
+
+
+# Per level: its name, its column, and which values are compared. Of the GPUs of a host, some are nearer to a port or a CPU than others.
+def _levels(by):
+    grouped = [(by, "grp", "true")] if by != "host" else []
+    return [*grouped, ("host", "host", "true"), ("GPU", "gpu", f"bound_by NOT IN {OUTSIDE}")]
+
+
+def _of_model(connection, model):
+    return f" ({model})" if connection.execute("SELECT count(DISTINCT model) FROM gpus").fetchone()[0] > 1 else ""
+
+
+def _two_groups(connection, by):
+    """By the widest level that shows it: half of the racks need not be named host by host."""
+    for level, column, compared in _levels(by):
+        made = []
+        for found in two_groups(connection, f"SELECT * FROM ({_MEDIANS.format(column)}) WHERE {compared}"):
+            if len(found["fast_ones"]) == 1:  # one of two
+                continue
+            hosts = {host for (host,) in connection.execute(f"SELECT host FROM gpus WHERE {column} IN (SELECT unnest(?))", [found["slow_ones"]]).fetchall()}
+            slow = ", ".join(found["slow_ones"][:4]) + (f" and {len(found['slow_ones']) - 4} more" if len(found["slow_ones"]) > 4 else "")
+            made.append(("two_groups", f"{len(found['slow_ones'])} of {len(found['slow_ones']) + len(found['fast_ones'])} {level}s", hosts, found["times"],
+                         f"take {units.digits(found['times'])} times the time of the other {len(found['fast_ones'])} in {found['slow']} of {found['cases']} "
+                         f"cases{of_scope(connection, found)}: {slow}"))
+        if made:
+            return made
+    return []
+
+
+def of_two(connection, by):
+    """A line per model of which there are only two of something to compare."""
+    for level, column, _ in _levels(by):
+        counts = connection.execute(f"SELECT model, count(DISTINCT {column}) FROM gpus GROUP BY model ORDER BY model").fetchall()
+        if all(count < 2 for _, count in counts):
+            continue
+        lines = []
+        for model, count in counts:
+            if count != 2:
+                continue
+            values = _MEDIANS.format(column).replace("WHERE", f"WHERE model = '{model.replace(chr(39), chr(39) * 2)}' AND")
+            splits = two_groups(connection, values)
+            differ = "; ".join(f"{split['slow_ones'][0]} takes {units.digits(split['times'])} times the time of {split['fast_ones'][0]} in {split['slow']} of "
+                               f"{split['cases']} cases{of_scope(connection, split)}" for split in splits)
+            lines.append((f"two {level}s{_of_model(connection, model)}: neither can be called slow" + (f"; {differ}" if differ else ""), bool(splits)))
+        return lines
+    return []
 
 
 def _below_ceilings(connection, by):
@@ -196,18 +210,38 @@ def _fingerprints(connection):
                 FROM judged GROUP BY gpu HAVING count(*) FILTER (other) > 0 ORDER BY differ DESC, gpu""")]
 
 
-def _not_good(connection):
-    """Wrong results, and what was not measured."""
-    made = []
+def _run(found):
+    """A run as a reader would name it."""
+    return f"{found['suite']} run of {found['started']:%Y-%m-%d %H:%M}"
+
+
+def _not_good(connection, named):
+    """Wrong results, faults of the device, and what was not measured; the bad verdict of a GPU that is `named` needs no other reason. An older run
+    counts until one of its suite replaces it: a short run after a fault does not make a host good."""
+    made, named, not_measured = [], set(named), {}
     for found in rows(connection, """
             SELECT gpu, host, count(*) AS n, min(case_name) AS first, arg_min(reason, case_name) AS reason FROM newest WHERE status = 'wrong'
             GROUP BY gpu, host ORDER BY n DESC, gpu"""):
+        named.add(found["gpu"])
         made.append(("wrong", found["gpu"], {found["host"]}, found["n"], f"{found['n']} wrong: {found['first']}: {found['reason']}"))
-    for found in rows(connection, """
-            SELECT gpu, host, NOT complete AS cut, (SELECT count(*) FROM newest WHERE newest.gpu = gpus.gpu AND status = 'failed') AS failed
-            FROM gpus WHERE cut OR failed > 0 ORDER BY gpu"""):
-        parts = (["its newest run is incomplete"] if found["cut"] else []) + ([f"{found['failed']} cases failed"] if found["failed"] else [])
-        made.append(("not_measured", found["gpu"], {found["host"]}, found["failed"], ", ".join(parts)))
+    failed = dict(connection.execute("SELECT gpu, count(*) FROM newest WHERE status = 'failed' GROUP BY gpu").fetchall())
+    runs = rows(connection, "SELECT * FROM standing ORDER BY gpu, started DESC, run DESC")
+    for gpu, of_gpu in itertools.groupby(runs, key=lambda run: run["gpu"]):
+        own = list(of_gpu)
+        if faulty := [run for run in own if run["fault"]]:
+            named.add(gpu)
+            made.append(("device_fault", gpu, {own[0]["host"]}, len(faulty), "; ".join(f"{_run(run)}: {run['fault']}" for run in faulty)))
+        judged = [run for run in own if run["judged"]]
+        cut_off = [f"{_run(run)}, incomplete" + (f": {run['headline']}" if run["level"] == "bad" else "") for run in judged if not run["complete"]]
+        parts = cut_off[:1] + ([units.plural(failed[gpu], "case failed", "cases failed")] if gpu in failed else [])
+        if not parts and gpu not in named:
+            parts = [f"{_run(run)}, verdict bad: {run['headline']}" for run in judged if run["level"] == "bad"][:1]
+        if parts:
+            # Of GPUs that were measured together, the run's verdict is the same.
+            not_measured.setdefault((", ".join(parts), gpu if gpu in failed else None), []).append((gpu, own[0]["host"]))
+    for (text, failing), gpus in not_measured.items():
+        who = gpus[0][0] if len(gpus) == 1 else f"{len(gpus)} GPUs"
+        made.append(("not_measured", who, {host for _, host in gpus}, failed.get(failing, 0), text))
     return made
 
 
@@ -239,22 +273,23 @@ def _not_accepted(connection):
 
 
 def drift(connection):
-    """Per model and version: the majority's, and who differs."""
+    """Per model and version that most GPUs do not have: who has it, and the majority's version, null where no version has one."""
     return rows(connection, f"""
         WITH v AS (UNPIVOT (SELECT model, gpu, host, {', '.join(VERSIONS)} FROM gpus) ON {', '.join(VERSIONS)} INTO NAME what VALUE version),
         counted AS (SELECT model, what, version, count(*) AS gpus, list_sort(list_distinct(list(host))) AS hosts FROM v GROUP BY ALL),
-        ranked AS (SELECT *, sum(gpus) OVER w AS of_all, first(version) OVER (w ORDER BY gpus DESC, version) AS majority, count(*) OVER w AS versions
-                   FROM counted WINDOW w AS (PARTITION BY model, what))
-        SELECT model, what, majority, version, gpus, of_all, hosts FROM ranked WHERE versions > 1 AND version <> majority
-        ORDER BY model, what, gpus DESC, version""")
+        ranked AS (SELECT *, sum(gpus) OVER w AS of_all, count(*) OVER w AS versions FROM counted WINDOW w AS (PARTITION BY model, what))
+        SELECT model, what, max(version) FILTER (2 * gpus > of_all) OVER (PARTITION BY model, what) AS majority, version, gpus, of_all, hosts
+        FROM ranked WHERE versions > 1 QUALIFY version IS DISTINCT FROM majority ORDER BY model, what, gpus DESC, version""")
 
 
 def judge(connection, by):
     """Makes the tables `suspects` (what stands out, the worst first in each kind) and `hosts` (with a verdict)."""
-    made = _not_good(connection) + _not_accepted(connection) + _several_hosts(connection) + _fingerprints(connection) + _below_ceilings(connection, by) + _slow(connection, by)
+    differing = _fingerprints(connection)
+    made = differing + _not_good(connection, [gpu for _, gpu, *_ in differing]) + _not_accepted(connection) + _several_hosts(connection)
+    made += _below_ceilings(connection, by) + _slow(connection, by) + _two_groups(connection, by)
     for found in drift(connection):
         made.append(("drift", f"{found['what']} {found['version']}", found["hosts"], found["gpus"],
-                     f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); the majority has {found['majority']}"))
+                     f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); {'no version has the majority' if found['majority'] is None else 'the majority has ' + found['majority']}"))
     order = list(KINDS)
     made.sort(key=lambda row: (order.index(row[0]), -row[3]))
     connection.execute("CREATE TABLE suspects (kind VARCHAR, who VARCHAR, hosts VARCHAR[], verdict VARCHAR, text VARCHAR)")
@@ -263,9 +298,9 @@ def judge(connection, by):
                                [(kind, who, sorted(hosts), KINDS[kind][0], text) for kind, who, hosts, _, text in made])
     connection.execute("""
         CREATE TABLE hosts AS
-        WITH unsure AS (SELECT DISTINCT host, CASE WHEN level <> 'good' THEN 'the verdict of its newest run is ' || level
-                                                   ELSE 'its newest run is no whole suite: ' || changes END AS reason
-                        FROM gpus WHERE level <> 'good' OR changes <> ''),
+        WITH unsure AS (SELECT DISTINCT host, 'the verdict of its newest ' || suite || ' run is ' || level || ': ' || headline AS reason
+                        FROM standing WHERE judged AND level = 'doubtful'
+                        UNION SELECT DISTINCT host, 'its newest run is no whole suite: ' || changes FROM gpus WHERE changes <> ''),
         named AS (SELECT kind, verdict, who || ': ' || text AS reason, unnest(hosts) AS host FROM suspects
                   UNION ALL SELECT 'unsure', 'not measured', reason, host FROM unsure)
         SELECT gpus.host, any_value(grp) AS grp, count(*) AS gpus, max(started) AS newest,

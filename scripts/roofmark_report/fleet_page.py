@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a fleet: what stands out first, then the distributions."""
 
-from . import fleet_judge, library, plots, units
+from . import fleet_judge, fleet_stragglers, library, plots, units
 from .report import template
 from .tables import quantity, table
 
@@ -160,11 +160,13 @@ def page(connection, by, folder):
     history, history_plot = _history(connection)
     if history_plot:
         figures["history-plot"] = history_plot
-    drift = fleet_judge.drift(connection)
+    drift, of_two = fleet_judge.drift(connection), fleet_judge.of_two(connection, by)
     if counted["bad"]:
         level, headline = "bad", f"{units.plural(counted['bad'], 'host')} of {len(hosts)} {'is' if counted['bad'] == 1 else 'are'} bad"
     elif suspects or unread:
-        level, headline = "warn", "No host is bad, but something stands out"
+        level, headline = "warn", "No host is bad, but " + ("something stands out" if suspects else f"{units.plural(len(unread), 'file')} could not be read")
+    elif any(differ for _, differ in of_two):
+        level, headline = "warn", "No host is bad, but two differ"
     else:
         level, headline = "good", "Nothing stands out"
     return template("fleet.html.j2").render(
@@ -177,7 +179,7 @@ def page(connection, by, folder):
         accepted=accepted, acceptance=_acceptance(connection), unread=unread, groups=_groups(connection), ceilings=_ceilings(connection), cases=_cases(connection), listed=LISTED, shown=12,
         drift=table("drift", [("Version of", "", False), ("Model", "", False), ("Majority", "", False), ("Differs", "", False), ("GPUs", "", True),
                               ("of", "", True), ("Hosts", "", False)],
-                    [[row["what"], row["model"], row["majority"], row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),
+                    [[row["what"], row["model"], row["majority"] or "none", row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),
         history=history, has_history_plot=bool(history_plot), findings=connection.execute(
             "SELECT kind, severity, count(DISTINCT run), count(*) FROM findings GROUP BY kind, severity ORDER BY 3 DESC, kind").fetchall(),
-        rules=fleet_judge, has_ceilings_plot="ceilings-plot" in figures, figures=library.elements(figures))
+        rules=fleet_stragglers, of_two=[line for line, _ in of_two], has_ceilings_plot="ceilings-plot" in figures, figures=library.elements(figures))

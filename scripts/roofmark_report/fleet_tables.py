@@ -9,6 +9,8 @@ import gc
 import hashlib
 import multiprocessing
 import os
+import re
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -22,19 +24,20 @@ from .result import LARGEST, SMALLEST, check_sum, without_merged
 TABLES = {
     "runs": ("one per file", {
         "run": "INTEGER", "file": "VARCHAR", "started": "TIMESTAMP", "suite": "VARCHAR", "data": "VARCHAR", "complete": "BOOLEAN",
-        "level": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
-    "devices": ("one per run and device; gpu is the UUID, or the host of a CPU", {
-        "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "model": "VARCHAR", "kind": "VARCHAR",
-        "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
+        "headline": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
+    "devices": ("one per run and device; gpu is the UUID, or the host of a CPU; alone: nothing else on its host was measured at the same time; level: the "
+                "run's verdict, as far as it is about this device; fault: what the run reports of the device, such as memory errors", {
+        "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "alone": "BOOLEAN", "level": "VARCHAR",
+        "fault": "VARCHAR", "model": "VARCHAR", "kind": "VARCHAR", "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
         "roofmark": "VARCHAR"}),
-    "records": ("one per run, device, case and pass; gpu is null where ranks communicate", {
+    "records": ("one per run, device, case and pass; gpu is null where ranks communicate, seconds where the file has no time of the device", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "family": "VARCHAR", "pass": "INTEGER", "status": "VARCHAR", "reason": "VARCHAR",
         "seconds": "DOUBLE", "cv": "DOUBLE", "of_empirical": "DOUBLE", "of_theoretical": "DOUBLE", "of_theoretical_clock": "DOUBLE",
         "flops_per_second": "DOUBLE", "bytes_per_second": "DOUBLE", "bound_by": "VARCHAR", "clock_hz": "DOUBLE", "power_watts": "DOUBLE",
         "throttled": "DOUBLE"}),
     "fingerprints": ("one per run, device and case that has one; only equal keys compare; hash is empty where launches differ", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "key": "VARCHAR", "hash": "VARCHAR"}),
-    "ceilings": ("one per run and resource, in units per second; gpu is null for a team's; clock_share is the observed clock / that of the theoretical ceiling", {
+    "ceilings": ("one per run, device and resource, in units per second; gpu is null in those of a team's slowest ranks; clock_share is the observed clock / that of the theoretical ceiling", {
         "run": "INTEGER", "gpu": "VARCHAR", "resource": "VARCHAR", "title": "VARCHAR", "unit": "VARCHAR", "empirical": "DOUBLE",
         "theoretical": "DOUBLE", "datasheet": "DOUBLE", "drift": "DOUBLE", "doubtful": "BOOLEAN", "clock_share": "DOUBLE"}),
     "findings": ("the findings in the files", {
@@ -82,8 +85,24 @@ def _device_rows(result, run):
             for name, member in zip(names, result["team"])]
 
 
+_RANK = re.compile(r"rank (\d+) \(")  # as harness/measure/agreement.cpp names it in a reason
+
+
+def _statuses(record, ranks):
+    """Per rank, of a record without times per rank. roofmark-mpi names the ranks in the reason, of several that failed only one: what the
+    file does not say of the others is not run."""
+    if "rank_status" in record:
+        return record["rank_status"]
+    first, _, others = (record.get("reason") or "").partition("; also wrong: ")
+    named = _RANK.match(first)
+    if not named or record["status"] not in ("wrong", "failed"):
+        return [record["status"]] * ranks
+    at_fault = {int(named[1]), *(int(rank) for rank in _RANK.findall(others))}
+    return [record["status"] if rank in at_fault else "not_run" for rank in range(ranks)]
+
+
 def _record_rows(entry, run, devices):
-    """A record's rows: one per device that ran it alone, or one of no device where the ranks communicate."""
+    """A record's rows: one per device that ran it by itself, or one of no device where the ranks communicate."""
     record = entry["roofmark"]
     measured, placed = record.get("measurement", {}), record.get("placement", {})
     telemetry = measured.get("telemetry")
@@ -96,14 +115,20 @@ def _record_rows(entry, run, devices):
                                             "bound_by")}}
     if "message" in record or "overlap" in record:
         return [row]
-    if "ranks" not in measured:
+    if "ranks" not in measured and (len(devices) == 1 or record["status"] == "ok"):
         return [row | {"gpu": device["gpu"]} for device in devices]
+
+    def without_times(device, status):
+        reason = None if status == "ok" else record["notes"].get(f"rank {device['rank']}", record.get("reason"))
+        return {key: row[key] for key in ("run", "case_name", "family", "pass")} | {"gpu": device["gpu"], "status": status, "reason": reason}
+
+    if "ranks" not in measured:
+        return [without_times(device, status) for device, status in zip(devices, _statuses(record, len(devices)))]
     rows = []
     for device in devices:
         own = measured["ranks"][device["rank"]]
         if not own:  # other ranks have a result
-            rows.append({key: row[key] for key in ("run", "case_name", "family", "pass")} | {
-                "gpu": device["gpu"], "status": record["rank_status"][device["rank"]] if "rank_status" in record else "failed", "reason": record["notes"].get(f"rank {device['rank']}")})
+            rows.append(without_times(device, record["rank_status"][device["rank"]] if "rank_status" in record else "failed"))
         elif own["median"]:
             # The placement in the file is that of the slowest rank, at its clock.
             faster = measured["median"] / own["median"]
@@ -120,6 +145,8 @@ def _fingerprint_rows(entry, run, devices):
         return []
     differing = found.get("differing_ranks", [])
     times = entry["roofmark"].get("measurement", {}).get("ranks")
+    if not times and len(devices) > 1 and entry["roofmark"]["status"] != "ok":  # the bits of one rank, which gave a wrong result
+        return []
     return [{"run": run, "gpu": device["gpu"], "case_name": entry["name"], "key": found["key"],
              "hash": f"other bits, rank {device['rank']}" if device.get("rank") in differing else found["hash"]}
             for device in devices if not times or times[device["rank"]]]
@@ -136,22 +163,85 @@ def _clock_shares(entries):
     return {resource: highest / observed for resource, (highest, observed) in fastest.items()}
 
 
+def _ceilings_of_ranks(result, devices):
+    """What each rank's own times make of the probes, by resource: rate, and its clock / that of the theoretical ceiling, which is the lowest of
+    the ranks'. None of a device that several ranks share, of what ranks measure together, or of a slope."""
+    sharing = Counter((device["host"], device["device"]) for device in devices)
+    devices = [device for device in devices if sharing[device["host"], device["device"]] == 1]
+    clocks = {ceiling["resource"]: ceiling.get("theoretical_clock_hz") for ceiling in result["ceilings"]}
+    fastest = {}
+    for record in (entry["roofmark"] for entry in result["benchmarks"]):
+        probe, times = record.get("sets_ceiling"), record["measurement"].get("ranks")
+        if not probe or not times or probe["by"] == "slope" or "message" in record:
+            continue
+        resource = probe["resource"]
+        amount = sum(demand["amount"] for phase in record["work"]["phases"] for demand in phase if demand["resource"] == resource)
+        for device in devices:
+            own = times[device["rank"]]
+            if not own or not own["median"]:
+                continue
+            share = own["clock_hz"] / clocks[resource] if clocks.get(resource) and "clock_hz" in own else None
+            key, found = (device["gpu"], resource), (amount / own["median"], share)
+            fastest[key] = max(fastest.get(key, found), found, key=lambda one: one[0])
+    return fastest
+
+
+def _ceiling_rows(result, run, devices):
+    shares = _clock_shares(result["benchmarks"])
+    columns = [key for key in TABLES["ceilings"][1] if key not in ("run", "gpu", "clock_share")]
+    rows = [{"run": run, "gpu": None if len(devices) > 1 else devices[0]["gpu"], "clock_share": shares.get(ceiling["resource"])}
+            | {key: ceiling.get(key) for key in columns} for ceiling in result["ceilings"]]
+    if len(devices) == 1:
+        return rows
+    by_resource = {row["resource"]: row for row in rows}
+    return rows + [by_resource[resource] | {"gpu": gpu, "empirical": rate, "clock_share": share, "drift": None}
+                   for (gpu, resource), (rate, share) in _ceilings_of_ranks(result, devices).items() if resource in by_resource]
+
+
+LEVELS = ("good", "doubtful", "bad")
+# Errors that are no fault of the device, and bits that differ, which are compared with those of the whole fleet.
+NO_FAULTS = ("above_theoretical", "fingerprint")
+
+
+def _judge_devices(result, devices, records):
+    """Sets what a run's verdict means for each device: a cause that the file ascribes to some ranks is not the others'. A verdict that nothing
+    in the file explains is that of all; if it is bad, it is taken for a fault."""
+    level, cases = result["verdict"]["level"], {entry["name"] for entry in result["benchmarks"] + result["unmeasured"]}
+    cut_off = not _complete(result) or "ended" in result or len(cases) < result["scope"]["cases"]
+    not_passed = {row.get("gpu") for row in records if row["status"] not in ("ok", "unsupported")}  # None: of all
+    hosts = Counter(device["host"] for device in devices)
+    found = []
+    for device in devices:
+        own = [f for f in result["findings"] if f["doubt"] != "nothing" and ("ranks" not in f or device.get("rank") in f["ranks"])]
+        faults = [f["text"] for f in own if f["severity"] == "error" and f["kind"] not in NO_FAULTS]
+        differs = any(f["kind"] == "fingerprint" for f in own)
+        found.append("bad" if faults or differs or cut_off or not_passed & {device["gpu"], None} else "doubtful" if own else "good")
+        device |= {"alone": hosts[device["host"]] == 1, "fault": "; ".join(faults) if faults and level == "bad" else None}
+    explained = max(map(LEVELS.index, found)) >= LEVELS.index(level)
+    for device, own in zip(devices, found):
+        device["level"] = min(own, level, key=LEVELS.index) if explained else level
+        if not explained and level == "bad":
+            device["fault"] = device["fault"] or result["verdict"]["headline"]
+
+
+def _complete(result):
+    return result["complete"] and not result["interrupted"]
+
+
 def rows_of(result, run, file):
     """The rows of a result, per table."""
     devices = _device_rows(result, run)
-    alone = None if "team" in result else devices[0]["gpu"]
     entries = result["benchmarks"] + result["unmeasured"]
-    clock_shares = _clock_shares(result["benchmarks"])
+    records = [row for entry in entries for row in _record_rows(entry, run, devices)]
+    _judge_devices(result, devices, records)
     return {
         "runs": [{"run": run, "file": file, "started": _time(result["started_utc"]),
-                  "level": result["verdict"]["level"], "changes": ", ".join(result["scope"]["changes"]),
-                  "host": result["host"]["name"], **{key: result[key] for key in ("suite", "data", "complete", "labels")}}],
+                  "headline": result["verdict"]["headline"], "changes": ", ".join(result["scope"]["changes"]), "complete": _complete(result),
+                  "host": result["host"]["name"], **{key: result[key] for key in ("suite", "data", "labels")}}],
         "devices": devices,
-        "records": [row for entry in entries for row in _record_rows(entry, run, devices)],
+        "records": records,
         "fingerprints": [row for entry in entries for row in _fingerprint_rows(entry, run, devices)],
-        "ceilings": [{"run": run, "gpu": alone, "clock_share": clock_shares.get(c["resource"])}
-                     | {key: c.get(key) for key in TABLES["ceilings"][1] if key not in ("run", "gpu", "clock_share")}
-                     for c in result["ceilings"]],
+        "ceilings": _ceiling_rows(result, run, devices),
         "findings": [{"run": run, "case_name": f.get("case")} | {key: f.get(key) for key in ("kind", "severity", "text")} for f in result["findings"]],
     }
 

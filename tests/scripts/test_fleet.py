@@ -7,7 +7,6 @@ import copy
 import hashlib
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -18,93 +17,15 @@ import browser
 import make_result
 import pytest
 from conftest import ROOT, need
+from fleets import BASE, COMMAND, healthy, judged, lines_of, put, rack, run, slow, tables
+from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_stragglers, fleet_tables, verdict
 
-need("duckdb", "jinja2", "jsonschema", "orjson", "plotly", "tree_sitter_javascript")
-from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_tables, verdict  # noqa: E402
-
-COMMAND = [sys.executable, str(ROOT / "scripts" / "fleet")]
 PROMTOOL = shutil.which("promtool", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)]))
-NAMES_OF_TIME = ("median", "minimum", "maximum", "p5", "p95")
-
-
-def _base():
-    """Two cases of each family, without what is wrong or throttled in the whole result."""
-    made = make_result.h200()
-    families = {}
-    for entry in made["benchmarks"]:
-        families.setdefault(entry["roofmark"]["family"], []).append(entry)
-    return made | {"benchmarks": [entry for entries in families.values() for entry in entries[:2]], "unmeasured": [], "findings": [],
-                   "comparisons": [], "verdict": {"level": "good", "headline": "all ok", "advice": ""}}
-
-
-BASE = _base()
-
-
-def healthy(gpu, host, rack="a", seed=None, **top):
-    """A run of a GPU of its own speed, within a percent of the others'."""
-    noise = random.Random(gpu if seed is None else seed)
-    made = copy.deepcopy(BASE) | top
-    made["labels"] = {"rack": rack}
-    made["host"]["name"] = host
-    made["device"]["details"] |= {"uuid": f"GPU-{gpu:04d}", "vbios": "96.00"}
-    slow(made, noise.gauss(1, 0.003))
-    return made
-
-
-def slow(result, factor, only=""):
-    """Makes the cases and ceilings whose name begins with `only` slower."""
-    for entry in result["benchmarks"]:
-        if entry["name"].startswith(only):
-            measured, placed = entry["roofmark"]["measurement"], entry["roofmark"]["placement"]
-            for name in NAMES_OF_TIME:
-                measured[name] *= factor
-            for name in ("of_empirical", "of_theoretical", "of_theoretical_clock"):
-                if name in placed:
-                    placed[name] /= factor
-    for ceiling in result["ceilings"] if not only else []:
-        for name in ("empirical", "first", "last"):
-            ceiling[name] /= factor
-    return result
-
-
-def rack(count=16, per_host=2, name="a", first=0):
-    return [healthy(gpu, f"{name}{gpu // per_host:02d}", name) for gpu in range(first, first + count)]
 
 
 @pytest.fixture
 def folder(tmp_path):
     return tmp_path / "results"
-
-
-def put(folder, results, name="run"):
-    for i, result in enumerate(results):
-        path = folder / f"{name}{i}" / "result.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result), encoding="utf-8")
-
-
-def run(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
-
-
-def tables(folder, tmp_path, by="host"):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir(parents=True)
-    connection = fleet_tables.load(folder, str(scratch))
-    fleet_judge.prepare(connection, by)
-    fleet_judge.judge(connection, by)
-    return connection
-
-
-def judged(folder, tmp_path, by="host"):
-    """What stands out, as {(kind, who): text}, and {host: verdict}."""
-    connection = tables(folder, tmp_path, by)
-    suspects = {(kind, who): text for kind, who, text in connection.execute("SELECT kind, who, text FROM suspects").fetchall()}
-    return suspects, dict(connection.execute("SELECT host, verdict FROM hosts").fetchall())
-
-
-def lines_of(path):
-    return path.read_text(encoding="utf-8").splitlines()
 
 
 def test_a_thousand_files_take_little_time_and_memory(folder):
@@ -167,7 +88,7 @@ def test_of_few_gpus_one_that_is_slow_again_and_again_stands_out(folder, tmp_pat
     assert hosts["a01"] == ("bad" if stands_out else "good")
     if stands_out:
         found = re.match(r"slower than the median of the GPUs of its model in (\d+) of (\d+) cases that the device limits; ", suspects["slow_gpu", "GPU-0001"])
-        assert int(found[1]) == int(found[2]) >= fleet_judge.LEAST_CASES
+        assert int(found[1]) == int(found[2]) >= fleet_stragglers.LEAST_CASES
 
 
 def test_of_few_gpus_only_what_the_device_limits_can_repeat(folder, tmp_path):
@@ -183,13 +104,14 @@ def test_of_few_gpus_only_what_the_device_limits_can_repeat(folder, tmp_path):
 def test_the_rule_is_that_of_the_ranks():
     sources = "".join((ROOT / "harness" / path).read_text(encoding="utf-8") for path in (
         "judge/ranks/deviation.hpp", "judge/ranks/deviation.cpp", "judge/ranks/slow_pairs.hpp", "judge/ranks/stragglers.cpp", "model/statistics.cpp"))
-    for name, value in [("kSlow", fleet_judge.SLOW), ("kSlowOfFew", fleet_judge.SLOW_OF_FEW), ("kMany", fleet_judge.MANY),
-                        ("kDeviations", fleet_judge.DEVIATIONS), ("kSlowCases", fleet_judge.SLOW_CASES),
-                        ("kOftenSlowCases", fleet_judge.OFTEN_SLOW_CASES), ("kLeastCases", fleet_judge.LEAST_CASES),
-                        ("normal_sigma_of_mad", fleet_judge.SIGMA_OF_MAD)]:
+    for name, value in [("kSlow", fleet_stragglers.SLOW), ("kSlowOfFew", fleet_stragglers.SLOW_OF_FEW), ("kMany", fleet_stragglers.MANY),
+                        ("kDeviations", fleet_stragglers.DEVIATIONS), ("kSlowCases", fleet_stragglers.SLOW_CASES),
+                        ("kOftenSlowCases", fleet_stragglers.OFTEN_SLOW_CASES), ("kLeastCases", fleet_stragglers.LEAST_CASES),
+                        ("kSlowInGroup", fleet_stragglers.SLOW_OF_FEW), ("kLeastOfGroup", fleet_stragglers.LEAST_CASES_OF_GROUP),
+                        ("normal_sigma_of_mad", fleet_stragglers.SIGMA_OF_MAD)]:
         assert re.search(rf"\b{name} = {value}[;,]", sources), name
     resources = (ROOT / "harness" / "model" / "resource.hpp").read_text(encoding="utf-8")
-    assert set(fleet_judge.OUTSIDE) == set(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*, ClockDomain::none\}', resources))
+    assert set(fleet_stragglers.OUTSIDE) == set(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*, ClockDomain::none\}', resources))
 
 
 def test_one_slow_case_of_more_than_twenty_is_a_neighbours_noise(folder, tmp_path):
@@ -328,7 +250,7 @@ def test_a_wrong_result_is_bad_and_a_failed_one_is_in_neither_list(folder):
     done = run(folder)
     assert done.returncode == 1 and "error 41" in done.stdout
     assert lines_of(folder / "bad.txt") == ["a00"] and lines_of(folder / "good.txt") == ["a03"]
-    assert "1 hosts good, 1 bad, 2 not measured" in done.stdout
+    assert "1 host good, 1 bad, 2 not measured" in done.stdout
 
 
 def test_a_doubtful_run_and_a_selection_are_in_neither_list(folder):
@@ -339,8 +261,8 @@ def test_a_doubtful_run_and_a_selection_are_in_neither_list(folder):
     done = run(folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(folder / "bad.txt") == [] and lines_of(folder / "good.txt") == ["a02"]
-    assert "in neither list (2):\n  a00: the verdict of its newest run is doubtful\n  a01: its newest run is no whole suite: --filter gemm\n" in done.stdout
-    assert "1 hosts good, 0 bad, 2 not measured" in done.stdout and "nobody" not in done.stdout
+    assert "in neither list (2):\n  a00: the verdict of its newest baseline run is doubtful: all ok\n  a01: its newest run is no whole suite: --filter gemm\n" in done.stdout
+    assert "1 host good, 0 bad, 2 not measured" in done.stdout and "nobody" not in done.stdout
 
 
 def test_one_host_has_nobody_to_compare_with(folder):
@@ -384,11 +306,11 @@ def test_a_team_has_a_device_per_rank(folder, tmp_path, cluster):
     alone["roofmark"]["notes"]["rank 5"] = "cuda:5 failed: a launch failed"
     alone["roofmark"]["fingerprint"]["differing_ranks"] = [3]
     cluster["benchmarks"] = [alone, *cluster["benchmarks"][:5]]
-    cluster["unmeasured"] = []
+    cluster |= {"unmeasured": [], "verdict": {"level": "good", "headline": "6 ok", "advice": ""}}
     put(folder, [cluster])
     suspects, hosts = judged(folder, tmp_path)
     assert ("slow_gpu", cluster["team"][9]["uuid"]) in suspects and ("fingerprint", cluster["team"][3]["uuid"]) in suspects
-    assert suspects["not_measured", cluster["team"][5]["uuid"]] == "1 cases failed"
+    assert suspects["not_measured", cluster["team"][5]["uuid"]] == "1 case failed"
     assert hosts == {"node1": "bad", "node2": "bad"} and len(suspects) == 3
     # With a status per rank, its own counts.
     alone["roofmark"]["rank_status"] = ["not_run" if rank == 5 else "ok" for rank in range(16)]
