@@ -72,7 +72,7 @@ def show(connection, by, good, bad):
         print(f"\n{fleet_judge.words(kind)} ({len(found)}). {meaning}")
         for suspect in found[:SHOWN]:
             hosts = suspect["hosts"]
-            where = "" if hosts == [suspect["who"]] else f" (on {hosts[0]})" if len(hosts) == 1 else f" ({len(hosts)} hosts)"
+            where = "" if hosts == [suspect["who"]] or suspect["who"].endswith(" hosts") else f" (on {hosts[0]})" if len(hosts) == 1 else f" ({len(hosts)} hosts)"
             print(f"  {printable(suspect['who'])}{printable(where)}: {printable(suspect['text'])}")
         if len(found) > SHOWN:
             print(f"  {len(found) - SHOWN} more on the page")
