@@ -18,19 +18,24 @@ class Channel;
 /// The watch of a team: a TCP channel beside MPI with one thread per rank, so a rank can report its position while its measured
 /// call blocks. The channel is silent while all is well. When no rank has made a step for the timeout, or a rank ended
 /// unexpectedly, every waiting rank reports on stderr where and for how long it has waited, rank 0 names the ranks that never
-/// arrived, and every rank leaves. If rank 0 died or does not answer, each peer reports that and leaves. Time during which the
-/// process was stopped or its machine slept does not count as waiting.
+/// arrived, and every rank leaves. If rank 0 died or does not answer, each peer reports that and leaves. An interruption of one
+/// rank reaches all by the channel, and shortens the timeout: ranks that wait for a hang never come to their next agreement.
+/// Time during which the process was stopped or its machine slept does not count as waiting.
 class TeamWatch final : public Watch {
  public:
   struct Setup {
     int rank = 0, size = 1;
     double timeout_seconds = 120;
-    double answer_seconds = 2;  ///< a rank that has not answered by then is silent: stopped, or its host is gone
+    double interrupted_seconds = 3;  ///< the timeout once a rank is interrupted, if it is shorter
+    double answer_seconds = 2;       ///< a rank that has not answered by then is silent: stopped, or its host is gone
     std::function<std::string(int rank)> describe;  ///< "rank 2 (node7)"; called from any thread
     /// On stderr; called from any thread.
     std::function<void(const std::string&)> say = [](const std::string& line) { std::fputs((line + '\n').c_str(), stderr); };
     /// On a peer, when rank 0 is lost: what can still be done; may be empty. From the channel's thread.
     std::function<std::string()> way_back = [] { return std::string(); };
+    /// Whether this process was interrupted; and that another rank was. From the channel's thread.
+    std::function<bool()> interrupted = [] { return false; };
+    std::function<void()> interrupt = [] {};
     /// Called once on rank 0, from the channel's thread, if the team makes no progress: completes the files.
     std::function<void(const Standstill&)> on_standstill;
     /// On every rank, from the channel's thread, after on_standstill: leaves the process.

@@ -53,7 +53,10 @@ int break_it(const char* name, int count, MPI_Datatype type, void* out, const Ca
   if (what == "stop") std::raise(SIGSTOP);
   const int status = call();
   if (what == "fail") return MPI_ERR_OTHER;
-  if (what == "late") ::sleep(static_cast<unsigned>(std::stoi(fault.words.at("seconds"))));
+  if (what == "late") {
+    // A signal does not bring it back sooner.
+    for (auto left = static_cast<unsigned>(std::stoi(fault.words.at("seconds"))); left > 0;) left = ::sleep(left);
+  }
   if (what == "corrupt") {
     int width = 0;
     PMPI_Type_size(type, &width);

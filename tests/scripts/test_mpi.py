@@ -10,6 +10,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -300,6 +301,42 @@ def test_a_signal_ends_the_team_and_completes_the_file(tmp_path, number, to):
     assert result["interrupted"] and not result["complete"] and result["benchmarks"]
     assert result["ended"]["reason"] == "interrupted"
     assert {record["reason"] for record in others_of(result, "not_run").values()} == {"interrupted"}
+    nobody_left(out)
+
+
+def is_stopped(pid):
+    return pid is not None and Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
+
+# Nobody waits for the timeout of 120 s; a scheduler kills 30 s after its SIGTERM, mpirun a second after its own.
+@pytest.mark.parametrize("number, to, broken", [
+    (signal.SIGTERM, "all ranks", {"do": "stop"}),
+    (signal.SIGINT, "a rank", {"do": "stop"}),
+    (signal.SIGTERM, "the launcher", {"do": "late", "seconds": 600}),
+], ids=["all ranks", "a rank", "the launcher"])
+def test_a_signal_ends_a_hang_and_completes_the_file(tmp_path, number, to, broken):
+    out, name = tmp_path / "out", BROKEN.format(3)
+    process = ranks.start(3, *SMALL, "--out", out, wrapper=fault(rank=1, **broken))
+    if broken["do"] == "stop":
+        ranks.wait_until(lambda: is_stopped(ranks.of_rank(out, 1)))
+    else:
+        journal = out / "result.jsonl"
+        ranks.wait_until(lambda: journal.exists() and f'{{"begun":"{name}"}}' in journal.read_text())
+        time.sleep(6)
+    pids = {"all ranks": [ranks.of_rank(out, rank) for rank in range(3)], "a rank": [ranks.of_rank(out, 2)], "the launcher": [process.pid]}
+    for pid in pids[to]:
+        os.kill(pid, number)
+    done = ranks.finish(process, 60)
+    assert done.returncode == 130 if to != "the launcher" else done.returncode != 0 or ranks.launcher_is("HYDRA"), done.stderr
+    for rank in (0, 2):
+        assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
+    reason = others_of(ranks.load(out), "failed")[name]["reason"]
+    guilty = {"stop": "does not answer: stopped, or the host or network is down", "late": "never arrived"}[broken["do"]]
+    assert re.fullmatch(rf"interrupted while no rank made progress, for \d+ s: rank 1 \({HOST}\) {guilty}", reason), reason
+    result = ranks.load(out)
+    assert result["interrupted"] and not result["complete"] and "finished_utc" in result
+    assert result["ended"] == {"reason": reason, "case": name}
+    assert len(result["benchmarks"]) == LINKS + 1
     nobody_left(out)
 
 

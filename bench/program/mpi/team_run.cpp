@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "bench/program/flow.hpp"
+#include "bench/program/interrupt.hpp"
 #include "bench/program/mpi/crew.hpp"
 #include "bench/program/origin.hpp"
 #include "bench/program/plan.hpp"
@@ -125,9 +126,11 @@ class Watched {
     setup.describe = [&team](int rank) { return team.describe(rank); };
     setup.say = [this](const std::string& line) { say(line); };
     if (session) setup.way_back = [session] { return session->way_back(); };
+    setup.interrupted = [] { return interrupted().load(); };
+    setup.interrupt = note_interruption;
     setup.on_standstill = [this](const Standstill& standstill) { complete(standstill.reason); };
     // Leaves time for the other waiting ranks to report, and for a failing rank 0 to receive their answers.
-    setup.leave = [] { end_all_ranks(kNotMeasured, 3); };
+    setup.leave = [] { end_all_ranks(interrupted() ? kInterrupted : kNotMeasured, 3); };
     channel_ = meet(team, setup);
     channel_->doing("opening the devices");
     team.on_step([this] { channel_->step(); });

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kResting = -1;
 constexpr int kPartBits = 32;  // of `steps_`, for the parts of a step
+/// Between two looks at whether the process was interrupted. A launcher may leave it a second to end.
+constexpr double kLookSeconds = 0.25;
 
 }  // namespace
 
@@ -65,15 +67,25 @@ Position Channel::position() {
   return now;
 }
 
+Patience Channel::patience() const {
+  return {interrupted_ ? std::min(setup_.timeout_seconds, setup_.interrupted_seconds) : setup_.timeout_seconds, interrupted_};
+}
+
 Time Channel::complaint_due() {
   const Position now = position();
   if (now.rests || now.steps == 0) return Time::max();
-  return std::max(after(setup_.timeout_seconds - now.waiting_seconds), patient_until_);
+  return std::max(after(patience().seconds - now.waiting_seconds), patient_until_);
+}
+
+void Channel::interrupt() {
+  if (std::exchange(interrupted_, true)) return;
+  patient_until_ = {};
+  setup_.interrupt();
 }
 
 bool Channel::pause(std::vector<pollfd>& descriptors, Time until) {
-  const double tick = setup_.timeout_seconds / 4;
-  until = std::min(until, after(tick));
+  const double stop = setup_.timeout_seconds / 4;
+  until = std::min(until, after(std::min(stop, kLookSeconds)));
   descriptors.push_back({wake_.get(), POLLIN, 0});
   wait_for(descriptors, until);
   if (descriptors.back().revents) {
@@ -83,7 +95,7 @@ bool Channel::pause(std::vector<pollfd>& descriptors, Time until) {
   }
   descriptors.pop_back();
   const Time now = Clock::now();
-  const bool was_stopped = seconds_between(std::max(until, woken_), now) > tick;
+  const bool was_stopped = seconds_between(std::max(until, woken_), now) > stop;
   if (was_stopped) forgiven_ = now;
   woken_ = now;
   return was_stopped;

@@ -23,6 +23,7 @@ namespace roofmark::channel {
 //   hello TOKEN RANK                     on every address that it tries
 //   joined                               on the one that it keeps
 //   waiting                              it made no step for the timeout
+//   interrupted                          by a signal
 //   answer ROUND STEPS SECONDS REST WHAT
 //   said                                 its line is on stderr
 //   bye STEPS                            it ends well
@@ -34,6 +35,7 @@ namespace roofmark::channel {
 //   wait SECONDS                         there is progress: complain again after that time
 //   say STEPS                            a standstill; a rank with no more steps than these is late
 //   leave
+//   interrupted                          rank 0, or another peer
 //   bye
 //   failed                               rank 0 failed
 
@@ -62,9 +64,17 @@ class Channel {
   bool failed() const { return failed_; }
 
   Position position();
-  /// When this rank will have waited for the timeout, if it makes no step until then; never before the first step.
+  /// How long the ranks wait for a step.
+  Patience patience() const;
+  /// When this rank will have waited for that long, if it makes no step until then; never before the first step.
   Time complaint_due();
   void be_patient(double seconds) { patient_until_ = after(seconds); }
+
+  bool interrupted() const { return interrupted_; }
+  /// True once, when this process was interrupted and the channel does not know it yet.
+  bool is_interrupted_now() const { return !interrupted_ && setup_.interrupted(); }
+  /// This rank, or another one: from now on the ranks wait for less long.
+  void interrupt();
 
   /// Waits. Wakes now and then to see whether the process itself was stopped, and returns true if it was: a deadline that
   /// passed meanwhile is to be set anew.
@@ -91,6 +101,7 @@ class Channel {
   std::thread thread_;
   // Used by the thread alone.
   Time woken_, forgiven_{}, patient_until_{};
+  bool interrupted_ = false;
 };
 
 /// Rank 0's end: listens, asks, reports a standstill.

@@ -112,6 +112,10 @@ class Follower final : public Channel {
     while (true) {
       exchange(complained_ ? given_up_at_ : complaint_due());
       if (ending()) break;
+      if (is_interrupted_now()) {
+        interrupt();
+        leader_.write("interrupted");
+      }
       if (late_steps_) return stand();
       if (leader_failed_) return desert(" failed");
       if (leader_.open() && leader_.ended()) return desert(" ended unexpectedly");
@@ -173,6 +177,8 @@ class Follower final : public Channel {
         words >> seconds;
         complained_ = false;
         be_patient(seconds);
+      } else if (word == "interrupted") {
+        interrupt();
       } else if (word == "say") {
         late_steps_ = kNobody;
         words >> *late_steps_;

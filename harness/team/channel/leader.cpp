@@ -58,6 +58,7 @@ class Leader final : public Channel {
     while (true) {
       exchange(asking_ ? answers_due_ : complaint_due());
       if (ending()) break;
+      if (is_interrupted_now()) interrupt_all();
       if (deserted_) {
         const std::string reason = setup_.describe(0) + " did not answer in time, and the others have left";
         return stand({reason, {}, {0}, {}}, kNobody);
@@ -67,7 +68,7 @@ class Leader final : public Channel {
         asking_ = false;
         ranks_[0].answered = true;
         ranks_[0].position = position();
-        const Report found = report(ranks_, setup_.timeout_seconds, setup_.describe);
+        const Report found = report(ranks_, patience(), setup_.describe);
         if (found.standstill) return stand(*found.standstill, found.late_steps);
         be_patient(found.wait_seconds);
         for (const int rank : complained_) connection(rank).write(fmt::format("wait {}", found.wait_seconds));
@@ -84,6 +85,14 @@ class Leader final : public Channel {
 
   RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   Connection& connection(int rank) { return connections_[static_cast<std::size_t>(rank)]; }
+
+  void interrupt_all() {
+    if (interrupted()) return;
+    interrupt();
+    for (int rank = 1; rank < setup_.size; ++rank) {
+      if (state(rank).link == Link::joined) connection(rank).write("interrupted");
+    }
+  }
 
   void ask() {
     ++round_;
@@ -169,6 +178,7 @@ class Leader final : public Channel {
   void admit(Stranger& stranger) {
     state(stranger.rank).link = Link::joined;
     connection(stranger.rank) = std::move(stranger.connection);
+    if (interrupted()) connection(stranger.rank).write("interrupted");
   }
   /// True while it stays a stranger.
   bool listen_to(Stranger& stranger) {
@@ -203,6 +213,8 @@ class Leader final : public Channel {
       words >> word;
       if (word == "waiting") {
         complained_.insert(rank);
+      } else if (word == "interrupted") {
+        interrupt_all();
       } else if (word == "answer") {
         int round = 0;
         Position position;

@@ -22,7 +22,7 @@ std::string name_all(const std::vector<int>& ranks, const std::function<std::str
 
 }  // namespace
 
-Report report(const std::vector<RankState>& ranks, double timeout_seconds, const std::function<std::string(int)>& describe) {
+Report report(const std::vector<RankState>& ranks, const Patience& patience, const std::function<std::string(int)>& describe) {
   using Link = RankState::Link;
   Report made;
   std::vector<int> killed, failed, left_early, behind, silent;
@@ -30,7 +30,7 @@ Report report(const std::vector<RankState>& ranks, double timeout_seconds, const
   for (const RankState& rank : ranks) {
     if (rank.answered || rank.link == Link::left) most_steps = std::max(most_steps, rank.position.steps);
   }
-  double longest = 0, shortest = timeout_seconds;
+  double longest = 0, shortest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const int rank = static_cast<int>(i);
     const RankState& state = ranks[i];
@@ -55,9 +55,9 @@ Report report(const std::vector<RankState>& ranks, double timeout_seconds, const
     }
   }
   // A rank that has just made a step lets the others go on soon. The ranks that wait at one step complain within a moment.
-  const bool stands = longest >= 0.9 * timeout_seconds && shortest >= 0.9 * timeout_seconds;
+  const bool stands = longest >= 0.9 * patience.seconds && shortest >= 0.9 * patience.seconds;
   if (killed.empty() && failed.empty() && !stands) {
-    made.wait_seconds = timeout_seconds - shortest;
+    made.wait_seconds = std::max(0.0, patience.seconds - shortest);
     return made;
   }
 
@@ -86,10 +86,11 @@ Report report(const std::vector<RankState>& ranks, double timeout_seconds, const
     add(behind, " never arrived");
     standstill.ended.insert(standstill.ended.end(), left_early.begin(), left_early.end());
     standstill.never_arrived = behind;
-    standstill.reason = fmt::format("no progress for {:g} s", timeout_seconds);
+    standstill.reason = patience.interrupted ? fmt::format("interrupted while no rank made progress, for {:.0f} s", shortest)
+                                             : fmt::format("no progress for {:g} s", patience.seconds);
     if (parts.empty() && ranks.size() > 1) {
-      parts.emplace_back(
-          "all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than --timeout");
+      parts.push_back(fmt::format("all ranks arrived and none proceeds: the network or a link failed, or this step takes {}",
+                                  patience.interrupted ? "long" : "longer than --timeout"));
     }
   }
   std::sort(standstill.ended.begin(), standstill.ended.end());

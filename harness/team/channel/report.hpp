@@ -31,6 +31,12 @@ struct RankState {
 /// No rank is late: no rank has made that few steps.
 inline constexpr std::int64_t kNobody = -1;
 
+/// How long no rank has to make a step for a standstill.
+struct Patience {
+  double seconds = 0;
+  bool interrupted = false;  ///< it is less than the timeout
+};
+
 /// What the answers of all ranks show: a standstill, or how long to wait before the next question.
 struct Report {
   std::optional<Standstill> standstill;
@@ -39,6 +45,6 @@ struct Report {
 };
 
 /// `ranks` by rank; `describe` gives "rank 2 (node7)".
-Report report(const std::vector<RankState>& ranks, double timeout_seconds, const std::function<std::string(int)>& describe);
+Report report(const std::vector<RankState>& ranks, const Patience& patience, const std::function<std::string(int)>& describe);
 
 }  // namespace roofmark::channel

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -31,6 +33,9 @@ inline constexpr int kLeft = 3;  ///< exit status after leave()
 
 inline std::string describe(int rank) { return fmt::format("rank {} (node{})", rank, rank); }
 
+/// Of this process, by SIGTERM or by its channel.
+inline std::atomic<bool> interrupted{false};
+
 /// What a rank of a test does with its channel; it and the test take turns.
 class Turns {
  public:
@@ -40,7 +45,11 @@ class Turns {
   bool wait() const {
     pollfd ready{socket_, POLLIN, 0};
     char byte = 0;
-    return ::poll(&ready, 1, kHangMilliseconds) == 1 && ::recv(socket_, &byte, 1, 0) == 1;
+    int polled = 0;
+    do {
+      polled = ::poll(&ready, 1, kHangMilliseconds);
+    } while (polled < 0 && errno == EINTR);
+    return polled == 1 && ::recv(socket_, &byte, 1, 0) == 1;
   }
 
  private:
@@ -55,7 +64,13 @@ class Processes {
     setup_.size = size;
     setup_.timeout_seconds = timeout_seconds;
     setup_.answer_seconds = answer_seconds;
+    setup_.interrupted_seconds = 0.3;
     setup_.describe = describe;
+    setup_.interrupted = [] { return interrupted.load(); };
+    setup_.interrupt = [] {
+      interrupted = true;
+      std::fputs("INTERRUPTED\n", stderr);
+    };
     setup_.on_standstill = [](const Standstill& found) {
       std::fputs(
           fmt::format("FOUND [{}] never {} silent {} ended {}\n", found.reason, found.never_arrived, found.silent, found.ended)
@@ -138,6 +153,7 @@ class Processes {
 
   [[noreturn]] void run(int rank, const Script& script, int socket) {
     for (const Rank& other : ranks_) ::close(other.socket);
+    std::signal(SIGTERM, [](int) { interrupted = true; });
     {
       TeamWatch::Setup setup = setup_;
       setup.rank = rank;

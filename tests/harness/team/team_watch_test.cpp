@@ -103,6 +103,47 @@ TEST(TeamWatch, ARankThatIsStoppedIsSilent) {
   EXPECT_EQ(team.end(1).status, kLeft);
 }
 
+// Whichever rank the signal reaches, all learn of it.
+TEST(TeamWatch, AnInterruptionEndsAHangLongBeforeTheTimeout) {
+  for (const int signalled : {0, 2}) {
+    Processes team(3, kNever, kPatience);
+    team.start([](int rank) { return comes_to(rank == 1 ? 4 : 5); });
+    for (const int rank : {0, 1, 2}) team.await(rank);
+    for (const int rank : {0, 1, 2}) team.go(rank);
+    team.signal(signalled, SIGTERM);
+    const auto first = team.end(0), late = team.end(1), third = team.end(2);
+    EXPECT_THAT(first.said, testing::ContainsRegex("\nFOUND \\[interrupted while no rank made progress, for [01] s: rank 1 "
+                                                   "\\(node1\\) never arrived\\] never \\[1\\] silent \\[\\] ended \\[\\]"));
+    EXPECT_THAT(late.said, HasSubstr("rank 1 (node1) has not arrived where the others wait: for "));
+    EXPECT_THAT(third.said, testing::ContainsRegex("rank 2 \\(node2\\) has waited for [0-9.]+ s in all_reduce/"));
+    for (const auto* rank : {&first, &late, &third}) {
+      EXPECT_EQ(count(rank->said, "INTERRUPTED"), 1u);
+      EXPECT_EQ(rank->status, kLeft);
+    }
+  }
+}
+
+TEST(TeamWatch, AnInterruptionLeavesRanksThatMakeStepsAlone) {
+  Processes team(2, kNever, kPatience);
+  team.start([](int) -> Script {
+    return [](TeamWatch& arrivals, Turns turns) {
+      arrivals.step();
+      arrivals.rest();
+      turns.reached();
+      turns.wait();
+    };
+  });
+  for (const int rank : {0, 1}) team.await(rank);
+  team.signal(1, SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  for (const int rank : {0, 1}) team.go(rank);
+  for (const int rank : {1, 0}) {
+    const auto end = team.end(rank);
+    EXPECT_EQ(end.said, "INTERRUPTED\n");
+    EXPECT_EQ(end.status, 0);
+  }
+}
+
 TEST(TeamWatch, ARankThatIsKilledIsNamedAtOnce) {
   Processes team(3, kNever, kPatience);
   team.start([](int) { return comes_to(5); });

@@ -19,7 +19,7 @@ RankState answered(std::int64_t steps, double waiting_seconds, bool rests = fals
   return {Link::joined, true, {steps, waiting_seconds, rests, ""}};
 }
 
-Report of(const std::vector<RankState>& ranks) { return report(ranks, 10, describe); }
+Report of(const std::vector<RankState>& ranks) { return report(ranks, {10, false}, describe); }
 
 TEST(Report, WaitsForTheRankThatMadeItsStepLast) {
   const Report found = of({answered(5, 10), answered(4, 7)});
@@ -54,6 +54,13 @@ TEST(Report, AllRanksAtOneStepBlameTheNetwork) {
   const Report found = of({answered(5, 10), answered(5, 10)});
   ASSERT_TRUE(found.standstill);
   EXPECT_THAT(found.standstill->reason, testing::HasSubstr("all ranks arrived and none proceeds"));
+}
+
+TEST(Report, AnInterruptionSaysHowLongTheRanksHadWaited) {
+  const Report found = report({answered(5, 41), answered(4, 63), answered(5, 60)}, {3, true}, describe);
+  ASSERT_TRUE(found.standstill);
+  EXPECT_EQ(found.standstill->reason, "interrupted while no rank made progress, for 41 s: rank 1 never arrived");
+  EXPECT_FALSE(report({answered(5, 41), answered(5, 2)}, {3, true}, describe).standstill);
 }
 
 TEST(Report, ARestingRankHoldsTheOthersOnlyIfItHasNotArrived) {
