@@ -184,6 +184,11 @@ struct NcclKernels {
   void (*enqueue_all)(const std::vector<RankCall>& calls, Stream stream);
   /// 22809 for 2.28.9.
   int (*version)();
+  /// NCCL's text for an error of a communicator of this process that came after the call had returned, such as a lost
+  /// connection; "" without one. From any thread.
+  std::string (*late_error)();
+  /// NCCL's last warnings, oldest first; empty where the user controls NCCL's log. From any thread.
+  std::vector<std::string> (*warnings)();
 };
 
 /// Test data of the ranks: small integers, scattered by a hash of the seed, so that every sum is exact in any order.

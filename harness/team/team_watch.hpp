@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/team/watch.hpp"
 
@@ -36,6 +37,13 @@ class TeamWatch final : public Watch {
     /// Whether this process was interrupted; and that another rank was. From the channel's thread.
     std::function<bool()> interrupted = [] { return false; };
     std::function<void()> interrupt = [] {};
+    /// What has gone wrong on this rank in a step that does not end, in one line; "" if nothing is known. The run ends at once.
+    /// From the channel's thread, while this rank waits for longer than `fault_seconds`: a fault that ends the step too is left
+    /// to the step.
+    std::function<std::string()> fault = [] { return std::string(); };
+    double fault_seconds = 2;
+    /// Lines for the report of a standstill: what may explain it on this rank. From the channel's thread.
+    std::function<std::vector<std::string>()> clues = [] { return std::vector<std::string>(); };
     /// Called once on rank 0, from the channel's thread, if the team makes no progress: completes the files.
     std::function<void(const Standstill&)> on_standstill;
     /// On every rank, from the channel's thread, after on_standstill: leaves the process.

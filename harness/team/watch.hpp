@@ -12,6 +12,7 @@ struct Standstill {
   std::string reason;  ///< one line, for the record: "no progress for 120 s: rank 2 (node7) never arrived"
   /// Ranks of a team. All ranks make the same steps, so a rank with fewer steps has not arrived where another one waits.
   std::vector<int> never_arrived, silent, ended;
+  std::vector<int> faulty = {};  ///< whose own fault was found while they waited
 };
 
 /// Ends a run that makes no progress: a call into a driver, or a collective that a peer never joins, cannot be ended from

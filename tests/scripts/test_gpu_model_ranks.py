@@ -179,6 +179,28 @@ def test_a_gpu_that_never_enters_a_collective(tmp_path, first, stage):
     assert_ended(done, out, name, "no progress for 3 s: all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than --timeout")
 
 
+LOST = "NET/Socket : connection to rank 2 at 127.0.0.1<50001> was lost"
+
+
+# The timeout is as it comes: nobody waits for it.
+def test_an_error_that_nccl_reports_while_the_collective_hangs_ends_the_run_at_once(tmp_path):
+    out, name = tmp_path / "out", CASE.format(3)
+    done = ranks.finish(ranks.start(3, *three_sizes(3, out), wrapper=with_gpus(3, **fault(do="lose", **{"from": 5}))), 60)
+    assert done.returncode == 3, done.stderr
+    for rank in range(3):
+        assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \S+ s in {re.escape(name)} \(warming up\)$", done.stderr, re.M), done.stderr
+    assert f"roofmark-mpi: rank 1 ({HOST}): NCCL warned: {LOST}\n" in done.stderr and done.stderr.count(": NCCL warned: ") == 1
+    assert_ended(done, out, name, f"rank 1 ({HOST}): NCCL 2.28.9: remote process exited or there was a network error; NCCL warned: {LOST}")
+
+
+def test_a_warning_of_nccls_is_in_the_report_of_a_hang(tmp_path):
+    out, name = tmp_path / "out", CASE.format(3)
+    done = ranks.run(3, *three_sizes(3, out, "--timeout", "3"), wrapper=with_gpus(3, **fault(do="warn", **{"from": 5})))
+    assert done.returncode == 3, done.stderr
+    assert f"roofmark-mpi: rank 1 ({HOST}): NCCL warned: {LOST}\n" in done.stderr, done.stderr
+    assert_ended(done, out, name, "no progress for 3 s: all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than --timeout")
+
+
 def test_a_rank_that_never_joins_its_communicator(tmp_path):
     out = tmp_path / "out"
     hang = fault(do="hang", call="init", bytes=0)

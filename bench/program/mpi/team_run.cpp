@@ -37,6 +37,7 @@
 #include "harness/result/team_json.hpp"
 #include "harness/team/gather.hpp"
 #include "harness/team/team_watch.hpp"
+#include "kernels/collectives.hpp"
 
 namespace roofmark {
 
@@ -113,6 +114,21 @@ std::unique_ptr<TeamWatch> meet(MpiTeam& team, const TeamWatch::Setup& setup) {
   return channel ? std::move(channel) : std::move(others);
 }
 
+/// An error that NCCL found while the main thread waits for its GPU.
+std::string nccl_fault() {
+  std::string text = &cuda::nccl ? cuda::nccl.late_error() : std::string();
+  if (text.empty()) return text;
+  const std::vector<std::string> warnings = cuda::nccl.warnings();
+  if (!warnings.empty() && text.find(warnings.back()) == std::string::npos) text += "; NCCL warned: " + warnings.back();
+  return text;
+}
+
+std::vector<std::string> nccl_clues() {
+  std::vector<std::string> clues = &cuda::nccl ? cuda::nccl.warnings() : std::vector<std::string>();
+  for (std::string& clue : clues) clue = "NCCL warned: " + clue;
+  return clues;
+}
+
 /// While this lives, every step of the team is reported to the watch, so that no rank waits forever.
 class Watched {
  public:
@@ -128,6 +144,8 @@ class Watched {
     if (session) setup.way_back = [session] { return session->way_back(); };
     setup.interrupted = [] { return interrupted().load(); };
     setup.interrupt = note_interruption;
+    setup.fault = nccl_fault;
+    setup.clues = nccl_clues;
     setup.on_standstill = [this](const Standstill& standstill) { complete(standstill.reason); };
     // Leaves time for the other waiting ranks to report, and for a failing rank 0 to receive their answers.
     setup.leave = [] { end_all_ranks(interrupted() ? kInterrupted : kNotMeasured, 3); };

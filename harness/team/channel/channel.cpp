@@ -20,6 +20,13 @@ constexpr int kPartBits = 32;  // of `steps_`, for the parts of a step
 /// Between two looks at whether the process was interrupted. A launcher may leave it a second to end.
 constexpr double kLookSeconds = 0.25;
 
+/// As it goes into a line of the protocol.
+std::string one_line(std::string text, std::size_t longest) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > longest) text.resize(longest);
+  return text;
+}
+
 }  // namespace
 
 Channel::Channel(TeamWatch::Setup setup)
@@ -29,8 +36,7 @@ Channel::Channel(TeamWatch::Setup setup)
 }
 
 void Channel::doing(std::string what) {
-  std::replace(what.begin(), what.end(), '\n', ' ');
-  if (what.size() > kLongestLine / 2) what.resize(kLongestLine / 2);
+  what = one_line(std::move(what), kLongestLine / 2);
   const std::lock_guard lock(mutex_);
   doing_ = std::move(what);
 }
@@ -101,6 +107,15 @@ bool Channel::pause(std::vector<pollfd>& descriptors, Time until) {
   return was_stopped;
 }
 
+std::string Channel::new_fault() {
+  if (!fault_.empty()) return {};
+  const Position now = position();
+  if (now.rests || now.steps == 0 || now.waiting_seconds < setup_.fault_seconds) return {};
+  constexpr std::size_t kLongestFault = 1024;
+  fault_ = one_line(setup_.fault(), kLongestFault);
+  return fault_;
+}
+
 void Channel::say_where(std::int64_t late_steps) {
   const Position now = position();
   if (now.rests) return;
@@ -110,6 +125,7 @@ void Channel::say_where(std::int64_t late_steps) {
   const std::string who = setup_.describe(setup_.rank);
   setup_.say(now.steps <= late_steps ? fmt::format("{} has not arrived where the others wait: for {}{}", who, duration, what)
                                      : fmt::format("{} has waited for {}{}", who, duration, what));
+  for (const std::string& clue : setup_.clues()) setup_.say(fmt::format("{}: {}", who, clue));
 }
 
 }  // namespace roofmark::channel

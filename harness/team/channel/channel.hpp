@@ -27,6 +27,7 @@ namespace roofmark::channel {
 //   answer ROUND STEPS SECONDS REST WHAT
 //   said                                 its line is on stderr
 //   bye STEPS                            it ends well
+//   fault WHAT                           of this rank, whose step does not end
 //   failed                               this rank failed
 //   left                                 it stopped waiting for rank 0
 // From rank 0:
@@ -82,7 +83,11 @@ class Channel {
   /// When the last pause ended.
   Time woken() const { return woken_; }
 
-  /// On stderr: where this rank is.
+  /// The fault of this rank, when it is first found.
+  std::string new_fault();
+  const std::string& fault() const { return fault_; }
+
+  /// On stderr: where this rank is, and the clues.
   void say_where(std::int64_t late_steps);
 
   const TeamWatch::Setup setup_;
@@ -102,6 +107,7 @@ class Channel {
   // Used by the thread alone.
   Time woken_, forgiven_{}, patient_until_{};
   bool interrupted_ = false;
+  std::string fault_;
 };
 
 /// Rank 0's end: listens, asks, reports a standstill.

@@ -116,6 +116,7 @@ class Follower final : public Channel {
         interrupt();
         leader_.write("interrupted");
       }
+      tell_fault();
       if (late_steps_) return stand();
       if (leader_failed_) return desert(" failed");
       if (leader_.open() && leader_.ended()) return desert(" ended unexpectedly");
@@ -137,6 +138,15 @@ class Follower final : public Channel {
   /// Gives rank 0 time to act: it asks at once and reports after answer_seconds.
   void give_time() { given_up_at_ = after(3 * setup_.answer_seconds); }
 
+  void tell_fault() {
+    const std::string fault = new_fault();
+    if (fault.empty()) return;
+    leader_.write("fault " + fault);
+    if (complained_) return;
+    complained_ = true;  // rank 0 acts at once
+    give_time();
+  }
+
   void stand() {
     say_where(*late_steps_);
     leader_.write("said");
@@ -148,6 +158,7 @@ class Follower final : public Channel {
 
   void desert(const std::string& what) {
     say_where(0);
+    if (!fault().empty()) setup_.say(fmt::format("{}: {}", setup_.describe(setup_.rank), fault()));
     const std::string way_back = setup_.way_back();
     setup_.say(fmt::format("{} leaves: {}{}{}", setup_.describe(setup_.rank), setup_.describe(0), what,
                            way_back.empty() ? "" : "; " + way_back));
@@ -169,6 +180,7 @@ class Follower final : public Channel {
       if (word == "ask") {
         int round = 0;
         words >> round;
+        tell_fault();
         const Position now = position();
         leader_.write(fmt::format("answer {} {} {} {:d} {}", round, now.steps, now.waiting_seconds, now.rests, now.doing));
         give_time();

@@ -59,6 +59,7 @@ class Leader final : public Channel {
       exchange(asking_ ? answers_due_ : complaint_due());
       if (ending()) break;
       if (is_interrupted_now()) interrupt_all();
+      if (const std::string fault = new_fault(); !fault.empty()) note_fault(0, fault);
       if (deserted_) {
         const std::string reason = setup_.describe(0) + " did not answer in time, and the others have left";
         return stand({reason, {}, {0}, {}}, kNobody);
@@ -68,6 +69,7 @@ class Leader final : public Channel {
         asking_ = false;
         ranks_[0].answered = true;
         ranks_[0].position = position();
+        if (const std::string fault = new_fault(); !fault.empty()) note_fault(0, fault);
         const Report found = report(ranks_, patience(), setup_.describe);
         if (found.standstill) return stand(*found.standstill, found.late_steps);
         be_patient(found.wait_seconds);
@@ -85,6 +87,11 @@ class Leader final : public Channel {
 
   RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   Connection& connection(int rank) { return connections_[static_cast<std::size_t>(rank)]; }
+
+  void note_fault(int rank, std::string fault) {
+    state(rank).fault = std::move(fault);
+    broken_ = true;
+  }
 
   void interrupt_all() {
     if (interrupted()) return;
@@ -224,6 +231,10 @@ class Leader final : public Channel {
         }
       } else if (word == "said") {
         awaited_.erase(rank);
+      } else if (word == "fault") {
+        std::string what;
+        std::getline(words >> std::ws, what);
+        note_fault(rank, what);
       } else if (word == "failed") {
         peer.link = Link::failed;
         broken_ = true;

@@ -25,7 +25,8 @@ struct RankState {
   enum class Link { absent, joined, ended, failed, left };  ///< ended: unexpectedly; left: after a bye
   Link link = Link::absent;
   bool answered = false;
-  Position position;  ///< of the last answer; after a bye its steps
+  Position position;       ///< of the last answer; after a bye its steps
+  std::string fault = {};  ///< that it found itself
 };
 
 /// No rank is late: no rank has made that few steps.

@@ -407,7 +407,7 @@ std::vector<std::unique_ptr<Communicator>> create_all(const std::vector<int>& de
   choices.connecting([&] {
     std::vector<ncclComm_t> made(devices.size());
     check(Nccl::loaded().comm_init_all(made.data(), size, devices.data()));
-    const auto given_up = std::make_shared<bool>(false);
+    const auto given_up = std::make_shared<std::atomic<bool>>(false);
     for (std::size_t i = 0; i < made.size(); ++i) comms.push_back(std::make_unique<NcclRank>(made[i], devices[i], given_up));
   });
   std::vector<std::unique_ptr<Communicator>> all;
@@ -422,6 +422,7 @@ int version() { return Nccl::loaded().version; }
 
 }  // namespace
 
-const NcclKernels nccl = {unique_id, create, create_all, NcclCommunicator::enqueue_all, version};
+const NcclKernels nccl = {unique_id, create,          create_all,        NcclCommunicator::enqueue_all,
+                          version,   nccl_late_error, last_nccl_warnings};
 
 }  // namespace roofmark::cuda

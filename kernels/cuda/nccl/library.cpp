@@ -11,6 +11,8 @@
 #include <exception>
 #include <fstream>
 #include <initializer_list>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 
 #include "kernels/cuda/nccl/nccl.hpp"
@@ -63,6 +65,8 @@ bool configuration_asks_for_log() {
   return false;
 }
 
+constexpr std::size_t kWarnings = 3;
+
 /// NCCL's log in memory. NCCL reads its level from the environment, which holds these strings from the first use to the end of
 /// the process. Changing a level overwrites its letters in place, so no other thread sees the environment move.
 class Log {
@@ -73,9 +77,7 @@ class Log {
   }
 
   void start() {
-    if (file_ < 0) return;
-    // NCCL truncates the file when it opens it, at its first message.
-    if (ftruncate(file_, 0) != 0) return;
+    if (file_ < 0 || !empty()) return;
     set_level("INFO");
   }
   /// The log since start(); call before stop().
@@ -90,7 +92,16 @@ class Log {
     return all;
   }
   void stop() {
-    if (file_ >= 0) set_level("WARN");
+    if (file_ < 0) return;
+    empty();
+    set_level("WARN");
+  }
+  /// Of the log if there is one.
+  static std::vector<std::string> last_warnings() {
+    const Log* log = made_;
+    if (!log) return {};
+    const std::lock_guard lock(log->mutex_);
+    return log->all_warnings();
   }
 
  private:
@@ -103,6 +114,20 @@ class Log {
     place_ += "/proc/self/fd/" + std::to_string(file_);
     for (std::string* variable : {&level_, &place_, &subsystems_}) putenv(variable->data());
     reset_();
+    made_ = this;
+  }
+
+  std::vector<std::string> all_warnings() const {
+    std::vector<std::string> warnings = warnings_;
+    for (std::string& warning : nccl_warnings(text())) warnings.push_back(std::move(warning));
+    if (warnings.size() > kWarnings) warnings.erase(warnings.begin(), warnings.end() - kWarnings);
+    return warnings;
+  }
+  /// Keeps the warnings. NCCL truncates the file itself when it opens it, at its first message after a reset.
+  bool empty() {
+    const std::lock_guard lock(mutex_);
+    warnings_ = all_warnings();
+    return ftruncate(file_, 0) == 0;
   }
 
   void set_level(const char* level) {
@@ -110,10 +135,24 @@ class Log {
     reset_();
   }
 
+  inline static std::atomic<const Log*> made_ = nullptr;
+
   void (*reset_)();
   int file_ = -1;
+  mutable std::mutex mutex_;
+  std::vector<std::string> warnings_;  ///< of what the file held before
   // WARN costs one comparison per message; NCCL would reread the environment per message for a word that it does not know.
   std::string level_ = "NCCL_DEBUG=WARN", place_ = "NCCL_DEBUG_FILE=", subsystems_ = "NCCL_DEBUG_SUBSYS=INIT,TUNING";
+};
+
+/// What can be asked for its state.
+struct LiveRanks {
+  static LiveRanks& all() {
+    static LiveRanks& live = *new LiveRanks;
+    return live;
+  }
+  std::mutex mutex;
+  std::map<ncclComm_t, NcclRank::GivenUp> ranks;
 };
 
 }  // namespace
@@ -172,7 +211,19 @@ NcclTrace::NcclTrace() { Log::of(Nccl::loaded()).start(); }
 NcclTrace::~NcclTrace() { Log::of(Nccl::loaded()).stop(); }
 std::string NcclTrace::text() const { return Log::of(Nccl::loaded()).text(); }
 
+NcclRank::NcclRank(ncclComm_t comm, int device, GivenUp given_up)
+    : comm_(comm), device_(device), given_up_(std::move(given_up)) {
+  LiveRanks& live = LiveRanks::all();
+  const std::lock_guard lock(live.mutex);
+  live.ranks[comm_] = given_up_;
+}
+
 NcclRank::~NcclRank() {
+  {
+    LiveRanks& live = LiveRanks::all();
+    const std::lock_guard lock(live.mutex);
+    live.ranks.erase(comm_);
+  }
   const Nccl& nccl = Nccl::loaded();
   const OnDevice here(device_);
   ncclResult_t state = ncclSuccess;
@@ -188,6 +239,19 @@ void NcclRank::check_health() const {
   check(Nccl::loaded().comm_async_error(comm_, &state));
   if (state != ncclSuccess && state != ncclInProgress) throw DeviceError(describe_status(state).text, true);
 }
+
+std::string nccl_late_error() {
+  LiveRanks& live = LiveRanks::all();
+  const std::lock_guard lock(live.mutex);
+  for (const auto& [comm, given_up] : live.ranks) {
+    ncclResult_t state = ncclSuccess;
+    if (*given_up || Nccl::loaded().comm_async_error(comm, &state) != ncclSuccess) continue;
+    if (state != ncclSuccess && state != ncclInProgress) return describe_status(state).text;
+  }
+  return {};
+}
+
+std::vector<std::string> last_nccl_warnings() { return Log::last_warnings(); }
 
 ncclDataType_t nccl_type(DataType type) {
   switch (type) {

@@ -51,14 +51,20 @@ std::string transport(std::string_view way) {
   return kinds;
 }
 
+/// The next line, which is taken from `text`.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 }  // namespace
 
 NcclChoice parse_nccl_log(std::string_view log) {
   NcclChoice choice;
   while (!log.empty()) {
-    const std::size_t end = std::min(log.find('\n'), log.size());
-    const std::string_view said = after(log.substr(0, end), "NCCL INFO ");
-    log.remove_prefix(std::min(end + 1, log.size()));
+    const std::string_view said = after(take_line(log), "NCCL INFO ");
     if (const std::string_view algorithm = after(said, " Bytes -> Algo "); !algorithm.empty()) {
       choice.algorithm = named(first_word(algorithm), kAlgorithms);
       choice.protocol = named(first_word(after(algorithm, " proto ")), kProtocols);
@@ -79,6 +85,14 @@ NcclChoice parse_nccl_log(std::string_view log) {
     }
   }
   return choice;
+}
+
+std::vector<std::string> nccl_warnings(std::string_view log) {
+  std::vector<std::string> warnings;
+  while (!log.empty()) {
+    if (const std::string_view text = after(take_line(log), "NCCL WARN "); !text.empty()) warnings.emplace_back(text);
+  }
+  return warnings;
 }
 
 }  // namespace roofmark

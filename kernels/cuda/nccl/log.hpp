@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace roofmark {
 
@@ -21,5 +22,8 @@ struct NcclChoice {
 /// Reads lines that NCCL writes with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,TUNING. Older versions, 2.20 among them, give
 /// algorithm and protocol by number, and no channels.
 NcclChoice parse_nccl_log(std::string_view log);
+
+/// The texts of its warnings, without host, process and place in NCCL's source.
+std::vector<std::string> nccl_warnings(std::string_view log);
 
 }  // namespace roofmark

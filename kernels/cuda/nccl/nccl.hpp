@@ -4,6 +4,7 @@
 
 #include <nccl.h>
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -100,8 +101,8 @@ class NcclGroup {
 /// that captured its calls first: NCCL waits for them.
 class NcclRank {
  public:
-  NcclRank(ncclComm_t comm, int device, std::shared_ptr<bool> given_up = std::make_shared<bool>(false))
-      : comm_(comm), device_(device), given_up_(std::move(given_up)) {}
+  using GivenUp = std::shared_ptr<std::atomic<bool>>;
+  NcclRank(ncclComm_t comm, int device, GivenUp given_up = std::make_shared<std::atomic<bool>>(false));
   NcclRank(const NcclRank&) = delete;
   NcclRank& operator=(const NcclRank&) = delete;
   ~NcclRank();
@@ -117,8 +118,14 @@ class NcclRank {
  private:
   ncclComm_t comm_;
   int device_;
-  std::shared_ptr<bool> given_up_;  ///< shared by the ranks of one thread, none of which can wait for the others
+  GivenUp given_up_;  ///< shared by the ranks of one thread, none of which can wait for the others
 };
+
+/// NCCL's text for an asynchronous error of a live NcclRank; "" without one. From any thread: ncclCommGetAsyncError of a
+/// blocking communicator only reads what NCCL's own threads write, and the ranks live on while they are asked.
+std::string nccl_late_error();
+/// The last warnings of NCCL's captured log, oldest first. From any thread.
+std::vector<std::string> last_nccl_warnings();
 
 /// Of a type that NCCL reduces; not tf32.
 ncclDataType_t nccl_type(DataType type);

@@ -17,6 +17,7 @@
 
 #include "../runtime/runtime.hpp"
 #include "fault.hpp"
+#include "log.hpp"
 #include "numbers.hpp"
 
 namespace gpu_model::nccl {
@@ -104,7 +105,9 @@ bool Communicator::meet() {
 bool Communicator::perform(const Call& call, double& start_ns) {
   const std::lock_guard turn(turn_);
   const std::optional<Fault> fault = planted_fault(rank(), name(call.action), call.bytes());
-  if (fault == Fault::hang) endpoint_.wait_for_abort();
+  if (fault == Fault::warn || fault == Fault::lose) log_lost_connection(*this);
+  if (fault == Fault::lose) state_ = ncclRemoteError;
+  if (fault == Fault::hang || fault == Fault::warn || fault == Fault::lose) endpoint_.wait_for_abort();
   const bool messages = call.action == Action::messages;
   if (!messages && !agree(call, start_ns)) return false;
   if (fault == Fault::kill) std::raise(SIGKILL);

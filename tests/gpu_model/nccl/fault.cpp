@@ -24,11 +24,11 @@ struct Plan {
     if (!text) return;
     std::istringstream line(text);
     for (std::string word; line >> word;) words[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
-    const std::map<std::string, Fault> faults = {
-        {"hang", Fault::hang}, {"kill", Fault::kill}, {"flip", Fault::flip}, {"error", Fault::error}};
+    const std::map<std::string, Fault> faults = {{"hang", Fault::hang}, {"warn", Fault::warn}, {"lose", Fault::lose},
+                                                 {"kill", Fault::kill}, {"flip", Fault::flip}, {"error", Fault::error}};
     const auto found = faults.find(words["do"]);
     if (found == faults.end() || !words.contains("rank")) {
-      runtime::say("GPUMODEL_NCCL_FAULT needs rank=... and do=hang, kill, flip or error: '%s'", text);
+      runtime::say("GPUMODEL_NCCL_FAULT needs rank=... and do=hang, warn, lose, kill, flip or error: '%s'", text);
       std::_Exit(2);
     }
     fault = found->second;

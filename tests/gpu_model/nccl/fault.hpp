@@ -16,10 +16,12 @@ namespace gpu_model::nccl {
 ///   bytes    size of `count` elements, or of all messages of the group; default: any size
 ///   from     number of the first call to break, counted from 1 among those that match; all later ones are broken too
 ///   do       hang   the rank never enters the call
+///            warn   as hang, and NCCL's log warns of a connection first
+///            lose   as warn, and the communicator reports the error while the call hangs
 ///            kill   the process raises SIGKILL; in a collective, once all ranks have entered
 ///            flip   flips a bit in byte `byte` (default 0) of what the rank receives
 ///            error  the call completes, then the communicator reports that a peer is gone
-enum class Fault { hang, kill, flip, error };
+enum class Fault { hang, warn, lose, kill, flip, error };
 
 /// The fault of this call, if there is one; counts the call.
 std::optional<Fault> planted_fault(int rank, std::string_view call, std::size_t bytes);

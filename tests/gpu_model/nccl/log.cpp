@@ -46,10 +46,13 @@ class Log {
   void write(Subsystem subsystem, int device, const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (!read_) read_environment();
-    if (!(subsystems_ & subsystem)) return;
-    std::fprintf(file_, "%s:%d:%ld [%d] NCCL INFO %s\n", host().c_str(), static_cast<int>(::getpid()),
-                 static_cast<long>(::syscall(SYS_gettid)), device, text.c_str());
-    std::fflush(file_);
+    if (subsystems_ & subsystem) print(device, "NCCL INFO " + text);
+  }
+
+  void warn(int device, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (!read_) read_environment();
+    if (warns_) print(device, "transport/net_socket.cc:512 NCCL WARN " + text);
   }
 
  private:
@@ -63,8 +66,15 @@ class Log {
     subsystems_ = (all || wanted.find("INIT") != std::string::npos ? init : 0U) |
                   (all || wanted.find("TUNING") != std::string::npos ? tuning : 0U);
     if (!on) subsystems_ = 0;
+    warns_ = on || strcasecmp(level.c_str(), "WARN") == 0;
     // The file is opened, and emptied, at the first message.
-    if (on) open(variable("NCCL_DEBUG_FILE"));
+    if (warns_) open(variable("NCCL_DEBUG_FILE"));
+  }
+
+  void print(int device, const std::string& text) {
+    std::fprintf(file_, "%s:%d:%ld [%d] %s\n", host().c_str(), static_cast<int>(::getpid()),
+                 static_cast<long>(::syscall(SYS_gettid)), device, text.c_str());
+    std::fflush(file_);
   }
 
   void open(const std::string& pattern) {
@@ -82,7 +92,7 @@ class Log {
   }
 
   std::mutex mutex_;
-  bool read_ = false;
+  bool read_ = false, warns_ = false;
   unsigned subsystems_ = 0;
   std::string pattern_;
   std::FILE* file_ = stdout;
@@ -103,6 +113,12 @@ void log_connections(const Communicator& communicator) {
                           std::to_string(communicator.device()) + "] -> " + std::to_string(next) + "[" + std::to_string(next) +
                           "] via P2P/CUMEM");
   }
+}
+
+void log_lost_connection(const Communicator& communicator) {
+  Log::only().warn(communicator.device(), "NET/Socket : connection to rank " +
+                                              std::to_string((communicator.rank() + 1) % communicator.size()) +
+                                              " at 127.0.0.1<50001> was lost");
 }
 
 void log_choice(const Communicator& communicator, const Call& call) {

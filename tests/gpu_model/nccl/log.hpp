@@ -6,14 +6,16 @@
 
 namespace gpu_model::nccl {
 
-/// Two kinds of lines of NCCL's log, in NCCL's own words: how ranks are connected (subsystem INIT), and which algorithm rank 0
-/// chooses for a collective (TUNING). The choices are made up. Written with NCCL_DEBUG=INFO to NCCL_DEBUG_FILE or stdout, for
-/// the subsystems in NCCL_DEBUG_SUBSYS.
+/// Three kinds of lines of NCCL's log, in NCCL's own words: how ranks are connected (subsystem INIT), which algorithm rank 0
+/// chooses for a collective (TUNING), and a warning. The choices are made up. Written to NCCL_DEBUG_FILE or stdout: with
+/// NCCL_DEBUG=INFO, for the subsystems in NCCL_DEBUG_SUBSYS; the warning with WARN too.
 
 /// Reads the environment again before the next line.
 void reset_log();
 void log_unique_id();
 void log_connections(const Communicator& communicator);
 void log_choice(const Communicator& communicator, const Call& call);
+/// To the next rank.
+void log_lost_connection(const Communicator& communicator);
 
 }  // namespace gpu_model::nccl

@@ -35,6 +35,8 @@ inline std::string describe(int rank) { return fmt::format("rank {} (node{})", r
 
 /// Of this process, by SIGTERM or by its channel.
 inline std::atomic<bool> interrupted{false};
+/// What this process finds wrong with itself.
+inline std::atomic<const char*> own_fault{""};
 
 /// What a rank of a test does with its channel; it and the test take turns.
 class Turns {
@@ -67,6 +69,12 @@ class Processes {
     setup_.interrupted_seconds = 0.3;
     setup_.describe = describe;
     setup_.interrupted = [] { return interrupted.load(); };
+    setup_.fault_seconds = 0.3;
+    setup_.fault = [] { return std::string(own_fault); };
+    setup_.clues = [] {
+      const std::string fault(own_fault);
+      return fault.empty() ? std::vector<std::string>() : std::vector{"a clue to: " + fault};
+    };
     setup_.interrupt = [] {
       interrupted = true;
       std::fputs("INTERRUPTED\n", stderr);

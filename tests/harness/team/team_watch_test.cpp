@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one way in which a team ends per test.
 #include "harness/team/team_watch.hpp"
 
 #include <fmt/format.h>
@@ -142,6 +143,51 @@ TEST(TeamWatch, AnInterruptionLeavesRanksThatMakeStepsAlone) {
     EXPECT_EQ(end.said, "INTERRUPTED\n");
     EXPECT_EQ(end.status, 0);
   }
+}
+
+// While its main thread waits, and also where rank 0 finds it. The others say where they wait.
+TEST(TeamWatch, AFaultThatARankFindsItselfEndsTheRunAtOnce) {
+  for (const int broken : {0, 2}) {
+    Processes team(3, kNever, kPatience);
+    team.start([broken](int rank) -> Script {
+      return [rank, broken](TeamWatch& arrivals, Turns turns) {
+        make(arrivals, 4);
+        arrivals.rest();
+        turns.reached();
+        turns.wait();
+        if (rank == broken) own_fault = "the link\nis down";
+        arrivals.step();
+        while (turns.wait()) {
+        }
+      };
+    });
+    for (const int rank : {0, 1, 2}) team.await(rank);
+    for (const int rank : {0, 1, 2}) team.go(rank);
+    const auto first = team.end(0), second = team.end(1), third = team.end(2);
+    EXPECT_THAT(first.said,
+                HasSubstr(fmt::format("FOUND [{}: the link is down] never [] silent [] ended []", describe(broken))));
+    EXPECT_THAT((broken == 0 ? first : third).said, AllOf(HasSubstr(describe(broken) + " has waited for "),
+                                                          HasSubstr(describe(broken) + ": a clue to: the link\n")));
+    EXPECT_THAT(second.said, AllOf(HasSubstr("rank 1 (node1) has waited for "), Not(HasSubstr("clue"))));
+    for (const auto* rank : {&first, &second, &third}) EXPECT_EQ(rank->status, kLeft);
+  }
+}
+
+// Its next step may handle it.
+TEST(TeamWatch, AFaultOfARankThatMakesStepsIsItsOwn) {
+  Processes team(1, kNever, kPatience);
+  team.start([](int) -> Script {
+    return [](TeamWatch& arrivals, Turns) {
+      own_fault = "the link is down";
+      for (int i = 0; i < 50; ++i) {
+        arrivals.step();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    };
+  });
+  const auto end = team.end(0);
+  EXPECT_EQ(end.said, "");
+  EXPECT_EQ(end.status, 0);
 }
 
 TEST(TeamWatch, ARankThatIsKilledIsNamedAtOnce) {

@@ -56,6 +56,29 @@ TEST(Report, AllRanksAtOneStepBlameTheNetwork) {
   EXPECT_THAT(found.standstill->reason, testing::HasSubstr("all ranks arrived and none proceeds"));
 }
 
+TEST(Report, AFaultThatRanksFindThemselvesNeedsNoTimeout) {
+  RankState lost = answered(5, 2);
+  lost.fault = "link down";
+  RankState other = lost;
+  other.fault = "peer gone";
+  const Report found = of({answered(5, 2), lost, answered(4, 2), lost, other});
+  ASSERT_TRUE(found.standstill);
+  EXPECT_EQ(found.standstill->reason, "rank 1, rank 3: link down; rank 4: peer gone");
+  EXPECT_THAT(found.standstill->faulty, ElementsAre(1, 3, 4));
+  EXPECT_THAT(found.standstill->never_arrived, IsEmpty());
+  EXPECT_EQ(found.late_steps, kNobody);
+  // Its peers' errors are of a killed rank.
+  EXPECT_EQ(of({lost, {Link::ended, false, {}}}).standstill->reason, "rank 1 ended unexpectedly");
+  EXPECT_EQ(of({lost, {Link::joined, false, {}}}).standstill->reason,
+            "rank 0: link down; rank 1 does not answer: stopped, or the host or network is down");
+}
+
+TEST(Report, ManyFaultsAreNotAllTold) {
+  std::vector<RankState> ranks(6, answered(5, 2));
+  for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].fault = fmt::format("f{}", i);
+  EXPECT_EQ(of(ranks).standstill->reason, "rank 0: f0; rank 1: f1; rank 2: f2; rank 3: f3; and 2 more");
+}
+
 TEST(Report, AnInterruptionSaysHowLongTheRanksHadWaited) {
   const Report found = report({answered(5, 41), answered(4, 63), answered(5, 60)}, {3, true}, describe);
   ASSERT_TRUE(found.standstill);

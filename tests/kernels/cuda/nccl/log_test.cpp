@@ -20,6 +20,17 @@ TEST(NcclLog, TellsTheAlgorithmOfTheLastCall) {
   EXPECT_THAT(choice.transports, IsEmpty());
 }
 
+TEST(NcclLog, TellsItsWarningsWithoutTheirPlace) {
+  EXPECT_THAT(
+      nccl_warnings("node7:42:42 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+                    "\n[2025-11-02 10:00:00] node7:42:57 [0] transport/net_ib.cc:2100 NCCL WARN NET/IB: Got completion "
+                    "from peer 10.0.0.2<45123> with status=12 opcode=0 len=0 vendor err 129 (Send)\n"
+                    "node7:42:57 [0] NCCL INFO proxy.cc:700 -> 6\nnode7:42:57 [0] proxy.cc:1 NCCL WARN last"),
+      ElementsAre("NET/IB: Got completion from peer 10.0.0.2<45123> with status=12 opcode=0 len=0 vendor err 129 (Send)",
+                  "last"));
+  EXPECT_THAT(nccl_warnings(""), IsEmpty());
+}
+
 TEST(NcclLog, NamesTheNumbersOfOlderVersions) {
   const NcclChoice choice = parse_nccl_log("a:1:1 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo 1 proto 2 time 12.345678");
   EXPECT_EQ(choice.algorithm, "RING");
