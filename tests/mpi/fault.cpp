@@ -12,9 +12,9 @@
 #include <string>
 
 // For LD_PRELOAD: breaks a call of MPI on one rank. ROOFMARK_FAULT says which, and how, in words of the form key=value:
-//   call     MPI_Allreduce or MPI_Sendrecv
+//   call     MPI_Allreduce, MPI_Sendrecv or MPI_Init_thread
 //   rank     in MPI_COMM_WORLD
-//   count    elements; what the ranks tell one another has other counts than what they measure
+//   count    elements, 0 of MPI_Init_thread; what the ranks tell one another has other counts than what they measure
 //   from     the first of these calls to break, from 1; all later ones are broken too
 //   do       kill, stop   raises SIGKILL or SIGSTOP before the call
 //            late         sleeps for `seconds` after it, as a rank that comes late from its own work
@@ -38,9 +38,20 @@ struct Fault {
 
   bool is_due(const char* name, int elements) {
     if (words.at("call") != name || elements != count) return false;
-    int own = -1;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &own);
-    return own == rank && ++calls >= from;
+    return own_rank() == rank && ++calls >= from;
+  }
+
+  static int own_rank() {
+    int begun = 0, own = -1;
+    PMPI_Initialized(&begun);
+    if (begun) {
+      PMPI_Comm_rank(MPI_COMM_WORLD, &own);
+      return own;
+    }
+    for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+      if (const char* text = std::getenv(variable)) own = std::stoi(text);
+    }
+    return own;
   }
 };
 
@@ -69,6 +80,10 @@ int break_it(const char* name, int count, MPI_Datatype type, void* out, const Ca
 }  // namespace
 
 extern "C" {
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return break_it("MPI_Init_thread", 0, MPI_INT, nullptr, [&] { return PMPI_Init_thread(argc, argv, required, provided); });
+}
 
 int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   return break_it("MPI_Allreduce", count, type, out, [&] { return PMPI_Allreduce(in, out, count, type, op, comm); });

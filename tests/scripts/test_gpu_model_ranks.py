@@ -136,7 +136,7 @@ def test_graphs_and_registered_buffers(tmp_path):
 def test_info_maps_each_rank_to_a_gpu():
     done = ranks.run(2, "info", wrapper=with_gpus(2))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("2 ranks\n") and all(f"cuda:{rank} {MODEL}" in done.stdout for rank in range(2))
+    assert done.stdout.startswith("2 ranks on 1 host\n") and all(f"cuda:{rank} {MODEL}" in done.stdout for rank in range(2))
 
 
 # From its first launch on, or once it was verified and has been timed.

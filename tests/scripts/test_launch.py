@@ -70,7 +70,7 @@ def test_two_ranks_of_this_host_are_really_started(tmp_path):
                            "--device", "cpu", "--suite", "quick", "--filter", "bytes:(8|65536)/.*place:out", "--max-seconds",
                            "0.01"], env={**os.environ, "MPIRUN": MPIRUN}, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("2 ranks\n")
+    assert done.stdout.startswith("2 ranks on 1 host\n")
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert [member["rank"] for member in result["team"]] == [0, 1]
     assert {entry["name"] for entry in result["benchmarks"]} >= {

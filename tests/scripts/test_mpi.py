@@ -62,7 +62,7 @@ def clean(tmp_path_factory):
 
 def test_a_run_says_first_how_many_ranks_there_are_and_who_they_are(clean):
     lines = clean[0].stdout.splitlines()
-    assert lines[0] == "4 ranks"
+    assert lines[0] == "4 ranks on 1 host"
     [heading] = [number for number, line in enumerate(lines) if line.split()[:3] == ["rank", "host", "local"]]
     assert heading < 4  # behind what all ranks share
     for rank in range(4):
@@ -150,7 +150,7 @@ def test_the_suite_of_one_device_runs_on_every_rank_at_once(tmp_path):
                      "--memory-fraction", "0.004", "--out", out)
     assert done.returncode == 0, done.stderr
     result = ranks.load(out)
-    assert done.stdout.startswith("2 ranks\n") and len(result["team"]) == 2
+    assert done.stdout.startswith("2 ranks on 1 host\n") and len(result["team"]) == 2
     assert all(entry["roofmark"]["status"] == "unsupported" for entry in result["unmeasured"])
     assert any(entry["name"].startswith("stream/triad/") for entry in result["benchmarks"])
     for entry in result["benchmarks"]:
@@ -161,7 +161,7 @@ def test_the_suite_of_one_device_runs_on_every_rank_at_once(tmp_path):
 
 def test_info_and_list(clean):
     done = ranks.run(2, "info", "--device", "cpu")
-    assert done.returncode == 0 and done.stdout.startswith("2 ranks\ndevice cpu ") and "\nrank  host" in done.stdout
+    assert done.returncode == 0 and done.stdout.startswith("2 ranks on 1 host\ndevice cpu ") and "\nrank  host" in done.stdout
     done = ranks.run(4, "list", *SMALL[1:5], *SMALL[7:])
     assert "\033" not in done.stdout, "mpirun gives its ranks a terminal"
     listed = [line.split()[0] for line in done.stdout.splitlines() if "/impl:mpi" in line or line.startswith("ceilings/")]
@@ -214,6 +214,21 @@ def test_a_rank_that_leaves_the_team_by_an_error_says_so_itself(tmp_path):
     result = ranks.load(out)
     assert not result["complete"]
     assert [record["reason"] for record in others_of(result, "failed").values()] == [f"rank 1 ({HOST}) failed"]
+
+
+# Before the ranks have a channel: inside of MPI_Init, or in one of their first agreements. A start has 10 s at least.
+@pytest.mark.parametrize("words", [{"call": "MPI_Init_thread", "count": 0}, *({"count": 1, "from": call} for call in (1, 3, 5))],
+                         ids=lambda words: words.get("call", f"agreement {words.get('from')}"))
+def test_ranks_that_wait_for_one_that_does_not_start_say_so(tmp_path, words):
+    out = tmp_path / "out"
+    done = ranks.finish(ranks.start(3, *SMALL, "--out", out, "--timeout", "1", wrapper=fault(rank=1, do="stop", **words)), 100)
+    assert done.returncode == 3, done.stderr
+    begun = "call" not in words
+    why = "MPI began with 3 ranks, and one of them does not answer" if begun else "MPI_Init does not return"
+    for rank in (0, 2):
+        assert f"roofmark-mpi: rank {rank} ({HOST}) has waited 10 s for all ranks to start: {why}\n" in done.stderr, done.stderr
+    assert done.stdout.startswith("3 ranks on 1 host\n") == begun
+    nobody_left(out)
 
 
 # Before anything is measured: the ranks have met and open their devices.
@@ -420,7 +435,7 @@ def test_a_program_that_believes_to_be_alone_is_refused(tmp_path):
 @pytest.mark.parametrize("variable", ["SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"])
 def test_the_count_of_what_is_around_the_launcher_is_not_its_own(variable):
     done = ranks.run(2, "info", "--device", "cpu", wrapper=["env", f"{variable}=4"])
-    assert done.returncode == 0 and done.stdout.startswith("2 ranks\n")
+    assert done.returncode == 0 and done.stdout.startswith("2 ranks on 1 host\n")
 
 
 def test_another_count_than_expected_is_refused(tmp_path):

@@ -112,7 +112,7 @@ PMI = "pmi2" if ranks.PROGRAM and ranks.launcher_is("HYDRA") else "pmix"
 def test_a_job_measures_and_says_so(slurm, tmp_path):
     status, log, out = batch(slurm, tmp_path, *SMALL, ROOFMARK_PMI=PMI)
     assert status == 0, log
-    assert "2 ranks" in log.splitlines()
+    assert "2 ranks on 1 host" in log.splitlines()
     result = ranks.load(out)
     assert result["complete"] and [member["local_rank"] for member in result["team"]] == [0, 1]
     assert any(entry["name"].startswith("all_reduce/") for entry in result["benchmarks"])

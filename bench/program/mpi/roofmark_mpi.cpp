@@ -3,20 +3,27 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/program/command_line.hpp"
 #include "bench/program/interrupt.hpp"
+#include "bench/program/mpi/start.hpp"
 #include "bench/program/mpi/team_run.hpp"
+#include "bench/program/settings.hpp"
 #include "bench/program/together.hpp"
 #include "bench/program/usage.hpp"
 #include "bench/program/usage_error.hpp"
 
 namespace roofmark {
 namespace {
+
+/// A launcher starts processes on many hosts one after the other, and they load the program from one file system.
+constexpr double kLeastStartSeconds = 10;
 
 /// Known once MPI has begun.
 struct Self {
@@ -81,24 +88,47 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   }
 }
 
-int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> words, Self& self) {
-  MpiTeam team(&interrupted(), [] {});
-  self = {team.rank(), team.size(), team.describe(team.rank())};
-  TeamOptions& options = arguments.team;
-  check_alike(words, team);
+/// The command line as this rank reads it, before the ranks have met.
+struct CommandLine {
+  std::vector<std::string> words;  ///< without Google Benchmark's flags
   bool list_tests = false;
-  const bool answered = together(team, [&] {
-    list_tests = take_benchmark_flags(words, options.run);
-    if (parse(app, words, self.rank == 0)) return true;
-    take_labels(arguments.labels, options.run);
-    check_duration(options.run.selection);
-    return false;
+  bool asks_for_help = false;
+  std::exception_ptr wrong;
+};
+
+CommandLine read(CLI::App& app, Arguments& arguments, const std::vector<std::string>& words) {
+  CommandLine line{words, false, false, nullptr};
+  RunOptions& options = arguments.team.run;
+  try {
+    line.list_tests = take_benchmark_flags(line.words, options);
+    line.asks_for_help = parse(app, line.words, false);
+    if (line.asks_for_help) return line;
+    take_labels(arguments.labels, options);
+    check_duration(options.selection);
+  } catch (const std::exception&) {
+    line.wrong = std::current_exception();
+  }
+  return line;
+}
+
+int main_command(CLI::App& app, const TeamOptions& options, const std::vector<std::string>& words, const CommandLine& line,
+                 Start& start, Self& self) {
+  MpiTeam team(&interrupted(), [&] { start.step(); });
+  self = {team.rank(), team.size(), team.describe(team.rank())};
+  if (!line.wrong && !line.asks_for_help) say_world(options, team);
+  check_alike(words, team);
+  together(team, [&] {
+    if (line.wrong) std::rethrow_exception(line.wrong);
+    return true;
   });
-  if (answered) return kOk;
+  if (line.asks_for_help) {
+    parse(app, line.words, self.rank == 0);
+    return kOk;
+  }
   check_world(options, team);
-  if (app.got_subcommand("list") || list_tests) return list_team(team, TeamJob::collectives, options);
-  if (app.got_subcommand("info")) return team_info(team, options);
-  return run_team(team, app.got_subcommand("run") ? TeamJob::devices : TeamJob::collectives, options);
+  if (app.got_subcommand("list") || line.list_tests) return list_team(team, TeamJob::collectives, options, start);
+  if (app.got_subcommand("info")) return team_info(team, options, start);
+  return run_team(team, app.got_subcommand("run") ? TeamJob::devices : TeamJob::collectives, options, start);
 }
 
 }  // namespace
@@ -121,13 +151,19 @@ int roofmark_mpi_main(int argc, char** argv) {
     return self.description.empty() ? "roofmark-mpi" : "roofmark-mpi: " + self.description;
   };
   std::optional<MpiSession> mpi;
+  std::optional<Start> start;
   const auto command = [&] {
     // Without MPI, so without a launcher.
     if (print_documentation(app, words)) return kOk;
+    const CommandLine line = read(app, arguments, words);
+    start.emplace(std::max(timeout_seconds(arguments.team.run), kLeastStartSeconds));
+    start->begin();
     mpi.emplace(&argc, &argv);
-    return main_command(app, arguments, words, self);
+    start->know(mpi->rank(), mpi->size());
+    return main_command(app, arguments.team, words, line, *start, self);
   };
   const int status = guarded_main(command, speaker, help_command(app, words));
+  if (start) start->end();
   // Rank 0 learns of it by the channel, completes its files and ends all; unless they have not met yet.
   if (mpi && alone) {
     std::fflush(stdout);

@@ -133,7 +133,7 @@ std::vector<std::string> nccl_clues() {
 class Watched {
  public:
   /// `session` is that of a run, which is abandoned from the channel's thread.
-  Watched(MpiTeam& team, const RunOptions& options, const SharedSession* session = nullptr)
+  Watched(MpiTeam& team, const RunOptions& options, Start& start, const SharedSession* session = nullptr)
       : team_(team), program_(options.program), session_(session) {
     TeamWatch::Setup setup;
     setup.rank = team.rank();
@@ -152,6 +152,8 @@ class Watched {
     channel_ = meet(team, setup);
     channel_->doing("opening the devices");
     team.on_step([this] { channel_->step(); });
+    channel_->step();
+    start.end();
   }
   ~Watched() { team_.on_step({}); }
   Watched(const Watched&) = delete;
@@ -214,6 +216,13 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& 
 
 }  // namespace
 
+void say_world(const TeamOptions& options, const MpiTeam& team) {
+  if (team.rank() != 0 || team.size() == 1 || options.run.quiet) return;
+  const int hosts = team.host_count();
+  fmt::print(said_beside(options), "{} ranks on {} host{}\n", team.size(), hosts, hosts == 1 ? "" : "s");
+  std::fflush(said_beside(options));
+}
+
 void check_world(const TeamOptions& options, MpiTeam& team) {
   const int size = team.size();
   together(team, [&] {
@@ -229,20 +238,19 @@ void check_world(const TeamOptions& options, MpiTeam& team) {
     }
     return true;
   });
-  if (team.rank() == 0 && !options.run.quiet)
-    fmt::print(said_beside(options), "{}\n",
-               size == 1 ? "1 rank: no data crosses a link; start more ranks with mpirun -np N or srun -n N"
-                         : fmt::format("{} ranks", size));
+  if (size == 1 && !options.run.quiet) {
+    fmt::print(said_beside(options), "1 rank: no data crosses a link; start more ranks with mpirun -np N or srun -n N\n");
+  }
 }
 
-int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
+int run_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Start& start) {
   SharedSession session;
-  const Watched watched(team, options.run, &session);
+  const Watched watched(team, options.run, start, &session);
   return watched.during([&](Watch& watch) { return measure_team(team, job, options, watch, session); });
 }
 
-int team_info(MpiTeam& team, const TeamOptions& options) {
-  const Watched watched(team, options.run);
+int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
+  const Watched watched(team, options.run, start);
   return watched.during([&](Watch&) {
     const Crew crew = assemble_crew(team, options);
     if (team.rank() != 0) return kOk;
@@ -268,8 +276,8 @@ int team_info(MpiTeam& team, const TeamOptions& options) {
   });
 }
 
-int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options) {
-  const Watched watched(team, options.run);
+int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Start& start) {
+  const Watched watched(team, options.run, start);
   return watched.during([&](Watch&) {
     const Crew crew = assemble_crew(team, options);
     const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });

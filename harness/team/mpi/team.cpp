@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <exception>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -41,13 +42,25 @@ MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() == 0) MPI_Finalize();
 }
 
+int MpiSession::rank() const {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  return rank;
+}
+
+int MpiSession::size() const {
+  int size = 0;
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  return size;
+}
+
 void end_all_ranks(int status, double grace_seconds) {
   const auto sleep = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
   int begun = 0, ended = 0;
   MPI_Initialized(&begun);
   MPI_Finalized(&ended);
+  if (!ended) sleep(grace_seconds);
   if (begun && !ended) {
-    sleep(grace_seconds);
     // Where another thread is inside of MPI, to abort may never come back.
     std::thread([status, sleep] {
       sleep(5);
@@ -133,5 +146,7 @@ std::vector<std::string> MpiTeam::gather_unchecked(const std::string& bytes) {
 std::string MpiTeam::describe(int rank) const {
   return fmt::format("rank {} ({})", rank, hosts_.at(static_cast<std::size_t>(rank)));
 }
+
+int MpiTeam::host_count() const { return static_cast<int>(std::set<std::string>(hosts_.begin(), hosts_.end()).size()); }
 
 }  // namespace roofmark

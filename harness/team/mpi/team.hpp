@@ -22,6 +22,9 @@ class MpiSession {
   MpiSession(int* argc, char*** argv);
   /// Ends MPI; not on the way out of an exception, where the other ranks may be inside a collective.
   ~MpiSession();
+  /// Of the world.
+  int rank() const;
+  int size() const;
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 };
@@ -59,6 +62,7 @@ class MpiTeam final : public Team {
   std::string describe(int rank) const override;
 
   MPI_Comm world() const { return world_; }
+  int host_count() const;
   void on_step(std::function<void()> step) { on_step_ = std::move(step); }
 
  private:
