@@ -30,10 +30,17 @@ void SoloWatch::doing(std::string what) {
   step();
 }
 
+void SoloWatch::named_part(std::string what) {
+  step();
+  const std::lock_guard lock(mutex_);
+  part_ = std::move(what);
+}
+
 void SoloWatch::step() {
   bool rested = false;
   {
     const std::lock_guard lock(mutex_);
+    part_.clear();
     deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout_);
     rested = !std::exchange(watching_, true);
   }
@@ -56,8 +63,9 @@ void SoloWatch::run() {
       changed_.wait_until(lock, until);
     } else {
       watching_ = false;
+      const std::string what = doing_ + (doing_.empty() || part_.empty() ? "" : ": ") + part_;
       const Standstill found{
-          fmt::format("no progress for {:g} s{}{}", timeout_.count(), doing_.empty() ? "" : " in ", doing_), {}, {}, {}};
+          fmt::format("no progress for {:g} s{}{}", timeout_.count(), what.empty() ? "" : " in ", what), {}, {}, {}};
       lock.unlock();
       on_standstill_(found);
       lock.lock();

@@ -26,6 +26,7 @@ class SoloWatch final : public Watch {
   void doing(std::string what) override;
   void step() override;
   void part() override { step(); }
+  void named_part(std::string what) override;
   void rest() override;
   void fail() override { rest(); }
 
@@ -36,7 +37,7 @@ class SoloWatch final : public Watch {
   std::function<void(const Standstill&)> on_standstill_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string doing_;
+  std::string doing_, part_;
   std::chrono::steady_clock::time_point deadline_;
   bool watching_ = false, ending_ = false;
   std::thread thread_;

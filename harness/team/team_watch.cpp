@@ -16,6 +16,7 @@ const std::string& TeamWatch::address() const { return channel_->address(); }
 void TeamWatch::doing(std::string what) { channel_->doing(std::move(what)); }
 void TeamWatch::step() { channel_->step(); }
 void TeamWatch::part() { channel_->part(); }
+void TeamWatch::named_part(std::string what) { channel_->named_part(std::move(what)); }
 void TeamWatch::rest() { channel_->rest(); }
 void TeamWatch::fail() { channel_->fail(); }
 

@@ -65,6 +65,7 @@ class TeamWatch final : public Watch {
   void doing(std::string what) override;
   void step() override;
   void part() override;
+  void named_part(std::string what) override;
   void rest() override;
   void fail() override;
 

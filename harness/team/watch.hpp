@@ -27,6 +27,8 @@ class Watch {
   virtual void step() = 0;
   /// This rank begins a part of its step that other ranks may skip. Restarts the timeout.
   virtual void part() = 0;
+  /// part() that the report of a standstill names, until this rank's next step or part.
+  virtual void named_part(std::string what) = 0;
   /// Pauses the timeout until the next step() or part(): for work that ends by itself, such as writing a file. Peers wait for
   /// a resting rank without a limit.
   virtual void rest() = 0;

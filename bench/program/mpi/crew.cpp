@@ -105,7 +105,7 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   return crew;
 }
 
-Fabric make_fabric(MpiTeam& team, const Crew& crew) {
+Fabric make_fabric(MpiTeam& team, const Crew& crew, Watch& watch) {
   Fabric fabric;
   fabric.members = crew.ranks;
   fabric.rank = team.rank();
@@ -145,7 +145,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
   fabric.how = "nccl";
   fabric.types = nccl_types(crew.info.compute_capability);
   fabric.buffers = {Buffer::registered, Buffer::symmetric};
-  fabric.split = once([&team](const std::vector<int>& colours) -> std::shared_ptr<Communicator> {
+  fabric.split = once([&team, &watch](const std::vector<int>& colours) -> std::shared_ptr<Communicator> {
     const auto rank = static_cast<std::size_t>(team.rank());
     const int own = colours[rank];
     // The first rank of each group creates the unique id that its group meets by.
@@ -164,6 +164,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew) {
       throw DeviceError(team.describe(static_cast<int>(first)) + " could not create an NCCL unique id", false);
     const auto size = static_cast<int>(std::count(colours.begin(), colours.end(), own));
     const auto place = static_cast<int>(std::count(colours.begin(), colours.begin() + team.rank(), own));
+    watch.named_part(fmt::format("creating an NCCL communicator of {} ranks", size));
     return cuda::nccl.create(identities[first], size, place);
   });
   return fabric;

@@ -10,6 +10,7 @@
 #include "bench/support/fabric.hpp"
 #include "harness/device/device.hpp"
 #include "harness/team/rank_info.hpp"
+#include "harness/team/watch.hpp"
 
 namespace roofmark {
 
@@ -23,7 +24,7 @@ struct Crew {
 
 /// Opens each rank's device and tells all ranks of one another. Throws on every rank where they cannot measure together.
 Crew assemble_crew(MpiTeam& team, const TeamOptions& options);
-/// The links between the ranks' devices; their communicators are created when a case asks for them.
-Fabric make_fabric(MpiTeam& team, const Crew& crew);
+/// The links between the ranks' devices; their communicators are created when a case asks for them, which `watch` then names.
+Fabric make_fabric(MpiTeam& team, const Crew& crew, Watch& watch);
 
 }  // namespace roofmark

@@ -206,7 +206,7 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& 
     std::fflush(said_beside(options));
   }
   watch.doing("listing the cases");
-  Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew); }) : Fabric();
+  Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew, watch); }) : Fabric();
   fabric.step = [&] { watch.part(); };
   return run_plan(run,
                   {*crew.device, team, watch, team_plan(team, job, crew, fabric, run.selection), origin_of(team, crew, job),
@@ -278,9 +278,10 @@ int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
 
 int list_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Start& start) {
   const Watched watched(team, options.run, start);
-  return watched.during([&](Watch&) {
+  return watched.during([&](Watch& watch) {
     const Crew crew = assemble_crew(team, options);
-    const Fabric fabric = together(team, [&] { return make_fabric(team, crew); });
+    watch.doing("listing the cases");
+    const Fabric fabric = together(team, [&] { return make_fabric(team, crew, watch); });
     const Plan cases = team_plan(team, job, crew, fabric, options.run.selection);
     if (team.rank() == 0) print_plan(cases, options.run, "collectives", options.json, team_style(options.run));
     return kOk;

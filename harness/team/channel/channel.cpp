@@ -39,6 +39,7 @@ void Channel::doing(std::string what) {
   what = one_line(std::move(what), kLongestLine / 2);
   const std::lock_guard lock(mutex_);
   doing_ = std::move(what);
+  part_.clear();
 }
 
 // The time is written before the step: a thread that sees the step sees its time too.
@@ -50,6 +51,14 @@ void Channel::step() {
 void Channel::part() {
   since_.store(ticks(Clock::now()), std::memory_order_relaxed);
   steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void Channel::named_part(std::string what) {
+  part();
+  what = one_line(std::move(what), kLongestLine / 4);
+  const std::lock_guard lock(mutex_);
+  part_ = std::move(what);
+  part_steps_ = steps_.load(std::memory_order_relaxed);
 }
 
 void Channel::rest() { since_.store(kResting, std::memory_order_relaxed); }
@@ -70,6 +79,7 @@ Position Channel::position() {
   if (!now.rests) now.waiting_seconds = std::max(0.0, seconds_between(std::max(time(since), forgiven_), Clock::now()));
   const std::lock_guard lock(mutex_);
   now.doing = doing_;
+  if (!part_.empty() && part_steps_ == now.steps) now.doing += (doing_.empty() ? "" : ": ") + part_;
   return now;
 }
 

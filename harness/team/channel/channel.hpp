@@ -54,6 +54,7 @@ class Channel {
   void doing(std::string what);
   void step();
   void part();
+  void named_part(std::string what);
   void rest();
   void fail() { failed_ = true; }
 
@@ -100,7 +101,8 @@ class Channel {
   const Time began_;
   std::atomic<std::int64_t> steps_{0}, since_{0};
   std::mutex mutex_;
-  std::string doing_;
+  std::string doing_, part_;
+  std::int64_t part_steps_ = 0;  ///< `steps_` while `part_` lasts
   std::atomic<bool> ending_{false}, failed_{false};
   Descriptor wake_;
   std::thread thread_;

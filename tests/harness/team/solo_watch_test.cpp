@@ -16,6 +16,19 @@ TEST(SoloWatch, SaysWhatTheProcessHangsIn) {
   EXPECT_EQ(said.get_future().get(), "no progress for 0.01 s in timing");
 }
 
+TEST(SoloWatch, NamesAPartUntilTheNextOne) {
+  for (const bool further : {false, true}) {
+    std::promise<std::string> said;
+    SoloWatch watch(0.05, [&](const Standstill& found) { said.set_value(found.reason); });
+    watch.doing("timing");
+    watch.rest();
+    watch.named_part("waiting for a peer");
+    if (further) watch.part();
+    EXPECT_EQ(said.get_future().get(),
+              further ? "no progress for 0.05 s in timing" : "no progress for 0.05 s in timing: waiting for a peer");
+  }
+}
+
 TEST(SoloWatch, StaysSilentWhileThereIsProgressOrRest) {
   bool stood_still = false;
   {

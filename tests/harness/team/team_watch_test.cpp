@@ -256,6 +256,23 @@ TEST(TeamWatch, WhereAllArrivedTheNetworkIsToBlame) {
   for (const int rank : {1, 2}) EXPECT_THAT(team.end(rank).said, HasSubstr(describe(rank) + " has waited for "));
 }
 
+TEST(TeamWatch, NamesAPartUntilTheNextStep) {
+  for (const bool further : {false, true}) {
+    Processes team(1, 0.3, kPatience);
+    team.start([further](int) -> Script {
+      return [further](TeamWatch& arrivals, Turns turns) {
+        arrivals.step();
+        arrivals.named_part("creating a\ncommunicator");
+        if (further) arrivals.step();
+        while (turns.wait()) {
+        }
+      };
+    });
+    EXPECT_THAT(team.end(0).said, HasSubstr(fmt::format(" s in all_reduce/fp32/bytes:8/ranks:1/impl:mpi, timing{}\n",
+                                                        further ? "" : ": creating a communicator")));
+  }
+}
+
 TEST(TeamWatch, ATeamOfOneDoesNotBlameTheNetwork) {
   Processes team(1, 0.3, kPatience);
   team.start([](int) { return comes_to(1); });
