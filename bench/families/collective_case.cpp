@@ -51,8 +51,10 @@ int ranks_of(const Point& point) {
 
 std::size_t chunk_of(const Point& point) {
   const std::size_t elements = point.bytes / size_of(point.type);
-  const std::size_t chunks = counts_total(point.op) ? static_cast<std::size_t>(ranks_of(point)) : 1;
-  return std::max<std::size_t>(1, elements / chunks);
+  if (!counts_total(point.op)) return std::max<std::size_t>(1, elements);
+  const std::size_t chunk = elements / static_cast<std::size_t>(ranks_of(point)), pack = kPackBytes / size_of(point.type);
+  if (!point.whole_packs || chunk < pack) return std::max<std::size_t>(1, chunk);
+  return chunk / pack * pack;
 }
 
 std::size_t bytes_of(const Point& point) {

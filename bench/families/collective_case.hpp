@@ -23,7 +23,12 @@ struct Point {
   Issue issue = Issue::automatic;
   Buffer buffer = Buffer::plain;
   int round = -1;  ///< of ping_pong
+  /// Chunks among several consist of whole packs where they have one, as those of nccl-tests do.
+  bool whole_packs = true;
 };
+
+/// NCCL moves data in packs of this size, or else in single elements: where any pointer of a call is unaligned.
+inline constexpr std::size_t kPackBytes = 16;
 
 /// Of the largest communicator.
 int ranks_of(const Point& point);

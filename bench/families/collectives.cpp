@@ -48,7 +48,7 @@ std::vector<Group> contract(const Listing& listing) {
       for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::avg}) {
         if (!reduces(op) && reduction != Reduction::sum) continue;
         for (const std::size_t elements : {1, 7, 1000, listing.device.backend == Backend::cuda ? 4099 : 65537}) {
-          list.add_both_places({op, type, reduction, elements * size_of(type), false, world, {}, {}, {}, -1});
+          list.add_both_places({op, type, reduction, elements * size_of(type), false, world, {}, {}, {}, -1, false});
         }
       }
     }
@@ -56,7 +56,7 @@ std::vector<Group> contract(const Listing& listing) {
   int round = 0;
   for (const std::vector<int>& pairs : rounds_of_pairs(static_cast<int>(world.size()))) {
     for (const std::size_t elements : {1, 4097}) {
-      list.add({Collective::ping_pong, DataType::fp32, {}, elements * 4, false, pairs, {}, {}, {}, round});
+      list.add({Collective::ping_pong, DataType::fp32, {}, elements * 4, false, pairs, {}, {}, {}, round, true});
     }
     ++round;
   }
@@ -106,7 +106,7 @@ std::vector<Group> list(const Listing& listing) {
   CollectiveList list(listing);
   const auto add = [&](const Point& made, bool in_place) { in_place ? list.add_both_places(made) : list.add(made); };
   const auto point = [&](Collective op, DataType type, std::size_t bytes) {
-    Point made{op, type, Reduction::sum, bytes, false, world, {}, {}, {}, -1};
+    Point made{op, type, Reduction::sum, bytes, false, world, {}, {}, {}, -1, true};
     return made;
   };
   if (listing.suite == SuiteName::smoke) {

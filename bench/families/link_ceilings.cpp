@@ -55,7 +55,7 @@ std::vector<Group> list(const Listing& listing) {
                                       {"network", across(domains)}}) {
     for (const std::size_t bytes : small ? sizes(kKiB, kKiB, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMiB, 16 * kMiB, 4)) {
       if (listing.fabric->local && colours.front() < 0) continue;  // the first GPU has the clock
-      Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1};
+      Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1, true};
       std::optional<Case> c = list.offered(point);
       if (!c || c->work.phases.empty()) continue;
       c->sets_ceiling = {c->work.phases.front().front().resource};

@@ -50,7 +50,7 @@ std::vector<Group> list(const Listing& listing) {
   warm.cache = Cache::warm;
   Case product = gemm::gemm_case(warm, type, side, side, side);
   product.protocol.issue = Issue::stream;
-  collectives::Point point{Collective::all_reduce, type, Reduction::sum, bytes, false, everyone(fabric), {}, {}, {}, -1};
+  collectives::Point point{Collective::all_reduce, type, Reduction::sum, bytes, false, everyone(fabric), {}, {}, {}, -1, true};
   Case collective = collectives::collective_case(listing, point);
   const std::string length = std::to_string(side);
   const Shape shape = {{"m", length},

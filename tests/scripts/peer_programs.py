@@ -36,13 +36,13 @@ def case_name(collective, impl, size, place, ranks=2, element="fp32"):
     return f"{collective}/{element}/bytes:{size}/ranks:{ranks}/{reduction}place:{place}/impl:{impl}"
 
 
-def roofmark_mpi(folder, times, collective="all_reduce", impl="mpi"):
+def roofmark_mpi(folder, times, collective="all_reduce", impl="mpi", ranks=2):
     """A roofmark-mpi whose samples are times[size, place], and which logs its words in folder/calls."""
-    names = [case_name(collective, impl, size, place) for size, place in times]
+    names = [case_name(collective, impl, size, place, ranks) for size, place in times]
     # Of fewer ranks, and in another type: not to be taken.
     others = [case_name(collective, impl, 8, "out", ranks=1), case_name(collective, impl, 8, "out", element="fp64")]
     listing = "\n".join(["case  memory  work", *(f"{name}  1 kB  8 B interprocess" for name in names + others), ""])
-    entries = [{"name": case_name(collective, impl, size, place),
+    entries = [{"name": case_name(collective, impl, size, place, ranks),
                 "roofmark": {"message": {"bytes": size, "place": place},
                              "measurement": {"samples": {"seconds": seconds}}}} for (size, place), seconds in times.items()]
     # What a run of whatever filter measures too, before and after the rest, in sizes of its own.

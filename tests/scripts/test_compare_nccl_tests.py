@@ -45,11 +45,14 @@ def test_what_is_no_such_table_is_refused(text):
 
 @pytest.fixture
 def folder(tmp_path):
-    """nccl-tests' folder, whose all_reduce_perf prints `text`."""
+    """nccl-tests' folder, whose all_reduce_perf prints of `text` the lines of the size it is started with and all without size."""
 
     def make(text=HEAD + SMALL + LARGE + FOOT, name="all_reduce_perf"):
         (tmp_path / "table").write_text(text, encoding="utf-8")
-        executable(tmp_path / name, f"#!/bin/bash\necho \"{name} $*\" >>{tmp_path}/calls\ncat {tmp_path}/table\n")
+        executable(tmp_path / name, f"""#!/bin/bash
+            echo "{name} $*" >>{tmp_path}/calls
+            awk -v size="$2" '$1 !~ /^[0-9]+$/ || $1 == size' {tmp_path}/table
+            """)
         return tmp_path
 
     return make
@@ -73,10 +76,10 @@ def test_the_programs_take_turns_and_both_places_are_judged(folder, tmp_path):
                                          ["in-place", "2097152", "200.00", "200.00", "1.000"]]
     assert {row[-1] for row in rows} == {"within"}
     logged = calls(tmp_path)
-    assert [call[:2] for call in logged] == [["roofmark-mpi", "list"]] + 6 * [["all_reduce_perf", "-b"],
+    assert [call[:2] for call in logged] == [["roofmark-mpi", "list"]] + 6 * [["all_reduce_perf", "-b"], ["all_reduce_perf", "-b"],
                                                                               ["roofmark-mpi", "collectives"]]
-    assert logged[1] == ("all_reduce_perf -b 8 -e 2097152 -f 4 -g 1 -a 3 -c 1 -d float -o sum -n 100 -w 20").split()
-    assert "^all_reduce/fp32/bytes:(8|2097152)/ranks:2/(op:sum/)?place:(in|out)/impl:\\w+$" in logged[2]
+    assert logged[2] == ("all_reduce_perf -b 2097152 -e 2097152 -g 1 -a 3 -c 1 -d float -o sum -n 100 -w 20").split()
+    assert "^all_reduce/fp32/bytes:(8|2097152)/ranks:2/(op:sum/)?place:(in|out)/impl:\\w+$" in logged[3]
 
 
 @pytest.mark.parametrize("change, verdicts", [
@@ -105,11 +108,36 @@ def test_a_size_that_one_of_them_lacks_is_named_and_no_success(folder, tmp_path)
 
 
 def test_another_collective_and_type(folder, tmp_path):
-    roofmark = roofmark_mpi(tmp_path, {(8, "out"): [1e-6]}, collective="all_to_all", impl="nccl")
-    table = HEAD + SMALL.replace("sum", "none").replace("10.50", " 1.00").replace("0.00      0\n", "0.00    N/A\n")
+    roofmark = roofmark_mpi(tmp_path, {(64, "out"): [1e-6]}, collective="all_to_all", impl="nccl")
+    table = HEAD + SMALL.replace("  8 ", " 64 ").replace("sum", "none").replace("10.50", " 1.00").replace("0.00      0\n",
+                                                                                                          "0.00    N/A\n")
     done = script(folder(table, "alltoall_perf"), roofmark, "--collective", "all_to_all")
     assert done.returncode == 0, done.stderr
     assert script(tmp_path, roofmark, "--collective", "all_to_all", "--type", "bf16").returncode == 3
+
+
+@pytest.mark.parametrize("ranks", [3, 5, 16, 24, 72])
+def test_any_number_of_ranks_has_sizes_in_common(tmp_path, ranks):
+    """As nccl-tests does, the program rounds the part of each rank down to 16 bytes, and multiplies its size by -f up to -e."""
+    elements = [max(1, 2 << 2 * step) // ranks for step in range(14)]
+    sizes = [4 * ranks * (count // 4 * 4 if count >= 4 else max(count, 1)) for count in elements]
+    roofmark = roofmark_mpi(tmp_path, {(size, place): [1e-6] for size in sizes for place in ("out", "in")}, "all_gather", "nccl",
+                            ranks)
+    executable(tmp_path / "all_gather_perf", f"""#!/usr/bin/env python3
+import sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+print({HEAD!r})
+size, largest, factor = int(options["-b"]), int(options["-e"]), int(options.get("-f", 1))
+while size <= largest:
+    part = size // 4 // {ranks} // 4 * 4
+    print({ranks} * part * 4, part, "float", "none", -1, *(2 * ["1.00", "0.00", "0.00", "0"]))
+    size = size * factor if factor > 1 else size + (1 << 20)
+""")
+    done = script(tmp_path, roofmark, "--collective", "all_gather")
+    assert done.returncode == 0, done.stderr
+    aligned = sorted(size for size in set(sizes) if size >= 16 * ranks)
+    assert [int(line.split()[1]) for line in done.stdout.splitlines()[1:]] == 2 * aligned
+    assert f"from {16 * ranks} bytes on" in done.stderr
 
 
 def test_what_cannot_be_compared_ends_with_3_or_is_bad_usage(folder, tmp_path):

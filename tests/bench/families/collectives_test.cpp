@@ -143,6 +143,30 @@ TEST_F(CollectiveSuites, CountsAndRootsAreThoseOfNcclTests) {
   EXPECT_THAT(rooted, testing::ElementsAre("broadcast", "gather", "reduce", "scatter"));
 }
 
+// NCCL copies single elements where any pointer of a call is not at a multiple of 16 bytes: a rank's chunk begins at one.
+TEST_F(CollectiveSuites, ChunksAreWholePacksForAnyNumberOfRanks) {
+  for (const int ranks : {2, 3, 5, 6, 12, 24, 48, 72}) {
+    fabric = {};
+    make(1, ranks, Backend::cuda);
+    std::set<std::pair<std::string, int>> sizes;
+    for (const Case& c : cases(SuiteName::baseline)) {
+      const std::size_t bytes = c.message->count * size_of(c.type);
+      if (bytes >= 16) {
+        EXPECT_EQ(bytes % 16, 0U) << c.name();
+      }
+      if (c.family == "all_gather" && c.type == DataType::bf16 && c.message->ranks == ranks) sizes.emplace(c.name(), bytes);
+    }
+    EXPECT_GE(sizes.size(), 26U) << ranks;  // of both places
+  }
+  fabric = {};
+  make(1, 3, Backend::cuda);
+  std::set<std::size_t> odd;
+  for (const Case& c : cases(SuiteName::contract)) {
+    if (c.family == "all_to_all" && c.type == DataType::fp32) odd.insert(c.message->count);
+  }
+  EXPECT_EQ(odd, (std::set<std::size_t>{1, 2, 333, 1366})) << "the contract verifies any chunk";
+}
+
 TEST_F(CollectiveSuites, WithoutAFabricThereAreNone) {
   for (const SuiteName suite : {SuiteName::quick, SuiteName::contract}) {
     EXPECT_TRUE(list({info, suite}).empty());
