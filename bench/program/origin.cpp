@@ -7,6 +7,7 @@
 
 #include "harness/judge/gpu_links.hpp"
 #include "harness/judge/lowered_clocks.hpp"
+#include "harness/judge/ranks/variables_health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
 
@@ -20,6 +21,7 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
   if (fabric) {
     const Roofline links = theoretical_links(fabric->members);
     for (const Ceiling& link : links.ceilings()) origin.theoretical.at(link.resource) = link;
+    for (Circumstance& limit : limiting_variables_health(fabric->members)) origin.health.push_back(std::move(limit));
     if (fabric->local) {
       const Roofline peers = theoretical_peer_links(device, first_has_nvlink(*fabric), nvlinks_to_others(*fabric, device));
       for (const Ceiling& link : peers.ceilings()) origin.theoretical.at(link.resource) = link;

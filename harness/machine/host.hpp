@@ -29,8 +29,8 @@ struct Host {
   int load_average_cpus = 0;           ///< that this load is spread over
 };
 Host describe_host();
-/// Environment variables that affect rates, as they were when the program started: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, OMP_*,
-/// GOMP_*, OPENBLAS_*.
+/// Environment variables that affect rates, as they were when the program started: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, UCX_*,
+/// OMP_*, GOMP_*, OPENBLAS_*.
 std::map<std::string, std::string> rate_environment();
 
 /// The sources and tools of this build.

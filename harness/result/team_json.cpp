@@ -30,6 +30,7 @@ Json to_json(const RankInfo& member) {
     nics.push_back(std::move(entry));
   }
   put(json, "nccl_ib_hca", member.nccl_ib_hca);
+  if (!member.variables.empty()) json["variables"] = member.variables;
   if (member.nvlinks > 0) json["nvlinks"] = member.nvlinks;
   put(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
   put(json, "nvlink_source", member.nvlink_source);
@@ -67,6 +68,7 @@ RankInfo rank_info_from_json(const Json& json) {
     get(nic, "numa_node", added.numa_node);
   }
   get(json, "nccl_ib_hca", member.nccl_ib_hca);
+  member.variables = json.value("variables", std::map<std::string, std::string>());
   member.nvlinks = json.value("nvlinks", 0);
   get(json, "nvlink_bytes_per_second", member.nvlink_bytes_per_second);
   get(json, "nvlink_source", member.nvlink_source);

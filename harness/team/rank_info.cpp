@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <set>
 #include <tuple>
@@ -15,34 +13,16 @@
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/units.hpp"
+#include "harness/team/variables.hpp"
 
 namespace roofmark {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 std::string describe(const RankInfo& member) { return fmt::format("rank {} ({})", member.rank, member.host); }
 
 std::string rate(const Nic& nic) { return nic.bytes_per_second ? format_link_rate(*nic.bytes_per_second) : "unknown rate"; }
-
-/// A variable of NCCL, from where NCCL takes it: the environment, the user's file, the machine's.
-std::string nccl_setting(const std::string& name, const fs::path& root) {
-  if (std::string given = variable(name.c_str()); !given.empty()) return given;
-  const std::string own = variable("NCCL_CONF_FILE");
-  for (const fs::path& file :
-       {own.empty() ? fs::path(variable("HOME")) / ".nccl.conf" : fs::path(own), fs::path("/etc/nccl.conf")}) {
-    std::ifstream in(root / file.relative_path());
-    for (std::string line; std::getline(in, line);) {
-      if (line.starts_with(name + "=")) return line.substr(name.size() + 1);
-    }
-  }
-  return {};
-}
 
 /// "8 ports of 400 Gb/s InfiniBand: mlx5_0:1, mlx5_1:1; not counted: mlx5_8:1 100 Gb/s RoCE".
 std::string in_words(const PortChoice& choice, const std::string& nccl_ib_hca) {
@@ -96,8 +76,13 @@ bool have_nvlink(const RankInfo& a, const RankInfo& b) {
 
 }  // namespace
 
-RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
+RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std::string>& started_with, const fs::path& root) {
   RankInfo member;
+  member.variables = communication_variables(device.backend, started_with, root);
+  const auto variable = [&](const char* name) {
+    const auto found = member.variables.find(name);
+    return found == member.variables.end() ? std::string() : found->second;
+  };
   member.host = host_name();
   member.nccl_host_id = variable("NCCL_HOSTID");
   member.may_share_gpu = variable("NCCL_MULTI_RANK_GPU_ENABLE") == "1";
@@ -110,7 +95,7 @@ RankInfo describe_rank(const DeviceInfo& device, const fs::path& root) {
     member.numa_node = numa_node_of(member.cores, root);
     return member;
   }
-  member.nccl_ib_hca = nccl_setting("NCCL_IB_HCA", root);
+  member.nccl_ib_hca = variable("NCCL_IB_HCA");
   const GpuFacts& gpu = device.gpu;
   member.uuid = gpu.uuid;
   member.pci_bus_id = gpu.pci_bus_id;
@@ -287,6 +272,10 @@ std::string mismatch(const std::vector<RankInfo>& members) {
                                     describe(member), there));
       break;
     }
+  }
+  for (const DifferingVariable& variable : differing_variables(members)) {
+    if (!variable.breaks) continue;
+    reasons.push_back(fmt::format("NCCL needs the same {} on all ranks that communicate: {}", variable.name, variable.values));
   }
   std::string text;
   for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/device/device.hpp"
+#include "harness/machine/host.hpp"
 #include "harness/machine/nic.hpp"
 #include "harness/model/roofline.hpp"
 
@@ -36,7 +37,9 @@ struct RankInfo {
   std::vector<std::string> nvlink_peers;
   std::vector<Nic> nics;    ///< of its host
   std::string nccl_ib_hca;  ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
-  int nvlinks = 0;          ///< of its GPU that are up
+  /// Of its process (communication_variables).
+  std::map<std::string, std::string> variables;
+  int nvlinks = 0;  ///< of its GPU that are up
   /// Of its GPU, in one direction: links x rate, and generation x width, with their sources; absent if unknown.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
   std::string nvlink_source, pcie_source;
@@ -51,8 +54,10 @@ struct RankInfo {
 /// Also one whose rate no table has.
 inline bool has_nvlink(const RankInfo& member) { return member.nvlinks > 0 || member.nvlink_bytes_per_second; }
 
-/// This process on its host; the caller sets `rank` and `local_rank` and adds to `versions`.
-RankInfo describe_rank(const DeviceInfo& device, const std::filesystem::path& root = "/");
+/// This process on its host, with the variables that it was started with; the caller sets `rank` and `local_rank` and adds to
+/// `versions`.
+RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std::string>& started_with = rate_environment(),
+                       const std::filesystem::path& root = "/");
 
 /// Groups of ranks by host, hosts in the order of their lowest rank.
 std::vector<std::vector<int>> ranks_by_host(const std::vector<RankInfo>& members);
@@ -88,8 +93,8 @@ bool share_gpu(const std::vector<RankInfo>& members);
 /// port of unknown rate leaves its ceiling unknown.
 Roofline theoretical_links(const std::vector<RankInfo>& members);
 
-/// Why these ranks cannot measure together, with host and rank: two on one GPU where NCCL refuses that, different versions.
-/// Empty when they can.
+/// Why these ranks cannot measure together, with host and rank: two on one GPU where NCCL refuses that, different versions, or
+/// different values of a variable that NCCL needs to be the same. Empty when they can.
 std::string mismatch(const std::vector<RankInfo>& members);
 
 }  // namespace roofmark

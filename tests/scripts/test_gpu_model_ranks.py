@@ -281,6 +281,26 @@ def test_two_ranks_on_one_gpu_are_refused_unless_nccl_takes_them_for_two_hosts(t
     assert len(measured(ranks.load(out))) == 3
 
 
+def with_own(count, setting):
+    """with_gpus, and a variable that has each rank's number in its value."""
+    return [*with_gpus(count), "sh", "-c", f'export {setting.format("${OMPI_COMM_WORLD_RANK:-$PMI_RANK}")}; exec "$@"', "--"]
+
+
+def test_variables_of_nccl_that_break_or_limit_it_are_named(tmp_path):
+    done = ranks.run(2, *three_sizes(2, tmp_path / "out"), wrapper=with_own(2, "NCCL_ALGO=^{}"))
+    assert done.returncode == 3 and not (tmp_path / "out").exists()
+    assert (f"NCCL needs the same NCCL_ALGO on all ranks that communicate: rank 0 ({HOST}) has ^0, rank 1 ({HOST}) has ^1"
+            in " ".join(done.stderr.split())), done.stderr
+
+    done = ranks.run(2, *three_sizes(2, tmp_path / "other"), wrapper=["env", "NCCL_P2P_DISABLE=1", *with_own(2, "NCCL_IB_TC={}")])
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(tmp_path / "other")
+    rows = {row["what"]: row["state"] for row in result["health"] if row["what"].startswith("NCCL")}
+    assert rows == {"NCCL_P2P_DISABLE": "1", "NCCL_IB_TC": f"rank 0 ({HOST}) has 0, rank 1 ({HOST}) has 1"}
+    assert re.search(r"^NCCL_P2P_DISABLE +1: GPUs of a host exchange data through its memory", done.stdout, re.MULTILINE)
+    assert [member["variables"]["NCCL_IB_TC"] for member in result["team"]] == ["0", "1"]
+
+
 @pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
 def test_a_gpu_of_a_node_that_turns_wrong_while_it_is_timed_is_seen(tmp_path):
     out = tmp_path / "out"

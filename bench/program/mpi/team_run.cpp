@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "bench/program/flow.hpp"
 #include "bench/program/interrupt.hpp"
@@ -26,6 +27,7 @@
 #include "bench/program/usage_error.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/judge/ranks/findings_of_ranks.hpp"
+#include "harness/judge/ranks/variables_health.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/cells.hpp"
@@ -86,6 +88,14 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
   return plan;
 }
 
+/// Only collectives use NCCL.
+std::vector<Circumstance> variables_health(const Crew& crew, TeamJob job) {
+  std::vector<Circumstance> rows;
+  if (job == TeamJob::collectives) rows = limiting_variables_health(crew.ranks);
+  for (Circumstance& one : differing_variables_health(crew.ranks)) rows.push_back(std::move(one));
+  return rows;
+}
+
 Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job) {
   Origin origin = roofmark::origin_of(crew.info);
   if (job == TeamJob::collectives) {
@@ -100,6 +110,7 @@ Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job) {
   for (std::size_t rank = 0; rank < findings.size(); ++rank) of_ranks.push_back({&crew.ranks.at(rank), findings[rank]});
   origin.findings = join_findings(of_ranks);
   origin.health = team_health(team.gather(origin.health));
+  for (Circumstance& one : variables_health(crew, job)) origin.health.push_back(std::move(one));
   return origin;
 }
 
@@ -256,10 +267,14 @@ int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
     if (team.rank() != 0) return kOk;
     if (!crew.note.empty()) say(options.run.program, crew.note);
     const Roofline links = theoretical_links(crew.ranks);
+    const std::vector<Circumstance> around = variables_health(crew, TeamJob::collectives);
     if (options.json) {
       Json ranks = Json::array();
       for (const RankInfo& rank : crew.ranks) ranks.push_back(to_json(rank));
-      const Json all = {{"ranks", ranks}, {"ceilings", to_json(links)}, {"build", to_json(describe_build())}};
+      Json conditions = Json::array();
+      for (const Circumstance& one : around) conditions.push_back(to_json(one));
+      const Json all = {
+          {"ranks", ranks}, {"ceilings", to_json(links)}, {"health", conditions}, {"build", to_json(describe_build())}};
       fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
       return kOk;
     }
@@ -271,6 +286,10 @@ int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
         fmt::print("{}\n", wrapped(fmt::format("{}: {}", ceiling.resource.title, ceiling.theoretical_source),
                                    static_cast<std::size_t>(style.columns), 2));
       }
+    }
+    for (const Circumstance& one : around) {
+      fmt::print("{}\n", wrapped(fmt::format("{}={}: {}", one.what, one.state, one.advice),
+                                 static_cast<std::size_t>(style.columns), 2));
     }
     return kOk;
   });

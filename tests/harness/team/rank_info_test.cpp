@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/present/terminal_communication.hpp"
@@ -35,17 +33,12 @@ TEST_F(MemberTest, DescribesThisProcess) {
   put("sys/class/net/eth0/type", "1");
   put("sys/class/net/eth0/operstate", "up");
   put("sys/class/net/eth0/device/numa_node", "0");
-  ::setenv("NCCL_HOSTID", "one", 1);
-  ::setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
   DeviceInfo cpu;
   cpu.id = "cpu";
   cpu.name = "Maker 4 Core";
-  const RankInfo member = describe_rank(cpu, root);
-  ::unsetenv("NCCL_HOSTID");
-  ::unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  const RankInfo member = describe_rank(cpu, {{"NCCL_HOSTID", "one"}, {"UCX_TLS", "tcp"}, {"OMP_NUM_THREADS", "2"}}, root);
   EXPECT_EQ(member.host, host_name());
-  EXPECT_EQ(member.nccl_host_id, "one");
-  EXPECT_TRUE(member.may_share_gpu);
+  EXPECT_THAT(member.variables, ElementsAre(std::pair("UCX_TLS", "tcp"))) << "MPI between CPUs uses no NCCL";
   EXPECT_EQ(member.pid, ::getpid());
   EXPECT_EQ(member.device_id, "cpu");
   EXPECT_EQ(member.device_name, "Maker 4 Core");
@@ -55,10 +48,8 @@ TEST_F(MemberTest, DescribesThisProcess) {
   EXPECT_EQ(member.uuid, "");
 
   put("sys/devices/system/node/node3/cpulist", "4100");
-  const RankInfo spread = describe_rank(cpu, root);
+  const RankInfo spread = describe_rank(cpu, {}, root);
   EXPECT_FALSE(spread.numa_node);
-  EXPECT_EQ(spread.nccl_host_id, "");
-  EXPECT_FALSE(spread.may_share_gpu);
 }
 
 TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
@@ -79,19 +70,24 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   gpu.gpu.nvlink_peers = {"0000:3C:00.0"};
   gpu.gpu.way_to_host = {31.5e9, "PCIe 4"};
   gpu.gpu.root_port = "0000:15:01.0";
-  ::unsetenv("NCCL_IB_HCA");
-  ::unsetenv("NCCL_CONF_FILE");
-  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "");
+  const auto started_with = [&](const std::map<std::string, std::string>& variables) {
+    return describe_rank(gpu, variables, root);
+  };
+  EXPECT_EQ(started_with({}).nccl_ib_hca, "");
+  EXPECT_EQ(started_with({}).nccl_host_id, "");
+  EXPECT_FALSE(started_with({}).may_share_gpu);
+  EXPECT_EQ(started_with({{"NCCL_HOSTID", "one"}}).nccl_host_id, "one");
+  EXPECT_TRUE(started_with({{"NCCL_MULTI_RANK_GPU_ENABLE", "1"}}).may_share_gpu);
   put("etc/nccl.conf", "# NCCL_IB_HCA=no\nNCCL_DEBUG=WARN\nNCCL_IB_HCA==mlx5_0,mlx5_1\n");
-  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "=mlx5_0,mlx5_1");
-  put("own.conf", "NCCL_IB_HCA=mlx5_2");
-  ::setenv("NCCL_CONF_FILE", "/own.conf", 1);
-  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "mlx5_2");
-  ::setenv("NCCL_IB_HCA", "^mlx5_8", 1);
-  EXPECT_EQ(describe_rank(gpu, root).nccl_ib_hca, "^mlx5_8");
-  ::unsetenv("NCCL_IB_HCA");
-  ::unsetenv("NCCL_CONF_FILE");
-  const RankInfo member = describe_rank(gpu, root);
+  EXPECT_EQ(started_with({}).nccl_ib_hca, "=mlx5_0,mlx5_1");
+  put("own.conf", "NCCL_IB_HCA=mlx5_2\nNCCL_PROTO=Simple");
+  EXPECT_EQ(started_with({{"NCCL_CONF_FILE", "/own.conf"}}).nccl_ib_hca, "mlx5_2");
+  const RankInfo member =
+      started_with({{"NCCL_CONF_FILE", "/own.conf"}, {"NCCL_IB_HCA", "^mlx5_8"}, {"CUDA_VISIBLE_DEVICES", "3"}, {"OMP", "1"}});
+  EXPECT_EQ(member.nccl_ib_hca, "^mlx5_8");
+  EXPECT_THAT(member.variables, ElementsAre(std::pair("CUDA_VISIBLE_DEVICES", "3"), std::pair("NCCL_CONF_FILE", "/own.conf"),
+                                            std::pair("NCCL_DEBUG", "WARN"), std::pair("NCCL_IB_HCA", "^mlx5_8"),
+                                            std::pair("NCCL_PROTO", "Simple")));
   EXPECT_EQ(member.uuid, "GPU-3");
   EXPECT_EQ(member.pci_bus_id, "0000:3B:00.0");
   EXPECT_EQ(member.serial, "1654230000003");
@@ -109,7 +105,7 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(member.root_port, "0000:15:01.0");
   EXPECT_THAT(member.cores, IsEmpty());
   gpu.gpu = {};
-  EXPECT_FALSE(describe_rank(gpu, root).nvlink_bytes_per_second);
+  EXPECT_FALSE(started_with({}).nvlink_bytes_per_second);
 }
 
 RankInfo rank_on(int rank, const std::string& host) {
@@ -143,6 +139,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.host_bytes_per_second = 31.5e9;
   member.root_port = "0000:15:01.0";
   member.nccl_ib_hca = "^mlx5_8";
+  member.variables = {{"NCCL_IB_HCA", "^mlx5_8"}, {"NCCL_PROTO", "Simple"}};
   member.nvlink_domain = "8f6a/1";
   member.pcie_bytes_per_second = 63e9;
   member.pcie_source = "PCIe";
@@ -170,6 +167,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(read.pcie_source, "PCIe");
   EXPECT_EQ(read.nccl_ib_hca, "^mlx5_8");
+  EXPECT_EQ(read.variables, member.variables);
   EXPECT_THAT(read.nvlink_peers, ElementsAre("0000:3C:00.0"));
   EXPECT_EQ(read.host_bytes_per_second, 31.5e9);
   EXPECT_EQ(read.root_port, "0000:15:01.0");

@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/variables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string_view>
+
+namespace roofmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How many ranks must have the same value: those of the team, or those of a host; where the value names something of a rank or
+/// its host, none need to. Others may differ, which is unusual.
+enum class Alike { team, host, usually, never };
+
+struct Rule {
+  std::string_view name;
+  Alike alike;
+};
+
+// On each rank NCCL decides alone how it communicates with its peers, and they must come to the same.
+constexpr Rule kRules[] = {
+    {"NCCL_ALGO", Alike::team},
+    {"NCCL_PROTO", Alike::team},
+    {"NCCL_NTHREADS", Alike::team},
+    {"NCCL_LL128_NTHREADS", Alike::team},
+    {"NCCL_BUFFSIZE", Alike::team},
+    {"NCCL_LL_BUFFSIZE", Alike::team},
+    {"NCCL_LL128_BUFFSIZE", Alike::team},
+    {"NCCL_MIN_NRINGS", Alike::team},
+    {"NCCL_MAX_NRINGS", Alike::team},
+    {"NCCL_MIN_NCHANNELS", Alike::team},
+    {"NCCL_MAX_NCHANNELS", Alike::team},
+    {"NCCL_MIN_CTAS", Alike::team},
+    {"NCCL_MAX_CTAS", Alike::team},
+    {"NCCL_MIN_P2P_NCHANNELS", Alike::team},
+    {"NCCL_MAX_P2P_NCHANNELS", Alike::team},
+    {"NCCL_NCHANNELS_PER_NET_PEER", Alike::team},
+    {"NCCL_P2P_NET_CHUNKSIZE", Alike::team},
+    {"NCCL_COLLNET_ENABLE", Alike::team},
+    {"NCCL_NVLS_ENABLE", Alike::team},
+    {"NCCL_MNNVL_ENABLE", Alike::team},
+    {"NCCL_NET", Alike::team},
+    {"NCCL_NET_PLUGIN", Alike::team},
+    {"NCCL_IB_DISABLE", Alike::team},
+    {"NCCL_TUNER_PLUGIN", Alike::team},
+    {"NCCL_TUNER_CONFIG_FILE", Alike::team},
+    {"NCCL_COMM_ID", Alike::team},
+    {"NCCL_P2P_DISABLE", Alike::host},
+    {"NCCL_P2P_LEVEL", Alike::host},
+    {"NCCL_P2P_DIRECT_DISABLE", Alike::host},
+    {"NCCL_SHM_DISABLE", Alike::host},
+    {"NCCL_CUMEM_ENABLE", Alike::host},
+    {"NCCL_CUMEM_HOST_ENABLE", Alike::host},
+    {"CUDA_VISIBLE_DEVICES", Alike::never},
+    {"CUDA_MPS_PIPE_DIRECTORY", Alike::never},
+    {"CUDA_MPS_LOG_DIRECTORY", Alike::never},
+    {"CUDA_CACHE_PATH", Alike::never},
+    {"NCCL_HOSTID", Alike::never},
+    {"NCCL_CONF_FILE", Alike::never},
+    {"NCCL_SOCKET_IFNAME", Alike::never},
+    {"NCCL_OOB_NET_IFNAME", Alike::never},
+    {"NCCL_IB_HCA", Alike::never},
+    {"NCCL_IB_GID_INDEX", Alike::never},
+    {"NCCL_IB_ADDR_RANGE", Alike::never},
+    {"NCCL_NETDEVS_POLICY", Alike::never},
+    {"NCCL_TOPO_FILE", Alike::never},
+    {"NCCL_TOPO_DUMP_FILE", Alike::never},
+    {"NCCL_GRAPH_DUMP_FILE", Alike::never},
+    {"NCCL_DEBUG", Alike::never},
+    {"NCCL_DEBUG_SUBSYS", Alike::never},
+    {"NCCL_DEBUG_FILE", Alike::never},
+    {"NCCL_RAS_ADDR", Alike::never},
+    {"UCX_NET_DEVICES", Alike::never},
+    {"UCX_LOG_FILE", Alike::never},
+    {"UCX_LOG_LEVEL", Alike::never},
+};
+
+Alike rule_for(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return rule.name == name; });
+  return found == std::end(kRules) ? Alike::usually : found->alike;
+}
+
+/// Empty without it. What disables nothing is as good as not there.
+std::string value_of(const RankInfo& member, const std::string& name) {
+  const auto found = member.variables.find(name);
+  if (found == member.variables.end()) return {};
+  return name.ends_with("_DISABLE") && found->second == "0" ? std::string() : found->second;
+}
+
+enum class Part { all, inside, network };
+
+struct Limit {
+  std::string_view name;
+  Part part;
+  bool (*limits)(std::string_view value);  ///< of a value in upper case, not empty
+  std::string_view effect;
+};
+
+bool any(std::string_view) { return true; }
+bool is_on(std::string_view value) { return value != "0"; }
+bool is_off(std::string_view value) { return value == "0"; }
+bool is_never(std::string_view value) { return value == "LOC" || value == "0"; }
+bool is_near(std::string_view value) { return value != "SYS"; }
+bool is_socket(std::string_view value) { return value == "SOCKET"; }
+
+constexpr Limit kLimits[] = {
+    {"NCCL_P2P_DISABLE", Part::inside, is_on,
+     "GPUs of a host exchange data through its memory instead of over NVLink or PCIe; unset it"},
+    {"NCCL_P2P_LEVEL", Part::inside, is_near,
+     "only GPUs up to this distance from each other exchange data directly, the others through the host's memory; unset it"},
+    {"NCCL_SHM_DISABLE", Part::inside, is_on, "GPUs of a host that do not exchange data directly use the network; unset it"},
+    {"NCCL_NVLS_ENABLE", Part::inside, is_off, "NVLink's switches do not reduce; unset it"},
+    {"NCCL_MNNVL_ENABLE", Part::network, is_off, "hosts of one NVLink domain use the network; unset it"},
+    {"NCCL_IB_DISABLE", Part::network, is_on, "hosts exchange data over IP sockets, not InfiniBand or RoCE; unset it"},
+    {"NCCL_NET", Part::network, is_socket, "hosts exchange data over IP sockets, not InfiniBand or RoCE; unset it"},
+    {"NCCL_NET_GDR_LEVEL", Part::network, is_never,
+     "NICs do not access the GPUs' memory (GPUDirect RDMA), so data goes through the host's; unset it"},
+    {"NCCL_ALGO", Part::all, any, "NCCL chooses only among these algorithms, which not every size suits; unset it"},
+    {"NCCL_PROTO", Part::all, any, "NCCL chooses only among these protocols, which not every size suits; unset it"},
+    {"NCCL_MAX_NCHANNELS", Part::all, any, "NCCL uses at most this many channels; unset it"},
+    {"NCCL_MAX_CTAS", Part::all, any, "NCCL uses at most this many thread blocks; unset it"},
+};
+
+}  // namespace
+
+std::map<std::string, std::string> communication_variables(Backend backend,
+                                                           const std::map<std::string, std::string>& started_with,
+                                                           const fs::path& root) {
+  std::map<std::string, std::string> variables;
+  const bool gpu = backend == Backend::cuda;
+  for (const auto& [name, value] : started_with) {
+    if (name.starts_with("UCX_") || (gpu && (name.starts_with("NCCL_") || name.starts_with("CUDA_")))) {
+      variables.emplace(name, value);
+    }
+  }
+  if (!gpu) return variables;
+  const char* home = std::getenv("HOME");
+  const auto own = variables.find("NCCL_CONF_FILE");
+  for (const fs::path& file : {own == variables.end() ? fs::path(home ? home : "") / ".nccl.conf" : fs::path(own->second),
+                               fs::path("/etc/nccl.conf")}) {
+    std::ifstream in(root / file.relative_path());
+    for (std::string line; std::getline(in, line);) {
+      const std::size_t at = line.find('=');
+      if (line.starts_with("NCCL_") && at != std::string::npos) variables.emplace(line.substr(0, at), line.substr(at + 1));
+    }
+  }
+  return variables;
+}
+
+std::vector<DifferingVariable> differing_variables(const std::vector<RankInfo>& members) {
+  std::set<std::string> names;
+  for (const RankInfo& member : members) {
+    for (const auto& [name, value] : member.variables) names.insert(name);
+  }
+  std::vector<DifferingVariable> found;
+  for (const std::string& name : names) {
+    const Alike alike = rule_for(name);
+    if (alike == Alike::never) continue;
+    // The first rank that has another value than the first rank of all, and than the first of its own host.
+    const RankInfo* in_team = nullptr;
+    const RankInfo* in_host = nullptr;
+    std::map<std::string, const RankInfo*> first_of;
+    for (const RankInfo& member : members) {
+      const auto differs_from = [&](const RankInfo& first) { return value_of(member, name) != value_of(first, name); };
+      if (!in_team && differs_from(members.front())) in_team = &member;
+      const RankInfo& first = *first_of.try_emplace(member.host, &member).first->second;
+      if (!in_host && differs_from(first)) in_host = &member;
+    }
+    if (!in_team) continue;
+    const bool breaks = alike == Alike::team || (alike == Alike::host && in_host);
+    const bool within = alike == Alike::host && in_host;
+    const RankInfo& one = within ? *first_of[in_host->host] : members.front();
+    const auto in_words = [&](const RankInfo& member) {
+      const std::string value = value_of(member, name);
+      return fmt::format("rank {} ({}) has {}", member.rank, member.host, value.empty() ? "none" : value);
+    };
+    found.push_back({name, fmt::format("{}, {}", in_words(one), in_words(within ? *in_host : *in_team)), breaks});
+  }
+  return found;
+}
+
+std::vector<LimitingVariable> limiting_variables(const std::vector<RankInfo>& members) {
+  const std::vector<std::vector<int>> hosts = ranks_by_host(members);
+  const bool inside = hosts.size()<members.size(), network = hosts.size()> 1;
+  std::vector<LimitingVariable> found;
+  for (const Limit& limit : kLimits) {
+    if ((limit.part == Part::inside && !inside) || (limit.part == Part::network && !network)) continue;
+    std::vector<const RankInfo*> limited;
+    for (const RankInfo& member : members) {
+      std::string value = value_of(member, std::string(limit.name));
+      std::transform(value.begin(), value.end(), value.begin(),
+                     [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; });
+      if (!value.empty() && limit.limits(value)) limited.push_back(&member);
+    }
+    if (limited.empty()) continue;
+    const RankInfo& first = *limited.front();
+    std::string state = value_of(first, std::string(limit.name));
+    if (limited.size() < members.size()) {
+      state += fmt::format(" on rank {} ({})", first.rank, first.host);
+      if (limited.size() > 1) state += fmt::format(" and {} more", limited.size() - 1);
+    }
+    found.push_back({std::string(limit.name), state, std::string(limit.effect)});
+  }
+  return found;
+}
+
+}  // namespace roofmark

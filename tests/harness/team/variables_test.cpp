@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/variables.hpp"
+
+#include <gmock/gmock.h>
+
+#include "harness/judge/ranks/variables_health.hpp"
+#include "tests/harness/team_records.hpp"
+
+namespace roofmark {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+std::vector<RankInfo> team(const std::vector<std::string>& hosts, const std::vector<Variables>& variables) {
+  std::vector<RankInfo> all = members(hosts);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].variables = variables[i];
+  return all;
+}
+
+std::vector<std::string> names(const std::vector<Circumstance>& rows) {
+  std::vector<std::string> all;
+  for (const Circumstance& row : rows) all.push_back(row.what);
+  return all;
+}
+
+TEST(Variables, ThatNcclNeedsAlikeAreRefusedByName) {
+  EXPECT_EQ(mismatch(team({"a", "b"}, {{{"NCCL_ALGO", "Ring"}}, {{"NCCL_ALGO", "Tree"}}})),
+            "NCCL needs the same NCCL_ALGO on all ranks that communicate: rank 0 (a) has Ring, rank 1 (b) has Tree");
+  EXPECT_EQ(mismatch(team({"a", "a", "b"}, {{}, {}, {{"NCCL_NET", "Socket"}}})),
+            "NCCL needs the same NCCL_NET on all ranks that communicate: rank 0 (a) has none, rank 2 (b) has Socket");
+  EXPECT_EQ(mismatch(team({"a", "b"}, {{{"NCCL_ALGO", "Ring"}}, {{"NCCL_ALGO", "Ring"}}})), "");
+  EXPECT_EQ(mismatch(team({"a", "b"}, {{{"NCCL_IB_DISABLE", "0"}}, {}})), "") << "disables nothing";
+  EXPECT_EQ(mismatch({}), "");
+}
+
+TEST(Variables, OfWaysInsideAHostMustBeAlikeThere) {
+  EXPECT_EQ(mismatch(team({"a", "b", "b"}, {{}, {}, {{"NCCL_P2P_DISABLE", "1"}}})),
+            "NCCL needs the same NCCL_P2P_DISABLE on all ranks that communicate: rank 1 (b) has none, rank 2 (b) has 1");
+  const auto hosts = team({"a", "a", "b", "b"}, {{}, {}, {{"NCCL_P2P_DISABLE", "1"}}, {{"NCCL_P2P_DISABLE", "1"}}});
+  EXPECT_EQ(mismatch(hosts), "");
+  const auto rows = limiting_variables_health(hosts);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].state, "1 on rank 2 (b) and 1 more");
+  EXPECT_TRUE(differing_variables_health(hosts).empty()) << "said once";
+}
+
+TEST(Variables, OfARankOrItsHostMayDiffer) {
+  const auto all = team({"a", "b"}, {{{"NCCL_SOCKET_IFNAME", "eth0"}, {"CUDA_VISIBLE_DEVICES", "0"}, {"NCCL_HOSTID", "x"}},
+                                     {{"NCCL_SOCKET_IFNAME", "eth1"}, {"UCX_NET_DEVICES", "mlx5_0:1"}}});
+  EXPECT_EQ(mismatch(all), "");
+  EXPECT_TRUE(differing_variables(all).empty());
+}
+
+TEST(Variables, OthersThatDifferAreNamed) {
+  const auto all = team({"a", "b"}, {{{"NCCL_IB_TIMEOUT", "20"}, {"CUDA_LAUNCH_BLOCKING", "1"}}, {{"NCCL_IB_TIMEOUT", "22"}}});
+  EXPECT_EQ(mismatch(all), "");
+  const auto rows = differing_variables_health(all);
+  EXPECT_THAT(names(rows), testing::ElementsAre("CUDA_LAUNCH_BLOCKING", "NCCL_IB_TIMEOUT"));
+  EXPECT_EQ(rows[0].state, "rank 0 (a) has 1, rank 1 (b) has none");
+  EXPECT_FALSE(rows[0].advice.empty());
+  EXPECT_FALSE(rows[0].rank);
+}
+
+TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
+  const Variables limits = {{"NCCL_ALGO", "Ring"},      {"NCCL_IB_DISABLE", "1"},  {"NCCL_NET", "socket"},
+                            {"NCCL_P2P_DISABLE", "1"},  {"NCCL_PROTO", "Simple"},  {"NCCL_SHM_DISABLE", "1"},
+                            {"NCCL_NVLS_ENABLE", "0"},  {"NCCL_P2P_LEVEL", "NVL"}, {"NCCL_MAX_NCHANNELS", "4"},
+                            {"NCCL_MNNVL_ENABLE", "0"}, {"NCCL_MAX_CTAS", "8"},    {"NCCL_NET_GDR_LEVEL", "loc"}};
+  const auto of = [&](const std::vector<std::string>& hosts) {
+    return names(limiting_variables_health(team(hosts, std::vector<Variables>(hosts.size(), limits))));
+  };
+  EXPECT_THAT(of({"a", "a"}), testing::ElementsAre("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NVLS_ENABLE",
+                                                   "NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS"));
+  EXPECT_THAT(of({"a", "b"}), testing::ElementsAre("NCCL_MNNVL_ENABLE", "NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_GDR_LEVEL",
+                                                   "NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS"));
+  EXPECT_EQ(of({"a", "a", "b"}).size(), limits.size());
+  const Variables none = {{"NCCL_P2P_DISABLE", "0"}, {"NCCL_P2P_LEVEL", "SYS"}, {"NCCL_NVLS_ENABLE", "1"}, {"NCCL_NET", "IB"}};
+  EXPECT_TRUE(limiting_variables_health(team({"a", "a", "b"}, {none, none, none})).empty());
+  const auto rows = limiting_variables_health(team({"a", "b"}, {limits, limits}));
+  EXPECT_EQ(rows[2].state, "socket");
+  EXPECT_NE(rows[2].advice.find("IP sockets"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace roofmark
