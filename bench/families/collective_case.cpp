@@ -94,7 +94,10 @@ Work collective_work(const Listing& listing, const Point& point) {
     least = std::min(least, least_on_pcie(point.op, bytes, groups, places, map));
   }
   if (inside && moved.inside > 0) phase.push_back({*inside, moved.inside, moved.inside - least});
-  if (moved.network > 0) phase.push_back({resource::network, moved.network, moved.network - switched.network});
+  if (moved.network > 0) {
+    const Resource& network = is_one_rank_per_host(groups, places) ? resource::network_of_rank : resource::network;
+    phase.push_back({network, moved.network, moved.network - switched.network});
+  }
   if (phase.empty()) return {};
   return {std::vector<Phase>(point.op == Collective::ping_pong ? 2 : 1, phase)};
 }

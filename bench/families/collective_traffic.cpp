@@ -63,6 +63,16 @@ RankPlaces places_of(const std::vector<RankInfo>& members) {
   return {indices(ranks_by_host(members), members.size()), indices(ranks_by_domain(members), members.size())};
 }
 
+bool is_one_rank_per_host(const std::vector<std::vector<int>>& groups, const RankPlaces& places) {
+  std::set<int> taken;
+  for (const std::vector<int>& group : groups) {
+    for (const int rank : group) {
+      if (!taken.insert(places.hosts[static_cast<std::size_t>(rank)]).second) return false;
+    }
+  }
+  return std::set<int>(places.hosts.begin(), places.hosts.end()).size() < places.hosts.size();
+}
+
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
                 Switches switches) {
   const auto host = [&](int rank) { return places.hosts[static_cast<std::size_t>(rank)]; };

@@ -13,6 +13,9 @@ namespace roofmark::collectives {
 struct RankPlaces {
   std::vector<int> hosts, domains;
 };
+/// Of each host at most one rank is in a group, though a host has several.
+bool is_one_rank_per_host(const std::vector<std::vector<int>>& groups, const RankPlaces& places);
+
 RankPlaces places_of(const std::vector<RankInfo>& members);
 
 /// What a switch does with the data of a reduction: in-network reduction is NVLS inside an NVLink domain, SHARP between hosts.

@@ -32,11 +32,25 @@ std::vector<int> bridged(const std::vector<RankInfo>& members, std::size_t domai
   return colours;
 }
 
-/// Each rank's place among the ranks of its domain: ranks of one place are in different domains.
-std::vector<int> across(const std::vector<int>& domains) {
+/// Each rank's place among the ranks of its domain: ranks of one place are in different domains. `takes_part` of a rank: others
+/// have no place.
+template <class TakesPart>
+std::vector<int> across(const std::vector<int>& domains, const TakesPart& takes_part) {
   std::vector<int> colours, next(domains.size(), 0);
-  for (const int domain : domains) colours.push_back(next[static_cast<std::size_t>(domain)]++);
+  for (std::size_t rank = 0; rank < domains.size(); ++rank) {
+    colours.push_back(takes_part(rank) ? next[static_cast<std::size_t>(domains[rank])]++ : -1);
+  }
   return colours;
+}
+
+/// The first rank of each host, if a host has several and the suite has collectives of one rank per host.
+std::vector<bool> one_per_host(const Listing& listing, const std::vector<int>& hosts) {
+  std::vector<bool> first;
+  std::set<int> seen;
+  for (const int host : hosts) first.push_back(seen.insert(host).second);
+  const bool has_any = listing.suite == SuiteName::baseline || listing.suite == SuiteName::full;
+  if (!has_any || seen.size() == hosts.size()) first.assign(hosts.size(), false);
+  return first;
 }
 
 }  // namespace
@@ -44,15 +58,17 @@ std::vector<int> across(const std::vector<int>& domains) {
 std::vector<Group> list(const Listing& listing) {
   if (!listing.fabric) return {};
   const std::vector<RankInfo>& members = listing.fabric->members;
-  const std::vector<int> domains = collectives::places_of(members).domains;
+  const auto [hosts, domains] = collectives::places_of(members);
   const std::size_t count = std::set<int>(domains.begin(), domains.end()).size();
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // With its verification a probe takes six times its size.
   const std::size_t most = std::min(kGiB, std::bit_floor(listing.device.memory_bytes / 16));
+  const std::vector<bool> first = one_per_host(listing, hosts);
   CollectiveList list(listing);
   for (const auto& [name, colours] : {std::pair<std::string, std::vector<int>>{"inside", domains},
                                       {"bridged", bridged(members, count)},
-                                      {"network", across(domains)}}) {
+                                      {"network", across(domains, [](std::size_t) { return true; })},
+                                      {"cross", across(domains, [&](std::size_t rank) { return first[rank]; })}}) {
     for (const std::size_t bytes : small ? sizes(kKiB, kKiB, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMiB, 16 * kMiB, 4)) {
       if (listing.fabric->local && colours.front() < 0) continue;  // the first GPU has the clock
       Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1, true};

@@ -59,6 +59,8 @@ inline constexpr Resource nvlink{"nvlink", Unit::byte, "NVLink, one direction, p
 inline constexpr Resource pcie{"pcie", Unit::byte, "PCIe, one direction, per GPU", ClockDomain::none};
 inline constexpr Resource interprocess{"interprocess", Unit::byte, "process to process, one direction", ClockDomain::none};
 inline constexpr Resource network{"network", Unit::byte, "network, one direction, per host", ClockDomain::none};
+inline constexpr Resource network_of_rank{"network_of_rank", Unit::byte, "network, one direction, one rank per host",
+                                          ClockDomain::none};
 // Between a GPU and its host (PCIe, or NVLink-C2C), and between two GPUs, each direction for itself; the host's own memory.
 inline constexpr Resource host_to_device{"host_to_device", Unit::byte, "host to device", ClockDomain::none};
 inline constexpr Resource device_to_host{"device_to_host", Unit::byte, "device to host", ClockDomain::none};
@@ -107,6 +109,7 @@ inline constexpr Resource kResources[] = {resource::fp64_fma,
                                           resource::pcie,
                                           resource::interprocess,
                                           resource::network,
+                                          resource::network_of_rank,
                                           resource::host_to_device,
                                           resource::device_to_host,
                                           resource::peer_in,

@@ -36,6 +36,8 @@ Json to_json(const RankInfo& member) {
   put(json, "nvlink_source", member.nvlink_source);
   put(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);
   put(json, "pcie_source", member.pcie_source);
+  put(json, "nic_way_bytes_per_second", member.nic_way_bytes_per_second);
+  put(json, "nic_way_source", member.nic_way_source);
   put(json, "host_bytes_per_second", member.host_bytes_per_second);
   put(json, "root_port", member.root_port);
   Json& versions = json["versions"] = Json::object();
@@ -74,6 +76,8 @@ RankInfo rank_info_from_json(const Json& json) {
   get(json, "nvlink_source", member.nvlink_source);
   get(json, "pcie_bytes_per_second", member.pcie_bytes_per_second);
   get(json, "pcie_source", member.pcie_source);
+  get(json, "nic_way_bytes_per_second", member.nic_way_bytes_per_second);
+  get(json, "nic_way_source", member.nic_way_source);
   get(json, "host_bytes_per_second", member.host_bytes_per_second);
   get(json, "root_port", member.root_port);
   for (const auto& [name, version] : json.at("versions").items()) {

@@ -74,6 +74,39 @@ bool have_nvlink(const RankInfo& a, const RankInfo& b) {
   return a.host == b.host && (leads(a, b) || leads(b, a));
 }
 
+struct NetworkRate {
+  double bytes_per_second = 0;
+  std::string source;
+};
+
+NetworkRate slower(const std::optional<NetworkRate>& known, const NetworkRate& other) {
+  return known && known->bytes_per_second <= other.bytes_per_second ? *known : other;
+}
+
+/// What these ranks of a host have of the network: its ports, or less where their GPUs exchange less with NICs. A GPU counts
+/// once. Absent if the rate of a port is unknown.
+std::optional<NetworkRate> network_rate(const std::vector<const RankInfo*>& ranks) {
+  const RankInfo& first = *ranks.front();
+  const PortChoice ports = ports_of_collectives(first.nics, first.nccl_ib_hca);
+  if (ports.counted.empty()) return std::nullopt;
+  double sum = 0;
+  for (const Nic& nic : ports.counted) {
+    if (!nic.bytes_per_second) return std::nullopt;
+    sum += *nic.bytes_per_second;
+  }
+  const NetworkRate of_ports{sum, fmt::format("{}, {} (the kernel's tables)", in_words(ports, first.nccl_ib_hca), first.host)};
+  std::map<std::string, const RankInfo*> gpus;
+  for (const RankInfo* rank : ranks) {
+    if (rank->uuid.empty() || !rank->nic_way_bytes_per_second) return of_ports;
+    gpus.emplace(rank->uuid, rank);
+  }
+  double way = 0;
+  for (const auto& [uuid, rank] : gpus) way += *rank->nic_way_bytes_per_second;
+  if (way >= sum) return of_ports;
+  return NetworkRate{way, fmt::format("{} GPU{} by {}, less than {}", gpus.size(), gpus.size() == 1 ? "" : "s",
+                                      first.nic_way_source, of_ports.source)};
+}
+
 }  // namespace
 
 RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std::string>& started_with, const fs::path& root) {
@@ -113,6 +146,9 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   member.nvlink_source = gpu.nvlink.source;
   member.pcie_bytes_per_second = gpu.pcie.bytes_per_second;
   member.pcie_source = gpu.pcie.source;
+  const LinkRate& nic_way = reaches_host_by_c2c(gpu) ? gpu.c2c : gpu.pcie;
+  member.nic_way_bytes_per_second = nic_way.bytes_per_second;
+  member.nic_way_source = nic_way.source;
   member.host_bytes_per_second = gpu.way_to_host.bytes_per_second;
   member.root_port = gpu.root_port;
   return member;
@@ -213,27 +249,23 @@ Roofline theoretical_links(const std::vector<RankInfo>& members) {
     if (!is_all_nvlink) add(resource::pcie, all, &RankInfo::pcie_bytes_per_second, &RankInfo::pcie_source);
   }
 
+  if (ranks_by_domain(members).size() < 2) return roofline;
   const std::vector<std::vector<int>> hosts = ranks_by_host(members);
-  std::optional<double> least;
-  std::string source;
+  std::optional<NetworkRate> all, one;
   for (const std::vector<int>& ranks : hosts) {
-    const auto member =
-        std::find_if(members.begin(), members.end(), [&](const RankInfo& one) { return one.rank == ranks.front(); });
-    const PortChoice ports = ports_of_collectives(member->nics, member->nccl_ib_hca);
-    double sum = 0;
-    for (const Nic& nic : ports.counted) {
-      if (!nic.bytes_per_second) return roofline;
-      sum += *nic.bytes_per_second;
-    }
-    if (ports.counted.empty()) return roofline;
-    if (least && sum >= *least) continue;
-    least = sum;
-    source = fmt::format("{}, {} (the kernel's tables)", in_words(ports, member->nccl_ib_hca), member->host);
+    std::vector<const RankInfo*> of_host;
+    for (const int rank : ranks) of_host.push_back(&member_of(members, rank));
+    const std::optional<NetworkRate> together = network_rate(of_host);
+    if (!together) return roofline;
+    all = slower(all, *together);
+    for (const RankInfo* member : of_host) one = slower(one, *network_rate({member}));
   }
-  if (ranks_by_domain(members).size() > 1) {
-    roofline.at(resource::network).theoretical = least;
-    roofline.at(resource::network).theoretical_source = source;
-  }
+  const auto set = [&](const Resource& resource, const NetworkRate& rate) {
+    roofline.at(resource).theoretical = rate.bytes_per_second;
+    roofline.at(resource).theoretical_source = rate.source;
+  };
+  set(resource::network, *all);
+  if (hosts.size() < members.size()) set(resource::network_of_rank, *one);
   return roofline;
 }
 

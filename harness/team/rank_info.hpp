@@ -43,6 +43,9 @@ struct RankInfo {
   /// Of its GPU, in one direction: links x rate, and generation x width, with their sources; absent if unknown.
   std::optional<double> nvlink_bytes_per_second, pcie_bytes_per_second;
   std::string nvlink_source, pcie_source;
+  /// Of its GPU's own link towards the NICs, in one direction: PCIe, or NVLink-C2C where that is the way to the host.
+  std::optional<double> nic_way_bytes_per_second;
+  std::string nic_way_source;
   /// Of the narrowest PCIe link between GPU and host; and the port of the host below which it is, where a switch is between.
   std::optional<double> host_bytes_per_second;
   std::string root_port;
@@ -89,8 +92,9 @@ bool share_gpu(const std::vector<RankInfo>& members);
 
 /// Theoretical ceilings of a team's links: NVLink of the slowest rank that it connects with another; PCIe where it does not
 /// connect all ranks of a domain, as between GPUs that are bridged in pairs; neither where ranks share a GPU; between NVLink
-/// domains or hosts, the sum of the network ports of the slowest host that collectives use (ports_of_collectives). A rank or
-/// port of unknown rate leaves its ceiling unknown.
+/// domains or hosts, the sum of the network ports of the slowest host that collectives use (ports_of_collectives), but no more
+/// than its ranks' GPUs exchange with NICs; and that of one rank per host, where a host has several. A rank or port of unknown
+/// rate leaves its ceiling unknown; a GPU's way to the NICs of unknown rate does not bound it.
 Roofline theoretical_links(const std::vector<RankInfo>& members);
 
 /// Why these ranks cannot measure together, with host and rank: two on one GPU where NCCL refuses that, different versions, or

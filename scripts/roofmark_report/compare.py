@@ -24,7 +24,7 @@ LARGEST = 200  # of an interval's end, as a logarithm
 MARGIN = 0.01
 # Resources whose ceiling does not scale with the SM (core) clock.
 UNCLOCKED = {
-    "dram", "nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
+    "dram", "nvlink", "pcie", "interprocess", "network", "network_of_rank", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
     "dram_access", "host_access", "peer_access", "stream_launch", "graph_launch",
 }
 

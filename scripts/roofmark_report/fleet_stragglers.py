@@ -19,8 +19,8 @@ SLOW_CASES_OF_GROUP = 0.5
 LEAST_CASES_OF_GROUP = 3
 NO_GROUP = "cost"
 # Resources that are not the device's own.
-OUTSIDE = ("nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram", "host_access",
-           "peer_access", "stream_launch", "graph_launch")
+OUTSIDE = ("nvlink", "pcie", "interprocess", "network", "network_of_rank", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
+           "host_access", "peer_access", "stream_launch", "graph_launch")
 RUNS_OF_LEVEL = 5  # consecutive ones: their median is a level that a GPU held
 UPPER_QUARTILE = 1.1503  # of the absolute values of a standard normal distribution
 FAST_PART = 3  # a faster group of at least 1 / 3 of all takes the median with it

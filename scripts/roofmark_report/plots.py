@@ -15,7 +15,7 @@ SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "
 TYPES = ["bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64", "int32"]
 CEILING = "#555555"
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
-LINKS = ("nvlink", "pcie", "interprocess", "network", "host_to_device", "device_to_host", "peer_in", "peer_out")
+LINKS = ("nvlink", "pcie", "interprocess", "network", "network_of_rank", "host_to_device", "device_to_host", "peer_in", "peer_out")
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif", "size": 13, "color": "#1b1f24"}
 
 

@@ -362,6 +362,35 @@ TEST_F(CollectiveSuites, TheNetworkProbeLinksEqualPlacesOfNvlinkDomains) {
   EXPECT_THAT(probed, testing::ElementsAre("network", "nvlink"));
 }
 
+// All ranks of a host carry more than one does: eight rails, and one rank per host has one of them.
+TEST_F(CollectiveSuites, OneRankPerHostIsHeldAgainstWhatOneHas) {
+  make(2, 4, Backend::cuda);
+  std::map<std::string, std::set<std::string>> bound;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    for (const Phase& phase : c.work.phases) {
+      for (const Demand& demand : phase) {
+        if (c.name().find("/group:cross") != std::string::npos) bound["cross"].emplace(demand.resource.id);
+        if (c.name().find("/group:rail") != std::string::npos) bound["rail"].emplace(demand.resource.id);
+      }
+    }
+  }
+  EXPECT_THAT(bound["cross"], testing::ElementsAre("network_of_rank"));
+  EXPECT_THAT(bound["rail"], testing::ElementsAre("network"));
+  const auto probes = [&](SuiteName suite) {
+    std::map<std::string, std::vector<std::vector<int>>> probed;
+    for (const Group& group : link_ceilings::list({info, suite, {}, 0.9, &fabric})) {
+      probed[group.cases.front().operation] = group.cases.front().message->groups;
+    }
+    return probed;
+  };
+  EXPECT_EQ(probes(SuiteName::baseline)["network_of_rank"], (std::vector<std::vector<int>>{{0, 4}}));
+  EXPECT_EQ(probes(SuiteName::baseline)["network"].size(), 4U);
+  EXPECT_FALSE(probes(SuiteName::quick).contains("network_of_rank")) << "no case of it needs that";
+  fabric = {};
+  make(8, 1, Backend::cuda);
+  EXPECT_FALSE(probes(SuiteName::baseline).contains("network_of_rank")) << "the ranks of a host are one";
+}
+
 TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
   make(1, 4, Backend::cuda);
   const auto probes = [&] { return link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric}).size(); };

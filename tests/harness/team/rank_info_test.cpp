@@ -103,7 +103,13 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_THAT(member.nvlink_peers, ElementsAre("0000:3C:00.0"));
   EXPECT_EQ(member.host_bytes_per_second, 31.5e9);
   EXPECT_EQ(member.root_port, "0000:15:01.0");
+  EXPECT_EQ(member.nic_way_bytes_per_second, 63e9) << "a NIC may be below the same switch";
+  EXPECT_EQ(member.nic_way_source, "PCIe 5");
   EXPECT_THAT(member.cores, IsEmpty());
+  gpu.gpu.host_page_tables = true;
+  EXPECT_FALSE(started_with({}).nic_way_bytes_per_second) << "of unknown rate, and not PCIe";
+  gpu.gpu.c2c = {450e9, "NVLink-C2C"};
+  EXPECT_EQ(started_with({}).nic_way_bytes_per_second, 450e9);
   gpu.gpu = {};
   EXPECT_FALSE(started_with({}).nvlink_bytes_per_second);
 }
@@ -137,6 +143,8 @@ TEST(RankInfo, GoesThroughJson) {
   member.nvlink_source = "NVLink";
   member.nvlink_peers = {"0000:3C:00.0"};
   member.host_bytes_per_second = 31.5e9;
+  member.nic_way_bytes_per_second = 450e9;
+  member.nic_way_source = "NVLink-C2C";
   member.root_port = "0000:15:01.0";
   member.nccl_ib_hca = "^mlx5_8";
   member.variables = {{"NCCL_IB_HCA", "^mlx5_8"}, {"NCCL_PROTO", "Simple"}};
@@ -170,6 +178,8 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.variables, member.variables);
   EXPECT_THAT(read.nvlink_peers, ElementsAre("0000:3C:00.0"));
   EXPECT_EQ(read.host_bytes_per_second, 31.5e9);
+  EXPECT_EQ(read.nic_way_bytes_per_second, 450e9);
+  EXPECT_EQ(read.nic_way_source, "NVLink-C2C");
   EXPECT_EQ(read.root_port, "0000:15:01.0");
   EXPECT_EQ(read.nvlink_domain, "8f6a/1");
   EXPECT_EQ(read.versions, member.versions);
@@ -284,6 +294,40 @@ TEST(Members, PortsOfStorageAndManagementAreNotCounted) {
   EXPECT_EQ(theoretical_links({first, second}).find(resource::network)->theoretical, 100e9);
   second.nccl_ib_hca = "^mlx5";
   EXPECT_FALSE(theoretical_links({first, second}).find(resource::network));
+}
+
+TEST(Members, TheGpusThatTakePartHaveNoMoreOfTheNetworkThanTheirOwnLinks) {
+  const auto team = [](int ranks_per_host, double way) {
+    std::vector<RankInfo> all;
+    for (int rank = 0; rank < 2 * ranks_per_host; ++rank) {
+      RankInfo& member = all.emplace_back(rank_on(rank, rank < ranks_per_host ? "a" : "b"));
+      member.nics.assign(8, {"mlx5_0:1", "InfiniBand", 50e9, {}});
+      member.nic_way_bytes_per_second = way;
+      member.nic_way_source = "PCIe 5";
+    }
+    return all;
+  };
+  Roofline links = theoretical_links(team(1, 63e9));
+  EXPECT_EQ(links.find(resource::network)->theoretical, 63e9) << "not 400 GB/s";
+  EXPECT_THAT(links.find(resource::network)->theoretical_source,
+              testing::StartsWith("1 GPU by PCIe 5, less than 8 ports of 400 Gb/s InfiniBand: "));
+  EXPECT_FALSE(links.find(resource::network_of_rank)) << "it is the same";
+  links = theoretical_links(team(4, 63e9));
+  EXPECT_EQ(links.find(resource::network)->theoretical, 252e9);
+  EXPECT_EQ(links.find(resource::network_of_rank)->theoretical, 63e9);
+  links = theoretical_links(team(8, 63e9));
+  EXPECT_EQ(links.find(resource::network)->theoretical, 400e9) << "of the ports";
+  EXPECT_THAT(links.find(resource::network)->theoretical_source, testing::StartsWith("8 ports of 400 Gb/s InfiniBand: "));
+  links = theoretical_links(team(1, 450e9));
+  EXPECT_EQ(links.find(resource::network)->theoretical, 400e9) << "by NVLink-C2C";
+
+  // Ranks on one GPU share its link; one of unknown rate bounds nothing.
+  std::vector<RankInfo> sharing = team(2, 63e9);
+  sharing[1].uuid = sharing[0].uuid;
+  EXPECT_EQ(theoretical_links(sharing).find(resource::network)->theoretical, 63e9);
+  std::vector<RankInfo> unknown = team(1, 63e9);
+  for (RankInfo& member : unknown) member.nic_way_bytes_per_second.reset();
+  EXPECT_EQ(theoretical_links(unknown).find(resource::network)->theoretical, 400e9);
 }
 
 TEST(Members, NoLinkIsBetweenRanksThatShareAGpu) {
