@@ -405,9 +405,33 @@ def test_other_arguments_on_a_rank_are_refused_and_named():
     assert line.endswith("--seed 7'; see `roofmark-mpi collectives --help`")
 
 
-@pytest.mark.parametrize("words", [["--data", "zeros"], ["--cache", "cold"]])
+@pytest.mark.parametrize("words", [["--data", "zeros"], ["--cache", "cold"], ["--seconds", "5"]])
 def test_what_collectives_have_no_choice_of_is_bad_usage(words):
     assert ranks.run(1, *SMALL, *words).returncode == 2
+
+
+@pytest.mark.parametrize("command", ["collectives", "list"])
+def test_a_suite_without_collectives_is_refused(command):
+    done = ranks.run(2, command, "--device", "cpu", "--suite", "sustained")
+    assert done.returncode == 2, done.stderr
+    assert said(done) == [f"roofmark-mpi: --suite: 'sustained' has no collectives: `roofmark-mpi run --suite sustained` loads the "
+                          f"devices of all ranks; see `roofmark-mpi {command} --help`"]
+    assert "sustained" not in ranks.run(1, command, "--help").stdout.split("Suites:")[0]
+
+
+@pytest.mark.skipif(not can_unshare(), reason="no mount namespaces")
+def test_machines_of_one_name_are_two(tmp_path):
+    """Each rank reads a boot_id of its own, as on two machines that were installed from one image."""
+    own_boot = ["unshare", "--mount", "sh", "-c", f"""
+        rank=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; echo boot-$rank >{tmp_path}/boot-$rank
+        mount --bind {tmp_path}/boot-$rank /proc/sys/kernel/random/boot_id && exec "$@" """, "--"]
+    done = ranks.run(2, *SMALL, "--out", tmp_path / "out", wrapper=own_boot)
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(tmp_path / "out")
+    assert [(member["host"], member["local_rank"]) for member in result["team"]] == [(f"{HOST}#1", 0), (f"{HOST}#2", 0)]
+    assert {ceiling["resource"] for ceiling in result["ceilings"]} == {"network"}
+    assert [line for line in said(done) if "boot_id" in line] == [
+        f"roofmark-mpi: machines with the same host name (their boot_ids differ) are numbered: {HOST}#1, {HOST}#2"]
 
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])

@@ -8,6 +8,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/program/command_line.hpp"
@@ -18,6 +19,7 @@
 #include "bench/program/together.hpp"
 #include "bench/program/usage.hpp"
 #include "bench/program/usage_error.hpp"
+#include "harness/model/suite.hpp"
 
 namespace roofmark {
 namespace {
@@ -48,6 +50,22 @@ struct Arguments {
   std::vector<std::string> labels;
 };
 
+/// Without the suites that last: they load single devices, and no collective is among them.
+void refuse_lasting_suites(CLI::App& command) {
+  std::vector<std::string_view> words;
+  for (const Suite& suite : suites()) {
+    if (suite.offered && !suite.total_seconds) words.push_back(suite.name);
+  }
+  const std::string offered = fmt::format("{}", fmt::join(words, ", "));
+  const auto refused = [offered](const std::string& word) -> std::string {
+    const Suite* suite = find_suite(word);
+    if (!suite) return fmt::format("'{}' is not one of {}", word, offered);
+    if (!suite->total_seconds) return {};
+    return fmt::format("'{0}' has no collectives: `roofmark-mpi run --suite {0}` loads the devices of all ranks", word);
+  };
+  command.get_option("--suite")->type_name(fmt::format("{}", fmt::join(words, "|")))->check(CLI::Validator(refused, ""));
+}
+
 void add_commands(CLI::App& app, Arguments& arguments) {
   const Devices devices = {"auto|cpu|cuda", "local rank N uses GPU N of its host; auto: the CPUs if no rank sees a GPU"};
   TeamOptions& options = arguments.team;
@@ -69,13 +87,18 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     add_selection(*command, options.run.selection, devices);
     add_run_options(*command, options.run, arguments.labels);
   }
-  // What collectives carry is fixed, and as in nccl-tests they use the same buffers again and again.
-  collectives_command->remove_option(collectives_command->get_option("--data"));
+  // What collectives carry is fixed, and they use the same buffers again and again.
+  for (const char* option : {"--data", "--seconds"}) {
+    collectives_command->remove_option(collectives_command->get_option(option));
+  }
   CLI::App* list_command = add_command(app, "list", "list the cases of collectives and the work of each",
                                        "Examples:\n"
                                        "  mpirun -np 8 roofmark-mpi list --suite quick\n");
   add_selection(*list_command, options.run.selection, devices);
-  for (CLI::App* command : {collectives_command, list_command}) command->remove_option(command->get_option("--cache"));
+  for (CLI::App* command : {collectives_command, list_command}) {
+    command->remove_option(command->get_option("--cache"));
+    refuse_lasting_suites(*command);
+  }
   CLI::App* info_command = add_command(app, "info", "show each rank's host, device, NUMA node and network ports",
                                        "Examples:\n"
                                        "  mpirun -np 8 roofmark-mpi info\n");
