@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,7 +27,11 @@ std::optional<CpuShare> end_share(std::optional<CpuShare> begun) {
   return begun;
 }
 
-std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& loads) {
+std::vector<Finding> foreign_load(const std::vector<std::optional<CpuShare>>& of_ranks, const std::vector<RankInfo>& ranks) {
+  std::vector<std::optional<CpuShare>> loads = of_ranks;
+  for (std::size_t rank = 0; rank < std::min(loads.size(), ranks.size()); ++rank) {
+    if (loads[rank]) loads[rank]->host = ranks[rank].host;
+  }
   std::vector<CpuShare> known;
   std::set<std::string> hosts;
   for (const auto& load : loads) {

@@ -187,7 +187,7 @@ std::string Session::way_out() const {
 
 RunFooter Session::footer(bool complete, const WallTime& wall) {
   std::optional<TelemetrySummary> summary = summarize(observed_.telemetry.readings);
-  std::vector<Finding> findings = foreign_load(observed_.loads);
+  std::vector<Finding> findings = foreign_load(observed_.loads, run_.header.ranks);
   std::move(observed_.findings.begin(), observed_.findings.end(), std::back_inserter(findings));
   return {utc_now(),
           complete,

@@ -70,6 +70,28 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
+std::string boot_id(const std::filesystem::path& root) {
+  std::ifstream file(root / "proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+std::vector<std::string> distinct_names(const std::vector<MachineIdentity>& machines) {
+  std::map<std::string, std::vector<std::string>> boots;  // by name, in the order of their first process
+  for (const MachineIdentity& machine : machines) {
+    std::vector<std::string>& known = boots[machine.name];
+    if (std::find(known.begin(), known.end(), machine.boot_id) == known.end()) known.push_back(machine.boot_id);
+  }
+  std::vector<std::string> names;
+  for (const MachineIdentity& machine : machines) {
+    const std::vector<std::string>& known = boots[machine.name];
+    const auto number = std::find(known.begin(), known.end(), machine.boot_id) - known.begin() + 1;
+    names.push_back(known.size() == 1 ? machine.name : fmt::format("{}#{}", machine.name, number));
+  }
+  return names;
+}
+
 double process_seconds() {
   // The 22nd value, counted behind the program's name, which may hold anything.
   constexpr int kStart = 22, kFirstBehindName = 3;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,16 @@ namespace roofmark {
 /// ISO 8601 in UTC, to the second.
 std::string utc_now(double seconds_ago = 0);
 std::string host_name();
+/// The kernel's, new with each boot and the same in all containers of a machine; empty if it cannot be read.
+std::string boot_id(const std::filesystem::path& root = "/");
+
+/// A machine as NCCL knows it: by its name, of which a cluster may have several, and its boot.
+struct MachineIdentity {
+  std::string name, boot_id;
+};
+/// Of each of them its name; where machines have the same one, with their number in it: node#1, node#2.
+std::vector<std::string> distinct_names(const std::vector<MachineIdentity>& machines);
+
 /// Since this process was started, by the kernel.
 double process_seconds();
 

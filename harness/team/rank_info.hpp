@@ -20,8 +20,8 @@ namespace roofmark {
 /// What a team knows of one rank.
 struct RankInfo {
   int rank = 0;
-  int local_rank = 0;  ///< among the ranks of its host
-  std::string host;
+  int local_rank = 0;          ///< among the ranks of its host
+  std::string host;            ///< one name per machine (distinct_names)
   std::string nccl_host_id;    ///< NCCL_HOSTID, which NCCL takes for the host
   bool may_share_gpu = false;  ///< NCCL_MULTI_RANK_GPU_ENABLE=1
   int pid = 0;
@@ -57,8 +57,8 @@ struct RankInfo {
 /// Also one whose rate no table has.
 inline bool has_nvlink(const RankInfo& member) { return member.nvlinks > 0 || member.nvlink_bytes_per_second; }
 
-/// This process on its host, with the variables that it was started with; the caller sets `rank` and `local_rank` and adds to
-/// `versions`.
+/// This process on its host, with the variables that it was started with; the caller sets `rank` and `local_rank`, `host` where
+/// other machines have the same name, and adds to `versions`.
 RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std::string>& started_with = rate_environment(),
                        const std::filesystem::path& root = "/");
 

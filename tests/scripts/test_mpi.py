@@ -43,6 +43,10 @@ def others_of(result, status):
     return {entry["name"]: entry["roofmark"] for entry in result["unmeasured"] if entry["roofmark"]["status"] == status}
 
 
+def can_unshare():
+    return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+
+
 def nobody_left(folder):
     ranks.wait_until(lambda: all(ranks.of_rank(folder, rank) is None for rank in range(4)), 20)
 

@@ -3,6 +3,7 @@
 #include "bench/program/mpi/crew.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
@@ -28,6 +29,17 @@ namespace {
 int local_rank(const std::vector<std::string>& hosts, int rank) {
   const auto own = hosts.begin() + rank;
   return static_cast<int>(std::count(hosts.begin(), own, *own));
+}
+
+/// What to say of machines that have the same name; empty if none have.
+std::string same_names(const std::vector<std::string>& hosts) {
+  std::vector<std::string> numbered;
+  for (const std::string& host : hosts) {
+    const bool is_new = std::find(numbered.begin(), numbered.end(), host) == numbered.end();
+    if (is_new && host.find('#') != std::string::npos) numbered.push_back(host);
+  }
+  if (numbered.empty()) return {};
+  return fmt::format("machines with the same host name (their boot_ids differ) are numbered: {}", fmt::join(numbered, ", "));
 }
 
 /// `auto` takes GPUs if every rank sees one and the CPU if none does.
@@ -71,17 +83,19 @@ void share_cores(MpiTeam& team, const std::vector<std::string>& hosts) {
 
 Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   Crew crew;
-  const std::vector<std::string> hosts = team.gather(host_name());
+  const std::vector<std::string>& hosts = team.hosts();
   const int local = local_rank(hosts, team.rank());
   const auto beside = std::count(hosts.begin(), hosts.end(), hosts[static_cast<std::size_t>(team.rank())]);
   std::string note;
   const std::string id = together(team, [&] { return choose_device(team, options.run.selection.device, local, note); });
-  crew.note = note;
+  crew.note = same_names(hosts);
+  if (!note.empty()) crew.note = note + (crew.note.empty() ? "" : "; ") + crew.note;
   if (id == "cpu") share_cores(team, hosts);
   crew.device = together(team, [&] { return open_device(id); });
   crew.info = crew.device->info();
   RankInfo member = describe_rank(crew.info);
   member.rank = team.rank();
+  member.host = hosts[static_cast<std::size_t>(team.rank())];
   member.local_rank = local;
   member.versions.emplace_back("roofmark", build_key());
   member.versions.emplace_back("MPI", mpi::library());

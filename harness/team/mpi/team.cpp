@@ -83,7 +83,10 @@ MpiTeam::MpiTeam(const std::atomic<bool>* interrupted, std::function<void()> on_
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &world_));
   check_mpi(MPI_Comm_size(world_, &size_));
   check_mpi(MPI_Comm_rank(world_, &rank_));
-  hosts_ = gather_unchecked(host_name());
+  const std::vector<std::string> names = gather_unchecked(host_name()), boots = gather_unchecked(boot_id());
+  std::vector<MachineIdentity> machines;
+  for (std::size_t rank = 0; rank < names.size(); ++rank) machines.push_back({names[rank], boots[rank]});
+  hosts_ = distinct_names(machines);
 }
 
 MpiTeam::~MpiTeam() {

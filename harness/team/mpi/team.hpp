@@ -63,6 +63,8 @@ class MpiTeam final : public Team {
 
   MPI_Comm world() const { return world_; }
   int host_count() const;
+  /// By rank; distinct_names of its machines.
+  const std::vector<std::string>& hosts() const { return hosts_; }
   void on_step(std::function<void()> step) { on_step_ = std::move(step); }
 
  private:

@@ -195,6 +195,17 @@ TEST(Members, AreGroupedByHostInTheOrderOfTheLowestRank) {
   EXPECT_THAT(ranks_by_host({}), IsEmpty());
 }
 
+// NCCL tells machines apart by name and boot.
+TEST(Members, MachinesOfOneNameAreNumbered) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(distinct_names({{"node", "1"}, {"node", "1"}, {"other", "2"}}), (Names{"node", "node", "other"}));
+  EXPECT_EQ(distinct_names({{"node", "b"}, {"other", "c"}, {"node", "a"}, {"node", "b"}}),
+            (Names{"node#1", "other", "node#2", "node#1"}));
+  EXPECT_EQ(distinct_names({{"a", "1"}, {"b", "1"}}), (Names{"a", "b"})) << "containers of one machine";
+  EXPECT_EQ(distinct_names({{"a", ""}, {"a", ""}}), (Names{"a", "a"}));
+  EXPECT_THAT(distinct_names({}), IsEmpty());
+}
+
 TEST(Members, AreGroupedByNvlinkDomainBesideHosts) {
   // Two hosts in one clique, one in another clique of the same cluster, one whose ranks are not all in a domain.
   std::vector<RankInfo> members;
