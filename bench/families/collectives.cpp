@@ -135,13 +135,13 @@ std::vector<Group> list(const Listing& listing) {
   }
   if (fabric.local) return list.take();
 
-  // Scaling: the first 1, 2, 4, ... ranks with the same size, and with the same size per rank.
+  // Scaling: the first 1, 2, 4, ... ranks with the same size, and with the same size per rank where that is another one.
   const std::size_t large = gpu ? 64 * kMiB : 2 * kMiB;
   for (const Collective op :
        {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all}) {
     if (!full && op != Collective::all_reduce) continue;
     for (int count = 1;; count = std::min(2 * count, ranks)) {
-      for (const std::size_t bytes : {kMiB, large, large * static_cast<std::size_t>(count)}) {
+      for (const std::size_t bytes : {kMiB, large, large * static_cast<std::size_t>(counts_total(op) ? count : 1)}) {
         Point made = point(op, DataType::fp32, bytes);
         made.colours = first(fabric, count);
         list.add(made);

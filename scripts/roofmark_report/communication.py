@@ -309,7 +309,7 @@ def fits(result):
 
 def scaling_rows(result):
     columns = [("Series", "", False), ("Size", "", True), ("Ranks", "", True), ("Time", "", True), ("busbw", "", True),
-               ("Strong", "busbw relative to the smallest team of at least 2 ranks, at the same size", True),
+               ("Strong", "busbw relative to the smallest team of at least 2 ranks, at the same size of all ranks' parts; an all-reduce has none", True),
                ("Weak", "The same, at the same size per rank", True)]
     return columns, [[r["series"], (units.size(r["bytes"]), r["bytes"], ""), str(r["ranks"]), (units.seconds(r["seconds"]), r["seconds"], ""),
                       (units.rate(r.get("busbw"), "B"), r.get("busbw", ""), ""), share(r.get("strong_efficiency")), share(r.get("weak_efficiency"))]

@@ -95,7 +95,8 @@ class Cluster(Maker):
             first = min(ranks for ranks, _ in found if ranks > 1)
             for (ranks, size), (seconds, busbw) in sorted(found.items()):
                 row = {"series": series, "ranks": ranks, "bytes": size, "seconds": seconds, "busbw": busbw}
-                for key, other in (("strong", size), ("weak", size * first // ranks)):
+                # The size of an all-reduce is each rank's.
+                for key, other in (("weak", size),) if series.startswith("all_reduce/") else (("strong", size), ("weak", size * first // ranks)):
                     if (first, other) in found:
                         row[f"{key}_efficiency"] = busbw / found[first, other][1]
                 table.append(row)

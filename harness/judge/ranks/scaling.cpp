@@ -17,34 +17,47 @@ namespace {
 
 constexpr double kSameSize = 0.02;
 
+/// A row, and the bytes of a rank's part.
+struct Measured {
+  ScalingRow row;
+  double part = 0;
+};
+
 std::vector<ScalingRow> rows_of(const CaseName& series, const std::vector<const Record*>& records) {
-  std::vector<ScalingRow> rows;
+  std::vector<Measured> all;
   int smallest = std::numeric_limits<int>::max();
   std::set<int> teams;
+  bool of_parts = false;
   for (const Record* record : records) {
     const BusBandwidth bandwidth = *bus_bandwidth(*record);
-    rows.push_back({series, record->message->ranks, record->message->bytes, bandwidth.seconds, bandwidth.busbw, {}, {}});
-    teams.insert(rows.back().ranks);
-    if (rows.back().ranks > 1) smallest = std::min(smallest, rows.back().ranks);
+    const Message& message = *record->message;
+    const auto part = static_cast<double>(message.count * size_of(record->type));
+    all.push_back({{series, message.ranks, message.bytes, bandwidth.seconds, bandwidth.busbw, {}, {}}, part});
+    teams.insert(message.ranks);
+    if (message.ranks > 1) smallest = std::min(smallest, message.ranks);
+    of_parts |= part < (1 - kSameSize) * static_cast<double>(message.bytes);
   }
   if (teams.size() < 2) return {};
-  std::stable_sort(rows.begin(), rows.end(), [](const ScalingRow& a, const ScalingRow& b) {
-    return std::pair(a.ranks, a.bytes) < std::pair(b.ranks, b.bytes);
+  std::stable_sort(all.begin(), all.end(), [](const Measured& a, const Measured& b) {
+    return std::pair(a.row.ranks, a.row.bytes) < std::pair(b.row.ranks, b.row.bytes);
   });
-  const auto efficiency = [&](const ScalingRow& row, double bytes) -> std::optional<double> {
-    const ScalingRow* nearest = nullptr;
-    const auto distance = [&](const ScalingRow& other) { return std::abs(static_cast<double>(other.bytes) - bytes); };
-    for (const ScalingRow& other : rows) {
-      if (other.ranks == smallest && (!nearest || distance(other) < distance(*nearest))) nearest = &other;
+  const auto efficiency = [&](const ScalingRow& row, double amount, const auto& amount_of) -> std::optional<double> {
+    const Measured* nearest = nullptr;
+    const auto distance = [&](const Measured& other) { return std::abs(amount_of(other) - amount); };
+    for (const Measured& other : all) {
+      if (other.row.ranks == smallest && (!nearest || distance(other) < distance(*nearest))) nearest = &other;
     }
-    if (!nearest || distance(*nearest) > kSameSize * bytes || !row.busbw || !(nearest->busbw > 0.0)) return std::nullopt;
-    return *row.busbw / *nearest->busbw;
+    if (!nearest || distance(*nearest) > kSameSize * amount || !row.busbw || !(nearest->row.busbw > 0.0)) return std::nullopt;
+    return *row.busbw / *nearest->row.busbw;
   };
-  for (ScalingRow& row : rows) {
+  const auto size = [](const Measured& one) { return static_cast<double>(one.row.bytes); };
+  const auto part = [](const Measured& one) { return one.part; };
+  std::vector<ScalingRow> rows;
+  for (const Measured& one : all) {
+    ScalingRow& row = rows.emplace_back(one.row);
     if (row.ranks < smallest) continue;
-    const auto bytes = static_cast<double>(row.bytes);
-    row.strong_efficiency = efficiency(row, bytes);
-    row.weak_efficiency = efficiency(row, bytes * smallest / row.ranks);
+    if (of_parts) row.strong_efficiency = efficiency(row, size(one), size);
+    row.weak_efficiency = efficiency(row, one.part, part);
   }
   return rows;
 }

@@ -12,9 +12,10 @@ namespace roofmark {
 
 /// A row of the scaling table. A perfect ring of any length has the same busbw, so efficiencies are ratios of busbw, n ranks
 /// against the smallest team n0 of at least 2 in the same series:
-///   strong  busbw(n, S) / busbw(n0, S): the same size
-///   weak    busbw(n, S) / busbw(n0, S n0 / n): the same size per rank
-/// Sizes that differ by at most 2 % count as equal (they consist of whole chunks). Absent if the other size was not measured.
+///   weak    the same count: each call has as much per rank
+///   strong  the same size, where that is of all ranks' parts: each rank has the less, the more there are
+/// The size of an all-reduce is that of each rank's buffer: it has no strong efficiency. Sizes that differ by at most 2 % count
+/// as equal (they consist of whole chunks). Absent if the other size was not measured.
 struct ScalingRow {
   CaseName series;  ///< name without bytes and ranks
   int ranks = 1;

@@ -391,6 +391,20 @@ TEST_F(CollectiveSuites, OneRankPerHostIsHeldAgainstWhatOneHas) {
   EXPECT_FALSE(probes(SuiteName::baseline).contains("network_of_rank")) << "the ranks of a host are one";
 }
 
+// The size of an all-reduce is each rank's buffer.
+TEST_F(CollectiveSuites, AllReducesScaleAtTheSameSize) {
+  make(1, 8, Backend::cuda);
+  std::map<std::string, std::map<int, std::set<std::size_t>>> sizes;
+  for (const Case& c : cases(SuiteName::full)) {
+    if (c.message->ranks == 2 || c.message->ranks == 4) {
+      if (c.message->groups.size() == 1 && c.type == DataType::fp32) sizes[c.family][c.message->ranks].insert(c.message->bytes);
+    }
+  }
+  constexpr std::size_t kMi = std::size_t{1} << 20;
+  for (const int ranks : {2, 4}) EXPECT_EQ(sizes["all_reduce"][ranks], (std::set{kMi, 64 * kMi})) << ranks;
+  EXPECT_EQ(sizes["all_gather"][4], (std::set{kMi, 64 * kMi, 256 * kMi}));
+}
+
 TEST_F(CollectiveSuites, RanksThatShareAGpuHaveNoLink) {
   make(1, 4, Backend::cuda);
   const auto probes = [&] { return link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric}).size(); };

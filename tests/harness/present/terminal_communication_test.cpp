@@ -152,19 +152,25 @@ TEST(CommunicationTables, FitScalingAndOverlap) {
   std::vector<Record> records;
   for (const std::size_t bytes : {std::size_t{1024}, std::size_t{1'048'576}}) {
     for (const int ranks : {2, 4}) {
-      records.push_back(
-          collective("all_reduce", bytes, ranks, 2.0 * (ranks - 1) / ranks, 1e-5 + double(bytes) / (ranks == 2 ? 8e9 : 4e9)));
+      const double seconds = 1e-5 + double(bytes) / (ranks == 2 ? 8e9 : 4e9);
+      records.push_back(collective("all_reduce", bytes, ranks, 2.0 * (ranks - 1) / ranks, seconds));
+      records.push_back(collective("all_gather", bytes, ranks, 1.0 * (ranks - 1) / ranks, seconds));
+      records.back().message->count /= static_cast<std::size_t>(ranks);
     }
   }
   records.push_back(collective("all_reduce", 2'097'152, 4, 1.5, 1e-5 + 2'097'152 / 4e9));
+  records.push_back(collective("all_gather", 2'097'152, 4, 0.75, 1e-5 + 2'097'152 / 4e9));
+  records.back().message->count /= 4;
   for (const Record& record : overlap_records(10e-3, 4e-3, 11e-3)) records.push_back(record);
   const std::string text = tables(records, members({"a", "a", "a", "a"}));
   EXPECT_THAT(words_of(text, "all_reduce/fp32/ranks:4/"),
               ElementsAre("all_reduce/fp32/ranks:4/op:sum/place:out/impl:mpi", "10.0", "us", "4.00", "GB/s", "6.00", "GB/s",
                           "1.0000", "3"));
-  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +1.05 MB +4 +77.8 % +- "));
-  // As much a rank is another size.
-  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +2.10 MB +4 +- +[0-9.]+ % "));
+  EXPECT_THAT(text, ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +1.05 MB +4 +- +77.8 % "));
+  // The size of an all-reduce is that of each rank; as much a rank of an all-gather is another size.
+  EXPECT_THAT(text, Not(ContainsRegex("all_reduce/fp32/op:sum/place:out/impl:mpi +2.10 MB +4 ")));
+  EXPECT_THAT(text, ContainsRegex("all_gather/fp32/op:sum/place:out/impl:mpi +1.05 MB +4 +77.8 % +- "));
+  EXPECT_THAT(text, ContainsRegex("all_gather/fp32/op:sum/place:out/impl:mpi +2.10 MB +4 +- +[0-9.]+ % "));
   EXPECT_THAT(text, Not(ContainsRegex("1.02 kB +4")));
   EXPECT_THAT(text, ContainsRegex("overlap/fp32/n:1 +75.0 % +10.0 % +10.0 ms +4.00 ms +11.0 ms\n"));
 }

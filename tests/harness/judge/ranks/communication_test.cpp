@@ -195,38 +195,55 @@ TEST(Rings, AreNotPredictedFromTheProbesOfCeilings) {
   EXPECT_THAT(analyze_communication(records, members({"a", "a", "a", "a"})).rings, IsEmpty());
 }
 
-TEST(Scaling, ComparesBusBandwidthsOfTheSameSizeAndOfAsMuchForEachRank) {
+/// busbw 10, 8, 6 GB/s at 1 MB and 12, 11, 9 at 4 MB for 2, 4, 8 ranks.
+std::vector<Record> scaled(const std::string& family, int bus_rounds) {
   std::vector<Record> records;
-  // busbw 10, 8, 6 GB/s at 1 MB and 12, 11, 9 at 4 MB for 2, 4, 8 ranks.
   const double rates[2][3] = {{10e9, 8e9, 6e9}, {12e9, 11e9, 9e9}};
   for (int size = 0; size < 2; ++size) {
     for (int i = 0; i < 3; ++i) {
       const int ranks = 2 << i;
-      const double bytes = size ? 4e6 : 1e6, factor = 2.0 * (ranks - 1) / ranks;
+      const double bytes = size ? 4e6 : 1e6, factor = double(bus_rounds) * (ranks - 1) / ranks;
       // Made of whole chunks, sizes are not quite the same.
       records.push_back(
-          collective("all_reduce", std::size_t(bytes) + std::size_t(i), ranks, factor, bytes * factor / rates[size][i]));
+          collective(family, std::size_t(bytes) + std::size_t(i), ranks, factor, bytes * factor / rates[size][i]));
     }
   }
+  return records;
+}
+
+ScalingRow scaling_row(const std::vector<ScalingRow>& rows, int ranks, bool large) {
+  for (const ScalingRow& each : rows) {
+    if (each.ranks == ranks && (each.bytes > 2'000'000) == large) return each;
+  }
+  return {};
+}
+
+// The size of an all-reduce is each rank's: the same for more ranks is more work in all.
+TEST(Scaling, OfTheSameSizePerRankIsWeak) {
+  std::vector<Record> records = scaled("all_reduce", 2);
   records.push_back(collective("all_reduce", 1'000'000, 1, 0, 1e-5));
   records.push_back(collective("all_gather", 1'000'000, 4, 0.75, 1e-3));  // one team does not scale
   const Communication found = analyze_communication(records, members({"a", "a", "a", "a", "a", "a", "a", "a"}));
   ASSERT_THAT(found.scaling, SizeIs(7));
   EXPECT_EQ(found.scaling[0].ranks, 1);
-  EXPECT_FALSE(found.scaling[0].strong_efficiency);
+  EXPECT_FALSE(found.scaling[0].weak_efficiency);
   EXPECT_EQ(found.scaling[0].series.name(), "all_reduce/fp32/op:sum/place:out/impl:mpi");
-  const auto row = [&](int ranks, bool large) {
-    for (const ScalingRow& each : found.scaling) {
-      if (each.ranks == ranks && (each.bytes > 2'000'000) == large) return each;
-    }
-    return ScalingRow{};
-  };
-  EXPECT_NEAR(row(2, false).strong_efficiency.value(), 1, 1e-3);
-  EXPECT_NEAR(row(2, false).weak_efficiency.value(), 1, 1e-3);
-  EXPECT_NEAR(row(4, false).strong_efficiency.value(), 0.8, 1e-3);
-  EXPECT_FALSE(row(4, false).weak_efficiency);  // 0.5 MB on 2 ranks was not measured
-  EXPECT_NEAR(row(8, true).strong_efficiency.value(), 0.75, 1e-3);
-  EXPECT_NEAR(row(8, true).weak_efficiency.value(), 0.9, 1e-3);  // 9 GB/s at 4 MB against 10 at 1 MB
+  for (const ScalingRow& row : found.scaling) EXPECT_FALSE(row.strong_efficiency);
+  EXPECT_NEAR(scaling_row(found.scaling, 2, false).weak_efficiency.value(), 1, 1e-3);
+  EXPECT_NEAR(scaling_row(found.scaling, 4, false).weak_efficiency.value(), 0.8, 1e-3);
+  EXPECT_NEAR(scaling_row(found.scaling, 8, true).weak_efficiency.value(), 0.75, 1e-3);
+}
+
+TEST(Scaling, OfTheSameTotalIsStrong) {
+  std::vector<Record> records = scaled("all_gather", 1);
+  for (Record& record : records) record.message->count /= static_cast<std::size_t>(record.message->ranks);
+  const Communication found = analyze_communication(records, members({"a", "a", "a", "a", "a", "a", "a", "a"}));
+  EXPECT_NEAR(scaling_row(found.scaling, 2, false).strong_efficiency.value(), 1, 1e-3);
+  EXPECT_NEAR(scaling_row(found.scaling, 2, false).weak_efficiency.value(), 1, 1e-3);
+  EXPECT_NEAR(scaling_row(found.scaling, 4, false).strong_efficiency.value(), 0.8, 1e-3);
+  EXPECT_FALSE(scaling_row(found.scaling, 4, false).weak_efficiency);  // 0.5 MB on 2 ranks was not measured
+  EXPECT_NEAR(scaling_row(found.scaling, 8, true).strong_efficiency.value(), 0.75, 1e-3);
+  EXPECT_NEAR(scaling_row(found.scaling, 8, true).weak_efficiency.value(), 0.9, 1e-3);  // 9 GB/s at 4 MB against 10 at 1 MB
 }
 
 TEST(Overlaps, SayWhatIsHiddenAndWhatItCosts) {
