@@ -119,7 +119,7 @@ Case collective_case(const Listing& listing, const Point& point) {
   if (point.issue == Issue::graph) c.shape.emplace_back("issue", "graph");
   if (point.buffer != Buffer::plain) c.shape.emplace_back("buffer", name(point.buffer));
   c.work = collective_work(listing, point);
-  // As in nccl-tests every call uses the same buffers.
+  // Every call uses the same buffers. nccl-tests moves on through buffers of its largest size.
   c.protocol.cache = Cache::warm;
   // Enqueued one after another, as in nccl-tests: behind a closed gate the library could wait for room in its own queues.
   c.protocol.issue = point.issue == Issue::automatic ? Issue::stream : point.issue;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/present/cells.hpp"
 #include "harness/present/roofline_plot.hpp"
 #include "harness/present/summary.hpp"
@@ -13,6 +15,18 @@
 #include "harness/result/words.hpp"
 
 namespace roofmark {
+namespace {
+
+/// Of the operands. What collectives carry is fixed.
+std::string data_in_words(const RunFacts& facts, const std::vector<Record>& records) {
+  const auto carries = [](const Record& record) { return record.message.has_value(); };
+  const std::string given = fmt::format("{} data", name(facts.data));
+  if (std::none_of(records.begin(), records.end(), carries)) return given;
+  return std::all_of(records.begin(), records.end(), carries) ? "small integers as data"
+                                                              : given + ", small integers in collectives";
+}
+
+}  // namespace
 
 std::string run_text(const Run& run, const Conclusions& conclusions, const TerminalStyle& style) {
   const RunFacts& facts = run.header.facts;
@@ -22,9 +36,9 @@ std::string run_text(const Run& run, const Conclusions& conclusions, const Termi
                     : fmt::format("{} rank{} (rank 0 on {})", ranks.size(), ranks.size() == 1 ? "" : "s", ranks.front().host);
   const auto columns = static_cast<std::size_t>(style.columns);
   std::string text = "\n" + bold(style, wrapped(run.header.scope.text, columns, 2)) + "\n";
-  text +=
-      wrapped(fmt::format("{} on {}, {} data, seed {}", facts.device.name, where, name(facts.data), facts.seed), columns, 2) +
-      "\n\n";
+  text += wrapped(fmt::format("{} on {}, {}, seed {}", facts.device.name, where, data_in_words(facts, run.records), facts.seed),
+                  columns, 2) +
+          "\n\n";
   const Analysis& analysis = conclusions.analysis;
   const std::vector<Record>& records = run.records;
   // The last screen says whether the device is well and at the end of a good link.

@@ -73,7 +73,7 @@ def summary(result, digest):
     hosts = sorted({device["host"] for device in devices.values()})
     return {
         "sha256": digest, "where": where(result), "devices": devices, "hosts": _hosts(result), "software": _software(result), "nodes": hosts,
-        "command": " ".join(result["arguments"]), "suite": result["suite"], "operands": f"{facts.DATA[result['data']]}, seed {result['seed']}",
+        "command": " ".join(result["arguments"]), "suite": result["suite"], "operands": facts.operands(result),
         "started": result["started_utc"], "finished": result.get("finished_utc", ""), "labels": result["labels"],
         "ok": len(result["benchmarks"]), "findings": result["findings"],
         "unmeasured": [(entry["roofmark"]["status"], entry["roofmark"].get("reason", "no reason recorded"), entry["name"])

@@ -10,6 +10,13 @@ from . import units
 DATA = {"normal": "normally distributed", "uniform": "uniformly distributed", "zeros": "zeros"}
 
 
+def operands(result):
+    """What collectives carry is fixed."""
+    carries = ["message" in entry["roofmark"] for entry in result["benchmarks"]]
+    words = "small integers" if carries and all(carries) else DATA[result["data"]] + (", small integers in collectives" if any(carries) else "")
+    return f"{words}, seed {result['seed']}"
+
+
 def flat(value, prefix=""):
     """Nested details as (name, text) pairs."""
     if isinstance(value, dict):
@@ -60,7 +67,7 @@ def run_facts(result, digest):
         ("built by", f"{b['compiler']}, {b['build_type']}" + (f", for {b['cuda_architectures']}" if "cuda_architectures" in b else "")),
         ("command", shlex.join(result["arguments"])), ("suite", result["suite"]),
         ("timing adds to a sample", units.seconds(result.get("timing_overhead_seconds"))),
-        ("operands", f"{DATA[result['data']]}, seed {result['seed']}"), ("started", result["started_utc"]),
+        ("operands", operands(result)), ("started", result["started_utc"]),
         ("finished", result.get("finished_utc", "not finished: the file was recovered from the journal")),
         ("result file", f"SHA-256 {digest}")])
 

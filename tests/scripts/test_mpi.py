@@ -67,6 +67,7 @@ def clean(tmp_path_factory):
 def test_a_run_says_first_how_many_ranks_there_are_and_who_they_are(clean):
     lines = clean[0].stdout.splitlines()
     assert lines[0] == "4 ranks on 1 host"
+    assert any(line.endswith("small integers as data, seed 1") for line in lines)
     [heading] = [number for number, line in enumerate(lines) if line.split()[:3] == ["rank", "host", "local"]]
     assert heading < 4  # behind what all ranks share
     for rank in range(4):

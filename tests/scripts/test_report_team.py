@@ -9,7 +9,7 @@ from conftest import need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
-from roofmark_report import communication, plots, report, table  # noqa: E402
+from roofmark_report import communication, facts, plots, report, table  # noqa: E402
 
 
 def without_breaks(page):
@@ -58,6 +58,15 @@ def test_collectives_have_the_words_of_nccl_tests(cluster):
     columns, rows = tables["all_reduce/fp32/impl:nccl"]
     switched = {row[5]: row[17][0] for row in rows if row[0][1] == 16 << 30 and row[4] == "8"}
     assert switched["group:node"] and rows[0][17][0] == ""
+
+
+def test_the_operands_of_collectives_are_small_integers(cluster):
+    assert any("message" not in entry["roofmark"] for entry in cluster["benchmarks"]), "the products"
+    assert facts.operands(cluster) == "normally distributed, small integers in collectives, seed 1"
+    cluster["benchmarks"] = [entry for entry in cluster["benchmarks"] if "message" in entry["roofmark"]]
+    assert facts.operands(cluster) == "small integers, seed 1"
+    cluster["benchmarks"] = []
+    assert facts.operands(cluster) == "normally distributed, seed 1"
 
 
 def test_one_rank_alone_has_no_bandwidth(cluster):
