@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/exit_status.hpp"
+#include "harness/present/terminal.hpp"
 #include "harness/team/mpi/team.hpp"
 
 namespace roofmark {

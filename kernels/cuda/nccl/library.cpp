@@ -77,7 +77,7 @@ class Log {
   }
 
   void start() {
-    if (file_ < 0 || !empty()) return;
+    if (file_ < 0 || !set_aside()) return;
     set_level("INFO");
   }
   /// The log since start(); call before stop().
@@ -93,7 +93,7 @@ class Log {
   }
   void stop() {
     if (file_ < 0) return;
-    empty();
+    set_aside();
     set_level("WARN");
   }
   /// Of the log if there is one.
@@ -123,8 +123,8 @@ class Log {
     if (warnings.size() > kWarnings) warnings.erase(warnings.begin(), warnings.end() - kWarnings);
     return warnings;
   }
-  /// Keeps the warnings. NCCL truncates the file itself when it opens it, at its first message after a reset.
-  bool empty() {
+  /// Empties the file, but keeps its warnings. NCCL truncates it too when it opens it, at its first message after a reset.
+  bool set_aside() {
     const std::lock_guard lock(mutex_);
     warnings_ = all_warnings();
     return ftruncate(file_, 0) == 0;
