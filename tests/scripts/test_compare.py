@@ -183,7 +183,7 @@ def test_memory_and_launches_have_no_time_per_clock(small):
 
 def test_resources_without_a_clock_are_those_of_the_program():
     text = (ROOT / "harness" / "model" / "resource.hpp").read_text(encoding="utf-8")
-    clocks = dict(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*, ClockDomain::(\w+)\}', text))
+    clocks = dict(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*,\s+ClockDomain::(\w+)\}', text))
     assert {name for name, clock in clocks.items() if clock != "sm"} == compare.UNCLOCKED
 
 

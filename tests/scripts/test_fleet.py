@@ -111,7 +111,7 @@ def test_the_rule_is_that_of_the_ranks():
                         ("normal_sigma_of_mad", fleet_stragglers.SIGMA_OF_MAD)]:
         assert re.search(rf"\b{name} = {value}[;,]", sources), name
     resources = (ROOT / "harness" / "model" / "resource.hpp").read_text(encoding="utf-8")
-    assert set(fleet_stragglers.OUTSIDE) == set(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*, ClockDomain::none\}', resources))
+    assert set(fleet_stragglers.OUTSIDE) == set(re.findall(r'Resource \w+\{\s*"(\w+)", [^}]*,\s+ClockDomain::none\}', resources))
 
 
 def test_one_slow_case_of_more_than_twenty_is_a_neighbours_noise(folder, tmp_path):

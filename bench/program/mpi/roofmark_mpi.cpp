@@ -78,8 +78,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                               "  smoke     one all-reduce\n"
                               "  quick     all-reduce, 8 sizes\n"
                               "  baseline  every collective and pair of ranks; scaling; overlap with a product\n"
-                              "  full      baseline by sum, max and avg in fp32, fp16, bf16 and fp8 (from Hopper\n"
-                              "            on; CPUs: fp32, fp64), in twice as many sizes\n{}",
+                              "  full      baseline by sum, max and avg in fp32, fp16, bf16 and fp8 (from\n"
+                              "            Hopper on; CPUs: fp32, fp64), in twice as many sizes\n{}",
                               kExitStatusHelp));
   CLI::App* run_command = add_command(app, "run", "measure a single-device suite on all ranks at once; write a result file",
                                       run_footer("Examples:\n"
