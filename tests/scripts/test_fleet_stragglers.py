@@ -171,7 +171,7 @@ def test_two_groups_are_named_and_none_is_called_slow(folder, slow_ones, of_all)
     put(folder, results)
     done = run(folder)
     assert (done.returncode, done.stderr) == (1, "") and "nothing stands out" not in done.stdout
-    assert "two groups (1)" in done.stdout and f"{len(slow_ones)} of {of_all} hosts ({len(slow_ones)} hosts): take 1.3" in done.stdout
+    assert "two groups (1)" in done.stdout and f"{len(slow_ones)} of {of_all} hosts: take 1.3" in done.stdout
     assert f" times the time of the other {of_all - len(slow_ones)} in {len(BASE['benchmarks'])} of {len(BASE['benchmarks'])} cases: a0" in done.stdout
     assert lines_of(folder / "bad.txt") == [] and len(lines_of(folder / "good.txt")) == of_all
 
