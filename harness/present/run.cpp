@@ -20,7 +20,7 @@ namespace {
 /// Of the operands. What collectives carry is fixed.
 std::string data_in_words(const RunFacts& facts, const std::vector<Record>& records) {
   const auto carries = [](const Record& record) { return record.message.has_value(); };
-  const std::string given = fmt::format("{} data", name(facts.data));
+  std::string given = fmt::format("{} data", name(facts.data));
   if (std::none_of(records.begin(), records.end(), carries)) return given;
   return std::all_of(records.begin(), records.end(), carries) ? "small integers as data"
                                                               : given + ", small integers in collectives";

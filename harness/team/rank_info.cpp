@@ -94,7 +94,7 @@ std::optional<NetworkRate> network_rate(const std::vector<const RankInfo*>& rank
     if (!nic.bytes_per_second) return std::nullopt;
     sum += *nic.bytes_per_second;
   }
-  const NetworkRate of_ports{sum, fmt::format("{}, {} (the kernel's tables)", in_words(ports, first.nccl_ib_hca), first.host)};
+  NetworkRate of_ports{sum, fmt::format("{}, {} (the kernel's tables)", in_words(ports, first.nccl_ib_hca), first.host)};
   std::map<std::string, const RankInfo*> gpus;
   for (const RankInfo* rank : ranks) {
     if (rank->uuid.empty() || !rank->nic_way_bytes_per_second) return of_ports;
