@@ -109,7 +109,8 @@ bool any(std::string_view) { return true; }
 bool is_on(std::string_view value) { return value != "0"; }
 bool is_off(std::string_view value) { return value == "0"; }
 bool is_never(std::string_view value) { return value == "LOC" || value == "0"; }
-bool is_near(std::string_view value) { return value != "SYS"; }
+// SYS, or one of the integers that stood for it.
+bool is_near(std::string_view value) { return value != "SYS" && value != "4" && value != "5"; }
 bool is_socket(std::string_view value) { return value == "SOCKET"; }
 
 constexpr Limit kLimits[] = {
@@ -190,7 +191,8 @@ std::vector<DifferingVariable> differing_variables(const std::vector<RankInfo>& 
 
 std::vector<LimitingVariable> limiting_variables(const std::vector<RankInfo>& members) {
   const std::vector<std::vector<int>> hosts = ranks_by_host(members);
-  const bool inside = hosts.size()<members.size(), network = hosts.size()> 1;
+  const bool inside = hosts.size() < members.size();
+  const bool network = hosts.size() > 1;
   std::vector<LimitingVariable> found;
   for (const Limit& limit : kLimits) {
     if ((limit.part == Part::inside && !inside) || (limit.part == Part::network && !network)) continue;

@@ -29,6 +29,20 @@ def clean(result, device=0):
     return result
 
 
+def in_one_file(result, nodes=2, gpus=8, counters=(), findings=(), slower=()):
+    """A delivery of several nodes that measured together; `slower`: by rank, how many times as long its cases take."""
+    merged, ranks = clean(result), range(nodes * gpus)
+    merged["team"] = [{"rank": rank, "local_rank": rank % gpus, "device_id": f"cuda:{rank % gpus}", "uuid": f"GPU-{rank:08x}", "host": f"node{rank // gpus}", "pid": 1,
+                       "device_name": "NVIDIA H200", "nics": [], "versions": {}} for rank in ranks]
+    for entry in merged["benchmarks"]:
+        measured = entry["roofmark"]["measurement"]
+        measured["ranks"] = [{"median": measured["median"] * times, "maximum": measured["maximum"] * times, "interval": [times * end for end in measured["interval"]],
+                              "throttled_share": {}} for times in (dict(slower).get(rank, 1) for rank in ranks)]
+    merged["counters"] = [one for rank in ranks for one in result_maker.counters(rank, **(dict(counters).get(rank, {})))]
+    merged["findings"] += findings
+    return merged
+
+
 def observe(result, seed):
     """Adds what the device did while it was measured."""
     noise = random.Random(seed)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import result_maker
-from make_delivery import clean
+from make_delivery import clean, in_one_file
 from shipped_profiles import PROFILES, ROOFMARK, roofmark, slower, sxm_profile, verdicts
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
@@ -196,19 +196,6 @@ def test_what_a_run_had_no_means_to_look_for_is_not_accepted(h200, save, tmp_pat
     assert verdicts(result, profile, tmp_path, save, 0) == {}, "some virtual machines say nothing of the link: the rule is not mandatory there"
 
 
-def two_nodes(result, counters=(), findings=()):
-    """A delivery of two nodes with eight GPUs each, in one file."""
-    merged = clean(result)
-    merged["team"] = [{"rank": rank, "local_rank": rank % 8, "device_id": f"cuda:{rank % 8}", "uuid": f"GPU-{rank:08x}", "host": f"node{rank // 8}", "pid": 1,
-                       "device_name": "NVIDIA H200", "nics": [], "versions": {}} for rank in range(16)]
-    for entry in merged["benchmarks"]:
-        measured = entry["roofmark"]["measurement"]
-        measured["ranks"] = [{key: measured[key] for key in ("median", "maximum", "interval")} | {"throttled_share": {}}] * 16
-    merged["counters"] = [one for rank in range(16) for one in result_maker.counters(rank, **(dict(counters).get(rank, {})))]
-    merged["findings"] += findings
-    return merged
-
-
 def judged(path, profile, tmp_path):
     roofmark("accept", path, "--profile", profile, "--json", tmp_path / "verdict.json")
     told = json.loads((tmp_path / "verdict.json").read_text())
@@ -217,14 +204,14 @@ def judged(path, profile, tmp_path):
 
 @pytest.mark.parametrize("rank, counter", [(3, {"xid": (0, 1)}), (11, {"nvlink_links": (18, 17)})])
 def test_one_gpus_fault_fails_it_and_its_node_alone(h200, save, own_profile, tmp_path, rank, counter):
-    devices, nodes = judged(save(two_nodes(h200, {rank: counter})), sxm_profile(tmp_path, links="false"), tmp_path)
+    devices, nodes = judged(save(in_one_file(h200, counters={rank: counter})), sxm_profile(tmp_path, links="false"), tmp_path)
     bad = f"GPU-{rank:08x}"
     assert {name: verdict for name, verdict in devices.items() if verdict != "PASS"} == {bad: "FAIL"}
     assert nodes == {"node0": "FAIL" if rank < 8 else "PASS", "node1": "FAIL" if rank >= 8 else "PASS"}
 
 
 def test_a_result_that_is_wrong_on_one_gpu_fails_it_alone(h200, save, tmp_path):
-    merged = two_nodes(h200)
+    merged = in_one_file(h200)
     entry = merged["benchmarks"].pop(next(i for i, entry in enumerate(merged["benchmarks"]) if entry["name"].startswith("stream/")))
     record = entry["roofmark"]
     for key in ("measurement", "placement"):
@@ -236,7 +223,7 @@ def test_a_result_that_is_wrong_on_one_gpu_fails_it_alone(h200, save, tmp_path):
 
 
 def test_a_gpu_without_the_case_is_not_blamed_for_anothers_wrong_result(h200, save, tmp_path):
-    merged = two_nodes(h200)
+    merged = in_one_file(h200)
     entry = merged["benchmarks"].pop(next(i for i, entry in enumerate(merged["benchmarks"]) if entry["name"].startswith("stream/")))
     record = entry["roofmark"]
     for key in ("measurement", "placement"):

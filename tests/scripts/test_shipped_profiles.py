@@ -6,7 +6,7 @@ import json
 
 import pytest
 import result_maker
-from make_delivery import clean
+from make_delivery import clean, in_one_file
 from shipped_profiles import PROFILES, ROOFMARK, WRITTEN, roofmark, slower, sxm_profile, verdicts
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
@@ -45,6 +45,21 @@ def test_a_link_is_judged_by_what_a_gpu_measured_alone(h200, tmp_path):
     assert status("together") == 1, "nothing says what the link does alone"
     (tmp_path / "node7" / "alone" / "cuda-0" / "result.json").write_text(json.dumps(slower(clean(copy.deepcopy(h200)), "ceilings/host_to_device/", 3)))
     assert status("alone", "together") == 1
+
+
+def test_a_slow_host_is_not_accepted_as_a_slow_gpu_is_not(h200, save, tmp_path):
+    profile = sxm_profile(tmp_path, links="false")
+    for slow, bad in (((), {}), ((5,), {"slow_rank": "FAIL"}), (range(4, 8), {"slow_host": "FAIL"})):
+        result = in_one_file(copy.deepcopy(h200), nodes=3, gpus=4, slower=dict.fromkeys(slow, 1.15))
+        found = verdicts(result, profile, tmp_path, save, 1 if bad else 0)
+        assert {rule: found[rule] for rule in ("slow_rank", "slow_host") if rule in found} == bad
+
+
+@pytest.mark.parametrize("errors, bad", [({"nvlink_crc_errors": 10**6}, {"link_errors": "FAIL"}), ({"pcie_replays": 10**5}, {"link_errors": "FAIL"}), ({"pcie_replays": 1}, {})])
+def test_a_link_that_resends_more_than_a_healthy_one_is_not_accepted(h200, save, tmp_path, errors, bad):
+    result = clean(h200)
+    result["counters"] = result_maker.counters(**{counter: (0, count) for counter, count in errors.items()})
+    assert verdicts(result, sxm_profile(tmp_path), tmp_path, save, 1 if bad else 0) == bad
 
 
 def test_a_slow_all_reduce_of_a_node_is_not_accepted(h200, save, tmp_path):

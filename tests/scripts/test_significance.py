@@ -90,6 +90,20 @@ def test_blocks_of_one_run_need_the_wide_margin(baselines):
     assert alarms(400, significance.MARGIN_OF_ONE_RUN) <= stats.binom.ppf(0.9975, 400, 0.01)
 
 
+def test_blocks_of_one_run_would_call_slowdowns_the_same():
+    """Runs vary by 1 %, their blocks by 0.2 %; B is 2 % slower. Hence compare never says that of blocks."""
+    random, cases = np.random.default_rng(6), 10_000
+
+    def called_same(runs, by_run):
+        a, b = (random.normal(0, 0.01, (1, runs, cases)) + random.normal(0, 0.002, (BLOCKS, runs, cases)) for _ in range(2))
+        a, b = (side.mean(axis=0) if by_run else side.reshape(-1, cases) for side in (a, b + math.log(1.02)))
+        shift = significance.shift(a, b, CASES)
+        return np.mean(significance.verdicts(shift, np.ones(cases), 0.01, 0.10) == "SAME")
+
+    assert 0.14 < called_same(1, False) < 0.18
+    assert called_same(2, True) < 0.005
+
+
 def test_holm():
     assert significance.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert significance.holm([0.9, 0.8]) == pytest.approx([1, 1])

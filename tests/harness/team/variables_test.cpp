@@ -77,6 +77,10 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
   EXPECT_EQ(of({"a", "a", "b"}).size(), limits.size());
   const Variables none = {{"NCCL_P2P_DISABLE", "0"}, {"NCCL_P2P_LEVEL", "SYS"}, {"NCCL_NVLS_ENABLE", "1"}, {"NCCL_NET", "IB"}};
   EXPECT_TRUE(limiting_variables_health(team({"a", "a", "b"}, {none, none, none})).empty());
+  for (const auto& [level, rows] : {std::pair("3", 1U), {"4", 0U}, {"5", 0U}}) {
+    const Variables old_style = {{"NCCL_P2P_LEVEL", level}};
+    EXPECT_EQ(limiting_variables_health(team({"a", "a"}, {old_style, old_style})).size(), rows) << level;
+  }
   const auto rows = limiting_variables_health(team({"a", "b"}, {limits, limits}));
   EXPECT_EQ(rows[2].state, "socket");
   EXPECT_NE(rows[2].advice.find("IP sockets"), std::string::npos);
