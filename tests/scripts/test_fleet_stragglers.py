@@ -66,6 +66,12 @@ def test_healthy_fleets_give_no_alarm(count):
     # The same values, with one slow GPU or half of the GPUs in each fleet.
     found = fleet_stragglers.stragglers(connection, "SELECT * REPLACE (CASE WHEN who LIKE '% 1' AND family = 'attention' THEN 10 ELSE 1 END * seconds AS seconds) FROM made")
     assert sorted(one["who"] for one in found) == sorted(f"{fleet} 1" for fleet in range(fleets)) and {one["name"] for one in found} == {"attention"}
+    # One link at a quarter of its rate. While all GPUs of a host copy, healthy ones share switches.
+    for alone in ("true", "false"):
+        found = fleet_stragglers.stragglers(connection, f"""SELECT * REPLACE ({alone} AS alone,
+            CASE WHEN who LIKE '% 1' AND bound_by = 'host_to_device' THEN 4 ELSE 1 END * seconds AS seconds) FROM made""")
+        named = {one["who"] for one in found if one["name"] == "host_to_device"}
+        assert len(named) >= 0.9 * fleets if alone == "true" else not named
     split = fleet_stragglers.two_groups(connection, f"""SELECT * REPLACE (CASE WHEN split_part(who, ' ', 2)::INTEGER < {count // 2} THEN 1 ELSE 1.4 END * seconds
                                                         AS seconds) FROM made""")
     assert len(split) >= fleets and all(len(one["slow_ones"]) == count / 2 for one in split if one["scope"] == "all")

@@ -276,6 +276,8 @@ std::string slow(const std::vector<Record>& records, const std::vector<std::stri
 TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
   const auto even = [](int, int, std::size_t) { return 1e-6; };
   EXPECT_EQ(slow(ping_pong(4, {8, 1024}, even), {"a", "b", "c", "d"}), "no rank, host or pair stands out");
+  EXPECT_EQ(slow(ping_pong(4, {8, 1024}, even), {"a", "a", "b", "b"}),
+            "no rank or pair stands out; with two hosts, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow(ping_pong(2, {8}, even), {"a", "b"}), "with two ranks, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow({collective("all_reduce", 8, 4, 1.5, 1e-6)}, {"a", "b", "c", "d"}),
             "this run did not check for slow ranks: the suites baseline and full time every pair of ranks");
