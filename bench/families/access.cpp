@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "bench/families/access_atomic.hpp"
 #include "bench/families/access_patterns.hpp"
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
@@ -45,9 +48,9 @@ Case blank_case(const CaseList& list, std::string operation, DataType type, Shap
 }
 
 /// Of memory behind caches: a launch touches `touched` bytes and moves `moved` of them, or moves some several times.
-Case cached_case(const CaseList& list, std::string operation, Shape shape, const SlotLayout& layout, Cache cache,
+Case cached_case(const Listing& listing, std::string operation, Shape shape, const SlotLayout& layout, Cache cache,
                  std::size_t touched, std::size_t moved) {
-  const DeviceInfo& device = list.listing().device;
+  const DeviceInfo& device = listing.device;
   Case c = memory_case(device, "access", std::move(operation), DataType::int32, std::move(shape), cache, layout,
                        LaunchBytes{touched, moved});
   c.unsupported = why_unsupported(device);
@@ -56,55 +59,66 @@ Case cached_case(const CaseList& list, std::string operation, Shape shape, const
 
 std::size_t out_bytes(const SlotLayout& layout) { return layout.arrays().back().bytes(); }
 
-void add_stride(CaseList& list, std::int64_t count, std::int64_t stride) {
-  const Backend backend = list.listing().device.backend;
+Case stride_case(const Listing& listing, std::int64_t count, std::int64_t stride) {
+  const Backend backend = listing.device.backend;
   const AccessKernels* kernels = kernels_for(backend);
   const Strided strided(count, stride, backend);
   const SlotLayout layout = strided.layout();
-  Case c = cached_case(list, "stride",
+  Case c = cached_case(listing, "stride",
                        {{"bytes", std::to_string(strided.range_bytes())},
                         {"stride", std::to_string(static_cast<std::size_t>(stride) * kElementBytes)},
                         {"impl", "own"}},
-                       layout, list.listing().cache.value_or(Cache::cold), strided.fetched_bytes(backend) + out_bytes(layout),
+                       layout, listing.cache.value_or(Cache::cold), strided.fetched_bytes(backend) + out_bytes(layout),
                        strided.elements() * kElementBytes + out_bytes(layout));
   c.prepare = [=](const Setup& setup) { return strided_sums(setup, *kernels, strided); };
-  list.add(std::move(c));
+  return c;
+}
+
+void add_stride(CaseList& list, std::int64_t count, std::int64_t stride) {
+  list.add(stride_case(list.listing(), count, stride));
+}
+
+Case gather_case(const Listing& listing, const Gathered& gathered) {
+  const AccessKernels* kernels = kernels_for(listing.device.backend);
+  const SlotLayout layout = gathered.layout();
+  const std::size_t bytes = layout.touched_bytes() + gathered.index_bytes();
+  Case c = cached_case(listing, "gather",
+                       {{"rows", std::to_string(gathered.rows)},
+                        {"row_bytes", std::to_string(static_cast<std::size_t>(gathered.width) * kElementBytes)},
+                        {"order", gathered.in_order ? "sequential" : "random"},
+                        {"impl", "own"}},
+                       layout, listing.cache.value_or(Cache::cold), bytes, bytes);
+  c.shared_bytes = aligned(gathered.index_bytes());
+  c.prepare = [=](const Setup& setup) { return gathered_rows(setup, *kernels, gathered); };
+  return c;
 }
 
 void add_gather(CaseList& list, std::int64_t rows, std::int64_t width) {
-  const AccessKernels* kernels = kernels_for(list.listing().device.backend);
   Group group;
-  for (const bool in_order : {true, false}) {
-    const Gathered gathered{rows, width, in_order};
-    const SlotLayout layout = gathered.layout();
-    const std::size_t bytes = layout.touched_bytes() + gathered.index_bytes();
-    Case c = cached_case(list, "gather",
-                         {{"rows", std::to_string(rows)},
-                          {"row_bytes", std::to_string(static_cast<std::size_t>(width) * kElementBytes)},
-                          {"order", in_order ? "sequential" : "random"},
-                          {"impl", "own"}},
-                         layout, list.listing().cache.value_or(Cache::cold), bytes, bytes);
-    c.shared_bytes = aligned(gathered.index_bytes());
-    c.prepare = [=](const Setup& setup) { return gathered_rows(setup, *kernels, gathered); };
-    group.cases.push_back(std::move(c));
-  }
+  for (const bool in_order : {true, false}) group.cases.push_back(gather_case(list.listing(), {rows, width, in_order}));
   group.comparisons.push_back(compare(group.cases[0], group.cases[1]));
   list.add(std::move(group));
 }
 
-void add_read(CaseList& list, std::size_t bytes, std::int64_t passes, Cache cache) {
-  const DeviceInfo& device = list.listing().device;
+Case read_case(const Listing& listing, const ReadArray& array, Cache cache) {
+  const DeviceInfo& device = listing.device;
   const AccessKernels* kernels = kernels_for(device.backend);
+  const SlotLayout layout = array.layout();
+  const std::size_t bytes = static_cast<std::size_t>(array.count) * kElementBytes;
+  const bool bulk = array.by == ReadBy::cp_async_bulk;
+  Case c =
+      cached_case(listing, "read", {{"bytes", std::to_string(bytes)}, {"impl", bulk ? "cp_async_bulk" : "ld_global"}}, layout,
+                  cache, layout.touched_bytes(), bytes * static_cast<std::size_t>(array.passes) + out_bytes(layout));
+  if (bulk && device.compute_capability < 90) c.unsupported = "bulk copies need compute capability 9.0";
+  if (kernels && !kernels->read) c.unsupported = "no reads by bulk copies on the device";
+  c.prepare = [=](const Setup& setup) { return read_array(setup, *kernels, array); };
+  return c;
+}
+
+void add_read(CaseList& list, std::size_t bytes, std::int64_t passes, Cache cache) {
   Group group;
   for (const ReadBy by : {ReadBy::cp_async_bulk, ReadBy::ld_global}) {
-    const ReadArray array{by, static_cast<std::int64_t>(bytes / kElementBytes), passes};
-    const SlotLayout layout = array.layout();
-    const bool bulk = by == ReadBy::cp_async_bulk;
-    Case c = cached_case(list, "read", {{"bytes", std::to_string(bytes)}, {"impl", bulk ? "cp_async_bulk" : "ld_global"}},
-                         layout, cache, layout.touched_bytes(), bytes * static_cast<std::size_t>(passes) + out_bytes(layout));
-    if (bulk && device.compute_capability < 90) c.unsupported = "bulk copies need compute capability 9.0";
-    c.prepare = [=](const Setup& setup) { return read_array(setup, *kernels, array); };
-    group.cases.push_back(std::move(c));
+    group.cases.push_back(read_case(list.listing(), {by, static_cast<std::int64_t>(bytes / kElementBytes), passes}, cache));
   }
   group.comparisons.push_back(compare(group.cases[0], group.cases[1]));
   list.add(std::move(group));
@@ -206,7 +220,8 @@ void list_contract(CaseList& list) {
   for (const auto& [rows, width] : {std::pair{1, 4}, {3, 8}, {67, 4}, {1009, 12}, {37, 1024}}) add_gather(list, rows, width);
   if (!list.on_gpu()) return;
   for (const std::size_t bytes : {16, 4080, 4112, 16384, 100000}) {
-    for (const std::int64_t passes : {1, 3}) add_read(list, bytes, passes, Cache::warm);
+    add_read(list, bytes, 1, Cache::warm);
+    add_read(list, bytes + 16, 3, Cache::warm);  // the name has the size alone
   }
   add_bank_conflicts(list, {1, 4, 32});
   for (const DataType type : {DataType::int32, DataType::fp32}) {
@@ -241,10 +256,12 @@ void list_memory(CaseList& list) {
 
 /// From L2, as often as a launch of a fraction of a millisecond takes, though not so often that the sums take more than a
 /// quarter of the array's room.
-void add_read_of_l2(CaseList& list, std::size_t bytes) {
+std::int64_t passes_of_l2(std::size_t bytes) {
   constexpr std::size_t kMoved = 2'000'000'000, kMostPasses = 256;
-  if (bytes > 0)
-    add_read(list, bytes, static_cast<std::int64_t>(std::clamp<std::size_t>(kMoved / bytes, 1, kMostPasses)), Cache::warm);
+  return static_cast<std::int64_t>(std::clamp<std::size_t>(kMoved / bytes, 1, kMostPasses));
+}
+void add_read_of_l2(CaseList& list, std::size_t bytes) {
+  if (bytes > 0) add_read(list, bytes, passes_of_l2(bytes), Cache::warm);
 }
 
 void list_gpu(CaseList& list) {
@@ -271,6 +288,36 @@ void list_suite(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  const auto whole = [](std::size_t bytes, std::size_t unit, const char* what) {
+    if (bytes % unit != 0) throw std::invalid_argument(fmt::format("{} is a multiple of {}", what, unit));
+    return static_cast<std::int64_t>(bytes / kElementBytes);
+  };
+  constexpr std::size_t kVector = 4 * kElementBytes;
+  constexpr std::int64_t kMostStride = std::int64_t{1} << 22;  // sweeps are blocks of a grid's second dimension
+  if (asked.operation() == "stride") {
+    const std::int64_t stride =
+        whole(static_cast<std::size_t>(asked.number("stride", 4, kMostStride)), kElementBytes, "stride");
+    const std::int64_t count = whole(asked.amount("bytes"), kElementBytes, "bytes") / stride;
+    if (count < 1) throw std::invalid_argument("bytes is a stride at least");
+    return stride_case(listing, count, stride);
+  }
+  if (asked.operation() == "gather") {
+    constexpr double kMostElements = 0x1p34;
+    const Gathered gathered = {asked.number("rows"), whole(asked.amount("row_bytes"), kVector, "row_bytes"),
+                               !asked.is_or("order", "random", "random")};
+    if (static_cast<double>(gathered.rows) * static_cast<double>(gathered.width) >= kMostElements) {
+      throw std::invalid_argument("a table has less than 2^34 elements");
+    }
+    return gather_case(listing, gathered);
+  }
+  if (asked.operation() != "read") return std::nullopt;
+  const std::size_t bytes = asked.amount("bytes");
+  const Cache cache = listing.cache.value_or(Cache::cold);
+  const ReadBy by = asked.is_or("impl", "ld_global", "cp_async_bulk") ? ReadBy::ld_global : ReadBy::cp_async_bulk;
+  return read_case(listing, {by, whole(bytes, kVector, "bytes"), cache == Cache::warm ? passes_of_l2(bytes) : 1}, cache);
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 

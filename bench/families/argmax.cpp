@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/argmax.hpp"
 
+#include <fmt/format.h>
+
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
@@ -54,16 +57,23 @@ class PreparedArgmax final : public Prepared {
   Slots slots_;
 };
 
-void add(CaseList& list, DataType type, std::int64_t rows, std::int64_t columns) {
-  const ArgmaxKernels* kernels = select(list.listing().device.backend, &cuda::argmax, &cpu::argmax);
-  Case c = memory_case(list.listing().device, "argmax", "", type,
+Case argmax_case(const Listing& listing, DataType type, std::int64_t rows, std::int64_t columns) {
+  const ArgmaxKernels* kernels = select(listing.device.backend, &cuda::argmax, &cpu::argmax);
+  Case c = memory_case(listing.device, "argmax", "", type,
                        {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "own"}},
-                       list.listing().cache.value_or(Cache::cold), layout_of(type, rows, columns));
+                       listing.cache.value_or(Cache::cold), layout_of(type, rows, columns));
+  const bool reads =
+      type == DataType::fp32 || (listing.device.backend == Backend::cuda && (type == DataType::fp16 || type == DataType::bf16));
+  if (!reads) c.unsupported = fmt::format("no argmax of {} on the device", name(type));
   if (!kernels) c.unsupported = "this build has no argmax kernel for the device";
   c.prepare = [=](const Setup& setup) -> std::unique_ptr<Prepared> {
     return std::make_unique<PreparedArgmax>(setup, *kernels, type, rows, columns);
   };
-  list.add(std::move(c));
+  return c;
+}
+
+void add(CaseList& list, DataType type, std::int64_t rows, std::int64_t columns) {
+  list.add(argmax_case(list.listing(), type, rows, columns));
 }
 
 // Logits: one row per sequence.
@@ -96,6 +106,10 @@ void list_gpu(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  return argmax_case(listing, asked.type(), asked.number("rows"), asked.number("columns"));
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 

@@ -10,6 +10,7 @@
 
 #include "bench/support/attention_operands.hpp"
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/device/random.hpp"
 
@@ -169,6 +170,7 @@ AttentionProblem self_attention(DataType type, std::int64_t head_dim, std::int64
 const std::vector<std::string_view> kFused = {kMma, kWgmma, kCudnn};
 const std::vector<std::string_view> kFusedOrNot = {kMma, kWgmma, kCudnn, kUnfused};
 const std::vector<std::string_view> kAll = {kMma, kWgmma, kCudnn, kUnfused, kNaive};
+const std::vector<std::string_view> kOfCpu = {kTiled, kNaive};
 
 /// A naive launch takes a good part of a second at 4096 and 16 times as long at 16k, which is for the headline alone. Score
 /// matrices beyond 16k x 16k for 64 heads do not fit into memory together.
@@ -242,7 +244,7 @@ void list_cpu(CaseList& list) {
 void list_contract(CaseList& list) {
   const bool gpu = list.on_gpu();
   const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
-  const std::vector<std::string_view> impls = gpu ? kAll : std::vector{kTiled, kNaive};
+  const std::vector<std::string_view> impls = gpu ? kAll : kOfCpu;
   for (DataType type : types) {
     for (std::int64_t d : {64, 128, 256}) {
       add(list, {2, 2, 1, 127, 127, d, type, true}, impls);
@@ -261,6 +263,18 @@ void list_contract(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  constexpr std::string_view kMasks[] = {"none", "causal"};
+  AttentionProblem p = heads_of(asked);
+  p.queries = asked.number("queries", 1, kMostKeys);
+  p.keys = asked.number_or("keys", p.queries, kMostKeys);
+  p.causal = asked.word_of("mask", kMasks, "none") == "causal";
+  const DeviceInfo& device = listing.device;
+  const bool gpu = device.backend == Backend::cuda;
+  const std::string_view best = !gpu ? kTiled : device.compute_capability == 90 ? kWgmma : kMma;
+  return make_case(listing, p, asked.word_of("impl", gpu ? kAll : kOfCpu, best));
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 

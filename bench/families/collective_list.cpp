@@ -15,8 +15,12 @@ std::vector<std::size_t> sizes(std::size_t smallest, std::size_t largest, std::s
 CollectiveList::CollectiveList(const Listing& listing)
     : cases_(listing), communicator_(listing.fabric->local ? nullptr : listing.fabric->split(everyone(*listing.fabric))) {}
 
+std::string CollectiveList::lacks(const Point& point) const {
+  return communicator_ ? collectives::lacks(*communicator_, point) : std::string();
+}
+
 std::optional<Case> CollectiveList::offered(const Point& point) const {
-  if (ranks_of(point) == 0 || (communicator_ && !lacks(*communicator_, point).empty())) return std::nullopt;
+  if (ranks_of(point) == 0 || !lacks(point).empty()) return std::nullopt;
   return collective_case(cases_.listing(), point);
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ class CollectiveList {
  public:
   explicit CollectiveList(const Listing& listing);
 
+  /// Why the library has no such call; empty where it has one, or where the ranks connect later.
+  std::string lacks(const Point& point) const;
   /// Absent where the library lacks it.
   std::optional<Case> offered(const Point& point) const;
   void add(Case c) { cases_.add(std::move(c)); }

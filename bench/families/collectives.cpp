@@ -3,11 +3,16 @@
 #include "bench/families/collectives.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "bench/families/collective_list.hpp"
 #include "bench/families/collective_traffic.hpp"
+#include "bench/support/case_request.hpp"
 
 namespace roofmark::collectives {
 
@@ -94,7 +99,55 @@ std::vector<Sweep> sweeps(const Listing& listing) {
   return all;
 }
 
+constexpr std::string_view kNeedsRanks =
+    "`roofmark run` measures the all-reduce alone of the collectives; roofmark-mpi has all";
+
+/// The ranks that take part: the first ones, those of a grouping, or the pairs of a round.
+std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
+  if (asked.has("group")) {
+    for (const Grouping& part : parts(fabric)) {
+      if (part.name == asked.word_or("group", "")) return part.colours;
+    }
+    throw std::invalid_argument("these ranks form no such group (node, cross and rail need several hosts with several ranks)");
+  }
+  const auto all = static_cast<int>(fabric.members.size());
+  if (asked.has("round")) {
+    const auto rounds = all > 1 ? rounds_of_pairs(all) : std::vector<std::vector<int>>();
+    return rounds.at(static_cast<std::size_t>(asked.number("round", 0, static_cast<std::int64_t>(rounds.size()) - 1)));
+  }
+  return first(fabric, static_cast<int>(asked.number_or("ranks", all, all)));
+}
+
 }  // namespace
+
+/// Of any size. Its bytes are those of whole parts, as nccl-tests rounds them.
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  if (!listing.fabric) return std::nullopt;
+  const Fabric& fabric = *listing.fabric;
+  const auto* const op = std::find_if(std::begin(kCollectives), std::end(kCollectives),
+                                      [&](Collective one) { return name(one) == asked.family(); });
+  if (op == std::end(kCollectives)) return std::nullopt;
+  const bool pairs = *op == Collective::ping_pong;
+  if (pairs && !asked.has("round")) return std::nullopt;  // each round, of the listed sizes
+  if (!pairs && asked.has("round")) throw std::invalid_argument("only ping_pong has rounds");
+  if (fabric.local && *op != Collective::all_reduce) throw std::invalid_argument(std::string(kNeedsRanks));
+  constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::avg};
+  constexpr std::string_view kPlaces[] = {"out", "in"}, kIssues[] = {"graph"};
+  CollectiveList list(listing);
+  Point point{.op = *op,
+              .type = asked.type(),
+              .reduction = asked.one_of("op", kReductions, Reduction::sum),
+              .bytes = asked.amount("bytes"),
+              .colours = taking_part(fabric, asked),
+              .group = asked.word_or("group", "")};
+  if (pairs) point.round = static_cast<int>(asked.number("round", 0));
+  if (!asked.has("place") && !list.lacks(point).empty()) point.in_place = true;  // what is only in place
+  if (asked.has("place")) point.in_place = asked.word_of("place", kPlaces, "out") == "in";
+  if (asked.has("issue") && asked.word_of("issue", kIssues, "") == "graph") point.issue = Issue::graph;
+  point.buffer = asked.one_of("buffer", fabric.buffers, Buffer::plain);
+  if (const std::string why = list.lacks(point); !why.empty()) throw std::invalid_argument(why);
+  return collective_case(listing, point);
+}
 
 std::vector<Group> list(const Listing& listing) {
   if (!listing.fabric || listing.suite == SuiteName::sustained) return {};

@@ -6,6 +6,7 @@
 
 #include "bench/support/attention_operands.hpp"
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 
 namespace roofmark::decode_attention {
@@ -37,28 +38,31 @@ class PreparedDecodeAttention final : public Prepared {
   Memory workspace_;
 };
 
-void add(CaseList& list, DataType type, std::int64_t batch, std::int64_t heads, std::int64_t kv_heads, std::int64_t keys,
-         std::int64_t head_dim) {
-  const AttentionProblem p = {batch, heads, kv_heads, 1, keys, head_dim, type, false};
-  const Backend backend = list.listing().device.backend;
+Case decode_case(const Listing& listing, const AttentionProblem& p) {
+  const Backend backend = listing.device.backend;
   const DecodeAttentionKernels* kernels = select(backend, &cuda::decode_attention, &cpu::decode_attention);
   const AttentionReference* reference = select(backend, &cuda::attention_reference, &cpu::attention_reference);
 
-  const Shape shape = {{"batch", std::to_string(batch)},       {"heads", std::to_string(heads)},
-                       {"kv_heads", std::to_string(kv_heads)}, {"keys", std::to_string(keys)},
-                       {"d", std::to_string(head_dim)},        {"impl", "split"}};
-  Case made = attention_case(list.listing(), "decode_attention", shape, p);
+  const Shape shape = {{"batch", std::to_string(p.batch)},       {"heads", std::to_string(p.heads)},
+                       {"kv_heads", std::to_string(p.kv_heads)}, {"keys", std::to_string(p.keys)},
+                       {"d", std::to_string(p.head_dim)},        {"impl", "split"}};
+  Case made = attention_case(listing, "decode_attention", shape, p);
   if (!kernels || !reference) {
     made.unsupported = "this build has no decode attention for the device";
   } else if (!kernels->supports(p)) {
-    made.unsupported = fmt::format("no decode attention of {} and head dimension {} on the device", name(type), head_dim);
+    made.unsupported = fmt::format("no decode attention of {} and head dimension {} on the device", name(p.type), p.head_dim);
   } else {
     made.shared_bytes = kernels->workspace_bytes(p);
     made.prepare = [=](const Setup& setup) -> std::unique_ptr<Prepared> {
       return std::make_unique<PreparedDecodeAttention>(setup, p, *kernels, *reference);
     };
   }
-  list.add(std::move(made));
+  return made;
+}
+
+void add(CaseList& list, DataType type, std::int64_t batch, std::int64_t heads, std::int64_t kv_heads, std::int64_t keys,
+         std::int64_t head_dim) {
+  list.add(decode_case(list.listing(), {batch, heads, kv_heads, 1, keys, head_dim, type, false}));
 }
 
 void list_gpu(CaseList& list) {
@@ -116,6 +120,12 @@ void list_contract(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  AttentionProblem p = heads_of(asked);
+  p.keys = asked.number("keys", 1, kMostKeys);
+  return decode_case(listing, p);
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 

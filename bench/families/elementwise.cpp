@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/operation_counts.hpp"
@@ -350,6 +352,37 @@ void list_gpu(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  constexpr Op kOps[] = {Op::add,  Op::relu, Op::gelu_tanh, Op::gelu_erf,           Op::silu, Op::swiglu, Op::residual_add,
+                         Op::cast, Op::rope, Op::embedding, Op::bias_gelu_residual, Op::adamw};
+  ElementwiseProblem p = {.op = asked.operation_of(kOps), .type = asked.type()};
+  switch (p.op) {
+    case Op::bias_gelu_residual:
+      p.rows = asked.number("rows");
+      p.columns = asked.number("columns");
+      break;
+    case Op::rope:
+      p.rows = asked.number("tokens");
+      p.head = asked.number("d", 2);
+      p.columns = asked.number("heads") * p.head;
+      if (p.head % 2 != 0) throw std::invalid_argument("d of rope is even");
+      break;
+    case Op::embedding:
+      p.rows = asked.number("tokens");
+      p.columns = asked.number("d");
+      p.vocabulary = asked.number("vocabulary");
+      break;
+    default:
+      p.columns = static_cast<std::int64_t>(asked.amount("elements"));
+  }
+  if (p.op == Op::cast) p.to = asked.one_of("to", kDataTypes, DataType::fp32);
+  constexpr double kMostPackets = 0x1p32, kPacketBytes = 16;
+  if (static_cast<double>(p.elements()) * static_cast<double>(size_of(p.type)) / kPacketBytes >= kMostPackets) {
+    throw std::invalid_argument("the kernels count less than 2^32 packets of 16 bytes");
+  }
+  return elementwise_case(listing, p, asked.is_or("algo", "separate", "fused") ? By::separate : By::fused);
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 

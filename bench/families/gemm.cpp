@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/product_check.hpp"
@@ -340,6 +341,12 @@ bool has_fp64_tensor_cores(const DeviceInfo& device) {
 Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k, const std::string& layout,
                const std::string& algo) {
   return make_case(listing, {m, n, k, type, parse_gemm_layout(layout)}, algo);
+}
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  const GemmProblem problem = {asked.number("m"), asked.number("n"), asked.number("k"), asked.type(),
+                               asked.one_of("layout", kGemmLayouts, GemmLayout::tn)};
+  return make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"));
 }
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke); }

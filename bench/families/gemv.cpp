@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "bench/families/gemm.hpp"
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/reference_check.hpp"
@@ -213,6 +216,21 @@ void list_contract(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  GemvProblem problem = {asked.number("m"), asked.number("k"), asked.type(), GemvWeights::plain};
+  const std::string weights = asked.word_or("weights", name(asked.type()));
+  const auto found = std::find_if(std::begin(kGemvWeights), std::end(kGemvWeights),
+                                  [&](GemvWeights one) { return name(one, problem.type) == weights; });
+  if (found == std::end(kGemvWeights)) {
+    throw std::invalid_argument(
+        fmt::format("'{}' is not a known type of weights ({}, fp8, int8, int4)", weights, name(problem.type)));
+  }
+  problem.weights = *found;
+  if (asked.is_or("impl", "own", "own")) return own_case(listing, problem, "");
+  if (problem.weights != GemvWeights::plain) throw std::invalid_argument("the library has no product of quantised weights");
+  return library_case(listing, problem);
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 

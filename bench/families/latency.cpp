@@ -3,6 +3,8 @@
 // Longer than most files: one chase in every kind of memory, with the sizes and the suites of each.
 #include "kernels/latency.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,12 +12,14 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "bench/families/prepared_chase.hpp"
 #include "bench/families/stream.hpp"
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/fabric.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/judge/theory.hpp"
@@ -132,11 +136,11 @@ std::string_view name(ChaseLoad load) {
 }
 
 /// `keys`: what tells the case from others of its operation, beside its set and load.
-Case chase_case(const CaseList& list, std::string operation, const Chase& chase, const Resource& level, Shape keys = {}) {
-  const DeviceInfo& device = list.listing().device;
+Case chase_case(const Listing& listing, std::string operation, const Chase& chase, const Resource& level, Shape keys = {}) {
+  const DeviceInfo& device = listing.device;
   const LatencyKernels* kernels = kernels_for(device.backend);
   Case c = blank_case(std::move(operation), chase.set, level, chase.steps);
-  if (list.on_gpu()) c.shape.emplace_back("load", name(chase.load));
+  if (device.backend == Backend::cuda) c.shape.emplace_back("load", name(chase.load));
   std::move(keys.begin(), keys.end(), std::back_inserter(c.shape));
   c.shape.emplace_back("impl", "own");
   c.slot_bytes = chase_slot_bytes(device, chase);
@@ -145,20 +149,23 @@ Case chase_case(const CaseList& list, std::string operation, const Chase& chase,
   return c;
 }
 
-void add_chase(CaseList& list, std::size_t bytes, ChaseLoad load = ChaseLoad::ca) {
-  const Listing& listing = list.listing();
+Case chase_of(const Listing& listing, std::size_t bytes, ChaseLoad load) {
   const ChaseSet set = set_of(listing.device, bytes);
   const Resource& level = level_of(listing.device, load, set.bytes());
-  const bool fits_l1 = list.on_gpu() && level == resource::l1_access;
+  const bool fits_l1 = listing.device.backend == Backend::cuda && level == resource::l1_access;
   const std::size_t steps = steps_of(listing, level, set.lines);
-  list.add(chase_case(list, "chase", {.set = set, .preload = fits_l1 ? set.lines : 0, .steps = steps, .load = load}, level));
+  return chase_case(listing, "chase", {.set = set, .preload = fits_l1 ? set.lines : 0, .steps = steps, .load = load}, level);
+}
+
+void add_chase(CaseList& list, std::size_t bytes, ChaseLoad load = ChaseLoad::ca) {
+  list.add(chase_of(list.listing(), bytes, load));
 }
 
 /// The same line from an SM. In a two-part L2, a chase's lines are in both parts, a single line in one.
 void add_on_sm(CaseList& list, ChaseLoad load, int sm) {
   const std::size_t steps = steps_of(list.listing(), resource::l2_access, 1);
   const Chase chase = {.set = {1, kLine}, .steps = steps, .load = load, .sm = static_cast<unsigned>(sm)};
-  list.add(chase_case(list, "chase", chase, resource::l2_access, {{"sm", std::to_string(sm)}}));
+  list.add(chase_case(list.listing(), "chase", chase, resource::l2_access, {{"sm", std::to_string(sm)}}));
 }
 
 /// Of all SMs `wanted` that lie evenly among them.
@@ -195,7 +202,7 @@ void add_under_load(CaseList& list, std::size_t bytes, int percent, std::size_t 
                  .steps = steps_of(list.listing(), resource::dram_access, set.lines, kSeconds),
                  .load = ChaseLoad::cg,
                  .background = background.value_or(ChaseBackground{})};
-  Case c = chase_case(list, "chase", chase, resource::dram_access, {{"background", std::to_string(percent)}});
+  Case c = chase_case(list.listing(), "chase", chase, resource::dram_access, {{"background", std::to_string(percent)}});
   if (!background) c.unsupported = "the readers' pace needs the DRAM rate and the clock, and one of them is unknown";
   if (device.multiprocessors < 2) c.unsupported = "needs two SMs";
   list.add(std::move(c));
@@ -228,13 +235,14 @@ void add_on_chip(CaseList& list, OnChipMemory memory, std::size_t bytes) {
 }
 
 /// Memory of the host: of a GPU pinned, on the near node where that may be used.
-void add_host(CaseList& list, std::size_t bytes) {
-  const DeviceInfo& device = list.listing().device;
+Case host_chase(const Listing& listing, std::size_t bytes) {
+  const DeviceInfo& device = listing.device;
   const HostMemory host{HostMemoryKind::pinned, device.near_memory_node()};
   const ChaseSet set = set_of(device, bytes);
-  const std::size_t steps = steps_of(list.listing(), resource::host_access, set.lines);
-  list.add(chase_case(list, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access));
+  const std::size_t steps = steps_of(listing, resource::host_access, set.lines);
+  return chase_case(listing, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access);
 }
+void add_host(CaseList& list, std::size_t bytes) { list.add(host_chase(list.listing(), bytes)); }
 
 /// In the memory of each other GPU of the process; unsupported if there is none.
 void add_peers(CaseList& list, std::size_t bytes) {
@@ -247,7 +255,7 @@ void add_peers(CaseList& list, std::size_t bytes) {
   for (int gpu = 0; gpu < std::max(gpus, 2); ++gpu) {
     if (gpu == own) continue;
     chase.peer = gpu;
-    Case c = chase_case(list, "peer", chase, resource::peer_access, {{"gpu", std::to_string(gpu)}});
+    Case c = chase_case(listing, "peer", chase, resource::peer_access, {{"gpu", std::to_string(gpu)}});
     if (gpus < 2) {
       c.unsupported = "needs two GPUs, but this process has one";
     } else if (std::string why = why_no_access(*fabric->local, own, gpu); !why.empty()) {
@@ -264,18 +272,21 @@ void add_on_node(CaseList& list, std::size_t bytes, int node) {
   const Chase chase = {.set = set,
                        .steps = steps_of(list.listing(), level, set.lines),
                        .host = HostMemory{HostMemoryKind::pageable, node, true}};
-  list.add(chase_case(list, "chase", chase, level, {{"node", std::to_string(node)}}));
+  list.add(chase_case(list.listing(), "chase", chase, level, {{"node", std::to_string(node)}}));
 }
 
 /// One range by several strides, at random and in order: what a prefetcher gains.
-void add_stride(CaseList& list, std::size_t bytes, std::size_t stride) {
-  const Resource& level = level_of(list.listing().device, ChaseLoad::ca, bytes);
+Case stride_case(const Listing& listing, std::size_t bytes, std::size_t stride, ChaseOrder order) {
+  const Resource& level = level_of(listing.device, ChaseLoad::ca, bytes);
   const ChaseSet set = {bytes / stride, stride};
-  const std::size_t steps = steps_of(list.listing(), level, set.lines);
-  const auto make = [&](ChaseOrder order, const char* name) {
-    return chase_case(list, "stride", {.set = set, .steps = steps, .order = order}, level, {{"order", name}});
-  };
-  Group both = {{make(ChaseOrder::sequential, "sequential"), make(ChaseOrder::random, "random")}, {}};
+  const std::size_t steps = steps_of(listing, level, set.lines);
+  return chase_case(listing, "stride", {.set = set, .steps = steps, .order = order}, level,
+                    {{"order", order == ChaseOrder::sequential ? "sequential" : "random"}});
+}
+
+void add_stride(CaseList& list, std::size_t bytes, std::size_t stride) {
+  const auto in = [&](ChaseOrder order) { return stride_case(list.listing(), bytes, stride, order); };
+  Group both = {{in(ChaseOrder::sequential), in(ChaseOrder::random)}, {}};
   both.comparisons = {compare(both.cases[0], both.cases[1])};
   list.add(std::move(both));
 }
@@ -415,7 +426,34 @@ void list_contract(CaseList& list) {
   for (const int percent : {0, 25, 100}) add_under_load(list, 1009 * kLine, percent, 3 * kMiB);
 }
 
+std::size_t whole_lines(std::size_t bytes) { return std::max(bytes / kLine, std::size_t{1}) * kLine; }
+
 }  // namespace
+
+/// Of any size: the chase itself, in host memory, and on a CPU by strides.
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  const bool gpu = listing.device.backend == Backend::cuda;
+  for (const char* key : {"sm", "background", "node"}) {
+    if (asked.has(key)) return std::nullopt;
+  }
+  if (asked.operation() == "chase") {
+    const std::string load = asked.word_or("load", name(ChaseLoad::ca));
+    for (const ChaseLoad one : {ChaseLoad::ca, ChaseLoad::cg, ChaseLoad::atom}) {
+      if (name(one) == load) return chase_of(listing, whole_lines(asked.amount("bytes")), one);
+    }
+    throw std::invalid_argument(fmt::format("'{}' is not a known load (ca, cg, atom)", load));
+  }
+  if (asked.operation() == "host" && gpu) return host_chase(listing, whole_lines(asked.amount("bytes")));
+  if (asked.operation() != "stride" || gpu) return std::nullopt;
+  const auto stride = static_cast<std::size_t>(asked.number("stride", kStrideStep));
+  if (stride % kStrideStep != 0) throw std::invalid_argument(fmt::format("stride is a multiple of {}", kStrideStep));
+  const std::size_t lines = asked.amount("bytes") / stride;
+  if (lines < 1 || lines > most_lines(listing.device)) {
+    throw std::invalid_argument(fmt::format("bytes is from 1 to {} strides", most_lines(listing.device)));
+  }
+  return stride_case(listing, lines * stride, stride,
+                     asked.is_or("order", "sequential", "random") ? ChaseOrder::sequential : ChaseOrder::random);
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/operation_counts.hpp"
@@ -252,6 +253,13 @@ void list_smoke(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  constexpr std::int64_t kLongestRow = std::int64_t{1} << 20;  // the check's bounds are tested to 2^18
+  const By by = asked.is_or("algo", "separate", "fused") ? By::separate : By::fused;
+  return reduction_case(listing, {asked.operation_of(kReductionOps), asked.type(), asked.number("rows"),
+                                  asked.number("columns", 1, kLongestRow), by});
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke); }
 

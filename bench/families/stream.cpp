@@ -8,8 +8,10 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <stdexcept>
 
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
@@ -149,8 +151,9 @@ class PreparedStream final : public Prepared {
   Memory workspace_;
 };
 
-std::string why_unsupported(const StreamKernels* kernels, StreamOp op, StreamBy by) {
+std::string why_unsupported(const StreamKernels* kernels, StreamOp op, DataType type, StreamBy by) {
   if (!kernels || !kernels->launch) return "this build has no stream kernels for the device";
+  if (!kernels->supports(type)) return fmt::format("no streams of {} on the device", name(type));
   if (by == StreamBy::kernel) return {};
   const bool have = op == StreamOp::copy ? kernels->library_copy != nullptr : kernels->library_fill != nullptr;
   return have ? "" : "no library call does this on the device";
@@ -284,13 +287,26 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
     const Resource& pipe = type == DataType::fp64 ? resource::fp64_fma : resource::fp32_fma;
     one.work.phases.front().push_back({pipe, flops * static_cast<double>(problem.count)});
   }
-  one.unsupported = why_unsupported(kernels, op, by);
+  one.unsupported = why_unsupported(kernels, op, type, by);
   if (!one.unsupported.empty()) return one;
   one.shared_bytes = kernels->workspace_bytes(op, problem.count);
   one.prepare = [problem, kernels, by](const Setup& setup) -> std::unique_ptr<Prepared> {
     return std::make_unique<PreparedStream>(setup, problem, *kernels, by);
   };
   return one;
+}
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  const StreamOp op = asked.operation_of(kStreamOps);
+  const std::size_t bytes = asked.amount("bytes");
+  if (bytes < static_cast<std::size_t>(array_count(op)) * size_of(asked.type())) {
+    throw std::invalid_argument("an array needs one element");
+  }
+  const StreamBy by = asked.is_or("impl", "own", "own") ? StreamBy::kernel : StreamBy::library;
+  if (by == StreamBy::library && op != StreamOp::copy && op != StreamOp::write) {
+    throw std::invalid_argument("no library call does this: impl is own");
+  }
+  return stream_case(listing.device, op, asked.type(), bytes, listing.cache.value_or(Cache::warm), by);
 }
 
 std::vector<Group> list(const Listing& listing) {

@@ -6,10 +6,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "bench/support/case_request.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/model/units.hpp"
 
@@ -39,6 +46,16 @@ std::string why_not_cold(const Case& c, const LastLevelCaches& caches, const Slo
                      c.protocol.most_slots, format_bytes(static_cast<double>(std::max(caches.device, caches.host))));
 }
 
+/// `point` is cold. Unsupported where slots cannot keep the caches cold; `by_size`: it is too large for them anyway.
+Case cold_case(const DeviceInfo& device, const TransferPoint& point, bool& by_size) {
+  Case cold = transfer_case(device, point);
+  const LastLevelCaches caches = last_level_caches(device);
+  const SlotPlan plan = plan_slots(cold, caches, std::numeric_limits<std::size_t>::max());
+  by_size = plan.cache_by == "size";
+  if (cold.unsupported.empty()) cold.unsupported = why_not_cold(cold, caches, plan);
+  return cold;
+}
+
 /// The transfer and, in the larger suites, the same with cold caches, unless --cache names one of the two: at a handful of
 /// sizes, in the suite full at all that slots can keep cold. Larger ones are cold by themselves.
 Group warm_and_cold(const CaseList& list, TransferPoint point) {
@@ -47,14 +64,11 @@ Group warm_and_cold(const CaseList& list, TransferPoint point) {
   const bool offered = listing.suite == SuiteName::baseline || listing.suite == SuiteName::full;
   if (!offered || listing.cache == Cache::warm) return group;
   point.cache = Cache::cold;
-  Case cold = transfer_case(listing.device, point);
-  const LastLevelCaches caches = last_level_caches(listing.device);
-  const SlotPlan plan = plan_slots(cold, caches, std::numeric_limits<std::size_t>::max());
-  const std::string obstacle = why_not_cold(cold, caches, plan);
+  bool by_size = false;
+  Case cold = cold_case(listing.device, point, by_size);
   const bool few = std::find(kColdSizes.begin(), kColdSizes.end(), point.bytes) != kColdSizes.end();
-  const bool wanted = few || (listing.suite == SuiteName::full && obstacle.empty());
-  if (plan.cache_by == "size" || !wanted) return group;
-  if (cold.unsupported.empty()) cold.unsupported = obstacle;
+  const bool wanted = few || (listing.suite == SuiteName::full && cold.unsupported.empty());
+  if (by_size || !wanted) return group;
   group.comparisons = {compare(group.cases.front(), cold)};
   group.cases.push_back(std::move(cold));
   if (listing.cache == Cache::cold) group = {{std::move(group.cases.back())}, {}};
@@ -243,7 +257,70 @@ void list_contract(CaseList& list) {
   if (list.on_gpu()) list_copies_beside_product(list);
 }
 
+/// Whether a suite has the same transfer of some size.
+bool is_known(const Listing& listing, const CaseName& asked) {
+  const std::set<std::string_view> size = {"bytes"};
+  const CaseName series = name_without(asked, size);
+  Listing all = listing;
+  all.cache.reset();
+  for (const Group& group : list_cases(all, list_contract, list_cpu, list_gpu)) {
+    for (const Case& c : group.cases) {
+      if (name_without(c, size) == series) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+/// Of any size, where the suite full has the transfer of some size.
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  constexpr TransferOp kOps[] = {TransferOp::host_to_device, TransferOp::device_to_host, TransferOp::both,
+                                 TransferOp::host_copy,      TransferOp::peer,           TransferOp::peer_both,
+                                 TransferOp::peer_round,     TransferOp::one_to_all,     TransferOp::all_to_one};
+  constexpr TransferBy kBys[] = {
+      TransferBy::copy_engine, TransferBy::copy_engine_read, TransferBy::copy_engine_write, TransferBy::sm,
+      TransferBy::sm_read,     TransferBy::sm_write,         TransferBy::batched,           TransferBy::memcpy};
+  constexpr HostMemoryKind kKinds[] = {HostMemoryKind::pageable, HostMemoryKind::pinned, HostMemoryKind::registered,
+                                       HostMemoryKind::write_combined, HostMemoryKind::managed};
+  const auto* const op =
+      std::find_if(std::begin(kOps), std::end(kOps), [&](TransferOp one) { return name(one) == asked.operation(); });
+  const int gpus = gpus_within_reach(listing.fabric);
+  if (op == std::end(kOps) || asked.has("others") || (is_between_gpus(*op) && gpus < 2)) return std::nullopt;
+  const DeviceInfo& device = listing.device;
+  const bool between = is_between_gpus(*op);
+  const auto index = [&](std::string_view key, int most) {
+    return asked.has(key) ? static_cast<int>(asked.number(key, 0, most)) : 0;
+  };
+  TransferPoint point;
+  if (*op == TransferOp::host_copy) {
+    const int first = nodes_of(device).front(), most = std::numeric_limits<int>::max();
+    point = host_copy(0, asked.has("from") ? index("from", most) : first, asked.has("to") ? index("to", most) : first);
+  } else if (between) {
+    point.by = TransferBy::copy_engine_read;
+    point.from = index("from", gpus - 1);
+    point.to = asked.has("to") ? index("to", gpus - 1) : *op == TransferOp::all_to_one ? 0 : 1;
+    point.round = index("round", static_cast<int>(rounds_of_pairs(gpus).size()) - 1);
+    point.access = !asked.is_or("access", "off", "on");
+  } else {
+    point.memory = asked.one_of("memory", kKinds, HostMemoryKind::pinned);
+    if (!asked.is_or("node", "near", "near")) point.node = index("node", std::numeric_limits<int>::max());
+    if (asked.has("pages")) point.huge_pages = asked.is_or("pages", "huge", "");
+    point.all_gpus = asked.is_or("gpu", "all", "");
+    if (asked.has("gpu") && !point.all_gpus) point.gpu = index("gpu", gpus - 1);
+  }
+  point.op = *op;
+  point.bytes = asked.amount("bytes");
+  point.by = asked.one_of("impl", kBys, point.by);
+  point.cache = listing.cache.value_or(Cache::warm);
+  bool by_size = false;
+  Case made = point.cache == Cache::cold ? cold_case(device, point, by_size) : transfer_case(device, point, listing.fabric);
+  if (!is_known(listing, made)) {
+    throw std::invalid_argument(
+        "no suite has such a transfer of any size (`list --suite full --filter '^transfer/'` shows them)");
+  }
+  return made;
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }
 

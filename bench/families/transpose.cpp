@@ -2,7 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/transpose.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+
 #include "bench/support/case_list.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/device/random.hpp"
@@ -68,6 +75,8 @@ class PreparedTranspose final : public Prepared {
   Slots slots_;
 };
 
+constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::bf16, DataType::int8};
+
 Case transpose_case(const Listing& listing, DataType type, std::int64_t rows, std::int64_t columns) {
   const TransposeKernels* kernels = select(listing.device.backend, &cuda::transpose, &cpu::transpose);
   Case c = memory_case(listing.device, "transpose", "", type,
@@ -86,8 +95,6 @@ Case transpose_case(const Listing& listing, DataType type, std::int64_t rows, st
 void add(CaseList& list, DataType type, std::int64_t rows, std::int64_t columns) {
   list.add(transpose_case(list.listing(), type, rows, columns));
 }
-
-constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::bf16, DataType::int8};
 
 void list_contract(CaseList& list) {
   for (const DataType type : kTypes) {
@@ -108,6 +115,13 @@ void list_suite(CaseList& list) {
 }
 
 }  // namespace
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  if (std::find(std::begin(kTypes), std::end(kTypes), asked.type()) == std::end(kTypes)) {
+    throw std::invalid_argument(fmt::format("its elements are fp64, fp32, bf16 or int8, not {}", name(asked.type())));
+  }
+  return transpose_case(listing, asked.type(), asked.number("rows"), asked.number("columns"));
+}
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_suite, list_suite); }
 

@@ -142,6 +142,12 @@ void add_selection(CLI::App& command, Selection& selection, const Devices& devic
   add_word(command, "--suite", selection.suite, kSuites, "the set of cases and their timing budget")->default_str("baseline");
   command
       .add_option(
+          "--case", selection.cases,
+          "measure this case instead of the suite's, in any size, with the ceilings that it needs; repeatable (Cases, below)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
+      .add_option(
           "--filter", selection.filter,
           "run only cases whose name matches this regular expression, and the ceilings that they need (`list` shows the names)")
       ->type_name("EXPRESSION");
@@ -220,7 +226,9 @@ void add_age(CLI::App& command, const std::string& flag, std::optional<double>& 
       ->type_name("AGE");
 }
 
-std::string run_footer(const std::string& examples) { return fmt::format("{}{}{}", examples, suite_times(), kExitStatusHelp); }
+std::string run_footer(const std::string& examples) {
+  return fmt::format("{}{}{}{}", examples, kCasesHelp, suite_times(), kExitStatusHelp);
+}
 
 void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
   for (const std::string& label : labels) {
@@ -230,7 +238,15 @@ void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
   }
 }
 
-void check_duration(const Selection& selection) {
+void check_selection(const Selection& selection) {
+  if (!selection.cases.empty()) {
+    if (!selection.filter.empty() || !selection.exclude.empty()) {
+      throw UsageError("--case chooses cases by name; --filter and --exclude choose among the cases of a suite");
+    }
+    if (facts_of(selection.suite).total_seconds) {
+      throw UsageError(fmt::format("--case takes its budget from another suite than {}", name(selection.suite)));
+    }
+  }
   if (selection.seconds && !facts_of(selection.suite).total_seconds) {
     throw UsageError(fmt::format("--seconds is for --suite {}; the suite {} takes --max-seconds", suites_with_a_duration(),
                                  name(selection.suite)));

@@ -28,12 +28,21 @@ void add_expected(CLI::App& command, const std::string& flag, std::optional<int>
 CLI::Option* add_folder(CLI::App& command, const std::string& flag, std::string& folder, const std::string& help);
 CLI::Option* add_file(CLI::App& command, const std::string& flag, std::string& file, const std::string& help);
 void add_age(CLI::App& command, const std::string& flag, std::optional<double>& seconds, const std::string& help);
-/// Examples, the suites and their times, the exit statuses.
+/// What --case takes.
+inline constexpr const char* kCasesHelp =
+    "Cases:\n"
+    "  gemm/bf16/m:4096/n:1/k:512  a name as `list` shows it; what it omits has a\n"
+    "                              default, or stands for every listed case\n"
+    "  bytes:8..1G*2               8, 16, 32, ... 1G; K, M, G, T: powers of 1024\n"
+    "  m:64..512+64                64, 128, 192, ... 512\n"
+    "  m=n=k:1000,3000             both sizes, each for m, n and k\n"
+    "  algo:tuned,default          both, and the first compared with the second\n";
+/// Examples, cases by name, the suites and their times, the exit statuses.
 std::string run_footer(const std::string& examples);
 
 void take_labels(const std::vector<std::string>& labels, RunOptions& options);
-/// Throws UsageError for a duration of a suite that has none.
-void check_duration(const Selection& selection);
+/// Throws UsageError for a duration of a suite that has none, and for cases by name beside a filter.
+void check_selection(const Selection& selection);
 
 /// Google Benchmark's flags that have a meaning here are taken out of `words`; any other is refused with the name of ours.
 /// Gives true for --benchmark_list_tests.

@@ -18,8 +18,9 @@ namespace roofmark {
 struct Selection {
   std::string device = "auto";
   SuiteName suite = SuiteName::baseline;
-  std::string filter;   ///< an Expression searched for in the names of cases; empty: all
-  std::string exclude;  ///< of these, without those in which this one is found; empty: none
+  std::vector<std::string> cases;  ///< patterns of names: these cases instead of the suite's; empty: the suite's
+  std::string filter;              ///< an Expression searched for in the names of cases; empty: all
+  std::string exclude;             ///< of these, without those in which this one is found; empty: none
   std::optional<Cache> cache;
   double memory_fraction = 0.9;
   bool only_device = false;

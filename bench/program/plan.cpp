@@ -8,6 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "bench/program/chosen_cases.hpp"
 #include "bench/program/suite.hpp"
 #include "bench/program/usage_error.hpp"
 #include "bench/support/listing.hpp"
@@ -118,23 +119,34 @@ void divide_duration(std::vector<Group>& suite, double seconds) {
 
 }  // namespace
 
-Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend) {
+Plan arranged(Lists lists, const Selection& selection, Backend backend) {
   const Suite& facts = facts_of(selection.suite);
-  drop_by_suite(ceilings, suite, selection.suite);
-  const std::size_t suite_cases = count_cases(ceilings, suite);
-  Plan plan = filtered(std::move(ceilings), std::move(suite), selection);
+  const bool by_name = lists.chosen.has_value();
+  std::vector<Group>& suite = by_name ? *lists.chosen : lists.suite;
+  drop_by_suite(lists.ceilings, suite, selection.suite);
+  const std::size_t suite_cases = count_cases(lists.ceilings, suite);
+  Plan plan = filtered(std::move(lists.ceilings), std::move(suite), selection);
+  plan.about = std::move(lists.about);
   plan.suite_cases = suite_cases;
   if (!plan.suite.empty()) {
     const Expression filter = expression_of("--filter", selection.filter);
     drop_undemanded(plan.ceilings, plan.suite, [&](const Group& ceiling) {
-      return is_probed_on_demand(ceiling) || std::none_of(ceiling.cases.begin(), ceiling.cases.end(),
-                                                          [&](const Case& c) { return filter.is_found_in(c.name()); });
+      return by_name || is_probed_on_demand(ceiling) ||
+             std::none_of(ceiling.cases.begin(), ceiling.cases.end(),
+                          [&](const Case& c) { return filter.is_found_in(c.name()); });
     });
   }
+  if (by_name) plan.suite_cases = count(plan.ceilings) + count(plan.suite);
   plan.ceilings_again = facts.all_ceilings;
   if (facts.limit) plan.limit_seconds = facts.limit->on(backend);
   if (facts.total_seconds) divide_duration(plan.suite, selection.seconds.value_or(*facts.total_seconds));
   return plan;
+}
+
+Lists lists_of(const Listing& listing, const Selection& selection, bool between_ranks_alone) {
+  Lists lists = list_families(listing, between_ranks_alone);
+  if (!selection.cases.empty()) choose(lists, listing, selection.cases, between_ranks_alone);
+  return lists;
 }
 
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection) {
@@ -142,10 +154,9 @@ std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selec
 }
 
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric) {
-  Lists lists =
-      list_families({info, selection.suite, selection.cache, selection.memory_fraction, fabric, !selection.only_device});
-  Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, info.backend);
-  plan.about = std::move(lists.about);
+  const Listing listing{info, selection.suite, selection.cache, selection.memory_fraction, fabric, !selection.only_device};
+  Plan plan = arranged(lists_of(listing, selection), selection, info.backend);
+  if (!selection.cases.empty()) return plan;
   if (const Selection defaults; selection.cache || selection.memory_fraction != defaults.memory_fraction) {
     Lists defined = list_families({info, selection.suite, {}, defaults.memory_fraction, fabric, !selection.only_device});
     drop_by_suite(defined.ceilings, defined.suite, selection.suite);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/program/options.hpp"
+#include "bench/program/suite.hpp"
 #include "bench/support/fabric.hpp"
 #include "harness/device/device.hpp"
 #include "harness/model/case.hpp"
@@ -22,7 +23,7 @@ struct Plan {
   std::vector<Group> suite;
   bool ceilings_again = true;                     ///< the ceilings are measured after the suite too
   std::optional<double> limit_seconds = {};       ///< of the whole run: what has not begun by then is left out
-  std::size_t suite_cases = 0;                    ///< of the suite as it is defined, each ceiling once
+  std::size_t suite_cases = 0;                    ///< of the suite as it is defined, each ceiling once, or of the chosen cases
   std::map<std::string, std::string> about = {};  ///< Lists::about
 };
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
@@ -30,7 +31,9 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
 /// Throws UsageError when a filter is malformed or nothing is left.
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection);
+/// The families' cases, and those that the selection chooses by name.
+Lists lists_of(const Listing& listing, const Selection& selection, bool between_ranks_alone = false);
 /// With what Suite says of ceilings, limit and duration.
-Plan arranged(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection, Backend backend);
+Plan arranged(Lists lists, const Selection& selection, Backend backend);
 
 }  // namespace roofmark

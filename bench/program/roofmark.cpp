@@ -79,6 +79,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                              "  roofmark run --suite quick                 this machine, in minutes\n"
                              "  roofmark run --suite quick --device all    each GPU alone, then all at once\n"
                              "  roofmark run --filter '^gemm/' --exclude fp64\n"
+                             "  roofmark run --case 'gemm/bf16,fp8/m=n=k:1K..16K*2'\n"
                              "  roofmark run --suite sustained --seconds 600 --out node7\n"));
   add_selection(*run_command, arguments.run.selection,
                 {"auto|cpu|cuda:N|all",
@@ -87,9 +88,11 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                  "long as one)"});
   add_run_options(*run_command, arguments.run, arguments.labels);
   CLI::App* list_command = add_command(app, "list", "list the cases of a suite and the work of each",
-                                       "Examples:\n"
-                                       "  roofmark list --suite quick --filter '^attention/'\n"
-                                       "  roofmark list --suite full --json\n");
+                                       std::string("Examples:\n"
+                                                   "  roofmark list --suite quick --filter '^attention/'\n"
+                                                   "  roofmark list --suite full --json\n"
+                                                   "  roofmark list --case 'stream/copy/fp64/bytes:1M..4G*4'\n") +
+                                           kCasesHelp);
   add_selection(*list_command, arguments.run.selection, kOneDevice);
   for (CLI::App* command : {run_command, list_command}) {
     command->add_flag("--only-device", arguments.run.selection.only_device, "skip cases that use other GPUs of this node");
@@ -124,7 +127,7 @@ int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> w
   const bool list_tests = take_benchmark_flags(words, options);
   if (parse(app, words)) return kOk;
   take_labels(arguments.labels, options);
-  check_duration(options.selection);
+  check_selection(options.selection);
   if (app.got_subcommand("list") || list_tests) return list(options, arguments.json);
   if (app.got_subcommand("info")) return info(options.selection.device, arguments.json);
   if (app.got_subcommand("recover")) return recover(arguments.result, arguments.recovered);

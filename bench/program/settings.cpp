@@ -80,6 +80,10 @@ RunScope scope_of(const RunOptions& options, const Plan& plan) {
     change(fmt::format("{:g} s {} instead of {:g} s", *chosen, what, defined), *chosen < defined);
     shortened |= *chosen < defined;
   };
+  if (const auto& patterns = selection.cases; !patterns.empty()) {
+    const std::size_t more = patterns.size() - 1;
+    change(fmt::format("--case '{}'{}", patterns.front(), more > 0 ? fmt::format(" and {} more", more) : ""));
+  }
   if (!selection.filter.empty()) change(fmt::format("--filter '{}'", selection.filter));
   if (!selection.exclude.empty()) change(fmt::format("--exclude '{}'", selection.exclude));
   if (selection.cache) change(fmt::format("--cache {}", name(*selection.cache)));
@@ -93,7 +97,10 @@ RunScope scope_of(const RunOptions& options, const Plan& plan) {
   const Suite& suite = facts_of(selection.suite);
   seconds("per case", options.max_seconds, suite.case_seconds);
   if (suite.total_seconds) seconds("in all", selection.seconds, *suite.total_seconds);
-  scope.text = describe_scope(scope, suite.name, shortened);
+  std::size_t chosen = 0;
+  for (const Group& group : plan.suite) chosen += group.cases.size();
+  scope.text =
+      selection.cases.empty() ? describe_scope(scope, suite.name, shortened) : describe_chosen(scope, suite.name, chosen);
   return scope;
 }
 

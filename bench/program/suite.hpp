@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 
 namespace roofmark {
@@ -16,9 +18,14 @@ enum class Reach {
   between_ranks,  ///< empty without a fabric; a team of ranks that measures its links lists these alone
 };
 
+/// The case that a name asks for, of any size; absent where the family's cases of this operation have the listed sizes alone,
+/// or it has none. Throws std::invalid_argument that says what is wrong with the name.
+using MakeCase = std::optional<Case> (*)(const Listing&, const CaseRequest&);
+
 struct NamedFamily {
   std::string_view name;
   Family list;
+  MakeCase make;  ///< null: its cases have the listed sizes alone
   Reach reach;
   std::string_view about;  ///< one sentence for the reader of a report; empty: its cases are of another family
 };
@@ -29,7 +36,8 @@ const std::vector<NamedFamily>& families();
 /// The groups of all families, or of those between ranks alone.
 struct Lists {
   std::vector<Group> ceilings, suite;
-  std::map<std::string, std::string> about;  ///< by the family of a case: the sentence about the family that listed it
+  std::optional<std::vector<Group>> chosen = {};  ///< cases chosen by name, in place of the suite's
+  std::map<std::string, std::string> about = {};  ///< by the family of a case: the sentence about the family that listed it
 };
 Lists list_families(const Listing& listing, bool between_ranks_alone = false);
 

@@ -68,6 +68,19 @@ CheckedOutput AttentionOperands::checked(int slot, AttentionReference::Queries r
   return {"O", output(slot), width, 1 + fp32_error(problem_), rows};
 }
 
+AttentionProblem heads_of(const CaseRequest& asked) {
+  constexpr std::int64_t kMost = 65535;  // blocks of a grid's second dimension
+  const std::int64_t heads = asked.number("heads", 1, kMost);
+  AttentionProblem problem;
+  problem.batch = asked.number_or("batch", 1, kMost);
+  problem.heads = heads;
+  problem.kv_heads = asked.number_or("kv_heads", heads);
+  problem.head_dim = asked.number_or("d", 128);
+  problem.type = asked.type();
+  if (problem.heads % problem.kv_heads != 0) throw std::invalid_argument("kv_heads does not divide heads");
+  return problem;
+}
+
 Case attention_case(const Listing& listing, std::string family, Shape shape, const AttentionProblem& p) {
   const bool gpu = listing.device.backend == Backend::cuda;
   Case made = memory_case(listing.device, std::move(family), "", p.type, std::move(shape), listing.cache.value_or(Cache::cold),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "bench/support/reference_check.hpp"
 #include "bench/support/slots.hpp"
@@ -24,6 +25,11 @@ class AttentionOperands {
   AttentionProblem problem_;
   Slots slots_;
 };
+
+/// A problem of one query and one key with the batch, heads and head dimension asked for: as many key-value heads as query
+/// heads where none are given.
+inline constexpr std::int64_t kMostKeys = std::int64_t{1} << 20;  ///< of a sequence: the check's bounds are tested to 2^17
+AttentionProblem heads_of(const CaseRequest& asked);
 
 /// The type, memory and Work of a problem, which do not depend on the implementation.
 Case attention_case(const Listing& listing, std::string family, Shape shape, const AttentionProblem& problem);

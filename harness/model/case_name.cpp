@@ -44,7 +44,11 @@ CaseName parse_case_name(std::string_view text) {
       parts.back() += letter;
     }
   }
-  const auto refuse = [&] { throw std::invalid_argument("'" + std::string(text) + "' is not the name of a case"); };
+  const auto refuse = [&] {
+    throw std::invalid_argument(
+        "'" + std::string(text) +
+        "' is not the name of a case: family, operation if the family has several, type, then key:value, between slashes");
+  };
   const auto is_type = [](const std::string& part) {
     return std::any_of(std::begin(kDataTypes), std::end(kDataTypes), [&](DataType type) { return name(type) == part; });
   };

@@ -19,4 +19,12 @@ std::string describe_scope(const RunScope& scope, std::string_view suite, bool s
   return fmt::format("{} {} suite: {}{}", kind, suite, count, why);
 }
 
+std::string describe_chosen(const RunScope& scope, std::string_view suite, std::size_t chosen) {
+  const auto counted = [](std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  return fmt::format("{} chosen by name and {}, with the budget of the {} suite ({})", counted(chosen, "case"),
+                     counted(scope.cases - chosen, "ceiling"), suite, fmt::join(scope.changes, ", "));
+}
+
 }  // namespace roofmark

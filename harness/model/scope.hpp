@@ -22,5 +22,8 @@ struct RunScope {
 
 /// "A selection of the quick suite: 31 of 52 cases (--filter 'gemm')". `shortened`: a case takes less time than in the suite.
 std::string describe_scope(const RunScope& scope, std::string_view suite, bool shortened);
+/// "2 cases chosen by name and 5 ceilings, with the budget of the quick suite (--case 'gemm/bf16/m=n=k:64,128')". `chosen`: of
+/// the run's cases those that are no ceilings.
+std::string describe_chosen(const RunScope& scope, std::string_view suite, std::size_t chosen);
 
 }  // namespace roofmark

@@ -226,6 +226,39 @@ def test_a_whole_run(small_run):
     assert str(out / "result.json") in done.stdout
 
 
+def test_cases_of_any_size_by_name(tmp_path):
+    out = tmp_path / "out"
+    done = roofmark("run", "--device", "cpu", "--suite", "quick", "--max-seconds", "0.005", "--out", out,
+                    "--case", "gemm/fp32/m=n=k:33,65/layout:tn,nn", "--case", "transpose/fp32/rows:3..7+4/columns:5")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((out / "result.json").read_text())
+    validate(result)
+    cases = {entry["name"] for entry in result["benchmarks"] if not entry["name"].startswith("ceilings/")}
+    assert cases == {f"gemm/fp32/m:{n}/n:{n}/k:{n}/impl:blas/layout:{layout}/algo:default/cache:cold" for n in (33, 65) for layout in ("tn", "nn")} | {
+        f"transpose/fp32/rows:{rows}/columns:5/impl:tiled/cache:cold" for rows in (3, 7)}
+    assert [comparison["name"] for comparison in result["comparisons"]] == ["tn against nn"] * 2
+    ceilings = {entry["resource"] for entry in result["ceilings"] if entry.get("empirical")}
+    assert {"fp32_fma", "dram"} <= ceilings and "fp64_fma" not in ceilings
+    assert flat(done.stdout).startswith("6 cases chosen by name and ")
+    assert "with the budget of the quick suite (--case 'gemm/fp32/m=n=k:33,65/layout:tn,nn' and 1 more, " in flat(done.stdout)
+    assert result["scope"]["weaker"][0] == "--case 'gemm/fp32/m=n=k:33,65/layout:tn,nn' and 1 more"
+    judged = roofmark("accept", out, "--profile", "cpu")
+    assert judged.returncode == 1 and "not measured" in judged.stdout.lower()
+    again = roofmark("list", "--device", "cpu", "--case", sorted(cases)[0], "--json")
+    assert json.loads(again.stdout)[-1]["name"] == sorted(cases)[0]
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--case", "gemm/fp32/m:1"], "--case 'gemm/fp32/m:1': it lacks n:NUMBER"),
+    (["--case", "gemm/fp32/m=n=k:8", "--filter", "gemm"], "--case chooses cases by name; --filter and --exclude choose among the cases of a suite"),
+    (["--case", "gemm/fp32/m=n=k:8", "--suite", "sustained"], "--case takes its budget from another suite than sustained"),
+    (["--case", "gemm"], "--case 'gemm': 'gemm' is not the name of a case: family, operation if the family has several, type, then key:value"),
+])
+def test_a_case_by_name_that_cannot_be_is_refused(words, message):
+    done = roofmark("run", "--device", "cpu", *words)
+    assert done.returncode == 2 and message in done.stderr
+
+
 def test_recovering_a_whole_run_changes_nothing(small_run):
     _, result, out = small_run
     done = roofmark("recover", out)

@@ -6,7 +6,7 @@ import re
 from conftest import ROOT
 
 # {family: the sentence about it; none if its cases are of another family}
-FAMILIES = dict(re.findall(r'^  family\((\w+), \w+, "(.*)"\)', (ROOT / "bench/program/suite.cpp").read_text(encoding="utf-8"), re.M))
+FAMILIES = dict(re.findall(r'^  family\((\w+), \w+, \w+, "(.*)"\)', (ROOT / "bench/program/suite.cpp").read_text(encoding="utf-8"), re.M))
 
 
 def rows(document, heading):

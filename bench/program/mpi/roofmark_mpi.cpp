@@ -74,13 +74,14 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                   fmt::format("Examples:\n"
                               "  mpirun -np 8 roofmark-mpi collectives --suite quick --expect-ranks 8\n"
                               "  srun --mpi=pmix roofmark-mpi collectives --filter '^all_reduce/' --out rack3\n"
-                              "Suites:\n"
+                              "  mpirun -np 8 roofmark-mpi collectives --case 'all_gather/bf16/bytes:8..4G*2'\n"
+                              "{}Suites:\n"
                               "  smoke     one all-reduce\n"
                               "  quick     all-reduce, 8 sizes\n"
                               "  baseline  every collective and pair of ranks; scaling; overlap with a product\n"
                               "  full      baseline by sum, max and avg in fp32, fp16, bf16 and fp8 (from\n"
                               "            Hopper on; CPUs: fp32, fp64), in twice as many sizes\n{}",
-                              kExitStatusHelp));
+                              kCasesHelp, kExitStatusHelp));
   CLI::App* run_command = add_command(app, "run", "measure a single-device suite on all ranks at once; write a result file",
                                       run_footer("Examples:\n"
                                                  "  mpirun -np 8 roofmark-mpi run --suite quick    which rank is slow?\n"));
@@ -93,8 +94,9 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     collectives_command->remove_option(collectives_command->get_option(option));
   }
   CLI::App* list_command = add_command(app, "list", "list the cases of collectives and the work of each",
-                                       "Examples:\n"
-                                       "  mpirun -np 8 roofmark-mpi list --suite quick\n");
+                                       std::string("Examples:\n"
+                                                   "  mpirun -np 8 roofmark-mpi list --suite quick\n") +
+                                           kCasesHelp);
   add_selection(*list_command, options.run.selection, devices);
   for (CLI::App* command : {collectives_command, list_command}) {
     command->remove_option(command->get_option("--cache"));
@@ -128,7 +130,7 @@ CommandLine read(CLI::App& app, Arguments& arguments, const std::vector<std::str
     line.asks_for_help = parse(app, line.words, false);
     if (line.asks_for_help) return line;
     take_labels(arguments.labels, options);
-    check_duration(options.selection);
+    check_selection(options.selection);
   } catch (const std::exception&) {
     line.wrong = std::current_exception();
   }

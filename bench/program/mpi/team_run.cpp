@@ -53,10 +53,7 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
       return roofmark::plan(crew.info, of_each);
     }
     Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
-    Lists lists = list_families(listing, true);
-    Plan plan = arranged(std::move(lists.ceilings), std::move(lists.suite), selection, crew.info.backend);
-    plan.about = std::move(lists.about);
-    return plan;
+    return arranged(lists_of(listing, selection, true), selection, crew.info.backend);
   });
   std::vector<Case*> cases;
   for (std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {

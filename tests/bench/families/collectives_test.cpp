@@ -13,28 +13,12 @@
 #include "harness/device/cpu_device.hpp"
 #include "harness/model/units.hpp"
 #include "kernels/base/check.hpp"
+#include "tests/bench/fabrics.hpp"
 
 namespace roofmark::collectives {
 namespace {
 
 using testing::Contains;
-
-/// Supports everything and moves nothing.
-class SilentCommunicator : public Communicator {
- public:
-  int size() const override { return 1; }
-  int rank() const override { return 0; }
-  bool supports(Collective, DataType, Reduction) const override { return true; }
-  bool out_of_place(Collective) const override { return true; }
-  int in_place_offset(Collective op) const override {
-    return op == Collective::all_to_all || op == Collective::send_recv || op == Collective::ping_pong ? -1 : 0;
-  }
-  void enqueue(const CollectiveCall&, Stream) override {}
-  void enqueue_beside(const CollectiveCall&, Stream, const std::function<void()>&) override {}
-  std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t, Buffer) override { return nullptr; }
-  std::vector<std::pair<std::string, std::string>> notes() const override { return {}; }
-  std::string library() const override { return "silent"; }
-};
 
 class CollectiveSuites : public testing::Test {
  protected:
@@ -42,19 +26,7 @@ class CollectiveSuites : public testing::Test {
     info.backend = backend;
     info.compute_capability = backend == Backend::cuda ? 90 : 0;
     info.memory_bytes = info.free_bytes = std::size_t{130} << 30;
-    fabric.how = backend == Backend::cuda ? "nccl" : "mpi";
-    fabric.types = {DataType::fp32, DataType::fp16, DataType::bf16, DataType::fp8};
-    fabric.buffers = {Buffer::registered, Buffer::symmetric};
-    fabric.split = [](const std::vector<int>&) { return std::make_shared<SilentCommunicator>(); };
-    for (int rank = 0; rank < hosts * ranks_per_host; ++rank) {
-      RankInfo member;
-      member.rank = rank;
-      member.local_rank = rank % ranks_per_host;
-      member.host = "host" + std::to_string(rank / ranks_per_host);
-      if (backend == Backend::cuda) member.uuid = "GPU-" + std::to_string(rank);
-      member.nvlink_bytes_per_second = 450e9;
-      fabric.members.push_back(member);
-    }
+    fabric = made_up_ranks(hosts, ranks_per_host, backend);
   }
   std::vector<Case> cases(SuiteName suite) {
     std::vector<Case> all;

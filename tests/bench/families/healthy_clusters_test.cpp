@@ -7,6 +7,7 @@
 
 #include "bench/families/collectives.hpp"
 #include "harness/judge/analysis.hpp"
+#include "tests/bench/fabrics.hpp"
 #include "tests/harness/records.hpp"
 
 namespace roofmark {
@@ -14,20 +15,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-class Idle : public Communicator {
- public:
-  int size() const override { return 1; }
-  int rank() const override { return 0; }
-  bool supports(Collective, DataType, Reduction) const override { return true; }
-  bool out_of_place(Collective) const override { return true; }
-  int in_place_offset(Collective) const override { return 0; }
-  void enqueue(const CollectiveCall&, Stream) override {}
-  void enqueue_beside(const CollectiveCall&, Stream, const std::function<void()>&) override {}
-  std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t, Buffer) override { return nullptr; }
-  std::vector<std::pair<std::string, std::string>> notes() const override { return {}; }
-  std::string library() const override { return "idle"; }
-};
 
 struct Cluster {
   int hosts, gpus_per_host;
@@ -65,7 +52,7 @@ std::vector<FindingKind> found(const Cluster& cluster, double busbw) {
   fabric.how = "nccl";
   fabric.types = {DataType::fp32};
   fabric.members = ranks_of(cluster);
-  fabric.split = [](const std::vector<int>&) { return std::make_shared<Idle>(); };
+  fabric.split = [](const std::vector<int>&) { return std::make_shared<SilentCommunicator>(); };
   for (const Group& group : collectives::list({device, SuiteName::full, {}, 0.9, &fabric})) {
     for (const Case& c : group.cases) {
       if (c.family != "all_reduce" || c.message->bytes != std::size_t{1} << 30) continue;

@@ -21,7 +21,7 @@
 #include "kernels/base/check.hpp"
 #include "kernels/ceilings.hpp"
 #include "kernels/transfer.hpp"
-#include "tests/bench/devices.hpp"
+#include "tests/bench/fabrics.hpp"
 #include "tests/on_a_gpu.hpp"
 
 namespace roofmark::transfer {
@@ -355,20 +355,6 @@ TEST(Transfer, PairsOfGpusAreNotMissing) {
           << c.name();
     }
   }
-}
-
-/// The GPUs of one process, none of which is there.
-Fabric made_up_gpus(int count, const std::string& refusal = {}) {
-  Fabric fabric;
-  for (int gpu = 0; gpu < count; ++gpu) {
-    RankInfo& member = fabric.members.emplace_back();
-    member.rank = gpu;
-    member.device_id = "cuda:" + std::to_string(gpu);
-    member.device_name = h200().name;
-  }
-  fabric.local.emplace();
-  fabric.local->path = [refusal](int, int) { return PeerPath{PathKind::nvlink, 18, refusal}; };
-  return fabric;
 }
 
 std::vector<Case> of_gpus(const Fabric& fabric, SuiteName suite) {

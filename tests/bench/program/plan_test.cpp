@@ -102,16 +102,16 @@ TEST(Plan, SmokeMeasuresTheCeilingsThatItsCasesDemandOnceAndHasALimitOfItsOwn) {
   const std::vector<Group> suite = {{{demanding("stream", resource::dram)}, {}}};
   Selection selection;
   selection.suite = SuiteName::smoke;
-  const Plan smoke = arranged(ceilings, suite, selection, Backend::cuda);
+  const Plan smoke = arranged({ceilings, suite}, selection, Backend::cuda);
   ASSERT_EQ(smoke.ceilings.size(), 2u);
   EXPECT_EQ(smoke.ceilings[0].cases[0].operation, "dram");
   EXPECT_EQ(smoke.ceilings[1].cases[0].operation, "stream_launch");
   EXPECT_FALSE(smoke.ceilings_again);
   EXPECT_EQ(smoke.limit_seconds, 20);
-  EXPECT_EQ(arranged(ceilings, suite, selection, Backend::cpu).limit_seconds, 10);
+  EXPECT_EQ(arranged({ceilings, suite}, selection, Backend::cpu).limit_seconds, 10);
 
   selection.suite = SuiteName::quick;
-  const Plan quick = arranged(ceilings, suite, selection, Backend::cuda);
+  const Plan quick = arranged({ceilings, suite}, selection, Backend::cuda);
   EXPECT_EQ(quick.ceilings.size(), 3u);
   EXPECT_TRUE(quick.ceilings_again);
   EXPECT_FALSE(quick.limit_seconds);
@@ -127,7 +127,7 @@ TEST(Plan, LinksToOtherGpusAreProbedOnlyWhereACaseDemandsThem) {
     selection.suite = SuiteName::quick;
     selection.filter = filter;
     std::vector<std::string> found;
-    for (const Group& group : arranged(ceilings, suite, selection, Backend::cuda).ceilings) {
+    for (const Group& group : arranged({ceilings, suite}, selection, Backend::cuda).ceilings) {
       found.push_back(group.cases[0].operation);
     }
     return found;
@@ -148,7 +148,7 @@ TEST(Plan, AFilterLeavesTheCeilingsThatItNamesOrThatItsCasesDemand) {
     selection.filter = filter;
     selection.exclude = exclude;
     std::vector<std::string> found;
-    for (const Group& group : arranged(ceilings, suite, selection, Backend::cuda).ceilings) {
+    for (const Group& group : arranged({ceilings, suite}, selection, Backend::cuda).ceilings) {
       found.push_back(group.cases[0].operation);
     }
     return found;
@@ -169,11 +169,11 @@ TEST(Plan, ADurationIsDividedAmongTheCasesThatRun) {
   const std::vector<Group> suite = {{{lasting}, {}}, {{cannot}, {}}, {{other}, {}}};
   Selection selection;
   selection.suite = SuiteName::sustained;
-  EXPECT_EQ(arranged({}, suite, selection, Backend::cuda).suite[0].cases[0].protocol.seconds, 150);
+  EXPECT_EQ(arranged({{}, suite}, selection, Backend::cuda).suite[0].cases[0].protocol.seconds, 150);
   selection.seconds = 8;
-  EXPECT_EQ(arranged({}, suite, selection, Backend::cuda).suite[2].cases[0].protocol.seconds, 4);
+  EXPECT_EQ(arranged({{}, suite}, selection, Backend::cuda).suite[2].cases[0].protocol.seconds, 4);
   selection.filter = "fp64_fma";
-  EXPECT_EQ(arranged({}, suite, selection, Backend::cuda).suite[0].cases[0].protocol.seconds, 8);
+  EXPECT_EQ(arranged({{}, suite}, selection, Backend::cuda).suite[0].cases[0].protocol.seconds, 8);
 }
 
 TEST(Plan, KnowsHowManyCasesTheSuiteHasBeforeTheFilter) {
@@ -182,7 +182,7 @@ TEST(Plan, KnowsHowManyCasesTheSuiteHasBeforeTheFilter) {
   const std::vector<Group> suite = {{{demanding("stream", resource::dram)}, {}}, {{demanding("gemm", resource::dram)}, {}}};
   RunOptions options;
   options.selection.suite = SuiteName::quick;
-  const auto scope = [&] { return scope_of(options, arranged(ceilings, suite, options.selection, Backend::cpu)); };
+  const auto scope = [&] { return scope_of(options, arranged({ceilings, suite}, options.selection, Backend::cpu)); };
   EXPECT_EQ(scope().text, "The quick suite: all 4 cases");
   options.selection.filter = "gemm";
   EXPECT_EQ(scope().suite_cases, 4U);
@@ -209,7 +209,7 @@ TEST(Plan, KnowsWhatMakesARunWeakerThanItsSuite) {
   const auto weaker = [&](const auto& change) {
     RunOptions changed = options;
     change(changed);
-    return scope_of(changed, arranged({}, suite, changed.selection, Backend::cpu)).weaker.size();
+    return scope_of(changed, arranged({{}, suite}, changed.selection, Backend::cpu)).weaker.size();
   };
   EXPECT_EQ(weaker([](RunOptions&) {}), 0U);
   EXPECT_EQ(weaker([](RunOptions& run) { run.max_seconds = 0.001; }), 1U);

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/chosen_cases.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/program/usage_error.hpp"
+#include "bench/support/case_list.hpp"
+#include "harness/model/case_pattern.hpp"
+
+namespace roofmark {
+
+namespace {
+
+bool is_number(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) { return letter >= '0' && letter <= '9'; });
+}
+
+/// Whether the case has the name's family, operation, type, and its value of each key.
+bool is_of(const CaseName& c, const CaseName& name) {
+  return c.family == name.family && c.operation == name.operation && c.type == name.type &&
+         std::all_of(name.shape.begin(), name.shape.end(),
+                     [&](const auto& entry) { return value_of(c.shape, entry.first) == entry.second; });
+}
+
+std::string keys_of(const CaseName& name) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : name.shape) keys.push_back(key);
+  return fmt::format("{}", fmt::join(keys, ", "));
+}
+
+/// A family reads from a name what it knows: what it has not read is a mistake. It may round a size, to whole parts of a
+/// collective or whole lines of a chase.
+void check_all_read(const CaseName& made, const CaseName& name) {
+  if (made.type != name.type) throw std::invalid_argument(fmt::format("its type is {}", roofmark::name(made.type)));
+  if (made.operation != name.operation) {
+    throw std::invalid_argument(fmt::format("{} has no operation '{}'", made.family, name.operation));
+  }
+  for (const auto& [key, value] : name.shape) {
+    const std::string has = value_of(made.shape, key);
+    if (has.empty()) throw std::invalid_argument(fmt::format("it has no key '{}' (its keys: {})", key, keys_of(made)));
+    const bool rounded = key == "bytes" && is_number(has) && is_number(value);
+    if (has != value && !rounded) throw std::invalid_argument(fmt::format("its {} is {}, not {}", key, has, value));
+  }
+}
+
+/// The cases of the families by their names.
+class Cases {
+ public:
+  Cases(const Listing& listing, bool between_ranks_alone) : listing_(listing), between_ranks_alone_(between_ranks_alone) {
+    listing_.suite = SuiteName::full;
+  }
+
+  std::vector<Case> of(const CaseName& name, std::map<std::string, std::string>& about) {
+    const CaseRequest asked(name);
+    Listing listing = listing_;
+    if (const std::string cache = value_of(name.shape, "cache"); !cache.empty()) listing.cache = parse<Cache>(cache);
+    for (const NamedFamily& family : families()) {
+      // Those between ranks have the names of collectives.
+      const bool is_meant = family.name == name.family || family.reach == Reach::between_ranks;
+      if (!family.make || !is_meant || (between_ranks_alone_ && family.reach != Reach::between_ranks)) continue;
+      if (std::optional<Case> made = family.make(listing, asked)) {
+        check_all_read(*made, name);
+        about.emplace(made->family, family.about);
+        return {*std::move(made)};
+      }
+    }
+    return listed(name, about);
+  }
+
+ private:
+  std::vector<Case> listed(const CaseName& name, std::map<std::string, std::string>& about) {
+    if (groups_.empty()) list_all();
+    about.insert(about_.begin(), about_.end());
+    std::vector<Case> found;
+    bool has_family = false;
+    for (const Group& group : groups_) {
+      for (const Case& c : group.cases) {
+        has_family |= c.family == name.family;
+        if (is_of(c, name)) found.push_back(c);
+      }
+    }
+    if (!found.empty()) return found;
+    if (name.family == "ceilings")
+      throw std::invalid_argument("ceilings are probed where cases need them (`--filter '^ceilings/'` for all)");
+    if (!has_family)
+      throw std::invalid_argument(fmt::format("there is no family '{}' here (`list --suite full` shows all)", name.family));
+    throw std::invalid_argument(fmt::format(
+        "cases of this operation have fixed sizes, and none is of this name (`list --suite full --filter '^{}/'` shows them)",
+        name.family));
+  }
+
+  void list_all() {
+    for (const SuiteName suite : {SuiteName::full, SuiteName::baseline, SuiteName::quick}) {
+      listing_.suite = suite;
+      Lists lists = list_families(listing_, between_ranks_alone_);
+      about_.merge(lists.about);
+      std::move(lists.suite.begin(), lists.suite.end(), std::back_inserter(groups_));
+    }
+    listing_.suite = SuiteName::full;
+  }
+
+  Listing listing_;
+  bool between_ranks_alone_;
+  std::vector<Group> groups_ = {};  ///< of all suites
+  std::map<std::string, std::string> about_ = {};
+};
+
+/// What cases of one group share: all but their words.
+CaseName sizes_of(const CaseName& name) {
+  CaseName sizes = name;
+  std::erase_if(sizes.shape, [](const auto& entry) { return !is_number(entry.second); });
+  return sizes;
+}
+
+void compare_with_first(Group& group) {
+  for (std::size_t i = 1; i < group.cases.size(); ++i) {
+    try {
+      group.comparisons.push_back(compare(group.cases[0], group.cases[i]));
+    } catch (const std::invalid_argument&) {
+      // They differ in more than one word.
+    }
+  }
+}
+
+}  // namespace
+
+void choose(Lists& lists, const Listing& listing, const std::vector<std::string>& patterns, bool between_ranks_alone) {
+  Cases cases(listing, between_ranks_alone);
+  CaseList list(listing);
+  for (const std::string& pattern : patterns) {
+    std::vector<Group> groups;
+    std::map<CaseName, std::size_t> group_of;
+    try {
+      for (const CaseName& name : names_of_pattern(pattern)) {
+        for (Case& c : cases.of(name, lists.about)) {
+          const auto [at, is_new] = group_of.emplace(sizes_of(c), groups.size());
+          if (is_new) groups.emplace_back();
+          groups[at->second].cases.push_back(std::move(c));
+        }
+      }
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(fmt::format("--case '{}': {}", pattern, error.what()));
+    }
+    for (Group& group : groups) {
+      compare_with_first(group);
+      list.add(std::move(group));
+    }
+  }
+  lists.chosen = list.take();
+}
+
+}  // namespace roofmark

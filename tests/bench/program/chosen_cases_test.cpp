@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/program/chosen_cases.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/program/plan.hpp"
+#include "bench/program/settings.hpp"
+#include "bench/program/usage_error.hpp"
+#include "harness/result/record_json.hpp"
+#include "harness/result/words.hpp"
+#include "tests/bench/fabrics.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::vector<Group> chosen(const Listing& listing, const std::vector<std::string>& patterns) {
+  Lists lists;
+  choose(lists, listing, patterns);
+  return *lists.chosen;
+}
+
+std::vector<std::string> names(const DeviceInfo& device, const std::string& pattern) {
+  std::vector<std::string> all;
+  for (const Group& group : chosen({device}, {pattern})) {
+    for (const Case& c : group.cases) all.push_back(c.name());
+  }
+  return all;
+}
+
+std::string error_of(const Listing& listing, const std::string& pattern) {
+  try {
+    chosen(listing, {pattern});
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// All that a record of the case would say before it is measured.
+std::string described(const Case& c) {
+  const Protocol& p = c.protocol;
+  return fmt::format("{} work {} memory {} {} {} {} protocol {} {} {} {} {} {} {} unsupported '{}' transfer {} message {}",
+                     c.name(), to_json(c.work).dump(), c.slot_bytes, c.shared_bytes, c.host_slot_bytes, c.touched_bytes,
+                     roofmark::name(p.cache), p.most_slots, static_cast<int>(p.issue), p.one_core, p.launches, p.executions,
+                     p.samples, c.unsupported, c.transfer ? c.transfer->flows.size() : 0, c.message ? c.message->bytes : 0);
+}
+
+/// The cases of a suite that `choose` does not give again by their own names, or gives otherwise.
+std::vector<std::string> strangers(Listing listing, SuiteName suite) {
+  listing.suite = suite;
+  std::vector<std::string> patterns, wrong;
+  std::map<std::string, std::string> listed;
+  for (const Group& group : list_families(listing).suite) {
+    for (const Case& c : group.cases) {
+      if (c.family == "sustained" || c.family == "overlap" || c.family == "cost") continue;  // not `made`
+      patterns.push_back(c.name());
+      listed[c.name()] = described(c);
+    }
+  }
+  std::map<std::string, std::string> made;
+  for (const Group& group : chosen(listing, patterns)) {
+    for (const Case& c : group.cases) made[c.name()] = described(c);
+  }
+  for (const auto& [name, description] : listed) {
+    if (made[name] != description) wrong.push_back(description + "\n  made as " + made[name]);
+  }
+  EXPECT_EQ(made.size(), listed.size());
+  return wrong;
+}
+
+TEST(ChosenCases, EveryListedCaseIsMadeAgainFromItsName) {
+  const Fabric gpus = made_up_gpus(3);
+  for (const DeviceInfo& device : {h200(), two_cores()}) {
+    const bool gpu = device.backend == Backend::cuda;
+    for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
+      EXPECT_THAT(strangers({.device = device, .fabric = gpu ? &gpus : nullptr}, suite), IsEmpty());
+    }
+  }
+}
+
+TEST(ChosenCases, SizesThatNoSuiteHasAreMade) {
+  EXPECT_THAT(names(h200(), "gemm/bf16/m:100/n:200/k:304"),
+              ElementsAre("gemm/bf16/m:100/n:200/k:304/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
+  EXPECT_THAT(names(two_cores(), "gemm/fp64/m=n=k:100"),
+              ElementsAre("gemm/fp64/m:100/n:100/k:100/impl:blas/layout:tn/algo:default/cache:cold"));
+  EXPECT_THAT(names(h200(), "gemv/bf16/m:100/k:256/weights:int4"),
+              ElementsAre("gemv/bf16/weights:int4/m:100/k:256/impl:own/cache:cold"));
+  EXPECT_THAT(names(h200(), "attention/bf16/heads:32/kv_heads:4/queries:100/keys:300/mask:causal"),
+              ElementsAre("attention/bf16/batch:1/heads:32/kv_heads:4/queries:100/keys:300/d:128/mask:causal/impl:tiled_wgmma/"
+                          "cache:cold"));
+  EXPECT_THAT(names(h200(), "decode_attention/fp16/heads:32/keys:1000/d:64"),
+              ElementsAre("decode_attention/fp16/batch:1/heads:32/kv_heads:32/keys:1000/d:64/impl:split/cache:cold"));
+  EXPECT_THAT(names(h200(), "transpose/int8/rows:3/columns:5"),
+              ElementsAre("transpose/int8/rows:3/columns:5/impl:tiled/cache:cold"));
+  EXPECT_THAT(names(h200(), "reductions/softmax/bf16/rows:3/columns:5"),
+              ElementsAre("reductions/softmax/bf16/rows:3/columns:5/impl:own/cache:cold"));
+  EXPECT_THAT(names(h200(), "argmax/fp32/rows:3/columns:5"), ElementsAre("argmax/fp32/rows:3/columns:5/impl:own/cache:cold"));
+  EXPECT_THAT(names(h200(), "elementwise/rope/bf16/tokens:3/heads:5/d:6"),
+              ElementsAre("elementwise/rope/bf16/tokens:3/heads:5/d:6/impl:own/cache:cold"));
+  EXPECT_THAT(names(h200(), "stream/copy/fp64/bytes:1000/impl:memcpy"),
+              ElementsAre("stream/copy/fp64/bytes:1000/impl:memcpy/cache:warm"));
+  EXPECT_THAT(names(h200(), "latency/chase/int8/bytes:1000/load:cg"),
+              ElementsAre("latency/chase/int8/bytes:896/stride:128/load:cg/impl:own"));
+  EXPECT_THAT(names(h200(), "access/read/int32/bytes:1M/cache:warm"),
+              ElementsAre("access/read/int32/bytes:1048576/impl:cp_async_bulk/cache:warm"));
+  EXPECT_THAT(names(h200(), "access/gather/int32/rows:10/row_bytes:48"),
+              ElementsAre("access/gather/int32/rows:10/row_bytes:48/order:random/impl:own/cache:cold"));
+  EXPECT_THAT(names(two_cores(), "access/stride/int32/bytes:1000/stride:12"),
+              ElementsAre("access/stride/int32/bytes:996/stride:12/impl:own/cache:cold"));
+  EXPECT_THAT(names(h200(), "transfer/host_to_device/int8/bytes:1000"),
+              ElementsAre("transfer/host_to_device/int8/bytes:1000/memory:pinned/node:near/impl:copy_engine/cache:warm"));
+}
+
+TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
+  const Fabric ranks = made_up_ranks(2, 3);
+  const DeviceInfo device = h200();
+  const Listing listing{.device = device, .fabric = &ranks};
+  const auto names_of = [&](const std::string& pattern) {
+    std::vector<std::string> all;
+    for (const Group& group : chosen(listing, {pattern})) {
+      for (const Case& c : group.cases) all.push_back(c.name());
+    }
+    return all;
+  };
+  EXPECT_THAT(names_of("all_reduce/bf16/bytes:3M"),
+              ElementsAre("all_reduce/bf16/bytes:3145728/ranks:6/op:sum/place:out/impl:nccl"));
+  EXPECT_THAT(names_of("all_gather/fp32/bytes:1000/place:in"),
+              ElementsAre("all_gather/fp32/bytes:960/ranks:6/place:in/impl:nccl"));
+  EXPECT_THAT(names_of("all_reduce/fp32/bytes:1M/ranks:2,4"),
+              ElementsAre("all_reduce/fp32/bytes:1048576/ranks:2/op:sum/place:out/impl:nccl",
+                          "all_reduce/fp32/bytes:1048576/ranks:4/op:sum/place:out/impl:nccl"));
+  EXPECT_THAT(names_of("all_reduce/fp32/bytes:1M/group:node"),
+              ElementsAre("all_reduce/fp32/bytes:1048576/ranks:3/op:sum/place:out/group:node/impl:nccl"));
+  // Two sizes that round to one are one case.
+  EXPECT_THAT(names_of("all_gather/fp32/bytes:960,1000"), SizeIs(1));
+  EXPECT_THAT(error_of(listing, "all_reduce/fp32/bytes:8/ranks:7"), HasSubstr("ranks:7 is not a whole number from 1 to 6"));
+  EXPECT_THAT(error_of(listing, "all_gather/fp32/bytes:8/op:sum"), HasSubstr("it has no key 'op'"));
+  EXPECT_THAT(error_of(listing, "all_to_all/fp32/bytes:8/place:in"), HasSubstr("in place"));
+  EXPECT_THAT(error_of(listing, "all_reduce/fp32/bytes:8/buffer:huge"), HasSubstr("'huge' is not a known buffer"));
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
+    EXPECT_THAT(strangers({.device = device, .fabric = &ranks}, suite), IsEmpty());
+  }
+  const Fabric gpus = made_up_gpus(2);
+  EXPECT_THAT(error_of({.device = device, .fabric = &gpus}, "all_gather/fp32/bytes:8"), HasSubstr("roofmark-mpi has all"));
+}
+
+TEST(ChosenCases, CasesThatDifferInWordsAreComparedWithTheFirstInOneGroup) {
+  const std::vector<Group> groups = chosen({h200()}, {"gemm/bf16/m=n=k:512,1024/algo:tuned,default",
+                                                      "attention/bf16/heads:8/queries:512/mask:none,causal/impl:"
+                                                      "tiled_wgmma,cudnn"});
+  ASSERT_THAT(groups, SizeIs(3));
+  for (int i : {0, 1}) {
+    ASSERT_THAT(groups[static_cast<std::size_t>(i)].comparisons, SizeIs(1));
+    EXPECT_EQ(groups[static_cast<std::size_t>(i)].comparisons[0].name, "tuned against default");
+  }
+  EXPECT_THAT(groups[2].cases, SizeIs(4));
+}
+
+TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
+  const DeviceInfo device = h200();
+  const Listing listing{device};
+  const auto error = [&](const std::string& pattern) { return error_of(listing, pattern); };
+  EXPECT_EQ(error("gemm/bf16/m:1/n:2"), "--case 'gemm/bf16/m:1/n:2': it lacks k:NUMBER");
+  EXPECT_EQ(error("gemm/bf16/m=n=k:0"), "--case 'gemm/bf16/m=n=k:0': m:0 is not a whole number from 1 to 2147483647");
+  EXPECT_EQ(error("gemm/bf16/m=n=k:x"), "--case 'gemm/bf16/m=n=k:x': m:x is not a whole number from 1 to 2147483647");
+  EXPECT_EQ(error("gemm/bf16/m=n=k=z:1"),
+            "--case 'gemm/bf16/m=n=k=z:1': it has no key 'z' (its keys: m, n, k, impl, layout, algo, cache)");
+  EXPECT_EQ(error("gemm/bf16/m=n=k:1/layout:xy"),
+            "--case 'gemm/bf16/m=n=k:1/layout:xy': 'xy' is not a known layout (tn, nt, nn, tt)");
+  EXPECT_EQ(error("gemm/bf16/m=n=k:1/impl:blas"), "--case 'gemm/bf16/m=n=k:1/impl:blas': its impl is cublaslt, not blas");
+  EXPECT_EQ(error("gemm/square/bf16/m=n=k:1"), "--case 'gemm/square/bf16/m=n=k:1': gemm has no operation 'square'");
+  EXPECT_THAT(error("gemm/bf16/m=n=k:1/cache:hot"), HasSubstr("hot"));
+  EXPECT_THAT(error("gemm/bf16/m=n=k:1M"), HasSubstr("its sizes are too large for any device"));
+  EXPECT_THAT(error("stream/quad/fp64/bytes:8"), HasSubstr("'quad' is not a known operation (read, write, copy"));
+  EXPECT_THAT(error("stream/triad/fp64/bytes:8"), HasSubstr("an array needs one element"));
+  EXPECT_THAT(error("latency/chase/fp32/bytes:4K"), HasSubstr("its type is int8"));
+  EXPECT_THAT(error("attention/bf16/heads:6/kv_heads:4/queries:8"), HasSubstr("kv_heads does not divide heads"));
+  EXPECT_THAT(error("elementwise/rope/bf16/tokens:1/heads:1/d:3"), HasSubstr("d of rope is even"));
+  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/memory:pageable/impl:sm"),
+              HasSubstr("no suite has such a transfer"));
+  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/node:9"), HasSubstr("no suite has such a transfer"));
+  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/gpu:1"), HasSubstr("gpu:1 is not a whole number from 0 to 0"));
+  EXPECT_THAT(error("ceilings/fma/fp32/cores:all"), HasSubstr("ceilings are probed where cases need them"));
+  EXPECT_THAT(error("nonsense/fp32/m:1"), HasSubstr("there is no family 'nonsense' here"));
+  EXPECT_THAT(error("access/bank_conflicts/int32/ways:3"), HasSubstr("cases of this operation have fixed sizes"));
+}
+
+TEST(ChosenCases, KeysThatAPatternLacksStandForAllListedCasesWhereSizesAreFixed) {
+  EXPECT_THAT(names(h200(), "access/bank_conflicts/int32"), SizeIs(6));
+  EXPECT_THAT(names(h200(), "access/bank_conflicts/int32/ways:8,32"), SizeIs(2));
+}
+
+TEST(ChosenCases, WhatDoesNotFitIsUnsupported) {
+  const std::vector<Group> groups = chosen({h200()}, {"stream/triad/fp64/bytes:1T"});
+  ASSERT_THAT(groups, SizeIs(1));
+  EXPECT_THAT(groups[0].cases[0].unsupported, HasSubstr("needs 1.10 TB, the device has 150 GB"));
+}
+
+TEST(ChosenCases, TheCeilingsAreThoseThatTheyNeedAndTheScopeSaysWhatWasChosen) {
+  RunOptions options;
+  options.selection.suite = SuiteName::quick;
+  options.selection.cases = {"gemm/bf16/m=n=k:512", "access/gather/int32/rows:64/row_bytes:64"};
+  const Plan chosen = plan(h200(), options.selection);
+  std::set<std::string> resources;
+  for (const Group& group : chosen.ceilings) resources.insert(std::string(group.cases[0].sets_ceiling->resource.id));
+  EXPECT_EQ(resources, (std::set<std::string>{"bf16_tensor", "dram", "stream_launch", "graph_launch"}));
+  EXPECT_TRUE(chosen.about.contains("access")) << "no family of the suite quick";
+  const RunScope scope = scope_of(options, chosen);
+  EXPECT_EQ(scope.cases, scope.suite_cases);
+  EXPECT_THAT(scope.weaker, ElementsAre("--case 'gemm/bf16/m=n=k:512' and 1 more"));
+  EXPECT_THAT(scope.text, HasSubstr("2 cases chosen by name and "));
+  EXPECT_THAT(scope.text, HasSubstr("with the budget of the quick suite (--case 'gemm/bf16/m=n=k:512' and 1 more)"));
+}
+
+}  // namespace
+}  // namespace roofmark
