@@ -31,17 +31,21 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
 int run(const RunOptions& options) {
   SharedSession session;
   // A driver may hang as soon as it is asked for its devices.
-  SoloWatch watch(timeout_seconds(options), [&](const Standstill& standstill) {
-    int status = kNotMeasured;
-    try {
-      std::fputs("\n", stderr);
-      say("roofmark", standstill.reason);
-      status = session.abandon(standstill.reason);
-    } catch (const std::exception& error) {
-      say("roofmark", error.what());
-    }
-    std::_Exit(status);  // the measuring thread is stuck inside a driver and cannot be joined
-  });
+  SoloWatch watch(
+      timeout_seconds(options),
+      [&](const Standstill& standstill) {
+        int status = kNotMeasured;
+        try {
+          std::fputs("\n", stderr);
+          say("roofmark", standstill.reason);
+          status = session.abandon(standstill.reason);
+        } catch (const std::exception& error) {
+          say("roofmark", error.what());
+        }
+        if (interrupted()) status = kInterrupted;
+        std::_Exit(status);  // the measuring thread is stuck inside a driver and cannot be joined
+      },
+      [] { return interrupted().load(); });
   watch.doing("looking for devices");
   std::string note;
   const std::vector<std::string> ids = resolve_devices(options.selection.device, note);

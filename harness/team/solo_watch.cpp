@@ -4,14 +4,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace roofmark {
 
-using Clock = std::chrono::steady_clock;
+/// Between two looks at whether the process was interrupted: few enough to leave a measurement alone.
+constexpr std::chrono::milliseconds kLook{500};
 
-SoloWatch::SoloWatch(double timeout_seconds, std::function<void(const Standstill&)> on_standstill)
-    : timeout_(timeout_seconds), on_standstill_(std::move(on_standstill)), thread_([this] { run(); }) {}
+SoloWatch::SoloWatch(double timeout_seconds, std::function<void(const Standstill&)> on_standstill,
+                     std::function<bool()> interrupted)
+    : timeout_(timeout_seconds),
+      on_standstill_(std::move(on_standstill)),
+      interrupted_(std::move(interrupted)),
+      thread_([this] { run(); }) {}
 
 SoloWatch::~SoloWatch() {
   {
@@ -41,7 +47,7 @@ void SoloWatch::step() {
   {
     const std::lock_guard lock(mutex_);
     part_.clear();
-    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout_);
+    last_step_ = Clock::now();
     rested = !std::exchange(watching_, true);
   }
   // A thread that waits for the old deadline finds the new one when it wakes.
@@ -53,19 +59,25 @@ void SoloWatch::rest() {
   watching_ = false;
 }
 
+SoloWatch::Clock::duration SoloWatch::patience() const {
+  const std::chrono::duration<double> shorter(kInterruptedSeconds);
+  return std::chrono::duration_cast<Clock::duration>(interrupted_() ? std::min(timeout_, shorter) : timeout_);
+}
+
 void SoloWatch::run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     if (!watching_) {
       changed_.wait(lock);
-    } else if (Clock::now() < deadline_) {
-      const Clock::time_point until = deadline_;
-      changed_.wait_until(lock, until);
+    } else if (const Clock::time_point now = Clock::now(), due = last_step_ + patience(); now < due) {
+      changed_.wait_until(lock, std::min(due, now + kLook));
     } else {
       watching_ = false;
+      const std::chrono::duration<double> waited = now - last_step_;
+      const std::string why = interrupted_() ? fmt::format("interrupted without progress for {:.0f} s", waited.count())
+                                             : fmt::format("no progress for {:g} s", timeout_.count());
       const std::string what = doing_ + (doing_.empty() || part_.empty() ? "" : ": ") + part_;
-      const Standstill found{
-          fmt::format("no progress for {:g} s{}{}", timeout_.count(), what.empty() ? "" : " in ", what), {}, {}, {}};
+      const Standstill found{why + (what.empty() ? "" : " in ") + what, {}, {}, {}};
       lock.unlock();
       on_standstill_(found);
       lock.lock();

@@ -13,11 +13,17 @@
 
 namespace roofmark {
 
+/// The timeout of a process that was interrupted: what hangs never comes to look.
+inline constexpr double kInterruptedSeconds = 3;
+
 /// The watch of one process without peers. It rests until the first step.
 class SoloWatch final : public Watch {
  public:
   /// `on_standstill` runs on the watch's thread, once per standstill, with "no progress for 120 s in CASE (STAGE)".
-  SoloWatch(double timeout_seconds, std::function<void(const Standstill&)> on_standstill);
+  /// `interrupted` says whether the process was interrupted: the timeout is then kInterruptedSeconds, if that is shorter.
+  SoloWatch(
+      double timeout_seconds, std::function<void(const Standstill&)> on_standstill,
+      std::function<bool()> interrupted = [] { return false; });
   ~SoloWatch() override;
   SoloWatch(const SoloWatch&) = delete;
   SoloWatch& operator=(const SoloWatch&) = delete;
@@ -31,14 +37,18 @@ class SoloWatch final : public Watch {
   void fail() override { rest(); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void run();
+  Clock::duration patience() const;
 
   std::chrono::duration<double> timeout_;
   std::function<void(const Standstill&)> on_standstill_;
+  std::function<bool()> interrupted_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string doing_, part_;
-  std::chrono::steady_clock::time_point deadline_;
+  Clock::time_point last_step_;
   bool watching_ = false, ending_ = false;
   std::thread thread_;
 };

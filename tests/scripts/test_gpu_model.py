@@ -637,6 +637,25 @@ def test_a_hang_ends_after_the_timeout(healthy, run):
     assert reader.load(found.out / "result.json")[0] == found.result
 
 
+def test_one_signal_ends_a_hang(tmp_path):
+    out, journal = tmp_path / "out", tmp_path / "out/result.jsonl"
+    process = subprocess.Popen([ROOFMARK, "run", "--device", "cuda:0", "--suite", "quick", "--filter", f"^{TRIAD}$", "--max-seconds", "0.001",
+                                "--out", out], env=environment({"GPUMODEL_HANG": f"{KERNEL}:1"}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    written, since = -1, time.monotonic()  # it hangs when it writes no more
+    while time.monotonic() - since < 4:
+        size = journal.stat().st_size if journal.exists() else -1
+        if size != written or size < 0:
+            written, since = size, time.monotonic()
+        time.sleep(0.1)
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=90)[1]
+    assert process.returncode == 130 and time.monotonic() - sent < 60, told
+    assert re.search(rf"roofmark: interrupted without progress for \d+ s in {re.escape(TRIAD)} \(verifying\)", told)
+    result = json.loads((out / "result.json").read_text())
+    assert not result["complete"] and result["interrupted"]
+
+
 def test_after_a_hang_the_file_has_what_was_seen_of_the_gpu_and_its_xid_decides(run, tmp_path):
     found = run("--timeout", "8", GPUMODEL_HANG=f"{KERNEL}:1", GPUMODEL_COUNTER="xid:1")
     assert found.status == 3 and not found.result["complete"]

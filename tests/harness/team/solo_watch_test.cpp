@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/team/solo_watch.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <future>
 
 namespace roofmark {
@@ -51,6 +53,19 @@ TEST(SoloWatch, WatchesOnlyFromTheFirstStepAndAgainAfterARest) {
   EXPECT_EQ(reason.wait_for(std::chrono::milliseconds(1200)), std::future_status::timeout) << "it rests";
   watch.step();
   EXPECT_EQ(reason.get(), "no progress for 1 s");
+}
+
+TEST(SoloWatch, OfAnInterruptedProcessIsShortOfPatience) {
+  std::atomic<bool> interrupted = false;
+  std::promise<std::string> said;
+  SoloWatch watch(
+      3600, [&](const Standstill& found) { said.set_value(found.reason); }, [&] { return interrupted.load(); });
+  watch.doing("timing");
+  auto reason = said.get_future();
+  EXPECT_EQ(reason.wait_for(std::chrono::milliseconds(1200)), std::future_status::timeout) << "nothing has gone wrong";
+  interrupted = true;
+  ASSERT_EQ(reason.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_THAT(reason.get(), testing::MatchesRegex("interrupted without progress for [0-9]+ s in timing"));
 }
 
 }  // namespace
