@@ -354,6 +354,8 @@ void list_gpu(CaseList& list) {
 }  // namespace
 
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
+  constexpr std::size_t kPacketBytes = 16;
+  constexpr std::int64_t kMostPackets = std::int64_t{1} << 32;
   constexpr Op kOps[] = {Op::add,  Op::relu, Op::gelu_tanh, Op::gelu_erf,           Op::silu, Op::swiglu, Op::residual_add,
                          Op::cast, Op::rope, Op::embedding, Op::bias_gelu_residual, Op::adamw};
   ElementwiseProblem p = {.op = asked.operation_of(kOps), .type = asked.type()};
@@ -377,9 +379,13 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
       p.columns = static_cast<std::int64_t>(asked.amount("elements"));
   }
   if (p.op == Op::cast) p.to = asked.one_of("to", kDataTypes, DataType::fp32);
-  constexpr double kMostPackets = 0x1p32, kPacketBytes = 16;
-  if (static_cast<double>(p.elements()) * static_cast<double>(size_of(p.type)) / kPacketBytes >= kMostPackets) {
-    throw std::invalid_argument("the kernels count less than 2^32 packets of 16 bytes");
+  // An array of rows that are not whole packets is taken element by element.
+  const std::size_t widest = std::max(size_of(p.type), size_of(output_type(p)));
+  const auto lanes = static_cast<std::int64_t>(kPacketBytes / widest);
+  const bool by_packets = p.columns % lanes == 0 || p.rows == 1;
+  if (p.elements() / (by_packets ? lanes : 1) >= kMostPackets) {
+    throw std::invalid_argument(
+        fmt::format("the kernels count fewer than 2^32 packets, here of {} elements", by_packets ? lanes : 1));
   }
   return elementwise_case(listing, p, asked.is_or("algo", "separate", "fused") ? By::separate : By::fused);
 }

@@ -32,7 +32,7 @@ def assert_one_line(done, status=2):
     (["lst"], "unknown command 'lst' (did you mean list?); see `roofmark --help`"),
     (["profile", "shw"], "unknown command 'shw' (did you mean show?); see `roofmark profile --help`"),
     (["profile"], "no command; the commands are check, show; see `roofmark profile --help`"),
-    (["run", "--fast"], "unknown flag --fast; see `roofmark run --help`"),
+    (["run", "--turbo"], "unknown flag --turbo; see `roofmark run --help`"),
     (["run", "--outt", "x"], "unknown flag --outt (did you mean --out?); see `roofmark run --help`"),
     (["run", "--outt=x"], "unknown flag --outt (did you mean --out?); see `roofmark run --help`"),
     (["run", "--memory", "0.5"], "unknown flag --memory (did you mean --memory-fraction?); see `roofmark run --help`"),
