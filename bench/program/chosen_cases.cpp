@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -69,6 +70,7 @@ class Cases {
       if (!family.make || !is_meant || (between_ranks_alone_ && family.reach != Reach::between_ranks)) continue;
       if (std::optional<Case> made = family.make(listing, asked)) {
         check_all_read(*made, name);
+        if (family.sizes == Sizes::bytes) check_listed(*made);
         about.emplace(made->family, family.about);
         return {*std::move(made)};
       }
@@ -98,7 +100,16 @@ class Cases {
         name.family));
   }
 
+  /// Throws unless a suite has the case with some number of bytes.
+  void check_listed(const CaseName& made) {
+    if (groups_.empty()) list_all();
+    if (series_.contains(name_without(made, {"bytes"}))) return;
+    throw std::invalid_argument(
+        fmt::format("no suite has such a case of any size (`list --suite full --filter '^{}/'` shows them)", made.family));
+  }
+
   void list_all() {
+    const std::optional<Cache> cache = std::exchange(listing_.cache, std::nullopt);
     for (const SuiteName suite : {SuiteName::full, SuiteName::baseline, SuiteName::quick}) {
       listing_.suite = suite;
       Lists lists = list_families(listing_, between_ranks_alone_);
@@ -106,11 +117,16 @@ class Cases {
       std::move(lists.suite.begin(), lists.suite.end(), std::back_inserter(groups_));
     }
     listing_.suite = SuiteName::full;
+    listing_.cache = cache;
+    for (const Group& group : groups_) {
+      for (const Case& c : group.cases) series_.insert(name_without(c, {"bytes"}));
+    }
   }
 
   Listing listing_;
   bool between_ranks_alone_;
   std::vector<Group> groups_ = {};  ///< of all suites
+  std::set<CaseName> series_ = {};  ///< their names without the bytes
   std::map<std::string, std::string> about_ = {};
 };
 

@@ -22,10 +22,18 @@ enum class Reach {
 /// or it has none. Throws std::invalid_argument that says what is wrong with the name.
 using MakeCase = std::optional<Case> (*)(const Listing&, const CaseRequest&);
 
+/// The sizes that a user may choose.
+enum class Sizes {
+  as_listed,  ///< those of the suites alone
+  bytes,      ///< any number of bytes: a suite has the case with another one
+  any
+};
+
 struct NamedFamily {
   std::string_view name;
   Family list;
-  MakeCase make;  ///< null: its cases have the listed sizes alone
+  Sizes sizes;
+  MakeCase make;  ///< null: as_listed
   Reach reach;
   std::string_view about;  ///< one sentence for the reader of a report; empty: its cases are of another family
 };

@@ -188,9 +188,8 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   EXPECT_THAT(error("latency/chase/fp32/bytes:4K"), HasSubstr("its type is int8"));
   EXPECT_THAT(error("attention/bf16/heads:6/kv_heads:4/queries:8"), HasSubstr("kv_heads does not divide heads"));
   EXPECT_THAT(error("elementwise/rope/bf16/tokens:1/heads:1/d:3"), HasSubstr("d of rope is even"));
-  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/memory:pageable/impl:sm"),
-              HasSubstr("no suite has such a transfer"));
-  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/node:9"), HasSubstr("no suite has such a transfer"));
+  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/memory:pageable/impl:sm"), HasSubstr("no suite has such a case"));
+  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/node:9"), HasSubstr("no suite has such a case"));
   EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/gpu:1"), HasSubstr("gpu:1 is not a whole number from 0 to 0"));
   EXPECT_THAT(error("ceilings/fma/fp32/cores:all"), HasSubstr("ceilings are probed where cases need them"));
   EXPECT_THAT(error("nonsense/fp32/m:1"), HasSubstr("there is no family 'nonsense' here"));
