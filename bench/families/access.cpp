@@ -88,7 +88,9 @@ Case gather_case(const Listing& listing, const Gathered& gathered) {
                         {"order", gathered.in_order ? "sequential" : "random"},
                         {"impl", "own"}},
                        layout, listing.cache.value_or(Cache::cold), bytes, bytes);
-  c.shared_bytes = aligned(gathered.index_bytes());
+  const bool gpu = listing.device.backend == Backend::cuda;
+  c.shared_bytes =
+      aligned(gathered.index_bytes()) + (gpu ? 0 : layout.arrays().front().bytes());  // a CPU's check copies the table
   c.prepare = [=](const Setup& setup) { return gathered_rows(setup, *kernels, gathered); };
   return c;
 }
@@ -304,17 +306,18 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     return stride_case(listing, count, stride);
   }
   if (asked.operation() == "gather") {
-    constexpr double kMostElements = 0x1p34;
+    constexpr double kMostElements = 0x1p31;  // the check copies the table to the host
     const Gathered gathered = {asked.number("rows"), whole(asked.amount("row_bytes"), kVector, "row_bytes"),
                                !asked.is_or("order", "random", "random")};
     if (static_cast<double>(gathered.rows) * static_cast<double>(gathered.width) >= kMostElements) {
-      throw std::invalid_argument("a table has less than 2^34 elements");
+      throw std::invalid_argument("a table has fewer than 2^31 elements");
     }
     return gather_case(listing, gathered);
   }
   if (asked.operation() != "read") return std::nullopt;
   const std::size_t bytes = asked.amount("bytes");
   const Cache cache = listing.cache.value_or(Cache::cold);
+  if (listing.device.backend == Backend::cpu) throw std::invalid_argument("only GPUs have it");
   const ReadBy by = asked.is_or("impl", "ld_global", "cp_async_bulk") ? ReadBy::ld_global : ReadBy::cp_async_bulk;
   return read_case(listing, {by, whole(bytes, kVector, "bytes"), cache == Cache::warm ? passes_of_l2(bytes) : 1}, cache);
 }

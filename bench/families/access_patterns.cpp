@@ -83,7 +83,7 @@ class PreparedGather final : public Prepared {
       rows_.resize(rows);
       std::iota(rows_.begin(), rows_.end(), 0U);
     } else {
-      rows_ = random_cycle(rows, setup.seed);
+      rows_ = random_cycle(rows, setup.seed, setup.progress);
     }
     index_ = device_.allocate(gathered.index_bytes());
     device_.to_device(index_.get(), rows_.data(), gathered.index_bytes());
@@ -103,6 +103,7 @@ class PreparedGather final : public Prepared {
     std::size_t wrong = 0;
     for (std::size_t first = 0; first < rows; first += rows_at_once) {
       const std::size_t here = std::min(rows_at_once, rows - first);
+      device_.progressed();
       device_.to_host(got.data(), slots_.at<std::int32_t>(slot, kOut) + first * width, here * width * kElementBytes);
       for (std::size_t row = 0; row < here; ++row) {
         const auto copied = got.begin() + static_cast<std::ptrdiff_t>(row * width);

@@ -267,8 +267,8 @@ void list_contract(CaseList& list) {
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   constexpr std::string_view kMasks[] = {"none", "causal"};
   AttentionProblem p = heads_of(asked);
-  p.queries = asked.number("queries", 1, kMostKeys);
-  p.keys = asked.number_or("keys", p.queries, kMostKeys);
+  p.queries = asked.number("queries", 1, kMostQueries);
+  p.keys = asked.number_or("keys", p.queries, kMostQueries);
   p.causal = asked.word_of("mask", kMasks, "none") == "causal";
   const DeviceInfo& device = listing.device;
   const bool gpu = device.backend == Backend::cuda;

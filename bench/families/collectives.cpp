@@ -122,13 +122,19 @@ std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
 
 /// Of any size. Its bytes are those of whole parts, as nccl-tests rounds them.
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
-  if (!listing.fabric) return std::nullopt;
-  const Fabric& fabric = *listing.fabric;
   const auto* const op = std::find_if(std::begin(kCollectives), std::end(kCollectives),
                                       [&](Collective one) { return name(one) == asked.family(); });
   if (op == std::end(kCollectives)) return std::nullopt;
+  if (!listing.fabric) {
+    Case c;
+    static_cast<CaseName&>(c) = asked.case_name();
+    c.unsupported = "this process has no second rank: roofmark-mpi measures collectives";
+    return c;
+  }
+  const Fabric& fabric = *listing.fabric;
   const bool pairs = *op == Collective::ping_pong;
-  if (pairs && !asked.has("round")) return std::nullopt;  // each round, of the listed sizes
+  if (pairs && !asked.has("round") && !asked.has("bytes")) return std::nullopt;  // each round, of the listed sizes
+  if (pairs) asked.number("round", 0);
   if (!pairs && asked.has("round")) throw std::invalid_argument("only ping_pong has rounds");
   if (fabric.local && *op != Collective::all_reduce) throw std::invalid_argument(std::string(kNeedsRanks));
   constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::avg};
@@ -143,8 +149,14 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (pairs) point.round = static_cast<int>(asked.number("round", 0));
   if (!asked.has("place") && !list.lacks(point).empty()) point.in_place = true;  // what is only in place
   if (asked.has("place")) point.in_place = asked.word_of("place", kPlaces, "out") == "in";
-  if (asked.has("issue") && asked.word_of("issue", kIssues, "") == "graph") point.issue = Issue::graph;
-  point.buffer = asked.one_of("buffer", fabric.buffers, Buffer::plain);
+  if (asked.has("issue") && asked.word_of("issue", kIssues, "") == "graph") {
+    if (listing.device.backend != Backend::cuda) throw std::invalid_argument("calls over MPI are in no graph");
+    point.issue = Issue::graph;
+  }
+  if (asked.has("buffer")) {
+    if (fabric.buffers.empty()) throw std::invalid_argument("these ranks have plain buffers alone");
+    point.buffer = asked.one_of("buffer", fabric.buffers, Buffer::plain);
+  }
   if (const std::string why = list.lacks(point); !why.empty()) throw std::invalid_argument(why);
   return collective_case(listing, point);
 }

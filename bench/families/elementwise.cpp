@@ -54,10 +54,12 @@ SlotLayout shared_layout(const ElementwiseProblem& p, By by) {
   return SlotLayout({SlotArray::scratch(output_type(p), steps), SlotArray::scratch(output_type(p), steps)});
 }
 
-/// Bytes that a launch touches; of the embedding's table, only the rows that are looked up.
+/// Bytes that a launch touches; of the embedding's table, only the rows that are looked up, each once.
 std::size_t touched_bytes(const ElementwiseProblem& p) {
   const SlotLayout layout = layout_of(p);
-  return layout.touched_bytes() - (p.op == Op::embedding ? layout[kX].bytes() - layout[kOut].bytes() : 0);
+  if (p.op != Op::embedding) return layout.touched_bytes();
+  const auto looked_up = static_cast<std::size_t>(std::min(p.rows, p.vocabulary) * p.columns) * size_of(p.type);
+  return layout.touched_bytes() - layout[kX].bytes() + looked_up;
 }
 /// Bytes that a launch moves: AdamW reads and writes its state.
 std::size_t moved_bytes(const ElementwiseProblem& p) { return touched_bytes(p) + 3 * layout_of(p)[kP].bytes(); }

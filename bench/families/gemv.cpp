@@ -218,7 +218,9 @@ void list_contract(CaseList& list) {
 }  // namespace
 
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
-  GemvProblem problem = {asked.number("m"), asked.number("k"), asked.type(), GemvWeights::plain};
+  // Beyond so many terms, what the check allows a sum would hide a wrong element.
+  constexpr std::int64_t kMost = std::int64_t{1} << 22, kMostTerms = std::int64_t{1} << 20;
+  GemvProblem problem = {asked.number("m", 1, kMost), asked.number("k", 1, kMostTerms), asked.type(), GemvWeights::plain};
   const std::string weights = asked.word_or("weights", name(asked.type()));
   const auto found = std::find_if(std::begin(kGemvWeights), std::end(kGemvWeights),
                                   [&](GemvWeights one) { return name(one, problem.type) == weights; });
@@ -229,6 +231,10 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   problem.weights = *found;
   if (asked.is_or("impl", "own", "own")) return own_case(listing, problem, "");
   if (problem.weights != GemvWeights::plain) throw std::invalid_argument("the library has no product of quantised weights");
+  const bool gpu = listing.device.backend == Backend::cuda;
+  if (gpu ? problem.type != DataType::bf16 && problem.type != DataType::fp16 : problem.type != DataType::fp32) {
+    throw std::invalid_argument(gpu ? "compared with the library are bf16 and fp16" : "compared with the library is fp32");
+  }
   return library_case(listing, problem);
 }
 

@@ -240,7 +240,10 @@ Case host_chase(const Listing& listing, std::size_t bytes) {
   const HostMemory host{HostMemoryKind::pinned, device.near_memory_node()};
   const ChaseSet set = set_of(device, bytes);
   const std::size_t steps = steps_of(listing, resource::host_access, set.lines);
-  return chase_case(listing, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access);
+  Case c =
+      chase_case(listing, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access);
+  if (device.backend == Backend::cuda) c.host_slot_bytes = aligned(set.bytes());
+  return c;
 }
 void add_host(CaseList& list, std::size_t bytes) { list.add(host_chase(list.listing(), bytes)); }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/families/transfer_notes.hpp"
 #include "bench/support/case_request.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/model/units.hpp"
@@ -271,9 +272,16 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   const auto* const op =
       std::find_if(std::begin(kOps), std::end(kOps), [&](TransferOp one) { return name(one) == asked.operation(); });
   const int gpus = gpus_within_reach(listing.fabric);
-  if (op == std::end(kOps) || asked.has("others") || (is_between_gpus(*op) && gpus < 2)) return std::nullopt;
+  if (op == std::end(kOps) || asked.has("others")) return std::nullopt;
   const DeviceInfo& device = listing.device;
   const bool between = is_between_gpus(*op);
+  const bool pair = *op == TransferOp::peer || *op == TransferOp::peer_both;
+  if (gpus < 2 && ((between && !pair) || (asked.has("gpu") && !asked.is_or("gpu", "0", "")))) {
+    Case c;
+    static_cast<CaseName&>(c) = asked.case_name();
+    c.unsupported = why_unreached(listing.fabric);
+    return c;
+  }
   const auto index = [&](std::string_view key, int most) {
     return asked.has(key) ? static_cast<int>(asked.number(key, 0, most)) : 0;
   };
@@ -283,9 +291,11 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     point = host_copy(0, asked.has("from") ? index("from", most) : first, asked.has("to") ? index("to", most) : first);
   } else if (between) {
     point.by = TransferBy::copy_engine_read;
-    point.from = index("from", gpus - 1);
-    point.to = asked.has("to") ? index("to", gpus - 1) : *op == TransferOp::all_to_one ? 0 : 1;
-    point.round = index("round", static_cast<int>(rounds_of_pairs(gpus).size()) - 1);
+    constexpr int kOutOfReach = 1023;  // and said so
+    const int last = gpus < 2 ? kOutOfReach : gpus - 1;
+    point.from = index("from", last);
+    point.to = asked.has("to") ? index("to", last) : *op == TransferOp::all_to_one ? 0 : 1;
+    if (!pair) point.round = index("round", static_cast<int>(rounds_of_pairs(gpus).size()) - 1);
     point.access = !asked.is_or("access", "off", "on");
   } else {
     point.memory = asked.one_of("memory", kKinds, HostMemoryKind::pinned);

@@ -9,14 +9,11 @@
 #include "harness/model/units.hpp"
 
 namespace roofmark::transfer {
-namespace {
 
 std::string why_unreached(const Fabric* fabric) {
   return fabric ? "needs several GPUs in one process, but each process here has one"
                 : "needs two GPUs, but this process has one";
 }
-
-}  // namespace
 
 std::map<int, std::size_t> arrays_by_gpu(const Transfer& transfer) {
   std::map<int, std::size_t> arrays;

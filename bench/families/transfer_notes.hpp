@@ -14,6 +14,9 @@ namespace roofmark::transfer {
 /// The GPUs of a transfer, and how many arrays it has in the memory of each.
 std::map<int, std::size_t> arrays_by_gpu(const Transfer& transfer);
 
+/// Why a process with one GPU has no transfers to others.
+std::string why_unreached(const Fabric* fabric);
+
 /// Empty where the transfer can be made. `fabric`: as transfer_case gets it.
 std::string why_unsupported(const DeviceInfo& device, const TransferKernels* kernels, const TransferPoint& point,
                             const Transfer& transfer, const Fabric* fabric);

@@ -25,6 +25,12 @@ SlotLayout layout_of(DataType type, std::int64_t rows, std::int64_t columns) {
   return SlotLayout({SlotArray::input(type, count, 0), SlotArray::output(type, count)});
 }
 
+constexpr std::int64_t kBlock = 64;  ///< elements of a row whose sum is checked
+
+std::size_t sums_bytes(std::int64_t rows, std::int64_t columns) {
+  return static_cast<std::size_t>(rows * ((columns + kBlock - 1) / kBlock)) * sizeof(double);
+}
+
 class PreparedTranspose final : public Prepared {
  public:
   PreparedTranspose(const Setup& setup, const TransposeKernels& kernels, DataType type, std::int64_t rows, std::int64_t columns)
@@ -44,9 +50,8 @@ class PreparedTranspose final : public Prepared {
   // other array: float64 adds 64 integers of 32 bits without rounding, and 64 small integers or 16-bit values with magnitudes
   // between 2^-40 and 2^4.
   Verification verify(int slot) override {
-    const std::int64_t blocks = (columns_ + kBlock - 1) / kBlock;
-    const auto sums = static_cast<std::size_t>(rows_ * blocks);
-    const Memory expected = device_.allocate(sums * sizeof(double)), got = device_.allocate(sums * sizeof(double));
+    const std::size_t bytes = sums_bytes(rows_, columns_), sums = bytes / sizeof(double);
+    const Memory expected = device_.allocate(bytes), got = device_.allocate(bytes);
     const DataType word = size_of(type_) < size_of(DataType::int32) ? type_ : DataType::int32;
     const auto words = static_cast<std::int64_t>(size_of(type_) / size_of(word));
     double worst = 0;
@@ -65,8 +70,6 @@ class PreparedTranspose final : public Prepared {
   bool is_deterministic() const override { return true; }  // an element is of its own inputs alone
 
  private:
-  static constexpr std::int64_t kBlock = 64;
-
   Device& device_;
   const TransposeKernels& kernels_;
   DataType type_;
@@ -82,6 +85,7 @@ Case transpose_case(const Listing& listing, DataType type, std::int64_t rows, st
   Case c = memory_case(listing.device, "transpose", "", type,
                        {{"rows", std::to_string(rows)}, {"columns", std::to_string(columns)}, {"impl", "tiled"}},
                        listing.cache.value_or(Cache::cold), layout_of(type, rows, columns));
+  c.shared_bytes = 2 * sums_bytes(rows, columns);
   if (!kernels) {
     c.unsupported = "this build has no transpose kernel for the device";
     return c;

@@ -41,7 +41,9 @@ std::string keys_of(const CaseName& name) {
 /// A family reads from a name what it knows: what it has not read is a mistake. It may round a size, to whole parts of a
 /// collective or whole lines of a chase.
 void check_all_read(const CaseName& made, const CaseName& name) {
-  if (made.type != name.type) throw std::invalid_argument(fmt::format("its type is {}", roofmark::name(made.type)));
+  if (made.type != name.type) {
+    throw std::invalid_argument(fmt::format("its type is {}, not {}", roofmark::name(made.type), roofmark::name(name.type)));
+  }
   if (made.operation != name.operation) {
     throw std::invalid_argument(fmt::format("{} has no operation '{}'", made.family, name.operation));
   }
@@ -63,14 +65,18 @@ class Cases {
   std::vector<Case> of(const CaseName& name, std::map<std::string, std::string>& about) {
     const CaseRequest asked(name);
     Listing listing = listing_;
-    if (const std::string cache = value_of(name.shape, "cache"); !cache.empty()) listing.cache = parse<Cache>(cache);
+    if (const std::string cache = value_of(name.shape, "cache"); !cache.empty()) {
+      if (cache != "cold" && cache != "warm")
+        throw std::invalid_argument(fmt::format("cache is cold or warm, not '{}'", cache));
+      listing.cache = parse<Cache>(cache);
+    }
     for (const NamedFamily& family : families()) {
       // Those between ranks have the names of collectives.
       const bool is_meant = family.name == name.family || family.reach == Reach::between_ranks;
       if (!family.make || !is_meant || (between_ranks_alone_ && family.reach != Reach::between_ranks)) continue;
       if (std::optional<Case> made = family.make(listing, asked)) {
         check_all_read(*made, name);
-        if (family.sizes == Sizes::bytes) check_listed(*made);
+        if (family.sizes == Sizes::bytes && made->unsupported.empty()) check_listed(*made);
         about.emplace(made->family, family.about);
         return {*std::move(made)};
       }
@@ -83,21 +89,27 @@ class Cases {
     if (groups_.empty()) list_all();
     about.insert(about_.begin(), about_.end());
     std::vector<Case> found;
-    bool has_family = false;
+    std::set<std::string> operations;
     for (const Group& group : groups_) {
       for (const Case& c : group.cases) {
-        has_family |= c.family == name.family;
+        if (c.family == name.family) operations.insert(c.operation);
         if (is_of(c, name)) found.push_back(c);
       }
     }
     if (!found.empty()) return found;
     if (name.family == "ceilings")
       throw std::invalid_argument("ceilings are probed where cases need them (`--filter '^ceilings/'` for all)");
-    if (!has_family)
-      throw std::invalid_argument(fmt::format("there is no family '{}' here (`list --suite full` shows all)", name.family));
-    throw std::invalid_argument(fmt::format(
-        "cases of this operation have fixed sizes, and none is of this name (`list --suite full --filter '^{}/'` shows them)",
-        name.family));
+    if (operations.empty()) {
+      throw std::invalid_argument(
+          fmt::format("there is no family '{}' for this device (`list --suite full` shows all)", name.family));
+    }
+    if (!operations.contains(name.operation)) {
+      throw std::invalid_argument(fmt::format("'{}' is not an operation of {} on this device ({})", name.operation, name.family,
+                                              fmt::join(operations, ", ")));
+    }
+    throw std::invalid_argument(
+        fmt::format("no suite has it, and its sizes are fixed (`list --suite full --filter '^{}/{}/'` shows those that exist)",
+                    name.family, name.operation));
   }
 
   /// Throws unless a suite has the case with some number of bytes.
@@ -152,19 +164,24 @@ void compare_with_first(Group& group) {
 void choose(Lists& lists, const Listing& listing, const std::vector<std::string>& patterns, bool between_ranks_alone) {
   Cases cases(listing, between_ranks_alone);
   CaseList list(listing);
+  std::set<std::string> chosen;
   for (const std::string& pattern : patterns) {
     std::vector<Group> groups;
     std::map<CaseName, std::size_t> group_of;
+    std::string at_fault;  // of several names
     try {
-      for (const CaseName& name : names_of_pattern(pattern)) {
+      const std::vector<CaseName> names = names_of_pattern(pattern);
+      for (const CaseName& name : names) {
+        at_fault = names.size() > 1 ? name.name() + ": " : "";
         for (Case& c : cases.of(name, lists.about)) {
+          if (!chosen.insert(c.name()).second) continue;  // rounded to the same size as another
           const auto [at, is_new] = group_of.emplace(sizes_of(c), groups.size());
           if (is_new) groups.emplace_back();
           groups[at->second].cases.push_back(std::move(c));
         }
       }
     } catch (const std::invalid_argument& error) {
-      throw UsageError(fmt::format("--case '{}': {}", pattern, error.what()));
+      throw UsageError(fmt::format("--case '{}': {}{}", pattern, at_fault, error.what()));
     }
     for (Group& group : groups) {
       compare_with_first(group);

@@ -31,8 +31,8 @@ void add_age(CLI::App& command, const std::string& flag, std::optional<double>& 
 /// What --case takes.
 inline constexpr const char* kCasesHelp =
     "Cases:\n"
-    "  gemm/bf16/m:4096/n:1/k:512  a name as `list` shows it; what it omits has a\n"
-    "                              default, or stands for every listed case\n"
+    "  gemm/bf16/m:4096/n:1/k:512  a name as `list` shows it; keys other than sizes\n"
+    "                              may be left out\n"
     "  bytes:8..1G*2               8, 16, 32, ... 1G; K, M, G, T: powers of 1024\n"
     "  m:64..512+64                64, 128, 192, ... 512\n"
     "  m=n=k:1000,3000             both sizes, each for m, n and k\n"

@@ -76,7 +76,8 @@ std::size_t count(const std::vector<Group>& groups) {
 bool is_demanded(const Resource& resource, const std::vector<Group>& suite) {
   if (resource.unit == Unit::launch) return true;
   return std::any_of(suite.begin(), suite.end(), [&](const Group& group) {
-    return std::any_of(group.cases.begin(), group.cases.end(), [&](const Case& c) { return c.work.total(resource) > 0; });
+    return std::any_of(group.cases.begin(), group.cases.end(),
+                       [&](const Case& c) { return c.unsupported.empty() && c.work.total(resource) > 0; });
   });
 }
 

@@ -128,7 +128,8 @@ int Session::abandon(const std::string& reason) {
   // Of a team, what the other ranks know is out of reach.
   if (!finished_ && observer_.now) observed_ = observer_.now();
   if (run_.header.ranks.empty()) observed_.loads.push_back(end_share(own_load_));
-  const int status = complete_files(false, spent_, run_.in_progress, reason);
+  // What hung when the user wanted it to end has not failed.
+  const int status = complete_files(false, spent_, interrupted() ? std::string() : run_.in_progress, reason);
   const std::string said = write_error_.empty() ? "results so far: " + (folder_ / "result.json").string() : way_out();
   say(program_, said);
   return status;
@@ -159,7 +160,8 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
 }
 
 int Session::exit_status_of_files() const {
-  return worse_exit(exit_status(run_.records), write_error_.empty() ? kOk : kNotMeasured);
+  const bool lacks = !write_error_.empty() || lacks_chosen(run_.header.scope, run_.records);
+  return worse_exit(exit_status(run_.records), lacks ? kNotMeasured : kOk);
 }
 
 void Session::note_error(const std::string& error) {

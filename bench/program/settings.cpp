@@ -80,10 +80,8 @@ RunScope scope_of(const RunOptions& options, const Plan& plan) {
     change(fmt::format("{:g} s {} instead of {:g} s", *chosen, what, defined), *chosen < defined);
     shortened |= *chosen < defined;
   };
-  if (const auto& patterns = selection.cases; !patterns.empty()) {
-    const std::size_t more = patterns.size() - 1;
-    change(fmt::format("--case '{}'{}", patterns.front(), more > 0 ? fmt::format(" and {} more", more) : ""));
-  }
+  scope.by_name = !selection.cases.empty();
+  for (const std::string& pattern : selection.cases) change(fmt::format("--case '{}'", pattern));
   if (!selection.filter.empty()) change(fmt::format("--filter '{}'", selection.filter));
   if (!selection.exclude.empty()) change(fmt::format("--exclude '{}'", selection.exclude));
   if (selection.cache) change(fmt::format("--cache {}", name(*selection.cache)));

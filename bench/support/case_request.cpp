@@ -35,7 +35,9 @@ std::int64_t CaseRequest::number(std::string_view key, std::int64_t least, std::
   const std::string text = value_of(name_.shape, key);
   const auto number = whole_number(text);
   if (!number || *number < least || *number > most) {
-    throw std::invalid_argument(fmt::format("{}:{} is not a whole number from {} to {}", key, text, least, most));
+    const bool is_number = !text.empty() && text.front() >= '0' && text.front() <= '9';
+    throw std::invalid_argument(fmt::format("{}:{} is not a whole number from {} to {}{}", key, text, least, most,
+                                            number || !is_number ? "" : " (units: K, M, G, T, powers of 1024)"));
   }
   return *number;
 }

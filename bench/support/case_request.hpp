@@ -26,6 +26,7 @@ class CaseRequest {
   /// Throws where the product of all sizes is so large that counts of bytes could overflow.
   explicit CaseRequest(CaseName name);
 
+  const CaseName& case_name() const { return name_; }
   const std::string& family() const { return name_.family; }
   const std::string& operation() const { return name_.operation; }
   DataType type() const { return name_.type; }

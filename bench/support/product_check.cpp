@@ -93,7 +93,7 @@ ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill
   roundings_.chance = std::sqrt(unit * unit * count + u64 * u64 * 2 * k + u * u * (output_roundings - 1));
 }
 
-void ProductCheck::reference() {
+void ProductCheck::reference(const Device& device) {
   const auto [m, n, k, type, layout] = problem_;
   const std::int64_t some = std::min<std::int64_t>(n, 8);
   const std::vector<std::int64_t> rows = picked(m, (kSampledElements + some - 1) / some, a_.seed);
@@ -110,9 +110,11 @@ void ProductCheck::reference() {
   };
   std::vector<std::vector<double>> right;
   for (std::int64_t column : columns) {
+    device.progressed();
     right.push_back(transposes_b(layout) ? line(b_, column, n) : line(b_, column * k, 1));
   }
   for (std::int64_t row : rows) {
+    device.progressed();
     const std::vector<double> left = transposes_a(layout) ? line(a_, row * k, 1) : line(a_, row, m);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       Element element{row, columns[c], 0, 0, 0};
@@ -129,7 +131,7 @@ void ProductCheck::reference() {
 }
 
 ProductCheck::Worst ProductCheck::check_elements(Device& device, const void* d, double z, double& in_units_of_u) {
-  if (elements_.empty()) reference();
+  if (elements_.empty()) reference(device);
   const double u = unit_roundoff(output_);
   Worst worst, units;
   for (const Element& element : elements_) {
@@ -162,7 +164,9 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
   const Memory b_sums = allocate(k * blocks), b_squares = allocate(k * blocks), expected = allocate(m * blocks);
   const Memory d_sums = allocate(m * blocks), d_squares = allocate(m * blocks), a_squares = allocate(m);
   device.signed_block_sums(view_a, k, signs, doubles(d_sums), doubles(a_squares));
+  device.progressed();
   device.signed_block_sums(view_b, block_size, signs, doubles(b_sums), doubles(b_squares));
+  device.progressed();
   device.multiply_fp64(view_a, doubles(b_sums), blocks, doubles(expected));
   device.signed_block_sums(view_d, block_size, signs, doubles(d_sums), doubles(d_squares));
 

@@ -70,7 +70,7 @@ class ProductCheck {
     void see(double error, double allowed);
   };
 
-  void reference();
+  void reference(const Device& device);
   Worst check_elements(Device& device, const void* d, double z, double& in_units_of_u);
   Worst check_sums(Device& device, const void* a, const void* b, const void* d, double z, double& certain);
 

@@ -16,8 +16,9 @@ std::vector<Output> outputs_of(const std::vector<CheckedOutput>& checked) {
 }
 
 ElementwiseError worst_error(Device& device, const CheckedOutput& checked, std::int64_t first, std::int64_t count) {
-  constexpr std::int64_t kMostDoubles = 8 << 20;
-  const std::int64_t rows = std::clamp<std::int64_t>(kMostDoubles / checked.width, 1, count), end = first + count;
+  // A CPU may take seconds for some thousands of elements.
+  const std::int64_t most = device.info().backend == Backend::cuda ? 8 << 20 : 1 << 16;
+  const std::int64_t rows = std::clamp<std::int64_t>(most / checked.width, 1, count), end = first + count;
   const auto piece_bytes = static_cast<std::size_t>(rows * checked.width) * sizeof(double);
   const Memory expected = device.allocate(piece_bytes), scale = device.allocate(piece_bytes);
   auto* const expected_values = static_cast<double*>(expected.get());
@@ -25,6 +26,7 @@ ElementwiseError worst_error(Device& device, const CheckedOutput& checked, std::
   ElementwiseError worst;
   for (; first < end && !std::isnan(worst.worst); first += rows) {
     const std::int64_t here = std::min(rows, end - first);
+    device.progressed();
     checked.reference(first, here, expected_values, scales);
     const auto begin = static_cast<std::size_t>(first * checked.width);
     const auto* const got = static_cast<const std::byte*>(checked.output.data) + begin * size_of(checked.output.type);

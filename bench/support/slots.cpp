@@ -30,6 +30,7 @@ Slots::Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory)
     for (std::size_t i = 0; i < layout_.arrays().size(); ++i) {
       const SlotArray& array = layout_[i];
       if (array.count == 0 || array.holds != SlotArray::Holds::random) continue;
+      device_.progressed();
       device_.fill(at(slot, i), array.type, array.count, {setup.data, setup.seed, array.sequence});
     }
   }

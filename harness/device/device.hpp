@@ -138,6 +138,12 @@ class Device {
   virtual void to_device(void* device, const void* host, std::size_t bytes) = 0;
   virtual void zero(void* data, std::size_t bytes) = 0;
 
+  /// What progressed() calls: between the parts of a filling or a check that may take a minute.
+  void on_progress(std::function<void()> told) { progress_ = std::move(told); }
+  void progressed() const {
+    if (progress_) progress_();
+  }
+
   // Data and checks. All synchronise.
   virtual void fill(void* data, DataType type, std::size_t count, const Fill& fill) = 0;
   /// 0xFF bytes: NaN in every floating-point type but fp8 e4m3, where it is NaN too, and -1 in integers.
@@ -187,6 +193,7 @@ class Device {
   virtual Memory obtain(std::size_t bytes) = 0;
 
   std::shared_ptr<std::size_t> allocated_ = std::make_shared<std::size_t>(0);
+  std::function<void()> progress_;
 };
 
 /// The devices that a --device value names ("auto", "cpu", "cuda", "cuda:N", "all"), as ids. `note` is set if auto chose the

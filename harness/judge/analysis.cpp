@@ -268,8 +268,7 @@ void find_in_record(const Record& record, const Roofline& roofline, std::optiona
   }
   if (measurement.cache_by == "partly") {
     note(FindingKind::cache,
-         fmt::format("only {} copies of the operands fit, less than 4 times the last-level cache: partly warm",
-                     measurement.slots));
+         fmt::format("{} copies of the operands are less than 4 times the last-level cache: partly warm", measurement.slots));
   }
   if (overhead_seconds && !by_host) find_overhead(record, *overhead_seconds, findings);
   find_slow_clock(record, roofline, findings);

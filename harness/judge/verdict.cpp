@@ -77,6 +77,12 @@ std::string in_words(const RunEnd& ended) {
 
 }  // namespace
 
+bool lacks_chosen(const RunScope& scope, const std::vector<Record>& records) {
+  return scope.by_name && std::any_of(records.begin(), records.end(), [](const Record& record) {
+           return record.status == Status::unsupported && !record.sets_ceiling;
+         });
+}
+
 std::size_t without_record(const RunScope& scope, const std::vector<Record>& records) {
   return Counts(records).missing(scope.cases);
 }
@@ -92,7 +98,7 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
     verdict.trust = std::max(verdict.trust, trust);
   };
   if (ended) say(Trust::bad, in_words(*ended), "The measured cases are valid; the others have not passed. Run again.");
-  std::vector<std::string> differences = scope.changes;
+  std::vector<std::string> differences = brief_changes(scope);
   if (scope.cases != scope.suite_cases) {
     differences.insert(differences.begin(), fmt::format("{} of {} cases", scope.cases, scope.suite_cases));
   }
@@ -103,7 +109,7 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
     say(Trust::bad, measured,
         "Do not use any number from this device until the wrong result is explained: repeat the case, check the ECC counters "
         "and the Xid messages.");
-  } else if (counts.bad() + missing > 0 || records.empty()) {
+  } else if (counts.bad() + missing > 0 || records.empty() || lacks_chosen(scope, records)) {
     say(Trust::bad, measured, "Cases that were not measured have not passed: fix the reasons given, then run again.");
   } else {
     say(Trust::good, measured, scope.cases < scope.suite_cases ? "To judge the whole device, run the whole suite." : "");

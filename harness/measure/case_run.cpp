@@ -69,6 +69,23 @@ void CaseRun::enter(std::string_view stage) {
   tell_stage();
 }
 
+class CaseRun::Progress {
+ public:
+  explicit Progress(CaseRun& run) : device_(run.run_.device) {
+    device_.on_progress([&run] {
+      run.tell_stage();
+      // Ranks work in parts of their own number: they meet when all are done.
+      if (run.run_.team.size() == 1) run.run_.team.barrier();
+    });
+  }
+  ~Progress() { device_.on_progress({}); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  Device& device_;
+};
+
 void CaseRun::tell_stage() {
   if (run_.listener) run_.listener(record_.name(), stage_);
 }
@@ -134,11 +151,8 @@ void CaseRun::prepare(std::size_t limit_bytes) {
                       run_.settings.data,
                       run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) { return choose_among(candidates, slots.slots); },
-                      [this] {
-                        tell_stage();
-                        // Ranks prepare in parts of their own number: they meet when all have prepared.
-                        if (run_.team.size() == 1) run_.team.barrier();
-                      }};
+                      [&device] { device.progressed(); }};
+    const Progress progress(*this);
     const std::size_t before = device.allocated_bytes();
     prepared_ = case_.prepare(setup);
     record_.memory_bytes = device.allocated_bytes() - before;
@@ -161,6 +175,7 @@ void CaseRun::launch_once(int slot) {
 }
 
 Verification CaseRun::judge(int slot) {
+  const Progress progress(*this);
   Verification found = prepared_->verify(slot);
   if (found.status == Verification::Status::failed) {
     record_.status = Status::wrong;

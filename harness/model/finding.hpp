@@ -213,7 +213,7 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::gate, "gate", Severity::warning, Doubt::rates, FoundBy::results,
      "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
     {FindingKind::cache, "cache", Severity::note, Doubt::nothing, FoundBy::results,
-     "Some operands come from the cache, so the case looks faster than cold. Free device memory."},
+     "Some operands come from the cache, so the case looks faster than cold. Free device memory, or take larger operands."},
     {FindingKind::unsettled, "unsettled", Severity::note, Doubt::nothing, FoundBy::results,
      "The rate was still changing at the end of the warm-up. Allow more time with --max-seconds."},
     {FindingKind::overhead, "overhead", Severity::note, Doubt::nothing, FoundBy::results,

@@ -24,7 +24,18 @@ std::string describe_chosen(const RunScope& scope, std::string_view suite, std::
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
   return fmt::format("{} chosen by name and {}, with the budget of the {} suite ({})", counted(chosen, "case"),
-                     counted(scope.cases - chosen, "ceiling"), suite, fmt::join(scope.changes, ", "));
+                     counted(scope.cases - chosen, "ceiling"), suite, fmt::join(brief_changes(scope), ", "));
+}
+
+std::vector<std::string> brief_changes(const RunScope& scope) {
+  constexpr std::string_view kCase = "--case ";
+  std::vector<std::string> brief;
+  std::size_t cases = 0;
+  for (const std::string& change : scope.changes) {
+    if (!change.starts_with(kCase) || cases++ == 0) brief.push_back(change);
+  }
+  if (cases > 1) brief.front() += fmt::format(" and {} more", cases - 1);
+  return brief;
 }
 
 }  // namespace roofmark

@@ -18,6 +18,7 @@ struct RunScope {
   /// Of `changes`, what makes its results say less of the device than the suite's do: fewer cases, less time or memory, other
   /// data.
   std::vector<std::string> weaker = {};
+  bool by_name = false;  ///< its cases were chosen by name: each of them was asked for, and counts as the suite's
 };
 
 /// "A selection of the quick suite: 31 of 52 cases (--filter 'gemm')". `shortened`: a case takes less time than in the suite.
@@ -25,5 +26,8 @@ std::string describe_scope(const RunScope& scope, std::string_view suite, bool s
 /// "2 cases chosen by name and 5 ceilings, with the budget of the quick suite (--case 'gemm/bf16/m=n=k:64,128')". `chosen`: of
 /// the run's cases those that are no ceilings.
 std::string describe_chosen(const RunScope& scope, std::string_view suite, std::size_t chosen);
+
+/// The changes, of several cases by name the first alone: "--case 'gemm/bf16/m=n=k:64' and 3 more".
+std::vector<std::string> brief_changes(const RunScope& scope);
 
 }  // namespace roofmark

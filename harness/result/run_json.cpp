@@ -83,11 +83,13 @@ std::vector<Finding> findings_from_json(const Json& json) {
 }
 
 Json to_json(const RunScope& scope) {
-  return {{"suite_cases", scope.suite_cases},
-          {"cases", scope.cases},
-          {"changes", scope.changes},
-          {"weaker", scope.weaker},
-          {"text", scope.text}};
+  Json json = {{"suite_cases", scope.suite_cases},
+               {"cases", scope.cases},
+               {"changes", scope.changes},
+               {"weaker", scope.weaker},
+               {"text", scope.text}};
+  if (scope.by_name) json["by_name"] = true;
+  return json;
 }
 
 RunScope scope_from_json(const Json& json) {
@@ -95,7 +97,8 @@ RunScope scope_from_json(const Json& json) {
   // Of a file without it, all but the one that takes nothing away from the device.
   std::vector<std::string> weaker = changes;
   std::erase(weaker, "--only-device");
-  return {json.at("suite_cases"), json.at("cases"), changes, json.at("text"), json.value("weaker", weaker)};
+  return {json.at("suite_cases"),      json.at("cases"), changes, json.at("text"), json.value("weaker", weaker),
+          json.value("by_name", false)};
 }
 
 Json to_json(const RunEnd& ended) {

@@ -59,9 +59,15 @@ void SoloWatch::rest() {
   watching_ = false;
 }
 
-SoloWatch::Clock::duration SoloWatch::patience() const {
-  const std::chrono::duration<double> shorter(kInterruptedSeconds);
-  return std::chrono::duration_cast<Clock::duration>(interrupted_() ? std::min(timeout_, shorter) : timeout_);
+SoloWatch::Clock::time_point SoloWatch::due() {
+  const auto after = [](Clock::time_point when, std::chrono::duration<double> seconds) {
+    return when + std::chrono::duration_cast<Clock::duration>(seconds);
+  };
+  const Clock::time_point timed_out = after(last_step_, timeout_);
+  if (!interrupted_()) return timed_out;
+  if (!interrupted_since_) interrupted_since_ = Clock::now();
+  const std::chrono::duration<double> short_patience(kInterruptedSeconds);
+  return std::min(timed_out, after(std::max(last_step_, *interrupted_since_), short_patience));
 }
 
 void SoloWatch::run() {
@@ -69,8 +75,8 @@ void SoloWatch::run() {
   while (!ending_) {
     if (!watching_) {
       changed_.wait(lock);
-    } else if (const Clock::time_point now = Clock::now(), due = last_step_ + patience(); now < due) {
-      changed_.wait_until(lock, std::min(due, now + kLook));
+    } else if (const Clock::time_point until = due(), now = Clock::now(); now < until) {
+      changed_.wait_until(lock, std::min(until, now + kLook));
     } else {
       watching_ = false;
       const std::chrono::duration<double> waited = now - last_step_;

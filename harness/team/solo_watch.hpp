@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -20,7 +21,8 @@ inline constexpr double kInterruptedSeconds = 3;
 class SoloWatch final : public Watch {
  public:
   /// `on_standstill` runs on the watch's thread, once per standstill, with "no progress for 120 s in CASE (STAGE)".
-  /// `interrupted` says whether the process was interrupted: the timeout is then kInterruptedSeconds, if that is shorter.
+  /// `interrupted` says whether the process was interrupted: it then ends after kInterruptedSeconds without progress, if the
+  /// timeout does not end it before.
   SoloWatch(
       double timeout_seconds, std::function<void(const Standstill&)> on_standstill,
       std::function<bool()> interrupted = [] { return false; });
@@ -40,7 +42,8 @@ class SoloWatch final : public Watch {
   using Clock = std::chrono::steady_clock;
 
   void run();
-  Clock::duration patience() const;
+  /// When it is given up.
+  Clock::time_point due();
 
   std::chrono::duration<double> timeout_;
   std::function<void(const Standstill&)> on_standstill_;
@@ -49,6 +52,7 @@ class SoloWatch final : public Watch {
   std::condition_variable changed_;
   std::string doing_, part_;
   Clock::time_point last_step_;
+  std::optional<Clock::time_point> interrupted_since_ = {};  ///< when that was seen
   bool watching_ = false, ending_ = false;
   std::thread thread_;
 };

@@ -241,11 +241,20 @@ def test_cases_of_any_size_by_name(tmp_path):
     assert {"fp32_fma", "dram"} <= ceilings and "fp64_fma" not in ceilings
     assert flat(done.stdout).startswith("6 cases chosen by name and ")
     assert "with the budget of the quick suite (--case 'gemm/fp32/m=n=k:33,65/layout:tn,nn' and 1 more, " in flat(done.stdout)
-    assert result["scope"]["weaker"][0] == "--case 'gemm/fp32/m=n=k:33,65/layout:tn,nn' and 1 more"
+    assert result["scope"]["by_name"] and result["scope"]["weaker"][:2] == [
+        "--case 'gemm/fp32/m=n=k:33,65/layout:tn,nn'", "--case 'transpose/fp32/rows:3..7+4/columns:5'"]
     judged = roofmark("accept", out, "--profile", "cpu")
     assert judged.returncode == 1 and "not measured" in judged.stdout.lower()
     again = roofmark("list", "--device", "cpu", "--case", sorted(cases)[0], "--json")
     assert json.loads(again.stdout)[-1]["name"] == sorted(cases)[0]
+
+
+def test_a_case_by_name_that_cannot_be_measured_has_not_passed(tmp_path):
+    done = roofmark("run", "--device", "cpu", "--suite", "quick", "--max-seconds", "0.005", "--out", tmp_path / "out",
+                    "--case", "transpose/fp32/rows:9/columns:5", "--case", "stream/copy/bf16/bytes:1M")
+    assert done.returncode == 3 and "unsupported  stream/copy/bf16/bytes:1048576/" in done.stdout
+    assert "\nbad: " in done.stdout
+    assert "bf16" not in {ceiling["resource"] for ceiling in json.loads((tmp_path / "out/result.json").read_text())["ceilings"] if ceiling.get("empirical")}
 
 
 @pytest.mark.parametrize(("words", "message"), [

@@ -234,7 +234,7 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
     return fmt::format("slow: {}", fmt::join(names, ", "));
   }
   if (found.slowest.empty() && times.empty()) {
-    return "this run did not check for slow ranks: the suites baseline and full time every pair of ranks";
+    return "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full";
   }
   // One of two is always slower.
   if (ranks == 2) return "with two ranks, the slow one cannot be told from the fast one";

@@ -146,6 +146,8 @@ TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
   // Two sizes that round to one are one case.
   EXPECT_THAT(names_of("all_gather/fp32/bytes:960,1000"), SizeIs(1));
   EXPECT_THAT(error_of(listing, "all_reduce/fp32/bytes:8/ranks:7"), HasSubstr("ranks:7 is not a whole number from 1 to 6"));
+  EXPECT_THAT(error_of(listing, "ping_pong/int8/bytes:8"), HasSubstr("it lacks round:NUMBER"));
+  EXPECT_THAT(names_of("ping_pong/int8/bytes:24/round:1"), ElementsAre("ping_pong/int8/bytes:24/ranks:2/round:1/impl:nccl"));
   EXPECT_THAT(error_of(listing, "all_gather/fp32/bytes:8/op:sum"), HasSubstr("it has no key 'op'"));
   EXPECT_THAT(error_of(listing, "all_to_all/fp32/bytes:8/place:in"), HasSubstr("in place"));
   EXPECT_THAT(error_of(listing, "all_reduce/fp32/bytes:8/buffer:huge"), HasSubstr("'huge' is not a known buffer"));
@@ -173,27 +175,87 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   const Listing listing{device};
   const auto error = [&](const std::string& pattern) { return error_of(listing, pattern); };
   EXPECT_EQ(error("gemm/bf16/m:1/n:2"), "--case 'gemm/bf16/m:1/n:2': it lacks k:NUMBER");
-  EXPECT_EQ(error("gemm/bf16/m=n=k:0"), "--case 'gemm/bf16/m=n=k:0': m:0 is not a whole number from 1 to 2147483647");
-  EXPECT_EQ(error("gemm/bf16/m=n=k:x"), "--case 'gemm/bf16/m=n=k:x': m:x is not a whole number from 1 to 2147483647");
+  EXPECT_EQ(error("gemm/bf16/m=n=k:0"), "--case 'gemm/bf16/m=n=k:0': m:0 is not a whole number from 1 to 4194304");
+  EXPECT_EQ(error("gemm/bf16/m=n=k:x"), "--case 'gemm/bf16/m=n=k:x': m:x is not a whole number from 1 to 4194304");
+  EXPECT_THAT(error("gemm/bf16/m=n=k:1MB"), HasSubstr("from 1 to 4194304 (units: K, M, G, T, powers of 1024)"));
   EXPECT_EQ(error("gemm/bf16/m=n=k=z:1"),
             "--case 'gemm/bf16/m=n=k=z:1': it has no key 'z' (its keys: m, n, k, impl, layout, algo, cache)");
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/layout:xy"),
             "--case 'gemm/bf16/m=n=k:1/layout:xy': 'xy' is not a known layout (tn, nt, nn, tt)");
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/impl:blas"), "--case 'gemm/bf16/m=n=k:1/impl:blas': its impl is cublaslt, not blas");
   EXPECT_EQ(error("gemm/square/bf16/m=n=k:1"), "--case 'gemm/square/bf16/m=n=k:1': gemm has no operation 'square'");
-  EXPECT_THAT(error("gemm/bf16/m=n=k:1/cache:hot"), HasSubstr("hot"));
-  EXPECT_THAT(error("gemm/bf16/m=n=k:1M"), HasSubstr("its sizes are too large for any device"));
+  EXPECT_THAT(error("gemm/bf16/m=n=k:1/cache:hot"), HasSubstr("cache is cold or warm, not 'hot'"));
+  EXPECT_THAT(error("gemm/int8/m=n=k:1M"), HasSubstr("its sizes are too large for any device"));
   EXPECT_THAT(error("stream/quad/fp64/bytes:8"), HasSubstr("'quad' is not a known operation (read, write, copy"));
   EXPECT_THAT(error("stream/triad/fp64/bytes:8"), HasSubstr("an array needs one element"));
-  EXPECT_THAT(error("latency/chase/fp32/bytes:4K"), HasSubstr("its type is int8"));
+  EXPECT_THAT(error("latency/chase/fp32/bytes:4K"), HasSubstr("its type is int8, not fp32"));
   EXPECT_THAT(error("attention/bf16/heads:6/kv_heads:4/queries:8"), HasSubstr("kv_heads does not divide heads"));
   EXPECT_THAT(error("elementwise/rope/bf16/tokens:1/heads:1/d:3"), HasSubstr("d of rope is even"));
   EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/memory:pageable/impl:sm"), HasSubstr("no suite has such a case"));
   EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/node:9"), HasSubstr("no suite has such a case"));
-  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/gpu:1"), HasSubstr("gpu:1 is not a whole number from 0 to 0"));
   EXPECT_THAT(error("ceilings/fma/fp32/cores:all"), HasSubstr("ceilings are probed where cases need them"));
-  EXPECT_THAT(error("nonsense/fp32/m:1"), HasSubstr("there is no family 'nonsense' here"));
-  EXPECT_THAT(error("access/bank_conflicts/int32/ways:3"), HasSubstr("cases of this operation have fixed sizes"));
+  EXPECT_THAT(error("nonsense/fp32/m:1"), HasSubstr("there is no family 'nonsense' for this device"));
+  EXPECT_THAT(error("access/bank_conflicts/int32/ways:3"), HasSubstr("no suite has it, and its sizes are fixed"));
+  EXPECT_THAT(error("access/bank/int32"), HasSubstr("'bank' is not an operation of access on this device (atomic_add, bank_"));
+  EXPECT_THAT(error("latency/stride/int8/bytes:4K/stride:64"), HasSubstr("'stride' is not an operation of latency on this"));
+  // Of several names the one at fault.
+  EXPECT_EQ(error("gemm/bf16/m=n=k:16,0"),
+            "--case 'gemm/bf16/m=n=k:16,0': gemm/bf16/m:0/n:0/k:0: m:0 is not a whole number from 1 to 4194304");
+}
+
+TEST(ChosenCases, SizesAtWhichACheckWouldProveNothingOrAKernelWouldNotCountAreRefused) {
+  const DeviceInfo device = h200(), cpu = two_cores();
+  const auto error = [&](const std::string& pattern) { return error_of({device}, pattern); };
+  EXPECT_EQ(error("gemm/bf16/m=n:8/k:32K"), "");
+  EXPECT_THAT(error("gemm/bf16/m=n:8/k:33K"), HasSubstr("k:33792 is not a whole number from 1 to 32768"));
+  EXPECT_EQ(error("gemm/fp32/m=n:8/k:1M"), "");
+  EXPECT_NE(error("gemm/fp32/m=n:8/k:2M"), "");
+  EXPECT_NE(error("gemv/bf16/m:8/k:2M"), "");
+  EXPECT_NE(error("gemv/fp64/m:8/k:8/impl:cublaslt"), "") << "its pipe is another one";
+  EXPECT_NE(error("attention/bf16/heads:1/queries:256K"), "");
+  EXPECT_NE(error("decode_attention/bf16/heads:1/keys:2M"), "");
+  EXPECT_NE(error("reductions/softmax/bf16/rows:1/columns:2M"), "");
+  EXPECT_NE(error("argmax/bf16/rows:1/columns:32M"), "");
+  EXPECT_EQ(error("elementwise/add/bf16/elements:32G"),
+            "--case 'elementwise/add/bf16/elements:32G': the kernels count fewer "
+            "than 2^32 packets, here of 8 elements");
+  EXPECT_EQ(error("elementwise/add/bf16/elements:31G"), "");
+  EXPECT_NE(error("elementwise/cast/bf16/elements:16G/to:fp32"), "");
+  EXPECT_NE(error("elementwise/embedding/bf16/tokens:1431655766/d:3/vocabulary:1"), "") << "element by element";
+  EXPECT_EQ(error("elementwise/embedding/bf16/tokens:1431655766/d:16/vocabulary:1"), "");
+  EXPECT_NE(error("access/gather/int32/rows:512M/row_bytes:16"), "");
+  EXPECT_NE(error("access/stride/int32/bytes:1G/stride:8M"), "");
+  EXPECT_NE(error_of({cpu}, "access/read/int32/bytes:4K"), "");
+  EXPECT_NE(error_of({cpu}, "latency/stride/int8/bytes:16G/stride:8"), "");
+}
+
+TEST(ChosenCases, TableRowsCountOnceHoweverOftenTheyAreLookedUp) {
+  const Case c = chosen({h200()}, {"elementwise/embedding/bf16/tokens:64K/d:64/vocabulary:10"})[0].cases[0];
+  EXPECT_EQ(c.work.total(Unit::byte), 65536 * 64 * 2 + 10 * 64 * 2 + 65536 * 4);
+}
+
+TEST(ChosenCases, TheHostsMemoryOfAGpusChaseCounts) {
+  DeviceInfo device = h200();
+  device.host_memory_bytes = device.host_free_bytes = 8'000'000'000;
+  EXPECT_EQ(chosen({device}, {"latency/host/int8/bytes:4G"})[0].cases[0].unsupported, "");
+  EXPECT_THAT(chosen({device}, {"latency/host/int8/bytes:8G"})[0].cases[0].unsupported, HasSubstr("the host has 8.00 GB"));
+}
+
+TEST(ChosenCases, WhatNeedsAnotherGpuIsUnsupportedWhereThereIsNone) {
+  for (const char* name : {"transfer/peer/int8/bytes:1K", "transfer/one_to_all/int8/bytes:1K",
+                           "transfer/host_to_device/int8/bytes:1K/gpu:1", "transfer/both/int8/bytes:1K/gpu:all"}) {
+    const std::vector<Group> groups = chosen({h200()}, {name});
+    ASSERT_THAT(groups, SizeIs(1)) << name;
+    EXPECT_EQ(groups[0].cases[0].unsupported, "needs two GPUs, but this process has one") << name;
+  }
+  EXPECT_THAT(chosen({h200()}, {"all_reduce/fp32/bytes:1K"})[0].cases[0].unsupported, HasSubstr("roofmark-mpi measures"));
+}
+
+TEST(ChosenCases, SizesThatRoundToOneAreOneCaseInComparisonsToo) {
+  const std::vector<Group> groups = chosen({h200()}, {"latency/chase/int8/bytes:1,128,200/load:ca,cg"});
+  ASSERT_THAT(groups, SizeIs(1));
+  EXPECT_THAT(groups[0].cases, SizeIs(2));
+  EXPECT_THAT(groups[0].comparisons, SizeIs(1));
 }
 
 TEST(ChosenCases, KeysThatAPatternLacksStandForAllListedCasesWhereSizesAreFixed) {
@@ -218,7 +280,8 @@ TEST(ChosenCases, TheCeilingsAreThoseThatTheyNeedAndTheScopeSaysWhatWasChosen) {
   EXPECT_TRUE(chosen.about.contains("access")) << "no family of the suite quick";
   const RunScope scope = scope_of(options, chosen);
   EXPECT_EQ(scope.cases, scope.suite_cases);
-  EXPECT_THAT(scope.weaker, ElementsAre("--case 'gemm/bf16/m=n=k:512' and 1 more"));
+  EXPECT_TRUE(scope.by_name);
+  EXPECT_THAT(scope.weaker, ElementsAre("--case 'gemm/bf16/m=n=k:512'", "--case 'access/gather/int32/rows:64/row_bytes:64'"));
   EXPECT_THAT(scope.text, HasSubstr("2 cases chosen by name and "));
   EXPECT_THAT(scope.text, HasSubstr("with the budget of the quick suite (--case 'gemm/bf16/m=n=k:512' and 1 more)"));
 }

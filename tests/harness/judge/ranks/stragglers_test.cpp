@@ -280,7 +280,7 @@ TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
             "no rank or pair stands out; with two hosts, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow(ping_pong(2, {8}, even), {"a", "b"}), "with two ranks, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow({collective("all_reduce", 8, 4, 1.5, 1e-6)}, {"a", "b", "c", "d"}),
-            "this run did not check for slow ranks: the suites baseline and full time every pair of ranks");
+            "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full");
   EXPECT_EQ(slow({collective("all_reduce", 8, 1, 0, 1e-6)}, {"a"}),
             "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)");
   const auto records = ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t) { return (b == 2 ? 10.0 : 1.0) * 1e-5; });
