@@ -9,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "harness/device/progress.hpp"
 #include "harness/measure/agreement.hpp"
 #include "harness/measure/candidates.hpp"
 #include "harness/measure/slots.hpp"
@@ -69,25 +70,14 @@ void CaseRun::enter(std::string_view stage) {
   tell_stage();
 }
 
-class CaseRun::Progress {
- public:
-  explicit Progress(CaseRun& run) : device_(run.run_.device) {
-    device_.on_progress([&run] {
-      run.tell_stage();
-      // Ranks work in parts of their own number: they meet when all are done.
-      if (run.run_.team.size() == 1) run.run_.team.barrier();
-    });
-  }
-  ~Progress() { device_.on_progress({}); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
- private:
-  Device& device_;
-};
-
 void CaseRun::tell_stage() {
   if (run_.listener) run_.listener(record_.name(), stage_);
+}
+
+// Ranks work in parts of their own number: they meet when all are done.
+void CaseRun::tell_part() {
+  tell_stage();
+  if (run_.team.size() == 1) run_.team.barrier();
 }
 
 void CaseRun::guarded(const std::function<void()>& step) {
@@ -152,7 +142,7 @@ void CaseRun::prepare(std::size_t limit_bytes) {
                       run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) { return choose_among(candidates, slots.slots); },
                       [&device] { device.progressed(); }};
-    const Progress progress(*this);
+    const Progress progress(run_.device, [this] { tell_part(); });
     const std::size_t before = device.allocated_bytes();
     prepared_ = case_.prepare(setup);
     record_.memory_bytes = device.allocated_bytes() - before;
@@ -175,7 +165,7 @@ void CaseRun::launch_once(int slot) {
 }
 
 Verification CaseRun::judge(int slot) {
-  const Progress progress(*this);
+  const Progress progress(run_.device, [this] { tell_part(); });
   Verification found = prepared_->verify(slot);
   if (found.status == Verification::Status::failed) {
     record_.status = Status::wrong;

@@ -68,9 +68,8 @@ class CaseRun {
   void enter(std::string_view stage);
   /// Repeats the stage, so that the watch sees progress in a long one.
   void tell_stage();
-  /// For as long as it lives, what the device works on tells the stage, and on a device alone ends where the run was
-  /// interrupted.
-  class Progress;
+  /// The same between the parts of a filling or a check. On a device alone it ends a run that was interrupted.
+  void tell_part();
   /// The seconds of a tuned case's candidates, which it may ask for several times. A second pass is told what the first was
   /// told, call by call, so that both choose and time the same.
   std::vector<double> choose_among(const std::vector<Launch>& candidates, int slots);
