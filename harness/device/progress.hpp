@@ -10,12 +10,12 @@
 namespace roofmark {
 
 /// Device::on_progress for as long as it lives.
-class Progress {
+class ProgressListener {
  public:
-  Progress(Device& device, std::function<void()> told) : device_(device) { device_.on_progress(std::move(told)); }
-  ~Progress() { device_.on_progress({}); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressListener(Device& device, std::function<void()> told) : device_(device) { device_.on_progress(std::move(told)); }
+  ~ProgressListener() { device_.on_progress({}); }
+  ProgressListener(const ProgressListener&) = delete;
+  ProgressListener& operator=(const ProgressListener&) = delete;
 
  private:
   Device& device_;

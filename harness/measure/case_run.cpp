@@ -142,7 +142,7 @@ void CaseRun::prepare(std::size_t limit_bytes) {
                       run_.settings.seed,
                       [this, slots](const std::vector<Launch>& candidates) { return choose_among(candidates, slots.slots); },
                       [&device] { device.progressed(); }};
-    const Progress progress(run_.device, [this] { tell_part(); });
+    const ProgressListener progress(run_.device, [this] { tell_part(); });
     const std::size_t before = device.allocated_bytes();
     prepared_ = case_.prepare(setup);
     record_.memory_bytes = device.allocated_bytes() - before;
@@ -165,7 +165,7 @@ void CaseRun::launch_once(int slot) {
 }
 
 Verification CaseRun::judge(int slot) {
-  const Progress progress(run_.device, [this] { tell_part(); });
+  const ProgressListener progress(run_.device, [this] { tell_part(); });
   Verification found = prepared_->verify(slot);
   if (found.status == Verification::Status::failed) {
     record_.status = Status::wrong;

@@ -243,6 +243,7 @@ def test_cases_of_any_size_by_name(tmp_path):
     assert "with the budget of the quick suite (--case 'gemm/fp32/m=n=k:33,65/layout:tn,nn' and 1 more, " in flat(done.stdout)
     assert result["scope"]["by_name"] and result["scope"]["weaker"][:2] == [
         "--case 'gemm/fp32/m=n=k:33,65/layout:tn,nn'", "--case 'transpose/fp32/rows:3..7+4/columns:5'"]
+    assert roofmark("recover", out).returncode == 0 and json.loads((out / "result.json").read_text()) == result
     judged = roofmark("accept", out, "--profile", "cpu")
     assert judged.returncode == 1 and "not measured" in judged.stdout.lower()
     again = roofmark("list", "--device", "cpu", "--case", sorted(cases)[0], "--json")
