@@ -128,8 +128,9 @@ int Session::abandon(const std::string& reason) {
   // Of a team, what the other ranks know is out of reach.
   if (!finished_ && observer_.now) observed_ = observer_.now();
   if (run_.header.ranks.empty()) observed_.loads.push_back(end_share(own_load_));
-  // What hung when the user wanted it to end has not failed.
-  const int status = complete_files(false, spent_, interrupted() ? std::string() : run_.in_progress, reason);
+  // A process alone does not know whether a case hung or was slow when the user ended it. Ranks know who never arrived.
+  const bool may_be_well = interrupted() && run_.header.ranks.empty();
+  const int status = complete_files(false, spent_, may_be_well ? std::string() : run_.in_progress, reason);
   const std::string said = write_error_.empty() ? "results so far: " + (folder_ / "result.json").string() : way_out();
   say(program_, said);
   return status;

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 // Rows of so many elements that two of them are a piece, all of which should be 1.
-constexpr std::int64_t kWidth = 3 << 20, kRows = 5;
+constexpr std::int64_t kWidth = 30'000, kRows = 5;
 
 class ReferenceCheck : public testing::Test {
  protected:
