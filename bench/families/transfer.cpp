@@ -46,14 +46,20 @@ std::string why_not_cold(const Case& c, const LastLevelCaches& caches, const Slo
                      c.protocol.most_slots, format_bytes(static_cast<double>(std::max(caches.device, caches.host))));
 }
 
-/// `point` is cold. Unsupported where slots cannot keep the caches cold; `by_size`: it is too large for them anyway.
-Case cold_case(const DeviceInfo& device, const TransferPoint& point, bool& by_size) {
-  Case cold = transfer_case(device, point);
+struct ColdCase {
+  Case made;
+  std::string obstacle;  ///< why slots cannot keep the caches cold; empty if they can
+  bool by_size;          ///< it is too large for the caches anyway
+};
+
+/// `point` is cold. Unsupported where slots cannot keep the caches cold.
+ColdCase cold_case(const DeviceInfo& device, const TransferPoint& point) {
+  Case made = transfer_case(device, point);
   const LastLevelCaches caches = last_level_caches(device);
-  const SlotPlan plan = plan_slots(cold, caches, std::numeric_limits<std::size_t>::max());
-  by_size = plan.cache_by == "size";
-  if (cold.unsupported.empty()) cold.unsupported = why_not_cold(cold, caches, plan);
-  return cold;
+  const SlotPlan plan = plan_slots(made, caches, std::numeric_limits<std::size_t>::max());
+  const std::string obstacle = why_not_cold(made, caches, plan);
+  if (made.unsupported.empty()) made.unsupported = obstacle;
+  return {std::move(made), obstacle, plan.cache_by == "size"};
 }
 
 /// The transfer and, in the larger suites, the same with cold caches, unless --cache names one of the two: at a handful of
@@ -64,10 +70,9 @@ Group warm_and_cold(const CaseList& list, TransferPoint point) {
   const bool offered = listing.suite == SuiteName::baseline || listing.suite == SuiteName::full;
   if (!offered || listing.cache == Cache::warm) return group;
   point.cache = Cache::cold;
-  bool by_size = false;
-  Case cold = cold_case(listing.device, point, by_size);
+  auto [cold, obstacle, by_size] = cold_case(listing.device, point);
   const bool few = std::find(kColdSizes.begin(), kColdSizes.end(), point.bytes) != kColdSizes.end();
-  const bool wanted = few || (listing.suite == SuiteName::full && cold.unsupported.empty());
+  const bool wanted = few || (listing.suite == SuiteName::full && obstacle.empty());
   if (by_size || !wanted) return group;
   group.comparisons = {compare(group.cases.front(), cold)};
   group.cases.push_back(std::move(cold));
@@ -308,8 +313,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   point.bytes = asked.amount("bytes");
   point.by = asked.one_of("impl", kBys, point.by);
   point.cache = listing.cache.value_or(Cache::warm);
-  bool by_size = false;
-  return point.cache == Cache::cold ? cold_case(device, point, by_size) : transfer_case(device, point, listing.fabric);
+  return point.cache == Cache::cold ? cold_case(device, point).made : transfer_case(device, point, listing.fabric);
 }
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu); }

@@ -15,6 +15,7 @@
 #include "bench/program/usage_error.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/words.hpp"
+#include "kernels/stream.hpp"
 #include "tests/bench/fabrics.hpp"
 
 namespace roofmark {
@@ -47,6 +48,9 @@ std::string error_of(const Listing& listing, const std::string& pattern) {
   }
   return "";
 }
+
+/// A build without CUDA supports no case of a GPU.
+bool has_cuda() { return select(Backend::cuda, &cuda::stream, &cpu::stream) != nullptr; }
 
 /// All that a record of the case would say before it is measured.
 std::string described(const Case& c) {
@@ -159,6 +163,7 @@ TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
 }
 
 TEST(ChosenCases, CasesThatDifferInWordsAreComparedWithTheFirstInOneGroup) {
+  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
   const std::vector<Group> groups = chosen({h200()}, {"gemm/bf16/m=n=k:512,1024/algo:tuned,default",
                                                       "attention/bf16/heads:8/queries:512/mask:none,causal/impl:"
                                                       "tiled_wgmma,cudnn"});
@@ -191,8 +196,12 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   EXPECT_THAT(error("latency/chase/fp32/bytes:4K"), HasSubstr("its type is int8, not fp32"));
   EXPECT_THAT(error("attention/bf16/heads:6/kv_heads:4/queries:8"), HasSubstr("kv_heads does not divide heads"));
   EXPECT_THAT(error("elementwise/rope/bf16/tokens:1/heads:1/d:3"), HasSubstr("d of rope is even"));
-  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/memory:pageable/impl:sm"), HasSubstr("no suite has such a case"));
-  EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/node:9"), HasSubstr("no suite has such a case"));
+  if (has_cuda()) {
+    EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/memory:pageable/impl:sm"), HasSubstr("no suite has such a case"));
+  }
+  if (has_cuda()) {
+    EXPECT_THAT(error("transfer/host_to_device/int8/bytes:64/node:9"), HasSubstr("no suite has such a case"));
+  }
   EXPECT_THAT(error("ceilings/fma/fp32/cores:all"), HasSubstr("ceilings are probed where cases need them"));
   EXPECT_THAT(error("nonsense/fp32/m:1"), HasSubstr("there is no family 'nonsense' for this device"));
   EXPECT_THAT(error("access/bank_conflicts/int32/ways:3"), HasSubstr("no suite has it, and its sizes are fixed"));
@@ -235,6 +244,7 @@ TEST(ChosenCases, TableRowsCountOnceHoweverOftenTheyAreLookedUp) {
 }
 
 TEST(ChosenCases, TheHostsMemoryOfAGpusChaseCounts) {
+  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
   DeviceInfo device = h200();
   device.host_memory_bytes = device.host_free_bytes = 8'000'000'000;
   EXPECT_EQ(chosen({device}, {"latency/host/int8/bytes:4G"})[0].cases[0].unsupported, "");
@@ -252,6 +262,7 @@ TEST(ChosenCases, WhatNeedsAnotherGpuIsUnsupportedWhereThereIsNone) {
 }
 
 TEST(ChosenCases, SizesThatRoundToOneAreOneCaseInComparisonsToo) {
+  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
   const std::vector<Group> groups = chosen({h200()}, {"latency/chase/int8/bytes:1,128,200/load:ca,cg"});
   ASSERT_THAT(groups, SizeIs(1));
   EXPECT_THAT(groups[0].cases, SizeIs(2));
@@ -264,12 +275,14 @@ TEST(ChosenCases, KeysThatAPatternLacksStandForAllListedCasesWhereSizesAreFixed)
 }
 
 TEST(ChosenCases, WhatDoesNotFitIsUnsupported) {
+  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
   const std::vector<Group> groups = chosen({h200()}, {"stream/triad/fp64/bytes:1T"});
   ASSERT_THAT(groups, SizeIs(1));
   EXPECT_THAT(groups[0].cases[0].unsupported, HasSubstr("needs 1.10 TB, the device has 150 GB"));
 }
 
 TEST(ChosenCases, TheCeilingsAreThoseThatTheyNeedAndTheScopeSaysWhatWasChosen) {
+  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
   RunOptions options;
   options.selection.suite = SuiteName::quick;
   options.selection.cases = {"gemm/bf16/m=n=k:512", "access/gather/int32/rows:64/row_bytes:64"};
