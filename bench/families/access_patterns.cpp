@@ -83,7 +83,7 @@ class PreparedGather final : public Prepared {
       rows_.resize(rows);
       std::iota(rows_.begin(), rows_.end(), 0U);
     } else {
-      rows_ = random_cycle(rows, setup.seed, setup.progress);
+      rows_ = random_cycle(rows, setup.seed, [&] { device_.progressed(); });
     }
     index_ = device_.allocate(gathered.index_bytes());
     device_.to_device(index_.get(), rows_.data(), gathered.index_bytes());

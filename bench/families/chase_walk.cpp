@@ -24,7 +24,7 @@ Walk walk(const std::vector<std::uint32_t>& next, std::size_t stride, std::size_
 bool equal(const ChaseEnd& a, const ChaseEnd& b) { return a.end == b.end && a.sum == b.sum; }
 
 std::vector<std::uint32_t> successors(const Chase& chase, const Setup& setup) {
-  if (chase.order == ChaseOrder::random) return random_cycle(chase.set.lines, setup.seed, setup.progress);
+  if (chase.order == ChaseOrder::random) return random_cycle(chase.set.lines, setup.seed, [&] { setup.device.progressed(); });
   std::vector<std::uint32_t> next(chase.set.lines);
   std::iota(next.begin(), next.end(), 1);
   next.back() = 0;

@@ -149,7 +149,8 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (pairs) point.round = static_cast<int>(asked.number("round", 0));
   if (!asked.has("place") && !list.lacks(point).empty()) point.in_place = true;  // what is only in place
   if (asked.has("place")) point.in_place = asked.word_of("place", kPlaces, "out") == "in";
-  if (asked.has("issue") && asked.word_of("issue", kIssues, "") == "graph") {
+  if (asked.has("issue")) {
+    asked.word_of("issue", kIssues, "");
     if (listing.device.backend != Backend::cuda) throw std::invalid_argument("calls over MPI are in no graph");
     point.issue = Issue::graph;
   }

@@ -79,7 +79,7 @@ class PreparedChase : public Prepared {
     const Memory next = on_device(device_, next_);
     for (int slot = 0; slot < setup.slots; ++slot) {
       lines_.push_back(place_lines(slot));
-      link(static_cast<const std::uint32_t*>(next.get()), setup.progress);
+      link(static_cast<const std::uint32_t*>(next.get()));
       for (const std::size_t array : {kArrivals, kNanoseconds, kEnded, kReads}) {
         if (const std::size_t bytes = slots_.layout()[array].bytes()) device_.zero(slots_.at(slot, array), bytes);
       }
@@ -173,11 +173,11 @@ class PreparedChase : public Prepared {
     device_.stream();  // makes its device the current one again
   }
   /// The set that was placed last. Its pages are touched here for the first time, which takes a CPU seconds for each GiB.
-  void link(const std::uint32_t* next, const std::function<void()>& progress) {
+  void link(const std::uint32_t* next) {
     constexpr std::size_t kPart = std::size_t{1} << 28;
     const std::size_t lines = chase_.set.lines, part = std::max<std::size_t>(kPart / chase_.set.stride, 1);
     for (std::size_t begin = 0; begin < lines; begin += part) {
-      if (progress) progress();
+      device_.progressed();
       kernels_.link(lines_.back(), chase_.set.stride, next, begin, std::min(begin + part, lines), device_.stream());
     }
   }

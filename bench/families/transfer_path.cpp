@@ -44,14 +44,14 @@ TransferPath::TransferPath(const Setup& setup, std::string what, std::size_t byt
     expected_ = checker().hash(made.get(), bytes_);
   }
   for (int slot = 0; slot < slots_; ++slot) {
-    if (setup.progress) setup.progress();
+    setup.device.progressed();
     if (made) {
       checker().to_host(at(from_, slot), made.get(), bytes_);
     } else {
       from_.device.fill(at(from_, slot), DataType::int8, bytes_, fill_);
     }
   }
-  if (setup.progress) setup.progress();
+  setup.device.progressed();
   if (is_reached(to_)) {
     to_.device.poison(to_.arrays.get(), allocated_bytes());
   } else {
@@ -76,7 +76,7 @@ Memory TransferPath::allocate(Side& side) const {
 TransferPath::Side TransferPath::make(const Setup& setup, const TransferEnd& end) const {
   Side side{end, end.owner ? *end.owner : setup.device};
   side.arrays = allocate(side);
-  if (setup.progress) setup.progress();
+  setup.device.progressed();
   if (end.on_device) return side;
   side.placed = placement_of(side.arrays.get(), allocated_bytes());
   if (end.must_lie_there && side.placed.has_others_than(*end.memory.node)) {

@@ -65,17 +65,15 @@ class Cases {
   std::vector<Case> of(const CaseName& name, std::map<std::string, std::string>& about) {
     const CaseRequest asked(name);
     Listing listing = listing_;
-    if (const std::string cache = value_of(name.shape, "cache"); !cache.empty()) {
-      if (cache != "cold" && cache != "warm")
-        throw std::invalid_argument(fmt::format("cache is cold or warm, not '{}'", cache));
-      listing.cache = parse<Cache>(cache);
-    }
+    constexpr Cache kCaches[] = {Cache::cold, Cache::warm};
+    if (asked.has("cache")) listing.cache = asked.one_of("cache", kCaches, Cache::cold);
     for (const NamedFamily& family : families()) {
       // Those between ranks have the names of collectives.
       const bool is_meant = family.name == name.family || family.reach == Reach::between_ranks;
       if (!family.make || !is_meant || (between_ranks_alone_ && family.reach != Reach::between_ranks)) continue;
       if (std::optional<Case> made = family.make(listing, asked)) {
         check_all_read(*made, name);
+        // What the device cannot do, no suite needs to have.
         if (family.sizes == Sizes::bytes && made->unsupported.empty()) check_listed(*made);
         about.emplace(made->family, family.about);
         return {*std::move(made)};
@@ -97,8 +95,9 @@ class Cases {
       }
     }
     if (!found.empty()) return found;
-    if (name.family == "ceilings")
+    if (name.family == "ceilings") {
       throw std::invalid_argument("ceilings are probed where cases need them (`--filter '^ceilings/'` for all)");
+    }
     if (operations.empty()) {
       throw std::invalid_argument(
           fmt::format("there is no family '{}' for this device (`list --suite full` shows all)", name.family));

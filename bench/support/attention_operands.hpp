@@ -26,10 +26,11 @@ class AttentionOperands {
   Slots slots_;
 };
 
-/// A problem of one query and one key with the batch, heads and head dimension asked for: as many key-value heads as query
-/// heads where none are given.
+// What may be asked for.
 inline constexpr std::int64_t kMostKeys = std::int64_t{1} << 20;     ///< of decoding: one query per sequence
 inline constexpr std::int64_t kMostQueries = std::int64_t{1} << 17;  ///< and keys: the check takes the square of it
+/// A problem of one query and one key with the batch, heads and head dimension asked for: as many key-value heads as query
+/// heads where none are given.
 AttentionProblem heads_of(const CaseRequest& asked);
 
 /// The type, memory and Work of a problem, which do not depend on the implementation.

@@ -26,11 +26,16 @@ Slots::Slots(const Setup& setup, const SlotLayout& layout, int slots)
 Slots::Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory)
     : device_(setup.device), layout_(std::move(layout)), slots_(slots), memory_(std::move(memory)) {
   if (layout_.slot_bytes() == 0) return;
+  constexpr std::size_t kPart = std::size_t{1} << 28;
+  std::size_t filled = 0;
   for (int slot = 0; slot < slots_; ++slot) {
     for (std::size_t i = 0; i < layout_.arrays().size(); ++i) {
       const SlotArray& array = layout_[i];
       if (array.count == 0 || array.holds != SlotArray::Holds::random) continue;
-      device_.progressed();
+      if ((filled += array.bytes()) >= kPart) {
+        filled = 0;
+        device_.progressed();
+      }
       device_.fill(at(slot, i), array.type, array.count, {setup.data, setup.seed, array.sequence});
     }
   }

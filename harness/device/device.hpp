@@ -138,8 +138,9 @@ class Device {
   virtual void to_device(void* device, const void* host, std::size_t bytes) = 0;
   virtual void zero(void* data, std::size_t bytes) = 0;
 
-  /// What progressed() calls: between the parts of a filling or a check that may take a minute.
   void on_progress(std::function<void()> told) { progress_ = std::move(told); }
+  /// To be called between the parts of a preparation or a check that can take a minute. Restarts the run's timeout, and on a
+  /// device alone ends the work of a run that was interrupted.
   void progressed() const {
     if (progress_) progress_();
   }

@@ -42,10 +42,10 @@ struct RunVerdict {
   std::string advice;  ///< empty if there is nothing to do
 };
 
-/// Of the run's cases, those without a record: it did not reach them, or its file has lost them.
 /// Whether a case that was asked for by name is not possible here. Of a suite's cases, such ones are left out.
 bool lacks_chosen(const RunScope& scope, const std::vector<Record>& records);
 
+/// Of the run's cases, those without a record: it did not reach them, or its file has lost them.
 std::size_t without_record(const RunScope& scope, const std::vector<Record>& records);
 
 /// `slow`: for a team, the slow rank, host or link; empty without a team.

@@ -136,13 +136,9 @@ void CaseRun::prepare(std::size_t limit_bytes) {
       const std::size_t wanted = plan_slots(case_, last_level_caches(device.info()), memory).slots * case_.slot_bytes;
       throw OutOfMemory(wanted + case_.shared_bytes, limit_bytes);
     }
-    const Setup setup{device,
-                      slots.slots,
-                      run_.settings.data,
-                      run_.settings.seed,
-                      [this, slots](const std::vector<Launch>& candidates) { return choose_among(candidates, slots.slots); },
-                      [&device] { device.progressed(); }};
-    const ProgressListener progress(run_.device, [this] { tell_part(); });
+    const Setup setup{device, slots.slots, run_.settings.data, run_.settings.seed,
+                      [this, slots](const std::vector<Launch>& candidates) { return choose_among(candidates, slots.slots); }};
+    const ProgressListener listener(run_.device, [this] { tell_part(); });
     const std::size_t before = device.allocated_bytes();
     prepared_ = case_.prepare(setup);
     record_.memory_bytes = device.allocated_bytes() - before;
@@ -165,7 +161,7 @@ void CaseRun::launch_once(int slot) {
 }
 
 Verification CaseRun::judge(int slot) {
-  const ProgressListener progress(run_.device, [this] { tell_part(); });
+  const ProgressListener listener(run_.device, [this] { tell_part(); });
   Verification found = prepared_->verify(slot);
   if (found.status == Verification::Status::failed) {
     record_.status = Status::wrong;

@@ -35,15 +35,20 @@ CaseName name_without(const CaseName& name, const std::set<std::string_view>& ke
   return rest;
 }
 
-CaseName parse_case_name(std::string_view text) {
+std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts(1);
   for (const char letter : text) {
-    if (letter == '/') {
+    if (letter == separator) {
       parts.emplace_back();
     } else {
       parts.back() += letter;
     }
   }
+  return parts;
+}
+
+CaseName parse_case_name(std::string_view text) {
+  const std::vector<std::string> parts = split(text, '/');
   const auto refuse = [&] {
     throw std::invalid_argument(
         "'" + std::string(text) +

@@ -40,6 +40,9 @@ CaseName name_without(const CaseName& name, const std::set<std::string_view>& ke
 /// Of cases and records, which have more than a name.
 inline bool same_case(const CaseName& one, const CaseName& other) { return one == other; }
 
+/// The parts of a text between separators; one, empty, of an empty text.
+std::vector<std::string> split(std::string_view text, char separator);
+
 /// The inverse of CaseName::name(), for a text without a record. Throws std::invalid_argument.
 CaseName parse_case_name(std::string_view text);
 

@@ -18,18 +18,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-Texts split(std::string_view text, char separator) {
-  Texts parts(1);
-  for (const char letter : text) {
-    if (letter == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += letter;
-    }
-  }
-  return parts;
-}
-
 /// 4096 of "4096" and of "4K"; absent where the text is no whole number, or too large a one.
 std::optional<std::uint64_t> number_of(std::string_view text) {
   constexpr std::string_view kPowers = "KMGT";

@@ -68,9 +68,6 @@ struct Setup {
   /// Seconds per launch of each candidate, by a short run of the measuring loop; infinity on all ranks if it fails on any.
   /// Every rank of a team must call it at the same point. Throws DeviceError if no candidate is left.
   std::function<std::vector<double>(const std::vector<Launch>&)> time;
-  /// Restarts the run's timeout, and on a device alone ends the preparation of a run that was interrupted. May be empty. Call
-  /// it between the parts of a preparation that can take a minute.
-  std::function<void()> progress = {};
 };
 
 }  // namespace roofmark

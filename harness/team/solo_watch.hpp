@@ -14,9 +14,6 @@
 
 namespace roofmark {
 
-/// The timeout of a process that was interrupted: what hangs never comes to look.
-inline constexpr double kInterruptedSeconds = 3;
-
 /// The watch of one process without peers. It rests until the first step.
 class SoloWatch final : public Watch {
  public:

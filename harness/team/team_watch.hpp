@@ -27,8 +27,8 @@ class TeamWatch final : public Watch {
   struct Setup {
     int rank = 0, size = 1;
     double timeout_seconds = 120;
-    double interrupted_seconds = 3;  ///< the timeout once a rank is interrupted, if it is shorter
-    double answer_seconds = 2;       ///< a rank that has not answered by then is silent: stopped, or its host is gone
+    double interrupted_seconds = kInterruptedSeconds;  ///< once a rank is interrupted
+    double answer_seconds = 2;  ///< a rank that has not answered by then is silent: stopped, or its host is gone
     std::function<std::string(int rank)> describe;  ///< "rank 2 (node7)"; called from any thread
     /// On stderr; called from any thread.
     std::function<void(const std::string&)> say = [](const std::string& line) { std::fputs((line + '\n').c_str(), stderr); };

@@ -7,6 +7,9 @@
 
 namespace roofmark {
 
+/// The timeout of a run that was interrupted, if it is shorter than its own: what hangs never comes to look.
+inline constexpr double kInterruptedSeconds = 3;
+
 /// Why a run makes no progress.
 struct Standstill {
   std::string reason;  ///< one line, for the record: "no progress for 120 s: rank 2 (node7) never arrived"

@@ -239,9 +239,10 @@ TEST_F(LatencyCases, AnInterruptEndsTheLinkingOfALargeSetBetweenItsParts) {
   struct Interrupted {};
   const std::unique_ptr<Device> device = open_cpu_device();
   int calls = 0;
-  const roofmark::Setup setup{.device = *device, .time = {}, .progress = [&] {
-                                if (++calls == 2) throw Interrupted();
-                              }};
+  device->on_progress([&] {
+    if (++calls == 2) throw Interrupted();
+  });
+  const roofmark::Setup setup{.device = *device, .time = {}};
   EXPECT_THROW(prepare_chase(setup, cpu::latency, {.set = {3 * 4096, 64 * kKiB}}), Interrupted) << "three parts of 256 MiB";
   EXPECT_EQ(calls, 2);
 }

@@ -189,7 +189,7 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
             "--case 'gemm/bf16/m=n=k:1/layout:xy': 'xy' is not a known layout (tn, nt, nn, tt)");
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/impl:blas"), "--case 'gemm/bf16/m=n=k:1/impl:blas': its impl is cublaslt, not blas");
   EXPECT_EQ(error("gemm/square/bf16/m=n=k:1"), "--case 'gemm/square/bf16/m=n=k:1': gemm has no operation 'square'");
-  EXPECT_THAT(error("gemm/bf16/m=n=k:1/cache:hot"), HasSubstr("cache is cold or warm, not 'hot'"));
+  EXPECT_THAT(error("gemm/bf16/m=n=k:1/cache:hot"), HasSubstr("'hot' is not a known cache (cold, warm)"));
   EXPECT_THAT(error("gemm/int8/m=n=k:1M"), HasSubstr("its sizes are too large for any device"));
   EXPECT_THAT(error("stream/quad/fp64/bytes:8"), HasSubstr("'quad' is not a known operation (read, write, copy"));
   EXPECT_THAT(error("stream/triad/fp64/bytes:8"), HasSubstr("an array needs one element"));

@@ -36,7 +36,10 @@ class ReferenceCheck : public testing::Test {
 
 TEST_F(ReferenceCheck, GoesThroughAllRowsInPieces) {
   std::vector<float> values(kRows * kWidth, 1);
+  int told = 0;
+  device_->on_progress([&] { ++told; });
   const Verification right = check_outputs(*device_, {checked("out", values, 0)});
+  EXPECT_EQ(told, 3);
   EXPECT_EQ(right.status, Verification::Status::passed);
   EXPECT_THAT(pieces_, testing::ElementsAre(std::pair(0, 2), std::pair(2, 2), std::pair(4, 1)));
 

@@ -607,7 +607,7 @@ TEST_F(Measure, APreparationCanTellItsProgress) {
   r.on_stage([&](const std::string&, std::string_view stage) { told += stage == "preparing"; });
   Case c = make_case();
   c.prepare = [prepare = c.prepare](const roofmark::Setup& setup) {
-    setup.progress();
+    setup.device.progressed();
     return prepare(setup);
   };
   r.run({{c}, {}}, 1);
@@ -622,7 +622,7 @@ TEST_F(Measure, AnInterruptEndsAPreparationThatTellsItsProgress) {
   Case c = make_case();
   c.prepare = [&, prepare = c.prepare](const roofmark::Setup& setup) {
     stop = true;
-    setup.progress();
+    setup.device.progressed();
     went_on = true;
     return prepare(setup);
   };
