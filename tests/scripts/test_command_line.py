@@ -250,12 +250,13 @@ def test_cases_of_any_size_by_name(tmp_path):
     assert json.loads(again.stdout)[-1]["name"] == sorted(cases)[0]
 
 
-def test_a_case_by_name_that_cannot_be_measured_has_not_passed(tmp_path):
+def test_a_case_by_name_that_cannot_be_measured_has_not_passed_and_needs_no_ceiling(tmp_path):
     done = roofmark("run", "--device", "cpu", "--suite", "quick", "--max-seconds", "0.005", "--out", tmp_path / "out",
-                    "--case", "transpose/fp32/rows:9/columns:5", "--case", "stream/copy/bf16/bytes:1M")
-    assert done.returncode == 3 and "unsupported  stream/copy/bf16/bytes:1048576/" in done.stdout
+                    "--case", "transpose/fp32/rows:9/columns:5", "--case", "gemm/fp64/m=n=k:512K")
+    assert done.returncode == 3 and "unsupported  gemm/fp64/m:524288/" in done.stdout
     assert "\nbad: " in done.stdout
-    assert "bf16" not in {ceiling["resource"] for ceiling in json.loads((tmp_path / "out/result.json").read_text())["ceilings"] if ceiling.get("empirical")}
+    result = json.loads((tmp_path / "out/result.json").read_text())
+    assert {ceiling["resource"] for ceiling in result["ceilings"] if ceiling.get("empirical")} == {"dram"}
 
 
 @pytest.mark.parametrize(("words", "message"), [
