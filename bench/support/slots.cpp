@@ -32,7 +32,8 @@ Slots::Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory)
     for (std::size_t i = 0; i < layout_.arrays().size(); ++i) {
       const SlotArray& array = layout_[i];
       if (array.count == 0 || array.holds != SlotArray::Holds::random) continue;
-      if ((filled += array.bytes()) >= kPart) {
+      filled += array.bytes();
+      if (filled >= kPart) {
         filled = 0;
         device_.progressed();
       }
