@@ -344,13 +344,10 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
 }
 
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
-  // Tensor cores truncate: beyond so many terms, what the check allows a sum would hide a wrong element.
-  constexpr std::int64_t kMost = std::int64_t{1} << 22, kMostTerms = std::int64_t{1} << 20,
-                         kMostTruncated = std::int64_t{1} << 15;
+  constexpr std::int64_t kMost = std::int64_t{1} << 22;
   const DataType type = asked.type();
-  const bool truncated = type == DataType::tf32 || type == DataType::fp16 || type == DataType::bf16 || type == DataType::fp8;
   const GemmProblem problem = {asked.number("m", 1, kMost), asked.number("n", 1, kMost),
-                               asked.number("k", 1, truncated ? kMostTruncated : kMostTerms), type,
+                               asked.number("k", 1, ProductCheck::most_terms(type)), type,
                                asked.one_of("layout", kGemmLayouts, GemmLayout::tn)};
   return make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"));
 }

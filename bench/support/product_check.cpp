@@ -17,8 +17,10 @@ namespace roofmark {
 
 namespace {
 
-/// A checksum over fewer columns shows smaller errors; more blocks than this cost too much time.
-constexpr std::int64_t kLeastBlock = 32, kMostBlocks = 64;
+/// A checksum over fewer columns shows smaller errors, and takes more time.
+constexpr std::int64_t kLeastBlock = 32, kGreatestBlock = 256, kBlocks = 64;
+/// From so many terms on the errors that tensor cores may make are large.
+constexpr std::int64_t kLongSum = 32768;
 constexpr std::int64_t kSampledElements = 64;
 constexpr double kFalseAlarms = 1e-9;
 /// This many checksums determine their own spread, even if one of them is wrong.
@@ -37,7 +39,9 @@ double smallest_normal(DataType type) {
   }
 }
 
-std::int64_t block_columns(std::int64_t n) { return std::max(kLeastBlock, (n + kMostBlocks - 1) / kMostBlocks); }
+std::int64_t block_columns(const GemmProblem& p) {
+  return p.k > kLongSum ? kLeastBlock : std::clamp((p.n + kBlocks - 1) / kBlocks, kLeastBlock, kGreatestBlock);
+}
 
 /// `count` indices below `size`, or all: the first, the last and random ones.
 std::vector<std::int64_t> picked(std::int64_t size, std::int64_t count, std::uint64_t seed) {
@@ -60,6 +64,19 @@ void ProductCheck::Worst::see(double error, double allowed) {
   // One huge element makes the squares, and so the bound, infinite: such a bound allows nothing.
   const double ratio = error == 0 ? 0 : std::isfinite(allowed) ? error / allowed : std::nan("");
   if (!std::isnan(of_allowed) && !(ratio <= of_allowed)) of_allowed = ratio;
+}
+
+std::int64_t ProductCheck::most_terms(DataType type) {
+  switch (type) {
+    case DataType::fp8:
+      return kLongSum;
+    case DataType::tf32:
+    case DataType::fp16:
+    case DataType::bf16:
+      return 4 * kLongSum;
+    default:
+      return std::int64_t{1} << 20;
+  }
 }
 
 ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings)
@@ -154,7 +171,7 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
   const MatrixView view_a{a, type, m, k, transposes_a(layout) ? k : 1, transposes_a(layout) ? 1 : m};
   const MatrixView view_b{b, type, k, n, transposes_b(layout) ? n : 1, transposes_b(layout) ? 1 : k};
   const MatrixView view_d{d, output_, m, n, 1, m};
-  const std::int64_t block_size = block_columns(n), blocks = (n + block_size - 1) / block_size;
+  const std::int64_t block_size = block_columns(problem_), blocks = (n + block_size - 1) / block_size;
   const auto allocate = [&device](std::int64_t count) {
     return device.allocate(static_cast<std::size_t>(count) * sizeof(double));
   };
@@ -211,7 +228,7 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
 
 Verification ProductCheck::verify(Device& device, const void* a, const void* b, const void* d) {
   ++calls_;
-  const std::int64_t block = block_columns(problem_.n), blocks = (problem_.n + block - 1) / block;
+  const std::int64_t block = block_columns(problem_), blocks = (problem_.n + block - 1) / block;
   const double comparisons = static_cast<double>(problem_.m) * static_cast<double>(blocks) + 2 * kSampledElements;
   // Each comparison rests on four events, each with a chance of at most 2 exp(-z^2 / 2).
   const double z = std::sqrt(2 * std::log(8 * comparisons / kFalseAlarms));

@@ -16,8 +16,8 @@ namespace roofmark {
 /// - At least 64 elements (all where there are fewer; the corners, further ones of the outer rows and columns, and of random
 ///   rows and columns) against float64 dot products that the host computes from the generator of the data alone.
 /// - All elements, on the device: D x against A (B x) in float64, where x is of random signs over a block of columns and
-///   0 elsewhere, for every block (of 32 columns; from n = 2048 on there are 64 blocks). A wrong element shifts its checksum by
-///   its error, whichever sign it drew.
+///   0 elsewhere, for every block. A wrong element shifts its checksum by its error, whichever sign it drew. Blocks have 32
+///   columns, more (64 blocks) from n = 2048 on, 256 from n = 16384 on; 32 where k is above 32768.
 ///
 /// What an element may be off. Write T for the root of the sum of the squares of its k terms. The terms' signs are random and
 /// independent, so a partial sum in whatever order is below z T in magnitude, but for a chance of 2 exp(-z^2 / 2). On the way
@@ -45,6 +45,10 @@ namespace roofmark {
 /// sums in another way).
 class ProductCheck {
  public:
+  /// The largest k at which a checksum still finds a typical element that is zero. tf32, 16-bit: the bias allows half of T
+  /// in a block of 32 columns. fp8: as far as its errors are known to stay below the sum.
+  static std::int64_t most_terms(DataType type);
+
   /// A and B hold `a` and `b` as filled, without padding; D was rounded `output_roundings` times (GemmPlan).
   ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings);
 

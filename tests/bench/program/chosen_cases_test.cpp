@@ -215,8 +215,9 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
 TEST(ChosenCases, SizesAtWhichACheckWouldProveNothingOrAKernelWouldNotCountAreRefused) {
   const DeviceInfo device = h200(), cpu = two_cores();
   const auto error = [&](const std::string& pattern) { return error_of({device}, pattern); };
-  EXPECT_EQ(error("gemm/bf16/m=n:8/k:32K"), "");
-  EXPECT_THAT(error("gemm/bf16/m=n:8/k:33K"), HasSubstr("k:33792 is not a whole number from 1 to 32768"));
+  EXPECT_EQ(error("gemm/bf16/m=n:8/k:128K"), "");
+  EXPECT_THAT(error("gemm/bf16/m=n:8/k:129K"), HasSubstr("k:132096 is not a whole number from 1 to 131072"));
+  EXPECT_THAT(error("gemm/fp8/m=n:16/k:33K"), HasSubstr("k:33792 is not a whole number from 1 to 32768"));
   EXPECT_EQ(error("gemm/fp32/m=n:8/k:1M"), "");
   EXPECT_NE(error("gemm/fp32/m=n:8/k:2M"), "");
   EXPECT_NE(error("gemv/bf16/m:8/k:2M"), "");

@@ -250,6 +250,39 @@ TEST(ProductCheck, FindsAWrongElementOfALongFp8SumByTheOthers) {
   EXPECT_EQ(wrong.status, Status::failed) << wrong.detail;
 }
 
+TEST(ProductCheck, FindsATypicalElementThatIsZeroInTheLongestSumOfATensorCore) {
+  const std::int64_t m = 1, n = 200, k = ProductCheck::most_terms(DataType::bf16);
+  Product product({m, n, k, DataType::bf16, GemmLayout::tn});
+  product.multiply();
+  const Verification right = product.verify();
+  EXPECT_EQ(right.status, Status::passed) << right.detail;
+  std::int64_t column = 100;
+  while (std::fabs(product.at(0, column)) < std::sqrt(static_cast<double>(k))) ++column;
+  product.set(0, column, 0);
+  const Verification wrong = product.verify();
+  EXPECT_EQ(wrong.status, Status::failed) << wrong.detail;
+}
+
+TEST(ProductCheck, TakesFewColumnsPerChecksumOfLongSums) {
+  const std::int64_t n = 33 * 64;
+  for (const auto& [k, columns] : {std::pair{32768, "up to 33 elements"}, {32784, "up to 32 elements"}}) {
+    Product product({1, n, k, DataType::bf16, GemmLayout::tn}, Distribution::zeros);
+    for (std::int64_t column = 0; column < n; ++column) product.set(0, column, 0);
+    EXPECT_THAT(product.verify().detail, testing::HasSubstr(columns));
+  }
+}
+
+TEST(ProductCheck, FindsATypicalElementThatIsZeroInAWideProduct) {
+  const std::int64_t m = 1, n = 100000, k = 16;
+  Product product({m, n, k, DataType::bf16, GemmLayout::tn});
+  product.multiply();
+  EXPECT_EQ(product.verify().status, Status::passed);
+  std::int64_t column = 50000;
+  while (std::fabs(product.at(0, column)) < std::sqrt(static_cast<double>(k))) ++column;
+  product.set(0, column, 0);
+  EXPECT_EQ(product.verify().status, Status::failed);
+}
+
 TEST(ProductCheck, FindsAnotherLayout) {
   for (GemmLayout wrong : {GemmLayout::nn, GemmLayout::tt, GemmLayout::nt}) {
     Product product({48, 48, 48, DataType::fp32, GemmLayout::tn});
