@@ -28,7 +28,8 @@ const Resource* inside_resource(const Fabric& fabric, const NvlinkMap& nvlink, c
 
 /// What the PCIe link of a GPU carries at least where NVLink connects some of the ranks: what their part must exchange with the
 /// others, over the links of all of them.
-double least_on_pcie(Collective op, double bytes, const Groups& groups, const RankPlaces& places, const NvlinkMap& nvlink) {
+double least_on_pcie(const Point& point, double bytes, const Groups& groups, const RankPlaces& places,
+                     const NvlinkMap& nvlink) {
   RankPlaces parts = places;
   int part = 0;
   for (const std::vector<int>& group : groups) {
@@ -38,7 +39,7 @@ double least_on_pcie(Collective op, double bytes, const Groups& groups, const Ra
     }
   }
   std::iota(parts.hosts.begin(), parts.hosts.end(), 0);
-  return traffic(op, bytes, groups, parts).network;
+  return traffic(point.op, bytes, groups, parts, point.root).network;
 }
 
 }  // namespace
@@ -81,8 +82,8 @@ Work collective_work(const Listing& listing, const Point& point) {
   const auto bytes = static_cast<double>(bytes_of(point));
   const std::vector<std::vector<int>> groups = groups_of(point.colours);
   const RankPlaces places = places_of(listing.fabric->members);
-  const Traffic moved = traffic(point.op, bytes, groups, places);
-  const Traffic switched = traffic(point.op, bytes, groups, places, Switches::reduce);
+  const Traffic moved = traffic(point.op, bytes, groups, places, point.root);
+  const Traffic switched = traffic(point.op, bytes, groups, places, point.root, Switches::reduce);
   const NvlinkMap map(listing.fabric->members);
   const Resource* inside = inside_resource(*listing.fabric, map, groups, listing.device.backend);
   // NVLink's switches reduce from Hopper on (NVLS); a network may (SHARP).
@@ -91,7 +92,7 @@ Work collective_work(const Listing& listing, const Point& point) {
   double least = nvls ? switched.inside : moved.inside;
   if (inside == &resource::pcie) {
     // A ring takes the PCIe link of each GPU that has NVLink to one neighbour alone; rings in both directions share it.
-    least = std::min(least, least_on_pcie(point.op, bytes, groups, places, map));
+    least = std::min(least, least_on_pcie(point, bytes, groups, places, map));
   }
   if (inside && moved.inside > 0) phase.push_back({*inside, moved.inside, moved.inside - least});
   if (moved.network > 0) {
@@ -113,6 +114,7 @@ Case collective_case(const Listing& listing, const Point& point) {
   c.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}};
   if (point.round >= 0) c.shape.emplace_back("round", std::to_string(point.round));
   if (reduces(point.op)) c.shape.emplace_back("op", name(point.reduction));
+  if (has_root(point.op)) c.shape.emplace_back("root", std::to_string(point.root));
   if (point.op != Collective::ping_pong) c.shape.emplace_back("place", point.in_place ? "in" : "out");
   if (!point.group.empty()) c.shape.emplace_back("group", point.group);
   c.shape.emplace_back("impl", fabric.how);
@@ -135,7 +137,7 @@ Case collective_case(const Listing& listing, const Point& point) {
   message.bytes = bytes;
   message.count = chunk;
   message.bus_factor = bus_factor(point.op, ranks);
-  if (has_root(point.op)) message.root = kRoot;
+  if (has_root(point.op)) message.root = point.root;
   if (reduces(point.op)) message.reduction = name(point.reduction);
   if (point.op == Collective::ping_pong) {
     message.trips = 2;

@@ -25,6 +25,7 @@ struct Point {
   int round = -1;  ///< of ping_pong
   /// Chunks among several consist of whole packs where they have one, as those of nccl-tests do.
   bool whole_packs = true;
+  int root = 0;  ///< of each communicator, where the operation has one
 };
 
 /// NCCL moves data in packs of this size, or else in single elements: where any pointer of a call is unaligned.

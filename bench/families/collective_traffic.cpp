@@ -74,7 +74,7 @@ bool is_one_rank_per_host(const std::vector<std::vector<int>>& groups, const Ran
 }
 
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
-                Switches switches) {
+                int root, Switches switches) {
   const auto host = [&](int rank) { return places.hosts[static_cast<std::size_t>(rank)]; };
   const auto domain = [&](int rank) { return places.domains[static_cast<std::size_t>(rank)]; };
   Traffic all;
@@ -94,7 +94,7 @@ Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vect
     for (const int rank : group) ++ranks[domain(rank)];
     for (const auto& [at, count] : ranks) {
       const Part part{static_cast<double>(group.size()), static_cast<double>(ranks.size()), static_cast<double>(count),
-                      at == domain(group.front())};
+                      at == domain(group.at(static_cast<std::size_t>(root)))};
       const Traffic moved = of_part(op, bytes, part, switches);
       all.inside = std::max(all.inside, moved.inside);
       carried[at] += moved.network;

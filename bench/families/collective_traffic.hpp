@@ -38,9 +38,9 @@ struct Traffic {
   double network = 0;  ///< of the busiest host, all its groups together
 };
 
-/// `groups` are the ranks of each communicator, all active at once. `largest_bytes` is the size of the largest group; each
-/// other group's ranks have the same part of it where the size counts all ranks' parts.
+/// `groups` are the ranks of each communicator, all active at once; `root` is a rank of each. `largest_bytes` is the size of
+/// the largest group; each other group's ranks have the same part of it where the size counts all ranks' parts.
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
-                Switches switches = Switches::forward);
+                int root = 0, Switches switches = Switches::forward);
 
 }  // namespace roofmark::collectives

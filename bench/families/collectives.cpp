@@ -47,6 +47,7 @@ std::vector<Grouping> parts(const Fabric& fabric) {
 std::vector<Group> contract(const Listing& listing) {
   CollectiveList list(listing);
   const std::vector<int> world = everyone(*listing.fabric);
+  const auto ranks = static_cast<int>(world.size());
   for (const Collective op : kCollectives) {
     if (op == Collective::ping_pong) continue;
     for (const DataType type : listing.fabric->types) {
@@ -55,11 +56,13 @@ std::vector<Group> contract(const Listing& listing) {
         for (const std::size_t elements : {1, 7, 1000, listing.device.backend == Backend::cuda ? 4099 : 65537}) {
           list.add_both_places({op, type, reduction, elements * size_of(type), false, world, {}, {}, {}, -1, false});
         }
+        const Point last{op, type, reduction, 7 * size_of(type), false, world, {}, {}, {}, -1, false, ranks - 1};
+        if (has_root(op)) list.add_both_places(last);
       }
     }
   }
   int round = 0;
-  for (const std::vector<int>& pairs : rounds_of_pairs(static_cast<int>(world.size()))) {
+  for (const std::vector<int>& pairs : rounds_of_pairs(ranks)) {
     for (const std::size_t elements : {1, 4097}) {
       list.add({Collective::ping_pong, DataType::fp32, {}, elements * 4, false, pairs, {}, {}, {}, round, true});
     }
@@ -99,6 +102,13 @@ std::vector<Sweep> sweeps(const Listing& listing) {
   return all;
 }
 
+std::int64_t fewest_ranks(const Point& point) {
+  const std::vector<std::vector<int>> groups = groups_of(point.colours);
+  const auto fewest = std::min_element(groups.begin(), groups.end(),
+                                       [](const auto& one, const auto& other) { return one.size() < other.size(); });
+  return static_cast<std::int64_t>(fewest->size());
+}
+
 constexpr std::string_view kNeedsRanks =
     "`roofmark run` measures the all-reduce alone of the collectives; roofmark-mpi has all";
 
@@ -120,7 +130,7 @@ std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
 
 }  // namespace
 
-/// Of any size. Its bytes are those of whole parts, as nccl-tests rounds them.
+/// Of any size, and root. Its bytes are those of whole parts, as nccl-tests rounds them.
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   const auto* const op = std::find_if(std::begin(kCollectives), std::end(kCollectives),
                                       [&](Collective one) { return name(one) == asked.family(); });
@@ -147,6 +157,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
               .colours = taking_part(fabric, asked),
               .group = asked.word_or("group", "")};
   if (pairs) point.round = static_cast<int>(asked.number("round", 0));
+  if (has_root(*op) && asked.has("root")) point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));
   if (!asked.has("place") && !list.lacks(point).empty()) point.in_place = true;  // what is only in place
   if (asked.has("place")) point.in_place = asked.word_of("place", kPlaces, "out") == "in";
   if (asked.has("issue")) {

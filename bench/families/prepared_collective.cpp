@@ -45,7 +45,7 @@ class OneRank final : public PreparedCollective {
         if (other != own && point.colours[other] == point.colours[own]) peer_ = static_cast<int>(other);
       }
     }
-    const bool first = rank() == kRoot;
+    const bool first = rank() == point.root;
     const int ranks = size();
     in_chunks_ = static_cast<std::size_t>(chunks_in(point.op, ranks, first));
     out_chunks_ = static_cast<std::size_t>(chunks_out(point.op, ranks, first));
@@ -61,7 +61,7 @@ class OneRank final : public PreparedCollective {
   bool takes_part() const override { return communicator_ != nullptr; }
 
   CollectiveCall call(int slot) const {
-    CollectiveCall call{point_.op, point_.type, point_.reduction, kRoot, peer_, nullptr, nullptr, chunk_};
+    CollectiveCall call{point_.op, point_.type, point_.reduction, point_.root, peer_, nullptr, nullptr, chunk_};
     if (in_chunks_ > 0) call.in = in(slot);
     if (out_chunks_ > 0) call.out = out(slot);
     return call;
@@ -171,9 +171,9 @@ class OneRank final : public PreparedCollective {
       case Collective::all_to_all:
         return {static_cast<int>(i), static_cast<std::size_t>(rank()) * chunk_};
       case Collective::scatter:
-        return {kRoot, static_cast<std::size_t>(rank()) * chunk_};
+        return {point_.root, static_cast<std::size_t>(rank()) * chunk_};
       case Collective::broadcast:
-        return {kRoot, 0};
+        return {point_.root, 0};
       case Collective::send_recv:
         return {(rank() + size() - 1) % size(), 0};
       case Collective::ping_pong:

@@ -11,9 +11,6 @@
 
 namespace roofmark::collectives {
 
-/// The root of the collectives that have one.
-inline constexpr int kRoot = 0;
-
 /// Expected values are made, and compared, in pieces of this many elements.
 inline constexpr std::size_t kVerifiedPiece = std::size_t{1} << 22;
 

@@ -21,6 +21,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sustained, burst_rate, settled_rate, settled_
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sustained,
                                    interval_low, interval_high)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Verification, status, error, bound, detail, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
 
 namespace {
@@ -66,6 +67,25 @@ void agree_on_status(Team& team, Record& record, Status own_status, const std::s
   record.reason = own_reason;
   if (team.size() == 1) return;
   join_verdicts(record, team.gather(verdict_of(record)), [&](int rank) { return team.describe(rank); });
+}
+
+Verification team_verification(const std::vector<Verification>& ranks, const std::function<std::string(int)>& describe) {
+  const auto weaker = [](const Verification& a, const Verification& b) {
+    const bool compared = a.status == Verification::Status::passed, other_compared = b.status == Verification::Status::passed;
+    if (compared != other_compared) return other_compared;
+    return a.error * b.bound < b.error * a.bound;
+  };
+  const auto worst = std::max_element(ranks.begin(), ranks.end(), weaker);
+  Verification found = *worst;
+  if (worst != ranks.begin()) found.detail = describe(static_cast<int>(worst - ranks.begin())) + ": " + found.detail;
+  return found;
+}
+
+void share_verifications(Team& team, Record& record) {
+  for (auto* found : {&record.verification_before, &record.verification_after}) {
+    if (!*found) continue;  // on every rank alike
+    *found = team_verification(team.gather(**found), [&](int rank) { return team.describe(rank); });
+  }
 }
 
 std::vector<int> differing_ranks(const std::vector<std::optional<OutputBits>>& all) {

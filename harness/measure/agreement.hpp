@@ -32,6 +32,12 @@ void join_verdicts(Record& record, const std::vector<RankVerdict>& ranks, const 
 /// Sets the record's status and reason, as join_verdicts().
 void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason);
 
+/// Of all ranks' passed verifications the one nearest to its bound; of a rank that had nothing to verify only where all had.
+Verification team_verification(const std::vector<Verification>& ranks, const std::function<std::string(int)>& describe);
+
+/// Gives the record, which all ranks found right, the team's verifications.
+void share_verifications(Team& team, Record& record);
+
 /// The bits of one rank's output; `hash` is empty where its launches differ.
 struct OutputBits {
   std::string key, hash;

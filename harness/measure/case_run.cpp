@@ -343,6 +343,9 @@ void CaseRun::verify_again() {
       measurement.of_rank = run_.team.rank();
     }
   });
+  guarded([&] {
+    if (run_.team.size() > 1) share_verifications(run_.team, record_);
+  });
 }
 
 // What the device did during the blocks.

@@ -29,7 +29,7 @@ struct SizeLine {
 
 /// What tells a record from others of its family and type beside nccl-tests' columns: group:node issue:graph.
 std::string variant(const Record& record) {
-  static const std::set<std::string> columns = {"bytes", "ranks", "op", "place", "impl"};
+  static const std::set<std::string> columns = {"bytes", "ranks", "op", "root", "place", "impl"};
   std::string words;
   for (const auto& [key, value] : record.shape) {
     if (!columns.contains(key)) words += fmt::format("{}{}:{}", words.empty() ? "" : " ", key, value);

@@ -80,10 +80,7 @@ def assert_verified(result):
     assert result["complete"] and not result["unmeasured"]
     for entry in result["benchmarks"]:
         verification = entry["roofmark"]["verification"]
-        # Rank 0 writes the file; in a round of pairs that it sits out it has nothing to verify.
-        sits_out = entry["name"].startswith("ping_pong") and 0 not in sum(entry["roofmark"]["message"]["groups"], [])
-        status = "nothing_to_verify" if sits_out else "passed"
-        assert [verification[when]["status"] for when in ("before", "after")] == [status, status], entry["name"]
+        assert [verification[when]["status"] for when in ("before", "after")] == ["passed", "passed"], entry["name"]
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
@@ -111,6 +108,20 @@ def test_every_collective_is_verified(tmp_path, count):
     assert len(pairs) == 2 * (1 if count == 2 else 3)
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\d+ +\d+( +[\d.]+){3} +\d+( |$)", line)]
     assert rows and all(row[5] == "0" for row in rows), "#wrong"
+
+
+def test_each_rank_can_be_the_root(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(3, "collectives", "--device", "cuda", "--suite", "quick", "--max-seconds", "0.001", "--out", out,
+                     "--case", "broadcast,reduce,gather,scatter/fp32/bytes:960/root:0..2+1/place:out,in",
+                     wrapper=with_gpus(3))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert_verified(result)
+    seen = {(entry["roofmark"]["family"], entry["roofmark"]["message"]["root"]) for entry in cases(result)}
+    assert seen == {(family, root) for family in ("broadcast", "reduce", "gather", "scatter") for root in range(3)}
+    of_one = [entry["roofmark"]["verification"]["before"]["detail"] for entry in cases(result) if "/root:1/" in entry["name"]]
+    assert any(detail.startswith("rank 1 (") for detail in of_one), "what the root alone has, it verifies"
 
 
 def test_every_type_and_operation_is_reduced(tmp_path):

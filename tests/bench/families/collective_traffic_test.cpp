@@ -26,6 +26,12 @@ TEST(CollectiveTraffic, OfTwoHostsWithTwoRanksEach) {
   expect_traffic(traffic(Collective::all_to_all, 400, kAll, kHosts), 100, 400 * 2 * 2 / 4.0);
   expect_traffic(traffic(Collective::gather, 400, kAll, kHosts), 100, 200);
   expect_traffic(traffic(Collective::scatter, 400, kAll, kHosts), 100, 200);
+  // Three ranks on one host, the fourth alone: as the root it sends or receives three parts through its host's link.
+  const RankPlaces alone = {{0, 0, 0, 1}, {0, 0, 0, 1}};
+  expect_traffic(traffic(Collective::gather, 400, kAll, alone, 0), 200, 100);
+  expect_traffic(traffic(Collective::gather, 400, kAll, alone, 3), 0, 300);
+  expect_traffic(traffic(Collective::scatter, 400, kAll, alone, 3), 0, 300);
+  expect_traffic(traffic(Collective::broadcast, 400, kAll, alone, 3), 400, 400);
   expect_traffic(traffic(Collective::send_recv, 400, kAll, kHosts), 400, 400);
 }
 
@@ -77,13 +83,13 @@ TEST(CollectiveTraffic, TheHostsOfADomainShareItsNetwork) {
 }
 
 TEST(CollectiveTraffic, ASwitchThatReducesSavesAllReduceAlone) {
-  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOneHost, Switches::reduce), 500, 0);  // (4+1)/4 S
-  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOnePerHost, Switches::reduce), 0, 400);
-  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kHosts, Switches::reduce), 400, 400);  // nothing to save for two
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOneHost, 0, Switches::reduce), 500, 0);  // (4+1)/4 S
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kOnePerHost, 0, Switches::reduce), 0, 400);
+  expect_traffic(traffic(Collective::all_reduce, 400, kAll, kHosts, 0, Switches::reduce), 400, 400);  // nothing to save for two
   for (const Collective op : kCollectives) {
     if (op == Collective::all_reduce || op == Collective::ping_pong) continue;
     const Traffic plain = traffic(op, 400, kAll, kOneHost);
-    expect_traffic(traffic(op, 400, kAll, kOneHost, Switches::reduce), plain.inside, plain.network);
+    expect_traffic(traffic(op, 400, kAll, kOneHost, 0, Switches::reduce), plain.inside, plain.network);
   }
 }
 

@@ -147,6 +147,15 @@ TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
                           "all_reduce/fp32/bytes:1048576/ranks:4/op:sum/place:out/impl:nccl"));
   EXPECT_THAT(names_of("all_reduce/fp32/bytes:1M/group:node"),
               ElementsAre("all_reduce/fp32/bytes:1048576/ranks:3/op:sum/place:out/group:node/impl:nccl"));
+  EXPECT_THAT(names_of("broadcast/fp32/bytes:1M/root:0..5+5"),
+              ElementsAre("broadcast/fp32/bytes:1048576/ranks:6/root:0/place:out/impl:nccl",
+                          "broadcast/fp32/bytes:1048576/ranks:6/root:5/place:out/impl:nccl"));
+  EXPECT_THAT(names_of("reduce/fp32/bytes:1M/group:node/root:2"),
+              ElementsAre("reduce/fp32/bytes:1048576/ranks:3/op:sum/root:2/place:out/group:node/impl:nccl"));
+  EXPECT_THAT(error_of(listing, "reduce/fp32/bytes:1M/group:node/root:3"),
+              HasSubstr("root:3 is not a whole number from 0 to 2"));
+  EXPECT_THAT(error_of(listing, "gather/fp32/bytes:1M/ranks:4/root:4"), HasSubstr("root:4 is not a whole number from 0 to 3"));
+  EXPECT_THAT(error_of(listing, "all_gather/fp32/bytes:1M/root:1"), HasSubstr("it has no key 'root'"));
   // Two sizes that round to one are one case.
   EXPECT_THAT(names_of("all_gather/fp32/bytes:960,1000"), SizeIs(1));
   EXPECT_THAT(error_of(listing, "all_reduce/fp32/bytes:8/ranks:7"), HasSubstr("ranks:7 is not a whole number from 1 to 6"));

@@ -690,6 +690,29 @@ TEST_F(Measure, ARankHasTheRatesOfItsOwnPartOfALoadThatLasts) {
   EXPECT_EQ(record.measurement->ranks[0]->sustained->launches_checked, record.sustained->launches_checked);
 }
 
+TEST_F(Measure, TheVerificationIsThatOfTheRankNearestToItsBound) {
+  SlowTeam team;
+  team.other_says = [](nlohmann::json own) {
+    if (own.contains("detail")) own["error"] = 0.75 * own["bound"].get<double>();
+    return own;
+  };
+  const Record worse = runner(team).run({{make_case()}, {}}, 1).front();
+  ASSERT_EQ(worse.status, Status::ok) << worse.reason;
+  for (const auto& found : {worse.verification_before, worse.verification_after}) {
+    ASSERT_TRUE(found);
+    EXPECT_DOUBLE_EQ(found->error, 0.75 * found->bound);
+    EXPECT_THAT(found->detail, testing::StartsWith("rank 1: "));
+  }
+  // As a rank that is not the root of a reduction.
+  team.other_says = [](nlohmann::json own) {
+    if (own.contains("detail")) own["status"] = static_cast<int>(Verification::Status::nothing_to_verify);
+    return own;
+  };
+  const Record own = runner(team).run({{make_case()}, {}}, 1).front();
+  EXPECT_EQ(own.verification_before->status, Verification::Status::passed);
+  EXPECT_THAT(own.verification_before->detail, testing::Not(HasSubstr("rank")));
+}
+
 TEST_F(Measure, TheTelemetryOfEveryRankIsGathered) {
   device.telemetry = std::make_unique<FakeTelemetry>();
   SlowTeam slow;
