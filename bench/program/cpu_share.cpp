@@ -14,14 +14,15 @@
 namespace roofmark {
 
 std::optional<CpuShare> begin_share(const DeviceInfo& device) {
-  const auto now = device.backend == Backend::cpu ? cpu_time("/") : std::nullopt;
+  const std::vector<int> cpus = allowed_cpus();
+  const auto now = device.backend == Backend::cpu ? cpu_time("/", cpus) : std::nullopt;
   if (!now) return std::nullopt;
   const bool limited = device.cpu && (device.cpu->cpu_quota || device.cpu->machine_memory_bytes);
-  return CpuShare{host_name(), *now, *now, allowed_cpus(), device.multiprocessors, limited};
+  return CpuShare{host_name(), *now, *now, cpus, device.multiprocessors, limited};
 }
 
 std::optional<CpuShare> end_share(std::optional<CpuShare> begun) {
-  const auto now = begun ? cpu_time("/") : std::nullopt;
+  const auto now = begun ? cpu_time("/", begun->cpus) : std::nullopt;
   if (!now) return std::nullopt;
   begun->end = *now;
   return begun;

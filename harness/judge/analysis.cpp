@@ -55,6 +55,19 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
   }
 }
 
+/// Of several devices each record has the samples of its slowest one: the blocks of different devices are no pairs. Then the
+/// ratio is that of the numerator's device.
+Ratio ratio_of(const Measurement& numerator, const Measurement& denominator) {
+  const auto of_device = [&](const Measurement& measurement) -> std::optional<double> {
+    const auto rank = static_cast<std::size_t>(numerator.of_rank.value_or(0));
+    if (rank >= measurement.ranks.size() || !measurement.ranks[rank]) return std::nullopt;
+    return measurement.ranks[rank]->median;
+  };
+  const auto own = of_device(numerator), other = of_device(denominator);
+  if (numerator.of_rank != denominator.of_rank && own && other) return {*other / *own, {}, {}};
+  return ratio_interval(numerator.samples, denominator.samples);
+}
+
 std::vector<ComparisonResult> compare(const std::vector<Record>& records, const std::vector<Comparison>& comparisons) {
   const auto find = [&](const CaseName& name) -> const Record* {
     for (const Record& record : records) {
@@ -67,7 +80,7 @@ std::vector<ComparisonResult> compare(const std::vector<Record>& records, const 
     const Record* numerator = find(comparison.numerator);
     const Record* denominator = find(comparison.denominator);
     if (!numerator || !denominator) continue;
-    const Ratio ratio = ratio_interval(numerator->measurement->samples, denominator->measurement->samples);
+    const Ratio ratio = ratio_of(*numerator->measurement, *denominator->measurement);
     const auto scaled = [&](std::optional<double> times) {
       return times ? std::optional(*times * comparison.work_ratio) : times;
     };
@@ -79,7 +92,7 @@ std::vector<ComparisonResult> compare(const std::vector<Record>& records, const 
 void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
   for (const Ceiling& ceiling : roofline.ceilings()) {
     const auto drift = ceiling.drift(), unexplained = ceiling.unexplained_drift();
-    if (!unexplained || std::abs(*unexplained) <= kDriftLimit) continue;
+    if (!ceiling.moved()) continue;
     const bool partly = *unexplained != *drift;
     findings.push_back(
         {FindingKind::drift,

@@ -13,9 +13,6 @@
 
 namespace roofmark {
 
-/// A ceiling that moved further during a run than this, less what its clock explains, is a finding.
-inline constexpr double kDriftLimit = 0.02;
-
 /// A Comparison whose two cases are both ok.
 struct ComparisonResult {
   Comparison comparison;

@@ -30,6 +30,7 @@ std::optional<double> clock_of(const Measurement& measurement) {
 struct Found {
   std::optional<double>& rate;
   std::string& by;
+  std::optional<double>& half_width;
   std::optional<CeilingLine>& line;
   std::optional<double>& clock_hz;
   bool& by_library;
@@ -37,6 +38,11 @@ struct Found {
   void set(double value, const Record& probe, bool counts_cycles) const {
     rate = value;
     by = probe.name();
+    const Summary& summary = probe.measurement->summary;
+    half_width.reset();
+    if (summary.interval_low && summary.interval_high) {
+      half_width = (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
+    }
     if (counts_cycles) clock_hz = clock_of(*probe.measurement);
     by_library = probe.sets_ceiling->by == SetsCeiling::By::library;
   }
@@ -44,9 +50,11 @@ struct Found {
 
 Found of_pass(Ceiling& ceiling, int pass) {
   if (pass == 1) {
-    return {ceiling.first, ceiling.first_by, ceiling.first_line, ceiling.first_clock_hz, ceiling.first_by_library};
+    return {ceiling.first,      ceiling.first_by,       ceiling.first_half_width,
+            ceiling.first_line, ceiling.first_clock_hz, ceiling.first_by_library};
   }
-  return {ceiling.last, ceiling.last_by, ceiling.last_line, ceiling.last_clock_hz, ceiling.last_by_library};
+  return {ceiling.last,      ceiling.last_by,       ceiling.last_half_width,
+          ceiling.last_line, ceiling.last_clock_hz, ceiling.last_by_library};
 }
 
 /// A GPU counts its cycles. The clock of a CPU is that of a chain of additions, which another program delays as it delays the

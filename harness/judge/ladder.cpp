@@ -22,6 +22,8 @@ constexpr double kMostError = 0.2;
 // Two points are a level where they differ by up to 2.2 errors (9 %); of three or more each may differ by more.
 constexpr double kLevel = 20, kBetween = 11.25;
 constexpr double kLeastRise = 1.1;
+/// So much flatter than the rise to the points beside it: parts of a ramp are no plateaus.
+constexpr double kFlatter = 2;
 
 struct Range {
   std::size_t first, last;
@@ -32,6 +34,21 @@ struct Plateau {
   double cost = std::numeric_limits<double>::infinity();
   double centre = 0;  ///< log of its latency
 };
+
+/// The change of the logarithms from one point to the next, between the medians of the range's halves.
+double slope_of(const std::vector<double>& logs) {
+  const auto half = static_cast<std::ptrdiff_t>(logs.size() / 2);
+  const double lower = median({logs.begin(), logs.begin() + half}), upper = median({logs.end() - half, logs.end()});
+  return std::abs(upper - lower) / static_cast<double>(logs.size() - logs.size() / 2);
+}
+
+/// It rises by less than levels differ, and is flatter than the rises to the points beside it.
+bool is_flat(const std::vector<LadderPoint>& points, Range range, double slope) {
+  if (slope * static_cast<double>(range.last - range.first) >= std::log(kLeastRise)) return false;
+  const auto rise = [&](std::size_t below) { return std::abs(std::log(points[below + 1].seconds / points[below].seconds)); };
+  const bool above = range.last + 1 >= points.size() || rise(range.last) >= kFlatter * slope;
+  return above && (range.first == 0 || rise(range.first - 1) >= kFlatter * slope);
+}
 
 Plateau plateau_of(const std::vector<LadderPoint>& points, Range range) {
   std::vector<double> logs;
@@ -47,7 +64,7 @@ Plateau plateau_of(const std::vector<LadderPoint>& points, Range range) {
     outliers += outlier;
     made.cost += std::min(deviation * deviation, kBetween);
   }
-  return 2 * outliers < logs.size() ? made : Plateau{};
+  return 2 * outliers < logs.size() && is_flat(points, range, slope_of(logs)) ? made : Plateau{};
 }
 
 /// The cheapest partition by dynamic programming: best[last][first] is the least cost of the points up to `last` where
@@ -115,7 +132,9 @@ std::optional<LadderPoint> point_of(const Record& record) {
   const Summary& summary = record.measurement->summary;
   LadderPoint point{*latency, std::stoull(bytes), 0};
   if (summary.interval_low && summary.interval_high) {
-    point.relative_error = (*summary.interval_high - *summary.interval_low) / 4 / summary.median;
+    const auto blocks = static_cast<int>(record.measurement->blocks.size());
+    const double half_width = (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
+    point.relative_error = half_width / (blocks > 1 ? student_t_95(blocks - 1) : 2);
   }
   return point;
 }

@@ -36,27 +36,32 @@ double own_seconds() {
 /// Of the processes on one host; the first of them read the host's counters.
 std::optional<Contention> contention_on(const std::string& host, const std::vector<CpuShare>& processes) {
   const CpuShare* first = nullptr;
-  double own = 0, cores = 0, usable = 0;
+  double own = 0, stolen_seconds = 0, cores = 0, usable = 0;
   std::set<int> cpus;
   bool limited = false;
   for (const CpuShare& process : processes) {
     if (process.host != host) continue;
     if (!first) first = &process;
     own += process.end.own - process.begin.own;
+    stolen_seconds += process.end.stolen - process.begin.stolen;
     cores += process.cores;
     usable += static_cast<double>(process.cpus.size());
     cpus.insert(process.cpus.begin(), process.cpus.end());
     limited |= process.limited;
   }
   limited |= !cpus.empty() && cpus.size() < static_cast<std::size_t>(first->end.cpus);
-  // Cores that several processes share count once.
-  if (usable > 0) cores *= static_cast<double>(cpus.size()) / usable;
+  // What several processes share counts once.
+  if (usable > 0) {
+    const double once = static_cast<double>(cpus.size()) / usable;
+    cores *= once;
+    stolen_seconds *= once;
+  }
   const CpuTime &begin = first->begin, &end = first->end;
   const double seconds = end.at - begin.at;
   if (!(seconds > 0) || cores < 1) return std::nullopt;
   // The kernel counts busy time in ticks and own time exactly, so the difference may be slightly negative.
   const double others = std::max(0.0, (end.busy - begin.busy) - own) / seconds;
-  const double stolen = (end.stolen - begin.stolen) / seconds / cores;
+  const double stolen = stolen_seconds / seconds / cores;
   Contention made{host, {}, 0};
   if (others > std::max(kMinCores, kShare * cores)) {
     made.cores += others;
@@ -79,21 +84,26 @@ std::optional<Contention> contention_on(const std::string& host, const std::vect
 
 }  // namespace
 
-std::optional<CpuTime> cpu_time(const std::filesystem::path& root) {
+std::optional<CpuTime> cpu_time(const std::filesystem::path& root, const std::vector<int>& cpus) {
   CpuTime time;
   std::ifstream file(root / "proc/stat");
+  const double ticks = double(::sysconf(_SC_CLK_TCK));
   for (std::string line; std::getline(file, line) && line.starts_with("cpu");) {
-    if (std::isdigit(static_cast<unsigned char>(line[3]))) {
+    std::istringstream fields(line.substr(3));
+    int cpu = -1;
+    const bool of_one = std::isdigit(static_cast<unsigned char>(line[3])) != 0;
+    if (of_one) {
+      fields >> cpu;
       ++time.cpus;
-      continue;
     }
     // proc(5); user and nice include the time of guests.
     double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
-    std::istringstream fields(line.substr(3));
     if (!(fields >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal)) return std::nullopt;
-    const double ticks = double(::sysconf(_SC_CLK_TCK));
-    time.busy = (user + nice + system + irq + softirq) / ticks;
-    time.stolen = steal / ticks;
+    if (!of_one) {
+      time.busy = (user + nice + system + irq + softirq) / ticks;
+    } else if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) {
+      time.stolen += steal / ticks;
+    }
   }
   if (time.cpus == 0) return std::nullopt;
   time.own = own_seconds();

@@ -14,12 +14,13 @@ struct CpuTime {
   double at = 0;      ///< when it was read, on the steady clock
   double own = 0;     ///< of this process and the children that it waited for
   double busy = 0;    ///< of all programs and the kernel, on all CPUs
-  double stolen = 0;  ///< steal: the hypervisor ran other virtual machines instead
+  double stolen = 0;  ///< steal, on the CPUs asked for: the hypervisor ran other virtual machines instead
   int cpus = 0;       ///< listed in /proc/stat
 };
 
-/// The current values; absent if `root`/proc/stat cannot be read. `root` is "/", or a copy in tests.
-std::optional<CpuTime> cpu_time(const std::filesystem::path& root);
+/// The current values; absent if `root`/proc/stat cannot be read. `root` is "/", or a copy in tests. `cpus`: whose stolen time
+/// counts.
+std::optional<CpuTime> cpu_time(const std::filesystem::path& root, const std::vector<int>& cpus);
 
 /// One process's view of its host's CPU time, from the start of the run to its end.
 struct CpuShare {

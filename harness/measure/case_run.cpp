@@ -294,11 +294,12 @@ void CaseRun::warm_up() {
     const double most = effort.max_samples * effort.longer;
     const double wanted = needed ? std::max(static_cast<double>(*needed), least) * effort.longer : most;
     const double samples = std::min({wanted, affordable, most});
-    measurement.stopped_by = wanted <= affordable ? StopReason::interval : StopReason::budget;
-    blocks_ = static_cast<int>(team.decide(std::clamp<std::int64_t>(std::llround(samples), 1, effort.blocks)));
+    const bool enough = needed && wanted <= std::min(affordable, most);
+    measurement.stopped_by = enough ? StopReason::interval : StopReason::budget;
+    blocks_ = static_cast<int>(team.decide(std::clamp<std::int64_t>(std::llround(samples), 1, effort.most_blocks())));
     // What is needed is rounded up; the budget is kept as well as whole samples can.
     const double per_block = samples / blocks_;
-    samples_per_block_ = static_cast<int>(team.decide(std::llround(wanted <= affordable ? std::ceil(per_block) : per_block)));
+    samples_per_block_ = static_cast<int>(team.decide(std::llround(enough ? std::ceil(per_block) : per_block)));
     measurement.launches_per_sample = plan_.launches * case_.protocol.executions;
     measurement.path = batch_->path();
     measurement.warm_up_seconds = run_.settings.clock() - started;

@@ -30,7 +30,7 @@ void CaseRun::plan_duration() {
     record_.reason = fmt::format("before the timed launches, on {}: other bits than the verified launch's", device_in_words());
     return;
   }
-  blocks_ = run_.settings.effort.blocks;
+  blocks_ = run_.settings.effort.most_blocks();
   const double launches = std::clamp(std::min(kRunSeconds, duration / blocks_) / seconds, 1.0, kMostLaunches);
   const double per_sample = std::ceil(duration / seconds / run_.settings.effort.max_samples);
   const int launches_per_sample = static_cast<int>(run_.team.decide(std::llround(std::clamp(per_sample, 1.0, launches))));

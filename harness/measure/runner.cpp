@@ -145,7 +145,7 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
   }
   for (CaseRun& run : runs) run.verify();
   for (CaseRun& run : runs) run.warm_up();
-  for (int block = 0; block < state_.settings.effort.blocks; ++block) {
+  for (int block = 0; block < state_.settings.effort.most_blocks(); ++block) {
     for (CaseRun& run : runs) run.time_block(block);
   }
   for (CaseRun& run : runs) run.verify_again();

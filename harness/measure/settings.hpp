@@ -16,7 +16,7 @@ namespace roofmark {
 /// How much is measured. Every number applies to all cases; docs/method.md gives the reasons.
 struct Effort {
   double max_seconds = 1.0;              ///< timing budget per case, without warm-up and verification
-  double longer = 1;                     ///< every case takes this many times as many samples, to narrow its interval
+  double longer = 1;                     ///< every case takes this many times as many blocks, to narrow its interval
   int blocks = 5;                        ///< spread over time; the median's interval comes from them
   double gap_seconds = 0.01;             ///< pause before each block
   double rest_seconds = 0.05;            ///< instead, where something lowers the clock, or may: nothing is read
@@ -33,6 +33,8 @@ struct Effort {
   double interval_half_width = 0.005;    ///< of the median, at 95 %
   int min_samples = 20;                  ///< for p5 and p95, within the budget; beyond it one per block, for the interval
   int max_samples = 20000;
+
+  int most_blocks() const { return static_cast<int>(blocks * longer); }
 };
 
 struct Settings {

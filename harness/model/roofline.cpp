@@ -124,6 +124,17 @@ std::optional<double> Ceiling::drift() const {
   return std::nullopt;
 }
 
+std::optional<double> Ceiling::empirical_half_width() const {
+  return first == empirical() ? first_half_width : last_half_width;
+}
+
+double Ceiling::drift_half_width() const { return std::hypot(first_half_width.value_or(0), last_half_width.value_or(0)); }
+
+bool Ceiling::moved() const {
+  const auto change = unexplained_drift();
+  return change && std::abs(*change) > kDriftLimit && std::abs(std::log1p(*change)) > drift_half_width();
+}
+
 bool Ceiling::by_library() const { return first == empirical() ? first_by_library : last_by_library; }
 
 std::optional<double> Ceiling::unexplained_drift() const {

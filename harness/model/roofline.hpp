@@ -28,6 +28,9 @@ struct CeilingLine {
   int points = 0;
 };
 
+/// A drift up to this is none.
+inline constexpr double kDriftLimit = 0.02;
+
 /// The limit of a resource on one device, in units per second. Whatever is unknown is absent.
 struct Ceiling {
   Resource resource;
@@ -44,6 +47,8 @@ struct Ceiling {
   /// The best probe of the ceilings family before and after the suite, and that probe's name.
   std::optional<double> first, last;
   std::string first_by, last_by;
+  /// Half of their 95 % intervals, relative; of a slope, its longest probe's. Absent with one block.
+  std::optional<double> first_half_width, last_half_width;
   /// The observed clock during these probes, of a device that counts its cycles: a GPU.
   std::optional<double> first_clock_hz, last_clock_hz;
   bool first_by_library = false, last_by_library = false;  ///< SetsCeiling::By::library
@@ -52,8 +57,9 @@ struct Ceiling {
   /// A verified result exceeds `theoretical` by more than 2 %: a count, a clock or a table is wrong. No verdict may rest on it.
   bool doubtful = false;
 
-  /// The better of first and last.
+  /// The better of first and last, and the half of its interval.
   std::optional<double> empirical() const;
+  std::optional<double> empirical_half_width() const;
   /// Whether a library's product set it.
   bool by_library() const;
   /// last / first - 1, when both are there.
@@ -61,6 +67,10 @@ struct Ceiling {
   /// The drift less what the clock explains, where the resource follows the SM clock and both clocks are known: the rate may
   /// have changed with the clock, by any part of its change (other limits held the rest). Never larger than the drift.
   std::optional<double> unexplained_drift() const;
+  /// What the intervals of both explain of a drift; 0 where they are unknown.
+  double drift_half_width() const;
+  /// The unexplained drift is above kDriftLimit, and more than the intervals explain.
+  bool moved() const;
 };
 
 /// The ceilings of one device.

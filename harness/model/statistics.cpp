@@ -119,7 +119,10 @@ std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, doub
   if (blocks < 1) throw std::invalid_argument("at least one block");
   const double centre = median(pilot);
   if (pilot.size() < 2 || centre == 0) return std::nullopt;
-  const double sigma = scaled_median_absolute_deviation(pilot);
+  constexpr double below = 15.866, above = 84.134;  // percent of normal values up to one sigma below, and above
+  constexpr std::size_t least = 8;                  // of fewer, the extremes are part of these quantiles
+  const double spread = pilot.size() < least ? 0 : (percentile(pilot, above) - percentile(pilot, below)) / 2;
+  const double sigma = std::max(scaled_median_absolute_deviation(pilot), spread);
   // A single block gives no interval; plan for the normal one.
   const double quantile = blocks > 1 ? student_t_95(blocks - 1) : 1.959964;
   const double root = quantile * std::sqrt(std::numbers::pi / 2) * sigma / (relative_half_width * std::abs(centre));
@@ -211,6 +214,7 @@ Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sam
   }
   if (logs.size() >= 2) {
     const double factor = std::exp(half_interval(logs));
+    result.ratio = std::exp(mean(logs));
     result.low = result.ratio / factor;
     result.high = result.ratio * factor;
   }

@@ -36,9 +36,11 @@ Summary summarize(const std::vector<Sample>& samples);
 
 /// The number of samples for which summarize() gives an interval of about +- relative_half_width of the median:
 /// (t sqrt(pi / 2) sigma / (relative_half_width x median))^2, since the large-sample error of a median is
-/// sqrt(pi / 2) sigma / sqrt(n). sigma is the scaled median absolute deviation: a few late samples in a short pilot inflate the
-/// standard deviation a hundredfold and do not move the median. A pilot does not see the drift between blocks; the Summary has
-/// the interval that was reached. Absent for fewer than two values; at least one sample per block.
+/// sqrt(pi / 2) sigma / sqrt(n). sigma is the scaled median absolute deviation, or half of the distance from the 15.9 % to the
+/// 84.1 % quantile where that is greater: the same of normal samples, but of two kinds of launches the first sees the more
+/// frequent kind alone (from 8 values on: of fewer, the extremes are part of the quantiles). A few late samples in a short
+/// pilot inflate the standard deviation a hundredfold, and neither these nor the median. A pilot does not see the drift between
+/// blocks; the Summary has the interval that was reached. Absent for fewer than two values; at least one sample per block.
 std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, double relative_half_width = 0.005, int blocks = 5);
 
 /// The medians of two windows of samples differ by at most `tolerance` of the smaller; a window without samples agrees with
@@ -65,15 +67,15 @@ std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<dou
 std::optional<Line> fit_line_relative(const std::vector<double>& x, const std::vector<double>& y,
                                       std::optional<double> min_intercept = {});
 
-/// How many times faster the numerator's case is: median seconds of the denominator / median seconds of the numerator, and a
-/// 95 % interval of it; absent with fewer than two common blocks.
+/// How many times faster the numerator's case is, and a 95 % interval of it; absent with fewer than two common blocks.
 struct Ratio {
   double ratio = 0;
   std::optional<double> low, high;
 };
 
 /// The blocks of the two cases alternate, so block i of one is paired with block i of the other: slow drift cancels in each
-/// pair's ratio. Student's t over the logarithms of the ratios, so that the interval of a/b is the inverse of that of b/a.
+/// pair's ratio of medians (denominator / numerator). The ratio is the geometric mean of the pairs', the interval Student's t
+/// over their logarithms, so that those of a/b are the inverse of those of b/a. Without two pairs, the ratio of the medians.
 /// Throws std::invalid_argument for a time that is not positive.
 Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sample>& denominator);
 

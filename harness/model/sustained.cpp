@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <stdexcept>
 
 #include "harness/model/measurement.hpp"
@@ -54,8 +55,17 @@ std::optional<double> rate_per_clock(const std::vector<Sample>& samples, const s
   });
 }
 
+/// Of a launch, without the slowest 1 %: those are single hiccups.
+double mean_seconds(const std::vector<Sample>& samples) {
+  std::vector<double> seconds;
+  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
+  std::sort(seconds.begin(), seconds.end());
+  seconds.resize(seconds.size() - seconds.size() / 100);
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+}
+
 /// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one; absent if the
-/// last one's is not. The last window has the part of a window after it too: few launches have a median of their own.
+/// last one's is not. The last window has the part of a window after it too: few launches have a rate of their own.
 std::optional<double> settled_after(const std::vector<Sample>& samples, double window, double end, double settled_seconds) {
   const double begin = samples.front().start_seconds;
   const double last = std::max(0.0, std::floor((end - begin) / window) - 1);
@@ -65,11 +75,9 @@ std::optional<double> settled_after(const std::vector<Sample>& samples, double w
   std::optional<double> after = 0;
   for (std::size_t first = 0; first < samples.size();) {
     const double place = place_of(samples[first]);
-    std::vector<double> seconds;
-    while (first < samples.size() && place_of(samples[first]) <= place) {
-      seconds.push_back(samples[first++].seconds);
-    }
-    if (std::abs(settled_seconds / median(std::move(seconds)) - 1) > kSettledWithin) {
+    std::vector<Sample> window_samples;
+    while (first < samples.size() && place_of(samples[first]) <= place) window_samples.push_back(samples[first++]);
+    if (std::abs(settled_seconds / mean_seconds(window_samples) - 1) > kSettledWithin) {
       after = place < last ? std::optional((place + 1) * window) : std::nullopt;
     }
   }
@@ -99,9 +107,8 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
   const Span settled{std::min(begin + (end - begin) * 3 / 4, samples.back().start_seconds), end};
 
   Sustained found;
-  const auto seconds_of = [](const Sample& sample) { return std::optional(sample.seconds); };
   const std::vector<Sample> first = in(burst, samples), last = in(settled, samples);
-  const double burst_seconds = *median_of(first, seconds_of), settled_seconds = *median_of(last, seconds_of);
+  const double burst_seconds = mean_seconds(first), settled_seconds = mean_seconds(last);
   found.burst_rate = 1 / burst_seconds;
   found.settled_rate = 1 / settled_seconds;
   found.settled_of_burst = burst_seconds / settled_seconds;

@@ -14,7 +14,7 @@ namespace roofmark {
 struct Reading;
 struct Sample;
 
-/// What a load that lasts does to a rate. Rates are launches per second, each the inverse of a median time.
+/// What a load that lasts does to a rate. Rates are launches / the sum of their seconds, without the slowest 1 %.
 struct Sustained {
   double burst_rate = 0;    ///< over the first second; over the first quarter of what lasts less than four seconds
   double settled_rate = 0;  ///< over the last quarter

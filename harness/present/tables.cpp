@@ -125,25 +125,31 @@ std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style)
              {.heading = "of theor."},
              {.heading = "datasheet", .leaves = 1},
              {.heading = "drift"}}};
-  bool doubtful = false, by_clock = false;
+  bool doubtful = false, by_clock = false, by_scatter = false;
   for (const Ceiling& ceiling : roofline.ceilings()) {
     const Unit unit = ceiling.resource.unit;
     const auto empirical = ceiling.empirical();
     if (!empirical && !ceiling.theoretical) continue;
     doubtful |= ceiling.doubtful;
     const auto drift = ceiling.drift();
-    const bool explained =
-        drift && std::abs(*drift) > kDriftLimit && std::abs(ceiling.unexplained_drift().value_or(0)) <= kDriftLimit;
+    const double left = std::abs(ceiling.unexplained_drift().value_or(0));
+    const bool explained = drift && std::abs(*drift) > kDriftLimit && left <= kDriftLimit;
+    const bool scatters = left > kDriftLimit && !ceiling.moved();
     by_clock |= explained;
+    by_scatter |= scatters;
     grid.rows.push_back({std::string(ceiling.resource.title), std::string(ceiling.resource.id), rate_or_dash(empirical, unit),
                          rate_or_dash(ceiling.theoretical, unit) + (ceiling.doubtful ? " ?" : ""),
                          empirical && ceiling.theoretical ? format_share(*empirical / *ceiling.theoretical) : "-",
-                         rate_or_dash(ceiling.datasheet, unit), format_change(drift) + (explained ? " *" : "")});
+                         rate_or_dash(ceiling.datasheet, unit),
+                         format_change(drift) + (explained  ? " *"
+                                                 : scatters ? " ~"
+                                                            : "")});
   }
   std::string text = to_text(Tables{grid}, style);
   const auto say = [&](const std::string& what) { text += wrapped(what, static_cast<std::size_t>(style.columns), 2) + "\n"; };
   if (doubtful) say("? doubtful: a verified result exceeds it by more than 2 %; no verdict uses it");
   if (by_clock) say("* the SM clock explains this drift, which puts nothing in doubt");
+  if (by_scatter) say("~ within the 95 % intervals of the two measurements, which scatter as much");
   return text;
 }
 

@@ -180,6 +180,7 @@ Json to_json(const Roofline& roofline) {
     put(json, "empirical", ceiling.empirical());
     put(json, "drift", ceiling.drift());
     put(json, "unexplained_drift", ceiling.unexplained_drift());
+    if (ceiling.drift() && ceiling.drift_half_width() > 0) json["drift_half_width"] = ceiling.drift_half_width();
     json["doubtful"] = ceiling.doubtful;
     all.push_back(std::move(json));
   }

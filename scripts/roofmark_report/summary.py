@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""The run in three to eight lines: measured rate, expected rate, share."""
+"""The run in three to twelve lines: measured rate, its ceiling, share."""
 
 from . import plots, transfers, units
 from .communication import bandwidth, is_collective
 from .family_plots import rate_of
 from .tables import DRIFT, quantity, table
 
-LINES = 8
+LINES = 12
 TYPES = ("bf16", "fp8", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
 
 
-def expected_of(record):
+def ceiling_of(record):
     """The share of the device's own ceilings, theoretical before measured, and what they are; None without one."""
     placement = record["placement"]
     for key, what in (("of_theoretical", "theoretical"), ("of_empirical", "measured ceiling")):
@@ -33,32 +33,44 @@ def case_health(entry, findings):
 
 def ceiling_health(ceiling, findings):
     drift = ceiling.get("unexplained_drift", ceiling.get("drift", 0))  # older files lack the first
-    own = ([f"drift {100 * drift:+.1f}\N{NO-BREAK SPACE}%"] if abs(drift) > DRIFT else []) + (["doubtful"] if ceiling["doubtful"] else [])
+    moved = abs(drift) > max(DRIFT, ceiling.get("drift_half_width", 0))
+    own = ([f"drift {100 * drift:+.1f}\N{NO-BREAK SPACE}%"] if moved else []) + (["doubtful"] if ceiling["doubtful"] else [])
     return ", ".join(own or run_doubts(findings)) or "no finding"
 
 
-def case_row(what, entry, findings):
+def of_datasheet(record, ceilings):
+    """Of what only one resource limits: its share of the vendor's figure, as the theoretical share says it of its own ceiling."""
+    placement = record["placement"]
+    ceiling = ceilings.get(placement.get("bound_by"), {})
+    if "of_theoretical" not in placement or not ceiling.keys() >= {"theoretical", "datasheet"}:
+        return None
+    return placement["of_theoretical"] * ceiling["theoretical"] / ceiling["datasheet"]
+
+
+def case_row(what, entry, ceilings, findings):
     """None without a rate or a ceiling. The rate of a collective is its bus bandwidth, which compares with that of a link."""
     record = entry["roofmark"]
-    (rate, unit), found = (bandwidth(record)[2], "B") if is_collective(entry) else rate_of(record), expected_of(record)
+    (rate, unit), found = (bandwidth(record)[2], "B") if is_collective(entry) else rate_of(record), ceiling_of(record)
     if not rate or not found:
         return None
-    share, expected = found
+    share, ceiling = found
     return [(what, what, entry["name"]), quantity(rate, units.rate, unit),
-            (f"{units.rate(rate / share, unit)} ({expected})", rate / share, ""), quantity(share, units.share),
+            (f"{units.rate(rate / share, unit)} ({ceiling})", rate / share, ""), quantity(share, units.share),
+            quantity(of_datasheet(record, ceilings), units.share),
             quantity(record["measurement"].get("clock_hz"), units.clock), case_health(entry, findings), (entry["name"], entry["name"], "")]
 
 
 def ceiling_row(ceiling, by_name, findings):
-    """None without a measured ceiling. The expectation is the theoretical ceiling or the datasheet's."""
+    """None without a measured ceiling. It is compared with the theoretical one and the datasheet's."""
     if "empirical" not in ceiling:
         return None
-    key = next((key for key in ("theoretical", "datasheet") if key in ceiling), None)
+    key = "theoretical" if "theoretical" in ceiling else None
     probe = max((ceiling.get("first", 0), ceiling.get("first_by", "")), (ceiling.get("last", 0), ceiling.get("last_by", "")))[1]
     clock = by_name.get(probe, {}).get("measurement", {}).get("clock_hz")
     return [(ceiling["title"], ceiling["title"], ""), quantity(ceiling["empirical"], units.rate, ceiling["unit"]),
             (f"{units.rate(ceiling[key], ceiling['unit'])} ({key})", ceiling[key], "") if key else ("unknown", "", ""),
-            quantity(ceiling["empirical"] / ceiling[key] if key else None, units.share), quantity(clock, units.clock),
+            quantity(ceiling["empirical"] / ceiling[key] if key else None, units.share),
+            quantity(ceiling["empirical"] / ceiling["datasheet"] if "datasheet" in ceiling else None, units.share), quantity(clock, units.clock),
             ceiling_health(ceiling, findings), (probe, probe, "")]
 
 
@@ -94,19 +106,21 @@ def summary_table(result):
         families.setdefault(entry["roofmark"]["family"], []).append(entry)
     memory = [ceiling_row(ceilings[name], by_name, result["findings"]) for name in ("dram",) if name in ceilings]
     links = [ceiling_row(ceilings[name], by_name, result["findings"]) for name in plots.LINKS if name in ceilings]
-    products = [(kind, best(e for e in families.get("gemm", ()) if e["roofmark"]["type"] == kind)) for kind in TYPES]
-    products = [case_row(f"best product, {kind}", entry, result["findings"]) for kind, entry in products if entry]
+    of_products = families.get("gemm", []) + [e for e in families.get("ceilings", ()) if e["roofmark"].get("operation") == "gemm"]
+    products = [(kind, best(e for e in of_products if e["roofmark"]["type"] == kind)) for kind in TYPES]
+    products = [case_row(f"best product, {kind}", entry, ceilings, result["findings"]) for kind, entry in products if entry]
     collectives = {}
     for entry in filter(is_collective, result["benchmarks"]):
         collectives.setdefault(entry["roofmark"]["family"], []).append(entry)
-    collectives = [case_row(f"best {name.replace('_', '-')}, busbw", max(entries, key=lambda e: bandwidth(e["roofmark"])[2]), result["findings"])
+    collectives = [case_row(f"best {name.replace('_', '-')}, busbw", max(entries, key=lambda e: bandwidth(e["roofmark"])[2]), ceilings, result["findings"])
                    for name, entries in collectives.items()]
-    last = [case_row(what, entry, result["findings"]) for what, entry in (
+    last = [case_row(what, entry, ceilings, result["findings"]) for what, entry in (
         ("best attention", best(families.get("attention", ()))), ("worst case", worst(result))) if entry]
     memory, links, products, last = ([row for row in rows if row] for rows in (memory, links, products + collectives, last))
     room = LINES - len(memory) - len(links) - len(last)
     return table("summary", [
         ("What", "", False), ("Measured", "", True),
-        ("Expected", "From the theoretical ceilings if known, else from those measured in this run", True),
-        ("Share", "Measured / expected", True), ("Clock", "Clock during the case", True), ("Health", "Findings about it", False),
+        ("Ceiling", "Theoretical, at the highest clock, if known; else measured in this run", True),
+        ("Share", "Measured / ceiling", True), ("Of datasheet", "Measured / the vendor's figure (dense), which may assume a lower clock", True),
+        ("Clock", "Clock during the case", True), ("Health", "Findings about it", False),
         ("Case", "The case or probe that was measured", False)], memory + links + products[:room] + last, empty=False)

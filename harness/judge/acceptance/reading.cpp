@@ -103,6 +103,12 @@ void set_by_time(RuleReading& reading, const Times& times, double at_median, boo
   if (!falls || *times.interval_low > 0) reading.high = at(falls ? *times.interval_low : *times.interval_high);
 }
 
+/// Adds an independent uncertainty to the interval.
+void widen(RuleReading& reading, double half_width) {
+  if (reading.low) *reading.low = *reading.value - std::hypot(*reading.value - *reading.low, half_width);
+  if (reading.high) *reading.high = *reading.value + std::hypot(*reading.high - *reading.value, half_width);
+}
+
 /// Sets a share of the theoretical roof at the observed clock.
 void set_at_clock(RuleReading& reading, std::optional<double> share) {
   constexpr double kTolerance = 1.02;
@@ -137,6 +143,7 @@ void read_share(RuleReading& reading, const Record& record, Quantity quantity, c
   for (const Ceiling& ceiling : roofline.ceilings()) {
     if (ceiling.resource.id == record.placement->bound_by) bound = &ceiling;
   }
+  if (bound && quantity == Quantity::of_empirical) widen(reading, *share * bound->empirical_half_width().value_or(0));
   if (const auto rate = bound ? ceiling_of(*bound, quantity) : std::nullopt) {
     reading.base = fmt::format("{} ({}{})", format_rate(*rate, bound->resource.unit), bound->resource.title,
                                quantity == Quantity::of_theoretical_clock ? ", at the observed clock" : "");
@@ -427,7 +434,9 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
         RuleReading& reading = all.emplace_back();
         reading.of = ceiling.first_by;
         if (const auto drift = ceiling.unexplained_drift()) {
-          reading.value = std::abs(*drift);
+          // Within what the two probes scatter, nothing shows that the ceiling moved.
+          reading.value = reading.high = std::abs(*drift);
+          reading.low = std::max(0.0, *reading.value - ceiling.drift_half_width());
         } else {
           reading.why_not = "it was not measured again after the suite";
         }

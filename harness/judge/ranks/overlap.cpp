@@ -34,7 +34,8 @@ std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
     for (const auto& [role, summary] : parts) {
       known = known && summary->interval_low && summary->interval_high;
       if (!known) break;
-      const double half = (*summary->interval_high - *summary->interval_low) / 2;
+      double half = (*summary->interval_high - *summary->interval_low) / 2;
+      if (role == Role::communication) half *= 1 - overlap.hidden;  // it is the divisor too
       square += half * half;
     }
     if (known) overlap.hidden_half_width = std::sqrt(square) / overlap.communication_seconds;

@@ -15,7 +15,9 @@ namespace roofmark {
 
 namespace {
 
+/// Of all cases, and two cases more, which may be chance; or all of them.
 constexpr double kSlowCases = 0.05;
+constexpr int kByChance = 2;
 /// Among few, of the cases that the device limits.
 constexpr double kOftenSlowCases = 0.2;
 constexpr int kLeastCases = 10;
@@ -149,12 +151,13 @@ class SlowInCases {
   /// Who is slow in enough of all, of those that the device limits, or of a group; each by the first that says so.
   std::map<Key, SlowCases> slow() const {
     std::map<Key, SlowCases> found;
-    const auto find = [&found](const Group& group, double least_share, const std::string& which) {
+    const auto find = [&found](const Group& group, double least_share, const std::string& which, int by_chance = 0) {
       for (const auto& [key, seen] : group.slow) {
-        if (seen.times >= least_share * group.cases) found.try_emplace(key, SlowCases{seen, group.cases, which});
+        const double least = by_chance + least_share * group.cases;
+        if (seen.times >= least || seen.times == group.cases) found.try_emplace(key, SlowCases{seen, group.cases, which});
       }
     };
-    find(all_, kSlowCases, "");
+    find(all_, kSlowCases, "", kByChance);
     if (of_device_.cases >= kLeastCases) find(of_device_, kOftenSlowCases, " that the device limits");
     constexpr double kMost = 0.5 + 1e-9;
     for (const auto& [which, group] : groups_) {

@@ -33,6 +33,23 @@ TEST(Drift, DriftOfTheCeilingsIsAFinding) {
   EXPECT_GT(drift_to(4e-3).size, drift_to(0.5e-3).size);
 }
 
+TEST(Drift, WhatTheProbesScatterIsNone) {
+  const auto drift_with = [](double half_width) {
+    std::vector<Record> both = {read_of_dram(1e-3, 1), read_of_dram(1e-3 / 1.036, 2)};
+    for (Record& record : both) {
+      Summary& summary = record.measurement->summary;
+      summary.interval_low = (1 - half_width) * summary.median;
+      summary.interval_high = (1 + half_width) * summary.median;
+    }
+    return analyze({}, both, {});
+  };
+  EXPECT_THAT(drift_with(0.02).findings, SizeIs(1));
+  const Analysis scattered = drift_with(0.03);
+  EXPECT_THAT(scattered.findings, IsEmpty());
+  EXPECT_NEAR(scattered.roofline.ceilings()[0].drift_half_width(), 0.03 * std::sqrt(2.0), 1e-12);
+  EXPECT_FALSE(scattered.roofline.ceilings()[0].moved());
+}
+
 std::vector<Finding> drifts(double last_rate, double last_clock_hz, const Resource& resource = resource::bf16_tensor) {
   std::vector<Record> records;
   for (const int pass : {1, 2}) {

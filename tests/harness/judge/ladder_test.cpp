@@ -129,6 +129,21 @@ TEST(Ladder, ASlowRiseLiesBetweenTheLevels) {
   EXPECT_GT(levels[1].smallest_bytes, 20e6);
 }
 
+TEST(Ladder, ARampHasNoLevels) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> error;
+  for (const double step : {0.02, 0.03, 0.05, 0.08}) {
+    for (const std::size_t count : {9, 32}) {
+      std::vector<Record> records;
+      double latency = 100e-9;
+      for (std::size_t i = 0; i < count; ++i, latency *= 1 + step) {
+        records.push_back(record_of(4096 * (i + 1), resource::l2_access, latency * (1 + 0.002 * error(random))));
+      }
+      EXPECT_TRUE(ladders_of(records).front().levels.empty()) << step << ", " << count << " sizes";
+    }
+  }
+}
+
 // Other programs use the last-level cache: what nobody knows well proves no level.
 TEST(Ladder, UncertainPointsMakeNoLevel) {
   std::vector<Record> records =
@@ -136,8 +151,8 @@ TEST(Ladder, UncertainPointsMakeNoLevel) {
   EXPECT_EQ(ladders_of(records).front().levels.size(), 2U);
   for (Record& record : records) {
     Summary& summary = record.measurement->summary;
-    summary.interval_low = 0.6 * summary.median;
-    summary.interval_high = 1.4 * summary.median;
+    summary.interval_low = 0.4 * summary.median;
+    summary.interval_high = 1.6 * summary.median;
   }
   EXPECT_EQ(ladders_of(records).front().levels.size(), 1U);
 }

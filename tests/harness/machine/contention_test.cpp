@@ -60,6 +60,15 @@ TEST(Contention, TimeThatTheHypervisorTakesIsOneToo) {
   EXPECT_THAT(*found(400, 5, 2), AllOf(HasSubstr("2.20 cores on average"), HasSubstr("hypervisor")));
 }
 
+TEST(Contention, TimeTakenFromSharedCpusCountsOnce) {
+  const auto both = [](std::vector<int> one, std::vector<int> other) {
+    return find_contention(
+        {process(90, 180, 5, 1, false, "a", std::move(one)), process(90, 180, 5, 1, false, "a", std::move(other))});
+  };
+  EXPECT_THAT(both({0}, {0}).at(0).text, HasSubstr("0.05 cores for other virtual machines, 5.0 %"));
+  EXPECT_THAT(both({0}, {1}).at(0).text, HasSubstr("0.10 cores for other virtual machines, 5.0 %"));
+}
+
 TEST(Contention, NoTimeAndNoCoresGiveNone) {
   EXPECT_TRUE(find_contention({CpuShare{"a", {1000, 5, 70000, 300, 8}, {1000, 5, 70000, 300, 8}, {0, 1}, 2, false}}).empty());
   EXPECT_FALSE(found(1000, 1000, 0));
@@ -87,31 +96,32 @@ class CpuTimeTest : public testing::Test, protected FakeRoot {
 TEST_F(CpuTimeTest, BusyIsAllButIdleWaitingAndStolen) {
   put_stat(
       "cpu  100 20 3 100000 50000 4 5 600 70 8\n"
-      "cpu0 50 10 1 50000 25000 2 2 300 35 4\n"
-      "cpu1 50 10 2 50000 25000 2 3 300 35 4\n"
+      "cpu0 50 10 1 50000 25000 2 2 100 35 4\n"
+      "cpu1 50 10 2 50000 25000 2 3 500 35 4\n"
       "intr 1 2 3\nctxt 9\ncpufreq 7\n");
-  const auto time = cpu_time(root);
+  const auto time = cpu_time(root, {1});
   ASSERT_TRUE(time);
   const double ticks = double(::sysconf(_SC_CLK_TCK));
   EXPECT_DOUBLE_EQ(time->busy, 132 / ticks);
-  EXPECT_DOUBLE_EQ(time->stolen, 600 / ticks);
+  EXPECT_DOUBLE_EQ(time->stolen, 500 / ticks) << "of CPU 1 alone";
+  EXPECT_DOUBLE_EQ(cpu_time(root, {0, 1, 64})->stolen, 600 / ticks);
   EXPECT_EQ(time->cpus, 2);
 }
 
 TEST_F(CpuTimeTest, OwnTimeAndTheClockRunOn) {
   put_stat("cpu 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\n");
-  const auto begin = cpu_time(root);
+  const auto begin = cpu_time(root, {0});
   ASSERT_TRUE(begin);
   auto end = begin;
-  while (end->own <= begin->own) end = cpu_time(root);
+  while (end->own <= begin->own) end = cpu_time(root, {0});
   EXPECT_GT(end->at, begin->at);
 }
 
 TEST_F(CpuTimeTest, WhatIsNotThereOrOfAnotherFormIsAbsent) {
-  EXPECT_FALSE(cpu_time(root));
+  EXPECT_FALSE(cpu_time(root, {0}));
   for (const char* text : {"", "intr 1\n", "cpu 1 2 3\ncpu0 1 2 3\n", "cpu  100 20 3 100000 50000 4 5 600\n", "cpu"}) {
     put_stat(text);
-    EXPECT_FALSE(cpu_time(root)) << text;
+    EXPECT_FALSE(cpu_time(root, {0})) << text;
   }
 }
 

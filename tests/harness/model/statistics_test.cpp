@@ -135,6 +135,18 @@ TEST(SamplesNeeded, IsNotSwollenByAFewLateSamples) {
   EXPECT_EQ(samples_needed({98, 99, 100, 101, 5000}), samples_needed({98, 99, 100, 101, 102}));
 }
 
+TEST(SamplesNeeded, SeesLaunchesOfTwoKinds) {
+  std::vector<double> pilot;
+  for (int i = 0; i < 15; ++i) pilot.push_back((i % 10 < 6 ? 100 : 110) + 0.01 * i);
+  EXPECT_GT(samples_needed(pilot), 1000u);
+  // Two late samples of 15 are none.
+  std::vector<double> late(15, 100);
+  for (int i = 0; i < 15; ++i) late[static_cast<std::size_t>(i)] += 0.1 * (i % 5);
+  const auto calm = samples_needed(late);
+  late[3] = late[11] = 5000;
+  EXPECT_LT(*samples_needed(late), 2 * *calm);
+}
+
 TEST(SamplesNeeded, AtTheEdges) {
   EXPECT_EQ(samples_needed({3, 3, 3, 3}), 5u);
   EXPECT_FALSE(samples_needed({3}).has_value());
@@ -186,6 +198,15 @@ TEST(RatioInterval, PairsTheBlocks) {
   EXPECT_DOUBLE_EQ(exact.ratio, 2);
   EXPECT_DOUBLE_EQ(*exact.low, 2);
   EXPECT_DOUBLE_EQ(*exact.high, 2);
+}
+
+// Under drift the ratio of all medians would be that of the middle block alone.
+TEST(RatioInterval, IsThatOfThePairsWhateverTheDrift) {
+  const Ratio found =
+      ratio_interval(samples({{1}, {1.05}, {1.1 / 1.02}, {1.15}, {1.2}}), samples({{1}, {1.05}, {1.1}, {1.15}, {1.2}}));
+  EXPECT_NEAR(found.ratio, std::pow(1.02, 0.2), 1e-12);
+  EXPECT_LT(*found.low, 1);
+  EXPECT_GT(*found.high, 1);
 }
 
 TEST(RatioInterval, TurnsOverWithTheCases) {

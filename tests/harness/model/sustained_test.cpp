@@ -55,6 +55,31 @@ TEST(Sustained, AConstantRateSettlesAtOnce) {
   EXPECT_FALSE(found.burst_clock_hz || found.burst_power_watts || found.rate_per_clock_ratio || found.explained_by_clock);
 }
 
+// As in a GPU at its power limit: two of five launches take half as long again.
+TEST(Sustained, ARateIsOfAllLaunches) {
+  std::vector<Sample> samples = launches(40, [](double) { return 500; });
+  const auto mixed = [&](std::size_t slow_of_ten) {
+    std::vector<Sample> all;
+    double at = 5;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const double took = at > 6 && i % 10 < slow_of_ten ? 3e-3 : 2e-3;
+      all.push_back({at, took, 0, 0, false});
+      at += took;
+    }
+    return summarized(all, {});
+  };
+  EXPECT_NEAR(mixed(4).settled_of_burst, 1 / 1.2, 5e-3);
+  EXPECT_NEAR(mixed(4).settled_after_seconds.value_or(-1), 1, 1e-9);
+  EXPECT_NEAR(mixed(0).settled_of_burst, 1, 1e-12);
+}
+
+TEST(Sustained, ASingleHiccupIsNoRate) {
+  std::vector<Sample> samples = launches(8, [](double) { return 500; });
+  samples[100].seconds += 0.1;  // a tenth of the burst
+  for (std::size_t i = 101; i < samples.size(); ++i) samples[i].start_seconds += 0.1;
+  EXPECT_NEAR(summarized(samples, {}).settled_of_burst, 1, 1e-9);
+}
+
 TEST(Sustained, ADecayThatFollowsTheClockIsExplainedByIt) {
   const auto curve = [](double at) { return falling(at, 6, 0.8); };
   const Sustained found = summarized(launches(40, curve), readings(40, [&](double at) { return 1e6 * curve(at); }));
@@ -147,11 +172,11 @@ TEST(Sustained, AFewLaunchesAfterTheLastWindowDoNotDecide) {
   EXPECT_EQ(summarized(samples, {}).settled_after_seconds, 5);
 }
 
-TEST(Sustained, OutliersMoveNothing) {
+TEST(Sustained, SlowLaunchesThatComeAllTheTimeAreNoDecay) {
   std::vector<Sample> samples = launches(20, [](double) { return 500; });
   for (std::size_t i = 0; i < samples.size(); i += 10) samples[i].seconds *= 3;
   const Sustained found = summarized(samples, {});
-  EXPECT_NEAR(found.settled_of_burst, 1, 1e-12);
+  EXPECT_NEAR(found.settled_of_burst, 1, 1e-3);
   EXPECT_EQ(found.settled_after_seconds, 0);
 }
 

@@ -259,7 +259,7 @@ TEST(Overlaps, SayWhatIsHiddenAndWhatItCosts) {
     record.measurement->summary.interval_high = record.measurement->summary.median + 1e-4;
   }
   found = analyze_communication(records, members({"a", "b"}));
-  EXPECT_NEAR(found.overlaps[0].hidden_half_width.value(), std::sqrt(3.0) * 1e-4 / 4e-3, 1e-12);
+  EXPECT_NEAR(found.overlaps[0].hidden_half_width.value(), std::hypot(1, 1, 1 - 0.75) * 1e-4 / 4e-3, 1e-12);
   records[1].measurement->summary.median = 20e-3;
   records[2].measurement->summary.median = 32e-3;
   found = analyze_communication(records, members({"a", "b"}));
