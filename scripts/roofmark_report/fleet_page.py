@@ -114,8 +114,8 @@ def _cases(connection):
 
 
 _HISTORY = """
-    WITH own AS (SELECT gpu, run, started, concat_ws(' ', case_name, pass, data) AS what, seconds FROM records JOIN runs USING (run)
-                 WHERE status = 'ok' AND gpu IS NOT NULL AND seconds > 0),
+    WITH own AS (SELECT gpu, run, started, concat_ws(' ', case_name, pass, runs.data, alone) AS what, seconds
+                 FROM records JOIN runs USING (run) JOIN devices USING (run, gpu) WHERE status = 'ok' AND seconds > 0),
     middle AS (SELECT gpu, what, median(seconds) AS m FROM own GROUP BY gpu, what HAVING count(DISTINCT run) > 1)
     SELECT gpu, run, started, exp(avg(ln(seconds / m))) AS times FROM own JOIN middle USING (gpu, what) GROUP BY ALL"""
 

@@ -8,12 +8,12 @@ import lzma
 
 import pytest
 from conftest import ROOT, need
-from fleets import BASE, healthy, judged, lines_of, put, rack, run, slow
+from fleets import BASE, healthy, judged, lines_of, put, rack, run, slow, tables
 
 need("numpy")
 import duckdb  # noqa: E402
 import numpy  # noqa: E402
-from roofmark_report import fleet_stragglers  # noqa: E402
+from roofmark_report import fleet_page, fleet_stragglers  # noqa: E402
 from test_fleet_teams import team  # noqa: E402
 
 
@@ -127,6 +127,20 @@ def test_runs_of_one_gpu_and_of_all_are_not_compared(folder, tmp_path):
     together = team({gpu: 1.25 for gpu in range(4)}, hosts=1, per_host=4, started_utc="2026-02-01T00:00:00Z")
     put(folder, [*alone, together])
     assert judged(folder, tmp_path)[0] == {}
+
+
+def test_the_history_of_a_page_keeps_runs_of_one_gpu_and_of_all_apart(folder, tmp_path):
+    links = BASE["benchmarks"][0]["name"]
+    results = []
+    for day in (1, 8):
+        results += [healthy(0, "a00", seed=0, started_utc=f"2026-01-{day:02d}T00:00:00Z")]
+        together = team(hosts=1, per_host=4, started_utc=f"2026-01-{day:02d}T01:00:00Z")
+        for rank in next(entry for entry in together["benchmarks"] if entry["name"] == links)["roofmark"]["measurement"]["ranks"]:
+            rank["median"] *= 2  # the GPUs of a host share its links
+        results.append(together)
+    put(folder, results)
+    found = tables(folder, tmp_path).execute(f"SELECT started, times FROM ({fleet_page._HISTORY}) WHERE gpu = 'GPU-0000' ORDER BY started").fetchall()
+    assert len(found) == 4 and [times for _, times in found] == pytest.approx([1] * 4)
 
 
 def more_cases(results, family, count):
