@@ -45,7 +45,7 @@ def healthy(gpu, host, rack="a", seed=None, **top):
 
 
 def slow(result, factor, only="", ceilings=True):
-    """Makes the cases and ceilings whose name begins with `only` slower."""
+    """Makes the cases and ceilings whose name begins with `only`, or one of these, slower."""
     for entry in result["benchmarks"]:
         if entry["name"].startswith(only):
             measured, placed = entry["roofmark"]["measurement"], entry["roofmark"]["placement"]

@@ -44,12 +44,12 @@ def scatter(noise, count):
     return numpy.exp(logs + numpy.log(1.3) * (noise.random(size) < 0.005))
 
 
-def table(connection, parts):
-    """`parts`: names of who, and their [who, case] times. The values of stragglers(), each part compared by itself."""
+def table(connection, parts, of=slice(None)):
+    """`parts`: names of who, and their [who, case] times of some cases. The values of stragglers(), each part compared by itself."""
     columns = {name: [] for name in ("who", "what", "said", "family", "bound_by", "seconds", "started")}
     for part, (who, times) in enumerate(parts):
         for started, (name, row) in enumerate(zip(who, times)):
-            said, family, bound_by = map(list, zip(*cases()))
+            said, family, bound_by = map(list, zip(*cases()[of]))
             values = {"who": [name] * len(row), "what": [f"{part} {one}" for one in said], "said": said, "family": family, "bound_by": bound_by,
                       "seconds": row, "started": [started] * len(row)}
             for key, found in values.items():
@@ -75,6 +75,19 @@ def test_healthy_fleets_give_no_alarm(count):
     split = fleet_stragglers.two_groups(connection, f"""SELECT * REPLACE (CASE WHEN split_part(who, ' ', 2)::INTEGER < {count // 2} THEN 1 ELSE 1.4 END * seconds
                                                         AS seconds) FROM made""")
     assert len(split) >= fleets and all(len(one["slow_ones"]) == count / 2 for one in split if one["scope"] == "all")
+
+
+@pytest.mark.parametrize("count", [8, 20, 28])
+def test_of_few_cases_a_healthy_gpu_of_many_is_no_straggler_and_a_slow_one_is(count):
+    noise, connection, gpus = numpy.random.default_rng(count), duckdb.connect(), 128
+    of = slice(0, count * (len(cases()) // count), len(cases()) // count)  # from all families
+    times = scatter(noise, gpus)[:, of]
+    who = [f"{gpu}" for gpu in range(gpus)]
+    table(connection, [(who, times)], of)
+    assert fleet_stragglers.stragglers(connection, "FROM made") == []
+    times[7] *= 1.12
+    table(connection, [(who, times)], of)
+    assert [one["who"] for one in fleet_stragglers.stragglers(connection, "FROM made")] == ["7"]
 
 
 @pytest.mark.parametrize("runs", [3, 5, 10, 20])
