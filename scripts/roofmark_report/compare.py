@@ -67,6 +67,10 @@ class Case:
         return (self.testable() and all(follows_clock(side) for side in self.sides)
                 and all(len(side) == len(clocks) and all(clocks) for side, clocks in zip(self.seconds, self.clocks)))
 
+    def deviation_of_step(self):
+        """What the clock's step adds to a time, as a share of it."""
+        return significance.deviation_of_step(np.concatenate([record["measurement"]["samples"]["seconds"] for side in self.sides for record in side]))
+
     def logarithms(self, per_clock):
         """[units, 1] for each side."""
         return [np.log(np.array(seconds) * (np.array(clocks) if per_clock else 1))[:, None]
@@ -78,7 +82,8 @@ def judge(cases, margin, per_clock=False):
     judged = []
     for case in cases:
         a, b = case.logarithms(per_clock)
-        judged.append((significance.shift(a, b, len(cases)), float(significance.standard_deviation(a, b)[0])))
+        least = case.deviation_of_step()
+        judged.append((significance.shift(a, b, len(cases), least), float(significance.standard_deviation(a, b, least)[0])))
     corrected = significance.holm([shift.p[0] for shift, _ in judged])
     rows = []
     for case, (shift, deviation), p in zip(cases, judged, corrected):

@@ -14,6 +14,7 @@ POWER = 0.95
 FEWEST_RUNS = 7  # per side, for any difference beyond the margin to be called
 MARGIN_OF_FEW_RUNS = 0.10
 MARGIN_OF_ONE_RUN = 0.15  # with one run on a side nothing shows how runs vary: five standard deviations of runs that vary by 2 %
+ROUNDING = 1e-9  # of a time: a smaller difference is not the clock's
 PLANTED = math.log(1.02)  # the slowdown that runs_needed() is about
 
 
@@ -60,26 +61,34 @@ def by_ranks(a, b):
     return Shift((ordered[middle[0]] + ordered[middle[1]]) / 2, ordered[outside], ordered[n - 1 - outside], p, p)
 
 
-def by_means(a, b):
+def deviation_of_step(samples):
+    """The standard deviation that rounding to the clock's step adds to a time, as a share of it. The step is at most the smallest difference between two
+    samples."""
+    steps = np.diff(np.unique(samples))
+    steps = steps[steps > ROUNDING * np.median(samples)]
+    return float(steps.min() / math.sqrt(12) / np.median(samples)) if len(steps) else 0.0
+
+
+def by_means(a, b, least_deviation=0):
     """Difference of the means, Student's interval and p-value with one variance for both sides: a side may have one unit."""
     estimate = a.mean(axis=0) - b.mean(axis=0)
     freedom = len(a) + len(b) - 2
-    error = standard_deviation(a, b) * math.sqrt(1 / len(a) + 1 / len(b))
+    error = standard_deviation(a, b, least_deviation) * math.sqrt(1 / len(a) + 1 / len(b))
     half = stats.t.ppf(0.975, freedom) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(estimate == 0, 1.0, 2 * stats.t.sf(np.abs(estimate) / error, freedom))
     return Shift(estimate, estimate - half, estimate + half, p, mann_whitney(a, b))
 
 
-def standard_deviation(a, b):
-    """That of a unit within its side."""
+def standard_deviation(a, b, least=0):
+    """That of a unit within its side, or the least that it can have."""
     squares = sum(((side - side.mean(axis=0)) ** 2).sum(axis=0) for side in (a, b))
-    return np.sqrt(squares / (len(a) + len(b) - 2))
+    return np.maximum(np.sqrt(squares / (len(a) + len(b) - 2)), least)
 
 
-def shift(a, b, cases):
+def shift(a, b, cases, least_deviation=0):
     """By ranks where they can decide among that many cases, else by means."""
-    return (by_ranks if ranks_suffice(len(a), len(b), cases) else by_means)(a, b)
+    return by_ranks(a, b) if ranks_suffice(len(a), len(b), cases) else by_means(a, b, least_deviation)
 
 
 def holm(p):

@@ -130,6 +130,30 @@ def test_few_runs_call_only_large_differences(small):
         row_of(compare.compare(before, noisy(small, runs, cv=0.001, seed=1, name=name, factor=1.5)), name, "SLOWER")
 
 
+def calls(small, ticks):
+    """Runs of which one case, timed by a clock of 40 ns, took so many steps in all samples."""
+    runs = []
+    for count in ticks:
+        run = copy.deepcopy(small)
+        measured = run["benchmarks"][3]["roofmark"]["measurement"]
+        measured["samples"]["seconds"] = [40e-9 * count] * len(measured["samples"]["seconds"])
+        measured["median"] = 40e-9 * count
+        runs.append(run)
+    return runs
+
+
+def test_a_step_of_the_clock_is_no_difference(small):
+    name = small["benchmarks"][3]["name"]
+    for runs in (2, 3, 4):
+        row = row_of(compare.compare(calls(small, [4] * runs), calls(small, [3] * runs)), name, "UNCLEAR")
+        assert row["ratio"] == pytest.approx(4 / 3) and row["p_holm"] > 0.01
+    # Where the clock shows steps of less, the same times differ.
+    fine = calls(small, [4] * 4)
+    fine[0]["benchmarks"][3]["roofmark"]["measurement"]["samples"]["seconds"][0] += 1e-9
+    row_of(compare.compare(fine, calls(small, [3] * 4)), name, "FASTER")
+    row_of(compare.compare(calls(small, [3] * 9), calls(small, [4] * 9)), name, "SLOWER")
+
+
 def test_one_run_per_side_never_shows_that_a_case_is_the_same(small):
     equal = compare.compare([small], [scaled(small, 1.002)])
     assert set(counts(equal)) == {"UNCLEAR"} and all(0.99 < end < 1.01 for row in equal["cases"] for end in row["interval"])

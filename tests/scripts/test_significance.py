@@ -90,6 +90,28 @@ def test_blocks_of_one_run_need_the_wide_margin(baselines):
     assert alarms(400, significance.MARGIN_OF_ONE_RUN) <= stats.binom.ppf(0.9975, 400, 0.01)
 
 
+@pytest.mark.parametrize("runs", [2, 3, 4, 5])
+def test_a_clock_of_coarse_steps_gives_no_alarm(runs):
+    """Calls of 140 ns by a clock of 40 ns: all runs of one side may have one value, and all of the other another."""
+    random, cases, alarms, exact = np.random.default_rng(7), 1000, 0, 0
+    for _ in range(cases):
+        samples = 40e-9 * np.round((140 + random.normal(0, 3, (2 * runs, 1)) + random.normal(0, 1, (2 * runs, 20))) / 40)
+        times = np.log(np.median(samples, axis=1))[:, None]
+        exact += significance.by_means(times[:runs], times[runs:]).p[0] == 0
+        shift = significance.shift(times[:runs], times[runs:], CASES, significance.deviation_of_step(samples))
+        alarms += CASES * shift.p[0] <= significance.ALPHA
+    assert alarms == 0 and (exact > 0 or runs > 3)
+
+
+def test_a_step_is_the_smallest_difference_between_samples():
+    assert significance.deviation_of_step([3.0, 4.0, 4.0, 7.0]) == pytest.approx(1 / math.sqrt(12) / 4)
+    assert significance.deviation_of_step([3.0, 3.0]) == significance.deviation_of_step([3.0, 3.0 + 1e-15]) == 0
+    # A step far below the scatter changes nothing.
+    random = np.random.default_rng(8)
+    a, b = random.normal(0, 0.01, (2, 5, 100))
+    assert (significance.by_means(a, b, 1e-4).p == significance.by_means(a, b).p).all()
+
+
 def test_blocks_of_one_run_would_call_slowdowns_the_same():
     """Runs vary by 1 %, their blocks by 0.2 %; B is 2 % slower. Hence compare never says that of blocks."""
     random, cases = np.random.default_rng(6), 10_000
