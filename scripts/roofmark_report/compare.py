@@ -55,7 +55,8 @@ class Case:
 
     def __init__(self, key, sides):
         self.name, self.sides = name_of(key), sides
-        # Against many runs of a known spread, one is enough to be judged as a run.
+        self.lone = min(map(len, sides)) == 1
+        # Beside many runs of a known spread, one is a run too.
         self.by_run = min(map(len, sides)) > 1 or max(map(len, sides)) >= significance.FEWEST_RUNS
         self.seconds = [units_of(side, "seconds", self.by_run) for side in sides]
         self.clocks = [units_of(side, "clock_hz", self.by_run) for side in sides]
@@ -78,7 +79,8 @@ class Case:
 
 
 def judge(cases, margin, per_clock=False):
-    """For each case its ratio, interval, p-values and verdict. Holm corrects over all of these cases."""
+    """For each case its ratio, interval, p-values and verdict. Holm corrects over all of these cases. With one run on a side, what would be SLOWER or
+    FASTER only `seems` so: nothing shows how that run varies."""
     judged = []
     for case in cases:
         a, b = case.logarithms(per_clock)
@@ -87,25 +89,31 @@ def judge(cases, margin, per_clock=False):
     corrected = significance.holm([shift.p[0] for shift, _ in judged])
     rows = []
     for case, (shift, deviation), p in zip(cases, judged, corrected):
-        beyond = max(margin, significance.MARGIN_OF_ONE_RUN if not case.by_run else 0 if significance.runs_suffice(*map(len, case.sides)) else significance.MARGIN_OF_FEW_RUNS)
-        [verdict] = significance.verdicts(shift, np.array([p]), margin, beyond)
-        if verdict == "SAME" and not case.by_run:
-            verdict = "UNCLEAR"  # the interval is of these processes alone
+        beyond = max(margin, significance.MARGIN_OF_ONE_RUN if case.lone else 0 if significance.runs_suffice(*map(len, case.sides))
+                     else significance.MARGIN_OF_FEW_RUNS)
+        verdict = str(significance.verdicts(shift, np.array([p]), margin, beyond)[0])
+        seems = {"seems": verdict} if case.lone and verdict in ("SLOWER", "FASTER") else {}
+        if seems or verdict == "SAME" and not case.by_run:  # the interval of blocks is that of these processes alone
+            verdict = "UNCLEAR"
         rows.append({
-            "verdict": str(verdict), "ratio": math.exp(shift.estimate[0]),
+            "verdict": verdict, "ratio": math.exp(shift.estimate[0]),
             "interval": [math.exp(min(max(end[0], -LARGEST), LARGEST)) for end in (shift.low, shift.high)],
             "test": "mann_whitney" if significance.ranks_suffice(*map(len, case.seconds), len(cases)) else "student",
             "p": float(shift.p[0]), "p_holm": float(p), "p_mann_whitney": float(shift.mann_whitney[0]), "called_beyond": beyond}
-            | ({"cv": deviation, "runs_needed": significance.runs_needed(deviation, len(cases))} if case.by_run else {}))
+            | seems | ({"cv": deviation, "runs_needed": significance.runs_needed(deviation, len(cases))} if case.by_run else {}))
     return rows
 
 
+def verdict_or_guess(row):
+    return row.get("seems", row["verdict"])
+
+
 def cause(row, margin):
-    """Why a case is slower or faster: the clock, or more or fewer clocks. Empty where the runs cannot tell."""
+    """Why a case is, or seems, slower or faster: the clock, or more or fewer clocks. Empty where the runs cannot tell."""
     per_clock = row.get("per_clock")
-    if not per_clock or row["verdict"] not in ("SLOWER", "FASTER"):
+    if not per_clock or verdict_or_guess(row) not in ("SLOWER", "FASTER"):
         return ""
-    if per_clock["verdict"] == row["verdict"]:
+    if verdict_or_guess(per_clock) == verdict_or_guess(row):
         return "per clock"
     return "clock" if abs(math.log(per_clock["ratio"])) <= math.log1p(margin) else ""
 
@@ -187,7 +195,7 @@ def compare(a, b, margin=MARGIN):
     for i, found in zip(clocked, judge([cases[i] for i in clocked], margin, per_clock=True)):
         rows[i] |= {"clock_hz": [statistics.median(side) for side in cases[i].clocks], "per_clock": found}
         rows[i]["cause"] = cause(rows[i], margin)
-    rows.sort(key=lambda row: (ORDER.index(row["verdict"]), -abs(math.log(row["ratio"]))))
+    rows.sort(key=lambda row: (ORDER.index(row["verdict"]), "seems" not in row, -abs(math.log(row["ratio"]))))
     found = {"runs": [len(a), len(b)], "margin": margin, "tested": len(tested), "cases": rows, "only_a": alone[0], "only_b": alone[1],
              "different_ranks": elsewhere, "worse_status": sorted(worse), "different_status": sorted(changed),
              "different_settings": differences_of_setting(a, b)}
@@ -286,16 +294,17 @@ def main(arguments):
         prog="compare", usage="compare [--margin PERCENT] [--fail-above PERCENT] [--json FILE] A... -- B...",
         description="Compares the runs of A, the baseline, with those of B, case by case. ratio = seconds in A / seconds in B: above 1, B is "
         "faster. SLOWER and FASTER: significant (Mann-Whitney, or Student's t with few runs; Holm over all cases, 1 % false alarms in all) "
-        "and beyond the margin. The same: the 95 % interval of the ratio is within the margin; one run against fewer than "
-        f"{significance.FEWEST_RUNS} never shows that. Else undecided.",
+        "and beyond the margin, with at least 2 runs per side. The same: the 95 % interval of the ratio is within the margin; one run against "
+        f"fewer than {significance.FEWEST_RUNS} never shows that. Else undecided: with one run on a side a case only seems slower or faster, "
+        f"by more than {100 * significance.MARGIN_OF_ONE_RUN:g} %, and does not fail.",
         epilog="To find a slowdown of 2 % among 300 cases with 95 % power takes 9 runs per side if medians of runs scatter "
         "by 0.5 %, 45 at 1.5 %, 77 at 2 %. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
         "that), has a worse status in B (wrong, failed, not run), or other bits for an equal fingerprint key; 2 bad usage or input, or results of different kinds; 3 the file could not be written; else 0. Cases of one side alone do not fail: the first line counts them.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
-                        f"side (6 and 9, 4 and 15, 3 and 26 count as {significance.FEWEST_RUNS} each) only differences above {100 * significance.MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER, for one run against fewer than "
-                        f"{significance.FEWEST_RUNS} only those above {100 * significance.MARGIN_OF_ONE_RUN:g} %%")
+                        f"side (6 and 9, 4 and 15, 3 and 26 count as {significance.FEWEST_RUNS} each) only differences above "
+                        f"{100 * significance.MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER")
     parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
                         help="a case that is SLOWER makes the exit status 1 only beyond this share of its time (default: always); a worse "
                         "status and other bits do in any case")

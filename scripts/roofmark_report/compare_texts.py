@@ -17,8 +17,11 @@ WORDS = {"SLOWER": "SLOWER", "FASTER": "FASTER", "UNCLEAR": "undecided", "SAME":
 def headline(found):
     """B against A in one line."""
     counted = Counter(row["verdict"] for row in found["cases"])
+    seem = Counter(row.get("seems") for row in found["cases"])
     differ = sum(row["bits"] == "differ" for row in found["cases"])
     parts = [", ".join(f"{counted[verdict]} {WORDS[verdict].lower()}" for verdict in ("FASTER", "SLOWER", "UNCLEAR", "SAME"))]
+    guesses = [f"{seem[verdict]} {'seems' if seem[verdict] == 1 else 'seem'} {WORDS[verdict].lower()}" for verdict in ("FASTER", "SLOWER") if seem[verdict]]
+    parts += [f"{', '.join(guesses)} (repeat the run)"] if guesses else []
     parts += [f"bits differ in {units.plural(differ, 'case')}"] if differ else []
     parts += [f"{units.plural(len(found[key]), 'case')} {what}" for key, what in (
         ("worse_status", "with a worse status"), ("different_status", "with another status"), ("only_a", "only in A"), ("only_b", "only in B")) if found[key]]
@@ -35,20 +38,26 @@ def basis(found):
         return "" if count == len(judged) else f" in {count} of {len(judged)} cases"
 
     lines = []
+    lone = sum(min(row["runs"]) == 1 for row in judged)
     blocks = sum(row["unit"] == "block" for row in judged)
-    if blocks < max(1, len(judged)):
+    several = [row for row in judged if min(row["runs"]) > 1]
+    if several or not judged:
         lines.append(f"{100 * significance.ALPHA:g} % false alarms among {max(1, found['tested'])} cases together (Holm)")
-    if any(row["test"] == "student" and row["unit"] == "run" for row in judged):
+    if any(row["test"] == "student" for row in several):
         lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
                      f"{significance.least_runs(max(1, found['tested']))} runs per side.")
+    if lone:
+        lines.append(f"One run on a side{of(lone)} does not show how runs vary: none of these cases is called SLOWER or FASTER. Those that seem so, by more than "
+                     f"{100 * max(significance.MARGIN_OF_ONE_RUN, found['margin']):g} %, do not fail: repeat the run.")
     if blocks:
-        lines.append(f"One run on a side{of(blocks)} shows only the variation within one process; the variation between processes is unknown, "
-                     "so none of these cases is called the same.")
-    margins = Counter(row["called_beyond"] for row in judged if row["called_beyond"] > found["margin"])
+        lines.append(f"One run against fewer than {significance.FEWEST_RUNS}{of(blocks)} shows only the variation within one process: none of these cases is "
+                     "called the same.")
+    margins = Counter(row["called_beyond"] for row in several if row["called_beyond"] > found["margin"])
     lines += [f"Only differences above {100 * beyond:g} % are called SLOWER or FASTER{of(count)}." for beyond, count in sorted(margins.items())]
-    few = [f"differences above {100 * significance.MARGIN_OF_FEW_RUNS:g} %"] if significance.MARGIN_OF_ONE_RUN in margins else []
-    more = [f"from 2 runs per side {' and '.join(['cases that are the same', *few])}"] if blocks else []
-    more += [f"from {significance.FEWEST_RUNS}{'' if more else ' runs'} per side differences above {100 * found['margin']:g} %"] if margins else []
+    few = max(significance.MARGIN_OF_FEW_RUNS, found["margin"])
+    more = [f"from 2 runs per side {'cases that are the same and ' if blocks else ''}differences above {100 * few:g} %"] if lone else []
+    if few > found["margin"] and (lone or margins):
+        more.append(f"from {significance.FEWEST_RUNS}{'' if more else ' runs'} per side differences above {100 * found['margin']:g} %")
     lines += [f"More runs decide more: {', '.join(more)}."] if more else []
     return lines
 
@@ -104,7 +113,7 @@ def table(rows):
     def cells(row):
         interval = row.get("interval")
         per_clock = row.get("per_clock")
-        return [WORDS[row["verdict"]], ratio(row["ratio"]),
+        return [f"{row['seems'].lower()}?" if "seems" in row else WORDS[row["verdict"]], ratio(row["ratio"]),
                 "no interval" if not interval else "over 1000 times wide" if interval[1] > 1000 * interval[0] else
                 f"{ratio(interval[0])} to {ratio(interval[1])}",
                 probability(row.get("p_mann_whitney")), {"mann_whitney": "M-W", "student": "t"}.get(row.get("test"), ""),

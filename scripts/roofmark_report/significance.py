@@ -13,7 +13,7 @@ ALPHA = 0.01  # probability of any false SLOWER or FASTER among all cases
 POWER = 0.95
 FEWEST_RUNS = 7  # per side, for any difference beyond the margin to be called
 MARGIN_OF_FEW_RUNS = 0.10
-MARGIN_OF_ONE_RUN = 0.15  # with one run on a side nothing shows how runs vary: five standard deviations of runs that vary by 2 %
+MARGIN_OF_ONE_RUN = 0.15  # with one run on a side nothing shows how runs vary: beyond this a case seems slower or faster
 ROUNDING = 1e-9  # of a time: a smaller difference is not the clock's
 PLANTED = math.log(1.02)  # the slowdown that runs_needed() is about
 

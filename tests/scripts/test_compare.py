@@ -108,7 +108,7 @@ def test_a_run_against_its_equal_repeats_exactly(result, save):
     assert "median 0.00 %, 95th percentile 0.00 %" in done.stdout
     assert f"{number} equal, 0 different" in done.stdout
     assert done.stdout.splitlines()[0] == f"B: 0 faster, 0 slower, {number} undecided, 0 the same"
-    assert "variation within one process" in done.stdout and "Only differences above 15 %" in done.stdout
+    assert "variation within one process" in " ".join(done.stdout.split())
 
 
 def test_nine_runs_find_2_percent_in_one_case(small):
@@ -124,10 +124,32 @@ def test_nine_runs_find_2_percent_in_one_case(small):
 
 def test_few_runs_call_only_large_differences(small):
     name = small["benchmarks"][3]["name"]
-    for runs in (1, 3):
-        before = noisy(small, runs, cv=0.001)
-        row_of(compare.compare(before, noisy(small, runs, cv=0.001, seed=1, name=name, factor=1.05)), name, "UNCLEAR")
-        row_of(compare.compare(before, noisy(small, runs, cv=0.001, seed=1, name=name, factor=1.5)), name, "SLOWER")
+    before = noisy(small, 3, cv=0.001)
+    row_of(compare.compare(before, noisy(small, 3, cv=0.001, seed=1, name=name, factor=1.05)), name, "UNCLEAR")
+    row_of(compare.compare(before, noisy(small, 3, cv=0.001, seed=1, name=name, factor=1.5)), name, "SLOWER")
+
+
+@pytest.mark.parametrize(("runs", "others"), [(1, 1), (3, 1), (1, 9), (9, 1)])
+def test_with_one_run_on_a_side_a_case_only_seems_slower(small, runs, others):
+    """That one may be the run in hundreds that something disturbed."""
+    name = small["benchmarks"][3]["name"]
+    for factor, seems in ((1.12, None), (1.3, "SLOWER"), (1 / 1.3, "FASTER")):
+        found = compare.compare(noisy(small, runs, cv=0.001), noisy(small, others, cv=0.001, seed=1, name=name, factor=factor))
+        row = row_of(found, name, "UNCLEAR")
+        assert row.get("seems") == seems and row["ratio"] == pytest.approx(1 / factor, rel=0.01)
+        assert not compare.fails(found, 0) and counts(found)["SLOWER"] == counts(found)["FASTER"] == 0
+        assert sum("seems" in row for row in found["cases"]) == (seems is not None)
+        if seems:
+            undecided = [row for row in found["cases"] if row["verdict"] == "UNCLEAR"]
+            assert undecided[0] is row and f"; 1 seems {seems.lower()} (repeat the run)" in found["headline"]
+            assert f" {seems.lower()}?  " in compare.table([row])
+        said = " ".join(compare.basis(found))
+        assert "none of these cases is called SLOWER or FASTER. Those that seem so, by more than 15 %, do not fail: repeat the run." in said
+
+
+def test_several_cases_may_seem_faster_or_slower(small):
+    found = compare.compare([scaled(small, 1.3)], [scaled(small, 1.7, small["benchmarks"][3]["name"])])
+    assert f"; {len(small['benchmarks']) - 1} seem faster, 1 seems slower (repeat the run)" in found["headline"]
 
 
 def calls(small, ticks):
@@ -159,11 +181,12 @@ def test_one_run_per_side_never_shows_that_a_case_is_the_same(small):
     assert set(counts(equal)) == {"UNCLEAR"} and all(0.99 < end < 1.01 for row in equal["cases"] for end in row["interval"])
     number = len(small["benchmarks"])
     said = " ".join(compare.basis(equal))
-    assert "the variation between processes is unknown, so none of these cases is called the same." in said
+    assert "One run against fewer than 7 shows only the variation within one process: none of these cases is called the same." in said
     assert "More runs decide more: from 2 runs per side cases that are the same and differences above 10 %, from 7 per side differences above 1 %." in said
     assert f"{number} undecided cases have one run on a side: with at least 2 this line says how many they need" in compare.summary(equal)
     said = " ".join(compare.basis(compare.compare([small], [small], margin=0.3)))
-    assert "More runs decide more: from 2 runs per side cases that are the same." in said
+    assert "Those that seem so, by more than 30 %, do not fail" in said
+    assert said.endswith("More runs decide more: from 2 runs per side cases that are the same and differences above 30 %.")
     several = compare.compare(noisy(small, 2, cv=0.0002), noisy(small, 2, cv=0.0002, seed=1))
     assert counts(several)["SAME"] > 0.9 * number and not any("one run on a side" in line for line in compare.summary(several))
 
@@ -192,7 +215,7 @@ def test_a_lower_clock_is_apart_from_more_clocks(small):
 
 def test_blocks_have_their_own_clocks(small):
     name = clocked_case(small)
-    row = row_of(compare.compare([small], [scaled(small, 1.5, name, 1 / 1.5)]), name, "SLOWER")
+    row = row_of(compare.compare([small], [scaled(small, 1.5, name, 1 / 1.5)]), name, "UNCLEAR")
     assert row["unit"] == "block" and row["cause"] == "clock" and row["per_clock"]["ratio"] == pytest.approx(1)
 
 
@@ -294,23 +317,23 @@ def test_another_scope_verdict_and_completeness_are_said(small):
 def test_one_run_against_several_is_judged_by_their_blocks_beyond_15_percent(small):
     name = small["benchmarks"][3]["name"]
     several = [copy.deepcopy(small) for _ in range(3)]
-    for factor, verdict in ((1.0, "UNCLEAR"), (1.12, "UNCLEAR"), (1.3, "SLOWER")):
+    for factor, seems in ((1.0, None), (1.12, None), (1.3, "SLOWER")):
         found = compare.compare(several, [scaled(small, factor, name)])
-        row = row_of(found, name, verdict)
-        assert row["unit"] == "block" and row["runs"] == [3, 1] and found["tested"] == len(small["benchmarks"])
+        row = row_of(found, name, "UNCLEAR")
+        assert row.get("seems") == seems and row["unit"] == "block" and row["runs"] == [3, 1] and found["tested"] == len(small["benchmarks"])
     case = compare.Case(("a", 1), [[run["benchmarks"][3]["roofmark"] for run in runs] for runs in (several, several[:1])])
     assert len(case.seconds[0]) == 3 * len(case.seconds[1]) > 3, "the blocks of all runs"
     said = " ".join(compare.basis(found))
-    assert "One run on a side shows only the variation within one process" in said and "above 15 % are called SLOWER or FASTER." in said
+    assert "One run against fewer than 7 shows only the variation within one process" in said and " are called SLOWER" not in said
     assert "from 2 runs per side cases that are the same and differences above 10 %, from 7" in said and "Holm" not in said
 
 
 def test_one_run_against_many_is_judged_as_a_run(small):
-    name = small["benchmarks"][3]["name"]
-    for factor, verdict in ((1.08, "UNCLEAR"), (1.15, "SLOWER")):
-        found = compare.compare(noisy(small, 9), noisy(small, 1, seed=1, name=name, factor=factor))
-        assert row_of(found, name, verdict)["runs"] == [9, 1] and row_of(found, name)["unit"] == "run"
-    assert compare.basis(found)[0].startswith("1 % false alarms") and not any("within one process" in line for line in compare.basis(found))
+    found = compare.compare(noisy(small, 9, cv=0.001), noisy(small, 1, cv=0.001, seed=1))
+    assert all(row["runs"] == [9, 1] and row["unit"] == "run" for row in found["cases"]) and counts(found)["SAME"] > 0
+    said = " ".join(compare.basis(found))
+    assert "within one process" not in said and "Holm" not in said and "Student" not in said
+    assert said.endswith("More runs decide more: from 2 runs per side differences above 10 %, from 7 per side differences above 1 %.")
 
 
 def test_a_case_that_one_run_alone_measured_does_not_speak_for_the_others(small):
@@ -322,8 +345,7 @@ def test_a_case_that_one_run_alone_measured_does_not_speak_for_the_others(small)
     assert row_of(found, name)["unit"] == "block"
     said, cases = compare.basis(found), len(small["benchmarks"])
     assert f"Only differences above 10 % are called SLOWER or FASTER in {cases - 1} of {cases} cases." in said
-    assert f"Only differences above 15 % are called SLOWER or FASTER in 1 of {cases} cases." in said
-    assert any(line.startswith(f"One run on a side in 1 of {cases} cases shows") for line in said)
+    assert any(line.startswith(f"One run on a side in 1 of {cases} cases does not show how runs vary") for line in said)
 
 
 def test_one_block_on_a_side_has_no_interval(small):
@@ -405,7 +427,7 @@ def test_the_headline_says_what_came_out_and_what_differs(small):
     other, _ = without_time(other, 1, "wrong")
     found = compare.compare([small], [other])
     others = len(small["benchmarks"]) - 2
-    assert found["headline"] == f"B: 0 faster, 1 slower, {others} undecided, 0 the same; bits differ in 1 case; 1 case with a worse status; different data"
+    assert found["headline"] == f"B: 0 faster, 0 slower, {others + 1} undecided, 0 the same; 1 seems slower (repeat the run); bits differ in 1 case; 1 case with a worse status; different data"
 
 
 def test_results_of_different_kinds_are_refused(h200, cluster, save):
@@ -421,8 +443,10 @@ def test_results_of_different_kinds_are_refused(h200, cluster, save):
 
 
 def test_how_much_slower_fails_can_be_set(small, save):
-    a, b = save(small, "a.json"), save(scaled(small, 1.3, small["benchmarks"][3]["name"]), "b.json")
-    assert [run(*flags, a, b).returncode for flags in ((), ("--fail-above", "29%"), ("--fail-above", "31%"))] == [1, 1, 0]
+    (a, *as_), (b, *bs) = ([save(made, f"{side}{i}.json") for i, made in enumerate(noisy(small, 3, 0.001, ord(side), small["benchmarks"][3]["name"], factor))]
+                           for side, factor in (("a", 1), ("b", 1.3)))
+    assert run(a, b).returncode == 0
+    assert [run(*flags, a, *as_, "--", b, *bs).returncode for flags in ((), ("--fail-above", "29%"), ("--fail-above", "31%"))] == [1, 1, 0]
     assert run("--fail-above", "x", a, b).returncode == 2
 
 

@@ -191,20 +191,27 @@ def test_a_ci_job_fails_on_a_slower_or_unaccepted_build(place, profile):
         (baseline / f"{day}").mkdir(parents=True)
         (baseline / f"{day}" / "result.json").write_text(json.dumps(earlier))
 
-    def job(name, **options):
-        program = measures(place, **options)
+    def job(name, slower=(1, 1, 1), **options):
+        """Each run has bytes of its own: the same file twice is refused."""
+        made = place / "made" / "node1" / "cuda-0" / "result.json"
+        for number, factor in enumerate(slower, 1):
+            program = measures(place, slower=factor, **options)
+            (place / f"{number}.json").write_text(made.read_text() + "\n" * number)
         (place / "made" / "node1" / "cuda-1" / "result.json").unlink()
+        program.write_text(program.read_text().replace("exit ", f'cp {place}/"${{2##*-}}".json "$2"/node1/cuda-0/result.json\nexit '))
         return run("ci_job", profile, baseline, place / name, ROOFMARK=program, CI_COMMIT_SHA="0123")
 
     done = job("same")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "--label commit=0123" in (place / "run").read_text()
+    measured = (place / "run").read_text().splitlines()
+    assert len(measured) == 3 and all("--label commit=0123" in line for line in measured) and "runs: 3 in A, 3 in B" in done.stdout
     assert xml.etree.ElementTree.parse(place / "same" / "junit.xml").getroot().tag == "testsuites"
     assert json.loads((place / "same" / "verdict.json").read_text())["accepted"]
-    done = job("slow", slower=1.25)
+    assert job("once", (1, 1.25, 1)).returncode == 0
+    done = job("slow", (1.25, 1.25, 1.25))
     assert done.returncode == 1 and "SLOWER" in done.stdout
     assert "NOT ACCEPTED" not in done.stdout  # half of the ceiling is enough for the profile
-    done = job("slower", slower=3.0)
+    done = job("slower", (3, 3, 3))
     assert done.returncode == 1 and "NOT ACCEPTED" in done.stdout
     assert job("failed", status=3).returncode == 3
 
