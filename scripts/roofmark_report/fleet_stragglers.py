@@ -10,7 +10,7 @@ MANY = 7
 DEVIATIONS = 5
 SIGMA_OF_MAD = 1.4826
 SLOW_CASES = 0.05
-LEAST_SLOW_CASES = 3  # or all, of fewer: among hundreds of GPUs, one of them often has one slow case by chance, or two
+BY_CHANCE = 2  # slow cases more, unless all are slow: of a thousand healthy GPUs, some have as many
 # Of few, also in cases that the device limits.
 OFTEN_SLOW_CASES = 0.2
 LEAST_CASES = 10
@@ -45,7 +45,7 @@ _MAY_GROUP = f"family <> '{NO_GROUP}' AND (alone OR coalesce(bound_by NOT IN {OU
 
 def enough(scope, slow, cases):
     """Whether so many slow cases of a scope make a straggler: SQL for columns, or the answer for numbers."""
-    return (f"CASE {scope} WHEN 'all' THEN {slow} > 0 AND {slow} >= least({LEAST_SLOW_CASES}, {cases}) AND {slow} >= {SLOW_CASES} * {cases} "
+    return (f"CASE {scope} WHEN 'all' THEN {slow} = {cases} OR {slow} >= {BY_CHANCE} + {SLOW_CASES} * {cases} "
             f"WHEN 'device' THEN {cases} >= {LEAST_CASES} AND {slow} >= {OFTEN_SLOW_CASES} * {cases} "
             f"ELSE {slow} >= {LEAST_CASES_OF_GROUP} AND {slow} > {SLOW_CASES_OF_GROUP} * {cases} END")
 
