@@ -45,8 +45,8 @@ std::vector<Ladder> ladders_of(const std::vector<Record>& records);
 /// The plateaus of points that are sorted by size: the partition of the points into levels, and points between levels, with the
 /// lowest cost. A level costs kLevel, and for each of its points the square of the distance of its logarithm from the level's
 /// median in standard errors, at most kBetween, which a point between levels costs. A level has two points or more, its ends
-/// and most of the others within that distance, rises by less than kLeastRise, kFlatter than to the points beside it, and exceeds
-/// the level before by kLeastRise.
+/// and most of the others within that distance, rises by less than kLeastRise, kFlatter than to the points beside it, and
+/// exceeds the level before by kLeastRise.
 std::vector<LadderLevel> levels_of(const std::vector<LadderPoint>& points);
 
 }  // namespace roofmark
