@@ -45,6 +45,7 @@ GpuTable read_table() {
     sku.name_pattern = json.at("name_pattern");
     sku.compute_capability = capability(json.at("compute_capability"));
     sku.is_geforce = json.value("class", "") == "geforce";
+    sku.rates = figures(json.value("per_clock_per_multiprocessor", Json::object()));
     sku.multiprocessors = figure(json.at("multiprocessors"));
     sku.boost_clock_mhz = figure(json.at("boost_clock_mhz"));
     sku.tensor_clock_mhz = figure(json.at("tensor_clock_mhz"));
@@ -55,6 +56,7 @@ GpuTable read_table() {
     for (const auto& [key, value] : {std::pair("memory_bus_bits", &sku.memory_bus_bits),
                                      {"memory_clock_mhz", &sku.memory_clock_mhz},
                                      {"pin_gigabytes_per_second", &sku.pin_gigabytes_per_second},
+                                     {"memory_transfers_per_clock", &sku.memory_transfers_per_clock},
                                      {"nvlink_gigabytes_per_second_per_direction", &sku.nvlink_gigabytes_per_second}}) {
       if (json.contains(key)) *value = figure(json.at(key));
     }
@@ -85,8 +87,13 @@ const ClockRates* clock_rates(int compute_capability) {
 }
 
 const Sku* find_sku(const std::string& device_name) {
-  for (const Sku& sku : known_skus()) {
-    if (Expression(sku.name_pattern).matches_whole(device_name)) return &sku;
+  static const std::vector<Expression> patterns = [] {
+    std::vector<Expression> all;
+    for (const Sku& sku : known_skus()) all.emplace_back(sku.name_pattern);
+    return all;
+  }();
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    if (patterns[i].matches_whole(device_name)) return &known_skus()[i];
   }
   return nullptr;
 }

@@ -18,7 +18,7 @@ struct Figure {
   double value = 0;
   std::string source;
   std::vector<std::pair<double, std::string>> also;  ///< other figures that are published, with their sources
-  bool approximate = false;                          ///< true results may exceed it
+  bool approximate = false;                          ///< too inexact for a ceiling: true results may exceed it
 };
 
 /// By the id of a resource.
@@ -30,17 +30,19 @@ struct ClockRates {
   Figures geforce;  ///< overrides for consumer cards
 };
 
-/// A product with its published figures: dense, never for 2:4 sparse matrices.
+/// A product with its published figures, those that are known: dense, never for 2:4 sparse matrices.
 struct Sku {
   std::string name, name_pattern;  ///< the pattern matches the whole name that the driver reports
   int compute_capability = 0;      ///< 90 for 9.0
   bool is_geforce = false;
+  Figures rates;  ///< per clock per SM, where they are not those of its compute capability
   Figure multiprocessors;
   Figure boost_clock_mhz;   ///< that the published vector peaks and the fp64 tensor peak assume
   Figure tensor_clock_mhz;  ///< that the other tensor peaks assume
   Figures tera_per_second;  ///< peaks
   Figure memory_gigabytes_per_second, memory_gigabytes, l2_mebibytes;
   std::optional<Figure> memory_bus_bits, memory_clock_mhz, pin_gigabytes_per_second;
+  std::optional<Figure> memory_transfers_per_clock;   ///< of the memory clock that the driver reports; absent: two
   std::optional<Figure> nvlink_gigabytes_per_second;  ///< of all links in one direction
   bool nvlink_by_bridge = false;                      ///< without the bridge, which many machines lack, no link is up
 

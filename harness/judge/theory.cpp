@@ -12,16 +12,6 @@ namespace roofmark {
 
 namespace {
 
-/// Operations per clock per SM for the device's class of card, or null.
-const Figure* rate(const DeviceInfo& device, const Resource& resource) {
-  const ClockRates* rates = clock_rates(device.compute_capability);
-  if (!rates) return nullptr;
-  const bool geforce = device.name.find("GeForce") != std::string::npos && rates->geforce.contains(resource.id);
-  const Figures& table = geforce ? rates->geforce : rates->rates;
-  const auto found = table.find(resource.id);
-  return found == table.end() ? nullptr : &found->second;
-}
-
 /// "; also 512 (source)" for the other figures that are published.
 template <class Format>
 std::string others(const Figure& figure, const Format& format) {
@@ -30,10 +20,10 @@ std::string others(const Figure& figure, const Format& format) {
   return text;
 }
 
-void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
+void add_rates(const DeviceInfo& device, const Sku* known, Roofline& roofline) {
   if (!device.highest_clock_hz || device.multiprocessors <= 0) return;
   for (const Resource& resource : kResources) {
-    const Figure* figure = rate(device, resource);
+    const Figure* figure = operations_per_clock(device, resource);
     if (!figure || figure->approximate) continue;
     const double per_clock = figure->value;
     Ceiling& ceiling = roofline.at(resource);
@@ -43,20 +33,24 @@ void add_rates(const DeviceInfo& device, bool known, Roofline& roofline) {
     if (at_most > per_clock) ceiling.theoretical_at_most = device.multiprocessors * *device.highest_clock_hz * at_most;
     ceiling.theoretical_clock_hz = device.highest_clock_hz;
     ceiling.rated_clock_hz = device.rated_clock_hz;
-    ceiling.theoretical_source =
-        fmt::format("{} SMs x {:.0f} MHz x {} {} per clock per SM at compute capability {}.{} ({}{}){}", device.multiprocessors,
-                    *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), device.compute_capability / 10,
-                    device.compute_capability % 10, figure->source, others(*figure, [](double per_clock) { return per_clock; }),
-                    known ? "" : "; unknown SKU: a cut-down part delivers less");
+    const std::string whose =
+        known && known->rates.contains(resource.id)
+            ? "of the " + known->name
+            : fmt::format("at compute capability {}.{}", device.compute_capability / 10, device.compute_capability % 10);
+    ceiling.theoretical_source = fmt::format("{} SMs x {:.0f} MHz x {} {} per clock per SM {} ({}{}){}", device.multiprocessors,
+                                             *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), whose,
+                                             figure->source, others(*figure, [](double per_clock) { return per_clock; }),
+                                             known ? "" : "; unknown SKU: a cut-down part delivers less");
   }
 }
 
-void add_memory(const DeviceInfo& device, Roofline& roofline) {
+void add_memory(const DeviceInfo& device, const Sku* known, Roofline& roofline) {
   if (!device.memory_bus_bits || !device.memory_clock_hz) return;
+  const double transfers = known && known->memory_transfers_per_clock ? known->memory_transfers_per_clock->value : 2;
   Ceiling& ceiling = roofline.at(resource::dram);
-  ceiling.theoretical = *device.memory_bus_bits * *device.memory_clock_hz * 2 / 8;
+  ceiling.theoretical = *device.memory_bus_bits * *device.memory_clock_hz * transfers / 8;
   ceiling.theoretical_source =
-      fmt::format("{} bit x {:.0f} MHz x 2 / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6);
+      fmt::format("{} bit x {:.0f} MHz x {} / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6, transfers);
 }
 
 /// For both directions; false where the rate is unknown.
@@ -113,13 +107,25 @@ DeviceInfo specified_device(const std::string& name, const Sku& sku) {
   return device;
 }
 
+const Figure* operations_per_clock(const DeviceInfo& device, const Resource& resource) {
+  const auto in = [&](const Figures& figures) -> const Figure* {
+    const auto found = figures.find(resource.id);
+    return found == figures.end() ? nullptr : &found->second;
+  };
+  if (const Sku* known = find_sku(device.name); known && in(known->rates)) return in(known->rates);
+  const ClockRates* rates = clock_rates(device.compute_capability);
+  if (!rates) return nullptr;
+  const bool geforce = device.name.find("GeForce") != std::string::npos;
+  return geforce && in(rates->geforce) ? in(rates->geforce) : in(rates->rates);
+}
+
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku) {
   Roofline roofline;
   if (sku) sku->clear();
   if (device.backend == Backend::cpu) return roofline;
   const Sku* known = find_sku(device.name);
-  add_rates(device, known != nullptr, roofline);
-  add_memory(device, roofline);
+  add_rates(device, known, roofline);
+  add_memory(device, known, roofline);
   add_host_link(device, roofline);
   if (known) {
     add_datasheet(*known, roofline);

@@ -13,9 +13,13 @@ namespace roofmark {
 /// The DeviceInfo of a SKU from its published specification, for use without a device. All memory is free.
 DeviceInfo specified_device(const std::string& name, const Sku& sku);
 
+/// Operations per clock per SM of a device: of its SKU, else of its class of card, else of its compute capability. It may be
+/// too inexact for a ceiling (Figure::approximate). Null: unknown.
+const Figure* operations_per_clock(const DeviceInfo& device, const Resource& resource);
+
 /// The ceilings of a device from its specification, each with its source:
 ///   theoretical  SMs x highest clock x operations per clock per SM
-///                DRAM: bus width x memory clock x 2 / 8
+///                DRAM: bus width x memory clock x transfers per clock (2, or the SKU's) / 8
 ///                from and to the host: the narrowest PCIe link on the way, or NVLink-C2C
 ///                all from attributes read on the device
 ///   datasheet    the vendor's figure for a known SKU, at the clock that the vendor assumed
