@@ -15,6 +15,7 @@
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/product_check.hpp"
 #include "bench/support/slots.hpp"
+#include "harness/judge/theory.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/gemm.hpp"
 
@@ -112,7 +113,7 @@ class PreparedGemm final : public Prepared {
 Resource pipe(const DeviceInfo& device, DataType type) {
   switch (type) {
     case DataType::fp64:
-      return has_fp64_tensor_cores(device) ? resource::fp64_tensor : resource::fp64_fma;
+      return operations_per_clock(device, resource::fp64_tensor) ? resource::fp64_tensor : resource::fp64_fma;
     case DataType::tf32:
       return resource::tf32_tensor;
     case DataType::fp16:
@@ -233,11 +234,6 @@ GemmProblem over_tokens(DataType type, const Projection& projection, std::int64_
 constexpr DataType kGpuTypes[] = {DataType::bf16, DataType::fp16, DataType::tf32, DataType::fp8,
                                   DataType::int8, DataType::fp32, DataType::fp64};
 
-/// Where fp64 runs at 1/64 of the fp32 rate, one launch of a large square would take seconds.
-std::int64_t largest_square(const DeviceInfo& device, DataType type) {
-  return type == DataType::fp64 && !has_fp64_tensor_cores(device) ? 2048 : 16384;
-}
-
 void list_gpu(CaseList& list) {
   constexpr std::int64_t kBase = 4096;
   const DeviceInfo& device = list.listing().device;
@@ -333,9 +329,15 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-bool has_fp64_tensor_cores(const DeviceInfo& device) {
-  const int capability = device.compute_capability;
-  return capability == 80 || capability == 90 || capability == 100;
+bool is_fp64_fast(const DeviceInfo& device) {
+  constexpr double kLeast = 0.25;  // of the fp32 rate; there are halves, and sixty-fourths
+  const Figure* const wide = operations_per_clock(device, pipe(device, DataType::fp64));
+  const Figure* const narrow = operations_per_clock(device, resource::fp32_fma);
+  return wide && narrow && wide->value >= kLeast * narrow->value;
+}
+
+std::int64_t largest_square(const DeviceInfo& device, DataType type) {
+  return type == DataType::fp64 && !is_fp64_fast(device) ? 2048 : 16384;
 }
 
 Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64_t n, std::int64_t k, const std::string& layout,

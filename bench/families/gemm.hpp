@@ -20,7 +20,11 @@ constexpr double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
 
-/// fp64 has a fast path: otherwise it runs at a small fraction of the fp32 rate.
-bool has_fp64_tensor_cores(const DeviceInfo& device);
+/// fp64 runs at no small part of the fp32 rate, as far as the table knows the device.
+bool is_fp64_fast(const DeviceInfo& device);
+
+/// The side of the largest square product that is worth its time: where fp64 is not fast, one launch of a larger one would take
+/// seconds.
+std::int64_t largest_square(const DeviceInfo& device, DataType type);
 
 }  // namespace roofmark::gemm

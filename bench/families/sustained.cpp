@@ -56,7 +56,7 @@ std::int64_t side_for(const Listing& listing, DataType type) {
 
 void list_gpu(CaseList& list) {
   const Listing& listing = list.listing();
-  const DataType wide = gemm::has_fp64_tensor_cores(listing.device) ? DataType::fp64 : DataType::fp32;
+  const DataType wide = gemm::is_fp64_fast(listing.device) ? DataType::fp64 : DataType::fp32;
   const Case bf16 = product(listing, DataType::bf16, side_for(listing, DataType::bf16));
   list.add(lasting(bf16, "gemm"));
   list.add(lasting(product(listing, wide, side_for(listing, wide)), "gemm"));

@@ -184,6 +184,14 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
   EXPECT_THAT(names(hopper, false), Contains("ceilings/mma/fp8/accumulate:fp32"));
   EXPECT_THAT(names(blackwell, false),
               IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32"}));
+  // A launch of the large product would take a second where fp64 is cut.
+  DeviceInfo cut = gpu(90, 132, 50 << 20);
+  cut.name = "NVIDIA H800";
+  EXPECT_THAT(names(hopper, true),
+              Contains("ceilings/gemm/fp64/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
+  EXPECT_THAT(names(listed(cut), true),
+              IsSupersetOf({"ceilings/gemm/fp64/m:2048/n:2048/k:2048/impl:cublaslt/layout:tn/algo:tuned/cache:cold",
+                            "ceilings/gemm/bf16/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:tuned/cache:cold"}));
   EXPECT_THAT(names(hopper, true),
               Contains("ceilings/gemm/bf16/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
   EXPECT_THAT(find(ampere, "ceilings/mma/fp8/accumulate:fp32").unsupported, ::testing::HasSubstr("8.0"));
