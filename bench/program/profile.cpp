@@ -309,7 +309,9 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
     const std::string cases = fmt::format("{} ({} of the suite {}{}){}", rule.cases, found.names.size(),
                                           suite_of(rule, profile), node, rule.alone ? ", measured while no other GPU was" : "");
     const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";
-    const std::string_view per = rule.per == Subject::gpu ? "GPU" : name(rule.per);
+    const std::string_view per = rule.per != Subject::gpu ? name(rule.per)
+                                 : rule.known             ? "GPU of the table of known GPUs"
+                                                          : "GPU";
     const std::string_view decides = rule.mandatory == Mandatory::yes  ? ""
                                      : rule.mandatory == Mandatory::no ? " (not mandatory)"
                                                                        : " (mandatory where measured)";

@@ -349,7 +349,7 @@ class Judge {
   void judge_subject(const Rule& rule, NameSearch& cases, const std::string& node, const std::string& label,
                      const std::vector<Place>& places) {
     if (rule.quantity == Quantity::gpus) return count_gpus(rule, node);
-    bool any = false, nothing_to_compare = false;
+    bool any = false, nothing_to_compare = false, unknown = false;
     const Quantity quantity = rule.quantity;
     // A limit per node or delivery is on what happened in all its runs together.
     const bool adds_up = rule.per != Subject::gpu && (quantity == Quantity::counter || quantity == Quantity::results ||
@@ -361,6 +361,10 @@ class Judge {
       if (rule.alone && run.together) continue;
       if (!rule.suite.empty() && rule.suite != run.suite) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
+      if (rule.known && has_unknown(run, index)) {
+        unknown = true;
+        continue;
+      }
       for (RuleReading& reading : readings(rule, cases, run, index)) {
         if (rule.quantity == Quantity::differing_bits && reading.record && !compare_bits(reading)) {
           nothing_to_compare = true;
@@ -389,6 +393,7 @@ class Judge {
         rule.alone && std::all_of(places.begin(), places.end(), [](const Place& place) { return place.evidence->together; });
     check.explanation = no_run                                       ? fmt::format("no result of the suite {}", rule.suite)
                         : none_alone                                 ? "no run measured it while the other GPUs did not"
+                        : unknown                                    ? kUnknown
                         : type_of(rule.quantity).basis == Basis::run ? "no run could check for it"
                         : nothing_to_compare ? "no case has a fingerprint, or its launches differ: no bits to compare"
                                              : fmt::format("no result matches '{}'", rule.cases);
@@ -430,12 +435,19 @@ class Judge {
     return true;
   }
 
+  static constexpr const char* kUnknown =
+      "the GPU is not in the table of known GPUs: it may have less than its compute capability, from which its ceilings are";
+
+  /// Whether the table of known GPUs of the run lacks a device of it, or any where none is given.
+  static bool has_unknown(const Evidence& run, std::optional<std::size_t> device) {
+    return std::any_of(run.findings.begin(), run.findings.end(), [&](const Finding& finding) {
+      return finding.kind == FindingKind::unknown_device && (!device || is_about(finding, *device));
+    });
+  }
+
   static void note_unknown(const Evidence& run, std::set<std::string>& names) {
-    for (const Finding& finding : run.findings) {
-      if (finding.kind != FindingKind::unknown_device) continue;
-      for (std::size_t i = 0; i < run.devices.size(); ++i) {
-        if (is_about(finding, i)) names.insert(run.devices[i].name);
-      }
+    for (std::size_t i = 0; i < run.devices.size(); ++i) {
+      if (has_unknown(run, i)) names.insert(run.devices[i].name);
     }
   }
 

@@ -189,6 +189,7 @@ void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
              {"per", [&](const toml::node& node) { set_subject(name, node, rule.per); }},
              {"mandatory", [&](const toml::node& node) { set_mandatory(name, node, rule.mandatory); }},
              {"alone", into(name, rule.alone, "true or false")},
+             {"known", into(name, rule.known, "true or false")},
              {"reason", text_into(name, rule.reason)},
              {"source", text_into(name, rule.source)},
              {"published", number_into(name, rule.published)},

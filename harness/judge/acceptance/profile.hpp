@@ -43,6 +43,7 @@ struct Rule {
   Subject per = Subject::gpu;
   Mandatory mandatory = Mandatory::yes;
   bool alone = false;               ///< judges only what the device measured while the node's other GPUs did not
+  bool known = false;               ///< judges only devices of the table of known GPUs, whose ceilings are their own
   std::string reason;               ///< why the limit exists, for the person who has to act on it
   std::string source;               ///< of the figure
   std::optional<double> published;  ///< the slowest published figure, in the quantity's unit

@@ -330,6 +330,33 @@ TEST(Acceptance, AnUnknownDeviceIsNamed) {
   EXPECT_THAT(judge(profile_of(kProduct), {evidence}, {}).unknown_devices, testing::ElementsAre("NVIDIA H200"));
 }
 
+/// The ceiling of such a device may be too high. A limit on something else still holds.
+TEST(Acceptance, ARuleOnKnownDevicesDoesNotJudgeAnUnknownOne) {
+  const auto judged = [](const std::string& keys, bool is_known) {
+    Evidence evidence = run("GPU-1", {product(0.3)});
+    if (!is_known) evidence.findings = {{FindingKind::unknown_device, "text", ""}};
+    return judge(profile_of(kProduct + keys), {evidence}, {});
+  };
+  EXPECT_EQ(check_of(judged("known = true\n", true), "product").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judged("", false), "product").verdict, Verdict::fail);
+  const Judgement unknown = judged("known = true\n", false);
+  EXPECT_EQ(check_of(unknown, "product").verdict, Verdict::not_measured);
+  EXPECT_THAT(check_of(unknown, "product").explanation, HasSubstr("not in the table of known GPUs"));
+  EXPECT_FALSE(unknown.accepted());
+  EXPECT_TRUE(judged("known = true\nmandatory = 'where measured'\n", false).accepted());
+  EXPECT_FALSE(judged("known = true\nmandatory = 'where measured'\n", true).accepted());
+}
+
+/// Of two GPUs of one run, the rule judges the one that the table has; a node with the other is judged by nothing.
+TEST(Acceptance, ARuleOnKnownDevicesJudgesThoseOfARun) {
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.devices.push_back({"GPU-2", "node1", "cuda:1", "NVIDIA H200"});
+  evidence.findings = {{FindingKind::unknown_device, "text", "", 1, "", {1}}};
+  const Judgement judgement = judge(profile_of(kProduct + "known = true\n"), {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "product", "GPU-1").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judgement, "product", "GPU-2").verdict, Verdict::not_measured);
+}
+
 TEST(Acceptance, ATimeWithoutAnIntervalIsNotMeasured) {
   Record brief = product(0.9);
   brief.measurement->summary.interval_low.reset();

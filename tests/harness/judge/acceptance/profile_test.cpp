@@ -128,7 +128,7 @@ TEST(Profile, IsForDevicesOfItsNamesWithoutTheExceptions) {
 TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(refusal(rule(kGood)), "accepted");
   EXPECT_THAT(refusal(rule(kGood + "tolerance = 1\n")),
-              HasSubstr("p.toml:10: unknown key 'tolerance'; known are alone, cases, least"));
+              HasSubstr("p.toml:10: unknown key 'tolerance'; known are alone, cases, known, least"));
   EXPECT_THAT(refusal(rule("cases = '('\nquantity = 'rate'\n")), HasSubstr("p.toml:6: '(' is not a regular expression"));
   EXPECT_THAT(
       refusal(rule("cases = '" + std::string(100000, '(') + std::string(100000, ')') + "'\nquantity = 'rate'\n")),
@@ -210,6 +210,7 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
   const Profile generic = read_profile("generic");
   EXPECT_EQ(find(generic, "fma_fp32_top"), nullptr) << "boards with a low power limit do not reach the highest clock";
   EXPECT_EQ(find(generic, "product_bf16")->mandatory, Mandatory::where_measured);
+  for (const char* id : {"product_bf16", "product_fp8"}) EXPECT_TRUE(find(generic, id)->known) << id;
   for (const char* name : {"a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}) {
     SCOPED_TRACE(name);
     const Profile profile = read_profile(name);
