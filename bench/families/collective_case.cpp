@@ -65,15 +65,16 @@ std::size_t bytes_of(const Point& point) {
 
 std::string lacks(const Communicator& communicator, const Point& point) {
   const auto without = [&](const std::string& what) {
-    return fmt::format("{} has no {}: {}", communicator.library(), name(point.op), what);
+    return fmt::format("{} has no {} {}", communicator.library(), name(point.op), what);
   };
   if (!communicator.supports(point.op, point.type, point.reduction)) {
-    return without(fmt::format("{} of {}", name(point.reduction), name(point.type)));
+    return without(reduces(point.op) ? fmt::format("by {} of {}", name(point.reduction), name(point.type))
+                                     : fmt::format("of {}", name(point.type)));
   }
   if (point.in_place && communicator.in_place_offset(point.op) < 0) return without("in place");
   if (!point.in_place && !communicator.out_of_place(point.op)) return without("out of place");
   if (chunk_of(point) > communicator.most_elements()) {
-    return without(fmt::format("more than {} elements", communicator.most_elements()));
+    return without(fmt::format("of more than {} elements", communicator.most_elements()));
   }
   return {};
 }

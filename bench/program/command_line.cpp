@@ -8,8 +8,11 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <limits>
 #include <map>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "bench/program/usage_error.hpp"
@@ -238,7 +241,7 @@ void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
   }
 }
 
-void check_selection(const Selection& selection) {
+void check_selection(const Selection& selection, std::optional<double> max_seconds) {
   if (!selection.cases.empty()) {
     if (!selection.filter.empty() || !selection.exclude.empty()) {
       throw UsageError("--case chooses cases by name; --filter and --exclude choose among the cases of a suite");
@@ -246,6 +249,9 @@ void check_selection(const Selection& selection) {
     if (facts_of(selection.suite).total_seconds) {
       throw UsageError(fmt::format("--case takes its budget from another suite than {}", name(selection.suite)));
     }
+  }
+  if (max_seconds && facts_of(selection.suite).total_seconds) {
+    throw UsageError(fmt::format("--max-seconds is the budget of a case; the suite {} takes --seconds", name(selection.suite)));
   }
   if (selection.seconds && !facts_of(selection.suite).total_seconds) {
     throw UsageError(fmt::format("--seconds is for --suite {}; the suite {} takes --max-seconds", suites_with_a_duration(),
@@ -305,7 +311,10 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
   };
   const std::string see = fmt::format("; see `{}`", help);
   try {
-    return command();
+    const int status = command();
+    const bool written = std::cout.flush() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    if (written || status != kOk) return status;
+    throw std::runtime_error("cannot write to standard output");
   } catch (const UsageError& error) {
     return fail(error, kUsage, see);
   } catch (const std::invalid_argument& error) {
@@ -315,6 +324,10 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
   } catch (const ProfileError& error) {
     return fail(error, kUsage);
   } catch (const std::exception& error) {
+    // As fmt says it of a stream.
+    if (std::string_view(error.what()).starts_with("cannot write to file")) {
+      return fail(std::runtime_error("cannot write to standard output"), kNotMeasured);
+    }
     return fail(error, kNotMeasured);
   }
 }

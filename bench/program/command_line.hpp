@@ -41,8 +41,9 @@ inline constexpr const char* kCasesHelp =
 std::string run_footer(const std::string& examples);
 
 void take_labels(const std::vector<std::string>& labels, RunOptions& options);
-/// Throws UsageError for a duration of a suite that has none, and for cases by name beside a filter.
-void check_selection(const Selection& selection);
+/// Throws UsageError for a duration of a suite that has none, a budget per case of one that has a duration, and for cases by
+/// name beside a filter.
+void check_selection(const Selection& selection, std::optional<double> max_seconds);
 
 /// Google Benchmark's flags that have a meaning here are taken out of `words`; any other is refused with the name of ours.
 /// Gives true for --benchmark_list_tests.

@@ -115,6 +115,9 @@ std::string comes_to(const Rule& rule, const Matched& found, const Roofline& roo
   if (type_of(rule.quantity).scale != Scale::share || type_of(rule.quantity).basis != Basis::record || found.cases.empty())
     return "";
   const Ceiling* ceiling = binding(*found.cases.front(), roofline);
+  if (rule.quantity == Quantity::of_theoretical_clock && ceiling && ceiling->resource.clock != ClockDomain::none) {
+    return fmt::format("share of the {} ceiling at the clock during the case", ceiling->resource.title);
+  }
   const auto rate = !ceiling                                                                    ? std::nullopt
                     : rule.quantity == Quantity::of_datasheet                                   ? ceiling->datasheet
                     : rule.quantity == Quantity::cv || rule.quantity == Quantity::share_of_time ? std::nullopt

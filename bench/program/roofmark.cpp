@@ -58,7 +58,7 @@ void add_profile(CLI::App& app, Arguments& arguments) {
                                 "  0  no mistake\n"
                                 "  1  mistakes, one line each\n"
                                 "  2  usage error, or a profile that cannot be read\n");
-  CLI::App* show = add_command(*command, "show", "show each limit as a rate, with its source",
+  CLI::App* show = add_command(*command, "show", "show each limit, as a rate where it is one, with its source",
                                "Examples:\n"
                                "  roofmark profile show h200_sxm\n"
                                "  roofmark profile show own.toml --device cuda:0\n");
@@ -127,7 +127,7 @@ int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> w
   const bool list_tests = take_benchmark_flags(words, options);
   if (parse(app, words)) return kOk;
   take_labels(arguments.labels, options);
-  check_selection(options.selection);
+  check_selection(options.selection, options.max_seconds);
   if (app.got_subcommand("list") || list_tests) return list(options, arguments.json);
   if (app.got_subcommand("info")) return info(options.selection.device, arguments.json);
   if (app.got_subcommand("recover")) return recover(arguments.result, arguments.recovered);

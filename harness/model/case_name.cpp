@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/model/case_name.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -58,7 +60,15 @@ CaseName parse_case_name(std::string_view text) {
     return std::any_of(std::begin(kDataTypes), std::end(kDataTypes), [&](DataType type) { return name(type) == part; });
   };
   const auto type = std::find_if(parts.begin() + 1, parts.end(), is_type);
-  if (type == parts.end() || type - parts.begin() > 2) refuse();
+  if (type == parts.end() || type - parts.begin() > 2) {
+    // The part where the type belongs, if anything does.
+    const auto key = std::find_if(parts.begin() + 1, parts.end(),
+                                  [](const std::string& part) { return part.find(':') != std::string::npos; });
+    if (key - parts.begin() < 2) refuse();
+    std::string types;
+    for (const DataType known : kDataTypes) types += (types.empty() ? "" : ", ") + std::string(name(known));
+    throw std::invalid_argument(fmt::format("'{}' has no data type before its keys ({})", text, types));
+  }
   CaseName made{parts[0], type - parts.begin() == 2 ? parts[1] : "", parse_data_type(*type), {}};
   for (auto part = type + 1; part != parts.end(); ++part) {
     const std::size_t colon = part->find(':');

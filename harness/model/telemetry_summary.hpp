@@ -35,7 +35,8 @@ using Span = std::pair<double, double>;
 /// What a device did over the blocks of a record.
 struct TelemetrySummary {
   double seconds = 0;                                                     ///< of the blocks
-  std::optional<double> sm_clock_hz, memory_clock_hz, power_watts;        ///< means over time
+  std::optional<double> sm_clock_hz, memory_clock_hz;                     ///< means over time
+  std::optional<double> power_watts;                                      ///< likewise; absent below a second
   std::optional<double> temperature_celsius, memory_temperature_celsius;  ///< the highest
   std::optional<double> slowdown_margin_celsius;                          ///< the lowest
   /// Over the blocks, by the device's counter; absent where the counter did not advance often enough to be read off.

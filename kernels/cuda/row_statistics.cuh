@@ -126,6 +126,7 @@ __device__ void begin_exchange(RowExchange<S>& exchange, unsigned threads, unsig
       fence_mbarrier_init();
       mbarrier_arrive_expect_tx(barrier, cluster * threads / kWarp * static_cast<unsigned>(sizeof(S)));
     }
+    __syncwarp();  // the warp arrives as one
     barrier_cluster_arrive_relaxed();
   }
 }

@@ -8,8 +8,9 @@
 
 namespace roofmark::cuda {
 
-/// The widest access of a thread to global memory: 32 bytes from compute capability 10.0 on, else 16.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+/// The widest access of a thread to global memory: 32 bytes from compute capability 10.0 and CUDA 12.9 (PTX ISA 8.8) on,
+/// else 16.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1209
 inline constexpr int kVectorBytes = 32;
 #else
 inline constexpr int kVectorBytes = 16;

@@ -105,7 +105,7 @@ def test_the_rule_is_that_of_the_ranks():
     sources = "".join((ROOT / "harness" / path).read_text(encoding="utf-8") for path in (
         "judge/ranks/deviation.hpp", "judge/ranks/deviation.cpp", "judge/ranks/slow_pairs.hpp", "judge/ranks/stragglers.cpp", "model/statistics.cpp"))
     for name, value in [("kSlow", fleet_stragglers.SLOW), ("kSlowOfFew", fleet_stragglers.SLOW_OF_FEW), ("kMany", fleet_stragglers.MANY),
-                        ("kDeviations", fleet_stragglers.DEVIATIONS), ("kSlowCases", fleet_stragglers.SLOW_CASES),
+                        ("kDeviations", fleet_stragglers.DEVIATIONS), ("kSlowCases", fleet_stragglers.SLOW_CASES), ("kByChance", fleet_stragglers.BY_CHANCE),
                         ("kOftenSlowCases", fleet_stragglers.OFTEN_SLOW_CASES), ("kLeastCases", fleet_stragglers.LEAST_CASES),
                         ("kSlowInGroup", fleet_stragglers.SLOW_OF_FEW), ("kLeastOfGroup", fleet_stragglers.LEAST_CASES_OF_GROUP),
                         ("normal_sigma_of_mad", fleet_stragglers.SIGMA_OF_MAD)]:

@@ -220,7 +220,7 @@ def test_verdict_scope_and_health_are_those_of_the_file(small):
     small["scope"]["text"] = "A selection of the quick suite: 7 of 52 cases (--filter 'gemm')"
     small["health"] = [{"what": "ECC", "state": "on"}, {"what": "governor", "state": "powersave", "advice": "the clock follows the load", "rank": 3}]
     page = report.page(small, "0" * 64)
-    assert '<section class="verdict good" id="verdict">' in page and "<strong>7 ok, says the file</strong>" in page
+    assert '<section class="verdict good" id="verdict">' in page and "<strong>Good: 7 ok, says the file</strong>" in page
     assert "<div>Sign.</div>" in page and "7 of 52 cases (--filter &#39;gemm&#39;)" in page
     answer, rows = facts.health(small)
     assert answer.startswith("1 of 2 checks") and answer in page
@@ -233,7 +233,7 @@ def test_verdict_scope_and_health_are_those_of_the_file(small):
 def test_a_run_that_was_cut_off_says_where_in_the_headline(h200):
     made = make_result.interrupted(h200)
     page = report.page(made, "0" * 64)
-    assert '<section class="verdict bad"' in page and f"The run was cut off in {made['ended']['case']}: interrupted" in page
+    assert '<section class="verdict bad"' in page and f"Bad: The run was cut off in {made['ended']['case']}: interrupted" in page
 
 
 @pytest.mark.usefixtures("no_plotly")

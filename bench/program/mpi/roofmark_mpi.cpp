@@ -130,7 +130,7 @@ CommandLine read(CLI::App& app, Arguments& arguments, const std::vector<std::str
     line.asks_for_help = parse(app, line.words, false);
     if (line.asks_for_help) return line;
     take_labels(arguments.labels, options);
-    check_selection(options.selection);
+    check_selection(options.selection, options.max_seconds);
   } catch (const std::exception&) {
     line.wrong = std::current_exception();
   }

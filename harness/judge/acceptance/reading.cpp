@@ -145,8 +145,11 @@ void read_share(RuleReading& reading, const Record& record, Quantity quantity, c
   }
   if (bound && quantity == Quantity::of_empirical) widen(reading, *share * bound->empirical_half_width().value_or(0));
   if (const auto rate = bound ? ceiling_of(*bound, quantity) : std::nullopt) {
-    reading.base = fmt::format("{} ({}{})", format_rate(*rate, bound->resource.unit), bound->resource.title,
-                               quantity == Quantity::of_theoretical_clock ? ", at the observed clock" : "");
+    const bool at_clock = quantity == Quantity::of_theoretical_clock && bound->resource.clock != ClockDomain::none;
+    // Of work in several phases the share is that of their sum.
+    const double own = record.work.total(bound->resource) / record.measurement->summary.median / *share;
+    reading.base = fmt::format("{} ({}{})", format_rate(at_clock ? own : *rate, bound->resource.unit), bound->resource.title,
+                               at_clock ? ", at the observed clock" : "");
   }
 }
 

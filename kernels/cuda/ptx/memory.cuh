@@ -46,7 +46,8 @@ __device__ void ld_global_cg_x4(ulonglong2 (&to)[4], const void* from) {
       "ld.global.cg.v2.u64 {%2, %3}, [%8 + %9];\n"
       "ld.global.cg.v2.u64 {%4, %5}, [%8 + %10];\n"
       "ld.global.cg.v2.u64 {%6, %7}, [%8 + %11];"
-      : "=l"(to[0].x), "=l"(to[0].y), "=l"(to[1].x), "=l"(to[1].y), "=l"(to[2].x), "=l"(to[2].y), "=l"(to[3].x), "=l"(to[3].y)
+      : "=&l"(to[0].x), "=&l"(to[0].y), "=&l"(to[1].x), "=&l"(to[1].y), "=&l"(to[2].x), "=&l"(to[2].y), "=&l"(to[3].x),
+        "=&l"(to[3].y)
       : "l"(from), "n"(kStride), "n"(2 * kStride), "n"(3 * kStride));
 }
 
@@ -58,7 +59,8 @@ __device__ void ld_global_x4(ulonglong2 (&to)[4], const void* from) {
       "ld.global.v2.u64 {%2, %3}, [%8 + %9];\n"
       "ld.global.v2.u64 {%4, %5}, [%8 + %10];\n"
       "ld.global.v2.u64 {%6, %7}, [%8 + %11];"
-      : "=l"(to[0].x), "=l"(to[0].y), "=l"(to[1].x), "=l"(to[1].y), "=l"(to[2].x), "=l"(to[2].y), "=l"(to[3].x), "=l"(to[3].y)
+      : "=&l"(to[0].x), "=&l"(to[0].y), "=&l"(to[1].x), "=&l"(to[1].y), "=&l"(to[2].x), "=&l"(to[2].y), "=&l"(to[3].x),
+        "=&l"(to[3].y)
       : "l"(from), "n"(kStride), "n"(2 * kStride), "n"(3 * kStride));
 }
 
