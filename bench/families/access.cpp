@@ -47,7 +47,7 @@ Case blank_case(const CaseList& list, std::string operation, DataType type, Shap
   return c;
 }
 
-/// Of memory behind caches: a launch touches `touched` bytes and moves `moved` of them, or moves some several times.
+/// Of memory behind caches: a launch touches `touched` bytes and moves `moved` of them, or reads some several times.
 Case cached_case(const Listing& listing, std::string operation, Shape shape, const SlotLayout& layout, Cache cache,
                  std::size_t touched, std::size_t moved) {
   const DeviceInfo& device = listing.device;

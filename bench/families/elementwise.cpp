@@ -61,8 +61,11 @@ std::size_t touched_bytes(const ElementwiseProblem& p) {
   const auto looked_up = static_cast<std::size_t>(std::min(p.rows, p.vocabulary) * p.columns) * size_of(p.type);
   return layout.touched_bytes() - layout[kX].bytes() + looked_up;
 }
-/// Bytes that a launch moves: AdamW reads and writes its state.
-std::size_t moved_bytes(const ElementwiseProblem& p) { return touched_bytes(p) + 3 * layout_of(p)[kP].bytes(); }
+/// AdamW updates its state.
+LaunchBytes launch_bytes(const ElementwiseProblem& p) {
+  const std::size_t touched = touched_bytes(p), updated = 3 * layout_of(p)[kP].bytes();
+  return {touched, touched + updated, updated};
+}
 
 double loss_in_fp32(Op op, DataType type, ElementwiseOutput which) {
   if (which == ElementwiseOutput::m) return operation(Op::adamw_first).loss_in_fp32;
@@ -229,8 +232,7 @@ Case elementwise_case(const Listing& listing, const ElementwiseProblem& problem,
   shape.emplace_back("impl", "own");
   if (comes_in_steps(problem.op)) shape.emplace_back("algo", by == By::fused ? "fused" : "separate");
   Case c = memory_case(device, "elementwise", std::string(name(problem.op)), problem.type, std::move(shape),
-                       listing.cache.value_or(Cache::cold), layout_of(problem),
-                       LaunchBytes{touched_bytes(problem), moved_bytes(problem)});
+                       listing.cache.value_or(Cache::cold), layout_of(problem), launch_bytes(problem));
   add_demands(c.work.phases.front(), operation(problem.op).counts, static_cast<double>(problem.elements()), device.backend);
   c.shared_bytes = shared_layout(problem, by).slot_bytes();
   if (!kernels || !stream || !stream->library_copy) {

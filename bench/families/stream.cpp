@@ -159,11 +159,14 @@ std::string why_unsupported(const StreamKernels* kernels, StreamOp op, DataType 
   return have ? "" : "no library call does this on the device";
 }
 
+/// From these bytes on a launch demands DRAM alone (method.md: warm, 4 S and more).
+std::size_t beyond_caches(const DeviceInfo& device) { return static_cast<std::size_t>(4 * lasting_cache_bytes(device)); }
+
 // On a GPU each array exceeds four times the last-level cache. On the CPU all arrays together exceed it twofold: filling and
 // checking larger ones would take longer than measuring them.
 std::size_t dram_bytes(const DeviceInfo& device) {
   const std::size_t times = device.backend == Backend::cuda ? 16 : 8;
-  return std::bit_ceil(std::max(times * device.last_level_cache_bytes(), 256 * kMiB));
+  return std::bit_ceil(std::max({times * device.last_level_cache_bytes(), beyond_caches(device), 256 * kMiB}));
 }
 std::size_t quarter_of_memory(const DeviceInfo& device) { return std::bit_floor(device.memory_bytes / 4); }
 
@@ -190,10 +193,10 @@ void add(CaseList& list, StreamOp op, DataType type, std::size_t bytes) {
 
 void add_nearly_all_memory(CaseList& list) { add(list, StreamOp::triad, DataType::fp64, nearly_all_memory(list.listing())); }
 
-// The triad, beyond the caches (method.md: warm, 4 LLC and more).
+// The triad, beyond the caches.
 void list_smoke(CaseList& list) {
   const DeviceInfo& device = list.listing().device;
-  const std::size_t least = std::bit_ceil(std::max(4 * device.last_level_cache_bytes(), 256 * kMiB));
+  const std::size_t least = std::bit_ceil(std::max(beyond_caches(device), 256 * kMiB));
   add(list, StreamOp::triad, DataType::fp64, list.on_gpu() ? dram_bytes(device) : least);
 }
 
@@ -201,9 +204,11 @@ void list_quick(CaseList& list) {
   const DeviceInfo& device = list.listing().device;
   const std::size_t dram = dram_bytes(device);
   std::vector<std::size_t> sizes = {dram};
-  for (const CacheLevel& level : device.caches) {
-    const std::size_t held = std::bit_floor(level.total_bytes / 2);
-    if (resident_level(device, static_cast<double>(held)) == &level) sizes.push_back(held);
+  std::size_t inside = 0;
+  for (const CacheLevel& level : lasting_caches(device)) {
+    const std::size_t half = std::bit_floor(level.total_bytes / 2);
+    if (half > inside) sizes.push_back(half);
+    inside = std::max(inside, level.total_bytes / 2);
   }
   if (list.on_gpu()) {
     sizes.insert(sizes.end(), {64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB, 256 * kMiB, 4 * dram});

@@ -105,9 +105,11 @@ Phase host_copy_demands(const DeviceInfo& device, double bytes, Cache cache) {
   const auto last_level = static_cast<double>(host_last_level_bytes(device));
   if (device.backend != Backend::cpu) return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
   if (cache == Cache::cold) return {{resource::host_dram, bytes, std::min(bytes * 0.25, last_level)}};
-  if (const CacheLevel* level = resident_level(device, 2 * bytes)) return {{find_resource(level->name), 2 * bytes}};
-  // Of what does not fit, the last level may still hold a part.
-  if (2 * bytes < 4 * last_level) return {{find_resource(device.caches.back().name), 2 * bytes}};
+  if (2 * bytes < 4 * last_level) {
+    Phase demands = memory_demands(device, 2 * bytes, 2 * bytes, cache);
+    std::erase_if(demands, [](const Demand& demand) { return demand.resource == resource::dram; });
+    return demands;
+  }
   return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
 }
 

@@ -11,7 +11,7 @@ namespace roofmark {
 
 Case memory_case(const DeviceInfo& device, std::string family, std::string operation, DataType type, Shape shape, Cache cache,
                  const SlotLayout& layout, std::optional<LaunchBytes> bytes) {
-  const auto [touched, moved] = bytes.value_or(LaunchBytes{layout.touched_bytes(), layout.touched_bytes()});
+  const auto [touched, moved, updated] = bytes.value_or(LaunchBytes{layout.touched_bytes(), layout.touched_bytes()});
   Case c;
   c.family = std::move(family);
   c.operation = std::move(operation);
@@ -21,7 +21,8 @@ Case memory_case(const DeviceInfo& device, std::string family, std::string opera
   c.protocol.cache = cache;
   c.slot_bytes = layout.slot_bytes();
   c.touched_bytes = touched;
-  c.work.phases = {memory_demands(device, static_cast<double>(touched), static_cast<double>(moved), cache)};
+  c.work.phases = {
+      memory_demands(device, static_cast<double>(touched), static_cast<double>(moved), cache, static_cast<double>(updated))};
   return c;
 }
 

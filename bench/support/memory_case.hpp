@@ -11,9 +11,10 @@
 
 namespace roofmark {
 
-/// Bytes of a launch: those that it touches, and those that it must move (each input read once, each output written once).
+/// Bytes of a launch: those that it touches; what it must move, each time that the operation reads or writes a byte; and those
+/// touched that it updates, which is to read and to write.
 struct LaunchBytes {
-  std::size_t touched = 0, moved = 0;
+  std::size_t touched = 0, moved = 0, updated = 0;
 };
 
 /// A case whose arrays are `layout`, with the demands on memory as its only phase and `cache` as the last key of its shape.

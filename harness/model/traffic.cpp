@@ -6,21 +6,45 @@
 
 namespace roofmark {
 
-const CacheLevel* resident_level(const DeviceInfo& device, double touched) {
-  const auto fits = [&](const CacheLevel& level) { return touched <= 0.5 * static_cast<double>(level.total_bytes); };
-  const auto first =
-      device.backend == Backend::cuda && !device.caches.empty() ? device.caches.end() - 1 : device.caches.begin();
-  const auto level = std::find_if(first, device.caches.end(), fits);
-  return level == device.caches.end() ? nullptr : &*level;
+std::span<const CacheLevel> lasting_caches(const DeviceInfo& device) {
+  const std::span<const CacheLevel> all = device.caches;
+  return device.backend == Backend::cuda && !all.empty() ? all.last(1) : all;
 }
 
-Phase memory_demands(const DeviceInfo& device, double touched, double moved, Cache cache) {
-  const auto last_level = static_cast<double>(device.last_level_cache_bytes());
-  if (cache == Cache::cold) return {{resource::dram, moved, std::min(moved * 0.25, last_level)}};
-  if (const CacheLevel* level = resident_level(device, touched)) return {{find_resource(level->name), moved}};
-  if (touched >= 4 * last_level) return {{resource::dram, moved, std::min(moved, last_level)}};
-  Phase demands = {{find_resource(device.caches.back().name), moved}};
-  if (moved > last_level) demands.push_back({resource::dram, moved - last_level});
+double lasting_cache_bytes(const DeviceInfo& device) {
+  double bytes = 0;
+  for (const CacheLevel& level : lasting_caches(device)) bytes += static_cast<double>(level.total_bytes);
+  return bytes;
+}
+
+Phase memory_demands(const DeviceInfo& device, double touched, double moved, Cache cache, double updated) {
+  const double once = std::min(moved, touched + updated);
+  const auto is_beyond = [&](double held) { return cache == Cache::cold || touched >= 4 * held; };
+  const auto saved = [&](double held) { return held + std::min(held, updated); };
+  const auto left = [&](double held) { return is_beyond(held) ? once : std::max(0.0, once - saved(held)); };
+
+  Phase demands;
+  const auto add = [&](const Resource& level, double amount, double avoidable = 0) {
+    if (amount > 0) demands.push_back({level, amount, avoidable});
+  };
+  const std::span<const CacheLevel> caches = lasting_caches(device);
+  double inside = 0;
+  for (const CacheLevel& level : caches) {
+    const double through = inside + static_cast<double>(level.total_bytes);
+    const bool is_first = &level == &caches.front();
+    if (is_first && (!is_beyond(through) || moved > once)) {
+      add(find_resource(level.name), moved);
+    } else if (!is_first && !is_beyond(through)) {
+      add(find_resource(level.name), std::min(left(inside), saved(through) - saved(inside)));
+    }
+    inside = through;
+  }
+  double may_hold = inside;
+  if (cache == Cache::cold && inside > 0) {
+    const double part = inside / (4 * static_cast<double>(device.last_level_cache_bytes()));
+    may_hold = std::min(inside, std::min(touched, moved) * part);
+  }
+  add(resource::dram, left(inside), is_beyond(inside) ? std::min(once, saved(may_hold)) : 0);
   return demands;
 }
 

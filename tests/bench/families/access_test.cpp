@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/program/suite.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/measure/slots.hpp"
 #include "tests/bench/devices.hpp"
@@ -17,6 +19,7 @@
 namespace roofmark::access {
 
 std::vector<Group> list(const Listing&);
+std::optional<Case> make(const Listing&, const CaseRequest&);
 
 namespace {
 
@@ -91,6 +94,22 @@ TEST(AccessCases, OfReadsHoldBulkCopiesAgainstLoads) {
     EXPECT_EQ(c.unsupported.empty(), value_of(c.shape, "impl") == "ld_global") << c.name();
   }
   for (const Case& c : cases(older, SuiteName::full, "dsmem")) EXPECT_FALSE(c.unsupported.empty()) << c.name();
+}
+
+// Whatever the order of the passes: blocks may share what they read.
+TEST(AccessCases, OfReadsFetchTheArrayOnceHoweverOftenTheyReadIt) {
+  DeviceInfo device = h200();
+  device.caches = {{"l2", 2 << 20, 2 << 20}};
+  const auto total = [&](const std::string& bytes, const Resource& level) {
+    const Listing listing = {.device = device, .cache = Cache::warm};
+    return make(listing, CaseRequest(parse_case_name("access/read/int32/bytes:" + bytes)))->work.total(level);
+  };
+  const double array = 1 << 20, sums = array / 1024;  // of a pass; the passes are 256
+  EXPECT_EQ(total("1048576", resource::l2), 256 * (array + sums));
+  EXPECT_EQ(total("1048576", resource::dram), 0);
+  EXPECT_EQ(total("2097152", resource::dram), 2 * 256 * sums) << "what is beyond the size of L2";
+  EXPECT_EQ(total("16777216", resource::l2), 119 * 16 * (array + sums));
+  EXPECT_EQ(total("16777216", resource::dram), 16 * (array + 119 * sums));
 }
 
 // So that the ratios of their times are those of their rates.

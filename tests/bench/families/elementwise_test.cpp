@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <optional>
 #include <set>
 
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "tests/bench/devices.hpp"
 
 namespace roofmark::elementwise {
 
 std::vector<Group> list(const Listing&);
+std::optional<Case> make(const Listing&, const CaseRequest&);
 
 namespace {
 
@@ -55,6 +58,20 @@ TEST(ElementwiseCases, CountRowsThatAreSharedOnce) {
   EXPECT_EQ(bytes["embedding/bf16"], 4 * n + 65536.0 * 4);
   EXPECT_EQ(bytes["cast to fp8"], 3 * n);
   EXPECT_EQ(bytes["cast to fp16"], 4 * n);
+}
+
+// p, m and v are written again: a cache that holds them saves both ways.
+TEST(ElementwiseCases, DemandNoDramForWhatTheCacheHolds) {
+  DeviceInfo device = h200();
+  device.caches = {{"l2", 2 << 20, 2 << 20}};
+  const auto demanded = [&](const std::string& elements, Cache cache, const Resource& level) {
+    const Listing listing = {.device = device, .cache = cache};
+    return make(listing, CaseRequest(parse_case_name("elementwise/adamw/fp32/elements:" + elements)))->work.total(level);
+  };
+  EXPECT_EQ(demanded("130000", Cache::warm, resource::l2), 28 * 130000);
+  EXPECT_EQ(demanded("130000", Cache::warm, resource::dram), 0);
+  EXPECT_EQ(demanded("200000", Cache::warm, resource::dram), 28 * 200000 - 2 * (2 << 20));
+  EXPECT_EQ(demanded("130000", Cache::cold, resource::dram), 28 * 130000);
 }
 
 }  // namespace

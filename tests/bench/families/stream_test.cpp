@@ -142,6 +142,20 @@ TEST(Stream, ColdIsSaidInTheNameAndDemandsDram) {
   }
 }
 
+// An L2 that is larger than the L3 holds a part of what exceeds the L3.
+TEST(Stream, OfEverySuiteOnACpuSomeDemandDramAlone) {
+  DeviceInfo device = cpu_device();
+  device.caches = {{"l1", 4 * kMiB, 64 * kKiB}, {"l2", 64 * kMiB, kMiB}, {"l3", 32 * kMiB, 32 * kMiB}};
+  for (const SuiteName suite : {SuiteName::smoke, SuiteName::quick}) {
+    int alone = 0;
+    for (const Case& one : cases(list({.device = device, .suite = suite, .memory_fraction = 0.9}))) {
+      const bool all = one.work.total(resource::dram) == static_cast<double>(one.touched_bytes);
+      alone += all && one.work.total(resource::l3) == 0 && one.operation == "triad" ? 1 : 0;
+    }
+    EXPECT_GT(alone, 0) << name(suite);
+  }
+}
+
 TEST(Stream, WorkIsCountedFromTheOperation) {
   struct Counts {
     StreamOp op;

@@ -732,6 +732,10 @@ TEST(Transfer, HostCopiesCountOnceInMemoryAndTwiceInCaches) {
     if (bytes <= 8 << 10) {
       EXPECT_EQ(c.work.total(resource::l1), 2 * bytes) << c.name();
     }
+    if (bytes == 1 << 20) {
+      EXPECT_EQ(c.work.total(resource::l2), 2 * bytes) << c.name();
+      EXPECT_EQ(c.work.total(resource::l3), 0) << "L2 holds both arrays";
+    }
     if (bytes >= 4 * (32 << 20)) {
       EXPECT_EQ(c.work.total(resource::host_dram), bytes) << c.name();
       ++in_memory;
