@@ -192,10 +192,11 @@ class PreparedElementwise final : public Prepared {
   }
   /// Looks up every row of the table before it repeats one.
   void fill_ids(std::int32_t* to) {
-    constexpr std::int64_t kApart = 48271;  // a prime
+    // Primes, of which no id of 32 bits is a multiple of both.
+    const std::int64_t apart = problem_.vocabulary % 48271 == 0 ? 48281 : 48271;
     std::vector<std::int32_t> ids(static_cast<std::size_t>(problem_.rows));
     for (std::size_t t = 0; t < ids.size(); ++t) {
-      ids[t] = static_cast<std::int32_t>(static_cast<std::int64_t>(t) * kApart % problem_.vocabulary);
+      ids[t] = static_cast<std::int32_t>(static_cast<std::int64_t>(t) * apart % problem_.vocabulary);
     }
     device_.to_device(to, ids.data(), ids.size() * sizeof(ids[0]));
   }

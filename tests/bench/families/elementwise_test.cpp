@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -72,6 +73,23 @@ TEST(ElementwiseCases, DemandNoDramForWhatTheCacheHolds) {
   EXPECT_EQ(demanded("130000", Cache::warm, resource::dram), 0);
   EXPECT_EQ(demanded("200000", Cache::warm, resource::dram), 28 * 200000 - 2 * (2 << 20));
   EXPECT_EQ(demanded("130000", Cache::cold, resource::dram), 28 * 130000);
+}
+
+// As many different rows are looked up as are counted.
+TEST(ElementwiseCases, LookUpEveryRowBeforeTheyRepeatOne) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  constexpr std::size_t kTokens = 3, kWidth = 8;
+  for (const char* vocabulary : {"3", "48270", "48271", "96542", "48281"}) {
+    const std::string name = std::string("elementwise/embedding/fp32/tokens:3/d:8/vocabulary:") + vocabulary;
+    const auto made = make({.device = device->info()}, CaseRequest(parse_case_name(name)));
+    const auto prepared = made->prepare({*device, 1, Distribution::normal, 1, {}});
+    prepared->launch(device->stream(), 0);
+    device->synchronize();
+    const auto* const out = static_cast<const float*>(prepared->outputs(0).front().data);
+    std::set<std::vector<float>> rows;
+    for (std::size_t t = 0; t < kTokens; ++t) rows.emplace(out + t * kWidth, out + (t + 1) * kWidth);
+    EXPECT_EQ(rows.size(), kTokens) << name;
+  }
 }
 
 }  // namespace
