@@ -21,6 +21,15 @@ SlotLayout layout_of(const AttentionProblem& p) {
                      SlotArray::input(p.type, of_keys, kV), SlotArray::output(p.type, of_queries)});
 }
 
+/// Bytes that a launch touches and moves; of Q only the rows that see a key.
+LaunchBytes launch_bytes(const AttentionProblem& p) {
+  const SlotLayout layout = layout_of(p);
+  const std::int64_t unseeing = p.causal ? std::max<std::int64_t>(p.queries - p.keys, 0) : 0;
+  const std::size_t bytes =
+      layout.touched_bytes() - layout[kQ].bytes() / static_cast<std::size_t>(p.queries) * static_cast<std::size_t>(unseeing);
+  return {bytes, bytes};
+}
+
 /// Query-key pairs that the mask leaves, over all heads.
 double visible_pairs(const AttentionProblem& p) {
   std::int64_t pairs = 0;
@@ -84,7 +93,7 @@ AttentionProblem heads_of(const CaseRequest& asked) {
 Case attention_case(const Listing& listing, std::string family, Shape shape, const AttentionProblem& p) {
   const bool gpu = listing.device.backend == Backend::cuda;
   Case made = memory_case(listing.device, std::move(family), "", p.type, std::move(shape), listing.cache.value_or(Cache::cold),
-                          layout_of(p));
+                          layout_of(p), launch_bytes(p));
   // Per visible pair: two dot products of head_dim terms, and one exponential.
   const double pairs = visible_pairs(p);
   const Resource& pipe = !gpu ? resource::fp32_fma : p.type == DataType::fp16 ? resource::fp16_tensor : resource::bf16_tensor;

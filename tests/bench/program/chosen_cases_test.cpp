@@ -248,6 +248,18 @@ TEST(ChosenCases, SizesAtWhichACheckWouldProveNothingOrAKernelWouldNotCountAreRe
   EXPECT_NE(error_of({cpu}, "latency/stride/int8/bytes:16G/stride:8"), "");
 }
 
+// The last query sees all keys, the first queries of more than the keys see none.
+TEST(ChosenCases, OfCausalAttentionReadTheQueriesThatSeeAKey) {
+  const auto bytes = [](const std::string& sizes) {
+    return chosen({h200()}, {"attention/bf16/heads:8/d:128/" + sizes})[0].cases[0].work.total(resource::dram);
+  };
+  const double row = 8 * 128 * 2;
+  EXPECT_EQ(bytes("queries:16384/keys:128/mask:causal"), row * (128 + 2 * 128 + 16384));
+  EXPECT_EQ(bytes("queries:16384/keys:128/mask:none"), row * (16384 + 2 * 128 + 16384));
+  EXPECT_EQ(bytes("queries:128/keys:16384/mask:causal"), row * (128 + 2 * 16384 + 128));
+  EXPECT_EQ(bytes("batch:3/queries:256/keys:128/mask:causal"), row * 3 * (128 + 2 * 128 + 256));
+}
+
 TEST(ChosenCases, TableRowsCountOnceHoweverOftenTheyAreLookedUp) {
   const Case c = chosen({h200()}, {"elementwise/embedding/bf16/tokens:64K/d:64/vocabulary:10"})[0].cases[0];
   EXPECT_EQ(c.work.total(Unit::byte), 65536 * 64 * 2 + 10 * 64 * 2 + 65536 * 4);
