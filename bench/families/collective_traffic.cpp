@@ -44,7 +44,7 @@ Traffic of_part(Collective op, double bytes, const Part& part, Switches switches
       return {(m - 1) / m * bytes, (n - m) / n * bytes};
     case Collective::broadcast:
     case Collective::reduce:
-      return {m > 1 ? bytes : 0, k > 1 ? bytes : 0};
+      return {m == 1 ? 0 : with_root ? bytes : (m - 1) / m * bytes, k > 1 ? bytes : 0};
     case Collective::all_to_all:
       return {(m - 1) / n * bytes, m * (n - m) / n * bytes};
     case Collective::gather:

@@ -27,7 +27,8 @@ enum class Switches { forward, reduce };
 ///   all_reduce                     2 (m-1)/m S                      2 (k-1)/k S
 ///     where the switches reduce    (m+1)/m S                        S
 ///   all_gather, reduce_scatter     (m-1)/m S                        (n-m)/n S
-///   broadcast, reduce              S where m > 1                    S where k > 1
+///   broadcast, reduce              S where m > 1, of the root's     S where k > 1
+///                                  domain; of others (m-1)/m S
 ///   all_to_all                     (m-1)/n S                        m (n-m)/n S
 ///   gather, scatter                (m-1)/n S, of the root           (n-m)/n S, of the root's domain
 ///   send_recv                      S where a neighbour is inside    S per neighbour outside, of the sender's host
