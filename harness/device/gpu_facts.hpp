@@ -50,6 +50,7 @@ struct GpuFacts {
   LinkRate pcie, c2c;     ///< of the GPU itself; of PCIe at its highest generation, with the lanes that it has now
   LinkRate way_to_host;   ///< by PCIe: the same, or a link above a switch that carries less
   std::string root_port;  ///< of the host, where a switch is between: the bus id of the port whose link all below it share
+  std::optional<double> root_port_bytes_per_second;  ///< of that link, by the kernel's maximum of both ends
   std::optional<int> c2c_links, c2c_links_up;
   std::optional<int> nvlink_links;  ///< that are up
   LinkRate nvlink;                  ///< of these links together

@@ -6,6 +6,7 @@
 
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "harness/machine/pci.hpp"
 
@@ -26,6 +27,15 @@ const PcieGeneration* pcie_generation(int generation) {
   return generation < 1 || generation > static_cast<int>(std::size(kGenerations)) ? nullptr : &kGenerations[generation - 1];
 }
 
+/// The links between a GPU and the host, other than its own. The ports of a virtual machine may state less than the links
+/// reach: then those above say nothing either.
+std::vector<PciLink> known_links_to_root(const GpuFacts& gpu, const std::filesystem::path& device) {
+  const PciLinkMaximum slot = slot_link_maximum(device);
+  const bool is_true = slot.generation.value_or(0) >= gpu.pcie_generation_max.value_or(0) &&
+                       slot.lanes.value_or(0) >= gpu.pcie_width.value_or(0);
+  return is_true ? links_to_root(device) : std::vector<PciLink>();
+}
+
 }  // namespace
 
 std::optional<double> pcie_bytes_per_second(int generation, int lanes) {
@@ -44,18 +54,21 @@ LinkRate pcie_rate(std::optional<int> generation, std::optional<int> lanes) {
 
 LinkRate way_to_host(const GpuFacts& gpu, const std::filesystem::path& device) {
   LinkRate narrowest = gpu.pcie;
-  // The ports of a virtual machine may state less than the links reach: then those above say nothing either.
-  const PciLinkMaximum slot = slot_link_maximum(device);
-  const bool is_true = slot.generation.value_or(0) >= gpu.pcie_generation_max.value_or(0) &&
-                       slot.lanes.value_or(0) >= gpu.pcie_width.value_or(0);
-  if (!narrowest.bytes_per_second || !is_true) return narrowest;
-  for (const PciLink& link : links_to_root(device)) {
+  if (!narrowest.bytes_per_second) return narrowest;
+  for (const PciLink& link : known_links_to_root(gpu, device)) {
     LinkRate rate = pcie_rate(link.maximum.generation, link.maximum.lanes);
     if (!rate.bytes_per_second || *rate.bytes_per_second >= *narrowest.bytes_per_second) continue;
     rate.source += fmt::format(", of the link between {} and {}: the narrowest between GPU and host", link.below, link.above);
     narrowest = std::move(rate);
   }
   return narrowest;
+}
+
+std::optional<double> root_port_bytes_per_second(const GpuFacts& gpu, const std::filesystem::path& device) {
+  const std::vector<PciLink> links = known_links_to_root(gpu, device);
+  if (links.empty()) return std::nullopt;
+  const PciLinkMaximum& last = links.back().maximum;
+  return pcie_bytes_per_second(last.generation.value_or(0), last.lanes.value_or(0));
 }
 
 }  // namespace roofmark

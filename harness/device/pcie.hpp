@@ -17,5 +17,8 @@ LinkRate pcie_rate(std::optional<int> generation, std::optional<int> lanes);
 /// The narrowest link between a GPU and its host: its own, or one between a switch and the port above it, by the kernel.
 /// `device` is the GPU's folder, and its facts have the rest.
 LinkRate way_to_host(const GpuFacts& gpu, const std::filesystem::path& device);
+/// Of the link between the host's port and the switch below it, which GPUs behind that switch share. Absent without a switch,
+/// and where the kernel does not tell.
+std::optional<double> root_port_bytes_per_second(const GpuFacts& gpu, const std::filesystem::path& device);
 
 }  // namespace roofmark

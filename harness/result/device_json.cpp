@@ -69,6 +69,7 @@ void visit_gpu(Info& info, const Field& field) {
   field("way_to_host_bytes_per_second", gpu.way_to_host.bytes_per_second);
   field("way_to_host_source", gpu.way_to_host.source);
   field("root_port", gpu.root_port);
+  field("root_port_bytes_per_second", gpu.root_port_bytes_per_second);
   field("c2c_bytes_per_second", gpu.c2c.bytes_per_second);
   field("c2c_source", gpu.c2c.source);
   field("c2c_links", gpu.c2c_links);

@@ -40,6 +40,7 @@ Json to_json(const RankInfo& member) {
   put(json, "nic_way_source", member.nic_way_source);
   put(json, "host_bytes_per_second", member.host_bytes_per_second);
   put(json, "root_port", member.root_port);
+  put(json, "root_port_bytes_per_second", member.root_port_bytes_per_second);
   Json& versions = json["versions"] = Json::object();
   for (const auto& [name, version] : member.versions) versions[name] = version;
   return json;
@@ -80,6 +81,7 @@ RankInfo rank_info_from_json(const Json& json) {
   get(json, "nic_way_source", member.nic_way_source);
   get(json, "host_bytes_per_second", member.host_bytes_per_second);
   get(json, "root_port", member.root_port);
+  get(json, "root_port_bytes_per_second", member.root_port_bytes_per_second);
   for (const auto& [name, version] : json.at("versions").items()) {
     member.versions.emplace_back(name, version.get<std::string>());
   }

@@ -151,6 +151,7 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   member.nic_way_source = nic_way.source;
   member.host_bytes_per_second = gpu.way_to_host.bytes_per_second;
   member.root_port = gpu.root_port;
+  member.root_port_bytes_per_second = gpu.root_port_bytes_per_second;
   return member;
 }
 

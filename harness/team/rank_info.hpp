@@ -46,8 +46,9 @@ struct RankInfo {
   /// Of its GPU's own link towards the NICs, in one direction: PCIe, or NVLink-C2C where that is the way to the host.
   std::optional<double> nic_way_bytes_per_second;
   std::string nic_way_source;
-  /// Of the narrowest PCIe link between GPU and host; and the port of the host below which it is, where a switch is between.
-  std::optional<double> host_bytes_per_second;
+  /// Of the narrowest PCIe link between GPU and host; and, where a switch is between, the port of the host below which it is,
+  /// and that port's link.
+  std::optional<double> host_bytes_per_second, root_port_bytes_per_second;
   std::string root_port;
   /// Versions by name: `driver` and `vbios` of its GPU; those of software (roofmark, NCCL, MPI) must be the same on all ranks
   /// that communicate.

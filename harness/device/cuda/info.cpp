@@ -194,6 +194,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   if (!gpu.pcie_width_of_gpu) gpu.pcie_width_of_gpu = link.lanes;
   gpu.way_to_host = way_to_host(gpu, folder);
   gpu.root_port = shared_root_port(folder);
+  gpu.root_port_bytes_per_second = root_port_bytes_per_second(gpu, folder);
   gpu.iommu = iommu_of(folder, "/");
   gpu.ports_to_peers = ports_to_peers(folder, "/");
   gpu.ports_to_nics = ports_to_nics(folder, "/");

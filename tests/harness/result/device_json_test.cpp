@@ -87,6 +87,7 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
   gpu.pcie = {31.5e9, "PCIe 5 x8"};
   gpu.way_to_host = {15.75e9, "PCIe 4 x8"};
   gpu.root_port = "0000:15:01.0";
+  gpu.root_port_bytes_per_second = 31.5e9;
   gpu.c2c = {447e9, "C2C"};
   gpu.nvlink_links = 18;
   gpu.nvlink = {450e9, "18 NVLinks"};
@@ -113,7 +114,7 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
     "memory_clock_max_hz": 3.5e9, "pcie_generation": 1, "pcie_width": 8, "pcie_generation_max": 5, "pcie_width_max": 16,
     "pcie_generation_of_gpu": 6, "pcie_width_of_gpu": 32, "pcie_generation_of_slot": 4, "iommu": "DMA",
     "pcie_bytes_per_second": 31.5e9, "pcie_source": "PCIe 5 x8",
-    "way_to_host_bytes_per_second": 15.75e9, "way_to_host_source": "PCIe 4 x8", "root_port": "0000:15:01.0", "c2c_bytes_per_second": 447e9, "c2c_source": "C2C",
+    "way_to_host_bytes_per_second": 15.75e9, "way_to_host_source": "PCIe 4 x8", "root_port": "0000:15:01.0", "root_port_bytes_per_second": 31.5e9, "c2c_bytes_per_second": 447e9, "c2c_source": "C2C",
     "c2c_links": 10, "c2c_links_up": 9,
     "nvlink_links": 18, "nvlink_bytes_per_second": 450e9, "nvlink_source": "18 NVLinks", "nvlink_domain": "8f6a/1",
     "power_limit_watts": 500.5, "power_limit_default_watts": 700.0, "application_clock_hz": 1.2e9,

@@ -70,6 +70,7 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   gpu.gpu.nvlink_peers = {"0000:3C:00.0"};
   gpu.gpu.way_to_host = {31.5e9, "PCIe 4"};
   gpu.gpu.root_port = "0000:15:01.0";
+  gpu.gpu.root_port_bytes_per_second = 63e9;
   const auto started_with = [&](const std::map<std::string, std::string>& variables) {
     return describe_rank(gpu, variables, root);
   };
@@ -103,6 +104,7 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_THAT(member.nvlink_peers, ElementsAre("0000:3C:00.0"));
   EXPECT_EQ(member.host_bytes_per_second, 31.5e9);
   EXPECT_EQ(member.root_port, "0000:15:01.0");
+  EXPECT_EQ(member.root_port_bytes_per_second, 63e9);
   EXPECT_EQ(member.nic_way_bytes_per_second, 63e9) << "a NIC may be below the same switch";
   EXPECT_EQ(member.nic_way_source, "PCIe 5");
   EXPECT_THAT(member.cores, IsEmpty());
@@ -146,6 +148,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.nic_way_bytes_per_second = 450e9;
   member.nic_way_source = "NVLink-C2C";
   member.root_port = "0000:15:01.0";
+  member.root_port_bytes_per_second = 63e9;
   member.nccl_ib_hca = "^mlx5_8";
   member.variables = {{"NCCL_IB_HCA", "^mlx5_8"}, {"NCCL_PROTO", "Simple"}};
   member.nvlink_domain = "8f6a/1";
@@ -181,6 +184,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.nic_way_bytes_per_second, 450e9);
   EXPECT_EQ(read.nic_way_source, "NVLink-C2C");
   EXPECT_EQ(read.root_port, "0000:15:01.0");
+  EXPECT_EQ(read.root_port_bytes_per_second, 63e9);
   EXPECT_EQ(read.nvlink_domain, "8f6a/1");
   EXPECT_EQ(read.versions, member.versions);
 
