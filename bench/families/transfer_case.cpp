@@ -14,6 +14,7 @@
 
 #include "bench/families/prepared_transfer.hpp"
 #include "bench/families/transfer.hpp"
+#include "bench/families/transfer_links.hpp"
 #include "bench/families/transfer_notes.hpp"
 #include "bench/families/transfer_path.hpp"
 #include "bench/support/slots.hpp"
@@ -296,6 +297,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
     // What SMs read of the host's memory the L2 cache may still hold from the launch before.
     const double cached = point.by == TransferBy::sm ? static_cast<double>(device.last_level_cache_bytes()) : 0;
     c.work.phases = {link_demands(transfer, cached)};
+    if (reached) take_part_of_links(c.work.phases.front(), transfer, *reached, device);
   }
   c.protocol = protocol_of(device, point, transfer);
   // For the GPU with the most arrays.

@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
+#include "bench/families/transfer_links.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark::transfer {
@@ -78,15 +81,18 @@ Notes notes_of(const DeviceInfo& device, const TransferPoint& point, const Trans
   if (host && !point.node && !device.near_node) {
     notes.emplace_back("near", "the kernel reports no NUMA node for this device: it places the memory");
   }
+  const auto has_part = [](const Demand& demand) { return demand.part < 1; };
+  const bool in_part = !work.phases.empty() && std::all_of(work.phases.front().begin(), work.phases.front().end(), has_part);
   const bool several_with_host = point.all_gpus || (transfer.staged && flows > 1);
   if (const std::string shared = several_with_host && fabric ? shared_links(*fabric) : ""; !shared.empty()) {
-    notes.emplace_back("shared links", shared + ": together these GPUs get what one link to the host carries");
+    notes.emplace_back("shared links", shared + ": together these GPUs get what one link to the host carries" +
+                                           (in_part ? ", and the roof is that part of the ceilings" : ""));
   }
-  if (const auto& path = transfer.path; path && !transfer.staged && path->nvlinks > 0) {
-    if (const auto all = nvlinks_to_others(*fabric, device); all && path->nvlinks < *all) {
-      notes.emplace_back("NVLinks", fmt::format("{} connect these two; the ceilings are of all {} of {} that lead to GPUs",
-                                                path->nvlinks, *all, device.id));
-    }
+  if (const auto here = in_part ? fewest_nvlinks(transfer, *fabric) : std::nullopt) {
+    notes.emplace_back("NVLinks", fmt::format("{} connect {}: the roof is that part of the ceilings, which are of all {} of {} "
+                                              "that lead to GPUs",
+                                              *here, transfer.path ? "these two" : "two of these GPUs",
+                                              *nvlinks_to_others(*fabric, device), device.id));
   }
   const std::map<int, std::size_t> gpus = arrays_by_gpu(transfer);
   if (unlike) {

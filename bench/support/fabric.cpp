@@ -41,7 +41,8 @@ std::optional<int> nvlinks_to_others(const Fabric& fabric, const DeviceInfo& fir
   int links = 0;
   for (int other = 1; other < static_cast<int>(fabric.members.size()); ++other) {
     const PeerPath path = fabric.local->path(0, other);
-    if (path.kind == PathKind::nvlink) links += path.nvlinks;
+    const bool is_alike = fabric.members[static_cast<std::size_t>(other)].device_name == fabric.members.front().device_name;
+    if (path.kind == PathKind::nvlink && path.refusal.empty() && is_alike) links += path.nvlinks;
   }
   if (links == 0) return std::nullopt;
   return std::min(links, first.gpu.nvlink_links.value_or(links));

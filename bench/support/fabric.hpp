@@ -51,8 +51,8 @@ struct Fabric {
 /// Whether NVLink connects the first of the ranks with another of its process: the roof of transfers between GPUs is then that
 /// of NVLink, else that of PCIe. Where a path is unknown, a GPU that has NVLinks counts as connected.
 bool first_has_nvlink(const Fabric& fabric);
-/// Of the NVLinks of the first rank's GPU those that lead to others of its process; 0 if it has none there; absent: all, as by
-/// way of switches, or it is unknown.
+/// Of the NVLinks of the first rank's GPU those that lead to others of its process and model that it may access; 0 if it has
+/// none there; absent: all, as by way of switches, or it is unknown.
 std::optional<int> nvlinks_to_others(const Fabric& fabric, const DeviceInfo& first);
 /// GPUs that share a link to the host: "cuda:0, cuda:1 by 0000:15:01.0"; empty where every GPU has a link of its own to the
 /// host.

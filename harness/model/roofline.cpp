@@ -28,10 +28,10 @@ constexpr std::array kByteResources = {resource::host_to_device,
 
 using Amounts = std::array<double, std::size(kResources)>;
 
-/// What the demands take from each of kResources.
+/// What the demands take from each of kResources, as of all of it.
 Amounts amounts_of(const Phase& phase) {
   Amounts amounts{};
-  for (const Demand& demand : phase) amounts.at(&find_resource(demand.resource.id) - kResources) += demand.amount;
+  for (const Demand& demand : phase) amounts.at(&find_resource(demand.resource.id) - kResources) += demand.amount / demand.part;
   return amounts;
 }
 
@@ -253,7 +253,7 @@ std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline
     double needed = 0;
     for (const Phase& phase : work.phases) {
       for (const Demand& demand : phase) {
-        if (demand.resource == ceiling.resource) needed += demand.amount - demand.avoidable;
+        if (demand.resource == ceiling.resource) needed += (demand.amount - demand.avoidable) / demand.part;
       }
     }
     const double rate = needed / seconds;

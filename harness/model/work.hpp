@@ -15,6 +15,8 @@ struct Demand {
   /// The part of `amount` that an implementation may rightly avoid: a cache above the resource serves it, or the network
   /// reduces on the way. It counts in the placement, but not where a rate is compared with a theoretical ceiling.
   double avoidable = 0;
+  /// The part of the resource that is there for it, as 4 of the 12 NVLinks that its ceiling counts.
+  double part = 1;
 };
 
 /// The device's background work during launches, as counted by the launches.

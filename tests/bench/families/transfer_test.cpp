@@ -11,8 +11,10 @@
 #include <set>
 
 #include "bench/families/ceilings.hpp"
+#include "bench/families/transfer_links.hpp"
 #include "bench/families/transfer_notes.hpp"
 #include "bench/families/transfer_path.hpp"
+#include "harness/judge/theory.hpp"
 #include "harness/machine/huge_pages.hpp"
 #include "harness/machine/numa.hpp"
 #include "harness/measure/runner.hpp"
@@ -32,6 +34,7 @@ namespace {
 
 using testing::AnyOf;
 using testing::Contains;
+using testing::DoubleEq;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -703,16 +706,93 @@ TEST(PeerTransfer, APairWithAPartOfTheNvlinksSaysSo) {
         .op = TransferOp::peer, .bytes = 64, .by = TransferBy::copy_engine_read, .to = 1, .access = access};
     const Transfer transfer{
         .bytes = 64, .flows = {{gpu_endpoint(0), gpu_endpoint(1)}}, .path = fabric.local->path(0, 1), .staged = !access};
-    for (const auto& [key, value] : notes_of(device, pair, transfer, {}, nullptr, {}, &fabric)) {
+    Phase demands = link_demands(transfer);
+    take_part_of_links(demands, transfer, fabric, device);
+    for (const auto& [key, value] : notes_of(device, pair, transfer, {{demands}}, nullptr, {}, &fabric)) {
       if (key == "NVLinks") return value;
     }
     return std::string();
   };
-  EXPECT_EQ(note(true), "4 connect these two; the ceilings are of all 8 of cuda:0 that lead to GPUs");
+  EXPECT_EQ(note(true),
+            "4 connect these two: the roof is that part of the ceilings, which are of all 8 of cuda:0 that lead to GPUs");
   EXPECT_EQ(note(false), "") << "the bytes take another way";
   fabric.local->path = [](int, int) { return PeerPath{PathKind::nvlink, 6}; };
   fabric.members.resize(2);
   EXPECT_EQ(note(true), "");
+}
+
+// Four GPUs of which each pair has 4 of 12 NVLinks, as in an HGX A100 of four.
+TEST(PeerTransfer, APairHasThePartOfTheRoofThatItsNvlinksAre) {
+  DeviceInfo device = h200();
+  device.gpu.nvlink_links = 12;
+  device.gpu.nvlink_peers = {"of 1", "of 2", "of 3"};
+  device.gpu.nvlink = {300e9, "12 NVLinks"};
+  Fabric fabric = made_up_gpus(4);
+  fabric.local->path = [](int, int) { return PeerPath{PathKind::nvlink, 4}; };
+  const auto case_of = [&](const TransferPoint& point) { return transfer_case(device, point, &fabric); };
+  const auto parts_of = [&](const TransferPoint& point) {
+    std::map<std::string_view, double> parts;
+    const Case c = case_of(point);
+    for (const Demand& demand : c.work.phases.front()) parts[demand.resource.id] = demand.part;
+    return parts;
+  };
+  using Parts = std::map<std::string_view, double>;
+  const auto with = [](TransferOp op) {
+    return TransferPoint{.op = op, .bytes = 1000, .by = TransferBy::copy_engine_read, .from = 1, .to = 2};
+  };
+  const Parts third = {{"peer_in", 1.0 / 3}, {"peer_out", 1.0 / 3}};
+  EXPECT_EQ(parts_of(with(TransferOp::peer)), third);
+  EXPECT_EQ(parts_of(with(TransferOp::peer_both)), third);
+  EXPECT_EQ(parts_of(with(TransferOp::peer_round)), third) << "of disjoint pairs";
+  EXPECT_EQ(parts_of(with(TransferOp::one_to_all)), (Parts{{"peer_out", 1}, {"peer_in", 1.0 / 3}}));
+  EXPECT_EQ(parts_of(with(TransferOp::all_to_one)), (Parts{{"peer_in", 1}, {"peer_out", 1.0 / 3}}));
+
+  const Roofline roofline = theoretical_peer_links(device, true, nvlinks_to_others(fabric, device));
+  const Placement placement = place(case_of(with(TransferOp::peer)).work, roofline, 1000 / 93e9, {}, {});
+  EXPECT_NEAR(placement.of_theoretical.value(), 0.93, 1e-9);
+  EXPECT_DOUBLE_EQ(placement.bytes_per_second.value(), 93e9) << "a rate is of the bytes that moved";
+
+  fabric.local->path = [](int, int) { return PeerPath{PathKind::nvlink, 12}; };
+  EXPECT_EQ(parts_of(with(TransferOp::peer)), (Parts{{"peer_in", 1}, {"peer_out", 1}}));
+  // No probe uses the NVLinks to GPUs that it may not access.
+  fabric.local->path = [](int one, int other) {
+    return PeerPath{PathKind::nvlink, 4, one + other == 3 || one * other > 0 ? "no access" : ""};
+  };
+  EXPECT_EQ(nvlinks_to_others(fabric, device), 8);
+}
+
+TEST(PeerTransfer, GpusBelowOnePortHaveTheirPartsOfItsLink) {
+  const DeviceInfo device = h200();
+  Fabric fabric = made_up_gpus(4);
+  for (RankInfo& member : fabric.members) {
+    member.host_bytes_per_second = 31.5e9;
+    member.root_port = member.rank < 3 ? "0000:15:01.0" : "0000:97:01.0";
+    member.root_port_bytes_per_second = 31.5e9;
+  }
+  const auto parts_of = [&](const TransferPoint& point) {
+    std::vector<double> parts;
+    const Case c = transfer_case(device, point, &fabric);
+    for (const Demand& demand : c.work.phases.front()) {
+      EXPECT_EQ(demand.amount, 1000);
+      parts.push_back(demand.part);
+    }
+    return parts;
+  };
+  const auto all_gpus = [](TransferOp op) { return TransferPoint{.op = op, .bytes = 1000, .all_gpus = true}; };
+  const double third = 1.0 / 3;
+  EXPECT_THAT(parts_of(all_gpus(TransferOp::host_to_device)), ElementsAre(DoubleEq(third)));
+  EXPECT_THAT(parts_of(all_gpus(TransferOp::device_to_host)), ElementsAre(DoubleEq(third)));
+  EXPECT_THAT(parts_of(all_gpus(TransferOp::both)), ElementsAre(DoubleEq(third), DoubleEq(third)));
+  EXPECT_THAT(parts_of({.op = TransferOp::host_to_device, .bytes = 1000, .gpu = 1}), ElementsAre(1));
+  const TransferPoint staged{
+      .op = TransferOp::peer_both, .bytes = 1000, .by = TransferBy::copy_engine_read, .from = 0, .to = 1, .access = false};
+  EXPECT_THAT(parts_of(staged), ElementsAre(0.5, 0.5));
+  for (RankInfo& member : fabric.members) member.root_port_bytes_per_second = 63e9;
+  EXPECT_THAT(parts_of(all_gpus(TransferOp::host_to_device)), ElementsAre(DoubleEq(2 * third)))
+      << "the port has more than a GPU";
+  EXPECT_THAT(parts_of(staged), ElementsAre(1, 1));
+  for (RankInfo& member : fabric.members) member.root_port_bytes_per_second.reset();
+  EXPECT_THAT(parts_of(all_gpus(TransferOp::host_to_device)), ElementsAre(1)) << "unknown";
 }
 
 TEST(Transfer, EachDirectionIsAResourceOfItsOwn) {

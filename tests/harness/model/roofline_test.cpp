@@ -70,6 +70,19 @@ TEST(Place, AddsDemandsOnOneResource) {
   EXPECT_DOUBLE_EQ(*placed(one_phase({{resource::dram, 4e9}, {resource::dram, 4e9}}), 4e-3).t_min_seconds, 2e-3);
 }
 
+TEST(Place, HoldsADemandAgainstThePartOfTheResourceThatIsThereForIt) {
+  Roofline links;
+  links.at(resource::peer_in).theoretical = 300e9;
+  links.at(resource::peer_in).first = 270e9;
+  const Work work = one_phase({{.resource = resource::peer_in, .amount = 90e9, .part = 1.0 / 3}});
+  const Placement placement = place(work, links, 1, {}, {});
+  EXPECT_DOUBLE_EQ(*placement.of_theoretical, 0.9);
+  EXPECT_DOUBLE_EQ(*placement.of_empirical, 1);
+  EXPECT_DOUBLE_EQ(*placement.bytes_per_second, 90e9);
+  EXPECT_EQ(above_theoretical(work, links, 0.89, {}).size(), 0U);
+  EXPECT_EQ(above_theoretical(work, links, 0.88, {}).size(), 1U);
+}
+
 TEST(Place, IsNeverUnderOneLaunch) {
   // 4 kB would take a nanosecond; the kernel takes 3 us.
   const Work tiny = one_phase({{resource::dram, 4e3}});

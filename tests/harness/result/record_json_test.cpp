@@ -9,6 +9,22 @@
 namespace roofmark {
 namespace {
 
+TEST(RecordJson, DemandsAreReadAsTheyWereWritten) {
+  const Phase demands = {{resource::l2, 5}, {resource::dram, 4, 3}, {resource::peer_in, 2, 0, 0.25}};
+  const Json json = to_json(ok_record("transfer", "peer", {{demands}}, 1e-3));
+  EXPECT_EQ(json.at("work").at("phases").dump(),
+            R"([[{"resource":"l2","unit":"B","amount":5.0},{"resource":"dram","unit":"B","amount":4.0,"avoidable":3.0},)"
+            R"({"resource":"peer_in","unit":"B","amount":2.0,"part":0.25}]])");
+  const Phase read = record_from_json(JsonText(json.dump()).root()).work.phases.front();
+  ASSERT_EQ(read.size(), demands.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].resource, demands[i].resource);
+    EXPECT_EQ(read[i].amount, demands[i].amount);
+    EXPECT_EQ(read[i].avoidable, demands[i].avoidable);
+    EXPECT_EQ(read[i].part, demands[i].part);
+  }
+}
+
 TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   Record record = ok_record("sustained", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3);
   record.sustained = Sustained{
