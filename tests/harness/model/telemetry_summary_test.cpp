@@ -92,7 +92,8 @@ TEST(TelemetrySummary, OneReadingStandsForTheBlocks) {
     ASSERT_TRUE(summary);
     EXPECT_THAT(summary->sm_clock_hz, Optional(DoubleNear(1.7e9, 1)));
     EXPECT_THAT(summary->memory_clock_hz, Optional(DoubleNear(3e9, 1)));
-    EXPECT_FALSE(summary->power_watts || summary->integrated_joules || summary->joules_per_launch) << "it may be the power of what ran before";
+    EXPECT_FALSE(summary->power_watts || summary->integrated_joules || summary->joules_per_launch)
+        << "it may be the power of what ran before";
     const auto longer = summarize({at(when, state)}, {{0, 0.5}, {1, 1.5}}, 0.1);
     EXPECT_THAT(longer->power_watts, Optional(DoubleNear(500, 1e-9)));
     EXPECT_THAT(longer->integrated_joules, Optional(DoubleNear(500, 1e-9)));
