@@ -550,7 +550,6 @@ TEST_F(Measure, TelemetryIsReadBesideEveryBlock) {
   device.telemetry = std::make_unique<FakeTelemetry>();
   const Record record = measure(make_case());
   ASSERT_TRUE(record.measurement->telemetry);
-  EXPECT_TRUE(record.measurement->telemetry->power_watts);
   double last = 0;
   for (const Block& block : record.measurement->blocks) {
     EXPECT_GT(block.span.second, block.span.first);
