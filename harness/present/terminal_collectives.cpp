@@ -101,14 +101,19 @@ Row bandwidth_row(const SizeLine& line) {
   return row;
 }
 
-std::vector<Column> placement_columns() {
+/// Of calls out of place where there are any, and the share of those in place beside them.
+std::vector<Column> placement_columns(const std::vector<SizeLine>& lines) {
   std::vector<Column> columns = key_columns();
-  for (Column column :
-       {Column{.heading = "of roof"}, Column{.heading = "of theor.", .leaves = 2}, Column{.heading = "on the wire"},
-        Column{.heading = "of ring"}, Column{.heading = "p95", .leaves = 1, .unit = "(us)"},
-        Column{.heading = "p99", .unit = "(us)"}, Column{.heading = "roof", .is_shared = true}}) {
+  const bool any_out = std::any_of(lines.begin(), lines.end(), [](const SizeLine& line) { return line.out != nullptr; });
+  const char* const group = any_out ? "out-of-place" : "in-place";
+  for (Column column : {Column{.heading = "of roof"}, Column{.heading = "of theor.", .leaves = 2},
+                        Column{.heading = "on the wire"}, Column{.heading = "of ring"},
+                        Column{.heading = "p95", .leaves = 1, .unit = "(us)"}, Column{.heading = "p99", .unit = "(us)"}}) {
+    column.group = group;
     columns.push_back(std::move(column));
   }
+  columns.push_back({.heading = "of roof", .leaves = 3, .group = "in-place"});
+  columns.push_back({.heading = "roof", .is_shared = true});
   return columns;
 }
 
@@ -125,6 +130,8 @@ Row placement_row(const SizeLine& line, const std::map<std::string, double>& rin
   for (const auto& percentile : {summary.p95, summary.p99}) {
     row.push_back(percentile ? micros(*percentile / record.message->trips) : "-");
   }
+  const bool both = line.out && line.in && line.in->placement;
+  row.push_back(both ? format_share(line.in->placement->of_empirical) : "");
   row.push_back(placement.bound_by);
   return row;
 }
@@ -133,7 +140,7 @@ Row placement_row(const SizeLine& line, const std::map<std::string, double>& rin
 std::string collective_table(const std::string& title, const std::vector<SizeLine>& lines,
                              const std::map<std::string, double>& ring_ratios, const TerminalStyle& style,
                              std::set<std::string>& left_out) {
-  Grid bandwidths{title, bandwidth_columns(lines), kKeys}, placements{"", placement_columns(), kKeys};
+  Grid bandwidths{title, bandwidth_columns(lines), kKeys}, placements{"", placement_columns(lines), kKeys};
   bool placed = false;
   for (const SizeLine& line : lines) {
     const auto wrong = [](const Record* record) { return record && record->status == Status::wrong; };

@@ -200,6 +200,6 @@ def family_table(family, entries, titles):
         ("of roof", "Minimum time on the measured ceilings / median", True),
         ("of theor., highest clock", "Minimum time on the theoretical ceilings at the highest clock / median", True),
         ("of theor.", "Minimum time on the theoretical ceilings at the observed clock / median", True),
-        ("Clock", "Median over the blocks of each block's mean", True),
+        ("Clock", "Counted in cycles: median over the blocks of each block's mean", True),
         ("Error, of what rounding allows", "Largest error found / largest error that a correct computation can have", True), ("", "† throttled, ‡ not settled, * time budget ended", False)],
         rows, empty=False)

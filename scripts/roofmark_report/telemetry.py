@@ -239,7 +239,7 @@ def sustained_table(files):
             "" if compared is None else f"{compared}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
     return table("sustained", [
         ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first second", True), ("Settled", "Rate in the last quarter", True),
-        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("Clock", "Burst and settled: memory clock for memory-bound cases, else SM clock", False), ("Power", "Burst and settled", False),
+        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("Clock by the driver", "Burst and settled: memory clock for memory-bound cases, else SM clock. The clock of the cases is counted in cycles, and may be lower under load (finding clock_under_load)", False), ("Power", "Burst and settled", False),
         ("Rate per clock", "Settled / burst, by the medians of rate / clock; more than 3 % from 100 % is a finding", True),
         ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True),
         ("Launches compared", "Launches whose output bits were compared with the verified launch's; in brackets, the share of all bytes written", True)],

@@ -54,7 +54,7 @@ TEST(CommunicationTables, HaveTheColumnsOfNcclTests) {
                                   "+#wrong\n"));
   EXPECT_THAT(words_of(text, "8000000"),
               ElementsAre("8000000", "2000000", "2000.0", "4.00", "6.00", "0", "1000.0", "8.00", "12.00", "0"));
-  EXPECT_THAT(text, ContainsRegex("\nroof interprocess\nsize +of roof +p95\n.*\n8000000 +75.0 % +2500.0\n"));
+  EXPECT_THAT(text, ContainsRegex("\nroof interprocess\n +out-of-place\nsize +of roof +p95\n.*\n8000000 +75.0 % +2500.0\n"));
 }
 
 TEST(CommunicationTables, FitATerminalOf120Columns) {
