@@ -49,12 +49,25 @@ std::string table_of(const std::vector<const Check*>& checks, const TerminalStyl
              {.heading = "checks", .leaves = 1},
              {.heading = "margin", .leaves = 2},
              {.heading = "worst (limit)", .is_text = true}}};
+  std::vector<std::string> none;  // rules that allow nothing, of which nothing was found
+  int checks_of_none = 0;
   for (const std::string& rule : order) {
     const auto& [check, count] = worst.at(rule);
+    if (check->verdict == Verdict::pass && check->expected == "<= 0") {
+      none.push_back(rule);
+      checks_of_none += count;
+      continue;
+    }
     grid.rows.push_back({rule, std::string(name(check->verdict)), in_words(*check), std::to_string(count), margin_cell(*check),
                          fmt::format("{} ({})", check->found, check->expected)});
   }
-  return to_text(grid, style);
+  std::string text = grid.rows.empty() ? "" : to_text(grid, style);
+  if (none.empty()) return text;
+  return text +
+         wrapped(fmt::format("PASS, none found in {} check{}: {}", checks_of_none, checks_of_none == 1 ? "" : "s",
+                             fmt::join(none, ", ")),
+                 static_cast<std::size_t>(style.columns), 2) +
+         "\n";
 }
 
 /// A check in full.
