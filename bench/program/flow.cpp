@@ -121,6 +121,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     watch.part();
     progress.show(case_name, stage);
   });
+  runner.on_course([&](const std::string& case_name, const Course& course) { progress.show(case_name, course); });
   const auto on_measured = [&](const Group& group, const std::vector<Record>& records, int pass) {
     if (!session) return;
     watch.rest();  // writing may take its time

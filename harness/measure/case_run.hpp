@@ -26,9 +26,10 @@ struct RunState {
   Sampler sampler;
   WallTime wall;
   StageListener listener;
+  CourseListener course_listener = {};
   /// Of a tuned case, by its name: what it was told, call by call.
   std::map<std::string, std::vector<std::vector<double>>> candidate_seconds = {};
-  std::string lost_to;  ///< the case that met a sticky error; empty while the device works
+  std::string lost_to = {};  ///< the case that met a sticky error; empty while the device works
 };
 
 /// A record with the case's properties only; status not run.
@@ -68,6 +69,8 @@ class CaseRun {
   void enter(std::string_view stage);
   /// Repeats the stage, so that the watch sees progress in a long one.
   void tell_stage();
+  /// Of the last run of samples of a load that lasts.
+  void tell_course(const std::vector<Timing>& run);
   /// The same between the parts of a filling or a check. On a device alone it ends a run that was interrupted.
   void tell_part();
   /// The seconds of a tuned case's candidates, which it may ask for several times. A second pass is told what the first was

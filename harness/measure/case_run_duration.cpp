@@ -82,8 +82,22 @@ std::vector<Timing> CaseRun::samples_of_block(int block) {
                          launch.start_seconds - *first_start_);
     });
     if (check_) check_->rescale();
+    tell_course(more);
   } while (run_.team.decide(clock() < end));
   return timings;
+}
+
+void CaseRun::tell_course(const std::vector<Timing>& run) {
+  if (!run_.course_listener || run.empty()) return;
+  double seconds = 0;
+  for (const Timing& timing : run) seconds += timing.seconds;
+  const double launches = static_cast<double>(run.size()) * record_.measurement->launches_per_sample;
+  const double at = run.back().start_seconds + run.back().seconds;
+  const std::vector<Reading> readings = run_.sampler.around({at, at});
+  const Demand& main = case_.work.phases.front().front();
+  run_.course_listener(
+      record_.name(), {run_.settings.clock() - begin_, case_.protocol.seconds, launches * main.amount / std::max(seconds, 1e-9),
+                       main.resource.unit, readings.empty() ? Telemetry{} : readings.back().state});
 }
 
 // Cases follow one another without a pause: the first second of a later one is that of a device that is hot already.

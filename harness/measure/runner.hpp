@@ -42,6 +42,7 @@ class Runner {
   std::vector<CounterChange> counters();
 
   void on_stage(StageListener listener) { state_.listener = std::move(listener); }
+  void on_course(CourseListener listener) { state_.course_listener = std::move(listener); }
 
  private:
   /// Of the device's memory. Where asking shows that the device is lost, `next` and all that follow cannot run.

@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "harness/device/random.hpp"
+#include "harness/device/telemetry.hpp"
 #include "harness/machine/steady_seconds.hpp"
+#include "harness/model/resource.hpp"
 
 namespace roofmark {
 
@@ -68,6 +70,15 @@ class Stopwatch {
   const std::function<double()>& clock_;
   double start_;
 };
+
+/// How a load that lasts goes, now and then.
+struct Course {
+  double seconds = 0, of_seconds = 0;  ///< since it began, and in all
+  double rate = 0;                     ///< of the last second, per second, on the case's main resource
+  Unit unit = Unit::flop;
+  Telemetry state;  ///< the last reading
+};
+using CourseListener = std::function<void(const std::string& case_name, const Course& course)>;
 
 /// Called as each stage of a case begins: "preparing", "verifying", "warming up", "timing".
 using StageListener = std::function<void(const std::string& case_name, std::string_view stage)>;

@@ -58,7 +58,24 @@ void Progress::show(const std::string& case_name, std::string_view stage) {
   const double elapsed = steady_seconds() - started_;
   const std::string left =
       done_ ? format_duration(elapsed / double(done_) * double(cases_ - done_)) + " left" : std::string("starting");
-  std::string line = fmt::format("[{}/{}] {}  {}  {}", done_ + 1, cases_, left, stage, case_name);
+  show_line(fmt::format("[{}/{}] {}  {}  {}", done_ + 1, cases_, left, stage, case_name));
+}
+
+void Progress::show(const std::string& case_name, const Course& course) {
+  constexpr double kEverySeconds = 10;
+  const double now = steady_seconds();
+  if (quiet_ || (!style_.interactive && now - std::max(last_course_, started_) < kEverySeconds)) return;
+  last_course_ = now;
+  std::string text = fmt::format("[{}/{}] {:.0f} of {:.0f} s  {}", done_ + 1, cases_, course.seconds, course.of_seconds,
+                                 format_rate(course.rate, course.unit));
+  if (const auto hz = course.state.sm_clock_hz) text += "  " + format_clock(*hz);
+  if (const auto watts = course.state.power_watts) text += "  " + format_power(*watts);
+  if (const auto celsius = course.state.temperature_celsius) text += fmt::format("  {:.0f} C", *celsius);
+  show_line(text + "  " + case_name);
+}
+
+void Progress::show_line(std::string line) {
+  if (!style_.interactive) return put(fmt::format("{}: {}\n", program_, line));
   if (line.size() >= std::size_t(style_.columns)) line.resize(std::size_t(style_.columns) - 1);
   put("\r\033[K" + line);
   shown_ = true;

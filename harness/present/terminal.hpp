@@ -11,6 +11,8 @@
 
 namespace roofmark {
 
+struct Course;
+
 /// Capabilities of a terminal; colour unless NO_COLOR is set (no-color.org).
 struct TerminalStyle {
   bool interactive = false;  ///< lines can be rewritten
@@ -24,8 +26,8 @@ TerminalStyle terminal_style(std::FILE* stream);
 /// line. A closed terminal is ignored.
 void say(const std::string& program, const std::string& text);
 
-/// One line that says what is being measured, how far the run is and how long it will take; rewritten on a terminal, one line
-/// per case elsewhere, which begins with the program's name. Writes to stderr.
+/// One line that says what is being measured, how far the run is and how long it will take, or how a load that lasts goes;
+/// rewritten on a terminal, one line per case elsewhere, which begins with the program's name. Writes to stderr.
 class Progress {
  public:
   Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases);
@@ -34,17 +36,21 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(const std::string& case_name, std::string_view stage);
+  /// On a terminal at once, elsewhere a line every 10 s.
+  void show(const std::string& case_name, const Course& course);
   void done(const Record& record);
   void clear();
 
  private:
   void put(const std::string& text) const;
+  void show_line(std::string line);
 
   std::string program_;
   TerminalStyle style_;
   bool quiet_;
   std::size_t cases_, done_ = 0;
   double started_;
+  double last_course_ = 0;  ///< when it was printed
   bool shown_ = false;
   std::string last_reason_;  ///< why the last case was not run; only the first case per reason is printed
 };

@@ -9,6 +9,7 @@
 #include "harness/measure/runner.hpp"
 #include "harness/team/json.hpp"
 #include "tests/harness/fake_measure.hpp"
+#include "tests/harness/fake_telemetry.hpp"
 
 namespace roofmark {
 namespace {
@@ -55,6 +56,27 @@ TEST_F(Duration, LaunchesFollowOneAnotherUntilTheTimeIsOver) {
   EXPECT_EQ(record.sustained->share_checked, 1);
   // Each launch takes 1 ms, and two times 10 us of the host; the hash of 4 bytes takes 4 us.
   EXPECT_NEAR(record.sustained->checking_share_of_time, 4e-6 / 1024e-6, 1e-4);
+}
+
+TEST_F(Duration, SaysHowItGoes) {
+  device.telemetry = std::make_unique<FakeTelemetry>();
+  Runner runner(device, team, settings_for(device));
+  std::vector<Course> courses;
+  runner.on_course([&](const std::string& case_name, const Course& course) {
+    EXPECT_EQ(case_name, make_case(10).name());
+    courses.push_back(course);
+  });
+  runner.run({{make_case(10), make_case(0)}, {}}, 1);
+  ASSERT_GE(courses.size(), 8u) << "one per second or so, and none of the case without a duration";
+  EXPECT_LE(courses.size(), 12u);
+  for (const Course& course : courses) {
+    EXPECT_NEAR(course.rate, 50e3, 1) << "50 bytes per launch of 1 ms";
+    EXPECT_EQ(course.unit, Unit::byte);
+    EXPECT_EQ(course.of_seconds, 10);
+    EXPECT_TRUE(course.state.power_watts);
+  }
+  EXPECT_NEAR(courses.front().seconds, 1, 0.2);
+  EXPECT_NEAR(courses.back().seconds, 10, 1);
 }
 
 TEST_F(Duration, WithoutOneThereAreNoSustainedRates) { EXPECT_FALSE(measure(0).sustained); }
