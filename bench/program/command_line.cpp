@@ -3,6 +3,8 @@
 #include "bench/program/command_line.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -303,6 +305,16 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
   return list_tests;
 }
 
+namespace {
+
+/// Who reads it may stop before its end, as `head` does.
+bool is_pipe(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+}  // namespace
+
 int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker,
                  const std::string& help) {
   const auto fail = [&](const std::exception& error, int status, const std::string& more = "") {
@@ -313,7 +325,7 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
   try {
     const int status = command();
     const bool written = std::cout.flush() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    if (written || status != kOk) return status;
+    if (written || status != kOk || is_pipe(STDOUT_FILENO)) return status;
     throw std::runtime_error("cannot write to standard output");
   } catch (const UsageError& error) {
     return fail(error, kUsage, see);

@@ -413,6 +413,13 @@ def test_a_hang_up_is_an_interrupt_unless_it_is_ignored(tmp_path):
     process.communicate(timeout=120)
 
 
+@pytest.mark.parametrize("words", [("info",), ("info", "--json"), ("--version",), ("list", "--suite", "quick", "--device", "cpu"), ("profile", "show", "cpu")])
+def test_output_that_cannot_be_written_is_no_success(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([ROOFMARK, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3 and done.stderr.endswith("roofmark: cannot write to standard output\n"), done.stderr
+
+
 def test_a_pipe_that_nobody_reads_any_longer_leaves_a_complete_file(tmp_path):
     process = subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--filter", "^stream", "--max-seconds", "0.01",
                                 "--memory-fraction", "0.004", "--out", tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

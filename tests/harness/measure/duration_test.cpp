@@ -67,7 +67,7 @@ TEST_F(Duration, SaysHowItGoes) {
     courses.push_back(course);
   });
   runner.run({{make_case(10), make_case(0)}, {}}, 1);
-  ASSERT_GE(courses.size(), 8u) << "one per second or so, and none of the case without a duration";
+  ASSERT_GE(courses.size(), 5u) << "at least one per block, and none of the case without a duration";
   EXPECT_LE(courses.size(), 12u);
   for (const Course& course : courses) {
     EXPECT_NEAR(course.rate, 50e3, 1) << "50 bytes per launch of 1 ms";
@@ -75,7 +75,7 @@ TEST_F(Duration, SaysHowItGoes) {
     EXPECT_EQ(course.of_seconds, 10);
     EXPECT_TRUE(course.state.power_watts);
   }
-  EXPECT_NEAR(courses.front().seconds, 1, 0.2);
+  EXPECT_NEAR(courses.front().seconds, 1, 0.5);
   EXPECT_NEAR(courses.back().seconds, 10, 1);
 }
 
