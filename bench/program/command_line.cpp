@@ -3,14 +3,12 @@
 #include "bench/program/command_line.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -307,10 +305,10 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
 
 namespace {
 
-/// Who reads it may stop before its end, as `head` does.
-bool is_pipe(int file) {
-  struct stat status {};
-  return ::fstat(file, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+/// Flushes standard output. A reader that has gone, or a terminal, is no failure; a full disk is.
+bool is_written() {
+  if (std::fflush(stdout) == 0) return true;
+  return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;
 }
 
 }  // namespace
@@ -324,8 +322,7 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
   const std::string see = fmt::format("; see `{}`", help);
   try {
     const int status = command();
-    const bool written = std::cout.flush() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    if (written || status != kOk || is_pipe(STDOUT_FILENO)) return status;
+    if (is_written() || status != kOk) return status;
     throw std::runtime_error("cannot write to standard output");
   } catch (const UsageError& error) {
     return fail(error, kUsage, see);

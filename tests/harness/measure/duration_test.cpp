@@ -75,8 +75,8 @@ TEST_F(Duration, SaysHowItGoes) {
     EXPECT_EQ(course.of_seconds, 10);
     EXPECT_TRUE(course.state.power_watts);
   }
-  EXPECT_NEAR(courses.front().seconds, 1, 0.5);
-  EXPECT_NEAR(courses.back().seconds, 10, 1);
+  for (std::size_t i = 1; i < courses.size(); ++i) EXPECT_GT(courses[i].seconds, courses[i - 1].seconds);
+  EXPECT_GE(courses.back().seconds, 9);
 }
 
 TEST_F(Duration, WithoutOneThereAreNoSustainedRates) { EXPECT_FALSE(measure(0).sustained); }
