@@ -39,7 +39,8 @@ struct Plateau {
 double slope_of(const std::vector<double>& logs) {
   const auto half = static_cast<std::ptrdiff_t>(logs.size() / 2);
   const double lower = median({logs.begin(), logs.begin() + half}), upper = median({logs.end() - half, logs.end()});
-  return std::abs(upper - lower) / static_cast<double>(logs.size() - logs.size() / 2);
+  const std::size_t apart = logs.size() - logs.size() / 2;
+  return std::abs(upper - lower) / static_cast<double>(apart);
 }
 
 /// It rises by less than levels differ, and is flatter than the rises to the points beside it.
