@@ -5,6 +5,7 @@ import copy
 import hashlib
 import json
 import os
+import re
 import resource
 import time
 import xml.etree.ElementTree
@@ -28,6 +29,8 @@ def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own
     result = save(clean(h200))
     done = roofmark("accept", result, "--profile", own_profile(0.5), "--expect-gpus", 1)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^PASS, none found in \d+ checks: wrong, failed, ", done.stdout, re.M), "what allows nothing, in one line"
+    assert not re.search(r"^\w+ +PASS .*\(<= 0\)$", done.stdout, re.M)
     assert "ACCEPTED: " in done.stdout and hashlib.sha256(result.read_bytes()).hexdigest() in done.stdout
     junit, judgement = tmp_path / "junit.xml", tmp_path / "judgement.json"
     done = roofmark("accept", result, "--profile", own_profile(0.999), "--junit", junit, "--json", judgement)

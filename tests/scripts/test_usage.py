@@ -91,6 +91,7 @@ def test_bad_usage_says_in_one_line_what_is_wrong_and_where_help_is(arguments, s
         ["run", "--suite", "quick", "--seconds", "60"],
         ["run", "--suite", "sustained", "--seconds", "0"],
         ["run", "--suite", "sustained", "--seconds", "nan"],
+        ["run", "--suite", "sustained", "--max-seconds", "1"],
         ["run", "--benchmark_format=xml"],
         ["list", "--device", "all"],
         ["info", "--device", "all"],

@@ -233,6 +233,24 @@ TEST(Analysis, ComparisonsNeedBothCases) {
   EXPECT_TRUE(results[0].low);
 }
 
+// In a file of two GPUs each record has the samples of its slowest one.
+TEST(Analysis, BlocksOfTwoDevicesAreNoPairs) {
+  std::vector<Record> records = {ok_record("gemm", "tuned", bytes(1), 1e-3), ok_record("gemm", "default", bytes(1), 1.5e-3)};
+  const auto on = [&](std::size_t record, int slowest, std::vector<double> medians) {
+    Measurement& measurement = *records[record].measurement;
+    measurement.of_rank = slowest;
+    for (const double median : medians) measurement.ranks.emplace_back(RankTimes{median, median, {}, {}});
+  };
+  on(0, 1, {0.9e-3, 1e-3});
+  on(1, 0, {1.5e-3, 1.2e-3});
+  const Comparison comparison{"tuned against default", "algo", records[0], records[1]};
+  const ComparisonResult two = analyze({}, records, {comparison}).comparisons.at(0);
+  EXPECT_DOUBLE_EQ(two.ratio, 1.2) << "on the second GPU";
+  EXPECT_FALSE(two.low || two.high);
+  records[1].measurement->of_rank = 1;
+  EXPECT_TRUE(analyze({}, records, {comparison}).comparisons.at(0).low);
+}
+
 TEST(Analysis, CasesOfUnequalWorkAreComparedByRate) {
   std::vector<Record> records = {ok_record("copy", "small", bytes(4), 1e-3), ok_record("copy", "large", bytes(10), 5e-3)};
   Comparison comparison{"small against large", "bytes", records[0], records[1]};

@@ -140,6 +140,8 @@ TEST_F(Measure, ALongerBudgetNarrowsTheIntervalOfACaseThatTheIntervalStopped) {
     const Measurement once = measure_with(1, 1), longer = measure_with(16, 16);
     ASSERT_EQ(once.stopped_by, StopReason::interval);
     ASSERT_EQ(longer.stopped_by, StopReason::interval);
+    ASSERT_EQ(once.blocks.size(), 5U);
+    ASSERT_EQ(longer.blocks.size(), 80U) << "more samples in five blocks would not narrow it";
     samples += once.samples.size();
     long_samples += longer.samples.size();
     short_width += width(once);

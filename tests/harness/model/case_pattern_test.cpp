@@ -76,6 +76,7 @@ TEST(CasePattern, SeveralKeysMayShareTheirValue) {
 
 TEST(CasePattern, WhatIsNoPatternIsNamed) {
   EXPECT_THAT(why_refused("gemm"), HasSubstr("'gemm' is not the name of a case"));
+  EXPECT_THAT(why_refused("gemm/fp99/m:8"), HasSubstr("'gemm/fp99/m:8' has no data type before its keys (fp64, fp32"));
   EXPECT_EQ(why_refused(""), "'' lacks a value");
   EXPECT_EQ(why_refused("gemm/bf16/m:"), "'' lacks a value");
   EXPECT_EQ(why_refused("gemm/bf16/m:1,,2"), "'1,,2' lacks a value");

@@ -55,6 +55,11 @@ TEST(CommunicationTables, HaveTheColumnsOfNcclTests) {
   EXPECT_THAT(words_of(text, "8000000"),
               ElementsAre("8000000", "2000000", "2000.0", "4.00", "6.00", "0", "1000.0", "8.00", "12.00", "0"));
   EXPECT_THAT(text, ContainsRegex("\nroof interprocess\n +out-of-place\nsize +of roof +p95\n.*\n8000000 +75.0 % +2500.0\n"));
+  in.placement = out.placement;
+  in.placement->of_empirical = 0.9;
+  EXPECT_THAT(tables({out, in}, members({"a", "a", "a", "a"})),
+              ContainsRegex("\n +out-of-place +in-place\nsize +of roof +p95 +of roof\n.*\n8000000 +75.0 % +2500.0 +90.0 %\n"));
+  EXPECT_THAT(tables({in}, members({"a", "a", "a", "a"})), ContainsRegex("roof interprocess\n +in-place\nsize +of roof"));
 }
 
 TEST(CommunicationTables, FitATerminalOf120Columns) {

@@ -55,6 +55,15 @@ TEST(QuantityOfARule, AShareOfTheMeasuredRoofIsThatOfThePlacement) {
   EXPECT_NEAR(*passes.measured, 0.8, 1e-12);
   EXPECT_THAT(passes.expected, HasSubstr("of 625 GFLOP/s (bf16 tensor)"));
   EXPECT_EQ(judged(cases("of_empirical", "least = 0.81"), with_probe).verdict, Verdict::fail);
+  // The probe is known within 10 % and the case within 0.1 %.
+  const auto with_uncertain_probe = [&](Evidence& evidence) {
+    with_probe(evidence);
+    evidence.analysis.roofline.at(resource::bf16_tensor).first_half_width = 0.1;
+  };
+  const Check uncertain = judged(cases("of_empirical", "least = 0.79"), with_uncertain_probe);
+  EXPECT_EQ(uncertain.verdict, Verdict::inside_interval);
+  EXPECT_NEAR(*uncertain.low, 0.72, 1e-3);
+  EXPECT_NEAR(*uncertain.high, 0.88, 1e-3);
   EXPECT_EQ(judged(cases("of_empirical", "least = 0.1")).verdict, Verdict::not_measured) << "no probe ran";
 }
 
@@ -108,6 +117,15 @@ TEST(QuantityOfARule, ADriftCountsInBothDirections) {
     EXPECT_NEAR(*fails.measured, 0.15, 1e-9);
     EXPECT_EQ(fails.of, "ceilings/mma");
   }
+  const auto scattering = [&](double half_width) {
+    return [=](Evidence& evidence) {
+      drifting(0.85e12)(evidence);
+      Ceiling& ceiling = evidence.analysis.roofline.at(resource::bf16_tensor);
+      ceiling.first_half_width = ceiling.last_half_width = half_width;
+    };
+  };
+  EXPECT_EQ(judged(rule, scattering(0.02)).verdict, Verdict::fail);
+  EXPECT_EQ(judged(rule, scattering(0.05)).verdict, Verdict::inside_interval) << "the probes scatter by 7 %";
   const Check by_clock = judged(rule, [](Evidence& evidence) {
     Ceiling& ceiling = evidence.analysis.roofline.at(resource::bf16_tensor);
     ceiling.first_by = "ceilings/mma";
