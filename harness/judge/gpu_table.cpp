@@ -22,7 +22,7 @@ int capability(const std::string& text) {
 }
 
 GpuTable read_table() {
-  const Json data = Json::parse(kGpusJson);
+  const Json data = Json::parse(gpus_json());
   const auto source = [&](const Json& figure) { return data.at("sources").at(figure.at("source").get<std::string>()); };
   const auto figure = [&](const Json& json) {
     Figure read{json.at("value"), source(json), {}, json.value("approximate", false)};

@@ -11,7 +11,7 @@
 namespace roofmark {
 
 /// gpus.json, the data file that this table is read from, built into the program. Its "about" explains the fields.
-extern const char* const kGpusJson;
+std::string gpus_json();
 
 /// A published figure and its source.
 struct Figure {

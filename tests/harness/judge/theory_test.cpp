@@ -87,7 +87,7 @@ std::vector<double> computed(const Sku& entry, const std::string& resource) {
 }
 
 const Json& gpu_data() {
-  static const Json data = Json::parse(kGpusJson);
+  static const Json data = Json::parse(gpus_json());
   return data;
 }
 
