@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bench/families/gemm.hpp"
+#include "bench/families/memory_test.hpp"
 #include "bench/families/stream.hpp"
 #include "bench/support/beside.hpp"
 #include "bench/support/case_list.hpp"
@@ -32,6 +33,10 @@ Case product(const Listing& listing, DataType type, std::int64_t side) {
 
 Case triad(const Listing& listing, std::size_t bytes) {
   return stream::stream_case(listing.device, StreamOp::triad, DataType::fp64, bytes, Cache::warm);
+}
+
+Case tested(const Listing& listing, std::size_t bytes) {
+  return memory_test::memory_test_case(listing.device, MemoryPattern::random, bytes);
 }
 
 /// The product and, on a second stream, the triad: one of each.
@@ -61,6 +66,7 @@ void list_gpu(CaseList& list) {
   list.add(lasting(bf16, "gemm"));
   list.add(lasting(product(listing, wide, side_for(listing, wide)), "gemm"));
   list.add(lasting(triad(listing, stream::nearly_all_memory(listing)), "triad"));
+  list.add(lasting(tested(listing, stream::nearly_all_memory(listing)), "memory_test"));
   list.add(lasting(both(bf16, triad(listing, stream::nearly_all_memory(listing, 2))), "gemm_and_triad"));
 }
 
@@ -68,6 +74,7 @@ void list_cpu(CaseList& list) {
   const Listing& listing = list.listing();
   for (DataType type : {DataType::fp32, DataType::fp64}) list.add(lasting(product(listing, type, 2048), "gemm"));
   list.add(lasting(triad(listing, stream::nearly_all_memory(listing)), "triad"));
+  list.add(lasting(tested(listing, stream::nearly_all_memory(listing)), "memory_test"));
 }
 
 void list_contract(CaseList& list) {
@@ -78,6 +85,7 @@ void list_contract(CaseList& list) {
       list.add(lasting(one, "gemm"));
       if (list.on_gpu()) list.add(lasting(both(one, other), "gemm_and_triad"));
       list.add(lasting(other, "triad"));
+      list.add(lasting(tested(listing, static_cast<std::size_t>(1009 * side) * 4), "memory_test"));
     }
   }
 }

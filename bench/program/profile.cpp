@@ -131,7 +131,7 @@ std::string comes_to(const Rule& rule, const Matched& found, const Roofline& roo
 /// Of a rate: what the resource that binds the case counts.
 Unit unit_of(const Rule& rule, const Matched& found) {
   if (rule.quantity != Quantity::rate || found.cases.empty()) return Unit::byte;
-  return found.cases.front()->work.phases.front().front().resource.unit;
+  return found.cases.front()->work.main().resource.unit;
 }
 
 /// What results may say a version of.

@@ -24,6 +24,7 @@ namespace roofmark {
   family(transfer, of_device, bytes, "Copies between host and GPU, between GPUs, and within the host.") \
   family(latency, of_device, any, "Dependent accesses: one thread follows pointers in random order, and each access waits for the previous one.") \
   family(access, of_device, any, "Rates of access patterns. Only bytes that the operation uses count: other traffic lowers the share of the roof.") \
+  family(memory_test, of_device, any, "All bits of nearly all memory, written with both values and read back: a pattern, its complement, and the pattern again.") \
   family(cost, of_device, as_listed, "Host time of single calls that start work, wait for it or allocate memory.") \
   family(sustained, of_device, as_listed, "Sustained loads: the rate in the first second against the settled rate.") \
   family(collectives, between_ranks, any, "Collectives and pairs of ranks, in the terms of nccl-tests.") \

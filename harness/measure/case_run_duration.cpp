@@ -94,7 +94,7 @@ void CaseRun::tell_course(const std::vector<Timing>& run) {
   const double launches = static_cast<double>(run.size()) * record_.measurement->launches_per_sample;
   const double at = run.back().start_seconds + run.back().seconds;
   const std::vector<Reading> readings = run_.sampler.around({at, at});
-  const Demand& main = case_.work.phases.front().front();
+  const Demand main = case_.work.main();
   run_.course_listener(
       record_.name(), {run_.settings.clock() - begin_, case_.protocol.seconds, launches * main.amount / std::max(seconds, 1e-9),
                        main.resource.unit, readings.empty() ? Telemetry{} : readings.back().state});
@@ -121,7 +121,7 @@ bool CaseRun::conclude_duration() {
   if (measurement.samples.empty()) return true;
   const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
   // A case's first demand is its main resource.
-  const ClockDomain clock = case_.work.phases.front().front().resource.clock;
+  const ClockDomain clock = case_.work.main().resource.clock;
   const std::vector<Reading> readings = run_.sampler.around({begin, end});
   const auto summarized = [&](const std::vector<Sample>& samples) {
     Sustained rates = summarize_sustained(samples, readings, clock);

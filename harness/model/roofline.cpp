@@ -114,6 +114,11 @@ double Work::total(const Resource& resource) const {
   return sum;
 }
 
+Demand Work::main() const {
+  const Resource& resource = phases.front().front().resource;
+  return {resource, total(resource)};
+}
+
 std::optional<double> Ceiling::empirical() const {
   if (first && last) return std::max(*first, *last);
   return first ? first : last;

@@ -36,6 +36,8 @@ struct Work {
   /// The amount of one unit over all phases (FLOPs: Unit::flop and Unit::op; bytes: of one level).
   double total(Unit unit) const;
   double total(const Resource& resource) const;
+  /// The resource of the first demand, which the case is measured for, and its total. There must be one.
+  Demand main() const;
 };
 
 }  // namespace roofmark

@@ -242,8 +242,7 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
     if (!record.sustained) continue;
     const Sustained& rates = *record.sustained;
     const auto [burst_clock, settled_clock] = rates.clocks_hz();
-    // A case's first demand is its main resource.
-    const Demand& demand = record.work.phases.front().front();
+    const Demand demand = record.work.main();
     const auto rate = [&](double launches) { return format_rate(launches * demand.amount, demand.resource.unit); };
     add_row(tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record,
             {format_share(rates.settled_of_burst), rate(rates.burst_rate), rate(rates.settled_rate),

@@ -85,6 +85,7 @@ HELD = [
     ("stream", r"stream_kernelILNS_8StreamOpE[23]\w+Lb1ELi64E", BOTH, loads_in_flight, 4),
     ("stream", r"stream_kernelILNS_8StreamOpE[45]\w+Lb1ELi64E", BOTH, loads_in_flight, 8),
     ("stream", r"reduce_kernelILNS_8StreamOpE(0\w+Lb1ELi128|6\w+Lb1ELi64)E", BOTH, loads_in_flight, 8),
+    ("memory_test", r"memory_test_kernelI\w+MemoryPassE[123]E", BOTH, loads_in_flight, 4),
     ("reductions", r"one_pass_kernelILNS_11ReductionOpE[01256]E(6__half|13__nv_bfloat16)Lb1ELi32E", HOPPER, loads_in_flight, 4),
     ("reductions", r"one_pass_kernelILNS_11ReductionOpE[01256]E(6__half|13__nv_bfloat16)Lb1ELi64E", HOPPER, loads_in_flight, 8),
     ("reductions", r"one_pass_kernelILNS_11ReductionOpE[01256]EfLb1ELi32E", HOPPER, loads_in_flight, 8),

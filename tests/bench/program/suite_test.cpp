@@ -95,11 +95,13 @@ TEST(Suite, SustainedIsProductsNearlyAllMemoryAndBothAtOnce) {
       (std::set<std::string>{"sustained/gemm/bf16/m:16384/n:16384/k:16384/impl:cublaslt/layout:tn/algo:default/cache:warm",
                              "sustained/gemm/fp64/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:default/cache:warm",
                              "sustained/gemm_and_triad/bf16/side:16384/bytes:66571993088/impl:cublaslt/cache:warm",
-                             "sustained/triad/fp64/bytes:133143986176/impl:own/cache:warm"}));
+                             "sustained/triad/fp64/bytes:133143986176/impl:own/cache:warm",
+                             "sustained/memory_test/int32/bytes:133143986176/pattern:random/impl:own/cache:warm"}));
   EXPECT_EQ(names_in(two_cores(), SuiteName::sustained, ""),
             (std::set<std::string>{"sustained/gemm/fp32/m:2048/n:2048/k:2048/impl:blas/layout:tn/algo:default/cache:warm",
                                    "sustained/gemm/fp64/m:2048/n:2048/k:2048/impl:blas/layout:tn/algo:default/cache:warm",
-                                   "sustained/triad/fp64/bytes:20199768064/impl:own/cache:warm"}));
+                                   "sustained/triad/fp64/bytes:20199768064/impl:own/cache:warm",
+                                   "sustained/memory_test/int32/bytes:20199768064/pattern:random/impl:own/cache:warm"}));
   DeviceInfo consumer = h200();
   consumer.compute_capability = 89;  // fp64 at a 64th of the fp32 rate
   for (const std::string& name : names_in(consumer, SuiteName::sustained, "")) {
