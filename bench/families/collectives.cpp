@@ -62,7 +62,7 @@ std::vector<Group> contract(const Listing& listing) {
     }
   }
   int round = 0;
-  for (const std::vector<int>& pairs : rounds_of_pairs(ranks)) {
+  for (const std::vector<int>& pairs : rounds_of_pairs(listing.fabric->members)) {
     for (const std::size_t elements : {1, 4097}) {
       list.add({Collective::ping_pong, DataType::fp32, {}, elements * 4, false, pairs, {}, {}, {}, round, true});
     }
@@ -122,7 +122,7 @@ std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
   }
   const auto all = static_cast<int>(fabric.members.size());
   if (asked.has("round")) {
-    const auto rounds = all > 1 ? rounds_of_pairs(all) : std::vector<std::vector<int>>();
+    const auto rounds = rounds_of_pairs(fabric.members);
     return rounds.at(static_cast<std::size_t>(asked.number("round", 0, static_cast<std::int64_t>(rounds.size()) - 1)));
   }
   return first(fabric, static_cast<int>(asked.number_or("ranks", all, all)));
@@ -144,7 +144,10 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   const Fabric& fabric = *listing.fabric;
   const bool pairs = *op == Collective::ping_pong;
   if (pairs && !asked.has("round") && !asked.has("bytes")) return std::nullopt;  // each round, of the listed sizes
-  if (pairs) asked.number("round", 0);
+  if (pairs && !asked.has("round")) {
+    const std::size_t rounds = rounds_of_pairs(fabric.members).size();
+    throw std::invalid_argument(fmt::format("name a round of pairs: round:0..{}+1 for all {}", rounds - 1, rounds));
+  }
   if (!pairs && asked.has("round")) throw std::invalid_argument("only ping_pong has rounds");
   if (fabric.local && *op != Collective::all_reduce) throw std::invalid_argument(std::string(kNeedsRanks));
   constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::avg};
@@ -251,7 +254,7 @@ std::vector<Group> list(const Listing& listing) {
   }
 
   int round = 0;
-  for (const std::vector<int>& pairs : ranks > 1 ? rounds_of_pairs(ranks) : std::vector<std::vector<int>>()) {
+  for (const std::vector<int>& pairs : rounds_of_pairs(listing.fabric->members)) {
     for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMiB : 16 * kMiB, 4)
                                         : std::vector<std::size_t>{8, 64 * kKiB, kMiB, gpu ? 64 * kMiB : 4 * kMiB}) {
       Point made = point(Collective::ping_pong, DataType::int8, bytes);

@@ -167,34 +167,36 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
     for (const TransferMatrix::Cell& cell : matrix->cells) classes.insert(of_matrix.of(cell));
   }
   for (const PathClass& kind : classes) {
-    std::map<Side, Outlier> slow_ends;
-    std::map<SidePair, Outlier> slow_pairs;
+    std::map<Side, SlowAtSizes> slow_ends;
+    std::map<SidePair, SlowAtSizes> slow_pairs;
     std::size_t judged = 0;
     int count = 0;
     for (const TransferMatrix* matrix : sizes) {
       const PathClasses of_matrix(*matrix);
       const TypicalRates typical(*matrix);
-      std::map<SidePair, double> seconds;  // relative
+      std::map<SidePair, RelativeTime> times;
       for (const TransferMatrix::Cell& cell : matrix->cells) {
         // Within a NUMA node a copy is another thing than between two.
         if (of_matrix.of(cell) != kind || cell.flow.from == cell.flow.to) continue;
-        seconds[{Side{false, cell.flow.from}, Side{true, cell.flow.to}}] = typical.of(cell) / cell.bytes_per_second;
+        const double ratio = typical.of(cell) / cell.bytes_per_second;
+        times[{Side{false, cell.flow.from}, Side{true, cell.flow.to}}] = {ratio, ratio, ratio};
       }
-      if (seconds.empty()) continue;
+      if (times.empty()) continue;
       ++count;
-      const std::map<Side, double> best = best_pairs(seconds);
+      const std::map<Side, RelativeTime> best = best_pairs(times);
       const std::string where = format_bytes(matrix->bytes);
-      note_slow(best, kSlow, where, slow_ends);
-      note_slow_pairs(seconds, best, where, slow_pairs);
+      // Cells have no intervals: one size is not enough.
+      note_slow_ends(best, false, where, slow_ends);
+      note_slow_pairs(times, best, false, where, slow_pairs);
       judged = std::max(judged, best.size());
     }
     const int often = least_slow_sizes(judged, count);
     const std::string how = fmt::format("{}", fmt::join(sizes.front()->how, ", "));
     for (const auto& [end, seen] : slow_ends) {
-      if (seen.times >= often) ends[end].add(seen, how, count);
+      if (seen.is_slow(often)) ends[end].add(seen, how, count);
     }
     for (const auto& [pair, seen] : slow_pairs) {
-      if (seen.times >= often) pairs[pair].add(seen, how, count);
+      if (seen.is_slow(often)) pairs[pair].add(seen, how, count);
     }
   }
 }

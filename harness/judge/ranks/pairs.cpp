@@ -3,31 +3,127 @@
 #include "harness/judge/ranks/pairs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 
 #include "harness/judge/ranks/bus_bandwidth.hpp"
 
 namespace roofmark {
 
+namespace {
+
+struct MeasuredPair {
+  std::pair<int, int> pair;  ///< a < b
+  double seconds = 0, low = 0, high = 0;
+};
+
+/// Of one trip, in a round of pairs.
+std::vector<MeasuredPair> measured_pairs(const Record& record) {
+  if (!bus_bandwidth(record) || record.message->pattern != Pattern::pairs) return {};
+  const Message& message = *record.message;
+  const std::vector<std::optional<RankTimes>>& ranks = record.measurement->ranks;
+  std::vector<MeasuredPair> found;
+  for (const std::vector<int>& pair : message.groups) {
+    if (pair.size() != 2) continue;
+    const auto [a, b] = std::minmax(pair[0], pair[1]);
+    if (a < 0 || static_cast<std::size_t>(b) >= ranks.size()) continue;
+    const auto &one = ranks[static_cast<std::size_t>(a)], &other = ranks[static_cast<std::size_t>(b)];
+    if (!one || !other) continue;
+    const RankTimes& slower = one->median > other->median ? *one : *other;
+    if (!(slower.median > 0)) continue;
+    const double trips = message.trips;
+    found.push_back({{a, b},
+                     slower.median / trips,
+                     slower.interval_low.value_or(slower.median) / trips,
+                     slower.interval_high.value_or(slower.median) / trips});
+  }
+  return found;
+}
+
+/// How many pairs of a round a way carries beside a pair: a port of a host those that cross it, a network those that leave
+/// either host.
+class Crowds {
+ public:
+  Crowds(const std::vector<std::vector<int>>& groups, const Places& places) : places_(places) {
+    for (const std::vector<int>& group : groups) {
+      if (group.size() != 2) continue;
+      for (const std::string& gate : gates({group[0], group[1]})) ++pairs_[gate];
+    }
+  }
+  /// The most of either end. Absent where it is unknown how the pairs share the network ports of a host: where some of its
+  /// ranks take part, but neither all nor one alone.
+  std::optional<int> around(const std::pair<int, int>& pair) const {
+    int most = 0;
+    for (const std::string& gate : gates(pair)) most = std::max(most, pairs_.at(gate));
+    if (places_.way(pair) != Places::Way::network || most == 1) return most;
+    const auto takes_part = [&](int rank) {
+      const std::string host = places_.host(rank);
+      return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size();
+    };
+    return takes_part(pair.first) && takes_part(pair.second) ? std::optional(most) : std::nullopt;
+  }
+
+ private:
+  std::vector<std::string> gates(const std::pair<int, int>& pair) const {
+    const Places::Way way = places_.way(pair);
+    if (way == Places::Way::network) return {places_.host(pair.first), places_.host(pair.second)};
+    std::vector<std::string> ports;
+    if (way == Places::Way::numa_node || way == Places::Way::host) {
+      for (const int rank : {pair.first, pair.second}) {
+        if (std::string port = places_.port(rank); !port.empty()) ports.push_back(std::move(port));
+      }
+    }
+    return ports;
+  }
+
+  const Places& places_;
+  std::map<std::string, int> pairs_;
+};
+
+double lower_quartile(std::vector<double> values) {
+  const auto quarter = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 4);
+  std::nth_element(values.begin(), quarter, values.end());
+  return *quarter;
+}
+
+}  // namespace
+
 PairTimes pair_times(const std::vector<Record>& records) {
   PairTimes times;
   for (const Record& record : records) {
-    if (!bus_bandwidth(record) || record.message->pattern != Pattern::pairs) continue;
-    const Message& message = *record.message;
-    const std::vector<std::optional<RankTimes>>& ranks = record.measurement->ranks;
-    for (const std::vector<int>& pair : message.groups) {
-      if (pair.size() != 2) continue;
-      const auto [a, b] = std::minmax(pair[0], pair[1]);
-      if (a < 0 || static_cast<std::size_t>(b) >= ranks.size()) continue;
-      const auto &one = ranks[static_cast<std::size_t>(a)], &other = ranks[static_cast<std::size_t>(b)];
-      if (!one || !other) continue;
-      const double seconds = std::max(one->median, other->median) / message.trips;
-      if (!(seconds > 0)) continue;
-      const auto [place, added] = times[message.bytes].emplace(std::pair(a, b), seconds);
-      if (!added) place->second = std::min(place->second, seconds);  // the better of two ways
+    for (const MeasuredPair& measured : measured_pairs(record)) {
+      const auto [place, added] = times[record.message->bytes].emplace(measured.pair, measured.seconds);
+      if (!added) place->second = std::min(place->second, measured.seconds);  // the better of two ways
     }
   }
   return times;
+}
+
+RelativePairTimes relative_pair_times(const std::vector<Record>& records, const Places& places) {
+  using Kind = std::tuple<std::size_t, Places::Way, int>;
+  std::map<Kind, std::vector<MeasuredPair>> by_kind;
+  for (const Record& record : records) {
+    const std::vector<MeasuredPair> pairs = measured_pairs(record);
+    if (pairs.empty()) continue;
+    const Crowds crowds(record.message->groups, places);
+    for (const MeasuredPair& measured : pairs) {
+      const std::optional<int> beside = crowds.around(measured.pair);
+      if (beside) by_kind[{record.message->bytes, places.way(measured.pair), *beside}].push_back(measured);
+    }
+  }
+  RelativePairTimes relative;
+  for (const auto& [kind, pairs] : by_kind) {
+    std::vector<double> seconds;
+    for (const MeasuredPair& measured : pairs) seconds.push_back(measured.seconds);
+    const double typical = lower_quartile(std::move(seconds));
+    for (const MeasuredPair& measured : pairs) {
+      keep_least(relative[std::get<0>(kind)], measured.pair,
+                 {measured.seconds / typical, measured.low / typical, measured.high / typical});
+    }
+  }
+  return relative;
 }
 
 std::vector<PairTime> pairs_of(const PairTimes& times) {

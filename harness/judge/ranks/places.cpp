@@ -10,7 +10,10 @@ namespace roofmark {
 
 Places::Places(const std::vector<RankInfo>& members) {
   for (const RankInfo& member : members) {
-    ranks_[member.rank].host = member.host;
+    Place& place = ranks_[member.rank];
+    place.host = member.host;
+    place.port = member.root_port;
+    place.numa_node = member.numa_node;
     ++on_host_[member.host];
   }
   const std::vector<std::vector<int>> domains = ranks_by_domain(members);
@@ -18,6 +21,13 @@ Places::Places(const std::vector<RankInfo>& members) {
     for (const int rank : domains[domain]) ranks_[rank].domain = domain;
   }
   domains_span_hosts_ = domains.size() < on_host_.size();
+  std::vector<int> all;
+  for (const auto& [rank, place] : ranks_) all.push_back(rank);
+  const std::vector<std::vector<int>> groups = NvlinkMap(members).groups_of(all);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group].size() < 2) continue;
+    for (const int rank : groups[group]) ranks_[rank].nvlink_group = static_cast<int>(group);
+  }
 }
 
 std::string Places::host(int rank) const {
@@ -46,6 +56,23 @@ bool Places::linked(const std::pair<int, int>& pair) const {
   const auto a = ranks_.find(pair.first), b = ranks_.find(pair.second);
   if (a == ranks_.end() || b == ranks_.end()) return a == b;
   return a->second.domain == b->second.domain;
+}
+
+Places::Way Places::way(const std::pair<int, int>& pair) const {
+  if (!linked(pair)) return Way::network;
+  const auto a = ranks_.find(pair.first), b = ranks_.find(pair.second);
+  if (a == ranks_.end() || b == ranks_.end()) return Way::host;
+  const Place &one = a->second, &other = b->second;
+  if (one.nvlink_group >= 0 && one.nvlink_group == other.nvlink_group) return Way::nvlink;
+  if (one.host != other.host) return Way::host;
+  if (!one.port.empty() && one.port == other.port) return Way::pcie_port;
+  return one.numa_node && one.numa_node == other.numa_node ? Way::numa_node : Way::host;
+}
+
+std::string Places::port(int rank) const {
+  const auto found = ranks_.find(rank);
+  if (found == ranks_.end() || found->second.port.empty()) return {};
+  return found->second.host + " " + found->second.port;
 }
 
 std::string Places::kind(bool linked) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,11 @@ class Places {
   std::vector<int> ranks_of(const std::string& host) const;
   /// The two ranks communicate without the network: they are on one host, or in one NVLink domain.
   bool linked(const std::pair<int, int>& pair) const;
+  /// What a pair communicates by. Pairs of one way, and of one number of pairs at once, can be compared.
+  enum class Way { network, nvlink, pcie_port, numa_node, host };
+  Way way(const std::pair<int, int>& pair) const;
+  /// The port of the host below which a switch connects the rank's GPU; empty: none, or unknown.
+  std::string port(int rank) const;
   /// "within a host", "between hosts"; with NVLink domains if one spans several hosts.
   std::string kind(bool linked) const;
   /// "rank 3 (node1)"
@@ -33,6 +39,9 @@ class Places {
   struct Place {
     std::string host;
     std::size_t domain = 0;
+    int nvlink_group = -1;  ///< of ranks that NVLink connects; -1: alone
+    std::string port;
+    std::optional<int> numa_node;
   };
   std::map<int, Place> ranks_;
   std::map<std::string, int> on_host_;

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/judge/ranks/deviation.hpp"
 
@@ -15,34 +16,77 @@ namespace roofmark {
 /// Thresholds: for an end, in times the median; for a pair, in times the expectation from the best pairs of its two ends.
 inline constexpr double kSlow = 1.1, kSlowPair = 1.2;
 
+/// The time of a pair over the typical one of its kind, with its 95 % interval; where that is unknown, `low` and `high` are the
+/// time itself.
+struct RelativeTime {
+  double times = 1, low = 1, high = 1;
+};
+
 template <class Key>
-void keep_least(std::map<Key, double>& values, const Key& key, double value) {
+void keep_least(std::map<Key, RelativeTime>& values, const Key& key, const RelativeTime& value) {
   const auto [place, fresh] = values.emplace(key, value);
-  if (!fresh) place->second = std::min(place->second, value);
+  if (!fresh && value.times < place->second.times) place->second = value;
 }
 
 /// Per end, the time of its best pair.
 template <class Key>
-std::map<Key, double> best_pairs(const std::map<std::pair<Key, Key>, double>& pairs) {
-  std::map<Key, double> best;
-  for (const auto& [pair, seconds] : pairs) {
-    for (const Key& end : {pair.first, pair.second}) keep_least(best, end, seconds);
+std::map<Key, RelativeTime> best_pairs(const std::map<std::pair<Key, Key>, RelativeTime>& pairs) {
+  std::map<Key, RelativeTime> best;
+  for (const auto& [pair, time] : pairs) {
+    for (const Key& end : {pair.first, pair.second}) keep_least(best, end, time);
   }
   return best;
 }
 
-/// Adds the pairs that take more than kSlowPair times the slower of their ends' best pairs, if that ratio stands out among the
-/// pairs.
+/// At how many sizes an end or a pair was slow. `clearly`: at the largest size, where its interval shows that it is not chance.
+struct SlowAtSizes : Outlier {
+  bool clearly = false;
+
+  bool is_slow(int least_sizes) const { return clearly || times >= least_sizes; }
+};
+
+/// Adds the ends that stand out and whose whole interval is above the median of all. At the largest size, the only one at which
+/// a link's rate may matter, an end is clearly slow that is above kSlow times the median and 5 deviations, and whose whole
+/// interval is above kSlow times those of the others: of half of them, or among few of all.
 template <class Key>
-void note_slow_pairs(const std::map<std::pair<Key, Key>, double>& pairs, const std::map<Key, double>& best,
-                     const std::string& where, std::map<std::pair<Key, Key>, Outlier>& slow) {
+void note_slow_ends(const std::map<Key, RelativeTime>& ends, bool largest, const std::string& where,
+                    std::map<Key, SlowAtSizes>& slow) {
+  std::vector<double> all, highs;
+  for (const auto& [end, time] : ends) {
+    all.push_back(time.times);
+    highs.push_back(time.high);
+  }
+  for (const auto& [end, time] : ends) {
+    const auto found = deviates(time.times, all, kSlow);
+    if (!found || !(time.low > median(all))) continue;
+    bool clearly = largest && time.high > time.low && time.low > kSlow * median(highs);
+    for (const auto& [other, others] : ends) {
+      clearly = clearly && (all.size() >= kMany || &others == &time || time.low > kSlow * others.high);
+    }
+    if (!clearly && !stands_out(time.times, all, kSlow)) continue;
+    slow[end].add(*found, where);
+    slow[end].clearly = slow[end].clearly || clearly;
+  }
+}
+
+/// Adds the pairs that take more than kSlowPair times the slower of their ends' best pairs, if that ratio stands out among the
+/// pairs. At the largest size, one is clearly slow if its whole interval is above that.
+template <class Key>
+void note_slow_pairs(const std::map<std::pair<Key, Key>, RelativeTime>& pairs, const std::map<Key, RelativeTime>& best,
+                     bool largest, const std::string& where, std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
   std::map<std::pair<Key, Key>, double> excesses;
-  for (const auto& [pair, seconds] : pairs) excesses[pair] = seconds / std::max(best.at(pair.first), best.at(pair.second));
+  for (const auto& [pair, time] : pairs) {
+    excesses[pair] = time.times / std::max(best.at(pair.first).times, best.at(pair.second).times);
+  }
   const std::vector<double> all = values_of(excesses);
   for (const auto& [pair, excess] : excesses) {
     if (!(excess > kSlowPair)) continue;
+    const double sure = pairs.at(pair).low / std::max(best.at(pair.first).high, best.at(pair.second).high);
     // Its size is the ratio to the expectation from its ends; its deviation is among all pairs of its kind.
-    if (const auto deviation = stands_out(excess, all, 1)) slow[pair].add({excess, deviation->mads}, where);
+    const auto deviation = stands_out(excess, all, 1);
+    if (!deviation || !(sure > 1)) continue;
+    slow[pair].add({excess, deviation->mads}, where);
+    slow[pair].clearly = slow[pair].clearly || (largest && pairs.at(pair).high > pairs.at(pair).low && sure > kSlowPair);
   }
 }
 

@@ -42,39 +42,47 @@ void add_slowest(const Ratios<int>& ranks, const Ratios<std::string>& nodes, con
   if (const auto found = ranks.slowest()) add("ranks", places.describe(found->who), *found);
 }
 
-void find_slow_pairs(const PairTimes& times, const Places& places, bool linked, Stragglers& made) {
+template <class Key>
+std::map<Key, double> times_of(const std::map<Key, RelativeTime>& values) {
+  std::map<Key, double> times;
+  for (const auto& [key, value] : values) times[key] = value.times;
+  return times;
+}
+
+void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool linked, Stragglers& made) {
   std::vector<Finding>& findings = made.findings;
   Ratios<int> rank_ratios;
   Ratios<std::string> node_ratios;
   std::size_t judged = 0;  // ranks, at the size with the most of them
-  std::map<int, Outlier> ranks;
-  std::map<std::string, Outlier> nodes;
-  std::map<std::pair<int, int>, Outlier> links;
+  std::map<int, SlowAtSizes> ranks;
+  std::map<std::string, SlowAtSizes> nodes;
+  std::map<std::pair<int, int>, SlowAtSizes> links;
   int sizes = 0;
   for (const auto& [bytes, all_pairs] : times) {
-    std::map<std::pair<int, int>, double> pairs;
-    std::map<std::string, double> node_scores;
-    for (const auto& [pair, seconds] : all_pairs) {
+    std::map<std::pair<int, int>, RelativeTime> pairs;
+    std::map<std::string, RelativeTime> node_scores;
+    for (const auto& [pair, time] : all_pairs) {
       if (places.linked(pair) != linked) continue;
-      pairs[pair] = seconds;
-      for (const int rank : {pair.first, pair.second}) keep_least(node_scores, places.host(rank), seconds);
+      pairs[pair] = time;
+      for (const int rank : {pair.first, pair.second}) keep_least(node_scores, places.host(rank), time);
     }
     if (pairs.empty()) continue;
     ++sizes;
-    const std::map<int, double> rank_scores = best_pairs(pairs);
+    const bool largest = bytes == times.rbegin()->first;
+    const std::map<int, RelativeTime> rank_scores = best_pairs(pairs);
     const std::string where = format_bytes(static_cast<double>(bytes));
-    note_slow(rank_scores, kSlow, where, ranks);
-    note_slow(node_scores, kSlow, where, nodes);
-    note_slow_pairs(pairs, rank_scores, where, links);
+    note_slow_ends(rank_scores, largest, where, ranks);
+    note_slow_ends(node_scores, largest, where, nodes);
+    note_slow_pairs(pairs, rank_scores, largest, where, links);
     judged = std::max(judged, rank_scores.size());
-    rank_ratios.add(rank_scores);
-    if (!linked) node_ratios.add(node_scores);
+    rank_ratios.add(times_of(rank_scores));
+    if (!linked) node_ratios.add(times_of(node_scores));
   }
   // Two ranks have one pair, which tells nothing of either.
   if (judged > 2)
     add_slowest(rank_ratios, node_ratios, places, fmt::format("by the best pair {}", places.kind(linked)), made.slowest);
   const int often = least_slow_sizes(judged, sizes);
-  const auto seldom = [&](const auto& seen) { return seen.second.times < often; };
+  const auto seldom = [&](const auto& seen) { return !seen.second.is_slow(often); };
   std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
   std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });
   std::erase_if(links, seldom);
@@ -220,24 +228,50 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
   }
 }
 
+std::size_t most_pairs(const auto& times) {
+  std::size_t most = 0;
+  for (const auto& [bytes, pairs] : times) most = std::max(most, pairs.size());
+  return most;
+}
+
 }  // namespace
 
-Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places) {
+Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places, bool share_cores) {
   Stragglers made;
   find_slow_in_suite(records, places, made);
-  for (const bool linked : {true, false}) find_slow_pairs(times, places, linked, made);
+  if (share_cores) return made;
+  const RelativePairTimes relative = relative_pair_times(records, places);
+  made.not_compared = most_pairs(times) - most_pairs(relative);
+  for (const bool linked : {true, false}) find_slow_pairs(relative, places, linked, made);
   return made;
 }
 
-std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts) {
+std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts,
+                        bool share_cores) {
   if (ranks < 2) return "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)";
   if (!found.findings.empty()) {
+    constexpr std::size_t kNamed = 5;  // the findings have all
     std::vector<std::string> names;
     for (const Finding& finding : found.findings) names.push_back(finding.brief);
+    if (names.size() > kNamed + 1) {
+      const std::size_t more = names.size() - kNamed;
+      names.resize(kNamed);
+      names.push_back(fmt::format("and {} more", more));
+    }
     return fmt::format("slow: {}", fmt::join(names, ", "));
   }
+  if (share_cores && !times.empty()) {
+    return "whether a rank or pair is slow cannot be told: ranks share CPU cores and wait for each other's turns";
+  }
   if (found.slowest.empty() && times.empty()) {
-    return "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full";
+    return "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full "
+           "(--suite baseline --filter '^ping_pong')";
+  }
+  if (found.not_compared > 0) {
+    return fmt::format(
+        "nobody stands out, but {} pair{} between hosts with different numbers of ranks cannot be compared: they "
+        "share network ports in an unknown way",
+        found.not_compared, found.not_compared == 1 ? "" : "s");
   }
   // One of two is always slower.
   if (ranks == 2) return "with two ranks, the slow one cannot be told from the fast one";

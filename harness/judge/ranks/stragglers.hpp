@@ -25,15 +25,20 @@ struct Slowest {
 
 /// Slow ranks, hosts and links.
 ///
-/// All ranks of a collective take nearly the time of the slowest, so pairs are compared. By kind of pair (within a host,
-/// between hosts) and size, a rank's score is the time of its best pair, a host's score that of its ranks' best pair. A slow
-/// link to host C slows the pairs A-C and B-C; only C has no fast pair. A rank is a slow_rank if its score exceeds the median
-/// by 10 % and by 5 scaled median absolute deviations. A host with several ranks is a slow_host by the same rule, and its
-/// ranks are then not reported. A slow_link is a pair that takes over 1.2 times the worse of its ranks' scores, and whose
-/// ratio to it exceeds the other pairs' by 5 deviations (else every pair across two sockets would be one).
+/// All ranks of a collective take nearly the time of the slowest, so pairs are compared: by size, those within a host with one
+/// another, and those between hosts, each over the typical time of its kind (relative_pair_times). A rank's score is the time
+/// of its best pair, a host's score that of its ranks' best pair. A slow link to host C slows the pairs A-C and B-C; only C has
+/// no fast pair. A rank is a slow_rank if its score exceeds the median by 10 % and by 5 scaled median absolute deviations, and
+/// its 95 % interval lies above the median. A host with several ranks is a slow_host by the same rule, and its ranks are then
+/// not reported. A slow_link is a pair that takes over 1.2 times the worse of its ranks' scores, and whose ratio to it exceeds
+/// the other pairs' by 5 deviations (else every pair across two sockets would be one).
 ///
-/// With two ranks, neither can be called slow. With fewer than seven, deviations are unreliable (of three ranks, the two of the
-/// best pair always agree exactly): the threshold is then 25 % at half of the sizes, otherwise a third of the sizes.
+/// With two ranks, neither can be called slow. A single slow size may be chance: it takes a third of the sizes, two at least.
+/// With fewer than seven ranks, deviations are unreliable (of three ranks, the two of the best pair always agree exactly): the
+/// threshold is then 25 % at half of the sizes. The largest size alone suffices where the intervals tell the ranks apart: a
+/// link that has lost bandwidth shows it nowhere else if smaller messages are a matter of latency. The interval of a slow rank
+/// then lies more than 10 % above those of half of the ranks, among fewer than seven of all; the interval of a slow link lies
+/// above 1.2 times.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
 /// each case; a straggler is slow in at least one case of 20. Among fewer than seven it takes 25 % in a case, but who exceeds
@@ -44,11 +49,14 @@ struct Slowest {
 struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind
+  std::size_t not_compared = 0;   ///< pairs that are left out of relative_pair_times
 };
 
-Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places);
+/// share_cores: several ranks may run on one CPU core, and the times of pairs say nothing.
+Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places, bool share_cores);
 
 /// The answer to "which rank is slow?" in one line; also if none is, if it cannot be told, or if the run did not check.
-std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts);
+std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts,
+                        bool share_cores);
 
 }  // namespace roofmark

@@ -77,10 +77,10 @@ TEST(Stragglers, AHostOfSeveralRanksStandsForItsRanks) {
 TEST(Stragglers, ALinkThatItsRanksDoNotExplain) {
   const auto records =
       ping_pong(8, {1024}, [](int a, int b, std::size_t) { return 1e-6 * noise(a, b) * (a == 1 && b == 6 ? 2.5 : 1); });
-  const Communication found = analyze_communication(records, members({"a", "a", "a", "a", "b", "b", "b", "b"}));
+  const Communication found = analyze_communication(records, members({"a", "a", "a", "a", "a", "a", "a", "a"}));
   ASSERT_THAT(found.findings, SizeIs(1));
   EXPECT_EQ(found.findings[0].kind, FindingKind::slow_link);
-  EXPECT_THAT(found.findings[0].text, HasSubstr("rank 1 (a) and rank 6 (b): this pair takes 2.49 times"));
+  EXPECT_THAT(found.findings[0].text, HasSubstr("rank 1 (a) and rank 6 (a): this pair takes 2.4"));
 }
 
 // Every rank has one near neighbour; most pairs are farther apart, and none of them is slow.
@@ -293,7 +293,8 @@ TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
             "no rank or pair stands out; with two hosts, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow(ping_pong(2, {8}, even), {"a", "b"}), "with two ranks, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow({collective("all_reduce", 8, 4, 1.5, 1e-6)}, {"a", "b", "c", "d"}),
-            "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full");
+            "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full "
+            "(--suite baseline --filter '^ping_pong')");
   EXPECT_EQ(slow({collective("all_reduce", 8, 1, 0, 1e-6)}, {"a"}),
             "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)");
   const auto records = ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t) { return (b == 2 ? 10.0 : 1.0) * 1e-5; });

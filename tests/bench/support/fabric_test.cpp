@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/support/fabric.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace roofmark {
+namespace {
+
+using Pair = std::pair<int, int>;
+using testing::Each;
+
+/// Ranks on these hosts, below these ports.
+std::vector<RankInfo> ranks_on(const std::vector<std::string>& hosts, const std::vector<std::string>& ports = {}) {
+  std::vector<RankInfo> members(hosts.size());
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    members[i].rank = static_cast<int>(i);
+    members[i].host = hosts[i];
+    if (!ports.empty()) members[i].root_port = ports[i];
+  }
+  return members;
+}
+
+/// `count` ranks on each of `hosts`, in turn or one host after the other.
+std::vector<std::string> even(int hosts, int count, bool in_turn) {
+  std::vector<std::string> all;
+  for (int i = 0; i < hosts * count; ++i) all.push_back("node" + std::to_string(in_turn ? i % hosts : i / count));
+  return all;
+}
+
+std::vector<std::vector<Pair>> pairs_by_round(const std::vector<RankInfo>& members) {
+  std::vector<std::vector<Pair>> all;
+  for (const std::vector<int>& colours : rounds_of_pairs(members)) {
+    EXPECT_EQ(colours.size(), members.size());
+    std::vector<Pair>& pairs = all.emplace_back();
+    for (const std::vector<int>& group : groups_of(colours)) {
+      EXPECT_EQ(group.size(), 2U);
+      pairs.emplace_back(group[0], group[1]);
+    }
+  }
+  return all;
+}
+
+void expect_each_pair_once(const std::vector<RankInfo>& members) {
+  std::map<Pair, int> met;
+  for (const std::vector<Pair>& pairs : pairs_by_round(members)) {
+    EXPECT_FALSE(pairs.empty()) << "a round without pairs";
+    for (const Pair& pair : pairs) ++met[pair];
+  }
+  const auto n = members.size();
+  EXPECT_EQ(met.size(), n * (n - 1) / 2);
+  for (const auto& [pair, times] : met) EXPECT_EQ(times, 1) << pair.first << " and " << pair.second;
+}
+
+TEST(RoundsOfPairs, EveryRankMeetsEveryOtherOnce) {
+  for (const std::vector<int>& counts :
+       std::vector<std::vector<int>>{{1}, {2}, {3}, {8}, {1, 1}, {3, 5}, {4, 4, 8}, {1, 2, 3, 4}, {8, 7}}) {
+    std::vector<std::string> hosts;
+    for (std::size_t host = 0; host < counts.size(); ++host) {
+      hosts.insert(hosts.end(), static_cast<std::size_t>(counts[host]), "node" + std::to_string(host));
+    }
+    SCOPED_TRACE(testing::PrintToString(counts));
+    expect_each_pair_once(ranks_on(hosts));
+  }
+  for (const bool in_turn : {false, true}) expect_each_pair_once(ranks_on(even(3, 4, in_turn)));
+  expect_each_pair_once(ranks_on(even(1, 8, false), {"a", "a", "b", "b", "c", "c", "d", "d"}));
+  expect_each_pair_once(ranks_on(even(2, 5, true), {"a", "a", "b", "b", "a", "a", "b", "b", "a", "a"}));
+}
+
+TEST(RoundsOfPairs, OfAnEvenNumberOfHostsTakeAsFewAsPossible) {
+  EXPECT_EQ(rounds_of_pairs(ranks_on(even(1, 8, false))).size(), 7U);
+  EXPECT_EQ(rounds_of_pairs(ranks_on(even(4, 8, false))).size(), 31U);
+  EXPECT_EQ(rounds_of_pairs(ranks_on(even(16, 1, false))).size(), 15U);
+  EXPECT_TRUE(rounds_of_pairs(ranks_on({"node"})).empty());
+}
+
+// A host whose ranks exchange with several hosts at once would share its ports among more pairs in one round than in another.
+TEST(RoundsOfPairs, AHostMeetsOneOtherWithAllOfItsRanks) {
+  for (const int hosts : {2, 3, 4, 8}) {
+    for (const bool in_turn : {false, true}) {
+      const std::vector<RankInfo> members = ranks_on(even(hosts, 4, in_turn));
+      for (const std::vector<Pair>& pairs : pairs_by_round(members)) {
+        std::map<std::string, std::multiset<std::string>> peers;
+        for (const auto& [a, b] : pairs) {
+          const std::string &one = members[static_cast<std::size_t>(a)].host,
+                            &other = members[static_cast<std::size_t>(b)].host;
+          peers[one].insert(other);
+          peers[other].insert(one);
+        }
+        for (const auto& [host, met] : peers) {
+          EXPECT_EQ(met.size(), 4U) << host;
+          EXPECT_THAT(met, Each(*met.begin())) << host;
+        }
+      }
+    }
+  }
+}
+
+TEST(RoundsOfPairs, ThoseBelowAPortComeFirst) {
+  const std::vector<RankInfo> members = ranks_on(even(1, 8, false), {"a", "b", "a", "b", "a", "b", "a", "b"});
+  const auto rounds = pairs_by_round(members);
+  ASSERT_EQ(rounds.size(), 7U);
+  for (std::size_t round = 0; round < rounds.size(); ++round) {
+    for (const auto& [a, b] : rounds[round]) EXPECT_EQ(a % 2 == b % 2, round < 3) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace roofmark
