@@ -6,18 +6,23 @@ import argparse
 import contextlib
 import hashlib
 import os
-import re
 import subprocess
 import tempfile
 from pathlib import Path
 
-from . import delivery, evidence, library, roofline_plot, telemetry, units
+from . import check_rows, delivery, evidence, key_figures, library, roofline_plot, telemetry, units
 from . import verdict as verdicts
+from .check_rows import PASSING
 from .program import BAD_INPUT, Parser, Problem, roofmark_program
 from .report import template, write
 
 DRAWN = 8  # devices with a roofline and a plot of telemetry of their own
-PASSING = 12  # passing rows of a rule that are shown, those nearest to the limit
+FILES = 2  # result files whose SHA-256 the first page has: of more it has the verdict's, which holds theirs
+# The annexes, in order; those with the same page have the same running head. {letter: (title, id, page)}
+ANNEXES = {"A": ("Nodes and devices", "delivery", "delivered"), "B": ("Software and conditions", "software", "delivered"),
+           "C": ("Rules and evidence", "rules", "evidence"), "D": ("Cases not measured", "not-measured", "evidence"),
+           "E": ("Rooflines", "rooflines", "drawn"), "F": ("Clock, power, load and errors over the runs", "over-time", "drawn"),
+           "G": ("Findings", "findings", "files"), "H": ("Files judged", "files", "files")}
 LEVELS = dict(zip(verdicts.VERDICTS, ("bad", "warn", "warn", "good")))
 
 def _read(path, use):
@@ -51,81 +56,6 @@ def find_results(arguments):
     return found
 
 
-def _badness(check):
-    """Sorts the worst first: mandatory before not, then by verdict and margin."""
-    order = verdicts.VERDICTS.index(check["verdict"])
-    return (order == len(verdicts.VERDICTS) - 1, not check["mandatory"], order, check.get("margin", -1e9))
-
-
-def whom(check):
-    """Whom a check judges, in short: the table of devices has the rest."""
-    if label := check.get("device"):
-        return evidence.short(label)
-    return f"node {check['node']}" if "node" in check else "delivery"
-
-
-def _whole(text):
-    """The text with its numbers and their "%" kept together."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def _natural(subject):
-    """Sorts node2 before node10; devices by node."""
-    place = "/".join(reversed(evidence.parts_of(subject["name"])[1:])) if " of " in subject["name"] else subject["name"]
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", place)]
-
-
-def _interval(check):
-    low, high, measured = (check.get(key) for key in ("interval_low", "interval_high", "measured"))
-    if low is None or not measured:
-        return ""
-    if high is None:
-        return f"from {100 * (low / measured - 1):+.2f}\N{NO-BREAK SPACE}%"
-    return f"{100 * (low / measured - 1):+.2f} to {100 * (high / measured - 1):+.2f}\N{NO-BREAK SPACE}%"
-
-
-def _margin(check):
-    return f"{100 * check['margin']:+.1f}\N{NO-BREAK SPACE}%" if "margin" in check else ""
-
-
-def _rows(checks, devices):
-    """The rows of a rule's table, in the order of the checks; checks that say the same of several share a row. `devices` is the number of all."""
-    rows = {}
-    for check in checks:
-        of = check.get("of", "")
-        case, first = ("", [of]) if " " in of else (of, [])  # of a count, the first that was counted
-        notes = first + ([f"because: {check['explanation']}"] if "explanation" in check else [])
-        told = (case, _whole(check["expected"]), _whole(check["found"]), _interval(check), _margin(check), check["verdict"], tuple(notes))
-        rows.setdefault(told, []).append(whom(check))
-    made = []
-    for (case, expected, found, interval, margin, verdict, notes), names in rows.items():
-        names = list(dict.fromkeys(names))
-        few = len(names) <= 2
-        made.append({"whom": ", ".join(names) if few else ("all " if len(names) == devices else "") + f"{len(names)} devices", "of": case,
-                     "expected": expected, "found": found, "interval": interval, "margin": margin, "verdict": verdict,
-                     "notes": notes if few or verdict == "PASS" or len(names) == devices else (", ".join(names), *notes)})
-    return made
-
-
-def rules(checks, devices, every):
-    """The rules, the worst first, each with its checks, the worst first. Of the rows that pass, those nearest to the limit are shown."""
-    groups = {}
-    for check in checks:
-        groups.setdefault(check["rule"], []).append(check)
-    made = []
-    for rule, found in groups.items():
-        found.sort(key=_badness)
-        worst = dict.fromkeys(("quantity", "meaning", "reason", "source", "origin"), "") | found[0]
-        rows = _rows(found, devices)
-        bad = sum(row["verdict"] != "PASS" for row in rows)
-        shown = rows if every else rows[:bad + PASSING]
-        made.append({
-            "id": rule, "worst": worst, "margin": _margin(worst), "count": len(found), "rows": shown, "rest": len(rows) - len(shown),
-            "rest_margins": " to ".join(dict.fromkeys((rows[len(shown)]["margin"], rows[-1]["margin"]))) if len(shown) < len(rows) else "",
-            "counts": {verdict: sum(check["verdict"] == verdict for check in found) for verdict in verdicts.VERDICTS}})
-    return sorted(made, key=lambda rule: _badness(rule["worst"]))
-
-
 def drawn_files(verdict, paths, files):
     """The results that are drawn: (caption, path) of every device, or of the worst of each kind where there are more than DRAWN."""
     margins = {}
@@ -143,14 +73,33 @@ def drawn_files(verdict, paths, files):
     return [(f"{', '.join(kind)}: {where}, the one with the smallest margin", path) for kind, (where, path) in list(kinds.items())[:DRAWN]]
 
 
-def narrow(figure):
-    """A roofline for the width of an A4 page, two on a page."""
+def _same_legend(figure, first):
+    """Whether the legend of a figure is that of the `first` one of its kind."""
+    return first is not None and [(trace.get("name"), trace.get("marker")) for trace in figure["data"]] == [
+        (trace.get("name"), trace.get("marker")) for trace in first["data"]]
+
+
+def narrow(figure, first):
+    """A roofline for the width of an A4 page."""
     figure["data"] = [trace for trace in figure["data"] if trace.get("visible") != "legendonly"]  # paper has no clicks
-    layout = figure["layout"]
-    layout |= {"height": 385, "margin": {"l": 58, "r": 222, "t": 50, "b": 60}, "font": layout["font"] | {"size": 11}}
-    layout["legend"] |= {"font": {"size": 9}, "entrywidth": 98, "x": -0.12, "y": -0.2}
+    layout, same = figure["layout"], _same_legend(figure, first)
+    layout |= {"height": 272 if same else 400, "margin": {"l": 58, "r": 222, "t": 44, "b": 42 if same else 60}, "font": layout["font"] | {"size": 11}}
+    layout["legend"] |= {"font": {"size": 9}, "entrywidth": 106, "x": -0.12, "y": -0.2, "orientation": "h", "yanchor": "top"}
+    layout |= {"showlegend": False} if same else {}
     for label in layout["annotations"]:
         label["font"] = label["font"] | {"size": 9.5}
+    return figure
+
+
+def flat(figure, first, several):
+    """A plot of telemetry: two on a page, three where there are `several`. Its axes have the units alone, since the legend says what is drawn."""
+    layout, same = figure["layout"], _same_legend(figure, first)
+    layout |= {"height": min(layout["height"], (210 if same else 250) if several else 330), "font": layout["font"] | {"size": 10}}
+    layout |= {"showlegend": False, "margin": layout["margin"] | {"t": 8}} if same else {}
+    layout["legend"]["font"] = {"size": 9}
+    for key in layout:
+        if key.startswith("yaxis"):
+            layout[key]["title"] = {"text": layout[key]["title"]["text"].rpartition(", ")[2], "font": {"size": 9}}
     return figure
 
 
@@ -161,12 +110,21 @@ def drawings(chosen):
         roofline, course, reasons = _read(path, lambda data, _: evidence.read(data, lambda result: (
             roofline_plot.roofline(result), telemetry.plot(result, delivery.places(result)), telemetry.reasons(result))))
         if roofline:
-            figures[f"roofline-{i}"] = narrow(roofline)
+            figures[f"roofline-{i}"] = narrow(roofline, figures.get(rooflines[0][0]) if rooflines else None)
             rooflines.append((f"roofline-{i}", caption))
         if course:
-            figures[f"telemetry-{i}"] = course
+            figures[f"telemetry-{i}"] = flat(course, figures.get(courses[0][0]) if courses else None, len(chosen) > 2)
             courses.append((f"telemetry-{i}", caption, reasons))
     return figures, rooflines, courses
+
+
+def apart(table):
+    """What all rows of a table have in common, as (title, text), and the table without it; of few rows, nothing."""
+    columns, rows = table["columns"], table["rows"]
+    same = [i for i, (title, _, _) in enumerate(columns) if i and title != "Verdict" and len(rows) > 2 and len({row[i][0] for row in rows}) == 1]
+    kept = [i for i in range(len(columns)) if i not in same]
+    return {"common": [(columns[i][0], rows[0][i][0]) for i in same],
+            "table": table | {"columns": [columns[i] for i in kept], "rows": [[row[i] for i in kept] for row in rows]}}
 
 
 def css_string(text):
@@ -192,28 +150,35 @@ def page(verdict, digest, name, results, title=None, every=False):
         if file["sha256"] not in results:
             raise Problem(BAD_INPUT, f"{file['path']} was judged, and no result file here has its SHA-256 ({file['sha256'][:16]}...)")
         paths.append(results[file["sha256"]])
-    files = [_read(path, lambda data, digest: evidence.read(data, lambda result: delivery.summary(result, digest))) for path in paths]
+    cases = key_figures.judged_cases(verdict["checks"])
+    read = [_read(path, lambda data, digest: evidence.read(data, lambda result: (
+        delivery.summary(result, digest), key_figures.records(result, cases)))) for path in paths]
+    files, found = [one for one, _ in read], {file["path"]: records for file, (_, records) in zip(verdict["files"], read)}
     unjudged = sorted(str(path) for sha256, path in results.items() if sha256 not in {file["sha256"] for file in verdict["files"]})
     figures, rooflines, courses = drawings(drawn_files(verdict, paths, files))
-    subjects = {key: {one["name"]: one["verdict"] for one in sorted(verdict[key], key=_natural)} for key in ("nodes", "devices")}
-    counts = [(key, sum(one == "PASS" for one in subjects[key].values()), len(subjects[key])) for key in ("nodes", "devices")]
-    max_age = units.duration(verdict["max_age_seconds"]) if "max_age_seconds" in verdict else ""
+    subjects = {key: {one["name"]: one["verdict"] for one in sorted(verdict[key], key=check_rows.natural)} for key in ("nodes", "devices")}
     timed = {check.get("of") for check in verdict["checks"] if "interval_low" in check}
+    rules = check_rows.rules(verdict["checks"], len(verdict["devices"]), every)
+    described, unmeasured, findings = title_of(verdict, files), delivery.unmeasured(files), delivery.findings(files)
     return template("acceptance.html.j2").render(
-        verdict=verdict, digest=digest, name=name, title=title or title_of(verdict, files), described=title_of(verdict, files), max_age=max_age,
-        rules=rules(verdict["checks"], len(verdict["devices"]), every), verdicts=verdicts.VERDICTS, levels=LEVELS, counts=counts,
-        passing=sum(check["verdict"] == "PASS" for check in verdict["checks"]), measured=sum(file["ok"] for file in files), unjudged=unjudged,
-        nodes=delivery.hosts_table(files, subjects["nodes"]), devices=delivery.devices_table(files, subjects["devices"]),
-        software=delivery.software(files), conditions=delivery.conditions(files), findings=delivery.findings(files),
-        unmeasured=delivery.unmeasured(files), not_looked_for=delivery.not_looked_for(files), rooflines=rooflines, courses=courses,
+        verdict=verdict, digest=digest, name=name, title=title or described, described=described, annexes=ANNEXES, files_shown=FILES,
+        sentence=key_figures.sentence(verdict), facts=key_figures.delivered(verdict, files, described), problems=key_figures.problems(rules, len(verdict["devices"])),
+        key=key_figures.figures(verdict["checks"], found, {rule["id"]: i for i, rule in enumerate(rules, 1)}, len(verdict["devices"])),
+        rules=rules, meanings=check_rows.meanings(verdict["checks"]), levels=LEVELS, unjudged=unjudged,
+        passing=sum(check["verdict"] == "PASS" for check in verdict["checks"]), cut=key_figures.cut, number=key_figures.number,
+        nodes=apart(delivery.hosts_table(files, subjects["nodes"])), devices=apart(delivery.devices_table(files, subjects["devices"])),
+        above=os.path.commonpath([os.path.dirname(file["path"]) for file in verdict["files"]]) if len(verdict["files"]) > FILES else "",
+        software=delivery.software(files), conditions=delivery.conditions(files), findings=findings,
+        unmeasured=unmeasured, points=key_figures.open_points(unmeasured, findings), not_looked_for=delivery.not_looked_for(files), rooflines=rooflines, courses=courses,
         telemetry=telemetry.tables(files, timed), figures=library.elements(figures, "plain"), css_string=css_string)
 
 
 def main(arguments):
     parser = Parser(
         prog="acceptance", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Writes the acceptance document of a delivery: the verdict of `roofmark accept`, every rule with its evidence, the cases that\n"
-        "were not measured, and a signature block. One self-contained HTML file that a browser prints to A4; the verdict is also written as JSON.",
+        description="Writes the acceptance document of a delivery: page one is what is signed, with the verdict of `roofmark accept`, the devices and\n"
+        "the key figures; the annexes are every rule with its evidence and what was not measured. One self-contained HTML file that a browser\n"
+        "prints to A4; the verdict is also written as JSON.",
         epilog="ROOFMARK names the program where it is not in build/release or build/cpu-only, beside these scripts' installation, or in PATH.\n\n"
         "Exit status: 0 accepted; 1 not accepted; 2 bad usage or input; 3 the document could not be written.")
     parser.add_argument("results", metavar="FOLDER", nargs="+", help="result files, or folders to search for result.json")

@@ -22,6 +22,11 @@ def _identities(result):
             or [(uuid, device["id"], result["host"]["name"])])
 
 
+def labels(result):
+    """What `roofmark accept` calls the device of each rank."""
+    return [device_label(*identity) for identity in _identities(result)]
+
+
 def _devices(result):
     """The devices of a result by their labels: a device per rank of a team, else the one of the run."""
     device = result["device"]

@@ -181,6 +181,7 @@ def energy_table(files, judged):
         for name, number, found in file["energy"]:
             if name in judged:
                 cases.setdefault(name + (" (after)" if number == 2 else ""), []).append(found)
+    several = any(len(found) > 1 for found in cases.values())  # else the median is the only value
     rows = []
     for name, found in cases.items():
         def of(key, found=found):
@@ -188,8 +189,9 @@ def energy_table(files, judged):
 
         shares = [(share, reason) for one in found for reason, share in one.get("throttled_share", {}).items() if share]
         worst = max(shares, default=None)
-        rows.append([name, str(len(found)), quantity(_median(of("sm_clock_hz")), units.clock), quantity(_extreme(min, of("sm_clock_hz")), units.clock),
-                     quantity(_median(of("power_watts")), units.watts), quantity(_extreme(max, of("power_watts")), units.watts),
+        rows.append([name, str(len(found)) if several else "",
+                     quantity(_median(of("sm_clock_hz")), units.clock), quantity(_extreme(min, of("sm_clock_hz")) if several else None, units.clock),
+                     quantity(_median(of("power_watts")), units.watts), quantity(_extreme(max, of("power_watts")) if several else None, units.watts),
                      quantity(_median(of("joules_per_launch")), units.joules),
                      quantity(_median(of("flops_per_joule")), units.joules, "FLOP/J"),
                      f"{units.share(worst[0])}, {worst[1]}" if worst else ""])
@@ -256,6 +258,9 @@ def counters_table(files):
     for name, read in found.items():
         worse = [f"{where}: {counter['worse']:g}" for counter, where in read if counter.get("worse")]
         before = [f"{where}: {counter['before']:g}" for counter, where in read if counter.get("before")]
+        values = {counter.get("before") for counter, _ in read}
+        if len(read) > 2 and len(values) == 1 and before:
+            before = [f"{values.pop():g} on all {len(read)}"]
         once = sum("worse" not in counter for counter, _ in read)
         rows.append([name.replace("_", " "), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
     return table("counters", [
