@@ -16,6 +16,7 @@ RATES = 8  # lines at most
 OTHERS = 8
 PROBLEMS = 4  # mandatory rules that do not pass, at most
 NAMED = 6  # in a list
+LINE = 106  # letters of a line on what does not pass
 SHARES = ("of_theoretical", "of_theoretical_clock", "of_empirical", "of_datasheet")
 OF_RATES = (*SHARES, "rate", "busbw", "seconds", "settled_of_burst", "ratio")
 # Rules of other quantities that allow nothing share a row: {the quantity without its argument: the row}.
@@ -196,7 +197,9 @@ def problems(rules, devices):
         where = [cut(whom(worst), 44)] if devices > 1 or "device" not in worst else []
         where += [f"the worst of {number(count)}"] if count > 1 and devices > 1 else []
         why = worst.get("explanation") if worst["verdict"] == "NOT MEASURED" else f"{worst['found']}, limit {_limit(worst)}"
-        told.append({"number": place, "id": rule["id"], "verdict": worst["verdict"], "where": ", ".join(where), "why": cut(why or worst["found"], 100 - len(", ".join(where)))})
+        name, where = cut(rule["id"], 32), ", ".join(where)
+        room = max(24, LINE - len(worst["verdict"]) - len(name) - len(where))
+        told.append({"number": place, "id": name, "verdict": worst["verdict"], "where": where, "why": cut(why or worst["found"], room)})
     optional = [f"{rule['id']} (C{place})" for place, rule in bad if not rule["worst"]["mandatory"]]
     return {"shown": told, "more": len(decisive) - len(told), "optional": some(optional, 4)}
 

@@ -15,7 +15,7 @@ from conftest import need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from acceptance_pages import BASE, PRODUCT, check, judged, text_of  # noqa: E402
-from roofmark_report import acceptance, check_rows, delivery, evidence, key_figures  # noqa: E402
+from roofmark_report import acceptance, check_rows, delivery, evidence, key_figures, telemetry  # noqa: E402
 
 LONG = "from beginning " + "to " * 150 + "end"
 SMALL = BASE | {"benchmarks": BASE["benchmarks"][:2] + [entry for entry in BASE["benchmarks"] if entry["name"] == PRODUCT]}
@@ -27,7 +27,7 @@ def rules_of(device, file, verdict, text=""):
     """A check of each kind of rule on a device: many rates, counts, states and conditions, more of each than a page has room for."""
     rates = [f"ceilings/{operation}/{kind}/m:{'9' * (len(text) and 40)}8192" for operation in ("gemm", "attention", "fma") for kind in ("bf16", "fp8", "fp32", "fp64")]
     made = [check(f"rate_{i}", verdict, device, of=case, file=file, margin=0.1) for i, case in enumerate([PRODUCT, "sustained/" + PRODUCT, *rates])]
-    made += [check(f"state_{i}{text[:60].replace(' ', '_')}", verdict, device, quantity=quantity, expected=">= 16", found="16") for i, quantity in enumerate(STATES)]
+    made += [check(f"state_{i}{text[:60].replace(' ', '_')}", verdict, device, quantity=quantity, expected=">= 16", found=f"16{text[:60]}") for i, quantity in enumerate(STATES)]
     made += [check(f"none_{i}", verdict, device, quantity=quantity, expected="<= 0", found="0") for i, quantity in enumerate(NOTHING)]
     return [*made, check("conditions", verdict, device, quantity="", expected="suite quick, normal data, all of it", found=f"suite smoke {text}")]
 
@@ -145,7 +145,7 @@ def test_a_figure_is_that_of_the_worst_device_of_a_team(cluster):
     labels = delivery.labels(cluster)
     measured["ranks"] = [{"median": measured["median"] * (2 if rank == 3 else 1)} for rank in range(16)]
     checks = [check("r", "FAIL" if rank == 3 else "PASS", label, of=entry["name"], file="f", measured=share / (2 if rank == 3 else 1), margin=-0.1 if rank == 3 else 0.1)
-              for rank, label in enumerate(labels)]
+              for rank, label in enumerate(labels)] * 2  # both passes
     found = {"f": key_figures.records(cluster, key_figures.judged_cases(checks))}
     whole = found["f"][entry["name"]][0]["rate"]
     [row] = key_figures.figures(checks, found, {"r": 1}, 16)["rows"]
@@ -199,6 +199,8 @@ def test_what_all_devices_have_in_common_is_said_once(tmp_path):
     titles = [title for title, _, _ in split["table"]["columns"]]
     assert titles == ["Node", "Device", "UUID", "Serial number", "PCI bus", "Verdict"] and all(len(row) == 6 for row in split["table"]["rows"])
     assert acceptance.apart(whole | {"rows": whole["rows"][:2]})["common"] == []
+    of_one_node = acceptance.apart(whole | {"rows": [[("node1", "node1", ""), *row[1:]] for row in whole["rows"]]})
+    assert [title for title, _, _ in of_one_node["table"]["columns"]] == titles  # each row says whose it is
 
 
 def test_a_legend_is_drawn_once_where_it_is_the_same(tmp_path):
@@ -210,3 +212,16 @@ def test_a_legend_is_drawn_once_where_it_is_the_same(tmp_path):
     figures, rooflines, courses = acceptance.drawings([("one", paths[0]), ("two", paths[1]), ("three", third)])
     assert [figures[name]["layout"].get("showlegend", True) for name, _ in rooflines] == [True, False, True]
     assert [figures[name]["layout"]["showlegend"] for name, _, _ in courses] == [True, False, False]
+
+
+def test_values_that_are_all_the_same_are_told_once(tmp_path):
+    paths = make_delivery.write(tmp_path, BASE, 1, 3)
+    files = [evidence.read(path.read_bytes(), lambda result: delivery.summary(result, "")) for path in paths]
+    titles = [title for title, _, _ in telemetry.energy_table(files[:1], {PRODUCT})["columns"]]
+    assert "SM clock" in titles and not {"Results", "lowest", "highest"} & set(titles)  # of one result, the median
+    assert {"Results", "lowest", "highest"} <= {title for title, _, _ in telemetry.energy_table(files, {PRODUCT})["columns"]}
+    for file in files:
+        file["counters"] = [({"id": "pcie_width", "before": 16, "worse": 0}, file["where"])]
+    assert [cell[0] for cell in telemetry.counters_table(files)["rows"][0]][-1] == "16 on all 3"
+    files[1]["counters"][0][0]["before"] = 8
+    assert telemetry.counters_table(files)["rows"][0][-1][0].count(": ") == 3
