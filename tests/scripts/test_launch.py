@@ -97,6 +97,25 @@ def test_each_launcher_gets_its_own_words(place, monkeypatch, says, hosts, begin
     assert words(place / "program") == ["run", "--expect-ranks", "8", "--out", str(out), "--suite", "quick"]
 
 
+@pytest.mark.parametrize("says, hosts", [(OPEN_MPI, "node1 slots=3\nnode2 slots=5\nnode3 slots=1\n"), (HYDRA, "node1:3\nnode2:5\nnode3:1\n")],
+                         ids=["Open MPI", "Hydra"])
+def test_without_a_number_each_host_has_its_slots(place, says, hosts):
+    hostfile, out = place / "hostfile", place / "out"
+    hostfile.write_text("node1 max_slots=9 slots = 3\nnode2:5\nnode3\n", encoding="utf-8")
+    assert launch(place, "--hostfile", hostfile, "--out", out, says=says).returncode == 0
+    assert (out / "hosts").read_text(encoding="utf-8") == hosts
+    assert words(place / "program")[:3] == ["collectives", "--expect-ranks", "9"]
+
+
+def test_ranks_on_other_hosts_see_the_same_gpus_and_fabric(place):
+    exported = {"CUDA_VISIBLE_DEVICES": "1,0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "FI_PROVIDER": "efa", "SHARP_COLL_LOG_LEVEL": "3",
+                "UCX_TLS": "rc", "NCCL_ALGO": "Ring"}
+    assert launch(place, "--out", place / "out", **exported, EDITOR="vi").returncode == 0
+    called = words(place / "mpirun")
+    assert {called[i + 1] for i, word in enumerate(called) if word == "-x"} >= set(exported)
+    assert "EDITOR" not in called
+
+
 @pytest.mark.parametrize("prints, ranks", [("exit 9", "1"), ("echo 'GPU 0: H200 (UUID: GPU-1)'\necho 'GPU 1: H200 (UUID: GPU-2)'", "2")])
 def test_without_a_number_there_is_one_rank_for_each_gpu(place, prints, ranks):
     executable(place / "bin/nvidia-smi", f"#!/bin/bash\n{prints}\n")
@@ -127,6 +146,7 @@ def test_the_status_is_the_launchers(place):
     (["--gpus", "two"], 2, "'two'"),
     (["--hostfile", "/nonexistent"], 2, "cannot read --hostfile /nonexistent"),
     (["--hostfile", "/dev/null"], 2, "names no host"),
+    (["--gpus", "0"], 2, "'0' is not a number from 1 to 9999"),
     (["--program", "/nonexistent"], 3, "no roofmark-mpi"),
 ], ids=str)
 def test_what_cannot_be_started_is_one_line(place, arguments, status, said):
