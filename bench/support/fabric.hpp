@@ -11,6 +11,7 @@
 #include "harness/device/device.hpp"
 #include "harness/device/peer_path.hpp"
 #include "harness/team/rank_info.hpp"
+#include "harness/team/rounds.hpp"
 #include "kernels/collectives.hpp"
 
 namespace roofmark {
@@ -63,14 +64,6 @@ int cuda_ordinal(const DeviceInfo& device);
 std::vector<int> everyone(const Fabric& fabric);
 /// The ranks of each communicator.
 std::vector<std::vector<int>> groups_of(const std::vector<int>& colours);
-/// Every rank with every other once, in rounds of disjoint pairs, as colours: the circle method of a tournament, whose pairs of
-/// a round may share links in any number.
-std::vector<std::vector<int>> rounds_of_pairs(int ranks);
-/// The same of ranks on hosts, so that the pairs of different rounds can be compared: first those within a port of a host, all
-/// ports at once; then those between two ports of a host; then those between two hosts (or NVLink domains). In a round between
-/// hosts each host meets one other, and with as many ranks on each all of their ranks take part: each network port carries as
-/// many pairs in every round.
-std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members);
 /// Of those that are measured, the types that NCCL reduces on GPUs of this compute capability.
 std::vector<DataType> nccl_types(int compute_capability);
 

@@ -125,7 +125,10 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs, FoundBy::session | FoundBy::counters,
      "Rates and ceilings are too low. Stop the other programs and run again.", Extent::all},
     {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates, FoundBy::results,
-     "Times include the wait for a core. Start at most one rank per core, and bind each rank to its own cores.", Extent::all},
+     "Times include the wait for a core. Start at most one rank per core, each bound to cores of its own; over the network a "
+     "rank "
+     "of a GPU needs three or more (mpirun --bind-to none).",
+     Extent::all},
     {FindingKind::above_theoretical, "above_theoretical", Severity::error, Doubt::roofs, FoundBy::results,
      "The result passed verification and stands, but do not use this ceiling to judge results. Report the case, the device and "
      "the driver."},

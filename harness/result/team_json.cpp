@@ -22,6 +22,7 @@ Json to_json(const RankInfo& member) {
   put(json, "nvlink_domain", member.nvlink_domain);
   if (!member.nvlink_peers.empty()) json["nvlink_peers"] = member.nvlink_peers;
   if (!member.cores.empty()) json["cores"] = member.cores;
+  if (member.host_cores > 0) json["host_cores"] = member.host_cores;
   Json& nics = json["nics"] = Json::array();
   for (const Nic& nic : member.nics) {
     Json entry = {{"name", nic.name}, {"kind", nic.kind}};
@@ -65,6 +66,7 @@ RankInfo rank_info_from_json(const Json& json) {
   get(json, "nvlink_domain", member.nvlink_domain);
   member.nvlink_peers = json.value("nvlink_peers", std::vector<std::string>());
   member.cores = json.value("cores", std::vector<int>());
+  member.host_cores = json.value("host_cores", 0);
   for (const Json& nic : json.at("nics")) {
     Nic& added = member.nics.emplace_back(Nic{nic.at("name"), nic.at("kind"), {}, {}});
     get(nic, "bytes_per_second", added.bytes_per_second);

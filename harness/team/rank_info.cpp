@@ -12,6 +12,7 @@
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
+#include "harness/machine/numa.hpp"
 #include "harness/model/units.hpp"
 #include "harness/team/variables.hpp"
 
@@ -123,8 +124,9 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   member.device_id = device.id;
   member.device_name = device.name;
   member.nics = read_nics(root);
+  member.cores = allowed_cpus();
+  member.host_cores = static_cast<int>(online_cpus(root).size());
   if (device.backend == Backend::cpu) {
-    member.cores = allowed_cpus();
     member.numa_node = numa_node_of(member.cores, root);
     return member;
   }

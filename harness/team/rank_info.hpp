@@ -30,7 +30,8 @@ struct RankInfo {
   std::optional<bool> ecc;
   std::optional<double> power_limit_watts;
   std::optional<int> numa_node;  ///< of the device, or of all cores that the process may use
-  std::vector<int> cores;        ///< of a CPU: those that the process may use
+  std::vector<int> cores;        ///< that the process may use
+  int host_cores = 0;            ///< of its host, logical CPUs; 0: unknown
   /// "CLUSTER_UUID/CLIQUE" of the NVLink domain that the GPU shares with other hosts; empty: none.
   std::string nvlink_domain;
   /// PCI bus ids of the GPUs that its GPU's NVLinks lead to; empty: they lead to switches, or it is unknown.

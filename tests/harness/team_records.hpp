@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "harness/team/rank_info.hpp"
+#include "harness/team/rounds.hpp"
 #include "tests/harness/records.hpp"
 
 namespace roofmark {
@@ -57,37 +59,46 @@ inline std::vector<RankInfo> members(const std::vector<std::string>& hosts) {
   return all;
 }
 
-/// The rounds of a round robin; `seconds(a, b, bytes)` of one way, a < b.
-inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& sizes,
+/// Every pair, in these rounds; `seconds(a, b, bytes)` of one way, a < b.
+inline std::vector<Record> ping_pong(const std::vector<std::vector<int>>& colours, const std::vector<std::size_t>& sizes,
                                      const std::function<double(int, int, std::size_t)>& seconds) {
   std::vector<Record> rounds;
-  const int places = ranks + ranks % 2;
-  for (int round = 0; round + 1 < places; ++round) {
+  for (std::size_t round = 0; round < colours.size(); ++round) {
+    const auto ranks = static_cast<int>(colours[round].size());
+    std::map<int, std::vector<int>> pairs;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int colour = colours[round][static_cast<std::size_t>(rank)];
+      if (colour >= 0) pairs[colour].push_back(rank);
+    }
     for (const std::size_t bytes : sizes) {
       Record record = collective("ping_pong", bytes, ranks, 1, 1);
       record.shape = {{"bytes", std::to_string(bytes)},
                       {"ranks", std::to_string(ranks)},
-                      {"round", std::to_string(round + 1)},
+                      {"round", std::to_string(round)},
                       {"impl", "mpi"}};
       record.message->trips = 2;
       record.measurement->ranks.resize(static_cast<std::size_t>(ranks));
       double slowest = 0;
-      for (int i = 0; i < places / 2; ++i) {
-        // The circle method: the last place stands, the others turn.
-        const int a = i == 0 ? places - 1 : (round + i) % (places - 1);
-        const int b = (round + places - 1 - i) % (places - 1);
-        if (a >= ranks || b >= ranks) continue;
-        const double once = seconds(std::min(a, b), std::max(a, b), bytes);
+      for (const auto& [colour, pair] : pairs) {
+        const double once = seconds(pair.front(), pair.back(), bytes);
         slowest = std::max(slowest, once);
-        record.measurement->ranks[std::size_t(a)] = {2 * once, 2 * once, {}, {}};
-        record.measurement->ranks[std::size_t(b)] = {1.9 * once, 1.9 * once, {}, {}};  // the slower of the two counts
-        record.message->groups.push_back({a, b});
+        record.measurement->ranks[std::size_t(pair.front())] = {2 * once, 2 * once, {}, {}};
+        record.measurement->ranks[std::size_t(pair.back())] = {1.9 * once, 1.9 * once, {}, {}};  // the slower of the two counts
+        record.message->groups.push_back(pair);
       }
       record.measurement->summary.median = 2 * slowest;
       rounds.push_back(record);
     }
   }
   return rounds;
+}
+inline std::vector<Record> ping_pong(const std::vector<RankInfo>& members, const std::vector<std::size_t>& sizes,
+                                     const std::function<double(int, int, std::size_t)>& seconds) {
+  return ping_pong(rounds_of_pairs(members), sizes, seconds);
+}
+inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& sizes,
+                                     const std::function<double(int, int, std::size_t)>& seconds) {
+  return ping_pong(rounds_of_pairs(ranks), sizes, seconds);
 }
 
 }  // namespace roofmark

@@ -13,18 +13,18 @@ namespace roofmark {
 Communication analyze_communication(const std::vector<Record>& records, const std::vector<RankInfo>& members) {
   const Places places(members);
   const PairTimes times = pair_times(records);
-  std::vector<Finding> sharing = shared_cores(members);
-  Stragglers stragglers = stragglers_of(records, times, places, !sharing.empty());
+  const bool take_turns = ranks_take_turns(members);
+  Stragglers stragglers = stragglers_of(records, times, places, take_turns);
   Communication made;
   made.fits = fits_of(records, times, places);
   made.rings = rings_of(records, times);
   made.pairs = pairs_of(times);
   made.scaling = scaling_of(records);
   made.overlaps = overlaps_of(records);
-  made.slow = who_is_slow(stragglers, times, members.size(), places.hosts(), !sharing.empty());
+  made.slow = who_is_slow(stragglers, times, members.size(), places.hosts(), take_turns);
   made.slowest = std::move(stragglers.slowest);
   made.findings = std::move(stragglers.findings);
-  for (Finding& finding : sharing) made.findings.push_back(std::move(finding));
+  for (Finding& finding : shared_cores(members)) made.findings.push_back(std::move(finding));
   for (Finding& finding : differing_fingerprints(records, places)) made.findings.push_back(std::move(finding));
   for (Finding& finding : missing_results(records, places)) made.findings.push_back(std::move(finding));
   return made;

@@ -269,8 +269,8 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
   }
   if (found.not_compared > 0) {
     return fmt::format(
-        "nobody stands out, but {} pair{} between hosts with different numbers of ranks cannot be compared: they "
-        "share network ports in an unknown way",
+        "nobody stands out, but {} pair{} between hosts cannot be compared: the hosts have different numbers of "
+        "ranks, or the rounds loaded their network ports unevenly",
         found.not_compared, found.not_compared == 1 ? "" : "s");
   }
   // One of two is always slower.

@@ -101,7 +101,7 @@ roofmark::Run everything() {
 roofmark::Run team_run(int ranks) {
   roofmark::Run run = everything();
   std::vector<std::string> hosts;
-  for (int rank = 0; rank < ranks; ++rank) hosts.push_back(kHosts[std::size_t(rank) % kHosts.size()]);
+  for (int rank = 0; rank < ranks; ++rank) hosts.push_back(kHosts[2 + std::size_t(rank) % 2]);  // as many on each
   run.header.ranks = members(hosts);
   for (RankInfo& member : run.header.ranks) {
     member.device_id = fmt::format("cuda:{}", member.rank);
@@ -122,7 +122,7 @@ roofmark::Run team_run(int ranks) {
       }
     }
   }
-  for (const Record& record : ping_pong(ranks, {8, 1'000'000}, [](int a, int b, std::size_t bytes) {
+  for (const Record& record : ping_pong(run.header.ranks, {8, 1'000'000}, [](int a, int b, std::size_t bytes) {
          return (b == 3 ? 10.0 + a : 1.0) * (1e-5 + double(bytes) / 1e9);
        })) {
     run.records.push_back(record);

@@ -64,7 +64,7 @@ TEST(Stragglers, ARankByHowManyDeviations) {
 TEST(Stragglers, AHostOfSeveralRanksStandsForItsRanks) {
   std::vector<std::string> hosts;
   for (int i = 0; i < 8; ++i) hosts.push_back("node" + std::to_string(i / 2));
-  const auto records = ping_pong(8, {1024}, [](int a, int b, std::size_t) {
+  const auto records = ping_pong(members(hosts), {1024}, [](int a, int b, std::size_t) {
     if (a / 2 == b / 2) return 1e-6 * noise(a, b);
     return 9e-6 * noise(a, b) * (a / 2 == 3 || b / 2 == 3 ? 2 : 1);
   });

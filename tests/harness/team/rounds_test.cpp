@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/support/fabric.hpp"
+#include "harness/team/rounds.hpp"
 
 #include <gmock/gmock.h>
 
@@ -37,9 +37,13 @@ std::vector<std::vector<Pair>> pairs_by_round(const std::vector<RankInfo>& membe
   for (const std::vector<int>& colours : rounds_of_pairs(members)) {
     EXPECT_EQ(colours.size(), members.size());
     std::vector<Pair>& pairs = all.emplace_back();
-    for (const std::vector<int>& group : groups_of(colours)) {
+    std::map<int, std::vector<int>> groups;
+    for (std::size_t rank = 0; rank < colours.size(); ++rank) {
+      if (colours[rank] >= 0) groups[colours[rank]].push_back(static_cast<int>(rank));
+    }
+    for (const auto& [colour, group] : groups) {
       EXPECT_EQ(group.size(), 2U);
-      pairs.emplace_back(group[0], group[1]);
+      pairs.emplace_back(group.front(), group.back());
     }
   }
   return all;

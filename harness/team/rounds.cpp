@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/team/rounds.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace roofmark {
+
+namespace {
+
+using Pairs = std::vector<std::pair<int, int>>;
+
+/// Every one of `count` with every other once; with an odd number, one rests in each round.
+std::vector<Pairs> circle(int count) {
+  const int seats = count + count % 2, turning = seats - 1;
+  std::vector<Pairs> rounds;
+  for (int round = 0; round < turning; ++round) {
+    Pairs pairs;
+    for (int i = 0; i < seats / 2; ++i) {
+      const int a = (round + i) % turning, b = i == 0 ? turning : (round - i + turning) % turning;
+      if (a < count && b < count) pairs.emplace_back(a, b);
+    }
+    rounds.push_back(std::move(pairs));
+  }
+  return rounds;
+}
+
+/// Adds those of groups that work at the same time.
+void add_beside(std::vector<Pairs>& rounds, const std::vector<Pairs>& others) {
+  rounds.resize(std::max(rounds.size(), others.size()));
+  for (std::size_t i = 0; i < others.size(); ++i) rounds[i].insert(rounds[i].end(), others[i].begin(), others[i].end());
+}
+
+/// Each member of a group with each of another, in as many rounds as the larger has members.
+std::vector<Pairs> across(const std::vector<int>& one, const std::vector<int>& other) {
+  const auto& [few, many] = one.size() < other.size() ? std::pair(one, other) : std::pair(other, one);
+  std::vector<Pairs> rounds(many.size());
+  for (std::size_t shift = 0; shift < many.size(); ++shift) {
+    for (std::size_t i = 0; i < few.size(); ++i) rounds[shift].emplace_back(few[i], many[(i + shift) % many.size()]);
+  }
+  return rounds;
+}
+
+/// Those within each group, given as `inner`, then those between groups.
+std::vector<Pairs> rounds_of_groups(const std::vector<std::vector<int>>& groups, const std::vector<std::vector<Pairs>>& inner) {
+  std::vector<Pairs> rounds;
+  for (const std::vector<Pairs>& of_group : inner) add_beside(rounds, of_group);
+  if (groups.size() < 2) return rounds;
+  for (const Pairs& meetings : circle(static_cast<int>(groups.size()))) {
+    std::vector<Pairs> between;
+    for (const auto& [a, b] : meetings) {
+      add_beside(between, across(groups[static_cast<std::size_t>(a)], groups[static_cast<std::size_t>(b)]));
+    }
+    rounds.insert(rounds.end(), between.begin(), between.end());
+  }
+  return rounds;
+}
+
+/// Of ranks that share all links alike.
+std::vector<Pairs> rounds_of_equals(const std::vector<int>& ranks) {
+  std::vector<Pairs> rounds = ranks.size() < 2 ? std::vector<Pairs>() : circle(static_cast<int>(ranks.size()));
+  for (Pairs& pairs : rounds) {
+    for (auto& [a, b] : pairs) a = ranks[static_cast<std::size_t>(a)], b = ranks[static_cast<std::size_t>(b)];
+  }
+  return rounds;
+}
+
+std::vector<std::vector<int>> by_port(const std::vector<int>& ranks, const std::vector<RankInfo>& members) {
+  std::map<std::string, std::vector<int>> found;
+  for (const int rank : ranks) found[members[static_cast<std::size_t>(rank)].root_port].push_back(rank);
+  std::vector<std::vector<int>> groups;
+  for (auto& [port, below] : found) groups.push_back(std::move(below));
+  return groups;
+}
+
+std::vector<std::vector<int>> as_colours(const std::vector<Pairs>& rounds, std::size_t ranks) {
+  std::vector<std::vector<int>> all;
+  for (const Pairs& pairs : rounds) {
+    std::vector<int> colours(ranks, -1);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      for (const int rank : {pairs[i].first, pairs[i].second}) colours[static_cast<std::size_t>(rank)] = static_cast<int>(i);
+    }
+    all.push_back(std::move(colours));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> rounds_of_pairs(int ranks) { return as_colours(circle(ranks), static_cast<std::size_t>(ranks)); }
+
+std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members) {
+  const std::vector<std::vector<int>> hosts = ranks_by_domain(members);
+  std::vector<std::vector<Pairs>> within;
+  for (const std::vector<int>& host : hosts) {
+    const std::vector<std::vector<int>> ports = by_port(host, members);
+    std::vector<std::vector<Pairs>> below;
+    for (const std::vector<int>& port : ports) below.push_back(rounds_of_equals(port));
+    within.push_back(rounds_of_groups(ports, below));
+  }
+  return as_colours(rounds_of_groups(hosts, within), members.size());
+}
+
+}  // namespace roofmark
