@@ -12,7 +12,7 @@
 namespace roofmark {
 
 /// The value p(i) of word i, 32 bits. A test also writes its complement, so that every bit holds both values.
-///   random        a hash of i: no two words of 16 GiB are equal, so a word that lies elsewhere is wrong there
+///   random        a hash of i: no two words of an aligned 16 GiB are equal: a word that lies elsewhere is wrong there
 ///   solid         0
 ///   checkerboard  0x55555555: adjacent bits differ
 enum class MemoryPattern { random, solid, checkerboard };

@@ -160,12 +160,13 @@ void CaseRun::launch_once(int slot) {
   run_.device.synchronize();
 }
 
-Verification CaseRun::judge(int slot) {
+Verification CaseRun::judge(int slot, const std::string& found_before) {
   const ProgressListener listener(run_.device, [this] { tell_part(); });
   Verification found = prepared_->verify(slot);
   if (found.status == Verification::Status::failed) {
     record_.status = Status::wrong;
-    record_.reason = fmt::format("wrong result: error {}, allowed {} ({})", format_figure(found.error),
+    const std::string before = found_before.empty() ? "wrong result" : found_before + "; after the last launch";
+    record_.reason = fmt::format("{}: error {}, allowed {} ({})", before, format_figure(found.error),
                                  format_figure(found.bound), found.detail);
   }
   return found;

@@ -77,7 +77,7 @@ class CaseRun {
   /// told, call by call, so that both choose and time the same.
   std::vector<double> choose_among(const std::vector<Launch>& candidates, int slots);
   void launch_once(int slot);
-  Verification judge(int slot);
+  Verification judge(int slot, const std::string& found_before = {});
   std::optional<std::string> hash_outputs(int slot);
   void take_fingerprint();
   /// Launches per sample, the path, and whether caches are flushed before each sample. Returns the seconds per launch.

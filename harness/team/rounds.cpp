@@ -68,12 +68,22 @@ std::vector<Pairs> rounds_of_equals(const std::vector<int>& ranks) {
   return rounds;
 }
 
-std::vector<std::vector<int>> by_port(const std::vector<int>& ranks, const std::vector<RankInfo>& members) {
-  std::map<std::string, std::vector<int>> found;
-  for (const int rank : ranks) found[members[static_cast<std::size_t>(rank)].root_port].push_back(rank);
+/// Groups of ranks that `key` says the same of.
+template <class Key>
+std::vector<std::vector<int>> grouped_by(const std::vector<int>& ranks, const std::vector<RankInfo>& members, Key key) {
+  std::map<decltype(key(members.front())), std::vector<int>> found;
+  for (const int rank : ranks) found[key(members[static_cast<std::size_t>(rank)])].push_back(rank);
   std::vector<std::vector<int>> groups;
-  for (auto& [port, below] : found) groups.push_back(std::move(below));
+  for (auto& [of, group] : found) groups.push_back(std::move(group));
   return groups;
+}
+
+/// Of groups within which `within` makes the rounds.
+template <class Within>
+std::vector<Pairs> rounds_of(const std::vector<std::vector<int>>& groups, Within within) {
+  std::vector<std::vector<Pairs>> inner;
+  for (const std::vector<int>& group : groups) inner.push_back(within(group));
+  return rounds_of_groups(groups, inner);
 }
 
 std::vector<std::vector<int>> as_colours(const std::vector<Pairs>& rounds, std::size_t ranks) {
@@ -93,15 +103,14 @@ std::vector<std::vector<int>> as_colours(const std::vector<Pairs>& rounds, std::
 std::vector<std::vector<int>> rounds_of_pairs(int ranks) { return as_colours(circle(ranks), static_cast<std::size_t>(ranks)); }
 
 std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members) {
-  const std::vector<std::vector<int>> hosts = ranks_by_domain(members);
-  std::vector<std::vector<Pairs>> within;
-  for (const std::vector<int>& host : hosts) {
-    const std::vector<std::vector<int>> ports = by_port(host, members);
-    std::vector<std::vector<Pairs>> below;
-    for (const std::vector<int>& port : ports) below.push_back(rounds_of_equals(port));
-    within.push_back(rounds_of_groups(ports, below));
-  }
-  return as_colours(rounds_of_groups(hosts, within), members.size());
+  const auto of_node = [&](const std::vector<int>& ranks) {
+    return rounds_of(grouped_by(ranks, members, [](const RankInfo& member) { return member.root_port; }), rounds_of_equals);
+  };
+  const auto of_host = [&](const std::vector<int>& ranks) {
+    const auto node = [](const RankInfo& member) { return std::pair(member.host, member.numa_node.value_or(-1)); };
+    return rounds_of(grouped_by(ranks, members, node), of_node);
+  };
+  return as_colours(rounds_of(ranks_by_domain(members), of_host), members.size());
 }
 
 }  // namespace roofmark

@@ -11,10 +11,10 @@ namespace roofmark {
 /// Every rank with every other once, in rounds of disjoint pairs, as colours: the circle method of a tournament, whose pairs of
 /// a round may share links in any number.
 std::vector<std::vector<int>> rounds_of_pairs(int ranks);
-/// The same of ranks on hosts, so that the pairs of different rounds can be compared: first those within a port of a host, all
-/// ports at once; then those between two ports of a host; then those between two hosts (or NVLink domains). In a round between
-/// hosts each host meets one other, and with as many ranks on each all of their ranks take part: each network port carries as
-/// many pairs in every round.
+/// The same of ranks on hosts, so that the pairs of different rounds can be compared: first those below a port of a host, all
+/// ports at once; then those between two ports of a NUMA node; those between two nodes; then those between two hosts (or NVLink
+/// domains). In a round each meets one other of its kind, and with as many ranks in each all of their ranks take part: each
+/// link carries as many pairs in every round of a kind.
 std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members);
 
 }  // namespace roofmark

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -42,8 +43,8 @@ std::vector<MeasuredPair> measured_pairs(const Record& record) {
   return found;
 }
 
-/// How many pairs of a round a way carries beside a pair: a port of a host those that cross it, a network those that leave
-/// either host.
+/// How many pairs of a round a way carries beside a pair: a port of a host or a NUMA node those that leave it, a network those
+/// that leave either host.
 class Crowds {
  public:
   Crowds(const std::vector<std::vector<int>>& groups, const Places& places) : places_(places) {
@@ -60,7 +61,7 @@ class Crowds {
     if (places_.way(pair) != Places::Way::network || most == 1) return most;
     const auto takes_part = [&](int rank) {
       const std::string host = places_.host(rank);
-      return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size();
+      return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size() && met_.at(host).size() == 1;
     };
     return takes_part(pair.first) && takes_part(pair.second) ? std::optional(most) : std::nullopt;
   }
@@ -69,17 +70,18 @@ class Crowds {
   std::vector<std::string> gates(const std::pair<int, int>& pair) const {
     const Places::Way way = places_.way(pair);
     if (way == Places::Way::network) return {places_.host(pair.first), places_.host(pair.second)};
-    std::vector<std::string> ports;
-    if (way == Places::Way::numa_node || way == Places::Way::host) {
-      for (const int rank : {pair.first, pair.second}) {
-        if (std::string port = places_.port(rank); !port.empty()) ports.push_back(std::move(port));
-      }
+    std::vector<std::string> passed;
+    for (const int rank : {pair.first, pair.second}) {
+      if (way == Places::Way::numa_node || way == Places::Way::host) passed.push_back(places_.port(rank));
+      if (way == Places::Way::host) passed.push_back(places_.node(rank));
     }
-    return ports;
+    std::erase(passed, "");
+    return passed;
   }
 
   const Places& places_;
   std::map<std::string, int> pairs_;
+  std::map<std::string, std::set<std::string>> met_;  ///< hosts
 };
 
 double lower_quartile(std::vector<double> values) {

@@ -75,6 +75,12 @@ std::string Places::port(int rank) const {
   return found->second.host + " " + found->second.port;
 }
 
+std::string Places::node(int rank) const {
+  const auto found = ranks_.find(rank);
+  if (found == ranks_.end() || !found->second.numa_node) return {};
+  return fmt::format("{} node {}", found->second.host, *found->second.numa_node);
+}
+
 std::string Places::kind(bool linked) const {
   if (domains_span_hosts_) return linked ? "within an NVLink domain" : "between NVLink domains";
   return linked ? "within a host" : "between hosts";

@@ -30,6 +30,8 @@ class Places {
   Way way(const std::pair<int, int>& pair) const;
   /// The port of the host below which a switch connects the rank's GPU; empty: none, or unknown.
   std::string port(int rank) const;
+  /// The NUMA node that the rank is on; empty if unknown.
+  std::string node(int rank) const;
   /// "within a host", "between hosts"; with NVLink domains if one spans several hosts.
   std::string kind(bool linked) const;
   /// "rank 3 (node1)"

@@ -45,9 +45,8 @@ struct SlowAtSizes : Outlier {
   bool is_slow(int least_sizes) const { return clearly || times >= least_sizes; }
 };
 
-/// Adds the ends that stand out and whose whole interval is above the median of all. At the largest size, the only one at which
-/// a link's rate may matter, an end is clearly slow that is above kSlow times the median and 5 deviations, and whose whole
-/// interval is above kSlow times those of the others: of half of them, or among few of all.
+/// Adds the ends that stand out and whose whole interval is above the median of all. One is clearly slow at the largest size,
+/// the only one at which a link's rate may matter, if its whole interval is above kSlow times those of half of the ends.
 template <class Key>
 void note_slow_ends(const std::map<Key, RelativeTime>& ends, bool largest, const std::string& where,
                     std::map<Key, SlowAtSizes>& slow) {
@@ -57,15 +56,10 @@ void note_slow_ends(const std::map<Key, RelativeTime>& ends, bool largest, const
     highs.push_back(time.high);
   }
   for (const auto& [end, time] : ends) {
-    const auto found = deviates(time.times, all, kSlow);
+    const auto found = stands_out(time.times, all, kSlow);
     if (!found || !(time.low > median(all))) continue;
-    bool clearly = largest && time.high > time.low && time.low > kSlow * median(highs);
-    for (const auto& [other, others] : ends) {
-      clearly = clearly && (all.size() >= kMany || &others == &time || time.low > kSlow * others.high);
-    }
-    if (!clearly && !stands_out(time.times, all, kSlow)) continue;
     slow[end].add(*found, where);
-    slow[end].clearly = slow[end].clearly || clearly;
+    slow[end].clearly = slow[end].clearly || (largest && time.high > time.low && time.low > kSlow * median(highs));
   }
 }
 

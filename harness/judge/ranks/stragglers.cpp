@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "harness/judge/ranks/slow_pairs.hpp"
 #include "harness/model/units.hpp"
@@ -47,6 +49,41 @@ std::map<Key, double> times_of(const std::map<Key, RelativeTime>& values) {
   std::map<Key, double> times;
   for (const auto& [key, value] : values) times[key] = value.times;
   return times;
+}
+
+/// Hosts of which most pairs between them are slow: one finding each, which takes the place of the links'.
+std::vector<Finding> slow_ways(std::map<std::pair<int, int>, SlowAtSizes>& links, const RelativePairTimes& times,
+                               const Places& places) {
+  constexpr std::size_t kLeastPairs = 3;
+  using Hosts = std::pair<std::string, std::string>;
+  const auto hosts_of = [&](const std::pair<int, int>& pair) {
+    return Hosts(std::minmax(places.host(pair.first), places.host(pair.second)));
+  };
+  std::map<Hosts, std::size_t> all;
+  for (const auto& [pair, time] : times.rbegin()->second) ++all[hosts_of(pair)];
+  std::map<Hosts, std::map<std::pair<int, int>, SlowAtSizes>> slow;
+  for (const auto& [pair, seen] : links) slow[hosts_of(pair)].emplace(pair, seen);
+  std::vector<Finding> findings;
+  for (const auto& [hosts, pairs] : slow) {
+    if (hosts.first == hosts.second || pairs.size() < kLeastPairs || 2 * pairs.size() <= all[hosts]) continue;
+    const double worst = worst_first(pairs).front().second.worst.times;
+    std::set<int> ranks;
+    for (const auto& [pair, seen] : pairs) {
+      ranks.insert({pair.first, pair.second});
+      links.erase(pair);
+    }
+    findings.push_back(
+        {FindingKind::slow_link,
+         fmt::format("{} and {}: {} of the {} pairs between them take up to {:.2f} times the time expected from each "
+                     "end's best pair",
+                     hosts.first, hosts.second, pairs.size(), all[hosts], worst),
+         {},
+         worst,
+         fmt::format("the way between {} and {} (up to {:.2f} times their time with other hosts)", hosts.first, hosts.second,
+                     worst),
+         {ranks.begin(), ranks.end()}});
+  }
+  return findings;
 }
 
 void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool linked, Stragglers& made) {
@@ -108,6 +145,7 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
          brief(places.describe(rank), seen),
          {rank}});
   }
+  for (Finding& finding : slow_ways(links, times, places)) findings.push_back(std::move(finding));
   for (const auto& [pair, seen] : worst_first(links)) {
     findings.push_back(
         {FindingKind::slow_link,

@@ -35,10 +35,10 @@ struct Slowest {
 ///
 /// With two ranks, neither can be called slow. A single slow size may be chance: it takes a third of the sizes, two at least.
 /// With fewer than seven ranks, deviations are unreliable (of three ranks, the two of the best pair always agree exactly): the
-/// threshold is then 25 % at half of the sizes. The largest size alone suffices where the intervals tell the ranks apart: a
-/// link that has lost bandwidth shows it nowhere else if smaller messages are a matter of latency. The interval of a slow rank
-/// then lies more than 10 % above those of half of the ranks, among fewer than seven of all; the interval of a slow link lies
-/// above 1.2 times.
+/// threshold is then 25 % at half of the sizes. The largest size alone suffices where the interval shows that it is
+/// no chance: a link that has lost bandwidth shows it nowhere else if smaller messages are a matter of latency. The interval of
+/// a slow rank then lies more than 10 % above those of half of the ranks, that of a slow link above 1.2 times. If half of the
+/// ranks or more are slow, none is.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
 /// each case; a straggler is slow in at least one case of 20. Among fewer than seven it takes 25 % in a case, but who exceeds

@@ -24,23 +24,33 @@ constexpr std::size_t kSizes[] = {8, 64 << 10, 1 << 20, 64 << 20};
 struct Machine {
   std::vector<int> ranks_by_host;
   int ports = 1;
-  double port = 25e9, inside = 200e9;                 ///< bytes per second
-  double port_latency = 5e-6, inside_latency = 8e-6;  ///< seconds
-  bool by_receiver = false;                           ///< data leaves by the port of the receiver's local rank (NCCL's PXN)
-  std::map<int, double> left = {};                    ///< of a rank's own links: the share of their rate that is left
+  double port = 25e9, inside = 200e9;                   ///< bytes per second
+  double port_latency = 5e-6, inside_latency = 8e-6;    ///< seconds
+  double socket = 0;                                    ///< between two halves of a host's ranks; 0: no such link
+  bool in_turn = false;                                 ///< rank r is on host r modulo hosts
+  double spread = 0;                                    ///< of the ways between ranks, lasting
+  std::map<std::pair<int, int>, double> way_left = {};  ///< between two hosts
+  bool by_receiver = false;                             ///< data leaves by the port of the receiver's local rank (NCCL's PXN)
+  std::map<int, double> left = {};                      ///< of a rank's own links: the share of their rate that is left
   double noise = 0.01, interval = 0.005;
 };
 
 std::vector<RankInfo> members_of(const Machine& machine) {
   std::vector<RankInfo> all;
   for (std::size_t host = 0; host < machine.ranks_by_host.size(); ++host) {
-    for (int local = 0; local < machine.ranks_by_host[host]; ++local) {
+    const int count = machine.ranks_by_host[host];
+    for (int local = 0; local < count; ++local) {
       RankInfo& member = all.emplace_back();
-      member.rank = static_cast<int>(all.size()) - 1;
       member.local_rank = local;
       member.host = "node" + std::to_string(host);
+      if (machine.socket > 0) member.numa_node = 2 * local / count;
     }
   }
+  if (machine.in_turn) {
+    std::stable_sort(all.begin(), all.end(),
+                     [](const RankInfo& one, const RankInfo& other) { return one.local_rank < other.local_rank; });
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].rank = static_cast<int>(i);
   return all;
 }
 
@@ -54,12 +64,17 @@ std::vector<Record> measured(const Machine& machine, unsigned seed) {
     return std::pair(at(of).host + (of == from ? " out" : " in"), local % machine.ports);
   };
   const auto left = [&](int rank) { return machine.left.contains(rank) ? machine.left.at(rank) : 1; };
+  std::map<std::vector<int>, double> ways;
   std::vector<Record> records;
   for (const std::vector<int>& colours : rounds_of_pairs(members)) {
     const std::vector<std::vector<int>> pairs = groups_of(colours);
     std::map<std::pair<std::string, int>, int> load;  // of the first of two ways; the other is like it
+    int over_socket = 0;
     for (const std::vector<int>& pair : pairs) {
-      if (at(pair[0]).host == at(pair[1]).host) continue;
+      if (at(pair[0]).host == at(pair[1]).host) {
+        over_socket += at(pair[0]).numa_node != at(pair[1]).numa_node;
+        continue;
+      }
       for (const int end : pair) ++load[port_of(pair[0], pair[1], end)];
     }
     for (const std::size_t bytes : kSizes) {
@@ -73,7 +88,13 @@ std::vector<Record> measured(const Machine& machine, unsigned seed) {
         if (!inside) {
           rate /= std::max(load.at(port_of(pair[0], pair[1], pair[0])), load.at(port_of(pair[0], pair[1], pair[1])));
         }
+        if (inside && at(pair[0]).numa_node != at(pair[1]).numa_node) rate = std::min(rate, machine.socket / over_socket);
         rate *= std::min(left(pair[0]), left(pair[1]));
+        const auto number = [&](int rank) { return std::stoi(at(rank).host.substr(4)); };
+        const auto way = machine.way_left.find(std::minmax(number(pair[0]), number(pair[1])));
+        if (way != machine.way_left.end()) rate *= way->second;
+        if (!ways.contains(pair)) ways[pair] = std::normal_distribution<double>(1, machine.spread)(generator);
+        rate *= ways[pair];
         const double seconds = (inside ? machine.inside_latency : machine.port_latency) + static_cast<double>(bytes) / rate;
         const double twice = 2 * seconds * around(generator);
         for (const int rank : pair) {
@@ -110,6 +131,41 @@ TEST(SlowRanks, NobodyOfAHealthyClusterHoweverItsRanksShareItsPorts) {
       }
     }
   }
+}
+
+// Pairs across the sockets share a link; all GPUs are below ports of their own.
+TEST(SlowRanks, NobodyOfAMachineOfTwoSockets) {
+  for (const double socket : {20e9, 40e9, 60e9, 80e9}) {
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+      EXPECT_THAT(named({.ranks_by_host = {8}, .inside = 25e9, .socket = socket}, seed), IsEmpty()) << socket;
+      EXPECT_THAT(named({.ranks_by_host = {8, 8}, .ports = 2, .inside = 25e9, .socket = socket}, seed), IsEmpty()) << socket;
+    }
+  }
+}
+
+TEST(SlowRanks, NobodyOfAHealthyClusterWhoseRanksAreOnItsHostsInTurn) {
+  for (const std::vector<int>& cluster : std::vector<std::vector<int>>{{4, 4}, {4, 4, 4}, {8, 8, 8, 8}}) {
+    for (const int ports : {2, 4, 8}) {
+      EXPECT_THAT(named({.ranks_by_host = cluster, .ports = ports, .in_turn = true}), IsEmpty()) << ports;
+    }
+  }
+}
+
+// Intervals tell noise from time to time, and not that one way is longer than another.
+TEST(SlowRanks, SeldomAnybodyOfFewHealthyOnesWhoseWaysDiffer) {
+  for (const std::size_t hosts : {3, 4, 5}) {
+    int wrong = 0;
+    for (unsigned seed = 1; seed <= 100; ++seed) {
+      wrong += !named({.ranks_by_host = std::vector<int>(hosts, 1), .spread = 0.05}, seed).empty();
+    }
+    EXPECT_LE(wrong, 2) << hosts << " hosts";
+  }
+}
+
+TEST(SlowRanks, OneBadCableBetweenTwoHostsIsOneFinding) {
+  const auto found = named({.ranks_by_host = {8, 8, 8, 8}, .ports = 8, .way_left = {{{0, 1}, 0.3}}});
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0], HasSubstr("the way between node0 and node1 (up to 3."));
 }
 
 TEST(SlowRanks, ARankThatHasLostAFifthOfItsNvlink) {
