@@ -66,21 +66,21 @@ struct CollectiveOperation {
   /// busbw / algbw, as nccl-tests' PERFORMANCE.md defines them: algbw = size / time; busbw is the rate of each link of a ring
   /// in one direction, so it compares with the hardware's rate for any n. This many times (n - 1) / n; 0: the factor is 1.
   int bus_rounds;
-  /// Consecutive transfers of a ring that performs it: this many times n - 1, or a number for any n. A ring cannot where both
-  /// are 0.
-  int ring_rounds, ring_steps;
+  /// NCCL performs it by rings: each rank sends the size x bus factor to the next one. The others' parts have one destination
+  /// each, to which they go directly.
+  bool by_ring;
 };
 inline constexpr CollectiveOperation kCollectiveOperations[] = {
-    {Collective::all_reduce, "all_reduce", true, Chunks::one, Chunks::one, 2, 2, 0},
-    {Collective::all_gather, "all_gather", false, Chunks::one, Chunks::total, 1, 1, 0},
-    {Collective::reduce_scatter, "reduce_scatter", true, Chunks::total, Chunks::one, 1, 1, 0},
-    {Collective::broadcast, "broadcast", false, Chunks::one_of_root, Chunks::one, 0, 1, 0},
-    {Collective::reduce, "reduce", true, Chunks::one, Chunks::one_of_root, 0, 1, 0},
-    {Collective::all_to_all, "all_to_all", false, Chunks::total, Chunks::total, 1, 1, 0},
-    {Collective::gather, "gather", false, Chunks::one, Chunks::total_of_root, 1, 1, 0},
-    {Collective::scatter, "scatter", false, Chunks::total_of_root, Chunks::one, 1, 1, 0},
-    {Collective::send_recv, "send_recv", false, Chunks::one, Chunks::one, 0, 0, 1},
-    {Collective::ping_pong, "ping_pong", false, Chunks::one, Chunks::one, 0, 0, 0}};
+    {Collective::all_reduce, "all_reduce", true, Chunks::one, Chunks::one, 2, true},
+    {Collective::all_gather, "all_gather", false, Chunks::one, Chunks::total, 1, true},
+    {Collective::reduce_scatter, "reduce_scatter", true, Chunks::total, Chunks::one, 1, true},
+    {Collective::broadcast, "broadcast", false, Chunks::one_of_root, Chunks::one, 0, true},
+    {Collective::reduce, "reduce", true, Chunks::one, Chunks::one_of_root, 0, true},
+    {Collective::all_to_all, "all_to_all", false, Chunks::total, Chunks::total, 1, false},
+    {Collective::gather, "gather", false, Chunks::one, Chunks::total_of_root, 1, false},
+    {Collective::scatter, "scatter", false, Chunks::total_of_root, Chunks::one, 1, false},
+    {Collective::send_recv, "send_recv", false, Chunks::one, Chunks::one, 0, false},
+    {Collective::ping_pong, "ping_pong", false, Chunks::one, Chunks::one, 0, false}};
 static_assert(rows_in_order(kCollectiveOperations));
 
 constexpr const CollectiveOperation& operation(Collective op) { return kCollectiveOperations[static_cast<int>(op)]; }
@@ -101,9 +101,6 @@ constexpr int chunks_out(Collective op, int ranks, bool root) { return chunk_cou
 constexpr double bus_factor(Collective op, int ranks) {
   const double n = ranks;
   return operation(op).bus_rounds ? operation(op).bus_rounds * (n - 1) / n : 1;
-}
-constexpr int ring_steps(Collective op, int ranks) {
-  return operation(op).ring_rounds * (ranks - 1) + operation(op).ring_steps;
 }
 
 /// One call; `in` or `out` may be null where a rank has no input or output.

@@ -104,6 +104,37 @@ Work collective_work(const Listing& listing, const Point& point) {
   return {std::vector<Phase>(point.op == Collective::ping_pong ? 2 : 1, phase)};
 }
 
+namespace {
+
+bool take_all(const Groups& groups, std::size_t ranks) {
+  std::size_t taking_part = 0;
+  for (const std::vector<int>& group : groups) taking_part += group.size();
+  return taking_part == ranks;
+}
+
+/// What rings carry of it, where that is more than the `least`, and where its ranks are all ranks: others leave links and ports
+/// unused. Else empty.
+Work ring_work(const Listing& listing, const Point& point, const Work& least) {
+  const std::vector<std::vector<int>> groups = groups_of(point.colours);
+  if (!operation(point.op).by_ring || !take_all(groups, listing.fabric->members.size())) return {};
+  const Traffic carried =
+      ring_traffic(point.op, static_cast<double>(bytes_of(point)), groups, places_of(listing.fabric->members));
+  constexpr double kRounding = 1e-9;
+  bool more = false;
+  Work ring;
+  for (const Phase& phase : least.phases) {
+    Phase& demands = ring.phases.emplace_back();
+    for (const Demand& demand : phase) {
+      const bool crosses = demand.resource == resource::network || demand.resource == resource::network_of_rank;
+      demands.push_back({demand.resource, crosses ? carried.network : carried.inside});
+      more |= demands.back().amount > (1 + kRounding) * demand.amount;
+    }
+  }
+  return more ? ring : Work();
+}
+
+}  // namespace
+
 Case collective_case(const Listing& listing, const Point& point) {
   const Fabric& fabric = *listing.fabric;
   const int ranks = ranks_of(point);
@@ -133,7 +164,7 @@ Case collective_case(const Listing& listing, const Point& point) {
   Message message;
   if (point.op == Collective::send_recv) message.pattern = Pattern::neighbours;
   if (point.op == Collective::ping_pong) message.pattern = Pattern::pairs;
-  message.ring_steps = ring_steps(point.op, ranks);
+  message.ring = ring_work(listing, point, c.work);
   message.ranks = ranks;
   message.bytes = bytes;
   message.count = chunk;

@@ -10,6 +10,34 @@ namespace roofmark::collectives {
 
 namespace {
 
+/// By domain, of the ranks that take part.
+std::map<int, std::set<int>> hosts_of_domains(const std::vector<std::vector<int>>& groups, const RankPlaces& places) {
+  std::map<int, std::set<int>> hosts;
+  for (const std::vector<int>& group : groups) {
+    for (const int rank : group) {
+      hosts[places.domains[static_cast<std::size_t>(rank)]].insert(places.hosts[static_cast<std::size_t>(rank)]);
+    }
+  }
+  return hosts;
+}
+
+std::size_t most_ranks_of(const std::vector<std::vector<int>>& groups) {
+  std::size_t most = 1;
+  for (const std::vector<int>& group : groups) most = std::max(most, group.size());
+  return most;
+}
+
+/// A rank's part is the same in all groups, so that a smaller one's total is smaller.
+double bytes_of_group(Collective op, double largest_bytes, std::size_t ranks, std::size_t most_ranks) {
+  return counts_total(op) ? largest_bytes * static_cast<double>(ranks) / static_cast<double>(most_ranks) : largest_bytes;
+}
+
+std::map<int, int> ranks_by_domain_of(const std::vector<int>& group, const RankPlaces& places) {
+  std::map<int, int> ranks;
+  for (const int rank : group) ++ranks[places.domains[static_cast<std::size_t>(rank)]];
+  return ranks;
+}
+
 std::vector<int> indices(const std::vector<std::vector<int>>& groups, std::size_t ranks) {
   std::vector<int> of_rank(ranks);
   for (std::size_t group = 0; group < groups.size(); ++group) {
@@ -78,20 +106,13 @@ Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vect
   const auto host = [&](int rank) { return places.hosts[static_cast<std::size_t>(rank)]; };
   const auto domain = [&](int rank) { return places.domains[static_cast<std::size_t>(rank)]; };
   Traffic all;
-  std::size_t most_ranks = 1;
-  std::map<int, std::set<int>> hosts;  // by domain
-  for (const std::vector<int>& group : groups) {
-    most_ranks = std::max(most_ranks, group.size());
-    for (const int rank : group) hosts[domain(rank)].insert(host(rank));
-  }
+  const std::size_t most_ranks = most_ranks_of(groups);
+  std::map<int, std::set<int>> hosts = hosts_of_domains(groups, places);
   std::map<int, double> carried;         // by domain
   std::map<int, double> sent, received;  // by host
   for (const std::vector<int>& group : groups) {
-    // A rank's part is the same in all groups, so that a smaller one's total is smaller.
-    const double share = static_cast<double>(group.size()) / static_cast<double>(most_ranks);
-    const double bytes = counts_total(op) ? largest_bytes * share : largest_bytes;
-    std::map<int, int> ranks;  // by domain
-    for (const int rank : group) ++ranks[domain(rank)];
+    const double bytes = bytes_of_group(op, largest_bytes, group.size(), most_ranks);
+    const std::map<int, int> ranks = ranks_by_domain_of(group, places);
     for (const auto& [at, count] : ranks) {
       const Part part{static_cast<double>(group.size()), static_cast<double>(ranks.size()), static_cast<double>(count),
                       at == domain(group.at(static_cast<std::size_t>(root)))};
@@ -112,6 +133,26 @@ Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vect
   }
   for (auto& [at, amount] : carried) amount /= static_cast<double>(hosts[at].size());
   all.network = std::max({largest(carried), largest(sent), largest(received)});
+  return all;
+}
+
+Traffic ring_traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups,
+                     const RankPlaces& places) {
+  Traffic all;
+  const std::size_t most_ranks = most_ranks_of(groups);
+  std::map<int, std::set<int>> hosts = hosts_of_domains(groups, places);
+  std::map<int, double> carried;  // by domain
+  for (const std::vector<int>& group : groups) {
+    const double bytes =
+        bytes_of_group(op, largest_bytes, group.size(), most_ranks) * bus_factor(op, static_cast<int>(group.size()));
+    const std::map<int, int> ranks = ranks_by_domain_of(group, places);
+    for (const auto& [at, count] : ranks) {
+      if (count > 1) all.inside = std::max(all.inside, bytes);
+      if (ranks.size() > 1) carried[at] += bytes;
+    }
+  }
+  for (auto& [at, amount] : carried) amount /= static_cast<double>(hosts[at].size());
+  all.network = largest(carried);
   return all;
 }
 

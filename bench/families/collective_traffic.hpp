@@ -44,4 +44,11 @@ struct Traffic {
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
                 int root = 0, Switches switches = Switches::forward);
 
+/// What rings carry that use all links of every rank and all network ports of every host: each rank sends the size x bus factor
+/// to the next one, and each ring enters and leaves a domain once. That is how NCCL builds its rings, one after the other over
+/// the NICs (NCCL, src/graph/connect.cc), so that the size is divided among them. For an all-reduce over n ranks in k domains
+/// 2 (n-1)/n S inside and as much over the network, where traffic() has 2 (m-1)/m S and 2 (k-1)/k S.
+Traffic ring_traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups,
+                     const RankPlaces& places);
+
 }  // namespace roofmark::collectives

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/model/work.hpp"
+
 namespace roofmark {
 
 /// The communication pattern.
@@ -22,7 +24,6 @@ inline constexpr std::string_view kSmallSizesNote = "small sizes";
 /// The message between the ranks of a case, in nccl-tests' terms.
 struct Message {
   Pattern pattern = Pattern::collective;
-  int ring_steps = 0;     ///< of a ring that performs it; 0: a ring cannot
   int ranks = 1;          ///< of one communicator; several may run at once
   std::size_t bytes = 0;  ///< size: algbw = bytes / time
   std::size_t count = 0;  ///< elements passed to one call: of one part where `bytes` covers the parts of all ranks
@@ -31,6 +32,8 @@ struct Message {
   int root = -1;          ///< -1: none
   std::string reduction;  ///< sum, max, avg, or empty
   std::string place;      ///< in, out
+  /// What rings over all links and network ports carry of it; empty where that is the record's work, or where no ring does it.
+  Work ring = {};
   /// The ranks of each communicator, where not all ranks are in one.
   std::vector<std::vector<int>> groups;
 };

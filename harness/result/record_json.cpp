@@ -42,19 +42,30 @@ Json to_json(const Message& message) {
   Json json = {
       {"ranks", message.ranks}, {"bytes", message.bytes}, {"count", message.count}, {"bus_factor", message.bus_factor}};
   if (message.pattern != Pattern::collective) json["pattern"] = name(message.pattern);
-  if (message.ring_steps > 0) json["ring_steps"] = message.ring_steps;
   if (message.trips != 1) json["trips"] = message.trips;
   if (message.root >= 0) json["root"] = message.root;
   put(json, "reduction", message.reduction);
   put(json, "place", message.place);
+  if (!message.ring.phases.empty()) json["ring"] = to_json(message.ring);
   if (!message.groups.empty()) json["groups"] = message.groups;
   return json;
+}
+
+Work work_from_json(const JsonText::View& json) {
+  Work work;
+  json.at("phases").for_each([&](const JsonText::View& demands) {
+    Phase& phase = work.phases.emplace_back();
+    demands.for_each([&](const JsonText::View& demand) {
+      phase.push_back({find_resource(demand.at("resource").get<std::string>()), demand.at("amount").get<double>(),
+                       demand.value("avoidable", 0.0), demand.value("part", 1.0)});
+    });
+  });
+  return work;
 }
 
 Message message_from_json(const JsonText::View& json) {
   Message message;
   if (json.contains("pattern")) message.pattern = word_of<Pattern>(json.at("pattern"));
-  message.ring_steps = json.value("ring_steps", 0);
   message.ranks = json.at("ranks").get<int>();
   message.bytes = json.at("bytes").get<std::size_t>();
   message.count = json.at("count").get<std::size_t>();
@@ -63,6 +74,7 @@ Message message_from_json(const JsonText::View& json) {
   message.root = json.value("root", -1);
   get(json, "reduction", message.reduction);
   get(json, "place", message.place);
+  if (json.contains("ring")) message.ring = work_from_json(json.at("ring"));
   if (json.contains("groups")) {
     json.at("groups").for_each([&](const JsonText::View& group) { message.groups.push_back(group.integers()); });
   }
@@ -114,18 +126,6 @@ Json to_json(const Placement& placement) {
   put(json, "bytes_per_second", placement.bytes_per_second);
   put(json, "intensity", placement.intensity);
   return json;
-}
-
-Work work_from_json(const JsonText::View& json) {
-  Work work;
-  json.at("phases").for_each([&](const JsonText::View& demands) {
-    Phase& phase = work.phases.emplace_back();
-    demands.for_each([&](const JsonText::View& demand) {
-      phase.push_back({find_resource(demand.at("resource").get<std::string>()), demand.at("amount").get<double>(),
-                       demand.value("avoidable", 0.0), demand.value("part", 1.0)});
-    });
-  });
-  return work;
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ Conclusions conclude(Run& run) {
   made.ladders = ladders_of(run.records);
   made.sm_latencies = sm_latencies(run.records);
   made.loaded_latencies = loaded_latencies(run.records, made.analysis.roofline);
-  if (!run.header.ranks.empty()) made.communication = analyze_communication(run.records, run.header.ranks);
+  if (!run.header.ranks.empty()) {
+    made.communication = analyze_communication(run.records, run.header.ranks, made.analysis.roofline);
+  }
   const std::string& slow = made.communication.slow.empty() ? made.transfers.slow : made.communication.slow;
   made.verdict = judge_run(run.header.scope, run.records, made.all_findings(), run.ended(), slow);
   return made;

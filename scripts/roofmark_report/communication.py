@@ -262,7 +262,7 @@ def collectives(result):
         ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
         ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; out of place if measured", True),
         ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof, counting only the bytes on the wire if the network reduces", True),
-        ("of ring", "Predicted ring time / measured time: above 100 % is faster than a ring", True), ("p95, us", "Over the samples of the slowest rank", True),
+        ("of ring", "Where several hosts have several ranks each: the time of rings over all links and NICs, at their measured rates, / measured time; above 100 % is faster than rings", True), ("p95, us", "Over the samples of the slowest rank", True),
         ("p99, us", "", True)]
     made = []
     for title, lines in tables.items():

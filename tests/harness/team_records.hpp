@@ -14,10 +14,6 @@
 
 namespace roofmark {
 
-inline int ring_steps_of(const std::string& family, int ranks) {
-  return family == "all_reduce" ? 2 * (ranks - 1) : family == "send_recv" ? 1 : family == "ping_pong" ? 0 : ranks - 1;
-}
-
 /// An ok record of a collective; `more` stands at the end of its shape.
 inline Record collective(const std::string& family, std::size_t bytes, int ranks, double bus_factor, double seconds,
                          const std::string& impl = "mpi", const std::string& place = "out", const Shape& more = {}) {
@@ -28,7 +24,6 @@ inline Record collective(const std::string& family, std::size_t bytes, int ranks
   record.message = Message{};
   if (family == "send_recv") record.message->pattern = Pattern::neighbours;
   if (family == "ping_pong") record.message->pattern = Pattern::pairs;
-  record.message->ring_steps = ring_steps_of(family, ranks);
   record.message->ranks = ranks;
   record.message->bytes = bytes;
   record.message->count = bytes / 4;

@@ -100,14 +100,12 @@ TEST(Chunks, RootAndReductionBelongToTheOperationsThatHaveThem) {
   EXPECT_FALSE(reduces(Collective::all_gather) || reduces(Collective::all_to_all) || reduces(Collective::broadcast));
 }
 
-TEST(RingSteps, OfFourRanks) {
-  EXPECT_EQ(ring_steps(Collective::all_reduce, 4), 6);  // reduce-scatter, then all-gather
-  for (const Collective op :
-       {Collective::all_gather, Collective::reduce_scatter, Collective::broadcast, Collective::all_to_all}) {
-    EXPECT_EQ(ring_steps(op, 4), 3) << name(op);
+TEST(Rings, DoNotServeWhatHasOneDestination) {
+  for (const Collective op : kCollectives) {
+    const bool direct = op == Collective::all_to_all || op == Collective::gather || op == Collective::scatter ||
+                        op == Collective::send_recv || op == Collective::ping_pong;
+    EXPECT_EQ(operation(op).by_ring, !direct) << name(op);
   }
-  EXPECT_EQ(ring_steps(Collective::send_recv, 4), 1);
-  EXPECT_EQ(ring_steps(Collective::ping_pong, 2), 0);
 }
 
 }  // namespace

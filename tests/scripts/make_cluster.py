@@ -25,6 +25,8 @@ class Cluster(Maker):
         message |= {"pattern": "neighbours"} if op == "send_recv" else {}
         message |= {"reduction": "sum"} if "op" in shape else {}
         message |= {"groups": groups} if groups else {}
+        if ranks == self.RANKS and op in ("all_reduce", "all_gather", "reduce_scatter"):
+            message["ring"] = {"phases": [[{"resource": link, "unit": "B", "amount": size * factor} for link in ("nvlink", "network")]]}
         arguments = (op, "", kind, shape, [inside + across])
         if "reason" in extra:
             return self.miss("wrong", extra.pop("reason"), *arguments, message=message, **extra)
@@ -76,8 +78,8 @@ class Cluster(Maker):
             else:
                 sizes.setdefault(bare(name, "bytes"), []).append((message["bytes"], seconds, message["bus_factor"]))
                 scaling.setdefault(bare(name, "bytes", "ranks"), {})[message["ranks"], message["bytes"]] = (seconds, busbw)
-                if message["ranks"] == self.RANKS and pattern != "neighbours":
-                    ring = (2 if name.startswith("all_reduce/") else 1) * 15 * 1.1e-5 + message["bytes"] * message["bus_factor"] / 3.4e11
+                if "ring" in message:
+                    ring = max(demand["amount"] for phase in message["ring"]["phases"] for demand in phase) / 3.4e11
                     rings.append({"case": name, "seconds": ring, "ratio": ring / seconds})
         fits = []
         for series, points in sizes.items():

@@ -60,6 +60,19 @@ def test_collectives_have_the_words_of_nccl_tests(cluster):
     assert switched["group:node"] and rows[0][17][0] == ""
 
 
+def test_of_ring_stands_where_a_ring_takes_more_than_the_roof(cluster):
+    shares = {}
+    for _, columns, rows in communication.collectives(cluster):
+        at = [name for name, _, _ in columns].index("of ring")
+        for row in rows:
+            shares.setdefault((row[4], bool(row[at][0])), row)
+    assert {ranks for ranks, has in shares if has} == {"16"} and {"2", "4", "8"} <= {ranks for ranks, has in shares if not has}
+    entry = next(e for e in cluster["benchmarks"] if e["name"] == "all_reduce/fp32/bytes:17179869184/ranks:16/op:sum/place:out/impl:nccl")
+    message = entry["roofmark"]["message"]
+    [ring] = [ring for ring in cluster["communication"]["rings"] if ring["case"] == entry["name"]]
+    assert ring["seconds"] == pytest.approx(1.875 * message["bytes"] / 3.4e11)
+
+
 def test_the_operands_of_collectives_are_small_integers(cluster):
     assert any("message" not in entry["roofmark"] for entry in cluster["benchmarks"]), "the products"
     assert facts.operands(cluster) == "normally distributed, small integers in collectives, seed 1"

@@ -10,14 +10,15 @@
 
 namespace roofmark {
 
-Communication analyze_communication(const std::vector<Record>& records, const std::vector<RankInfo>& members) {
+Communication analyze_communication(const std::vector<Record>& records, const std::vector<RankInfo>& members,
+                                    const Roofline& roofline) {
   const Places places(members);
   const PairTimes times = pair_times(records);
   const bool take_turns = ranks_take_turns(members);
   Stragglers stragglers = stragglers_of(records, times, places, take_turns);
   Communication made;
   made.fits = fits_of(records, times, places);
-  made.rings = rings_of(records, times);
+  made.rings = rings_of(records, roofline);
   made.pairs = pairs_of(times);
   made.scaling = scaling_of(records);
   made.overlaps = overlaps_of(records);

@@ -26,7 +26,8 @@ struct Communication {
   std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results
 };
 
-/// The derived results of a team's records; pure.
-Communication analyze_communication(const std::vector<Record>& records, const std::vector<RankInfo>& members);
+/// The derived results of a team's records, on their ceilings; pure.
+Communication analyze_communication(const std::vector<Record>& records, const std::vector<RankInfo>& members,
+                                    const Roofline& roofline = {});
 
 }  // namespace roofmark

@@ -5,19 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/ranks/pairs.hpp"
 #include "harness/model/measurement.hpp"
 
 namespace roofmark {
 
-/// Time of a ring: ring steps x latency + bytes x bus factor / rate, with the latency and rate that neighbours measured: a
-/// series of Pattern::neighbours over the same ranks, or the slowest neighbours' pairs (one direction at a time).
+/// The time that rings over all links and network ports need on the measured ceilings: max(bytes inside / rate of a link, bytes
+/// over the network / rate of a host). Rings carry bytes x bus factor in both places (nccl-tests, doc/PERFORMANCE.md). Latency
+/// is not in it, so small sizes have a low ratio, as on the roofline.
 struct RingPrediction {
   std::string case_name;
   double seconds = 0;
-  double ratio = 0;  ///< predicted / measured: above 1 the measured one is faster than a ring
+  double ratio = 0;  ///< predicted / measured: above 1 the measured one is faster than rings can be
 };
 
-std::vector<RingPrediction> rings_of(const std::vector<Record>& records, const PairTimes& times);
+/// Of the ok records with Message::ring whose links all have a measured ceiling.
+std::vector<RingPrediction> rings_of(const std::vector<Record>& records, const Roofline& roofline);
 
 }  // namespace roofmark

@@ -77,6 +77,23 @@ TEST(CollectiveTraffic, OfGroupsThatAreNotEquallyLargeTheSmallerMovesLess) {
   expect_traffic(traffic(Collective::all_reduce, 400, groups, hosts), 400, 400);
 }
 
+TEST(RingTraffic, IsTheSizeTimesTheBusFactorInsideAndOverEachHostsPorts) {
+  const auto ring = [](Collective op, const std::vector<std::vector<int>>& groups, const RankPlaces& places) {
+    return ring_traffic(op, 400, groups, places);
+  };
+  expect_traffic(ring(Collective::all_reduce, kAll, kHosts), 600, 600);  // 2 (4-1)/4 S
+  expect_traffic(ring(Collective::all_gather, kAll, kHosts), 300, 300);
+  expect_traffic(ring(Collective::broadcast, kAll, kHosts), 400, 400);
+  expect_traffic(ring(Collective::all_reduce, kAll, kOneHost), 600, 0);
+  expect_traffic(ring(Collective::all_reduce, kAll, kOnePerHost), 0, 600);
+  // NCCL's rings follow the hosts, not the ranks' order.
+  expect_traffic(ring(Collective::all_reduce, kAll, {{0, 1, 0, 1}, {0, 1, 0, 1}}), 600, 600);
+  expect_traffic(ring(Collective::all_reduce, {{0, 2}, {1, 3}}, kHosts), 0, 800);  // both rails
+  expect_traffic(ring(Collective::all_reduce, {{0, 1}, {2, 3}}, kHosts), 400, 0);
+  // The ports of both hosts of a domain.
+  expect_traffic(ring(Collective::all_reduce, kAll, {{0, 1, 2, 3}, {0, 0, 1, 1}}), 600, 300);
+}
+
 TEST(CollectiveTraffic, TheHostsOfADomainShareItsNetwork) {
   // Four hosts of one rank in two domains.
   const RankPlaces places = {{0, 1, 2, 3}, {0, 0, 1, 1}};

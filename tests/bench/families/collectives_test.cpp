@@ -334,6 +334,26 @@ TEST_F(CollectiveSuites, TheNetworkProbeLinksEqualPlacesOfNvlinkDomains) {
   EXPECT_THAT(probed, testing::ElementsAre("network", "nvlink"));
 }
 
+// A ring takes more than the least only where several hosts have several ranks each, and only all ranks use all ports.
+TEST_F(CollectiveSuites, RingsOfAllRanksOverSeveralHostsHaveATimeOfTheirOwn) {
+  make(2, 6, Backend::cuda);  // the first 8 are on both hosts
+  std::set<std::string> with;
+  for (const Case& c : cases(SuiteName::full)) {
+    const Work& ring = c.message->ring;
+    if (ring.phases.empty()) continue;
+    with.insert(c.family);
+    EXPECT_TRUE(c.message->groups.empty()) << c.name();
+    const double carried = static_cast<double>(c.message->bytes) * c.message->bus_factor;
+    EXPECT_DOUBLE_EQ(ring.total(resource::nvlink), carried) << c.name();
+    EXPECT_DOUBLE_EQ(ring.total(resource::network), carried) << c.name();
+  }
+  EXPECT_THAT(with, testing::ElementsAre("all_gather", "all_reduce", "reduce_scatter"));
+  for (const auto& [hosts, ranks] : {std::pair{1, 8}, {8, 1}}) {
+    make(hosts, ranks, Backend::cuda);
+    for (const Case& c : cases(SuiteName::full)) EXPECT_TRUE(c.message->ring.phases.empty()) << c.name();
+  }
+}
+
 // All ranks of a host carry more than one does: eight rails, and one rank per host has one of them.
 TEST_F(CollectiveSuites, OneRankPerHostIsHeldAgainstWhatOneHas) {
   make(2, 4, Backend::cuda);

@@ -193,7 +193,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   Record record = collective("all_reduce", 4096, 4, 1.5, 2e-5, "nccl", "in", {{"group", "node"}});
   record.message->trips = 2;
   record.message->pattern = Pattern::pairs;
-  record.message->ring_steps = 3;
+  record.message->ring = {{{{resource::nvlink, 6144}, {resource::network, 6144}}}};
   record.overlap = OverlapRole::together;
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
@@ -219,7 +219,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_FALSE(read.measurement->ranks[2]->interval_low);
   EXPECT_EQ(read.message->place, "in");
   EXPECT_EQ(read.message->pattern, Pattern::pairs);
-  EXPECT_EQ(read.message->ring_steps, 3);
+  EXPECT_EQ(read.message->ring.total(resource::network), 6144);
   EXPECT_EQ(read.overlap, OverlapRole::together);
   EXPECT_EQ(read.measurement->ranks[2]->p99, 2.5e-5);
   EXPECT_EQ(read.measurement->ranks[2]->p95, std::nullopt);

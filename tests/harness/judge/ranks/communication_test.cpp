@@ -146,53 +146,38 @@ TEST(Fits, APairWithinAnNvlinkDomainCrossesNoNetwork) {
   EXPECT_NEAR(found.fits[1].latency_seconds.value(), 20e-6, 1e-12);
 }
 
-TEST(Rings, ArePredictedFromSendRecv) {
-  std::vector<Record> records;
-  for (const std::size_t bytes : kSizes) {
-    records.push_back(collective("send_recv", bytes, 4, 1, 2e-6 + double(bytes) / 8e9));
-    records.push_back(collective("send_recv", bytes, 2, 1, 1e-6 + double(bytes) / 9e9));  // another team
-  }
-  records.push_back(collective("all_reduce", 1'000'000, 4, 1.5, 100e-6));
-  records.push_back(collective("all_gather", 1'000'000, 4, 0.75, 100e-6));
-  records.push_back(collective("broadcast", 1'000'000, 4, 1, 100e-6));
-  records.push_back(collective("all_reduce", 1'000'000, 4, 1.5, 100e-6, "nccl"));  // nobody measured its neighbours
-  const Communication found = analyze_communication(records, members({"a", "a", "a", "a"}));
-  ASSERT_THAT(found.rings, SizeIs(3));
-  EXPECT_NEAR(found.rings[0].seconds, 6 * 2e-6 + 1.5e6 / 8e9, 1e-12);
-  EXPECT_NEAR(found.rings[0].ratio, (6 * 2e-6 + 1.5e6 / 8e9) / 100e-6, 1e-6);
-  EXPECT_NEAR(found.rings[1].seconds, 3 * 2e-6 + 0.75e6 / 8e9, 1e-12);
-  EXPECT_NEAR(found.rings[2].seconds, 3 * 2e-6 + 1e6 / 8e9, 1e-12);
+// Two hosts of 8 GPUs with 8 ports each, of which the probe got 48 GB/s: every port carries an eighth of the 1.875 S that leave
+// the host. One ring in rank order would have one port: 48 GB/s in place of 384 GB/s.
+TEST(Rings, UseAllPortsOfAHost) {
+  Roofline roofline;
+  roofline.at(resource::nvlink).first = 370e9;
+  roofline.at(resource::network).first = 384e9;
+  const auto reaching = [&](double busbw) {
+    Record record = collective("all_reduce", 1'000'000'000, 16, 1.875, 1.875e9 / busbw, "nccl");
+    record.message->ring = {{{{resource::nvlink, 1.875e9}, {resource::network, 1.875e9}}}};
+    const auto found = analyze_communication({record}, members(std::vector<std::string>(16, "a")), roofline).rings;
+    EXPECT_THAT(found, SizeIs(1));
+    return found.empty() ? RingPrediction() : found[0];
+  };
+  EXPECT_NEAR(reaching(356e9).seconds, 1.875e9 / 370e9, 1e-9) << "NVLink is slower";
+  EXPECT_NEAR(reaching(356e9).ratio, 0.962, 1e-3);
+  EXPECT_NEAR(reaching(178e9).ratio, 0.481, 1e-3) << "half of the ports";
+  roofline.at(resource::nvlink).first = 450e9;
+  EXPECT_NEAR(reaching(356e9).ratio, 0.927, 1e-3) << "the network is slower";
 }
 
-TEST(Rings, ArePredictedFromTheSlowestNeighboursWithoutSendRecv) {
-  // 0-1-2-3-0: the link 2-3 is the slowest of the ring, 0-2 is slower still and not in it.
-  auto records = ping_pong(4, {8, 1'000'000}, [](int a, int b, std::size_t bytes) {
-    const double slower = a == 2 && b == 3 ? 2 : a == 0 && b == 2 ? 9 : 1;
-    return slower * (1e-6 + double(bytes) / 4e9);
-  });
-  records.push_back(collective("all_reduce", 1'000'000, 4, 1.5, 1e-3));
-  Record halves = collective("all_reduce", 1'000'000, 2, 1, 1e-3);
-  halves.message->groups = {{0, 1}, {2, 3}};
-  records.push_back(halves);
-  halves.message->groups = {{0, 1}};
-  records.push_back(halves);
-  records.push_back(collective("send_recv", 1'000'000, 4, 1, 1e-3));
-  const Communication found = analyze_communication(records, members({"a", "a", "a", "a"}));
-  ASSERT_THAT(found.rings, SizeIs(4));
-  EXPECT_NEAR(found.rings[0].seconds, 6 * 2e-6 + 1.5e6 / 2e9, 1e-9);
-  EXPECT_NEAR(found.rings[1].seconds, 2 * 2e-6 + 1e6 / 2e9, 1e-9);
-  EXPECT_NEAR(found.rings[2].seconds, 2 * 1e-6 + 1e6 / 4e9, 1e-9);
-  EXPECT_NEAR(found.rings[3].seconds, 1 * 2e-6 + 1e6 / 2e9, 1e-9);
-}
-
-TEST(Rings, AreNotPredictedFromTheProbesOfCeilings) {
-  std::vector<Record> records;
-  for (const std::size_t bytes : {1'000'000, 4'000'000}) {
-    records.push_back(collective("send_recv", bytes, 4, 1, double(bytes) / 8e9));
-    records.back().sets_ceiling = {resource::interprocess};
-  }
-  records.push_back(collective("all_reduce", 1'000'000, 4, 1.5, 100e-6));
-  EXPECT_THAT(analyze_communication(records, members({"a", "a", "a", "a"})).rings, IsEmpty());
+TEST(Rings, AreAbsentWithoutEveryCeilingAndWhereNoRingDoesIt) {
+  Record record = collective("all_reduce", 1'000'000, 16, 1.875, 1e-4, "nccl");
+  Roofline roofline;
+  roofline.at(resource::nvlink).first = 370e9;
+  roofline.at(resource::network).theoretical = 400e9;
+  EXPECT_THAT(analyze_communication({record}, members({"a"}), roofline).rings, IsEmpty());
+  record.message->ring = {{{{resource::nvlink, 1.875e6}, {resource::network, 1.875e6}}}};
+  EXPECT_THAT(analyze_communication({record}, members({"a"}), roofline).rings, IsEmpty()) << "the network was not measured";
+  roofline.at(resource::network).first = 384e9;
+  EXPECT_THAT(analyze_communication({record}, members({"a"}), roofline).rings, SizeIs(1));
+  record.status = Status::wrong;
+  EXPECT_THAT(analyze_communication({record}, members({"a"}), roofline).rings, IsEmpty());
 }
 
 /// busbw 10, 8, 6 GB/s at 1 MB and 12, 11, 9 at 4 MB for 2, 4, 8 ranks.
