@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +33,39 @@ std::unique_ptr<Prepared> prepare_overlap(const Setup&, std::unique_ptr<Prepared
   return std::make_unique<PreparedOverlap>(std::move(product), std::move(collective));
 }
 
+struct Sizes {
+  std::int64_t side = 0;
+  collectives::Point point;
+};
+
+collectives::Point at(collectives::Point point, std::size_t bytes) {
+  point.bytes = bytes;
+  return point;
+}
+
+/// What the links need for it by their theoretical rates, by rings at least; 0 where a rate is unknown.
+double seconds_of(const Listing& listing, const collectives::Point& point) {
+  const Case c = collectives::collective_case(listing, point);
+  const Work& work = c.message->ring.phases.empty() ? c.work : c.message->ring;
+  return place(work, theoretical_links(listing.fabric->members), 1, {}, {}).of_theoretical.value_or(0);
+}
+
+/// A product that takes as long as the all-reduce, so that all of it can be hidden: over a slow network a larger one, and then
+/// a smaller all-reduce. The same on all ranks, so neither depends on the rank's GPU: a faster one hides less.
+Sizes sizes_of(const Listing& listing, const collectives::Point& any) {
+  constexpr double kFlopsPerSecond = 7e14;  // of an H100
+  constexpr std::int64_t kSides[] = {8192, 10240, 12288, 14336, 16384};
+  constexpr std::size_t kLargest = 256 * kMiB, kSmallest = 32 * kMiB;
+  for (std::size_t bytes = kLargest;; bytes /= 2) {
+    const collectives::Point point = at(any, bytes);
+    const double seconds = seconds_of(listing, point);
+    for (const std::int64_t side : kSides) {
+      if (gemm::product_flops(side, side, side) / kFlopsPerSecond >= seconds) return {side, point};
+    }
+    if (bytes == kSmallest) return {*std::rbegin(kSides), point};
+  }
+}
+
 }  // namespace
 
 std::vector<Group> list(const Listing& listing) {
@@ -42,15 +76,16 @@ std::vector<Group> list(const Listing& listing) {
   const SuiteName suite = listing.suite;
   if (suite == SuiteName::smoke || suite == SuiteName::quick || suite == SuiteName::sustained || ranks == 1) return {};
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
-  // The product takes longer than the all-reduce, so that all of it could be hidden.
-  const std::int64_t side = small ? 65 : gpu ? 8192 : 1024;
-  const std::size_t bytes = small ? 4 * 1001 : gpu ? 256 * kMiB : 32 * kMiB;
   const DataType type = gpu ? DataType::bf16 : DataType::fp32;
+  const collectives::Point small_point{
+      Collective::all_reduce, type, Reduction::sum, 4 * 1001, false, everyone(fabric), {}, {}, {}, -1, true};
+  const auto [side, point] = small ? Sizes{65, small_point}
+                             : gpu ? sizes_of(listing, small_point)
+                                   : Sizes{1024, at(small_point, 32 * kMiB)};
   Listing warm = listing;
   warm.cache = Cache::warm;
   Case product = gemm::gemm_case(warm, type, side, side, side);
   product.protocol.issue = Issue::stream;
-  collectives::Point point{Collective::all_reduce, type, Reduction::sum, bytes, false, everyone(fabric), {}, {}, {}, -1, true};
   Case collective = collectives::collective_case(listing, point);
   const std::string length = std::to_string(side);
   const Shape shape = {{"m", length},

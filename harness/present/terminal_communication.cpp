@@ -134,13 +134,14 @@ std::string overlap_table(const std::vector<Overlap>& overlaps, const TerminalSt
             {{.heading = "overlap"},
              {.heading = "hidden"},
              {.heading = "+- 95 %"},
+             {.heading = "work covers"},
              {.heading = "work slower by"},
              {.heading = "work alone", .leaves = 1},
              {.heading = "communication alone", .leaves = 2},
              {.heading = "together", .leaves = 3}}};
   for (const Overlap& overlap : overlaps) {
     grid.rows.push_back({overlap.series.name(), format_share(overlap.hidden), format_share(overlap.hidden_half_width),
-                         format_share(overlap.slow_down), format_seconds(overlap.work_seconds),
+                         format_share(overlap.covered), format_share(overlap.slow_down), format_seconds(overlap.work_seconds),
                          format_seconds(overlap.communication_seconds), format_seconds(overlap.together_seconds)});
   }
   return to_text(grid, style);

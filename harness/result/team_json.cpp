@@ -135,7 +135,8 @@ Json to_json(const Communication& communication) {
                   {"work_seconds", overlap.work_seconds},
                   {"communication_seconds", overlap.communication_seconds},
                   {"together_seconds", overlap.together_seconds},
-                  {"hidden", overlap.hidden}};
+                  {"hidden", overlap.hidden},
+                  {"covered", overlap.covered}};
     put(entry, "hidden_half_width", overlap.hidden_half_width);
     put(entry, "slow_down", overlap.slow_down);
     overlaps.push_back(std::move(entry));

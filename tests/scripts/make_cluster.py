@@ -107,7 +107,8 @@ class Cluster(Maker):
                 overlaps.setdefault(part["series"], {})[part["role"]] = entry["roofmark"]["measurement"]["median"]
         return {"fits": fits, "rings": rings, "pairs": sorted(pairs, key=lambda p: (p["bytes"], p["a"], p["b"])), "scaling": table,
                 "overlaps": [{"series": series, "work_seconds": t["work"], "communication_seconds": t["communication"], "together_seconds": t["together"],
-                              "hidden": (t["work"] + t["communication"] - t["together"]) / t["communication"],
+                              "hidden": (t["work"] + t["communication"] - t["together"]) / min(t["work"], t["communication"]),
+                              "covered": min(t["work"], t["communication"]) / t["communication"],
                               "hidden_half_width": 0.02, "slow_down": t["together"] / t["work"] - 1} for series, t in overlaps.items()],
                 "slowest": [{"of": "ranks, by the best pair between hosts", "who": "rank 11 (node02)", "among": self.RANKS,
                              "times_median": 1.8, "times_fastest": 1.9, "mads": 40.0}]}

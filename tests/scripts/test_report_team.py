@@ -96,6 +96,13 @@ def test_one_rank_alone_has_no_bandwidth(cluster):
     assert communication.scaling(cluster) is None and {row[[name for name, _, _ in columns].index("busbw")][0] for row in rows} == {""}
 
 
+def test_an_overlap_says_how_much_of_the_all_reduce_the_product_covers(cluster):
+    cluster["communication"]["overlaps"][0] |= {"hidden": 0.98, "covered": 0.157}
+    columns, [row] = communication.overlap_rows(cluster)
+    texts = {name: cell[0] if isinstance(cell, tuple) else cell for (name, _, _), cell in zip(columns, row, strict=True)}
+    assert (texts["Hidden"], texts["Product covers"]) == ("98.0 %", "15.7 %")
+
+
 def test_pairs_are_maps_with_borders_between_hosts(cluster):
     time, rate = communication.matrices(cluster)
     for figure, worst in ((time, max), (rate, min)):

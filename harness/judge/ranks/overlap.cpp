@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/ranks/overlap.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -27,21 +28,21 @@ std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
     overlap.work_seconds = parts.at(Role::work)->median;
     overlap.communication_seconds = parts.at(Role::communication)->median;
     overlap.together_seconds = parts.at(Role::together)->median;
-    overlap.hidden =
-        (overlap.work_seconds + overlap.communication_seconds - overlap.together_seconds) / overlap.communication_seconds;
+    const bool work_is_longer = overlap.work_seconds >= overlap.communication_seconds;
+    const double shorter = std::min(overlap.work_seconds, overlap.communication_seconds);
+    overlap.hidden = (overlap.work_seconds + overlap.communication_seconds - overlap.together_seconds) / shorter;
+    overlap.covered = shorter / overlap.communication_seconds;
     double square = 0;
     bool known = true;
     for (const auto& [role, summary] : parts) {
       known = known && summary->interval_low && summary->interval_high;
       if (!known) break;
       double half = (*summary->interval_high - *summary->interval_low) / 2;
-      if (role == Role::communication) half *= 1 - overlap.hidden;  // it is the divisor too
+      if (role == (work_is_longer ? Role::communication : Role::work)) half *= 1 - overlap.hidden;  // it is the divisor too
       square += half * half;
     }
-    if (known) overlap.hidden_half_width = std::sqrt(square) / overlap.communication_seconds;
-    if (overlap.work_seconds >= overlap.communication_seconds) {
-      overlap.slow_down = overlap.together_seconds / overlap.work_seconds - 1;
-    }
+    if (known) overlap.hidden_half_width = std::sqrt(square) / shorter;
+    if (work_is_longer) overlap.slow_down = overlap.together_seconds / overlap.work_seconds - 1;
     overlaps.push_back(std::move(overlap));
   }
   return overlaps;

@@ -211,6 +211,27 @@ TEST_F(CollectiveSuites, AProductAndAnAllReduceTogetherTakeTheMemoryOfBoth) {
   EXPECT_GT(all[1].shared_bytes, 0U);
 }
 
+// 256 MiB by rings take 1.1 ms over NVLink, 1.3 ms over 8 ports of 50 GB/s, 10 ms over one; a product of 8192 takes 1.6 ms, one
+// of 16384 12.6 ms.
+TEST_F(CollectiveSuites, TheProductIsAsLongAsTheAllReduceThatItHides) {
+  const auto listed = [&](int hosts, std::size_t ports, double port) {
+    make(hosts, 8, Backend::cuda);
+    for (RankInfo& member : fabric.members) {
+      member.nvlink_source = "18 links";
+      member.nics.assign(ports, {"mlx5", "InfiniBand", port, {}});
+    }
+    const std::vector<Group> groups = overlap::list({info, SuiteName::baseline, {}, 0.9, &fabric});
+    const Shape& shape = groups.at(0).cases.at(2).shape;
+    return std::pair(value_of(shape, "m"), value_of(shape, "bytes"));
+  };
+  const std::string all = std::to_string(256 * kMiB);
+  EXPECT_EQ(listed(1, 0, 0), std::pair(std::string("8192"), all));
+  EXPECT_EQ(listed(2, 8, 50e9), std::pair(std::string("8192"), all));
+  EXPECT_EQ(listed(2, 1, 50e9), std::pair(std::string("16384"), all));
+  EXPECT_EQ(listed(2, 1, 12.5e9), std::pair(std::string("16384"), std::to_string(64 * kMiB)));
+  EXPECT_EQ(listed(2, 1, 1.25e9), std::pair(std::string("16384"), std::to_string(32 * kMiB))) << "that is all it can hide";
+}
+
 TEST_F(CollectiveSuites, NothingIsListedTwice) {
   make(2, 3, Backend::cpu);
   for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
