@@ -101,10 +101,13 @@ Row bandwidth_row(const SizeLine& line) {
   return row;
 }
 
+bool is_any_out(const std::vector<SizeLine>& lines) {
+  return std::any_of(lines.begin(), lines.end(), [](const SizeLine& line) { return line.out != nullptr; });
+}
+
 /// Of calls out of place where there are any, and the share of those in place beside them.
-std::vector<Column> placement_columns(const std::vector<SizeLine>& lines) {
+std::vector<Column> placement_columns(bool any_out) {
   std::vector<Column> columns = key_columns();
-  const bool any_out = std::any_of(lines.begin(), lines.end(), [](const SizeLine& line) { return line.out != nullptr; });
   const char* const group = any_out ? "out-of-place" : "in-place";
   for (Column column : {Column{.heading = "of roof"}, Column{.heading = "of theor.", .leaves = 2},
                         Column{.heading = "on the wire"}, Column{.heading = "of ring"},
@@ -117,22 +120,29 @@ std::vector<Column> placement_columns(const std::vector<SizeLine>& lines) {
   return columns;
 }
 
-Row placement_row(const SizeLine& line, const std::map<std::string, double>& ring_ratios) {
-  const Record& record = line.record();
-  const Placement placement = record.placement.value_or(Placement{});
-  const auto ring = ring_ratios.find(record.name());
-  Row row = keys_of(line);
+/// What placement_columns() names, of a call that may be missing.
+void add_placement(Row& row, const Record* record, const std::map<std::string, double>& ring_ratios) {
+  if (!record) {
+    row.insert(row.end(), 6, "");
+    return;
+  }
+  const Placement placement = record->placement.value_or(Placement{});
+  const auto ring = ring_ratios.find(record->name());
   row.push_back(format_share(placement.of_empirical));
   row.push_back(format_share(placement.of_theoretical));
-  row.push_back(format_share(switched_share(record)));
+  row.push_back(format_share(switched_share(*record)));
   row.push_back(ring == ring_ratios.end() ? "-" : format_share(ring->second));
-  const Summary summary = record.measurement ? record.measurement->summary : Summary{};
+  const Summary summary = record->measurement ? record->measurement->summary : Summary{};
   for (const auto& percentile : {summary.p95, summary.p99}) {
-    row.push_back(percentile ? micros(*percentile / record.message->trips) : "-");
+    row.push_back(percentile ? micros(*percentile / record->message->trips) : "-");
   }
-  const bool both = line.out && line.in && line.in->placement;
-  row.push_back(both ? format_share(line.in->placement->of_empirical) : "");
-  row.push_back(placement.bound_by);
+}
+
+Row placement_row(const SizeLine& line, const std::map<std::string, double>& ring_ratios, bool any_out) {
+  Row row = keys_of(line);
+  add_placement(row, any_out ? line.out : line.in, ring_ratios);
+  row.push_back(any_out && line.in && line.in->placement ? format_share(line.in->placement->of_empirical) : "");
+  row.push_back(line.record().placement ? line.record().placement->bound_by : "");
   return row;
 }
 
@@ -140,14 +150,15 @@ Row placement_row(const SizeLine& line, const std::map<std::string, double>& rin
 std::string collective_table(const std::string& title, const std::vector<SizeLine>& lines,
                              const std::map<std::string, double>& ring_ratios, const TerminalStyle& style,
                              std::set<std::string>& left_out) {
-  Grid bandwidths{title, bandwidth_columns(lines), kKeys}, placements{"", placement_columns(lines), kKeys};
+  const bool any_out = is_any_out(lines);
+  Grid bandwidths{title, bandwidth_columns(lines), kKeys}, placements{"", placement_columns(any_out), kKeys};
   bool placed = false;
   for (const SizeLine& line : lines) {
     const auto wrong = [](const Record* record) { return record && record->status == Status::wrong; };
     const Mark mark = wrong(line.out) || wrong(line.in) ? Mark::wrong : Mark::none;
     bandwidths.rows.push_back(bandwidth_row(line));
     bandwidths.marks.push_back(mark);
-    placements.rows.push_back(placement_row(line, ring_ratios));
+    placements.rows.push_back(placement_row(line, ring_ratios, any_out));
     placements.marks.push_back(mark);
     const Row& row = placements.rows.back();
     placed |= std::any_of(row.begin() + kKeys, row.end(), [](const std::string& cell) { return !cell.empty() && cell != "-"; });

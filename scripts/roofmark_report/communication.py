@@ -243,6 +243,34 @@ def on_the_wire(record):
     return share_of_roof * (moved - saved) / moved if saved and share_of_roof is not None else None
 
 
+def placement_cells(entry, rings):
+    """of roof, of theor., on the wire, of ring, p95, p99 of one case; empty cells without one."""
+    if entry is None:
+        return [share(None)] * 4 + ["", ""]
+    record = entry["roofmark"]
+    placement, measured, trips = record.get("placement", {}), record.get("measurement", {}), record["message"].get("trips", 1)
+    return [share(placement.get("of_empirical")), share(placement.get("of_theoretical")), share(on_the_wire(record) if placement else None),
+            share(rings.get(entry["name"])), *(f"{measured[key] / trips * 1e6:.1f}" if key in measured else "" for key in ("p95", "p99"))]
+
+
+def in_place_share(entry):
+    return entry["roofmark"].get("placement", {}).get("of_empirical") if entry else None
+
+
+def collective_columns(any_out):
+    """Shares and percentiles are those out of place, of a table without any those in place."""
+    place = "" if any_out else "in place: "
+    return [
+        ("size, B", "As nccl-tests defines it", True), ("count", "Elements per call, as nccl-tests counts them", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
+        ("variant", "", False), ("time, us", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
+        ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, us", "", True),
+        ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
+        ("bound by", "The resource that limits this case", False), (f"{place}of roof", "Minimum time on the measured ceilings / time", True),
+        ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof, counting only the bytes on the wire if the network reduces", True),
+        ("of ring", "Where several hosts have several ranks each: the time of rings over all links and NICs, at their measured rates, / measured time; above 100 % is faster than rings", True),
+        ("p95, us", "Over the samples of the slowest rank", True), ("p99, us", "", True), *([("in place: of roof", "", True)] if any_out else [])]
+
+
 def collectives(result):
     """(title, columns, rows), one table per collective, type and implementation; out of place and in place share a row, and wrong
     records keep theirs."""
@@ -255,18 +283,10 @@ def collectives(result):
         call = tuple(pair for pair in record["shape"].items() if pair[0] != "place")
         lines = tables.setdefault(f"{record['family']}/{record['type']}/impl:{record['shape'].get('impl', '')}", {})
         lines.setdefault(call, {})["in" if record["message"].get("place") == "in" else "out"] = entry
-    columns = [
-        ("size, B", "As nccl-tests defines it", True), ("count", "Elements per call, as nccl-tests counts them", True), ("redop", "", False), ("root", "", True), ("ranks", "", True),
-        ("variant", "", False), ("time, us", "Out of place: median of the slowest rank", True), ("algbw, GB/s", "size / time", True),
-        ("busbw, GB/s", "algbw x the bus factor of the collective", True), ("#wrong", "Wrong elements", True), ("in place: time, us", "", True),
-        ("algbw, GB/s", "", True), ("busbw, GB/s", "", True), ("#wrong", "", True),
-        ("bound by", "The resource that limits this case", False), ("of roof", "Minimum time on the measured ceilings / time; out of place if measured", True),
-        ("of theor.", "Minimum time on the theoretical ceilings / time", True), ("on the wire", "Share of the same roof, counting only the bytes on the wire if the network reduces", True),
-        ("of ring", "Where several hosts have several ranks each: the time of rings over all links and NICs, at their measured rates, / measured time; above 100 % is faster than rings", True), ("p95, us", "Over the samples of the slowest rank", True),
-        ("p99, us", "", True)]
     made = []
     for title, lines in tables.items():
         rows = []
+        any_out = any("out" in places for places in lines.values())
         # Teams in the order of their measurement, each with its sizes together.
         first = {}
         for places in lines.values():
@@ -279,17 +299,14 @@ def collectives(result):
 
         for places in sorted(lines.values(), key=order):
             entry = places.get("out") or places["in"]
-            record, message = entry["roofmark"], entry["roofmark"]["message"]
-            placement, measured = record.get("placement", {}), record.get("measurement", {})
-            ring = rings.get(entry["name"])
+            message, bound_by = entry["roofmark"]["message"], entry["roofmark"].get("placement", {}).get("bound_by", "")
             rows.append([
                 (str(message["bytes"]), message["bytes"], ""), str(message["count"]), message.get("reduction", ""),
-                str(message.get("root", -1)), str(message["ranks"]), variant(record), *place_cells(places.get("out")),
-                *place_cells(places.get("in")), placement.get("bound_by", ""), share(placement.get("of_empirical")),
-                share(placement.get("of_theoretical")), share(on_the_wire(record) if placement else None),
-                share(ring),
-                *(f"{measured[key] / message.get('trips', 1) * 1e6:.1f}" if key in measured else "" for key in ("p95", "p99"))])
-        made.append((title, columns, rows))
+                str(message.get("root", -1)), str(message["ranks"]), variant(entry["roofmark"]),
+                *place_cells(places.get("out")), *place_cells(places.get("in")), bound_by,
+                *placement_cells(places.get("out" if any_out else "in"), rings),
+                *([share(in_place_share(places.get("in")))] if any_out else [])])
+        made.append((title, collective_columns(any_out), rows))
     return made
 
 

@@ -60,6 +60,29 @@ def test_collectives_have_the_words_of_nccl_tests(cluster):
     assert switched["group:node"] and rows[0][17][0] == ""
 
 
+def test_a_call_in_place_alone_stands_under_in_place(cluster):
+    # The largest size may have room for the call in place alone.
+    series, largest = "all_reduce/fp32/bytes:{}/ranks:16/op:sum/place:{}/impl:nccl", 16 << 30
+    out, in_place = (next(e for e in cluster["benchmarks"] if e["name"] == series.format(largest, place)) for place in ("out", "in"))
+    out["roofmark"]["placement"]["of_empirical"], in_place["roofmark"]["placement"]["of_empirical"] = 0.75, 0.069
+
+    def row_of_largest():
+        [table] = [(columns, rows) for title, columns, rows in communication.collectives(cluster) if title == "all_reduce/fp32/impl:nccl"]
+        [row] = [row for row in table[1] if row[0][1] == largest and row[4] == "16" and not row[5]]
+        assert len(row) == len(table[0])
+        return [name for name, _, _ in table[0]], [cell[0] if isinstance(cell, tuple) else cell for cell in row]
+
+    names, row = row_of_largest()
+    assert (row[names.index("of roof")], row[names.index("in place: of roof")]) == ("75.0 %", "6.9 %")
+    cluster["benchmarks"].remove(out)
+    names, row = row_of_largest()
+    assert [row[names.index(name)] for name in ("of roof", "of theor.", "on the wire", "of ring", "p95, us", "p99, us")] == [""] * 6
+    assert row[names.index("in place: of roof")] == "6.9 %"
+    cluster["benchmarks"] = [e for e in cluster["benchmarks"] if e["roofmark"].get("message", {}).get("place") != "out"]
+    names, row = row_of_largest()
+    assert row[names.index("in place: of roof")] == "6.9 %" and "of roof" not in names and row[names.index("p95, us")]
+
+
 def test_of_ring_stands_where_a_ring_takes_more_than_the_roof(cluster):
     shares = {}
     for _, columns, rows in communication.collectives(cluster):
@@ -71,6 +94,13 @@ def test_of_ring_stands_where_a_ring_takes_more_than_the_roof(cluster):
     message = entry["roofmark"]["message"]
     [ring] = [ring for ring in cluster["communication"]["rings"] if ring["case"] == entry["name"]]
     assert ring["seconds"] == pytest.approx(1.875 * message["bytes"] / 3.4e11)
+
+
+def test_an_overlap_says_how_much_of_the_all_reduce_the_product_covers(cluster):
+    cluster["communication"]["overlaps"][0] |= {"hidden": 0.98, "covered": 0.157}
+    columns, [row] = communication.overlap_rows(cluster)
+    texts = {name: cell[0] if isinstance(cell, tuple) else cell for (name, _, _), cell in zip(columns, row, strict=True)}
+    assert (texts["Hidden"], texts["Product covers"]) == ("98.0 %", "15.7 %")
 
 
 def test_the_operands_of_collectives_are_small_integers(cluster):
@@ -94,13 +124,6 @@ def test_one_rank_alone_has_no_bandwidth(cluster):
             row.pop(key, None)
     columns, rows = communication.scaling_rows(cluster)
     assert communication.scaling(cluster) is None and {row[[name for name, _, _ in columns].index("busbw")][0] for row in rows} == {""}
-
-
-def test_an_overlap_says_how_much_of_the_all_reduce_the_product_covers(cluster):
-    cluster["communication"]["overlaps"][0] |= {"hidden": 0.98, "covered": 0.157}
-    columns, [row] = communication.overlap_rows(cluster)
-    texts = {name: cell[0] if isinstance(cell, tuple) else cell for (name, _, _), cell in zip(columns, row, strict=True)}
-    assert (texts["Hidden"], texts["Product covers"]) == ("98.0 %", "15.7 %")
 
 
 def test_pairs_are_maps_with_borders_between_hosts(cluster):

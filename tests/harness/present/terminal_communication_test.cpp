@@ -62,6 +62,21 @@ TEST(CommunicationTables, HaveTheColumnsOfNcclTests) {
   EXPECT_THAT(tables({in}, members({"a", "a", "a", "a"})), ContainsRegex("roof interprocess\n +in-place\nsize +of roof"));
 }
 
+// The largest size may have room for the call in place alone.
+TEST(CommunicationTables, ACallInPlaceAloneStandsUnderInPlace) {
+  Record out = passed(collective("all_reduce", 8'000'000, 4, 1.5, 2e-3)),
+         in = passed(collective("all_reduce", 16'000'000, 4, 1.5, 4e-3, "mpi", "in"));
+  for (Record* record : {&out, &in}) {
+    record->placement = Placement{};
+    record->placement->bound_by = "interprocess";
+    record->placement->of_empirical = record == &out ? 0.75 : 0.069;
+    record->measurement->summary.p95 = 4.5e-3;
+  }
+  EXPECT_THAT(tables({out, in}, members({"a", "a", "a", "a"})),
+              ContainsRegex("\n +out-of-place +in-place\nsize +of roof +p95 +of roof\n.*\n8000000 +75.0 % +4500.0 *\n"
+                            "16000000 {20,}6.9 %\n"));
+}
+
 TEST(CommunicationTables, FitATerminalOf120Columns) {
   std::vector<Record> records;
   const auto add = [&](int ranks, const Shape& more) {
